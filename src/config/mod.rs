@@ -1,0 +1,81 @@
+//! The text of slots.toml and policies/ as checked values. Only `load` reads files, only `watch` names notify.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// A whole, checked configuration.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The file it came from, absolute.
+    pub file: PathBuf,
+    pub daemon: DaemonConfig,
+    pub slots: Vec<SlotConfig>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DaemonConfig {
+    /// Names the socket and the lock.
+    pub name: String,
+    /// Absolute.
+    pub logs: PathBuf,
+    /// Absolute; `<role>.toml` files.
+    pub policies: PathBuf,
+    /// Where the socket is, when it is not in the runtime directory.
+    pub socket: Option<PathBuf>,
+}
+
+/// One slot, defaults filled in, paths absolute.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SlotConfig {
+    pub name: String,
+    pub role: String,
+    pub kind: Kind,
+    pub cwd: PathBuf,
+    pub command: Vec<String>,
+    pub args: Vec<String>,
+    pub env: BTreeMap<String, String>,
+    pub env_clear: bool,
+    pub env_pass: Vec<String>,
+    pub cols: u16,
+    pub rows: u16,
+    /// Claude Code's permission mode, in its newest word.
+    pub mode: String,
+    pub gate: Gate,
+    pub project_settings: bool,
+    pub autostart: bool,
+    pub restart: Restart,
+    pub resume: bool,
+    pub prompt: Option<String>,
+    /// A conversation to take over.
+    pub session: Option<uuid::Uuid>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    #[default]
+    Claude,
+    /// Any program: no dialogs are read and no policy is applied.
+    Shell,
+}
+
+/// What an automatic allow may rest on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Gate {
+    /// Claude Code's own hook, which has the tool's whole input.
+    #[default]
+    Hook,
+    /// The screen alone, for programs and versions that have no hooks.
+    Screen,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Restart {
+    Always,
+    #[default]
+    OnFailure,
+    Never,
+}

@@ -1,0 +1,3 @@
+//! How people and programs reach the daemon: JSON-RPC 2.0, one object per line, on a unix socket.
+
+pub mod protocol;

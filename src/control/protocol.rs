@@ -1,0 +1,496 @@
+//! The words of the control socket. Pure: serde types and nothing else.
+//!
+//! A request is `{"jsonrpc":"2.0","id":1,"method":"status","params":{…}}`, one per line; its answer has the
+//! same id. `events` answers first and then sends notifications `{"method":"event","params":{…}}`.
+
+use crate::policy::{Decision, RuleRef};
+use crate::reading::{Dialog, State};
+use chrono::{DateTime, Utc};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::path::PathBuf;
+
+/// Longest line either side accepts: a 1 MiB message with every byte escaped, and room for the envelope.
+pub const MAX_LINE: usize = 8 * 1024 * 1024;
+
+/// One method: its name, what it takes and what it answers.
+pub trait Method {
+    const NAME: &'static str;
+    type Params: Serialize + DeserializeOwned + std::marker::Send;
+    type Answer: Serialize + DeserializeOwned + std::marker::Send;
+}
+
+macro_rules! methods {
+    ($($(#[$doc:meta])* $method:ident = $name:literal: $params:ty => $answer:ty;)*) => {
+        $($(#[$doc])* #[derive(Debug)] pub struct $method;
+        impl Method for $method {
+            const NAME: &'static str = $name;
+            type Params = $params;
+            type Answer = $answer;
+        })*
+    };
+}
+
+methods! {
+    /// Who answers here.
+    Ping = "ping": Nothing => Pong;
+    Status = "status": Select => Vec<SlotStatus>;
+    Stats = "stats": Nothing => StatsAnswer;
+    Start = "start": Select => Vec<Done>;
+    Stop = "stop": Select => Vec<Done>;
+    Restart = "restart": Select => Vec<Done>;
+    Send = "send": SendParams => SendAnswer;
+    Pending = "pending": Select => Vec<PendingDialog>;
+    Confirm = "confirm": ConfirmParams => ConfirmAnswer;
+    Interrupt = "interrupt": OneSlot => InterruptAnswer;
+    Screen = "screen": ScreenParams => ScreenAnswer;
+    History = "history": HistoryParams => Vec<Turn>;
+    Search = "search": SearchParams => Vec<Match>;
+    Wait = "wait": WaitParams => WaitAnswer;
+    Write = "write": WriteParams => Done;
+    Why = "why": OneSlot => WhyAnswer;
+    /// Answers with nothing, then the snapshot and what happens come as notifications.
+    Events = "events": Select => Nothing;
+    Reload = "reload": Nothing => ReloadAnswer;
+    Down = "down": DownParams => Nothing;
+    /// What `missiond hook` passes on from Claude Code.
+    Hook = "hook": HookParams => HookAnswer;
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Nothing {}
+
+/// Names, `@role`s, or nothing for all.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Select {
+    #[serde(default)]
+    pub slots: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OneSlot {
+    pub slot: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pong {
+    pub name: String,
+    pub version: String,
+    pub pid: u32,
+    pub config: PathBuf,
+    pub logs: PathBuf,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SlotStatus {
+    pub slot: String,
+    pub role: String,
+    pub kind: String,
+    pub state: State,
+    /// Since when it is in this state.
+    pub since: DateTime<Utc>,
+    /// When the program that runs now was started.
+    pub started_at: Option<DateTime<Utc>>,
+    pub pid: Option<u32>,
+    pub restarts: u32,
+    /// Claude Code's conversation.
+    pub session_id: Option<String>,
+    pub task_id: Option<String>,
+    pub cwd: PathBuf,
+    pub dialog: Option<Dialog>,
+    /// What an automatic allow rests on: `hook`, `screen`, `ungated`, or `none` for a plain program.
+    pub gate: String,
+    /// The permission mode last seen, in Claude Code's word.
+    pub mode: Option<String>,
+    /// The last API error, or why the slot is down.
+    pub last_error: Option<String>,
+    pub owner: String,
+    pub log: PathBuf,
+    /// What it is doing or waiting for, in a few words, for a person.
+    pub doing: Option<String>,
+    /// Background agents or shells behind an idle slot.
+    pub background: u32,
+    /// Messages that wait for the slot to be idle.
+    pub queued: usize,
+    /// Settings on disk differ from those it runs with; they take effect at the next start.
+    pub changed: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StatsAnswer {
+    pub total: usize,
+    pub running: usize,
+    pub idle: usize,
+    pub busy: usize,
+    pub stopped: usize,
+}
+
+/// One slot of several was dealt with; `error` where it was not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Done {
+    pub slot: String,
+    pub state: State,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<RpcError>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SendParams {
+    pub slot: String,
+    pub text: String,
+    /// Wait for the answer; else only until Claude Code has taken the message.
+    #[serde(default = "yes")]
+    pub wait: bool,
+    #[serde(default)]
+    pub timeout_ms: Option<u64>,
+    /// A leading `!` is meant: run it as a shell command.
+    #[serde(default)]
+    pub shell: bool,
+    /// A leading `/` is meant: run it as a command of Claude Code.
+    #[serde(default)]
+    pub slash: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SendAnswer {
+    pub slot: String,
+    /// The assistant's text after the last tool result; `None` with `wait: false` or where a person is needed.
+    pub response: Option<String>,
+    pub duration_ms: u64,
+    pub session_id: Option<String>,
+    /// `transcript`, `hook` or `screen`: where the response was read.
+    pub source: Option<String>,
+    /// Set when the turn goes on and a person is needed.
+    pub dialog: Option<Dialog>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PendingDialog {
+    pub slot: String,
+    pub role: String,
+    pub since: DateTime<Utc>,
+    pub dialog: Dialog,
+    /// Why no rule answered it.
+    pub why: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConfirmParams {
+    pub slot: String,
+    /// `yes`, `no`, `always` or a label of the dialog.
+    pub answer: String,
+    /// The dialog that was seen; refused when another one is up.
+    #[serde(default)]
+    pub dialog: Option<String>,
+    #[serde(default)]
+    pub reason: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConfirmAnswer {
+    pub slot: String,
+    pub dialog: String,
+    /// The label that was chosen, or `Esc`.
+    pub chosen: String,
+    /// The rule that `always` added to the policy.
+    pub rule: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InterruptAnswer {
+    pub slot: String,
+    /// `nothing` (it was idle), `declined` (a dialog), `interrupted`.
+    pub effect: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScreenParams {
+    pub slot: String,
+    /// The last N lines, scrollback included, instead of the visible screen.
+    #[serde(default)]
+    pub lines: Option<usize>,
+    /// With colours, as escape sequences.
+    #[serde(default)]
+    pub ansi: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScreenAnswer {
+    pub slot: String,
+    pub cols: usize,
+    pub rows: usize,
+    pub title: String,
+    pub cursor: (usize, usize),
+    pub lines: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HistoryParams {
+    pub slot: String,
+    #[serde(default)]
+    pub last: Option<usize>,
+}
+
+/// One entry of a conversation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Turn {
+    pub time: Option<DateTime<Utc>>,
+    /// `user`, `assistant`, `tool_call`, `tool_result`.
+    pub role: String,
+    pub text: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub is_error: Option<bool>,
+    pub session_id: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SearchParams {
+    pub slot: String,
+    pub pattern: String,
+    #[serde(default)]
+    pub limit: Option<usize>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Match {
+    /// `screen` (with scrollback) or `history`.
+    pub place: String,
+    pub line: usize,
+    pub text: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WaitParams {
+    pub slot: String,
+    /// Any of these states.
+    #[serde(default)]
+    pub states: Vec<State>,
+    /// The program ends.
+    #[serde(default)]
+    pub exit: bool,
+    /// No output for this long.
+    #[serde(default)]
+    pub quiet_ms: Option<u64>,
+    /// A line on the screen or in the output matches.
+    #[serde(default)]
+    pub output: Option<String>,
+    #[serde(default)]
+    pub timeout_ms: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaitAnswer {
+    pub slot: String,
+    pub state: State,
+    /// The line that matched.
+    pub matched: Option<String>,
+    pub exit_code: Option<i32>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WriteParams {
+    pub slot: String,
+    /// The bytes, as text; escapes were resolved by the client.
+    pub bytes: Vec<u8>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WhyAnswer {
+    pub slot: String,
+    pub state: State,
+    pub evidence: Vec<Evidence>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// `screen`, `title`, `cursor`, `hook`, `process`, …
+    pub witness: String,
+    pub says: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReloadAnswer {
+    /// One line for each thing that changed.
+    pub changes: Vec<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DownParams {
+    /// Leave the slots running in their shims.
+    #[serde(default)]
+    pub keep: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HookParams {
+    pub slot: String,
+    /// The JSON that Claude Code gave.
+    pub payload: Value,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HookAnswer {
+    /// What to print for Claude Code; nothing to print where `None`.
+    pub output: Option<Value>,
+}
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// Grows by one for each event of this daemon: a gap shows that the listener was too slow.
+    pub seq: u64,
+    pub time: DateTime<Utc>,
+    /// `None` for the daemon itself.
+    pub slot: Option<String>,
+    #[serde(flatten)]
+    pub what: What,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum What {
+    /// How a slot stands when a listener arrives.
+    Snapshot {
+        status: Box<SlotStatus>,
+    },
+    Spawned {
+        pid: u32,
+        session_id: Option<String>,
+        resumed: bool,
+    },
+    State {
+        from: State,
+        to: State,
+    },
+    Dialog {
+        dialog: Dialog,
+    },
+    DialogGone {
+        id: String,
+    },
+    /// A message was taken by Claude Code.
+    Message {
+        text: String,
+    },
+    /// The assistant's answer to it.
+    Answer {
+        text: String,
+        duration_ms: u64,
+    },
+    Verdict {
+        tool: String,
+        /// What it was about, in a line.
+        target: String,
+        verdict: Decision,
+        rule: Option<RuleRef>,
+        why: String,
+        /// `policy` or `person`.
+        by: String,
+    },
+    /// A key was pressed, and why.
+    Key {
+        key: String,
+        reason: String,
+    },
+    Interrupted,
+    Exit {
+        code: Option<i32>,
+        signal: Option<i32>,
+        cause: String,
+    },
+    Restart {
+        attempt: u32,
+        delay_ms: u64,
+    },
+    Stopped {
+        by: String,
+    },
+    GaveUp {
+        reason: String,
+    },
+    /// The conversation has a new id (`/clear`).
+    Session {
+        session_id: String,
+    },
+    /// The config on disk was taken, or could not be.
+    Config {
+        ok: bool,
+        text: String,
+    },
+    /// Anything a person should know.
+    Warning {
+        text: String,
+    },
+}
+
+/// Whose fault it was, which is also the exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fault {
+    /// It failed: 1.
+    Failed,
+    /// Wrong usage, config or an unknown name: 2.
+    Usage,
+    /// Wrong state, another dialog, policy: 4.
+    Refused,
+    /// Done so far, a person is needed: 5.
+    NeedsPerson,
+    /// 124.
+    TimedOut,
+}
+
+impl Fault {
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Fault::Failed => 1,
+            Fault::Usage => 2,
+            Fault::Refused => 4,
+            Fault::NeedsPerson => 5,
+            Fault::TimedOut => 124,
+        }
+    }
+}
+
+/// An error as it goes over the wire, in the envelope's `error.data`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{message}")]
+pub struct RpcError {
+    pub fault: Fault,
+    pub message: String,
+    /// What to do next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+impl RpcError {
+    pub fn new(fault: Fault, message: impl Into<String>) -> RpcError {
+        RpcError {
+            fault,
+            message: message.into(),
+            next: None,
+        }
+    }
+
+    pub fn next(mut self, next: impl Into<String>) -> RpcError {
+        self.next = Some(next.into());
+        self
+    }
+}

@@ -1,0 +1,100 @@
+//! What a screen means: the only place that knows what Claude Code looks like. Pure and total; what it
+//! can't name is [`Seen::Unknown`], never a guess.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// The public state of a slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    Starting,
+    Idle,
+    Thinking,
+    Responding,
+    ToolRunning,
+    Confirming,
+    Error,
+    Exited,
+}
+
+/// What one screen shows by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reading {
+    pub seen: Seen,
+    /// The input box, where one is drawn.
+    pub composer: Option<Composer>,
+    /// The permission mode that the footer names, in Claude Code's own word (`manual`, `auto`, `plan`, …).
+    pub mode: Option<String>,
+    /// An API error shown above a working input box.
+    pub last_error: Option<String>,
+    /// Background agents or shells that the footer counts.
+    pub background: u32,
+    /// Why it was read so, in words, for `missiond why`.
+    pub because: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Seen {
+    /// Nothing that is known: no key may be pressed here.
+    Unknown,
+    Starting,
+    Idle,
+    Thinking,
+    Responding,
+    ToolRunning,
+    /// A dialog, menu or view that takes the keys.
+    Dialog(Dialog),
+    Exited,
+}
+
+/// The input box.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Composer {
+    /// What a person or missiond has typed into it, wrapped rows joined; a placeholder hint is not a draft.
+    pub draft: String,
+    /// Whether a menu (slash commands, files) is open beside it: Enter would pick from the menu.
+    pub menu: bool,
+}
+
+/// A confirmation prompt, question, menu or view that holds the keyboard.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dialog {
+    /// Stable while the same dialog is up, different for the next one even if it looks the same.
+    pub id: String,
+    pub kind: DialogKind,
+    pub tool: Option<String>,
+    /// What the screen shows of the tool's input: `command`, `file_path`, `url`, `question`, …
+    pub input: Option<Map<String, Value>>,
+    /// What the person sees.
+    pub text: String,
+    pub options: Vec<Choice>,
+    /// Index into `options` of the row that Enter would choose.
+    pub selected: Option<usize>,
+    /// False where the screen shows only a part of it.
+    pub complete: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Choice {
+    pub label: String,
+    /// The digit key that picks it, where the screen shows one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Ticked or not, in a dialog where several can be chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checked: Option<bool>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DialogKind {
+    Permission,
+    Question,
+    Plan,
+    Trust,
+    ApiKey,
+    Other,
+}
