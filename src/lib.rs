@@ -3,6 +3,7 @@
 pub mod config;
 pub mod control;
 pub mod diagnostic;
+pub mod keys;
 pub mod policy;
 pub mod reading;
 pub mod shim;

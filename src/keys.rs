@@ -1,0 +1,427 @@
+//! An intention (say this, pick that option, stop) as the bytes of key presses. Pure.
+
+use crate::reading::{Choice, Dialog, DialogKind};
+
+pub const ENTER: &[u8] = b"\r";
+pub const ESC: &[u8] = b"\x1b";
+pub const UP: &[u8] = b"\x1b[A";
+pub const DOWN: &[u8] = b"\x1b[B";
+
+/// Longest message that `send` takes. Claude Code holds a paste in memory several times over; beyond this a
+/// file and its name serve better.
+pub const MAX_MESSAGE: usize = 4 * 1024 * 1024;
+
+/// How a message may begin to be more than text.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Meaning {
+    /// `!` runs a shell command.
+    pub shell: bool,
+    /// `/` runs a command of Claude Code.
+    pub slash: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotSendable {
+    #[error("the message is empty")]
+    Empty,
+    #[error("the message has {0} bytes; the most is {MAX_MESSAGE}")]
+    TooLong(usize),
+    #[error("`{0}` would run a command of Claude Code")]
+    Slash(String),
+}
+
+/// The text as it will stand in the input box: nothing in it acts as a key.
+///
+/// Line ends become LF; every other control character becomes its visible picture, so that an embedded end of
+/// a bracketed paste is text like any other. A leading `!` or `#` gets a space before it unless it is meant.
+pub fn message(text: &str, meaning: Meaning) -> Result<String, NotSendable> {
+    if text.len() > MAX_MESSAGE {
+        return Err(NotSendable::TooLong(text.len()));
+    }
+    let clean = visible(text);
+    let clean = clean.trim_end();
+    match clean.trim_start().chars().next() {
+        None => return Err(NotSendable::Empty),
+        Some('/') if !meaning.slash => return Err(NotSendable::Slash(first_word(clean))),
+        _ => {}
+    }
+    let acts = match clean.chars().next() {
+        Some('!') => !meaning.shell,
+        Some('#') => true,
+        _ => false,
+    };
+    Ok(if acts {
+        format!(" {clean}")
+    } else {
+        clean.to_owned()
+    })
+}
+
+fn first_word(text: &str) -> String {
+    text.split_whitespace()
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .take(40)
+        .collect()
+}
+
+/// Control characters as pictures, line ends as LF.
+fn visible(text: &str) -> String {
+    let text = text.replace("\r\n", "\n").replace('\r', "\n");
+    text.chars()
+        .map(|c| match c {
+            '\n' | '\t' => c,
+            '\0'..='\x1f' => char::from_u32(0x2400 + c as u32).unwrap_or('\u{fffd}'),
+            '\x7f' => '\u{2421}',
+            '\u{80}'..='\u{9f}' => '\u{fffd}',
+            c => c,
+        })
+        .collect()
+}
+
+/// A bracketed paste. The text must come from [`message`].
+pub fn paste(message: &str) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(message.len() + 12);
+    bytes.extend_from_slice(b"\x1b[200~");
+    bytes.extend_from_slice(message.as_bytes());
+    bytes.extend_from_slice(b"\x1b[201~");
+    bytes
+}
+
+/// How a dialog is to be answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Pick {
+    /// The option at this index, whose label was checked.
+    Option(usize),
+    Esc,
+}
+
+impl Pick {
+    /// What the person chose, in the dialog's own words.
+    pub fn label<'a>(&self, dialog: &'a Dialog) -> &'a str {
+        match self {
+            Pick::Esc => "Esc",
+            Pick::Option(index) => dialog
+                .options
+                .get(*index)
+                .map_or("?", |choice| &choice.label),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoPick {
+    #[error("no option of this dialog means `{0}`")]
+    None(String),
+    #[error("`{0}` fits several options")]
+    Ambiguous(String),
+}
+
+/// Finds what `yes`, `no` or a label means in this dialog; by label, never by position.
+pub fn pick(dialog: &Dialog, answer: &str) -> Result<Pick, NoPick> {
+    match answer.to_lowercase().as_str() {
+        "yes" | "always" => plain_yes(dialog).ok_or_else(|| NoPick::None(answer.to_owned())),
+        "no" => refusal(dialog).ok_or_else(|| NoPick::None(answer.to_owned())),
+        "esc" => Ok(Pick::Esc),
+        _ => by_label(dialog, answer),
+    }
+}
+
+/// The one option that says yes to this dialog and to nothing more.
+fn plain_yes(dialog: &Dialog) -> Option<Pick> {
+    let exact = position(&dialog.options, |label| label.eq_ignore_ascii_case("yes"));
+    exact
+        .or_else(|| {
+            only(&dialog.options, |label| {
+                begins_with_word(label, "yes") && !widens(label)
+            })
+        })
+        .map(Pick::Option)
+}
+
+/// Esc, or an option that says no. A bare `No` is preferred where a key picks it at once: should the dialog be
+/// gone when the key arrives, a digit is a character in a draft, while Esc would stop a turn.
+fn refusal(dialog: &Dialog) -> Option<Pick> {
+    let no = only(&dialog.options, |label| begins_with_word(label, "no"));
+    match (no, dialog.kind) {
+        (Some(index), DialogKind::Trust | DialogKind::ApiKey) => Some(Pick::Option(index)),
+        (Some(index), _) if is_bare_no(&dialog.options[index]) => Some(Pick::Option(index)),
+        (_, DialogKind::Trust) => None,
+        _ => Some(Pick::Esc),
+    }
+}
+
+fn is_bare_no(choice: &Choice) -> bool {
+    choice.label.eq_ignore_ascii_case("no") && choice.number.is_some()
+}
+
+fn by_label(dialog: &Dialog, wanted: &str) -> Result<Pick, NoPick> {
+    let wanted_lower = wanted.trim().to_lowercase();
+    if let Some(index) = position(&dialog.options, |label| {
+        label.to_lowercase() == wanted_lower
+    }) {
+        return Ok(Pick::Option(index));
+    }
+    let fits = |choice: &&Choice| choice.label.to_lowercase().starts_with(&wanted_lower);
+    match dialog.options.iter().filter(fits).count() {
+        0 => Err(NoPick::None(wanted.to_owned())),
+        1 => Ok(Pick::Option(
+            dialog
+                .options
+                .iter()
+                .position(|c| fits(&c))
+                .unwrap_or_default(),
+        )),
+        _ => Err(NoPick::Ambiguous(wanted.to_owned())),
+    }
+}
+
+/// Whether an option says more than yes to this one call. Such an option is chosen only by its own label.
+pub fn widens(label: &str) -> bool {
+    const MORE: [&str; 9] = [
+        "don't ask",
+        "don’t ask",
+        "allow all",
+        "auto mode",
+        "auto-accept",
+        "accept edits",
+        "auto-approve",
+        "bypass",
+        "always",
+    ];
+    let label = label.to_lowercase();
+    MORE.iter().any(|more| label.contains(more))
+}
+
+fn begins_with_word(label: &str, word: &str) -> bool {
+    let label = label.to_lowercase();
+    label
+        .strip_prefix(word)
+        .is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+}
+
+fn position(options: &[Choice], fits: impl Fn(&str) -> bool) -> Option<usize> {
+    options.iter().position(|choice| fits(&choice.label))
+}
+
+/// The index of the option that fits, if exactly one does.
+fn only(options: &[Choice], fits: impl Fn(&str) -> bool) -> Option<usize> {
+    let mut found = options
+        .iter()
+        .enumerate()
+        .filter(|(_, choice)| fits(&choice.label));
+    let first = found.next()?;
+    found.next().is_none().then_some(first.0)
+}
+
+/// The next key on the way to an option, and whether it is the one that decides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    pub bytes: Vec<u8>,
+    pub name: String,
+    pub decides: bool,
+}
+
+/// A digit picks a numbered option at once. In an unnumbered menu the marked row is moved one at a time, and
+/// Enter comes only when it is seen to stand on the wanted one.
+pub fn step_towards(dialog: &Dialog, pick: &Pick) -> Option<Step> {
+    let index = match pick {
+        Pick::Esc => return Some(step(ESC, "Esc", true)),
+        Pick::Option(index) => *index,
+    };
+    let choice = dialog.options.get(index)?;
+    if let Some(number) = choice.number.filter(|number| *number <= 9) {
+        let digit = number.to_string();
+        return Some(step(digit.as_bytes(), &digit, true));
+    }
+    let selected = dialog.selected?;
+    Some(match selected.cmp(&index) {
+        std::cmp::Ordering::Equal => step(ENTER, "Enter", true),
+        std::cmp::Ordering::Less => step(DOWN, "Down", false),
+        std::cmp::Ordering::Greater => step(UP, "Up", false),
+    })
+}
+
+fn step(bytes: &[u8], name: &str, decides: bool) -> Step {
+    Step {
+        bytes: bytes.to_vec(),
+        name: name.to_owned(),
+        decides,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dialog(kind: DialogKind, labels: &[&str], numbered: bool) -> Dialog {
+        let options = labels.iter().enumerate().map(|(index, label)| Choice {
+            label: (*label).to_owned(),
+            number: numbered.then_some(index as u32 + 1),
+            description: None,
+            checked: None,
+        });
+        Dialog {
+            id: "d1".into(),
+            kind,
+            tool: None,
+            input: None,
+            text: String::new(),
+            options: options.collect(),
+            selected: Some(0),
+            complete: true,
+        }
+    }
+
+    const BASH: [&str; 4] = [
+        "Yes",
+        "Yes, and don't ask again for rm commands in /p",
+        "Yes, and switch to auto mode · auto mode handles these prompts for you",
+        "No",
+    ];
+
+    #[test]
+    fn yes_is_the_plain_yes_and_no_is_the_option_that_says_no() {
+        let bash = dialog(DialogKind::Permission, &BASH, true);
+        assert_eq!(pick(&bash, "yes"), Ok(Pick::Option(0)));
+        assert_eq!(pick(&bash, "no"), Ok(Pick::Option(3)));
+        assert_eq!(pick(&bash, "always"), Ok(Pick::Option(0)));
+    }
+
+    #[test]
+    fn the_order_of_the_options_does_not_matter() {
+        let turned: Vec<&str> = BASH.iter().rev().copied().collect();
+        let bash = dialog(DialogKind::Permission, &turned, true);
+        assert_eq!(pick(&bash, "yes"), Ok(Pick::Option(3)));
+        assert_eq!(pick(&bash, "no"), Ok(Pick::Option(0)));
+    }
+
+    #[test]
+    fn a_no_that_opens_a_text_field_is_left_for_esc() {
+        let labels = [
+            "Yes",
+            "Yes, and don't ask again for h",
+            "No, and tell Claude what to do differently (esc)",
+        ];
+        assert_eq!(
+            pick(&dialog(DialogKind::Permission, &labels, true), "no"),
+            Ok(Pick::Esc)
+        );
+        let older = [
+            "Yes",
+            "Yes, allow all edits during this session",
+            "Type here to tell Claude what to do differently",
+        ];
+        assert_eq!(
+            pick(&dialog(DialogKind::Permission, &older, true), "no"),
+            Ok(Pick::Esc)
+        );
+    }
+
+    #[test]
+    fn trust_is_answered_by_label_whatever_the_default_is() {
+        let new = dialog(
+            DialogKind::Trust,
+            &["No, exit", "Yes, I trust this folder"],
+            false,
+        );
+        assert_eq!(pick(&new, "yes"), Ok(Pick::Option(1)));
+        assert_eq!(pick(&new, "no"), Ok(Pick::Option(0)));
+        assert_eq!(
+            step_towards(&new, &Pick::Option(1)).map(|s| (s.name, s.decides)),
+            Some(("Down".into(), false))
+        );
+        let mut moved = new.clone();
+        moved.selected = Some(1);
+        assert_eq!(
+            step_towards(&moved, &Pick::Option(1)).map(|s| (s.name, s.decides)),
+            Some(("Enter".into(), true))
+        );
+    }
+
+    #[test]
+    fn yes_is_refused_where_every_yes_says_more() {
+        let labels = [
+            "Yes, and auto-accept edits",
+            "Yes, and bypass permissions",
+            "No",
+        ];
+        let plan = dialog(DialogKind::Plan, &labels, true);
+        assert_eq!(pick(&plan, "yes"), Err(NoPick::None("yes".into())));
+        assert_eq!(
+            pick(&plan, "Yes, and auto-accept edits"),
+            Ok(Pick::Option(0))
+        );
+    }
+
+    #[test]
+    fn yes_to_a_plan_is_the_one_that_keeps_asking() {
+        let labels = [
+            "Yes, and auto-accept edits",
+            "Yes, and manually approve edits",
+            "Type here to tell Claude what to change",
+        ];
+        assert_eq!(
+            pick(&dialog(DialogKind::Plan, &labels, true), "yes"),
+            Ok(Pick::Option(1))
+        );
+    }
+
+    #[test]
+    fn a_label_may_be_shortened_while_it_is_clear() {
+        let ask = dialog(DialogKind::Question, &["Red", "Blue", "Reddish"], true);
+        assert_eq!(pick(&ask, "blue"), Ok(Pick::Option(1)));
+        assert_eq!(pick(&ask, "red"), Ok(Pick::Option(0)));
+        assert_eq!(pick(&ask, "redd"), Ok(Pick::Option(2)));
+        assert_eq!(pick(&ask, "re"), Err(NoPick::Ambiguous("re".into())));
+        assert_eq!(pick(&ask, "green"), Err(NoPick::None("green".into())));
+    }
+
+    #[test]
+    fn nothing_in_a_message_acts_as_a_key() {
+        let hostile = "a\x1b[201~\r!touch x\r\x03\x04\u{9b}\0";
+        let text = message(hostile, Meaning::default()).unwrap();
+        assert_eq!(
+            text,
+            "a\u{241b}[201~\n!touch x\n\u{2403}\u{2404}\u{fffd}\u{2400}"
+        );
+        let bytes = paste(&text);
+        assert_eq!(bytes.iter().filter(|b| **b == 0x1b).count(), 2);
+    }
+
+    #[test]
+    fn a_beginning_that_acts_is_made_text_or_refused() {
+        assert_eq!(message("!ls", Meaning::default()).unwrap(), " !ls");
+        assert_eq!(
+            message(
+                "!ls",
+                Meaning {
+                    shell: true,
+                    slash: false
+                }
+            )
+            .unwrap(),
+            "!ls"
+        );
+        assert_eq!(
+            message("/exit now", Meaning::default()),
+            Err(NotSendable::Slash("/exit".into()))
+        );
+        assert_eq!(
+            message(
+                "/clear",
+                Meaning {
+                    shell: false,
+                    slash: true
+                }
+            )
+            .unwrap(),
+            "/clear"
+        );
+        assert_eq!(
+            message(" \n\t", Meaning::default()),
+            Err(NotSendable::Empty)
+        );
+    }
+}
