@@ -1,10 +1,16 @@
 //! missiond: a semantic terminal supervisor for Claude Code slots.
 
+pub mod audit;
 pub mod config;
 pub mod control;
 pub mod diagnostic;
+pub mod files;
+pub mod hook;
 pub mod keys;
 pub mod policy;
 pub mod reading;
+pub mod secrets;
 pub mod shim;
+pub mod slot;
 pub mod terminal;
+pub mod transcript;

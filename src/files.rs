@@ -1,0 +1,113 @@
+//! Files that only their owner reads: opened for appending, never through a symlink.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// Opens a log file for appending: 0600, created where it is missing, refused where it is a symlink.
+pub fn append(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.append(true).read(true).create(true).mode(0o600);
+    options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32);
+    options.open(path)
+}
+
+/// Writes a whole file in one step: readers see the old one or the new one.
+pub fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let beside = path.with_extension("new");
+    let _ = std::fs::remove_file(&beside);
+    let mut options = OpenOptions::new();
+    let file = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&beside)?;
+    io::Write::write_all(&mut &file, text.as_bytes())?;
+    std::fs::rename(&beside, path)
+}
+
+/// Cuts off a last line that a crash left half written.
+pub fn drop_torn_line(file: &mut File) -> io::Result<()> {
+    let length = file.seek(SeekFrom::End(0))?;
+    let whole = match last_line_end(file, length)? {
+        Some(end) => end,
+        None => 0,
+    };
+    if whole < length {
+        file.set_len(whole)
+    } else {
+        Ok(())
+    }
+}
+
+/// The last whole line, without its end.
+pub fn last_line(file: &mut File) -> io::Result<Option<String>> {
+    let length = file.seek(SeekFrom::End(0))?;
+    let Some(end) = last_line_end(file, length)? else {
+        return Ok(None);
+    };
+    let start = last_line_end(file, end - 1)?.unwrap_or(0);
+    file.seek(SeekFrom::Start(start))?;
+    let mut line = String::new();
+    file.take(end - 1 - start).read_to_string(&mut line)?;
+    Ok(Some(line))
+}
+
+/// The offset just behind the last line end before `before`.
+fn last_line_end(file: &mut File, before: u64) -> io::Result<Option<u64>> {
+    const BLOCK: u64 = 8 * 1024;
+    let mut end = before;
+    while end > 0 {
+        let start = end.saturating_sub(BLOCK);
+        file.seek(SeekFrom::Start(start))?;
+        let mut block = vec![0; (end - start) as usize];
+        file.read_exact(&mut block)?;
+        if let Some(at) = block.iter().rposition(|byte| *byte == b'\n') {
+            return Ok(Some(start + at as u64 + 1));
+        }
+        end = start;
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn a_torn_last_line_is_cut_off_and_the_last_whole_one_is_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.log");
+        let long = "x".repeat(20_000);
+        std::fs::write(&path, format!("one\n{long}\ntorn")).unwrap();
+        let mut file = append(&path).unwrap();
+        drop_torn_line(&mut file).unwrap();
+        assert_eq!(last_line(&mut file).unwrap(), Some(long.clone()));
+        writeln!(file, "two").unwrap();
+        assert_eq!(
+            std::fs::read_to_string(&path).unwrap(),
+            format!("one\n{long}\ntwo\n")
+        );
+    }
+
+    #[test]
+    fn an_empty_or_endless_file_has_no_whole_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.log");
+        let mut file = append(&path).unwrap();
+        assert_eq!(last_line(&mut file).unwrap(), None);
+        write!(file, "torn").unwrap();
+        assert_eq!(last_line(&mut file).unwrap(), None);
+        drop_torn_line(&mut file).unwrap();
+        assert_eq!(file.metadata().unwrap().len(), 0);
+    }
+
+    #[test]
+    fn a_symlink_is_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink("/dev/null", dir.path().join("a.log")).unwrap();
+        assert!(append(&dir.path().join("a.log")).is_err());
+    }
+}

@@ -1,0 +1,68 @@
+//! The JSON of a hook as a value. Pure.
+
+use serde_json::Value;
+use std::path::PathBuf;
+
+/// One call of a hook by Claude Code.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HookEvent {
+    pub session_id: Option<String>,
+    pub transcript: Option<PathBuf>,
+    pub mode: Option<String>,
+    pub what: HookWhat,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum HookWhat {
+    SessionStart,
+    PromptTaken,
+    BeforeTool {
+        tool: String,
+        input: Value,
+        id: Option<String>,
+    },
+    AfterTool {
+        id: Option<String>,
+    },
+    TurnOver {
+        text: Option<String>,
+        failure: Option<String>,
+    },
+    /// Known or not, nothing follows from it.
+    Other,
+}
+
+impl HookEvent {
+    /// `None` where it is not the JSON of a hook.
+    pub fn parse(payload: &Value) -> Option<HookEvent> {
+        let name = payload.get("hook_event_name")?.as_str()?;
+        let text = |key: &str| payload.get(key).and_then(Value::as_str).map(str::to_owned);
+        let what = match name {
+            "SessionStart" => HookWhat::SessionStart,
+            "UserPromptSubmit" => HookWhat::PromptTaken,
+            "PreToolUse" => HookWhat::BeforeTool {
+                tool: text("tool_name")?,
+                input: payload.get("tool_input")?.clone(),
+                id: text("tool_use_id"),
+            },
+            "PostToolUse" | "PostToolUseFailure" => HookWhat::AfterTool {
+                id: text("tool_use_id"),
+            },
+            "Stop" => HookWhat::TurnOver {
+                text: text("last_assistant_message"),
+                failure: None,
+            },
+            "StopFailure" => HookWhat::TurnOver {
+                text: None,
+                failure: Some(text("error").unwrap_or_else(|| "the API failed".to_owned())),
+            },
+            _ => HookWhat::Other,
+        };
+        Some(HookEvent {
+            session_id: text("session_id"),
+            transcript: text("transcript_path").map(PathBuf::from),
+            mode: text("permission_mode"),
+            what,
+        })
+    }
+}

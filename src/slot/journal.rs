@@ -1,0 +1,243 @@
+//! A slot's own files: `<slot>.log` for people, `<slot>.events.jsonl` for programs. A failure to write is told
+//! once and never stops the slot.
+
+use crate::control::protocol::{Event, What};
+use crate::policy::Decision;
+use crate::slot::machine::{about, state_name};
+use crate::{files, secrets};
+use chrono::{DateTime, Local, SecondsFormat};
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Where a slot's files are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Paths {
+    pub log: PathBuf,
+    pub events: PathBuf,
+    pub recording: PathBuf,
+}
+
+impl Paths {
+    /// Slot names are checked when the config is loaded: they hold no path.
+    pub fn new(logs: &Path, slot: &str) -> Paths {
+        Paths {
+            log: logs.join(format!("{slot}.log")),
+            events: logs.join(format!("{slot}.events.jsonl")),
+            recording: logs.join(format!("{slot}.cast")),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub struct Journal {
+    log: File,
+    events: File,
+    /// The last write failed and was told.
+    failing: bool,
+}
+
+impl Journal {
+    pub fn open(paths: &Paths) -> io::Result<Journal> {
+        let mut log = files::append(&paths.log)?;
+        let mut events = files::append(&paths.events)?;
+        files::drop_torn_line(&mut log)?;
+        files::drop_torn_line(&mut events)?;
+        Ok(Journal {
+            log,
+            events,
+            failing: false,
+        })
+    }
+
+    /// Writes the event to both files. An error comes back when writing begins to fail, not each time.
+    pub fn note(&mut self, event: &Event) -> Option<io::Error> {
+        let outcome = self.write(event);
+        let was_failing = std::mem::replace(&mut self.failing, outcome.is_err());
+        outcome.err().filter(|_| !was_failing)
+    }
+
+    fn write(&mut self, event: &Event) -> io::Result<()> {
+        let json = serde_json::to_value(event).map_err(io::Error::other)?;
+        let mut line = secrets::mask_json(&json).to_string();
+        line.push('\n');
+        self.events.write_all(line.as_bytes())?;
+        self.log.write_all(log_lines(event).as_bytes())
+    }
+}
+
+/// The event for a person: a timestamp and a line; what has more lines is indented below it.
+pub fn log_lines(event: &Event) -> String {
+    let time: DateTime<Local> = event.time.into();
+    let stamp = time.to_rfc3339_opts(SecondsFormat::Millis, false);
+    let (word, text) = words(&event.what);
+    let text = secrets::mask(&plain(&text));
+    let mut lines = text.trim_end().lines();
+    let mut out = format!("{stamp}  {word:<9} {}", lines.next().unwrap_or_default());
+    out.truncate(out.trim_end().len());
+    out.push('\n');
+    for line in lines {
+        out.push_str(format!("{:width$}{line}", "", width = INDENT).trim_end());
+        out.push('\n');
+    }
+    out
+}
+
+/// The width of a timestamp and a word, so that further lines stand under the first.
+const INDENT: usize = 41;
+
+/// No control characters: a log is read on terminals.
+fn plain(text: &str) -> String {
+    text.chars()
+        .map(|c| {
+            if c.is_control() && c != '\n' {
+                '\u{fffd}'
+            } else {
+                c
+            }
+        })
+        .collect()
+}
+
+fn words(what: &What) -> (&'static str, String) {
+    match what {
+        What::Snapshot { status } => ("snapshot", state_name(status.state).to_owned()),
+        What::Spawned {
+            pid,
+            session_id,
+            resumed,
+        } => ("started", spawned(*pid, session_id.as_deref(), *resumed)),
+        What::State { from, to } => (
+            "state",
+            format!("{} -> {}", state_name(*from), state_name(*to)),
+        ),
+        What::Dialog { dialog } => ("dialog", dialog_text(dialog)),
+        What::DialogGone { id } => ("dialog", format!("{id} is gone")),
+        What::Message { text } => ("message", text.clone()),
+        What::Answer { text, duration_ms } => {
+            ("answer", format!("({}) {text}", seconds(*duration_ms)))
+        }
+        What::Verdict {
+            tool,
+            target,
+            verdict,
+            rule,
+            why,
+            by,
+        } => {
+            let place = rule
+                .as_ref()
+                .map(|rule| format!(" [{} {}:{}]", rule.text, rule.file.display(), rule.line));
+            let verdict = decision_name(*verdict);
+            (
+                "verdict",
+                format!(
+                    "{verdict} {tool}: {target} — {why}{} (by {by})",
+                    place.unwrap_or_default()
+                ),
+            )
+        }
+        What::Key { key, reason } => ("key", format!("{key} — {reason}")),
+        What::Interrupted => ("interrupt", "the turn was stopped".to_owned()),
+        What::Exit { cause, .. } => ("exit", cause.clone()),
+        What::Restart { attempt, delay_ms } => (
+            "restart",
+            format!("number {attempt} in {}", seconds(*delay_ms)),
+        ),
+        What::Stopped { by } => ("stopped", format!("by a {by}")),
+        What::GaveUp { reason } => ("gave up", reason.clone()),
+        What::Session { session_id } => ("session", session_id.clone()),
+        What::Config { ok, text } => (if *ok { "config" } else { "BAD CONF" }, text.clone()),
+        What::Warning { text } => ("WARNING", text.clone()),
+    }
+}
+
+fn spawned(pid: u32, session: Option<&str>, resumed: bool) -> String {
+    let how = if resumed { "resumed" } else { "new" };
+    match session {
+        Some(session) => format!("pid {pid}, {how} session {session}"),
+        None => format!("pid {pid}"),
+    }
+}
+
+fn dialog_text(dialog: &crate::reading::Dialog) -> String {
+    let labels: Vec<&str> = dialog
+        .options
+        .iter()
+        .map(|choice| choice.label.as_str())
+        .collect();
+    let cut = if dialog.complete {
+        ""
+    } else {
+        " (not whole on the screen)"
+    };
+    format!(
+        "{}{cut} [{}]\n{}",
+        about(dialog),
+        dialog.id,
+        labels.join(" | ")
+    )
+}
+
+fn seconds(ms: u64) -> String {
+    format!("{:.1}s", ms as f64 / 1000.0)
+}
+
+fn decision_name(decision: Decision) -> &'static str {
+    match decision {
+        Decision::Allow => "allow",
+        Decision::Ask => "ask",
+        Decision::Deny => "deny",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reading::State;
+    use chrono::Utc;
+
+    fn event(what: What) -> Event {
+        Event {
+            seq: 1,
+            time: Utc::now(),
+            slot: Some("a".into()),
+            what,
+        }
+    }
+
+    #[test]
+    fn a_log_line_has_a_stamp_a_word_and_the_text() {
+        let line = log_lines(&event(What::State {
+            from: State::Idle,
+            to: State::Thinking,
+        }));
+        assert!(line.ends_with("state     idle -> thinking\n"), "{line}");
+        assert_eq!(line.find("state"), Some(31));
+    }
+
+    #[test]
+    fn further_lines_stand_under_the_first_and_nothing_controls_a_terminal() {
+        let text = "one\n\x1b]0;title\x07two".to_owned();
+        let lines = log_lines(&event(What::Message { text }));
+        let second = lines.lines().nth(1).unwrap();
+        assert_eq!(second.find('\u{fffd}'), Some(INDENT));
+        assert!(!lines.contains('\x1b'));
+    }
+
+    #[test]
+    fn secrets_do_not_reach_either_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let paths = Paths::new(dir.path(), "a");
+        let mut journal = Journal::open(&paths).unwrap();
+        let text = "use sk-ant-api03-abcdefghijkl".to_owned();
+        assert!(journal.note(&event(What::Message { text })).is_none());
+        for path in [&paths.log, &paths.events] {
+            let written = std::fs::read_to_string(path).unwrap();
+            assert!(
+                written.contains("[masked]") && !written.contains("abcdefghijkl"),
+                "{written}"
+            );
+        }
+    }
+}

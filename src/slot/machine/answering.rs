@@ -1,0 +1,510 @@
+//! Dialogs: seeing them, answering them by rule or for a person, and stopping a turn.
+
+use super::up::{Choosing, ForPerson, Hands};
+use super::*;
+use crate::config::Gate;
+use crate::control::protocol::Fault;
+use crate::keys::{self, NoPick, Pick};
+
+impl Machine {
+    /// A whole frame was read.
+    pub(super) fn saw(&mut self, sight: Sight, now: Instant) {
+        let Some(up) = self.up_mut() else { return };
+        let before = up.dialog().map(|dialog| dialog.id.clone());
+        let mut sight = sight;
+        if let Some(dialog) = sight.dialog.as_mut() {
+            up.last_dialog = Some(dialog.kind);
+            fill_in(dialog, &up.asks);
+        }
+        if sight.state == State::Idle && up.reached_idle.is_none() {
+            up.reached_idle = Some(now);
+        }
+        let appeared = sight
+            .dialog
+            .clone()
+            .filter(|dialog| Some(&dialog.id) != before.as_ref());
+        let gone = before.filter(|id| sight.dialog.as_ref().is_none_or(|dialog| dialog.id != *id));
+        up.sight = Some(sight);
+        if gone.is_some() {
+            up.dialog_since = None;
+            up.for_person = None;
+        }
+        if appeared.is_some() {
+            up.dialog_since = Some(now);
+        }
+        if let Some(id) = gone {
+            self.tell(What::DialogGone { id });
+        }
+        if let Some(dialog) = appeared {
+            self.tell(What::Dialog { dialog });
+        }
+        self.check_mode();
+    }
+
+    /// A mode other than the configured one is reported at once, and once.
+    fn check_mode(&mut self) {
+        let wanted = self.config.mode.clone();
+        let Some(up) = self.up_mut() else { return };
+        let seen = up.sight.as_ref().and_then(|sight| sight.mode.clone());
+        let Some(mode) = seen else { return };
+        if same_mode(&mode, &wanted) {
+            up.warned_mode = None;
+        } else if up.warned_mode.as_ref() != Some(&mode) {
+            up.warned_mode = Some(mode.clone());
+            self.tell(What::Warning {
+                text: format!("permission mode is {mode}, not {wanted}"),
+            });
+        }
+    }
+
+    /// Moves the key sequence that is under way, if there is one.
+    pub(super) fn progress_hands(&mut self, now: Instant) {
+        let Some(up) = self.up_mut() else { return };
+        match std::mem::replace(&mut up.hands, Hands::Free) {
+            Hands::Free => {}
+            Hands::Pasting { message, until } => self.progress_pasting(message, until, now),
+            Hands::Submitting { message, until } => self.progress_submitting(message, until, now),
+            Hands::Choosing(choosing) => self.progress_choosing(choosing, now),
+            Hands::Interrupting {
+                tokens,
+                effect,
+                until,
+            } => {
+                self.progress_interrupting(tokens, effect, until, now);
+            }
+        }
+    }
+
+    /// A settled dialog that a rule decides on is answered; any other waits for a person.
+    pub(super) fn answer_by_rule(&mut self, now: Instant) {
+        let Some(up) = self.up() else { return };
+        if !up.hands_are_free() || up.is_dialog_dealt_with() {
+            return;
+        }
+        let Some(dialog) = up.settled_dialog(now).cloned() else {
+            return;
+        };
+        let verdict = self.verdict_on(&dialog);
+        let answer = match verdict.decision {
+            Decision::Allow => "yes",
+            Decision::Deny => "no",
+            Decision::Ask => return self.leave_to_person(&dialog, verdict.why),
+        };
+        match keys::pick(&dialog, answer) {
+            Ok(pick) => self.apply(&dialog, pick, verdict, now),
+            Err(error) => self.leave_to_person(&dialog, format!("{}, but {error}", verdict.why)),
+        }
+    }
+
+    fn apply(&mut self, dialog: &Dialog, pick: Pick, verdict: Verdict, now: Instant) {
+        let reason = format!("policy: {}", verdict.why);
+        let ask = self.ask_of(dialog);
+        self.tell(verdict_event(&ask, &verdict, "policy"));
+        self.effects
+            .push(Effect::Audit(verdict, Box::new(ask), Decider::Policy));
+        self.choose(None, dialog, pick, reason, None, now);
+    }
+
+    fn leave_to_person(&mut self, dialog: &Dialog, why: String) {
+        let id = dialog.id.clone();
+        if let Some(up) = self.up_mut() {
+            up.for_person = Some(ForPerson { dialog: id, why });
+        }
+    }
+
+    /// What the rules say of a dialog. Only a whole dialog is decided on, and the screen alone allows a tool
+    /// only where the slot says so.
+    fn verdict_on(&self, dialog: &Dialog) -> Verdict {
+        match dialog.kind {
+            DialogKind::Permission => self.verdict_on_tool(dialog),
+            DialogKind::Other => ask("this dialog is not a known one"),
+            kind => {
+                let decision = self.judge.dialog(kind);
+                let why = format!("[dialogs] of role {}", self.config.role);
+                let verdict = Verdict {
+                    decision,
+                    rule: None,
+                    why,
+                };
+                if dialog.complete {
+                    verdict
+                } else {
+                    ask("the dialog is not whole on the screen")
+                }
+            }
+        }
+    }
+
+    fn verdict_on_tool(&self, dialog: &Dialog) -> Verdict {
+        let Some(up) = self.up() else {
+            return ask("the slot is not running");
+        };
+        if let Some(open) = up
+            .asks
+            .iter()
+            .find(|open| dialog.tool.as_ref() == Some(&open.tool))
+        {
+            return ask(&open.why);
+        }
+        let verdict = self.judge.decide(&self.ask_of(dialog));
+        match verdict.decision {
+            Decision::Allow if up.gated => ask("the gate has not seen this call"),
+            Decision::Allow if self.config.gate != Gate::Screen => {
+                ask("the slot is ungated: the screen alone does not allow")
+            }
+            _ => verdict,
+        }
+    }
+
+    fn ask_of(&self, dialog: &Dialog) -> Ask {
+        Ask {
+            tool: dialog
+                .tool
+                .clone()
+                .unwrap_or_else(|| kind_name(dialog.kind).to_owned()),
+            input: dialog.input.clone().map_or(Value::Null, Value::Object),
+            cwd: self.config.cwd.clone(),
+            complete: dialog.complete,
+        }
+    }
+
+    /// A person's answer, to the dialog that he saw.
+    pub(super) fn confirm(&mut self, confirmation: Confirmation, now: Instant) {
+        let token = confirmation.token;
+        let (dialog, pick) = match self.may_confirm(&confirmation) {
+            Ok(found) => found,
+            Err(error) => return self.reply(token, Err(error)),
+        };
+        let ask = self.ask_of(&dialog);
+        let decision = if confirmation.answer.eq_ignore_ascii_case("no") {
+            Decision::Deny
+        } else {
+            Decision::Allow
+        };
+        let why = format!("a person chose {}", pick.label(&dialog));
+        let verdict = Verdict {
+            decision,
+            rule: None,
+            why: why.clone(),
+        };
+        self.tell(verdict_event(&ask, &verdict, "person"));
+        self.effects
+            .push(Effect::Audit(verdict, Box::new(ask), Decider::Person));
+        self.choose(Some(token), &dialog, pick, why, confirmation.reason, now);
+        self.progress_hands(now);
+    }
+
+    fn may_confirm(&self, confirmation: &Confirmation) -> Result<(Dialog, Pick), RpcError> {
+        let name = &self.config.name;
+        let refused = |text: String| RpcError::new(Fault::Refused, text);
+        let Some(dialog) = self.dialog() else {
+            return Err(refused(format!(
+                "no dialog is up in {name}, which is {}",
+                state_name(self.state())
+            )));
+        };
+        if confirmation
+            .dialog
+            .as_ref()
+            .is_some_and(|id| *id != dialog.id)
+        {
+            let text = format!(
+                "another dialog is up in {name}: {} ({})",
+                up::about(dialog),
+                dialog.id
+            );
+            return Err(refused(text).next("look again: missiond pending"));
+        }
+        if !self.up().is_some_and(up::Up::hands_are_free) {
+            return Err(refused(format!("keys are being pressed in {name} already")));
+        }
+        let labels = || {
+            dialog
+                .options
+                .iter()
+                .map(|choice| format!("`{}`", choice.label))
+                .collect::<Vec<_>>()
+        };
+        keys::pick(dialog, &confirmation.answer)
+            .map(|pick| (dialog.clone(), pick))
+            .map_err(|error| {
+                let next = match error {
+                    NoPick::None(_) | NoPick::Ambiguous(_) => {
+                        format!("the options are {}", labels().join(", "))
+                    }
+                };
+                refused(error.to_string()).next(next)
+            })
+    }
+
+    fn choose(
+        &mut self,
+        token: Option<Token>,
+        dialog: &Dialog,
+        pick: Pick,
+        reason: String,
+        then_say: Option<String>,
+        now: Instant,
+    ) {
+        let Some(up) = self.up_mut() else { return };
+        let label = pick.label(dialog).to_owned();
+        up.answered = Some(dialog.id.clone());
+        up.hands = Hands::Choosing(Choosing {
+            token,
+            dialog: dialog.id.clone(),
+            pick,
+            label,
+            reason,
+            then_say,
+            decided: false,
+            moved_from: None,
+            moves: 0,
+            until: now + KEY_WORKS,
+        });
+    }
+
+    /// One step towards the option, on the dialog as it is read now.
+    fn progress_choosing(&mut self, mut choosing: Choosing, now: Instant) {
+        let Some(up) = self.up() else { return };
+        let same = up
+            .dialog()
+            .filter(|dialog| dialog.id == choosing.dialog)
+            .cloned();
+        let Some(dialog) = same else {
+            return self.chosen(choosing);
+        };
+        if now >= choosing.until {
+            return self.not_chosen(&choosing, "the key was pressed, but the dialog is still up");
+        }
+        let stands =
+            choosing.decided || (choosing.moves > 0 && choosing.moved_from == dialog.selected);
+        if !stands {
+            if choosing.moves > 2 * dialog.options.len() {
+                return self.not_chosen(&choosing, "the menu does not follow the arrow keys");
+            }
+            let Some(step) = keys::step_towards(&dialog, &choosing.pick) else {
+                return self.not_chosen(
+                    &choosing,
+                    "no row of the dialog is marked, so no key is safe",
+                );
+            };
+            choosing.decided = step.decides;
+            choosing.moves += 1;
+            choosing.moved_from = dialog.selected;
+            choosing.until = now + KEY_WORKS;
+            self.press(&step.bytes, &step.name, &choosing.reason.clone());
+        }
+        if let Some(up) = self.up_mut() {
+            up.hands = Hands::Choosing(choosing);
+        }
+    }
+
+    /// The dialog is gone, or another one has taken its place.
+    fn chosen(&mut self, choosing: Choosing) {
+        if !choosing.decided {
+            return self.not_chosen(&choosing, "the dialog went away before the key was pressed");
+        }
+        if let Some(text) = choosing.then_say {
+            self.say_next(&text);
+        }
+        if let Some(token) = choosing.token {
+            let (dialog, chosen) = (choosing.dialog, choosing.label);
+            self.reply(token, Ok(Reply::Confirmed { dialog, chosen }));
+        }
+    }
+
+    /// The reason of a no is told to Claude as the next message.
+    fn say_next(&mut self, text: &str) {
+        match keys::message(text, keys::Meaning::default()) {
+            Ok(text) => self.queue.push_front(Message {
+                token: None,
+                text,
+                slash: false,
+                wait: false,
+            }),
+            Err(error) => self.tell(What::Warning {
+                text: format!("the reason was not sent: {error}"),
+            }),
+        }
+    }
+
+    /// No second key is tried: a person looks.
+    fn not_chosen(&mut self, choosing: &Choosing, why: &str) {
+        if let Some(up) = self.up_mut() {
+            up.for_person = Some(ForPerson {
+                dialog: choosing.dialog.clone(),
+                why: why.to_owned(),
+            });
+        }
+        match choosing.token {
+            Some(token) => {
+                let fault = if choosing.decided {
+                    Fault::Failed
+                } else {
+                    Fault::Refused
+                };
+                let error = RpcError::new(fault, why).next("look at it: missiond pending");
+                self.reply(token, Err(error));
+            }
+            None => self.tell(What::Warning {
+                text: why.to_owned(),
+            }),
+        }
+    }
+
+    /// Stops the turn, never the program.
+    pub(super) fn interrupt(&mut self, token: Token, now: Instant) {
+        let name = self.config.name.clone();
+        let Some(up) = self.up_mut() else {
+            let error = RpcError::new(Fault::Refused, format!("{name} is not running"));
+            return self.reply(token, Err(error.next(format!("missiond start {name}"))));
+        };
+        if let Hands::Interrupting { tokens, .. } = &mut up.hands {
+            return tokens.push(token);
+        }
+        if let Some(dialog) = up.dialog().cloned() {
+            return self.decline(token, &dialog, now);
+        }
+        if matches!(up.state(), State::Idle | State::Starting) {
+            return self.reply(token, Ok(Reply::Interrupted("nothing")));
+        }
+        self.drop_typing("interrupted");
+        self.press(keys::ESC, "Esc", "a person interrupts the turn");
+        if let Some(up) = self.up_mut() {
+            let until = now + ESC_WORKS;
+            up.hands = Hands::Interrupting {
+                tokens: vec![token],
+                effect: "interrupted",
+                until,
+            };
+        }
+    }
+
+    /// At a dialog an interrupt is a no. Where nothing is known to say no, no key is pressed.
+    fn decline(&mut self, token: Token, dialog: &Dialog, now: Instant) {
+        match keys::pick(dialog, "no") {
+            Ok(pick) => {
+                self.drop_typing("interrupted");
+                let reason = "a person interrupts at a dialog".to_owned();
+                self.choose(None, dialog, pick, reason, None, now);
+                self.progress_hands(now);
+                self.reply(token, Ok(Reply::Interrupted("declined")));
+            }
+            Err(error) => self.reply(token, Err(RpcError::new(Fault::Refused, error.to_string()))),
+        }
+    }
+
+    /// Whoever had keys under way is told that they were cut off.
+    fn drop_typing(&mut self, why: &str) {
+        let Some(up) = self.up_mut() else { return };
+        let token = match std::mem::replace(&mut up.hands, Hands::Free) {
+            Hands::Pasting { message, .. } | Hands::Submitting { message, .. } => message.token,
+            Hands::Choosing(choosing) => choosing.token,
+            Hands::Interrupting { .. } | Hands::Free => None,
+        };
+        if let Some(token) = token {
+            self.reply(token, Err(RpcError::new(Fault::Failed, why)));
+        }
+    }
+
+    fn progress_interrupting(
+        &mut self,
+        tokens: Vec<Token>,
+        effect: &'static str,
+        until: Instant,
+        now: Instant,
+    ) {
+        let Some(up) = self.up_mut() else { return };
+        let over = up.state() == State::Idle || up.dialog().is_some();
+        if !over && now < until {
+            up.hands = Hands::Interrupting {
+                tokens,
+                effect,
+                until,
+            };
+            return;
+        }
+        if over {
+            self.tell(What::Interrupted);
+        }
+        for token in tokens {
+            let error = || RpcError::new(Fault::Failed, "Esc was pressed, but the turn goes on");
+            self.reply(
+                token,
+                if over {
+                    Ok(Reply::Interrupted(effect))
+                } else {
+                    Err(error())
+                },
+            );
+        }
+    }
+}
+
+/// The hook has the whole input of the call that the dialog asks about; the screen may show a part.
+fn fill_in(dialog: &mut Dialog, asks: &[up::OpenAsk]) {
+    let mut fitting = asks
+        .iter()
+        .filter(|open| dialog.tool.as_ref() == Some(&open.tool));
+    if let (Some(open), None) = (fitting.next(), fitting.next())
+        && let Value::Object(input) = &open.input
+    {
+        dialog.input = Some(input.clone());
+    }
+}
+
+fn ask(why: &str) -> Verdict {
+    Verdict {
+        decision: Decision::Ask,
+        rule: None,
+        why: why.to_owned(),
+    }
+}
+
+pub(super) fn verdict_event(ask: &Ask, verdict: &Verdict, by: &str) -> What {
+    What::Verdict {
+        tool: ask.tool.clone(),
+        target: up::target_of(&ask.input).unwrap_or_default(),
+        verdict: verdict.decision,
+        rule: verdict.rule.clone(),
+        why: verdict.why.clone(),
+        by: by.to_owned(),
+    }
+}
+
+/// `manual` was called `default` in older versions.
+fn same_mode(seen: &str, wanted: &str) -> bool {
+    let newest = |mode: &str| {
+        if mode == "default" {
+            "manual".to_owned()
+        } else {
+            mode.to_lowercase()
+        }
+    };
+    newest(seen) == newest(wanted)
+}
+
+fn kind_name(kind: DialogKind) -> &'static str {
+    match kind {
+        DialogKind::Permission => "permission",
+        DialogKind::Question => "question",
+        DialogKind::Plan => "plan",
+        DialogKind::Trust => "trust",
+        DialogKind::ApiKey => "api_key",
+        DialogKind::Other => "other",
+    }
+}
+
+/// A state in the word that users see.
+pub fn state_name(state: State) -> &'static str {
+    match state {
+        State::Starting => "starting",
+        State::Idle => "idle",
+        State::Thinking => "thinking",
+        State::Responding => "responding",
+        State::ToolRunning => "tool_running",
+        State::Confirming => "confirming",
+        State::Error => "error",
+        State::Exited => "exited",
+    }
+}

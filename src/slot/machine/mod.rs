@@ -1,0 +1,413 @@
+//! What a slot does next: `handle(Input, now) -> Vec<Effect>`. Pure: no IO, and time comes in.
+//!
+//! The machine holds one life ([`Life`]) and, while the program is up, what its hands are doing
+//! ([`up::Hands`]): at most one key sequence at a time. Everything it wants done comes out as an [`Effect`].
+
+mod answering;
+mod backoff;
+mod gate;
+mod life;
+mod sending;
+mod up;
+
+#[cfg(test)]
+mod tests;
+
+pub use answering::state_name;
+pub use backoff::Pace;
+pub use up::{about, target_of};
+
+use crate::config::SlotConfig;
+use crate::control::protocol::{RpcError, What};
+use crate::hook::HookEvent;
+use crate::policy::{Ask, Decision, Verdict};
+use crate::reading::{Composer, Dialog, DialogKind, State};
+use crate::shim::ExitReport;
+use backoff::Backoff;
+use serde_json::Value;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use up::Up;
+
+/// Names a question from outside that gets exactly one reply.
+pub type Token = u64;
+
+/// Messages that may wait for an idle input box: more is a client in a loop, not a conversation.
+pub const MAX_QUEUE: usize = 64;
+
+/// What the screen shows, as far as the machine needs it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sight {
+    pub state: State,
+    pub dialog: Option<Dialog>,
+    pub composer: Option<Composer>,
+    pub mode: Option<String>,
+    pub last_error: Option<String>,
+    pub background: u32,
+}
+
+/// A message on its way to the program; its text has been through `keys::message`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    pub token: Option<Token>,
+    pub text: String,
+    pub slash: bool,
+    /// The reply waits for the answer; else it comes when the message was taken.
+    pub wait: bool,
+}
+
+/// A person's answer to a dialog.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Confirmation {
+    pub token: Token,
+    pub answer: String,
+    pub dialog: Option<String>,
+    pub reason: Option<String>,
+}
+
+/// What was found at the end of a turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    pub text: Option<String>,
+    /// `transcript`, `hook` or `screen`.
+    pub source: &'static str,
+    /// The turn ended in an API error or an interrupt.
+    pub failure: Option<String>,
+}
+
+#[derive(Debug)]
+pub enum Input {
+    Saw(Sight),
+    Heard(Token, HookEvent),
+    Started {
+        pid: u32,
+        adopted: bool,
+    },
+    /// The program could not be started; with `cure: false` trying again is useless.
+    NotStarted {
+        reason: String,
+        cure: bool,
+    },
+    Ended {
+        report: ExitReport,
+        said: Option<String>,
+    },
+    Found(Answer),
+    TimePassed,
+    Start(Token),
+    Stop(Token),
+    Restart(Token),
+    Send(Message),
+    /// The client no longer waits: a message that was not yet typed is dropped.
+    Withdraw(Token),
+    Confirm(Confirmation),
+    Interrupt(Token),
+    /// New rules are in force.
+    Rules(Arc<dyn Judge>),
+    /// New settings, for the next start.
+    Settings(Arc<SlotConfig>),
+}
+
+#[derive(Debug, PartialEq)]
+pub enum Effect {
+    Spawn,
+    /// Write these bytes to the program, once. `submits` marks the Enter that ends a message.
+    Press {
+        bytes: Vec<u8>,
+        key: String,
+        reason: String,
+        submits: bool,
+    },
+    /// End the whole tree of the slot.
+    StopTree,
+    /// Look for the answer of the turn that has just ended.
+    FindAnswer,
+    Reply(Token, Result<Reply, RpcError>),
+    Tell(What),
+    /// Write this down before anything that follows leaves.
+    Audit(Verdict, Box<Ask>, Decider),
+}
+
+/// Who decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decider {
+    Policy,
+    Person,
+}
+
+#[derive(Debug, PartialEq)]
+pub enum Reply {
+    Done,
+    Taken,
+    Answered {
+        text: Option<String>,
+        source: &'static str,
+    },
+    NeedsPerson(Box<Dialog>),
+    Confirmed {
+        dialog: String,
+        chosen: String,
+    },
+    Interrupted(&'static str),
+    Hook(Option<Value>),
+}
+
+/// The rules that the machine asks; pure from its side.
+pub trait Judge: std::fmt::Debug + Send + Sync {
+    fn decide(&self, ask: &Ask) -> Verdict;
+    fn dialog(&self, kind: DialogKind) -> Decision;
+    fn deny_reason(&self) -> Option<String>;
+}
+
+#[derive(Debug)]
+enum Life {
+    /// Not running, and nothing is under way.
+    Down {
+        state: State,
+        reason: Option<String>,
+    },
+    /// Starts again by itself at `until`.
+    Waiting {
+        until: Instant,
+        attempt: u32,
+        reason: String,
+    },
+    /// `Effect::Spawn` is out; those who want it stopped meanwhile are dealt with when it is up.
+    Launching {
+        stoppers: Vec<Token>,
+    },
+    Up(Box<Up>),
+    /// Being ended; the tokens are answered when it is gone.
+    Stopping {
+        tokens: Vec<Token>,
+        start_again: bool,
+    },
+}
+
+#[derive(Debug)]
+pub struct Machine {
+    config: Arc<SlotConfig>,
+    judge: Arc<dyn Judge>,
+    life: Life,
+    backoff: Backoff,
+    restarts: u32,
+    queue: VecDeque<Message>,
+    /// Starters that wait for the outcome of `Effect::Spawn`.
+    starters: Vec<Token>,
+    effects: Vec<Effect>,
+}
+
+impl Machine {
+    pub fn new(config: Arc<SlotConfig>, judge: Arc<dyn Judge>, pace: Pace, seed: u64) -> Machine {
+        Machine {
+            config,
+            judge,
+            life: Life::Down {
+                state: State::Exited,
+                reason: None,
+            },
+            backoff: Backoff::new(pace, seed),
+            restarts: 0,
+            queue: VecDeque::new(),
+            starters: Vec::new(),
+            effects: Vec::new(),
+        }
+    }
+
+    /// Takes one input and says what is to be done, in order.
+    pub fn handle(&mut self, input: Input, now: Instant) -> Vec<Effect> {
+        let before = self.state();
+        match input {
+            Input::Saw(sight) => self.saw(sight, now),
+            Input::Heard(token, event) => self.heard(token, event, now),
+            Input::Started { pid, adopted } => self.started(pid, adopted),
+            Input::NotStarted { reason, cure } => self.not_started(reason, cure, now),
+            Input::Ended { report, said } => self.ended(report, said, now),
+            Input::Found(answer) => self.found(answer, now),
+            Input::TimePassed => {}
+            Input::Start(token) => self.start(token),
+            Input::Stop(token) => self.stop(token, false),
+            Input::Restart(token) => self.stop(token, true),
+            Input::Send(message) => self.send(message),
+            Input::Withdraw(token) => self.withdraw(token),
+            Input::Confirm(confirmation) => self.confirm(confirmation, now),
+            Input::Interrupt(token) => self.interrupt(token, now),
+            Input::Rules(judge) => self.judge = judge,
+            Input::Settings(config) => self.config = config,
+        }
+        self.advance(now);
+        let after = self.state();
+        if before != after {
+            self.tell(What::State {
+                from: before,
+                to: after,
+            });
+        }
+        std::mem::take(&mut self.effects)
+    }
+
+    /// When `Input::TimePassed` is due.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        match &self.life {
+            Life::Waiting { until, .. } => Some(*until),
+            Life::Up(up) => up.deadline(),
+            Life::Down { .. } | Life::Launching { .. } | Life::Stopping { .. } => None,
+        }
+    }
+
+    /// Does whatever the present state and time allow.
+    fn advance(&mut self, now: Instant) {
+        match &self.life {
+            Life::Waiting { until, .. } if now >= *until => self.launch(),
+            Life::Up(_) => self.advance_up(now),
+            _ => {}
+        }
+    }
+
+    fn advance_up(&mut self, now: Instant) {
+        self.progress_hands(now);
+        self.answer_by_rule(now);
+        self.progress_turn(now);
+        self.type_next_message(now);
+    }
+
+    pub fn state(&self) -> State {
+        match &self.life {
+            Life::Down { state, .. } => *state,
+            Life::Waiting { .. } | Life::Stopping { .. } => State::Exited,
+            Life::Launching { .. } => State::Starting,
+            Life::Up(up) => up.state(),
+        }
+    }
+
+    pub fn restarts(&self) -> u32 {
+        self.restarts
+    }
+
+    pub fn queued(&self) -> usize {
+        self.queue.len()
+    }
+
+    pub fn is_up(&self) -> bool {
+        matches!(self.life, Life::Up(_))
+    }
+
+    /// Whether anything of the program may still run.
+    pub fn is_gone(&self) -> bool {
+        matches!(self.life, Life::Down { .. } | Life::Waiting { .. })
+    }
+
+    pub fn config(&self) -> &Arc<SlotConfig> {
+        &self.config
+    }
+
+    pub fn dialog(&self) -> Option<&Dialog> {
+        self.up().and_then(Up::dialog)
+    }
+
+    /// Why no rule answered the dialog that is up.
+    pub fn why_a_person(&self) -> Option<String> {
+        self.up()
+            .and_then(|up| up.for_person.as_ref())
+            .map(|for_person| for_person.why.clone())
+    }
+
+    pub fn mode(&self) -> Option<&str> {
+        self.up()
+            .and_then(|up| up.sight.as_ref())
+            .and_then(|sight| sight.mode.as_deref())
+    }
+
+    pub fn background(&self) -> u32 {
+        self.up()
+            .and_then(|up| up.sight.as_ref())
+            .map_or(0, |sight| sight.background)
+    }
+
+    pub fn pid(&self) -> Option<u32> {
+        self.up().map(|up| up.pid)
+    }
+
+    pub fn is_gated(&self) -> bool {
+        self.up().is_some_and(|up| up.gated)
+    }
+
+    /// The last API error, or why the slot is down.
+    pub fn last_error(&self) -> Option<String> {
+        match &self.life {
+            Life::Down { reason, .. } => reason.clone(),
+            Life::Waiting { reason, .. } => Some(reason.clone()),
+            Life::Up(up) => up.sight.as_ref().and_then(|sight| sight.last_error.clone()),
+            Life::Launching { .. } | Life::Stopping { .. } => None,
+        }
+    }
+
+    /// What it is doing, in a few words for a person.
+    pub fn doing(&self, now: Instant) -> Option<String> {
+        match &self.life {
+            Life::Down { reason, .. } => reason.clone(),
+            Life::Waiting {
+                until,
+                attempt,
+                reason,
+            } => {
+                let left = until.saturating_duration_since(now).as_secs_f64().ceil();
+                Some(format!("{reason}; restart {attempt} in {left:.0}s"))
+            }
+            Life::Launching { .. } => Some("starting".to_owned()),
+            Life::Up(up) => up.doing(),
+            Life::Stopping { .. } => Some("stopping".to_owned()),
+        }
+    }
+
+    fn up(&self) -> Option<&Up> {
+        match &self.life {
+            Life::Up(up) => Some(up),
+            _ => None,
+        }
+    }
+
+    fn up_mut(&mut self) -> Option<&mut Up> {
+        match &mut self.life {
+            Life::Up(up) => Some(up),
+            _ => None,
+        }
+    }
+
+    fn tell(&mut self, what: What) {
+        self.effects.push(Effect::Tell(what));
+    }
+
+    fn reply(&mut self, token: Token, reply: Result<Reply, RpcError>) {
+        self.effects.push(Effect::Reply(token, reply));
+    }
+
+    fn press(&mut self, bytes: &[u8], key: &str, reason: &str) {
+        self.press_with(bytes, key, reason, false);
+    }
+
+    fn press_with(&mut self, bytes: &[u8], key: &str, reason: &str, submits: bool) {
+        let (key, reason) = (key.to_owned(), reason.to_owned());
+        self.effects.push(Effect::Press {
+            bytes: bytes.to_vec(),
+            key,
+            reason,
+            submits,
+        });
+    }
+}
+
+/// A dialog must have been on the screen this long, unchanged, before a rule answers it: longer than any
+/// redraw takes, shorter than anybody notices.
+const SETTLED: Duration = Duration::from_millis(150);
+/// A paste shows within a frame or two; a slow machine gets this long.
+const PASTE_SHOWS: Duration = Duration::from_secs(15);
+/// An Enter that was taken empties the input box at once.
+const ENTER_WORKS: Duration = Duration::from_secs(10);
+/// A key on a dialog moves it or ends it.
+const KEY_WORKS: Duration = Duration::from_secs(5);
+/// An Esc ends a turn.
+const ESC_WORKS: Duration = Duration::from_secs(10);
+/// Where no Stop hook was heard, a turn is over when the screen has been idle this long.
+const IDLE_IS_OVER: Duration = Duration::from_millis(1500);

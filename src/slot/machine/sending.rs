@@ -1,0 +1,322 @@
+//! From a message in the queue to its answer.
+//!
+//! With a dialog open a plain Enter approves it. So: paste, see the text in the input box, only then Enter.
+
+use super::up::{Hands, Over, Turn};
+use super::*;
+use crate::control::protocol::Fault;
+use crate::keys;
+
+impl Machine {
+    pub(super) fn send(&mut self, message: Message) {
+        match self.may_queue() {
+            Ok(()) => self.queue.push_back(message),
+            Err(error) => {
+                if let Some(token) = message.token {
+                    self.reply(token, Err(error));
+                }
+            }
+        }
+    }
+
+    fn may_queue(&self) -> Result<(), RpcError> {
+        let name = &self.config.name;
+        let refused = |text: String| RpcError::new(Fault::Refused, text);
+        if self.queue.len() >= MAX_QUEUE {
+            let text = format!("{MAX_QUEUE} messages wait for {name} already");
+            return Err(refused(text).next("wait until it has answered some of them"));
+        }
+        match &self.life {
+            Life::Down {
+                state: State::Error,
+                reason,
+            } => {
+                let why = reason.as_deref().unwrap_or("it failed");
+                Err(refused(format!("{name} has given up: {why}"))
+                    .next(format!("missiond start {name}")))
+            }
+            Life::Down { .. } => {
+                Err(refused(format!("{name} is not running"))
+                    .next(format!("missiond start {name}")))
+            }
+            Life::Stopping {
+                start_again: false, ..
+            } => Err(refused(format!("{name} is being stopped"))),
+            Life::Up(up) => up.dialog().map_or(Ok(()), |dialog| {
+                Err(
+                    refused(format!("{name} is at a dialog: {}", up::about(dialog))).next(format!(
+                        "answer it first: missiond confirm {name} yes|no --dialog {}",
+                        dialog.id
+                    )),
+                )
+            }),
+            Life::Waiting { .. } | Life::Launching { .. } | Life::Stopping { .. } => Ok(()),
+        }
+    }
+
+    /// The client went away. What was typed already goes on; what was not is dropped.
+    pub(super) fn withdraw(&mut self, token: Token) {
+        self.queue.retain(|message| message.token != Some(token));
+    }
+
+    /// Types the next message if the input box is free for it.
+    pub(super) fn type_next_message(&mut self, now: Instant) {
+        self.queue_first_prompt();
+        let Some(up) = self.up() else { return };
+        let ready = up.hands_are_free() && up.turn.is_none() && up.state() == State::Idle;
+        if !ready || up.dialog().is_some() {
+            return;
+        }
+        let Some(composer) = up.composer().cloned() else {
+            return;
+        };
+        let Some(message) = self.queue.pop_front() else {
+            return;
+        };
+        if !composer.draft.is_empty() {
+            return self.refuse_for_draft(message, &composer.draft);
+        }
+        self.press(
+            &keys::paste(&message.text),
+            "paste",
+            "a message for an empty input box",
+        );
+        let until = now + PASTE_SHOWS;
+        if let Some(up) = self.up_mut() {
+            up.hands = Hands::Pasting { message, until };
+        }
+    }
+
+    /// The configured first message of a new conversation.
+    fn queue_first_prompt(&mut self) {
+        let prompt = self.config.prompt.clone();
+        let Some(up) = self.up_mut() else { return };
+        if up.prompted || up.state() != State::Idle {
+            return;
+        }
+        up.prompted = true;
+        let Some(text) = prompt else { return };
+        match keys::message(&text, keys::Meaning::default()) {
+            Ok(text) => self.queue.push_front(Message {
+                token: None,
+                text,
+                slash: false,
+                wait: false,
+            }),
+            Err(error) => self.tell(What::Warning {
+                text: format!("the first prompt was not sent: {error}"),
+            }),
+        }
+    }
+
+    fn refuse_for_draft(&mut self, message: Message, draft: &str) {
+        let name = &self.config.name;
+        let text = format!("{name} has a draft in its input box that is not missiond's: {draft}");
+        let error = RpcError::new(Fault::Refused, text)
+            .next("send or clear it first, by `missiond attach`");
+        self.answer_sender(message.token, Err(error));
+    }
+
+    fn answer_sender(&mut self, token: Option<Token>, reply: Result<Reply, RpcError>) {
+        match (token, reply) {
+            (Some(token), reply) => self.reply(token, reply),
+            (None, Err(error)) => self.tell(What::Warning {
+                text: error.message,
+            }),
+            (None, Ok(_)) => {}
+        }
+    }
+
+    /// The text was pasted: Enter follows when it is seen, and not if a dialog came in between.
+    pub(super) fn progress_pasting(&mut self, message: Message, until: Instant, now: Instant) {
+        let Some(up) = self.up_mut() else { return };
+        if let Some(dialog) = up.dialog() {
+            let text = format!(
+                "a dialog came up before Enter, which was withheld: {}",
+                up::about(dialog)
+            );
+            return self.answer_sender(message.token, Err(RpcError::new(Fault::Refused, text)));
+        }
+        let shown = up
+            .composer()
+            .is_some_and(|composer| has_arrived(composer, &message));
+        if up.state() == State::Idle && shown {
+            up.hands = Hands::Submitting {
+                message,
+                until: now + ENTER_WORKS,
+            };
+            return self.press_with(
+                keys::ENTER,
+                "Enter",
+                "the message stands in the input box",
+                true,
+            );
+        }
+        if now >= until {
+            let text = "the text was not seen in the input box, so Enter was withheld";
+            let error = RpcError::new(Fault::Failed, text).next("look at it: missiond screen");
+            return self.answer_sender(message.token, Err(error));
+        }
+        up.hands = Hands::Pasting { message, until };
+    }
+
+    /// Enter was pressed: the message is taken when it is gone from the input box.
+    pub(super) fn progress_submitting(&mut self, message: Message, until: Instant, now: Instant) {
+        let Some(up) = self.up_mut() else { return };
+        let still_there = up.state() == State::Idle
+            && up.dialog().is_none()
+            && up
+                .composer()
+                .is_none_or(|composer| has_arrived(composer, &message));
+        if !still_there {
+            return self.taken(message, now);
+        }
+        if now >= until {
+            let text = "Enter was pressed, but the text still stands in the input box";
+            return self.answer_sender(message.token, Err(RpcError::new(Fault::Failed, text)));
+        }
+        up.hands = Hands::Submitting { message, until };
+    }
+
+    pub(super) fn taken(&mut self, message: Message, now: Instant) {
+        self.tell(What::Message { text: message.text });
+        let token = match message.token {
+            Some(token) if !message.wait => {
+                self.reply(token, Ok(Reply::Taken));
+                None
+            }
+            token => token,
+        };
+        if let Some(up) = self.up_mut() {
+            up.hands = Hands::Free;
+            up.turn = Some(Turn {
+                token,
+                began: now,
+                over: None,
+                idle_since: None,
+                looking: false,
+            });
+        }
+    }
+
+    /// Claude Code says that the turn is over; the screen has the last word.
+    pub(super) fn turn_is_over(&mut self, over: Over) {
+        if let Some(turn) = self.up_mut().and_then(|up| up.turn.as_mut()) {
+            turn.over = Some(over);
+        }
+    }
+
+    /// Looks whether the turn is over, or needs a person.
+    pub(super) fn progress_turn(&mut self, now: Instant) {
+        let Some(up) = self.up_mut() else { return };
+        let waits = up
+            .for_person
+            .as_ref()
+            .map(|for_person| for_person.dialog.clone());
+        let dialog = up
+            .dialog()
+            .filter(|dialog| Some(&dialog.id) == waits.as_ref())
+            .cloned();
+        let idle = up.state() == State::Idle && up.dialog().is_none() && up.hands_are_free();
+        let Some(turn) = up.turn.as_mut() else { return };
+        if let Some(dialog) = dialog {
+            if let Some(token) = turn.token.take() {
+                self.reply(token, Ok(Reply::NeedsPerson(Box::new(dialog))));
+            }
+            return;
+        }
+        turn.idle_since = if idle {
+            turn.idle_since.or(Some(now))
+        } else {
+            None
+        };
+        let quiet = turn
+            .idle_since
+            .is_some_and(|since| now.saturating_duration_since(since) >= IDLE_IS_OVER);
+        if idle && !turn.looking && (turn.over.is_some() || quiet) {
+            turn.looking = true;
+            self.effects.push(Effect::FindAnswer);
+        }
+    }
+
+    /// The answer of the turn was found, or what there is of it.
+    pub(super) fn found(&mut self, answer: Answer, now: Instant) {
+        let Some(turn) = self.up_mut().and_then(|up| up.turn.take()) else {
+            return;
+        };
+        let answer = with_hook(answer, turn.over);
+        if let Some(text) = answer.failure {
+            self.tell(What::Warning {
+                text: format!("the turn failed: {text}"),
+            });
+            let Some(token) = turn.token else { return };
+            return self.reply(token, Err(RpcError::new(Fault::Failed, text)));
+        }
+        if let Some(text) = &answer.text {
+            let duration_ms = now.saturating_duration_since(turn.began).as_millis() as u64;
+            self.tell(What::Answer {
+                text: text.clone(),
+                duration_ms,
+            });
+        }
+        if let Some(token) = turn.token {
+            let Answer { text, source, .. } = answer;
+            self.reply(token, Ok(Reply::Answered { text, source }));
+        }
+    }
+}
+
+/// Where the transcript had nothing, the Stop hook's own copy of the answer serves.
+fn with_hook(answer: Answer, over: Option<Over>) -> Answer {
+    match over {
+        Some(Over {
+            failure: Some(failure),
+            ..
+        }) if answer.text.is_none() => Answer {
+            failure: Some(failure),
+            ..answer
+        },
+        Some(Over {
+            text: Some(text), ..
+        }) if answer.text.is_none() => Answer {
+            text: Some(text),
+            source: "hook",
+            failure: answer.failure,
+        },
+        _ => answer,
+    }
+}
+
+/// Whether the input box shows this message, or what Claude Code shows in place of a long one.
+fn has_arrived(composer: &Composer, message: &Message) -> bool {
+    if composer.menu && !message.slash {
+        return false;
+    }
+    let shown = squeezed(&composer.draft);
+    let wanted = squeezed(&message.text);
+    let tail = shown.len() >= LONG_DRAFT && wanted.ends_with(&shown);
+    !shown.is_empty() && (shown == wanted || tail || is_placeholder(&composer.draft, &message.text))
+}
+
+/// An input box shows at most its last rows; this many characters of the end prove the rest.
+const LONG_DRAFT: usize = 200;
+
+/// Without blanks: the input box wraps and pads as it likes.
+fn squeezed(text: &str) -> String {
+    text.chars().filter(|c| !c.is_whitespace()).collect()
+}
+
+/// `[Pasted text #1 +99 lines]`, where the number of lines is that of the message.
+fn is_placeholder(draft: &str, message: &str) -> bool {
+    let Some(rest) = draft.trim().strip_prefix("[Pasted text #") else {
+        return false;
+    };
+    let Some(inner) = rest.strip_suffix(']') else {
+        return false;
+    };
+    let lines = message.matches('\n').count();
+    match inner.split_once(" +") {
+        None => inner.chars().all(|c| c.is_ascii_digit()),
+        Some((_, count)) => count.split(' ').next().and_then(|n| n.parse().ok()) == Some(lines),
+    }
+}

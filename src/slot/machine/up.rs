@@ -1,0 +1,236 @@
+//! The facts of a running program.
+
+use super::*;
+
+/// What the hands are doing: at most one key sequence at a time.
+#[derive(Debug)]
+pub(super) enum Hands {
+    Free,
+    /// The text was pasted and is not yet seen in the input box.
+    Pasting {
+        message: Message,
+        until: Instant,
+    },
+    /// Enter was pressed and the text is not yet gone from the input box.
+    Submitting {
+        message: Message,
+        until: Instant,
+    },
+    /// On the way to an option of a dialog.
+    Choosing(Choosing),
+    /// Esc was pressed; the turn is not yet over.
+    Interrupting {
+        tokens: Vec<Token>,
+        effect: &'static str,
+        until: Instant,
+    },
+}
+
+#[derive(Debug)]
+pub(super) struct Choosing {
+    /// Who is told; `None` when a rule decided.
+    pub token: Option<Token>,
+    pub dialog: String,
+    pub pick: crate::keys::Pick,
+    pub label: String,
+    pub reason: String,
+    /// Told to Claude as a message once the dialog is declined.
+    pub then_say: Option<String>,
+    /// The key that decides was pressed.
+    pub decided: bool,
+    /// The marked row at which an arrow key was pressed last.
+    pub moved_from: Option<usize>,
+    /// Arrow keys so far; more than twice round the menu means that it does not obey.
+    pub moves: usize,
+    pub until: Instant,
+}
+
+/// A message was taken, and its answer is not yet there.
+#[derive(Debug)]
+pub(super) struct Turn {
+    pub token: Option<Token>,
+    pub began: Instant,
+    pub over: Option<Over>,
+    pub idle_since: Option<Instant>,
+    pub looking: bool,
+}
+
+/// Claude Code's own word that the turn is over.
+#[derive(Debug, Clone)]
+pub(super) struct Over {
+    pub text: Option<String>,
+    pub failure: Option<String>,
+}
+
+/// A dialog that waits for a person, and why.
+#[derive(Debug)]
+pub(super) struct ForPerson {
+    pub dialog: String,
+    pub why: String,
+}
+
+/// A tool call that the gate left to a person.
+#[derive(Debug, Clone)]
+pub(super) struct OpenAsk {
+    pub id: Option<String>,
+    pub tool: String,
+    pub input: Value,
+    pub why: String,
+}
+
+#[derive(Debug)]
+pub(super) struct Up {
+    pub pid: u32,
+    pub reached_idle: Option<Instant>,
+    pub sight: Option<Sight>,
+    pub hands: Hands,
+    pub turn: Option<Turn>,
+    /// The first message was queued.
+    pub prompted: bool,
+    /// SessionStart was heard: the gate holds.
+    pub gated: bool,
+    pub asks: Vec<OpenAsk>,
+    pub dialog_since: Option<Instant>,
+    pub for_person: Option<ForPerson>,
+    /// The last dialog that keys were pressed on, by a rule or a person: once per dialog.
+    pub answered: Option<String>,
+    pub last_dialog: Option<DialogKind>,
+    pub warned_mode: Option<String>,
+}
+
+impl Up {
+    pub fn new(pid: u32, adopted: bool) -> Up {
+        Up {
+            pid,
+            reached_idle: None,
+            sight: None,
+            hands: Hands::Free,
+            turn: None,
+            prompted: adopted,
+            gated: false,
+            asks: Vec::new(),
+            dialog_since: None,
+            for_person: None,
+            answered: None,
+            last_dialog: None,
+            warned_mode: None,
+        }
+    }
+
+    pub fn state(&self) -> State {
+        self.sight
+            .as_ref()
+            .map_or(State::Starting, |sight| sight.state)
+    }
+
+    pub fn dialog(&self) -> Option<&Dialog> {
+        self.sight.as_ref().and_then(|sight| sight.dialog.as_ref())
+    }
+
+    pub fn composer(&self) -> Option<&Composer> {
+        self.sight
+            .as_ref()
+            .and_then(|sight| sight.composer.as_ref())
+    }
+
+    /// It never got past the question whether the folder is trusted.
+    pub fn ended_at_trust(&self) -> bool {
+        self.reached_idle.is_none() && self.last_dialog == Some(DialogKind::Trust)
+    }
+
+    pub fn hands_are_free(&self) -> bool {
+        matches!(self.hands, Hands::Free)
+    }
+
+    /// The dialog that is up, once it has stood still long enough to act on.
+    pub fn settled_dialog(&self, now: Instant) -> Option<&Dialog> {
+        let since = self.dialog_since?;
+        (now.saturating_duration_since(since) >= SETTLED)
+            .then(|| self.dialog())
+            .flatten()
+    }
+
+    /// The next instant at which something changes by itself.
+    pub fn deadline(&self) -> Option<Instant> {
+        let hands = match &self.hands {
+            Hands::Free => None,
+            Hands::Pasting { until, .. }
+            | Hands::Submitting { until, .. }
+            | Hands::Interrupting { until, .. } => Some(*until),
+            Hands::Choosing(choosing) => Some(choosing.until),
+        };
+        let settle = match (&self.hands, self.dialog_since) {
+            (Hands::Free, Some(since)) if !self.is_dialog_dealt_with() => Some(since + SETTLED),
+            _ => None,
+        };
+        let turn = self.turn.as_ref().filter(|turn| !turn.looking);
+        let idle = turn
+            .and_then(|turn| turn.idle_since)
+            .map(|since| since + IDLE_IS_OVER);
+        [hands, settle, idle].into_iter().flatten().min()
+    }
+
+    /// Keys were pressed on it, or a person was told of it.
+    pub fn is_dialog_dealt_with(&self) -> bool {
+        let id = self.dialog().map(|dialog| dialog.id.as_str());
+        id == self.answered.as_deref() || id == self.for_person.as_ref().map(|p| p.dialog.as_str())
+    }
+
+    pub fn doing(&self) -> Option<String> {
+        if let Some(dialog) = self.dialog() {
+            return Some(about(dialog));
+        }
+        match &self.hands {
+            Hands::Pasting { .. } | Hands::Submitting { .. } => Some("taking a message".to_owned()),
+            Hands::Interrupting { .. } => Some("being interrupted".to_owned()),
+            Hands::Choosing(_) | Hands::Free => None,
+        }
+    }
+}
+
+/// A dialog in a line: the tool and its target, or its text.
+pub fn about(dialog: &Dialog) -> String {
+    let target = dialog
+        .input
+        .as_ref()
+        .and_then(|input| target_of(&Value::Object(input.clone())));
+    let first = || {
+        dialog
+            .text
+            .lines()
+            .find(|line| !line.trim().is_empty())
+            .unwrap_or("a dialog")
+    };
+    match (&dialog.tool, target) {
+        (Some(tool), Some(target)) => format!("{tool}: {target}"),
+        (Some(tool), None) => tool.clone(),
+        (None, Some(target)) => target,
+        (None, None) => first().trim().to_owned(),
+    }
+}
+
+/// What a tool call is about, in a line.
+pub fn target_of(input: &Value) -> Option<String> {
+    const KEYS: [&str; 9] = [
+        "command",
+        "file_path",
+        "notebook_path",
+        "url",
+        "question",
+        "pattern",
+        "path",
+        "query",
+        "description",
+    ];
+    let text = KEYS
+        .iter()
+        .find_map(|key| input.get(key).and_then(Value::as_str))?;
+    let mut lines = text.lines();
+    let first = lines.next().unwrap_or_default().to_owned();
+    let rest = lines.count();
+    Some(if rest == 0 {
+        first
+    } else {
+        format!("{first} (+{rest} lines)")
+    })
+}

@@ -1,0 +1,225 @@
+//! Claude Code's transcript, a file of JSON lines, as a conversation. Pure: lines in, values out.
+
+use crate::control::protocol::Turn;
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+
+/// What stands after the last message, as far as it has been written.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Ending {
+    /// The assistant's text after the last tool result.
+    pub text: Option<String>,
+    /// An API error, or the note that a person interrupted.
+    pub failure: Option<String>,
+    /// The assistant's last line says that its turn is over.
+    pub is_whole: bool,
+}
+
+/// The entries of a conversation in order. A line that is no entry of it is passed over: the file holds other
+/// records too, and its last line may still be half written.
+pub fn turns<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<Turn> {
+    lines
+        .filter_map(entry)
+        .flat_map(|entry| turns_of(&entry))
+        .collect()
+}
+
+/// How the conversation ends, read from the lines since the message was sent.
+pub fn ending<'a>(lines: impl Iterator<Item = &'a str>) -> Ending {
+    let mut ending = Ending::default();
+    for entry in lines.filter_map(entry) {
+        for turn in turns_of(&entry) {
+            continue_ending(&mut ending, &entry, turn);
+        }
+    }
+    ending
+}
+
+fn continue_ending(ending: &mut Ending, entry: &Value, turn: Turn) {
+    match turn.role.as_str() {
+        "assistant" if entry["isApiErrorMessage"] == true => {
+            *ending = Ending {
+                text: None,
+                failure: Some(turn.text),
+                is_whole: true,
+            };
+        }
+        "assistant" => {
+            ending.text = Some(match ending.text.take() {
+                Some(before) => format!("{before}\n\n{}", turn.text),
+                None => turn.text,
+            });
+            ending.is_whole = is_last(entry);
+        }
+        "user" if is_interrupt(&turn.text) => {
+            *ending = Ending {
+                text: None,
+                failure: Some("the turn was interrupted".to_owned()),
+                is_whole: true,
+            };
+        }
+        _ => *ending = Ending::default(),
+    }
+}
+
+fn is_last(entry: &Value) -> bool {
+    let reason = entry["message"]["stop_reason"].as_str();
+    reason.is_some_and(|reason| reason != "tool_use" && reason != "pause_turn")
+}
+
+fn is_interrupt(text: &str) -> bool {
+    text.starts_with("[Request interrupted by user")
+}
+
+/// A line of the main conversation; subagents' lines are marked as a side chain.
+fn entry(line: &str) -> Option<Value> {
+    let entry: Value = serde_json::from_str(line).ok()?;
+    let kind = entry["type"].as_str()?;
+    let main = entry["isSidechain"] != true && entry["isMeta"] != true;
+    (main && matches!(kind, "user" | "assistant")).then_some(entry)
+}
+
+fn turns_of(entry: &Value) -> Vec<Turn> {
+    let role = entry["type"].as_str().unwrap_or_default();
+    match &entry["message"]["content"] {
+        Value::String(text) => vec![turn(entry, role, text.clone())],
+        Value::Array(blocks) => blocks
+            .iter()
+            .filter_map(|block| block_turn(entry, role, block))
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn block_turn(entry: &Value, role: &str, block: &Value) -> Option<Turn> {
+    match block["type"].as_str()? {
+        "text" => Some(turn(entry, role, block["text"].as_str()?.to_owned())),
+        "tool_use" => Some(Turn {
+            tool: block["name"].as_str().map(str::to_owned),
+            input: Some(block["input"].clone()),
+            ..turn(
+                entry,
+                "tool_call",
+                block["id"].as_str().unwrap_or_default().to_owned(),
+            )
+        }),
+        "tool_result" => Some(Turn {
+            is_error: Some(block["is_error"] == true),
+            ..turn(entry, "tool_result", plain_text(&block["content"]))
+        }),
+        _ => None,
+    }
+}
+
+fn turn(entry: &Value, role: &str, text: String) -> Turn {
+    Turn {
+        time: entry["timestamp"]
+            .as_str()
+            .and_then(|time| time.parse::<DateTime<Utc>>().ok()),
+        role: role.to_owned(),
+        text,
+        tool: None,
+        input: None,
+        is_error: None,
+        session_id: entry["sessionId"].as_str().map(str::to_owned),
+    }
+}
+
+/// A tool's result is a string or a list of blocks.
+fn plain_text(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => {
+            let texts = blocks.iter().filter_map(|block| block["text"].as_str());
+            texts.collect::<Vec<_>>().join("\n")
+        }
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn user(content: Value) -> String {
+        json!({"type": "user", "message": {"role": "user", "content": content}, "sessionId": "s"})
+            .to_string()
+    }
+
+    fn assistant(content: Value, stop: Option<&str>) -> String {
+        let message = json!({"role": "assistant", "content": content, "stop_reason": stop});
+        json!({"type": "assistant", "message": message, "sessionId": "s"}).to_string()
+    }
+
+    fn text(text: &str) -> Value {
+        json!([{"type": "text", "text": text}])
+    }
+
+    fn ends(lines: &[String]) -> Ending {
+        ending(lines.iter().map(String::as_str))
+    }
+
+    #[test]
+    fn the_answer_is_the_text_after_the_last_tool_result() {
+        let lines = [
+            user(json!("do it")),
+            assistant(text("I will."), Some("tool_use")),
+            assistant(
+                json!([{"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "ls"}}]),
+                Some("tool_use"),
+            ),
+            user(json!([{"type": "tool_result", "tool_use_id": "t1", "content": "a\nb"}])),
+            assistant(text("Done.\n\n  two"), Some("end_turn")),
+        ];
+        let found = ends(&lines);
+        assert_eq!(found.text.as_deref(), Some("Done.\n\n  two"));
+        assert!(found.is_whole && found.failure.is_none());
+        let roles: Vec<String> = turns(lines.iter().map(String::as_str))
+            .into_iter()
+            .map(|t| t.role)
+            .collect();
+        assert_eq!(
+            roles,
+            ["user", "assistant", "tool_call", "tool_result", "assistant"]
+        );
+    }
+
+    #[test]
+    fn a_turn_that_has_not_ended_is_not_whole() {
+        assert_eq!(ends(&[user(json!("hi"))]), Ending::default());
+        assert!(!ends(&[user(json!("hi")), assistant(text("part"), None)]).is_whole);
+    }
+
+    #[test]
+    fn errors_and_interrupts_are_failures() {
+        let error = json!({"type": "assistant", "isApiErrorMessage": true,
+            "message": {"content": [{"type": "text", "text": "API Error: 400 bad"}]}});
+        assert_eq!(
+            ends(&[user(json!("hi")), error.to_string()])
+                .failure
+                .as_deref(),
+            Some("API Error: 400 bad")
+        );
+        let stopped = [
+            user(json!("hi")),
+            user(text("[Request interrupted by user]")),
+        ];
+        assert_eq!(
+            ends(&stopped).failure.as_deref(),
+            Some("the turn was interrupted")
+        );
+    }
+
+    #[test]
+    fn other_records_side_chains_and_torn_lines_are_passed_over() {
+        let lines = [
+            json!({"type": "file-history-snapshot"}).to_string(),
+            user(json!("hi")),
+            json!({"type": "assistant", "isSidechain": true, "message": {"content": "from a subagent"}}).to_string(),
+            assistant(text("hello"), Some("end_turn")),
+            "{\"type\": \"assis".to_owned(),
+        ];
+        assert_eq!(ends(&lines).text.as_deref(), Some("hello"));
+    }
+}
