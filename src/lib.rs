@@ -7,6 +7,8 @@ pub mod diagnostic;
 pub mod files;
 pub mod hook;
 pub mod keys;
+pub mod launch;
+pub mod paths;
 pub mod policy;
 pub mod reading;
 pub mod secrets;

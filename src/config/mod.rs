@@ -1,11 +1,18 @@
 //! The text of slots.toml and policies/ as checked values. Only `load` reads files, only `watch` names notify.
 
+mod load;
+mod parse;
+mod table;
+
+pub use load::{ConfigError, load, load_at_home, read_source};
+pub use parse::is_name;
+
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// A whole, checked configuration.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Config {
     /// The file it came from, absolute.
     pub file: PathBuf,
@@ -13,7 +20,7 @@ pub struct Config {
     pub slots: Vec<SlotConfig>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DaemonConfig {
     /// Names the socket and the lock.
     pub name: String,

@@ -1,0 +1,194 @@
+//! slots.toml from the disk, with the directories and policies that it names looked for.
+
+use super::parse::{Draft, DraftSlot, Places, parse};
+use super::{Config, DaemonConfig, Kind};
+use crate::diagnostic::{Problem, Source, nearest, render};
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// Far more than anybody writes by hand; what is longer is some other file.
+const MAX_FILE: u64 = 1024 * 1024;
+
+/// Everything that is wrong with a configuration, in the order of the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigError {
+    pub problems: Vec<Problem>,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&render(&self.problems, false))
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+/// Reads, checks and completes the configuration. `~` stands for the home directory of this process.
+pub fn load(file: &Path) -> Result<Config, ConfigError> {
+    load_at_home(file, std::env::home_dir().as_deref())
+}
+
+/// The same with the home directory given.
+pub fn load_at_home(file: &Path, home: Option<&Path>) -> Result<Config, ConfigError> {
+    let source = read_source(file).map_err(|problem| vec![problem])?;
+    let absolute = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+    let base = absolute.parent().unwrap_or(Path::new("/"));
+    let (draft, mut problems) = parse(&source, Places { base, home })?;
+    problems.extend(look_for_what_is_named(&source, &draft));
+    if !problems.is_empty() {
+        return Err(problems.into());
+    }
+    Ok(Config {
+        file: absolute,
+        daemon: draft.daemon,
+        slots: draft.slots.into_iter().map(|draft| draft.slot).collect(),
+    })
+}
+
+impl From<Vec<Problem>> for ConfigError {
+    fn from(problems: Vec<Problem>) -> ConfigError {
+        ConfigError {
+            problems: tidy(problems),
+        }
+    }
+}
+
+/// A text file that a person wrote, or what is wrong with it.
+pub fn read_source(file: &Path) -> Result<Source, Problem> {
+    let bytes = read_bounded(file).map_err(|error| unreadable(file, &error))?;
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(Source::new(file, text)),
+        Err(error) => {
+            let at = error.utf8_error().valid_up_to();
+            let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
+            let span = at..at + char::REPLACEMENT_CHARACTER.len_utf8();
+            let label = "this byte is not UTF-8: save the file as UTF-8";
+            Err(Source::new(file, text).problem(span, "not a text file", label))
+        }
+    }
+}
+
+fn read_bounded(file: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(file)?
+        .take(MAX_FILE + 1)
+        .read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_FILE {
+        return Err(io::Error::other("it is longer than 1 MiB"));
+    }
+    Ok(bytes)
+}
+
+fn unreadable(file: &Path, error: &io::Error) -> Problem {
+    let problem = Problem::of_file(file, "can't read this file", error.to_string());
+    match error.kind() {
+        io::ErrorKind::NotFound => {
+            problem.with_help("`missiond init` writes a first one; `-c FILE` names another")
+        }
+        _ => problem,
+    }
+}
+
+fn look_for_what_is_named(source: &Source, draft: &Draft) -> Vec<Problem> {
+    let roles = roles_with_a_policy(&draft.daemon.policies);
+    let missing = draft.slots.iter().flat_map(|slot| {
+        let cwd = missing_cwd(source, slot);
+        let role = missing_policy(source, draft, slot, &roles);
+        cwd.into_iter().chain(role)
+    });
+    missing.collect()
+}
+
+fn missing_cwd(source: &Source, draft: &DraftSlot) -> Option<Problem> {
+    let cwd = &draft.slot.cwd;
+    let (title, label) = match std::fs::metadata(cwd) {
+        Ok(found) if found.is_dir() => return None,
+        Ok(_) => (
+            "not a directory",
+            format!("{} is a file; a slot works in a directory", cwd.display()),
+        ),
+        Err(error) => (
+            "missing directory",
+            format!("{}: {}", cwd.display(), plain_words(&error)),
+        ),
+    };
+    let problem = source.problem(draft.cwd_span.clone(), title, label);
+    Some(problem.with_help(format!("mkdir -p {}, or name another", cwd.display())))
+}
+
+fn plain_words(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is no such directory".into(),
+        io::ErrorKind::PermissionDenied => "it can't be entered: permission denied".into(),
+        _ => error.to_string(),
+    }
+}
+
+fn missing_policy(
+    source: &Source,
+    draft: &Draft,
+    slot: &DraftSlot,
+    roles: &[String],
+) -> Option<Problem> {
+    let role = &slot.slot.role;
+    if slot.slot.kind == Kind::Shell || draft.daemon.policy_file(role).is_file() {
+        return None;
+    }
+    let span = slot.role_span.clone()?;
+    let shown = Path::new(&draft.policies_as_written).join(format!("{role}.toml"));
+    let label = format!("no {}", shown.display());
+    let problem = match nearest(role, roles.iter().map(String::as_str)) {
+        Some(meant) => source.problem(
+            span,
+            "unknown role",
+            format!("{label}; did you mean `{meant}`?"),
+        ),
+        None => source
+            .problem(span, "unknown role", label)
+            .with_help(write_a_policy(&draft.daemon, roles)),
+    };
+    Some(problem)
+}
+
+fn write_a_policy(daemon: &DaemonConfig, roles: &[String]) -> String {
+    let dir = daemon.policies.display();
+    if roles.is_empty() {
+        return format!("{dir} has no policies; `missiond init` writes some");
+    }
+    format!("write the policy, or choose from: {}", roles.join(", "))
+}
+
+/// For suggestions alone, so a directory that can't be read has none.
+fn roles_with_a_policy(policies: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(policies).into_iter().flatten().flatten();
+    let mut roles: Vec<String> = entries.filter_map(|entry| role_of(&entry.path())).collect();
+    roles.sort();
+    roles
+}
+
+fn role_of(file: &Path) -> Option<String> {
+    let is_toml = file.extension().is_some_and(|ending| ending == "toml");
+    let stem = file.file_stem()?.to_str()?;
+    is_toml.then(|| stem.to_owned())
+}
+
+/// In the order of the file, and once: a fault in [defaults] shows up with every slot.
+fn tidy(mut problems: Vec<Problem>) -> Vec<Problem> {
+    problems.sort_by_key(|problem| (problem.span.start, problem.span.end));
+    let mut once: Vec<Problem> = Vec::new();
+    for problem in problems {
+        if !once.contains(&problem) {
+            once.push(problem);
+        }
+    }
+    once
+}
+
+impl DaemonConfig {
+    /// Where the policy of a role is written.
+    pub fn policy_file(&self, role: &str) -> PathBuf {
+        self.policies.join(format!("{role}.toml"))
+    }
+}

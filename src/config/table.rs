@@ -1,0 +1,198 @@
+//! Reading a TOML table key by key: each fault is noted with its place and reading goes on, so that a
+//! person sees all of them at once.
+
+use crate::diagnostic::{Problem, Source, nearest, one_of};
+use std::collections::BTreeMap;
+use std::ops::{Range, RangeInclusive};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// One table of the file, and the keys that were asked for: what is left over is unknown.
+pub(super) struct Table<'a, 'p> {
+    source: &'a Source,
+    entries: &'a DeTable<'a>,
+    /// What the keys belong to, in words: "a slot".
+    what: &'static str,
+    asked: Vec<&'static str>,
+    problems: &'p mut Vec<Problem>,
+}
+
+impl<'a, 'p> Table<'a, 'p> {
+    pub fn new(
+        source: &'a Source,
+        entries: &'a DeTable<'a>,
+        what: &'static str,
+        problems: &'p mut Vec<Problem>,
+    ) -> Table<'a, 'p> {
+        Table {
+            source,
+            entries,
+            what,
+            asked: Vec::new(),
+            problems,
+        }
+    }
+
+    pub fn entry(&mut self, key: &'static str) -> Option<&'a Spanned<DeValue<'a>>> {
+        self.asked.push(key);
+        self.entries.get(key)
+    }
+
+    pub fn string(&mut self, key: &'static str) -> Option<Spanned<String>> {
+        self.get(key, "a string in quotes", |value| {
+            value.as_str().map(str::to_owned)
+        })
+    }
+
+    pub fn flag(&mut self, key: &'static str) -> Option<Spanned<bool>> {
+        self.get(key, "`true` or `false`", |value| value.as_bool())
+    }
+
+    pub fn number(
+        &mut self,
+        key: &'static str,
+        range: RangeInclusive<u16>,
+    ) -> Option<Spanned<u16>> {
+        let number = self.get(key, "a whole number", integer)?;
+        let value = u16::try_from(*number.get_ref()).ok();
+        let Some(value) = value.filter(|value| range.contains(value)) else {
+            let (low, high) = range.into_inner();
+            self.fault(
+                number.span(),
+                format!("`{key}` out of range"),
+                format!("must be from {low} to {high}"),
+            );
+            return None;
+        };
+        Some(Spanned::new(number.span(), value))
+    }
+
+    /// One of a few words.
+    pub fn word<T: Copy>(&mut self, key: &'static str, words: &[(&str, T)]) -> Option<Spanned<T>> {
+        let word = self.string(key)?;
+        let known = words.iter().find(|(name, _)| name == word.get_ref());
+        if let Some((_, value)) = known {
+            return Some(Spanned::new(word.span(), *value));
+        }
+        let names = || words.iter().map(|(name, _)| *name);
+        let label = match nearest(word.get_ref(), names()) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => format!("must be {}", one_of(names())),
+        };
+        self.fault(word.span(), format!("unknown {key}"), label);
+        None
+    }
+
+    pub fn strings(&mut self, key: &'static str) -> Option<Spanned<Vec<Spanned<String>>>> {
+        let value = self.entry(key)?;
+        let Some(array) = value.get_ref().as_array() else {
+            let example = match value.get_ref() {
+                DeValue::String(text) => format!("such as [{text:?}]"),
+                _ => "such as [\"a\", \"b\"]".into(),
+            };
+            self.wrong_type(key, value, &format!("a list of strings, {example}"));
+            return None;
+        };
+        let strings = array
+            .iter()
+            .filter_map(|item| self.item(key, item))
+            .collect();
+        Some(Spanned::new(value.span(), strings))
+    }
+
+    /// A table of strings, keys with their places.
+    pub fn map(&mut self, key: &'static str) -> Option<BTreeMap<String, Named>> {
+        let value = self.entry(key)?;
+        let Some(table) = value.get_ref().as_table() else {
+            self.wrong_type(
+                key,
+                value,
+                "a table of strings, such as { NAME = \"value\" }",
+            );
+            return None;
+        };
+        let pairs = table.iter().filter_map(|(name, value)| {
+            let named = Named {
+                name_span: name.span(),
+                value: self.item(key, value)?.into_inner(),
+            };
+            Some((name.get_ref().to_string(), named))
+        });
+        Some(pairs.collect())
+    }
+
+    /// Every key that was never asked for is unknown.
+    pub fn finish(self) {
+        let mut unknown: Vec<_> = self
+            .entries
+            .keys()
+            .filter(|key| !self.asked.contains(&key.get_ref().as_ref()))
+            .collect();
+        unknown.sort_by_key(|key| key.span().start);
+        for key in unknown {
+            let label = match nearest(key.get_ref(), self.asked.iter().copied()) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => format!("{} has no such key", self.what),
+            };
+            let problem = self.source.problem(key.span(), "unknown key", label);
+            let known = format!("{} takes {}", self.what, all_of(&self.asked));
+            self.problems.push(problem.with_help(known));
+        }
+    }
+
+    pub fn fault(
+        &mut self,
+        span: Range<usize>,
+        title: impl Into<String>,
+        label: impl Into<String>,
+    ) {
+        self.problems.push(self.source.problem(span, title, label));
+    }
+
+    pub fn wrong_type(&mut self, key: &str, value: &Spanned<DeValue<'_>>, expected: &str) {
+        let found = value.get_ref().type_str();
+        let label = format!("`{key}` takes {expected}; this is of type {found}");
+        self.fault(value.span(), "wrong type", label);
+    }
+
+    fn get<T>(
+        &mut self,
+        key: &'static str,
+        expected: &str,
+        convert: impl FnOnce(&DeValue<'_>) -> Option<T>,
+    ) -> Option<Spanned<T>> {
+        let value = self.entry(key)?;
+        let converted = convert(value.get_ref());
+        if converted.is_none() {
+            self.wrong_type(key, value, expected);
+        }
+        Some(Spanned::new(value.span(), converted?))
+    }
+
+    fn item(&mut self, key: &str, item: &Spanned<DeValue<'_>>) -> Option<Spanned<String>> {
+        let Some(text) = item.get_ref().as_str() else {
+            let quoted = format!("strings: write \"{}\"", &self.source.text[item.span()]);
+            let simple = !item.get_ref().is_array() && !item.get_ref().is_table();
+            let expected = if simple { &quoted } else { "strings" };
+            self.wrong_type(key, item, expected);
+            return None;
+        };
+        Some(Spanned::new(item.span(), text.to_owned()))
+    }
+}
+
+/// A value of a map, and where its name stands.
+pub(super) struct Named {
+    pub name_span: Range<usize>,
+    pub value: String,
+}
+
+/// Too large for 64 bits is out of range like any other large number.
+fn integer(value: &DeValue<'_>) -> Option<i64> {
+    let integer = value.as_integer()?;
+    Some(i64::from_str_radix(integer.as_str(), integer.radix()).unwrap_or(i64::MAX))
+}
+
+fn all_of(keys: &[&str]) -> String {
+    one_of(keys.iter().copied()).replace(" or ", " and ")
+}

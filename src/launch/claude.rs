@@ -1,0 +1,174 @@
+//! How Claude Code is started: its flags and the settings file that makes it ask missiond.
+
+use crate::config::SlotConfig;
+use serde_json::{Value, json};
+use std::path::Path;
+use uuid::Uuid;
+
+/// A version of Claude Code, as `claude --version` says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Version {
+    pub major: u32,
+    pub minor: u32,
+    pub patch: u32,
+}
+
+impl Version {
+    pub const fn new(major: u32, minor: u32, patch: u32) -> Version {
+        Version {
+            major,
+            minor,
+            patch,
+        }
+    }
+
+    /// From `2.1.325 (Claude Code)`, or from any text that begins so.
+    pub fn parse(text: &str) -> Option<Version> {
+        let first = text.split_whitespace().next()?;
+        let mut numbers = first
+            .split(['.', '-'])
+            .map(|number| number.parse::<u32>().ok());
+        let mut next = || numbers.next().flatten();
+        Some(Version::new(next()?, next()?, next()?))
+    }
+}
+
+impl std::fmt::Display for Version {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}.{}", self.major, self.minor, self.patch)
+    }
+}
+
+/// The conversation that a start begins or goes on with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionStart {
+    New(Uuid),
+    Resume(Uuid),
+}
+
+/// The first version that says `manual`; the ones before know only `default`.
+const MANUAL_SINCE: Version = Version::new(2, 1, 200);
+
+/// What follows the program's name. The user's own come last; none of them is one of ours, since
+/// [`reserved_flag`] makes that an error of the configuration.
+pub fn claude_args(
+    slot: &SlotConfig,
+    session: SessionStart,
+    settings_file: &Path,
+    version: Option<Version>,
+) -> Vec<String> {
+    let (flag, id) = match session {
+        SessionStart::New(id) => ("--session-id", id),
+        SessionStart::Resume(id) => ("--resume", id),
+    };
+    let mut args = vec![flag.to_owned(), id.to_string()];
+    args.extend(["--permission-mode".into(), mode_word(&slot.mode, version)]);
+    if !slot.project_settings {
+        args.extend(["--setting-sources".into(), "user".into()]);
+    }
+    args.extend(["--settings".into(), settings_file.display().to_string()]);
+    args.extend(slot.args.iter().cloned());
+    args
+}
+
+fn mode_word(mode: &str, version: Option<Version>) -> String {
+    let old = version.is_some_and(|version| version < MANUAL_SINCE);
+    match mode {
+        "manual" if old => "default".into(),
+        mode => mode.into(),
+    }
+}
+
+/// Flags that missiond gives itself, or that would take the slot out of its hands, each with what to
+/// write instead.
+const RESERVED: &[(&[&str], &str)] = &[
+    (
+        &["--permission-mode"],
+        "write `mode = \"…\"` in the slot instead",
+    ),
+    (
+        &["--dangerously-skip-permissions"],
+        "write `mode = \"bypassPermissions\"` in the slot instead",
+    ),
+    (
+        &["--session-id", "--resume", "-r", "--continue", "-c"],
+        "write `session = \"…\"` to take a conversation over, `resume = true` to go on after a restart",
+    ),
+    (
+        &["--fork-session", "--from-pr", "--teleport"],
+        "a slot's conversation is chosen by missiond: remove it",
+    ),
+    (
+        &["--setting-sources"],
+        "write `project_settings = true` to read the project's own settings too",
+    ),
+    (
+        &["--settings"],
+        "missiond's hooks come this way: put settings of yours into ~/.claude/settings.json",
+    ),
+    (
+        &["--bare"],
+        "it would switch off the hooks that the policy rests on: remove it",
+    ),
+    (
+        &[
+            "--print",
+            "-p",
+            "--bg",
+            "--background",
+            "--cloud",
+            "--desktop",
+        ],
+        "a slot is an interactive session on missiond's own terminal: remove it",
+    ),
+];
+
+/// What to write instead of a flag that missiond gives itself.
+pub fn reserved_flag(arg: &str) -> Option<&'static str> {
+    let flag = arg.split_once('=').map_or(arg, |(flag, _)| flag);
+    RESERVED
+        .iter()
+        .find(|(flags, _)| flags.contains(&flag))
+        .map(|(_, instead)| *instead)
+}
+
+/// What Claude Code tells missiond of. The gate is PreToolUse: no dialog is up while it runs, and its
+/// refusal holds.
+const HOOKS: &[&str] = &[
+    "SessionStart",
+    "UserPromptSubmit",
+    "PreToolUse",
+    "PermissionRequest",
+    "PostToolUse",
+    "Notification",
+    "Stop",
+    "StopFailure",
+    "SessionEnd",
+];
+
+/// The settings that a slot is started with. `hook_command` is a shell command; whatever way it fails,
+/// even by not being there, counts as a refusal.
+pub fn settings_json(hook_command: &str, deny_rules: &[String], mode: &str) -> Value {
+    let hook = json!([{
+        "matcher": "*",
+        "hooks": [{ "type": "command", "command": format!("{hook_command} || exit 2") }],
+    }]);
+    let hooks: serde_json::Map<String, Value> = HOOKS
+        .iter()
+        .map(|event| ((*event).to_owned(), hook.clone()))
+        .collect();
+    let mut settings = json!({
+        "hooks": hooks,
+        // A project could switch all hooks off; said here, that has no effect.
+        "disableAllHooks": false,
+        "permissions": { "deny": deny_rules },
+    });
+    // A key press or a dialog's option must not take the slot into a mode in which nothing is asked.
+    if mode != "auto" {
+        settings["disableAutoMode"] = json!("disable");
+    }
+    if mode != "bypassPermissions" {
+        settings["permissions"]["disableBypassPermissionsMode"] = json!("disable");
+    }
+    settings
+}
