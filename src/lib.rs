@@ -12,6 +12,7 @@ pub mod paths;
 pub mod policy;
 pub mod reading;
 pub mod secrets;
+pub mod recording;
 pub mod shim;
 pub mod slot;
 pub mod terminal;

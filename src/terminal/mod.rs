@@ -3,6 +3,16 @@
 //! Pure: no IO and no clock. Time comes in as the recorded time of the bytes, so that a replay of a
 //! recording goes through exactly the moments that the live slot went through.
 
+mod emulator;
+mod frames;
+mod replies;
+mod scan;
+mod snapshot;
+#[cfg(test)]
+mod tests;
+
+pub use emulator::Terminal;
+
 use std::time::Duration;
 
 /// Recorded time: since the beginning of the slot's recording.
@@ -10,6 +20,9 @@ pub type At = Duration;
 
 /// A frame that is not marked by the program (mode 2026) is over after this much silence.
 pub const FRAME_SILENCE: Duration = Duration::from_millis(20);
+
+/// A marked frame that is not ended by then is given up, as terminals do: its program may have died.
+pub const FRAME_TIMEOUT: Duration = Duration::from_millis(150);
 
 /// What a person would see, as a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +46,17 @@ pub struct Line {
     pub runs: Vec<Run>,
     /// Whether the terminal wrapped this row into the next one.
     pub wrapped: bool,
+}
+
+impl Line {
+    /// The style of the cell in display column `col`.
+    pub fn style_at(&self, col: usize) -> Style {
+        let run = self
+            .runs
+            .iter()
+            .find(|run| (run.from..run.to).contains(&col));
+        run.map(|run| run.style).unwrap_or_default()
+    }
 }
 
 /// A run of cells with one style.
@@ -68,7 +92,7 @@ pub struct Modes {
 }
 
 /// A moment at which the screen is whole and may be read.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
     pub at: At,
     pub screen: Screen,

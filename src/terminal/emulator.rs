@@ -1,0 +1,262 @@
+//! The emulator with its scanner, its answers and its frames.
+
+use super::frames::Frames;
+use super::replies::Desk;
+use super::scan::{Piece, Scanner};
+use super::{At, Cursor, Frame, Line, Modes, Run, Screen, Style};
+use alacritty_terminal::grid::Dimensions;
+use alacritty_terminal::index::{Column, Line as GridLine};
+use alacritty_terminal::term::cell::{Cell, Flags};
+use alacritty_terminal::term::{Config, Osc52, Term, TermMode};
+use alacritty_terminal::vte::ansi::{Color, NamedColor, Processor, Timeout};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+/// Rows kept above the screen: about 3 MB for each slot at 120 columns. The conversation itself comes
+/// from the transcript, not from cells.
+const SCROLLBACK: usize = 1000;
+
+/// Sizes that are drawn; smaller or larger ones (a broken recording, a hostile resize) are clamped.
+const SIZES: std::ops::RangeInclusive<usize> = 2..=1000;
+
+/// A terminal without a window: fed with what the program wrote, it holds the screen.
+pub struct Terminal {
+    pub(super) term: Term<Desk>,
+    parser: Processor<NoClock>,
+    scanner: Scanner,
+    frames: Frames,
+    pub(super) desk: Desk,
+    faults: u64,
+}
+
+impl Terminal {
+    pub fn new(cols: usize, rows: usize) -> Terminal {
+        let desk = Desk::default();
+        Terminal {
+            term: new_term(Size::clamped(cols, rows), &desk),
+            parser: Processor::new(),
+            scanner: Scanner::default(),
+            frames: Frames::default(),
+            desk,
+            faults: 0,
+        }
+    }
+
+    /// The program wrote `bytes` at `at`. Returns the frames that are due, with their screens.
+    pub fn feed(&mut self, at: At, bytes: &[u8]) -> Vec<Frame> {
+        let mut frames = self.quiet(at);
+        let at = self.frames.output(at);
+        self.desk.set_time(at);
+        let cols = self.term.columns();
+        for piece in self.scanner.scan(bytes, cols) {
+            match piece {
+                Piece::Bytes(bytes) => self.draw(&bytes),
+                Piece::FrameBegin => self.frames.begin(),
+                Piece::FrameEnd if self.frames.end() => frames.push(self.frame(at)),
+                Piece::FrameEnd => {}
+                Piece::AskVersion => self.desk.reply(concat!(
+                    "\x1bP>|missiond(",
+                    env!("CARGO_PKG_VERSION"),
+                    ")\x1b\\"
+                )),
+            }
+        }
+        frames
+    }
+
+    /// Recorded time has come to `at`, with no output since the last.
+    pub fn quiet(&mut self, at: At) -> Vec<Frame> {
+        let due = self.frames.due_before(at);
+        due.map(|due| self.frame(due)).into_iter().collect()
+    }
+
+    /// The terminal gets another size at `at`.
+    pub fn resize(&mut self, at: At, cols: usize, rows: usize) -> Vec<Frame> {
+        let frames = self.quiet(at);
+        self.frames.output(at);
+        let size = Size::clamped(cols, rows);
+        self.guarded(|terminal| terminal.term.resize(size));
+        self.desk.set_size(size.cols, size.rows);
+        self.frames.drawn();
+        frames
+    }
+
+    /// What is to be written back to the program, which has asked for it.
+    pub fn take_replies(&mut self) -> Vec<u8> {
+        self.desk.take_replies()
+    }
+
+    /// How often the emulator failed and was begun anew with an empty screen.
+    pub fn faults(&self) -> u64 {
+        self.faults
+    }
+
+    pub fn screen(&self) -> Screen {
+        let (cols, rows) = (self.term.columns(), self.term.screen_lines());
+        let mode = self.term.mode();
+        let cursor = self.term.grid().cursor.point;
+        Screen {
+            cols,
+            rows,
+            lines: (0..rows)
+                .map(|row| self.line(GridLine(row as i32)))
+                .collect(),
+            cursor: Cursor {
+                row: usize::try_from(cursor.line.0).unwrap_or(0),
+                col: cursor.column.0,
+                visible: mode.contains(TermMode::SHOW_CURSOR),
+            },
+            title: self.desk.title(),
+            modes: Modes {
+                alt_screen: mode.contains(TermMode::ALT_SCREEN),
+                bracketed_paste: mode.contains(TermMode::BRACKETED_PASTE),
+                focus_reporting: mode.contains(TermMode::FOCUS_IN_OUT),
+            },
+        }
+    }
+
+    /// The last `n` rows down to the last one that holds text, from the scrollback too.
+    pub fn lines(&self, n: usize) -> Vec<String> {
+        let top = self.term.topmost_line().0;
+        let mut lines = Vec::new();
+        for row in (top..self.term.screen_lines() as i32).rev() {
+            let text = self.line(GridLine(row)).text;
+            if lines.len() == n {
+                break;
+            }
+            if !(lines.is_empty() && text.is_empty()) {
+                lines.push(text);
+            }
+        }
+        lines.reverse();
+        lines
+    }
+
+    fn frame(&self, at: At) -> Frame {
+        Frame {
+            at,
+            screen: self.screen(),
+        }
+    }
+
+    fn draw(&mut self, bytes: &[u8]) {
+        self.frames.drawn();
+        self.guarded(|terminal| terminal.parser.advance(&mut terminal.term, bytes));
+    }
+
+    /// A panic of the emulator costs this terminal its screen, and nothing else.
+    fn guarded(&mut self, act: impl FnOnce(&mut Terminal)) {
+        if catch_unwind(AssertUnwindSafe(|| act(self))).is_err() {
+            let size = Size {
+                cols: self.term.columns(),
+                rows: self.term.screen_lines(),
+            };
+            self.term = new_term(size, &self.desk);
+            self.parser = Processor::new();
+            self.faults += 1;
+        }
+    }
+
+    fn line(&self, row: GridLine) -> Line {
+        let cells = &self.term.grid()[row];
+        let mut line = Line::default();
+        for col in 0..self.term.columns() {
+            let cell = &cells[Column(col)];
+            push_text(&mut line.text, cell);
+            push_style(&mut line.runs, col, style_of(cell));
+            line.wrapped = cell.flags.contains(Flags::WRAPLINE);
+        }
+        line.text.truncate(line.text.trim_end_matches(' ').len());
+        line
+    }
+}
+
+fn new_term(size: Size, desk: &Desk) -> Term<Desk> {
+    desk.set_size(size.cols, size.rows);
+    let config = Config {
+        scrolling_history: SCROLLBACK,
+        // Keys are written in their plain form, so the protocol that would change them is not offered.
+        kitty_keyboard: false,
+        osc52: Osc52::Disabled,
+        ..Config::default()
+    };
+    Term::new(config, &size, desk.clone())
+}
+
+fn push_text(text: &mut String, cell: &Cell) {
+    if cell
+        .flags
+        .intersects(Flags::WIDE_CHAR_SPACER | Flags::LEADING_WIDE_CHAR_SPACER)
+    {
+        return;
+    }
+    text.push(if cell.c == '\t' { ' ' } else { cell.c });
+    text.extend(cell.zerowidth().unwrap_or_default());
+}
+
+fn push_style(runs: &mut Vec<Run>, col: usize, style: Style) {
+    match runs.last_mut() {
+        Some(run) if run.to == col && run.style == style => run.to += 1,
+        _ if style == Style::default() => {}
+        _ => runs.push(Run {
+            from: col,
+            to: col + 1,
+            style,
+        }),
+    }
+}
+
+fn style_of(cell: &Cell) -> Style {
+    Style {
+        bold: cell.flags.contains(Flags::BOLD),
+        dim: cell.flags.contains(Flags::DIM),
+        italic: cell.flags.contains(Flags::ITALIC),
+        inverse: cell.flags.contains(Flags::INVERSE),
+        coloured: cell.fg != Color::Named(NamedColor::Foreground)
+            || cell.bg != Color::Named(NamedColor::Background),
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Size {
+    cols: usize,
+    rows: usize,
+}
+
+impl Size {
+    fn clamped(cols: usize, rows: usize) -> Size {
+        let clamp = |n: usize| n.clamp(*SIZES.start(), *SIZES.end());
+        Size {
+            cols: clamp(cols),
+            rows: clamp(rows),
+        }
+    }
+}
+
+impl Dimensions for Size {
+    fn total_lines(&self) -> usize {
+        self.rows
+    }
+
+    fn screen_lines(&self) -> usize {
+        self.rows
+    }
+
+    fn columns(&self) -> usize {
+        self.cols
+    }
+}
+
+/// Marked frames are followed by [`Frames`], in recorded time: the parser must not hold anything back.
+#[derive(Default)]
+struct NoClock;
+
+impl Timeout for NoClock {
+    fn set_timeout(&mut self, _: Duration) {}
+
+    fn clear_timeout(&mut self) {}
+
+    fn pending_timeout(&self) -> bool {
+        false
+    }
+}

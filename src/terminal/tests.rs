@@ -1,0 +1,186 @@
+use super::*;
+use proptest::prelude::*;
+
+fn at(ms: u64) -> At {
+    Duration::from_millis(ms)
+}
+
+fn text(screen: &Screen) -> Vec<&str> {
+    let lines: Vec<&str> = screen.lines.iter().map(|line| line.text.as_str()).collect();
+    let used = lines
+        .iter()
+        .rposition(|line| !line.is_empty())
+        .map_or(0, |row| row + 1);
+    lines[..used].to_vec()
+}
+
+fn times(frames: &[Frame]) -> Vec<u64> {
+    frames
+        .iter()
+        .map(|frame| frame.at.as_millis() as u64)
+        .collect()
+}
+
+#[test]
+fn a_frame_is_due_after_silence() {
+    let mut terminal = Terminal::new(20, 4);
+    assert!(terminal.feed(at(0), b"he").is_empty());
+    assert!(terminal.feed(at(19), b"llo").is_empty());
+    assert!(terminal.quiet(at(38)).is_empty());
+    let frames = terminal.quiet(at(39));
+    assert_eq!(times(&frames), [39]);
+    assert_eq!(text(&frames[0].screen), ["hello"]);
+    assert!(terminal.quiet(at(5000)).is_empty(), "a frame is due once");
+}
+
+#[test]
+fn output_after_a_silence_first_gives_the_frame_before_it() {
+    let mut terminal = Terminal::new(20, 4);
+    terminal.feed(at(0), b"a");
+    let frames = terminal.feed(at(100), b"b");
+    assert_eq!(times(&frames), [20]);
+    assert_eq!(text(&frames[0].screen), ["a"]);
+}
+
+#[test]
+fn a_marked_frame_is_read_at_its_end_and_never_in_its_middle() {
+    let mut terminal = Terminal::new(20, 4);
+    assert!(terminal.feed(at(0), b"\x1b[?2026hhalf").is_empty());
+    assert!(terminal.quiet(at(100)).is_empty());
+    let frames = terminal.feed(at(110), b" whole\x1b[?2026l");
+    assert_eq!(times(&frames), [110]);
+    assert_eq!(text(&frames[0].screen), ["half whole"]);
+    assert!(terminal.quiet(at(500)).is_empty());
+}
+
+#[test]
+fn a_marked_frame_that_never_ends_is_given_up() {
+    let mut terminal = Terminal::new(20, 4);
+    terminal.feed(at(0), b"\x1b[?2026hlost");
+    assert!(terminal.quiet(at(149)).is_empty());
+    assert_eq!(times(&terminal.quiet(at(150))), [150]);
+    terminal.feed(at(200), b" on");
+    assert_eq!(times(&terminal.quiet(at(300))), [220]);
+}
+
+#[test]
+fn questions_are_answered_in_order() {
+    let mut terminal = Terminal::new(80, 24);
+    terminal.feed(
+        at(0),
+        b"\x1b[>0q\x1b[?u\x1b[c\x1b[?2026$p\x1b[6n\x1b]11;?\x07\x1b[18t",
+    );
+    let replies = String::from_utf8(terminal.take_replies()).expect("text");
+    let version = format!("\x1bP>|missiond({})\x1b\\", env!("CARGO_PKG_VERSION"));
+    let rest = "\x1b[?6c\x1b[?2026;2$y\x1b[1;1R\x1b]11;rgb:0000/0000/0000\x07\x1b[8;24;80t";
+    assert_eq!(replies, format!("{version}{rest}"));
+    assert!(terminal.take_replies().is_empty());
+}
+
+#[test]
+fn the_clipboard_is_neither_read_nor_written() {
+    let mut terminal = Terminal::new(80, 24);
+    terminal.feed(at(0), b"\x1b]52;c;?\x07\x1b]52;c;aGVsbG8=\x07");
+    assert!(terminal.take_replies().is_empty());
+}
+
+#[test]
+fn a_flood_of_questions_is_answered_with_a_trickle() {
+    let mut terminal = Terminal::new(80, 24);
+    let mut written = 0;
+    for _ in 0..100 {
+        terminal.feed(at(0), &b"\x1b[c\x1b[6n\x1b[>q".repeat(100));
+        written += terminal.take_replies().len();
+    }
+    assert!((1..=2048).contains(&written), "{written}");
+    terminal.feed(at(2000), b"\x1b[c");
+    assert!(
+        !terminal.take_replies().is_empty(),
+        "the next second answers again"
+    );
+}
+
+#[test]
+fn hostile_output_takes_bounded_time_and_memory() {
+    let began = std::time::Instant::now();
+    let mut terminal = Terminal::new(120, 40);
+    terminal.feed(at(0), &b"x\x1b[65535b".repeat(1000));
+    terminal.feed(at(0), &b"\x1b]0;title\x07".repeat(10_000));
+    terminal.feed(at(0), b"\x1b]0;");
+    for _ in 0..50 {
+        terminal.feed(at(0), &[b'a'; 65536]);
+    }
+    let frames = terminal.feed(at(0), &b"\x07\x1b[?2026hx\x1b[?2026l".repeat(2000));
+    assert!(frames.len() <= 16, "{}", frames.len());
+    assert!(terminal.screen().title.len() <= 512);
+    // Measured at a fraction of this; without the bounds it takes minutes.
+    assert!(
+        began.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        began.elapsed()
+    );
+}
+
+#[test]
+fn lines_come_from_the_scrollback_too() {
+    let mut terminal = Terminal::new(20, 3);
+    for n in 0..10 {
+        terminal.feed(at(0), format!("line {n}\r\n").as_bytes());
+    }
+    assert_eq!(terminal.lines(4), ["line 6", "line 7", "line 8", "line 9"]);
+    assert_eq!(terminal.lines(100).len(), 10);
+}
+
+#[test]
+fn a_resize_is_drawn_and_read() {
+    let mut terminal = Terminal::new(20, 4);
+    terminal.feed(at(0), b"hello");
+    assert_eq!(times(&terminal.resize(at(100), 10, 3)), [20]);
+    let frames = terminal.quiet(at(200));
+    assert_eq!((frames[0].screen.cols, frames[0].screen.rows), (10, 3));
+    terminal.resize(at(300), 0, usize::MAX);
+    assert_eq!(terminal.faults(), 0);
+}
+
+/// What programs write, in pieces that a random stream would rarely hit on.
+fn vt_stream() -> impl Strategy<Value = Vec<u8>> {
+    let piece = prop_oneof![
+        proptest::collection::vec(any::<u8>(), 0..8),
+        "\\x1b\\[[0-9;?>]{0,6}[a-zA-Z@`]".prop_map(String::into_bytes),
+        "\\x1b[\\]PX^_][0-9]{0,2};[a-z?]{0,9}(\\x07|\\x1b\\\\)?".prop_map(String::into_bytes),
+        "[─│╭❯●⎿✻漢字é👩\u{200d}\u{301} a-z\r\n\t]{1,12}".prop_map(String::into_bytes),
+        Just(b"\x1b[?2026h".to_vec()),
+        Just(b"\x1b[?2026l".to_vec()),
+        Just(b"\x1b[?1049h".to_vec()),
+        Just(b"\x1bc".to_vec()),
+    ];
+    proptest::collection::vec(piece, 0..60).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #[test]
+    fn any_splitting_gives_the_same_frames(stream in vt_stream(), cuts in proptest::collection::vec(0usize..400, 0..20)) {
+        let mut whole = Terminal::new(40, 10);
+        let mut split = Terminal::new(40, 10);
+        let mut expected = whole.feed(at(5), &stream);
+        expected.extend(whole.quiet(at(1000)));
+
+        let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(stream.len())).collect();
+        cuts.extend([0, stream.len()]);
+        cuts.sort_unstable();
+        let mut frames: Vec<Frame> = cuts.windows(2).flat_map(|cut| split.feed(at(5), &stream[cut[0]..cut[1]])).collect();
+        frames.extend(split.quiet(at(1000)));
+
+        prop_assert_eq!(frames, expected);
+        prop_assert_eq!(split.faults(), 0);
+    }
+
+    #[test]
+    fn a_snapshot_draws_the_same_screen(stream in vt_stream()) {
+        let mut terminal = Terminal::new(40, 10);
+        terminal.feed(at(0), &stream);
+        let mut copy = Terminal::new(40, 10);
+        copy.feed(at(0), &terminal.snapshot());
+        prop_assert_eq!(copy.screen(), terminal.screen());
+    }
+}
