@@ -13,6 +13,7 @@ pub mod policy;
 pub mod reading;
 pub mod secrets;
 pub mod recording;
+pub mod rehearsal;
 pub mod shim;
 pub mod slot;
 pub mod terminal;

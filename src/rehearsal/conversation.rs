@@ -1,0 +1,130 @@
+//! What a Messages API request asks. Pure.
+
+use serde_json::Value;
+
+/// Texts that Claude Code puts beside what the person wrote.
+const NOT_THE_PERSON: [&str; 4] = [
+    "<system-reminder>",
+    "<local-command-",
+    "<command-name>",
+    "[Request interrupted by user",
+];
+
+/// The last thing the person said, and how far its turn has come.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Asked {
+    pub prompt: String,
+    /// How many of Claude Code's messages with tool results followed it.
+    pub round: usize,
+}
+
+/// Reads the conversation from its end.
+pub fn asked(body: &Value) -> Asked {
+    let mut round = 0;
+    for message in list(body, "messages").iter().rev() {
+        if message.get("role").and_then(Value::as_str) != Some("user") {
+            continue;
+        }
+        if let Some(text) = message.get("content").and_then(Value::as_str) {
+            return Asked {
+                prompt: text.to_owned(),
+                round,
+            };
+        }
+        let blocks = list(message, "content");
+        if let Some(prompt) = blocks.iter().rev().find_map(persons_text) {
+            return Asked {
+                prompt: prompt.to_owned(),
+                round,
+            };
+        }
+        round += usize::from(blocks.iter().any(|block| is(block, "tool_result")));
+    }
+    Asked {
+        prompt: String::new(),
+        round,
+    }
+}
+
+/// Requests without tools are Claude Code's own side questions, such as a title for the conversation.
+pub fn is_side_question(body: &Value) -> bool {
+    list(body, "tools").is_empty()
+}
+
+fn persons_text(block: &Value) -> Option<&str> {
+    let text = block.get("text").and_then(Value::as_str)?;
+    let own = is(block, "text") && !NOT_THE_PERSON.iter().any(|mark| text.starts_with(mark));
+    own.then_some(text)
+}
+
+fn is(block: &Value, kind: &str) -> bool {
+    block.get("type").and_then(Value::as_str) == Some(kind)
+}
+
+fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+    value
+        .get(key)
+        .and_then(Value::as_array)
+        .map_or(&[], Vec::as_slice)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn text(text: &str) -> Value {
+        json!({"type": "text", "text": text})
+    }
+
+    fn result() -> Value {
+        json!({"type": "tool_result", "tool_use_id": "t", "content": "ok"})
+    }
+
+    fn ask(messages: Value) -> (String, usize) {
+        let Asked { prompt, round } = asked(&json!({ "messages": messages }));
+        (prompt, round)
+    }
+
+    #[test]
+    fn the_last_text_of_the_person_is_the_prompt() {
+        let plain = json!([{"role": "user", "content": "hello"}]);
+        assert_eq!(ask(plain), ("hello".into(), 0));
+        let blocks = json!([
+            {"role": "user", "content": [text("first")]},
+            {"role": "assistant", "content": [text("answer")]},
+            {"role": "user", "content": [text("second"), text("<system-reminder>x</system-reminder>")]},
+        ]);
+        assert_eq!(ask(blocks), ("second".into(), 0));
+    }
+
+    #[test]
+    fn tool_results_count_the_rounds() {
+        let messages = json!([
+            {"role": "user", "content": [text("do it")]},
+            {"role": "assistant", "content": []},
+            {"role": "user", "content": [result(), result(), text("<system-reminder>x")]},
+            {"role": "assistant", "content": []},
+            {"role": "user", "content": [result()]},
+        ]);
+        assert_eq!(ask(messages), ("do it".into(), 2));
+    }
+
+    #[test]
+    fn a_new_text_after_a_rejected_call_begins_a_turn() {
+        let messages = json!([
+            {"role": "user", "content": [text("do it")]},
+            {"role": "assistant", "content": []},
+            {"role": "user", "content": [
+                result(), text("[Request interrupted by user for tool use]"), text("then this")]},
+        ]);
+        assert_eq!(ask(messages), ("then this".into(), 0));
+    }
+
+    #[test]
+    fn a_request_without_tools_is_a_side_question() {
+        assert!(is_side_question(&json!({"messages": []})));
+        assert!(is_side_question(&json!({"tools": []})));
+        assert!(!is_side_question(&json!({"tools": [{"name": "Bash"}]})));
+    }
+}

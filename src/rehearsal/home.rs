@@ -1,0 +1,156 @@
+//! A throw-away home for Claude Code, so that no account or setting of the machine leaks in, and nothing
+//! of the rehearsal leaks out.
+
+use rustix::process::geteuid;
+use serde_json::{Map, Value, json};
+use std::fs;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+/// A key of the right shape that is nobody's.
+const API_KEY: &str = "sk-ant-test-00000000000000000000";
+/// Claude Code remembers an approved key by its end.
+const REMEMBERED_KEY_CHARS: usize = 20;
+
+/// What Claude Code already knows when it starts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HomeOptions {
+    /// Directories whose trust dialog was accepted.
+    pub trusted: Vec<PathBuf>,
+    /// Leave the API key unapproved: Claude Code asks about it first.
+    pub ask_about_key: bool,
+}
+
+/// The home directory. It is removed when dropped.
+#[derive(Debug)]
+pub struct Home {
+    path: PathBuf,
+}
+
+impl Home {
+    /// Makes a home with a name of its own under `parent`.
+    pub fn create(parent: &Path, options: &HomeOptions) -> io::Result<Home> {
+        let path = parent.join(format!("home-{}", uuid::Uuid::new_v4().simple()));
+        fs::DirBuilder::new().mode(0o700).create(&path)?;
+        let home = Home { path };
+        let settings = start_settings(options)?;
+        fs::write(home.path.join(".claude.json"), settings.to_string())?;
+        Ok(home)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The whole environment of a Claude Code that lives here and asks the API at `base_url`.
+    pub fn environment(&self, base_url: &str) -> Vec<(String, String)> {
+        let home = self.path.to_string_lossy();
+        let path = std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".to_owned());
+        let mut variables = vec![
+            ("HOME", home.as_ref()),
+            ("PATH", &path),
+            ("TERM", "xterm-256color"),
+            ("LANG", "C.UTF-8"),
+            ("ANTHROPIC_BASE_URL", base_url),
+            ("ANTHROPIC_API_KEY", API_KEY),
+            ("DISABLE_TELEMETRY", "1"),
+            ("DISABLE_ERROR_REPORTING", "1"),
+            ("DISABLE_AUTOUPDATER", "1"),
+            ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+        ];
+        if geteuid().is_root() {
+            // Claude Code refuses some of its modes to root outside a sandbox.
+            variables.push(("IS_SANDBOX", "1"));
+        }
+        variables
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect()
+    }
+
+    /// Where Claude Code writes the conversation `session_id` that runs in `cwd`.
+    pub fn transcript_path(&self, cwd: &Path, session_id: &str) -> PathBuf {
+        let cwd = fs::canonicalize(cwd).unwrap_or_else(|_| cwd.to_owned());
+        self.path
+            .join(".claude/projects")
+            .join(project_name(&cwd))
+            .join(format!("{session_id}.jsonl"))
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        // What can't be removed lies in a temporary directory; there is nobody to tell.
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// Claude Code's name for a project directory: every character that is no ASCII letter or digit is a dash.
+fn project_name(cwd: &Path) -> String {
+    cwd.to_string_lossy()
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+        .collect()
+}
+
+/// `.claude.json` of somebody who has been through the first start.
+fn start_settings(options: &HomeOptions) -> io::Result<Value> {
+    let end = &API_KEY[API_KEY.len() - REMEMBERED_KEY_CHARS..];
+    let approved = if options.ask_about_key {
+        vec![]
+    } else {
+        vec![end]
+    };
+    let mut projects = Map::new();
+    for directory in &options.trusted {
+        let directory = fs::canonicalize(directory)?;
+        let known = json!({"hasTrustDialogAccepted": true});
+        projects.insert(directory.to_string_lossy().into_owned(), known);
+    }
+    Ok(json!({
+        "hasCompletedOnboarding": true,
+        "theme": "dark",
+        "customApiKeyResponses": {"approved": approved, "rejected": []},
+        "projects": projects,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_home_is_private_and_gone_after_use() {
+        let parent = tempfile::tempdir().expect("a directory");
+        let home = Home::create(parent.path(), &HomeOptions::default()).expect("a home");
+        let path = home.path().to_owned();
+        let settings = fs::read_to_string(path.join(".claude.json")).expect("settings");
+        assert!(settings.contains("hasCompletedOnboarding"));
+        drop(home);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn trust_and_key_are_as_asked() {
+        let cwd = tempfile::tempdir().expect("a directory");
+        let options = HomeOptions {
+            trusted: vec![cwd.path().to_owned()],
+            ask_about_key: true,
+        };
+        let settings = start_settings(&options).expect("settings");
+        assert_eq!(settings["customApiKeyResponses"]["approved"], json!([]));
+        let projects = settings["projects"].as_object().expect("projects");
+        assert_eq!(projects.len(), 1);
+        let missing = HomeOptions {
+            trusted: vec![cwd.path().join("missing")],
+            ask_about_key: false,
+        };
+        assert!(start_settings(&missing).is_err());
+    }
+
+    #[test]
+    fn a_project_is_named_by_its_path() {
+        assert_eq!(project_name(Path::new("/a/b.c_d/é")), "-a-b-c-d--");
+    }
+}
