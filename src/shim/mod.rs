@@ -4,10 +4,36 @@
 //! The shim opens the PTY, spawns and reaps the child and its orphans, appends what it reads to the
 //! recording, then passes it on; it writes what it is told once (each input has a number) and reports
 //! the exit. It has no async runtime. The daemon's end of the connection is [`ShimLink`].
+//!
+//! A daemon that connects reads the recording up to [`Hello::recorded`]; what comes after it arrives as
+//! [`FromShim::Output`], with the recorded times, which only ever grow. A daemon that reads too slowly is
+//! disconnected: it connects again and finds what it missed in the recording, after the time it last saw.
+
+mod cast;
+mod check;
+mod door;
+mod inputs;
+mod link;
+mod process;
+mod pty;
+mod recorder;
+mod run;
+mod silence;
+mod text;
+mod tree;
+pub mod wire;
+
+pub use link::{LaunchError, LinkError, ShimLink};
+pub use process::main;
 
 use crate::terminal::At;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+use std::time::Duration;
+
+/// Version of the protocol between daemon and shim. It grows when a message changes its meaning; new
+/// fields and messages alone don't need that, since both sides pass over what they don't know.
+pub const PROTOCOL: u32 = 1;
 
 /// Everything a shim needs to begin; given as JSON on its standard input, never in argv.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,7 +65,8 @@ pub struct Hello {
     pub recording: PathBuf,
     /// Bytes of the recording file that are already written; what follows comes as `Output`.
     pub recorded: u64,
-    /// The number of the last input that was written to the PTY, 0 for none.
+    /// The number of the last input that the shim has taken, 0 for none: it is written to the PTY, or
+    /// will be as soon as the child reads. The next input has a higher number.
     pub last_input: u64,
     /// Set when the child has ended.
     pub exit: Option<ExitReport>,
@@ -53,28 +80,33 @@ pub struct ExitReport {
 }
 
 /// From the shim to the daemon.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
 pub enum FromShim {
     /// Text that the child wrote, as it stands in the recording at recorded time `at`.
-    Output {
-        at: At,
-        bytes: Vec<u8>,
-    },
+    #[serde(skip)]
+    Output { at: At, bytes: Vec<u8> },
     /// There was no output from the last `Output` until `at`.
     Quiet {
+        #[serde(with = "micros")]
         at: At,
     },
     /// Input number `n` is written to the PTY.
-    Written {
-        n: u64,
-    },
+    Written { n: u64 },
+    /// Nothing more of input number `n` will be written; an input that is sent again takes a new number.
+    Refused { n: u64, reason: String },
+    /// Something that a person should know and that stops nothing, such as a full disk; told once.
+    Trouble { text: String },
+    /// The child and all its descendants have ended, and all that they wrote was passed on.
     Exited(ExitReport),
 }
 
 /// From the daemon to the shim.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
 pub enum ToShim {
-    /// Written to the PTY unless an input with this or a higher number was written before.
+    /// Written to the PTY unless an input with this or a higher number was taken before.
+    #[serde(skip)]
     Input {
         n: u64,
         bytes: Vec<u8>,
@@ -87,7 +119,7 @@ pub enum ToShim {
     Signal {
         signal: i32,
     },
-    /// TERM to the whole tree, then KILL after `grace_ms`; the shim reports the exit and ends itself.
+    /// TERM to the whole tree, then KILL after `grace_ms`; the shim reports the exit.
     Stop {
         grace_ms: u64,
     },
@@ -97,4 +129,18 @@ pub enum ToShim {
     },
     /// The exit was received and noted; the shim may end.
     Dismiss,
+}
+
+/// Recorded time in whole microseconds, as precise as the recording.
+mod micros {
+    use super::{At, Duration};
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(at: &At, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(super::wire::micros_of(*at))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<At, D::Error> {
+        u64::deserialize(deserializer).map(Duration::from_micros)
+    }
 }

@@ -1,0 +1,185 @@
+//! Where daemons come in: the listening socket, and the one connection that counts.
+
+use super::wire::{self, Decoder};
+use super::{FromShim, Hello, ToShim};
+use crate::terminal::At;
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+/// What may wait for a slow daemon, beside what the kernel holds (some 200 KB). It is a dozen of the
+/// largest reads from the terminal, and small against the memory a shim may use; a daemon that is
+/// further behind than that reads the recording faster than the socket.
+const MAX_WAITING: usize = 256 << 10;
+
+/// A buffer that grew for a burst is given back when it is larger than this.
+const KEPT_CAPACITY: usize = 16 << 10;
+
+/// The listening socket; it is removed when this is dropped.
+pub(super) struct Door {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+impl Door {
+    /// Opens the socket, replacing one that nobody listens on any more.
+    pub fn open(path: &Path) -> Result<Self, String> {
+        check_directory(path)?;
+        if let Err(fault) = remove_dead(path) {
+            return Err(format!("the socket {} {fault}", path.display()));
+        }
+        // The socket takes its mode from the umask: this way it never had another one.
+        let before = rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o177));
+        let bound = UnixListener::bind(path);
+        rustix::process::umask(before);
+        let listener = bound.and_then(|listener| {
+            listener.set_nonblocking(true)?;
+            Ok(listener)
+        });
+        let cant = |fault| format!("the socket {} can't be opened: {fault}", path.display());
+        Ok(Self {
+            listener: listener.map_err(cant)?,
+            path: path.to_owned(),
+        })
+    }
+
+    /// The next daemon that waits outside. A stranger is turned away without a word.
+    pub fn accept(&self) -> Option<Peer> {
+        let (stream, _) = self.listener.accept().ok()?;
+        let credentials = rustix::net::sockopt::socket_peercred(&stream).ok()?;
+        if credentials.uid != rustix::process::geteuid() {
+            return None;
+        }
+        stream.set_nonblocking(true).ok()?;
+        Some(Peer {
+            stream,
+            decoder: Decoder::default(),
+            waiting: Vec::new(),
+            sent: 0,
+        })
+    }
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+impl AsFd for Door {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.listener.as_fd()
+    }
+}
+
+/// Only the user may be able to reach the socket: the directory is theirs, and closed to others.
+fn check_directory(socket: &Path) -> Result<(), String> {
+    let directory = socket.parent().unwrap_or(Path::new("/"));
+    let shown = directory.display();
+    let metadata = std::fs::symlink_metadata(directory)
+        .map_err(|fault| format!("the socket's directory {shown} can't be used: {fault}"))?;
+    let own = rustix::process::geteuid().as_raw();
+    if !metadata.is_dir() || metadata.uid() != own || metadata.mode() & 0o077 != 0 {
+        return Err(format!(
+            "the socket's directory {shown} must be a directory of your own that is closed to others (chmod 0700)"
+        ));
+    }
+    Ok(())
+}
+
+fn remove_dead(path: &Path) -> Result<(), String> {
+    match UnixStream::connect(path) {
+        Ok(_) => Err("is in use by another shim: the slot is still running".into()),
+        Err(fault) if fault.kind() == ErrorKind::NotFound => Ok(()),
+        Err(fault) if fault.kind() == ErrorKind::ConnectionRefused => std::fs::remove_file(path)
+            .map_err(|fault| format!("is dead and can't be removed: {fault}")),
+        Err(fault) => Err(format!("can't be probed: {fault}")),
+    }
+}
+
+/// The connection is of no more use: closed, broken, senseless or too slow.
+#[derive(Debug)]
+pub(super) struct Gone;
+
+/// A connected daemon.
+pub(super) struct Peer {
+    stream: UnixStream,
+    decoder: Decoder,
+    waiting: Vec<u8>,
+    /// Bytes at the beginning of `waiting` that are sent.
+    sent: usize,
+}
+
+impl Peer {
+    pub fn greet(&mut self, hello: &Hello) -> Result<(), Gone> {
+        wire::put_hello(&mut self.waiting, hello);
+        self.flush()
+    }
+
+    pub fn report(&mut self, message: &FromShim) -> Result<(), Gone> {
+        wire::put_report(&mut self.waiting, message);
+        self.flush()
+    }
+
+    pub fn output(&mut self, at: At, text: &str) -> Result<(), Gone> {
+        wire::put_output(&mut self.waiting, at, text.as_bytes());
+        self.flush()
+    }
+
+    pub fn has_waiting(&self) -> bool {
+        self.sent < self.waiting.len()
+    }
+
+    /// Sends what the socket takes now.
+    pub fn flush(&mut self) -> Result<(), Gone> {
+        while self.has_waiting() {
+            match self.stream.write(&self.waiting[self.sent..]) {
+                Ok(count) => self.sent += count,
+                Err(fault) if fault.kind() == ErrorKind::Interrupted => {}
+                Err(fault) if fault.kind() == ErrorKind::WouldBlock => return self.check_bound(),
+                Err(_) => return Err(Gone),
+            }
+        }
+        self.waiting.clear();
+        self.waiting.shrink_to(KEPT_CAPACITY);
+        self.sent = 0;
+        Ok(())
+    }
+
+    fn check_bound(&mut self) -> Result<(), Gone> {
+        self.waiting.drain(..self.sent);
+        self.sent = 0;
+        if self.waiting.len() > MAX_WAITING {
+            return Err(Gone);
+        }
+        Ok(())
+    }
+
+    /// What the daemon has said, in order. `None` stands for a command that this shim doesn't know.
+    pub fn read(&mut self, buffer: &mut [u8]) -> Result<Vec<Option<ToShim>>, Gone> {
+        let count = match self.stream.read(buffer) {
+            Ok(0) => return Err(Gone),
+            Ok(count) => count,
+            Err(fault) if is_passing(&fault) => return Ok(Vec::new()),
+            Err(_) => return Err(Gone),
+        };
+        self.decoder.push(&buffer[..count]);
+        let mut commands = Vec::new();
+        while let Some(frame) = self.decoder.next_frame().map_err(|_| Gone)? {
+            commands.push(wire::command(frame).map_err(|_| Gone)?);
+        }
+        Ok(commands)
+    }
+}
+
+impl AsFd for Peer {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}
+
+fn is_passing(fault: &io::Error) -> bool {
+    matches!(fault.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+}

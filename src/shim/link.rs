@@ -1,0 +1,235 @@
+//! The daemon's end of the connection to a shim. No thread and no task of its own: the slot's task
+//! calls `next` in its `select!`, and what `send` could not write at once goes out from there too.
+
+use super::process::{StartReport, VERB};
+use super::wire::{self, Decoder, Heard, WireError};
+use super::{FromShim, Hello, PROTOCOL, ShimSpec, ToShim};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
+use tokio::net::UnixStream;
+use tokio::process::{Child, Command};
+use tokio::time::timeout;
+
+/// A start takes milliseconds; a machine under heavy load gets this long before it is given up.
+const START_PATIENCE: Duration = Duration::from_secs(30);
+
+/// A living shim greets at once, however much its child writes.
+const HELLO_PATIENCE: Duration = Duration::from_secs(10);
+
+/// What may wait for a shim that does not read, such as one that was stopped with SIGSTOP: two of the
+/// longest messages.
+const MAX_UNSENT: usize = 2 * wire::MAX_PAYLOAD;
+
+/// The longest report of a start: a reason that quotes a path, an argument or some output.
+const MAX_REPORT: u64 = 64 << 10;
+
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    /// Also when this daemon read too slowly: connect again, and catch up from the recording.
+    #[error("the shim has closed the connection")]
+    Closed,
+    #[error("the connection to the shim failed: {0}")]
+    Io(#[from] io::Error),
+    #[error("the shim speaks nonsense: {0}")]
+    Wire(#[from] WireError),
+    #[error("the shim does not read: {MAX_UNSENT} bytes wait for it")]
+    Backlog,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum LaunchError {
+    /// What the shim found wrong; nothing was started.
+    #[error("{0}")]
+    Refused(String),
+    #[error("the shim {program} could not be started: {source}", program = .program.display())]
+    Spawn { program: PathBuf, source: io::Error },
+    #[error("the shim ended without saying why")]
+    Silent,
+    #[error("the shim did not answer within {0:?}")]
+    Timeout(Duration),
+    #[error("no shim answers at {socket}: {source}", socket = .socket.display())]
+    Connect { socket: PathBuf, source: io::Error },
+    #[error(
+        "the shim speaks version {theirs} of the protocol and this missiond version {PROTOCOL}: stop the slot with the missiond that started it"
+    )]
+    Protocol { theirs: u32 },
+    #[error(transparent)]
+    Link(#[from] LinkError),
+}
+
+/// A connection to one shim.
+#[derive(Debug)]
+pub struct ShimLink {
+    stream: UnixStream,
+    decoder: Decoder,
+    unsent: Vec<u8>,
+}
+
+impl ShimLink {
+    /// Starts a shim with `program` (this binary) and connects to it.
+    pub async fn launch(spec: &ShimSpec, program: &Path) -> Result<(ShimLink, Hello), LaunchError> {
+        let started = timeout(START_PATIENCE, start(spec, program)).await;
+        started.map_err(|_| LaunchError::Timeout(START_PATIENCE))??;
+        Self::adopt(&spec.socket).await
+    }
+
+    /// Connects to a shim that runs. An older connection to it is closed by this.
+    pub async fn adopt(socket: &Path) -> Result<(ShimLink, Hello), LaunchError> {
+        let stream = UnixStream::connect(socket)
+            .await
+            .map_err(|source| LaunchError::Connect {
+                socket: socket.to_owned(),
+                source,
+            })?;
+        let mut link = Self {
+            stream,
+            decoder: Decoder::default(),
+            unsent: Vec::new(),
+        };
+        let hello = timeout(HELLO_PATIENCE, link.hello())
+            .await
+            .map_err(|_| LaunchError::Timeout(HELLO_PATIENCE))??;
+        if hello.protocol != PROTOCOL {
+            return Err(LaunchError::Protocol {
+                theirs: hello.protocol,
+            });
+        }
+        Ok((link, hello))
+    }
+
+    /// The next message. Cancel-safe: nothing is lost when the future is dropped.
+    pub async fn next(&mut self) -> Result<FromShim, LinkError> {
+        loop {
+            if let Heard::Message(message) = self.hear().await? {
+                return Ok(message);
+            }
+        }
+    }
+
+    /// Sends a message, or keeps it until the shim reads, which [`next`](Self::next) takes care of.
+    /// It never waits, so that a slow shim can't hold up its slot.
+    pub fn send(&mut self, message: &ToShim) -> Result<(), LinkError> {
+        if self.unsent.len() > MAX_UNSENT {
+            return Err(LinkError::Backlog);
+        }
+        wire::put_command(&mut self.unsent, message);
+        self.write_some()
+    }
+
+    /// Waits until everything is with the shim, for one who is about to leave.
+    pub async fn flush(&mut self) -> Result<(), LinkError> {
+        while !self.unsent.is_empty() {
+            self.stream.writable().await?;
+            self.write_some()?;
+        }
+        Ok(())
+    }
+
+    async fn hello(&mut self) -> Result<Hello, LinkError> {
+        loop {
+            if let Heard::Hello(hello) = self.hear().await? {
+                return Ok(hello);
+            }
+        }
+    }
+
+    async fn hear(&mut self) -> Result<Heard, LinkError> {
+        loop {
+            if let Some(frame) = self.decoder.next_frame()? {
+                return Ok(wire::heard(frame)?);
+            }
+            let interest = match self.unsent.is_empty() {
+                true => Interest::READABLE,
+                false => Interest::READABLE | Interest::WRITABLE,
+            };
+            let ready = self.stream.ready(interest).await?;
+            if ready.is_writable() && !self.unsent.is_empty() {
+                self.write_some()?;
+            }
+            if ready.is_readable() {
+                self.read_some()?;
+            }
+        }
+    }
+
+    fn read_some(&mut self) -> Result<(), LinkError> {
+        let mut buffer = [0; 16 << 10];
+        match self.stream.try_read(&mut buffer) {
+            Ok(0) => Err(LinkError::Closed),
+            Ok(count) => {
+                self.decoder.push(&buffer[..count]);
+                Ok(())
+            }
+            Err(fault) if fault.kind() == ErrorKind::WouldBlock => Ok(()),
+            Err(fault) if fault.kind() == ErrorKind::ConnectionReset => Err(LinkError::Closed),
+            Err(fault) => Err(fault.into()),
+        }
+    }
+
+    /// An end that is already read from the other side is reported by `next`, after all that came
+    /// before it.
+    fn write_some(&mut self) -> Result<(), LinkError> {
+        while !self.unsent.is_empty() {
+            match self.stream.try_write(&self.unsent) {
+                Ok(count) => {
+                    self.unsent.drain(..count);
+                }
+                Err(fault) if fault.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(fault) if fault.kind() == ErrorKind::BrokenPipe => {
+                    self.unsent.clear();
+                    return Ok(());
+                }
+                Err(fault) => return Err(fault.into()),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Starts the shim and waits for its report.
+async fn start(spec: &ShimSpec, program: &Path) -> Result<(), LaunchError> {
+    let spawn_error = |source| LaunchError::Spawn {
+        program: program.to_owned(),
+        source,
+    };
+    let mut child = command(spec, program).spawn().map_err(spawn_error)?;
+    let report = exchange(&mut child, spec).await.map_err(spawn_error)?;
+    // The process that was started has handed over to the one that stays; this leaves no zombie.
+    child.wait().await.map_err(spawn_error)?;
+    match serde_json::from_slice(&report) {
+        Ok(StartReport::Ok(_)) => Ok(()),
+        Ok(StartReport::Error(reason)) => Err(LaunchError::Refused(reason)),
+        Err(_) => Err(LaunchError::Silent),
+    }
+}
+
+/// Nothing of the daemon's environment, directory or terminal goes along.
+fn command(spec: &ShimSpec, program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command
+        .args([VERB, &spec.slot])
+        .env_clear()
+        .current_dir("/")
+        .process_group(0)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    command
+}
+
+async fn exchange(child: &mut Child, spec: &ShimSpec) -> io::Result<Vec<u8>> {
+    if let Some(mut stdin) = child.stdin.take() {
+        let mut line = serde_json::to_vec(spec)?;
+        line.push(b'\n');
+        // A shim that ends before it has read all this says why in its report.
+        let _ = stdin.write_all(&line).await;
+    }
+    let mut report = Vec::new();
+    if let Some(stdout) = child.stdout.take() {
+        stdout.take(MAX_REPORT).read_to_end(&mut report).await?;
+    }
+    Ok(report)
+}

@@ -1,0 +1,163 @@
+//! The PTY and the child in it. The only file that names portable-pty.
+
+use super::ShimSpec;
+use super::tree::{self, Reaped};
+use filedescriptor::FileDescriptor;
+use portable_pty::{CommandBuilder, MasterPty, PtySize, SlavePty, native_pty_system};
+use rustix::io::Errno;
+use rustix::process::Pid;
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+/// How long the new process may take from its fork to becoming the program. The kernel needs about a
+/// millisecond; after this long it is taken as started, and dies in sight if it is not.
+const EXEC_WAIT: Duration = Duration::from_secs(2);
+
+pub(super) struct Pty {
+    master: Box<dyn MasterPty + Send>,
+    /// Kept open so that the master never reports a hang-up while descendants come and go: the end of
+    /// the child is heard from the kernel, not from the terminal.
+    _slave: Box<dyn SlavePty + Send>,
+    /// The master again. portable-pty's own writer would send a newline and Ctrl-D when it is dropped.
+    file: File,
+    pub child: Pid,
+    pub cols: u16,
+    pub rows: u16,
+}
+
+impl Pty {
+    /// Opens a PTY and starts the program in it, as the leader of a session of its own. If it has ended
+    /// already, this says how.
+    pub fn spawn(spec: &ShimSpec) -> Result<(Self, Option<Reaped>), String> {
+        let pair = native_pty_system()
+            .openpty(size(spec.cols, spec.rows))
+            .map_err(|fault| format!("no pseudo-terminal could be opened: {fault}"))?;
+        let file = duplicate(pair.master.as_ref())
+            .map_err(|fault| format!("the pseudo-terminal can't be used: {fault}"))?;
+        let child = pair
+            .slave
+            .spawn_command(command(spec))
+            .map_err(|fault| format!("{} could not be started: {fault:#}", spec.argv[0]))?;
+        // The handle is dropped: children are reaped in one place, together with the orphans.
+        let child = child
+            .process_id()
+            .and_then(|id| Pid::from_raw(id as i32))
+            .ok_or("the program was started and has no process id")?;
+        let mut pty = Self {
+            master: pair.master,
+            _slave: pair.slave,
+            file,
+            child,
+            cols: spec.cols,
+            rows: spec.rows,
+        };
+        let ended = pty.await_exec(&spec.argv[0])?;
+        Ok((pty, ended))
+    }
+
+    /// What the child wrote, if there is anything; the descriptor never blocks.
+    pub fn read<'a>(&mut self, buffer: &'a mut [u8]) -> &'a [u8] {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match self.file.read(&mut buffer[filled..]) {
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                Err(fault) if fault.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(_) => break,
+            }
+        }
+        &buffer[..filled]
+    }
+
+    /// Writes as much as the terminal takes now.
+    pub fn write(&mut self, bytes: &[u8]) -> usize {
+        match rustix::io::retry_on_intr(|| rustix::io::write(&self.file, bytes)) {
+            Ok(count) => count,
+            // EAGAIN: it is full. Anything else means that the terminal is gone, and with it the child.
+            Err(Errno::AGAIN) | Err(_) => 0,
+        }
+    }
+
+    pub fn resize(&mut self, cols: u16, rows: u16) -> Result<(), String> {
+        if cols == 0 || rows == 0 {
+            return Err(format!("a terminal can't be resized to {cols}x{rows}"));
+        }
+        self.master
+            .resize(size(cols, rows))
+            .map_err(|fault| format!("the terminal can't be resized: {fault}"))?;
+        (self.cols, self.rows) = (cols, rows);
+        Ok(())
+    }
+
+    /// portable-pty reports success before the new process has become the program, and when it can't
+    /// (a broken binary, a missing loader) the process aborts. So wait until its command line is no
+    /// longer ours.
+    fn await_exec(&mut self, program: &str) -> Result<Option<Reaped>, String> {
+        let ours = std::fs::read("/proc/self/cmdline").unwrap_or_default();
+        let theirs = format!("/proc/{}/cmdline", self.child.as_raw_nonzero());
+        let deadline = Instant::now() + EXEC_WAIT;
+        while Instant::now() < deadline {
+            if let Some(reaped) = tree::reap_one(self.child) {
+                return self.judge_early_end(program, reaped);
+            }
+            // The command line of a process that has ended and was not reaped is empty.
+            if std::fs::read(&theirs).is_ok_and(|line| !line.is_empty() && line != ours) {
+                break;
+            }
+            std::thread::sleep(Duration::from_micros(500));
+        }
+        Ok(None)
+    }
+
+    fn judge_early_end(&mut self, program: &str, reaped: Reaped) -> Result<Option<Reaped>, String> {
+        let aborted = rustix::process::Signal::ABORT.as_raw();
+        if reaped.exit.signal != Some(aborted) {
+            return Ok(Some(reaped));
+        }
+        let mut buffer = [0; 1024];
+        let said = String::from_utf8_lossy(self.read(&mut buffer))
+            .trim()
+            .to_owned();
+        Err(format!(
+            "the system could not execute {program}: is it made for this machine, are its loader and libraries there? ({said})"
+        ))
+    }
+}
+
+impl AsFd for Pty {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+fn size(cols: u16, rows: u16) -> PtySize {
+    PtySize {
+        rows,
+        cols,
+        pixel_width: 0,
+        pixel_height: 0,
+    }
+}
+
+fn command(spec: &ShimSpec) -> CommandBuilder {
+    let mut command = CommandBuilder::new(&spec.argv[0]);
+    command.args(&spec.argv[1..]);
+    command.cwd(&spec.cwd);
+    command.env_clear();
+    for (name, value) in &spec.env {
+        command.env(name, value);
+    }
+    command
+}
+
+/// A descriptor of our own for the master, which never blocks.
+fn duplicate(master: &dyn MasterPty) -> Result<File, String> {
+    let number = master.as_raw_fd().ok_or("it has no descriptor")?;
+    let file = FileDescriptor::dup(&number)
+        .and_then(|descriptor| descriptor.as_file())
+        .map_err(|fault| fault.to_string())?;
+    rustix::io::ioctl_fionbio(&file, true).map_err(|fault| fault.to_string())?;
+    Ok(file)
+}

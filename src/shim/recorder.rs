@@ -1,0 +1,306 @@
+//! The recording on disk: appends events and keeps recorded time. A disk that is full or broken costs
+//! events in the file, and never the child.
+
+use super::cast;
+use crate::terminal::At;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// How much of an existing recording is searched for its last whole line. The longest line is a marker
+/// of a whole command frame (2 MiB), which nobody sends; output comes in lines of at most some 100 KB.
+const TAIL: u64 = 512 << 10;
+
+/// How long to wait after a failed write. A full disk stays full for a while, and trying is cheap.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Recorded time: goes on from where the file ends, and never stands still between two events.
+#[derive(Debug)]
+struct Clock {
+    base: At,
+    started: Instant,
+    last: At,
+}
+
+impl Clock {
+    fn after(last: At) -> Self {
+        Self {
+            base: last,
+            started: Instant::now(),
+            last,
+        }
+    }
+
+    /// Now, in the whole microseconds that the file can hold.
+    fn now(&self) -> At {
+        let now = self.base + self.started.elapsed();
+        At::from_micros(super::wire::micros_of(now))
+    }
+
+    /// A time for one event: later than all that were given out.
+    fn stamp(&mut self) -> At {
+        self.last = self.now().max(self.last + At::from_micros(1));
+        self.last
+    }
+}
+
+/// Events that could not be written.
+#[derive(Debug)]
+struct Gap {
+    lost: u64,
+    reason: String,
+    retry_at: Instant,
+}
+
+#[derive(Debug)]
+pub(super) struct Recorder {
+    file: File,
+    /// Written in front of the first event, unless the file has one.
+    header: String,
+    length: u64,
+    clock: Clock,
+    gap: Option<Gap>,
+    news: Option<String>,
+}
+
+impl Recorder {
+    /// Opens or creates the file. Nothing is written before the first event.
+    pub fn open(path: &Path, cols: u16, rows: u16, title: &str) -> io::Result<Self> {
+        let mut file = open_private(path)?;
+        let (length, last) = resume(&mut file)?;
+        let timestamp = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |since| since.as_secs());
+        Ok(Self {
+            file,
+            header: cast::header_line(cols, rows, timestamp, title),
+            length,
+            clock: Clock::after(last),
+            gap: None,
+            news: None,
+        })
+    }
+
+    /// Bytes of the file that hold whole events.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    pub fn now(&self) -> At {
+        self.clock.now()
+    }
+
+    /// Keeps `at` as a time that was given out: every later event is later than it.
+    pub fn has_reached(&mut self, at: At) {
+        self.clock.last = self.clock.last.max(at);
+    }
+
+    /// Appends one event, and says at which recorded time. In trouble the event is lost to the file,
+    /// which `news` tells.
+    pub fn record(&mut self, code: char, data: &str) -> At {
+        let at = self.clock.stamp();
+        let waits = self
+            .gap
+            .as_ref()
+            .is_some_and(|gap| Instant::now() < gap.retry_at);
+        if waits || !self.append(at, &cast::event_line(at, code, data)) {
+            self.gap.iter_mut().for_each(|gap| gap.lost += 1);
+        }
+        at
+    }
+
+    /// When to call `retry`, if there is a gap to close.
+    pub fn retry_at(&self) -> Option<Instant> {
+        self.gap.as_ref().map(|gap| gap.retry_at)
+    }
+
+    /// Tries to close the gap, so that the file says what is missing even if nothing comes any more.
+    pub fn retry(&mut self) {
+        if self.retry_at().is_some_and(|at| at <= Instant::now()) {
+            let at = self.clock.stamp();
+            self.append(at, "");
+        }
+    }
+
+    /// What a person should know, once.
+    pub fn take_news(&mut self) -> Option<String> {
+        self.news.take()
+    }
+
+    /// Whether `line` is in the file now, after what had to come first.
+    fn append(&mut self, at: At, line: &str) -> bool {
+        let mut text = String::new();
+        if self.length == 0 {
+            text.push_str(&self.header);
+        }
+        if let Some(gap) = &self.gap {
+            let mark = format!("gap: {} events were not recorded: {}", gap.lost, gap.reason);
+            text.push_str(&cast::event_line(at, 'm', &mark));
+        }
+        text.push_str(line);
+        match self.write_whole(text.as_bytes()) {
+            Ok(()) => self.has_recovered(),
+            Err(fault) => self.has_failed(&fault),
+        }
+    }
+
+    fn has_recovered(&mut self) -> bool {
+        if let Some(gap) = self.gap.take() {
+            self.news = Some(format!(
+                "the recording goes on; {} events are missing from it ({})",
+                gap.lost, gap.reason
+            ));
+        }
+        true
+    }
+
+    fn has_failed(&mut self, fault: &io::Error) -> bool {
+        let retry_at = Instant::now() + RETRY;
+        match &mut self.gap {
+            Some(gap) => gap.retry_at = retry_at,
+            None => {
+                self.news = Some(format!(
+                    "the recording can't be written: {fault}; the program goes on, its output is missing from the file until this is cured"
+                ));
+                self.gap = Some(Gap {
+                    lost: 0,
+                    reason: fault.to_string(),
+                    retry_at,
+                });
+            }
+        }
+        false
+    }
+
+    /// All of it or, as far as the file system allows, nothing.
+    fn write_whole(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if let Err(fault) = self.file.write_all(bytes) {
+            // A failure here leaves a torn line, which the next start of the slot cuts off.
+            let _ = self.file.set_len(self.length);
+            return Err(fault);
+        }
+        self.length += bytes.len() as u64;
+        Ok(())
+    }
+}
+
+/// Never through a symbolic link, never readable by others, never with a second writer.
+fn open_private(path: &Path) -> io::Result<File> {
+    let no_follow = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    let file = OpenOptions::new()
+        .read(true)
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        .custom_flags(no_follow.bits() as i32)
+        .open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    if metadata.mode() & 0o077 != 0 {
+        file.set_permissions(PermissionsExt::from_mode(0o600))?;
+    }
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => Err(io::Error::other("another shim is writing it")),
+        // Some network file systems have no locks; the socket still keeps a second shim away.
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(file),
+    }
+}
+
+/// Cuts off what a crash left unfinished; the length that remains, and the time of its last event.
+fn resume(file: &mut File) -> io::Result<(u64, At)> {
+    let length = file.seek(SeekFrom::End(0))?;
+    if length == 0 {
+        return Ok((0, At::ZERO));
+    }
+    let mut tail = vec![0; length.min(TAIL) as usize];
+    file.read_exact_at(&mut tail, length.saturating_sub(TAIL))?;
+    match cast::resume_at(&tail) {
+        Some(found) => {
+            let whole = length - found.torn as u64;
+            file.set_len(whole)?;
+            Ok((whole, found.last))
+        }
+        // The very first write was torn.
+        None if is_torn_header(file, length)? => {
+            file.set_len(0)?;
+            Ok((0, At::ZERO))
+        }
+        None => Err(io::Error::other(
+            "it is not an asciicast v2 file; move it away to start a new one",
+        )),
+    }
+}
+
+fn is_torn_header(mut file: &File, length: u64) -> io::Result<bool> {
+    const BEGINNING: &[u8] = b"{\"version\": 2";
+    if length > 4096 {
+        return Ok(false);
+    }
+    let mut content = Vec::new();
+    file.seek(SeekFrom::Start(0))?;
+    file.read_to_end(&mut content)?;
+    let common = content.len().min(BEGINNING.len());
+    Ok(!content.contains(&b'\n') && content[..common] == BEGINNING[..common])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open(path: &Path) -> io::Result<Recorder> {
+        Recorder::open(path, 80, 24, "test")
+    }
+
+    #[test]
+    fn a_second_start_goes_on_in_the_same_file_with_later_times() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.cast");
+        let mut first = open(&path).unwrap();
+        first.record('o', "one");
+        first.has_reached(At::from_secs(50));
+        let at = first.record('o', "two");
+        assert!(at > At::from_secs(50));
+        assert!(open(&path).unwrap_err().to_string().contains("another"));
+        drop(first);
+
+        let whole = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, format!("{whole}[51.0, \"o\", \"to")).unwrap();
+        let mut second = open(&path).unwrap();
+        assert_eq!(second.length(), whole.len() as u64);
+        assert!(second.record('m', "start 1") > at);
+        let content = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(content.lines().count(), 4, "{content}");
+        assert_eq!(content.len() as u64, second.length());
+        let mode = std::fs::metadata(&path).unwrap().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn what_is_no_recording_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.cast");
+        std::fs::write(&path, "my diary\n").unwrap();
+        assert!(open(&path).unwrap_err().to_string().contains("move it"));
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "my diary\n");
+        let link = dir.path().join("link.cast");
+        std::os::unix::fs::symlink(dir.path().join("new"), &link).unwrap();
+        assert!(open(&link).is_err());
+        assert!(!dir.path().join("new").exists());
+    }
+
+    #[test]
+    fn a_torn_header_is_begun_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.cast");
+        std::fs::write(&path, "{\"version\": 2, \"wid").unwrap();
+        let mut recorder = open(&path).unwrap();
+        recorder.record('o', "x");
+        let content = std::fs::read_to_string(&path).unwrap();
+        assert!(content.starts_with("{\"version\": 2, \"width\": 80"));
+        assert_eq!(content.lines().count(), 2);
+    }
+}

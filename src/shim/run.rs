@@ -1,0 +1,488 @@
+//! The shim's life after the start: one loop around `poll`, which sleeps while nothing happens.
+
+use super::door::{Door, Gone, Peer};
+use super::inputs::{Inputs, Offer};
+use super::pty::Pty;
+use super::recorder::Recorder;
+use super::silence::Silence;
+use super::text::TextStream;
+use super::tree::{self, Left, Reaped};
+use super::{ExitReport, FromShim, Hello, PROTOCOL, ShimSpec, ToShim};
+use crate::terminal::FRAME_SILENCE;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::Signal;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// One read of the terminal at most, and so the longest event. The kernel's own buffer holds 4 KB and
+/// is refilled while we read.
+const READ: usize = 16 << 10;
+
+/// What the child leaves behind when it ends by itself belongs to the slot and has this long to end.
+const LEFTOVER_GRACE: Duration = Duration::from_secs(1);
+
+/// A shim that is told to end (the machine shuts down) gives the child this long.
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
+
+/// A tree that forks while it is killed is killed again after this long.
+const KILL_AGAIN: Duration = Duration::from_millis(20);
+
+/// How often it is tried on those that seem to be beyond reach.
+const KILL_RARELY: Duration = Duration::from_secs(1);
+
+/// Processes that are still there this long after the first KILL are another user's or hang in the
+/// kernel; an end of the child is no longer held back for them.
+const KILL_PATIENCE: Duration = Duration::from_secs(5);
+
+/// How far the tree of processes is on its way to the end.
+#[derive(Debug)]
+enum Phase {
+    Alive,
+    /// TERM was sent.
+    Terminating {
+        kill_at: Instant,
+    },
+    /// KILL was sent, and is again; until `patience` it is not remarkable that some are left.
+    Killing {
+        again_at: Instant,
+        patience: Option<Instant>,
+    },
+    /// The exit is recorded; only a daemon that notes it is waited for.
+    Over,
+}
+
+/// The signals that the shim listens to, as sockets that become readable.
+pub(super) struct Signals {
+    pub child: UnixStream,
+    pub end: UnixStream,
+}
+
+pub(super) struct Shim {
+    slot: String,
+    recording: PathBuf,
+    door: Door,
+    peer: Option<Peer>,
+    pty: Pty,
+    recorder: Recorder,
+    text: TextStream,
+    /// When a held beginning of a character is given up.
+    text_due: Option<Instant>,
+    silence: Silence,
+    inputs: Inputs,
+    phase: Phase,
+    /// How the child ended; its descendants may still be there.
+    exit: Option<ExitReport>,
+    /// Set when the shim itself may end once everything is over.
+    dismissed: bool,
+    buffer: Box<[u8]>,
+}
+
+/// What woke the loop up.
+struct Ready {
+    child: bool,
+    end: bool,
+    door: bool,
+    peer: PollFlags,
+}
+
+impl Shim {
+    pub fn new(spec: ShimSpec, door: Door, mut recorder: Recorder, pty: Pty) -> Self {
+        let goes_on = recorder.length() > 0;
+        recorder.record('m', &format!("start {}", pty.child.as_raw_nonzero()));
+        if goes_on {
+            // The header has the size of the first start.
+            recorder.record('r', &format!("{}x{}", pty.cols, pty.rows));
+        }
+        Self {
+            slot: spec.slot,
+            recording: spec.recording,
+            door,
+            peer: None,
+            pty,
+            recorder,
+            text: TextStream::default(),
+            text_due: None,
+            silence: Silence::default(),
+            inputs: Inputs::default(),
+            phase: Phase::Alive,
+            exit: None,
+            dismissed: false,
+            buffer: vec![0; READ].into_boxed_slice(),
+        }
+    }
+
+    pub fn hello(&self) -> Hello {
+        Hello {
+            protocol: PROTOCOL,
+            slot: self.slot.clone(),
+            shim_pid: std::process::id(),
+            child_pid: self.pty.child.as_raw_nonzero().get() as u32,
+            cols: self.pty.cols,
+            rows: self.pty.rows,
+            recording: self.recording.clone(),
+            recorded: self.recorder.length(),
+            last_input: self.inputs.last_taken(),
+            exit: self.reported_exit(),
+        }
+    }
+
+    /// Runs until the tree is gone and a daemon has noted it.
+    pub fn run(&mut self, signals: &Signals) {
+        self.reap();
+        while !(self.dismissed && matches!(self.phase, Phase::Over)) {
+            let ready = self.wait(signals);
+            if ready.end {
+                clear(&signals.end, &mut self.buffer);
+                self.dismissed = true;
+                self.stop(SHUTDOWN_GRACE);
+            }
+            self.pump_output();
+            if ready.peer.intersects(PollFlags::OUT) {
+                self.tell(Peer::flush);
+            }
+            if !(ready.peer & !PollFlags::OUT).is_empty() {
+                self.listen();
+            }
+            if ready.door {
+                self.welcome();
+            }
+            self.pump_input();
+            self.serve_timers();
+            if ready.child {
+                clear(&signals.child, &mut self.buffer);
+                self.reap();
+            }
+        }
+    }
+
+    /// The child has ended before the loop began.
+    pub fn has_ended(&mut self, reaped: Reaped) {
+        self.exit = Some(reaped.exit);
+    }
+
+    /// Ends everything at once; for a start that nobody is told of.
+    pub fn abandon(&mut self, signals: &Signals) {
+        self.dismissed = true;
+        self.stop(Duration::ZERO);
+        self.run(signals);
+    }
+
+    fn wait(&self, signals: &Signals) -> Ready {
+        let mut pty_events = PollFlags::IN;
+        pty_events.set(PollFlags::OUT, self.inputs.front().is_some());
+        let mut fds = vec![
+            PollFd::new(&signals.child, PollFlags::IN),
+            PollFd::new(&signals.end, PollFlags::IN),
+            PollFd::new(&self.door, PollFlags::IN),
+            PollFd::new(&self.pty, pty_events),
+        ];
+        if let Some(peer) = &self.peer {
+            let mut events = PollFlags::IN;
+            events.set(PollFlags::OUT, peer.has_waiting());
+            fds.push(PollFd::new(peer, events));
+        }
+        let timeout = self.next_timer().map(|wait| Timespec {
+            tv_sec: wait.as_secs() as i64,
+            tv_nsec: i64::from(wait.subsec_nanos()),
+        });
+        // The only failure is an interruption by a signal, which the next round sees in its socket.
+        let _ = poll(&mut fds, timeout.as_ref());
+        let ready = |index: usize| !fds[index].revents().is_empty();
+        Ready {
+            child: ready(0),
+            end: ready(1),
+            door: ready(2),
+            peer: fds.get(4).map_or(PollFlags::empty(), PollFd::revents),
+        }
+    }
+
+    /// How long nothing needs to be done.
+    fn next_timer(&self) -> Option<Duration> {
+        let now = Instant::now();
+        let quiet = self.silence.due().map(|due| {
+            let wait = due.saturating_sub(self.recorder.now());
+            now + wait
+        });
+        let phase = match self.phase {
+            Phase::Alive | Phase::Over => None,
+            Phase::Terminating { kill_at } => Some(kill_at),
+            Phase::Killing { again_at, .. } => Some(again_at),
+        };
+        [quiet, phase, self.text_due, self.recorder.retry_at()]
+            .into_iter()
+            .flatten()
+            .min()
+            .map(|at| at.saturating_duration_since(now))
+    }
+
+    fn serve_timers(&mut self) {
+        let now = Instant::now();
+        if self.text_due.is_some_and(|due| due <= now) {
+            self.flush_text();
+        }
+        self.tell_silence();
+        self.recorder.retry();
+        self.tell_news();
+        match self.phase {
+            Phase::Terminating { kill_at } if kill_at <= now => {
+                self.kill(Some(now + KILL_PATIENCE))
+            }
+            Phase::Killing { again_at, patience } if again_at <= now => self.kill(patience),
+            _ => {}
+        }
+    }
+
+    // ---- from the terminal to the recording and the daemon
+
+    /// Reads once; whether there was anything.
+    fn pump_output(&mut self) -> bool {
+        let bytes = self.pty.read(&mut self.buffer);
+        if bytes.is_empty() {
+            return false;
+        }
+        let text = self.text.push(bytes);
+        self.text_due = self
+            .text
+            .is_holding()
+            .then(|| Instant::now() + FRAME_SILENCE);
+        self.pass_on(&text);
+        true
+    }
+
+    fn flush_text(&mut self) {
+        self.text_due = None;
+        let text = self.text.flush();
+        self.pass_on(&text);
+    }
+
+    /// Into the recording first, and then the same text with the same time to the daemon.
+    fn pass_on(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        // A silence that ends just now was one: a replay will see it too.
+        self.tell_silence();
+        let at = self.recorder.record('o', text);
+        self.silence.broken(at);
+        self.tell(|peer| peer.output(at, text));
+    }
+
+    fn tell_silence(&mut self) {
+        while let Some(at) = self.silence.take(self.recorder.now()) {
+            self.recorder.has_reached(at);
+            self.report(FromShim::Quiet { at });
+        }
+    }
+
+    fn tell_news(&mut self) {
+        if let Some(text) = self.recorder.take_news() {
+            self.report(FromShim::Trouble { text });
+        }
+    }
+
+    fn report(&mut self, message: FromShim) {
+        self.tell(|peer| peer.report(&message));
+    }
+
+    /// A daemon that can't be told is let go: the recording has everything for its return.
+    fn tell(&mut self, say: impl FnOnce(&mut Peer) -> Result<(), Gone>) {
+        if let Some(peer) = &mut self.peer
+            && say(peer).is_err()
+        {
+            self.peer = None;
+        }
+    }
+
+    // ---- from the daemon to the terminal and the tree
+
+    /// The newest daemon is the one that counts.
+    fn welcome(&mut self) {
+        while let Some(peer) = self.door.accept() {
+            self.peer = Some(peer);
+            let hello = self.hello();
+            self.tell(|peer| peer.greet(&hello));
+        }
+    }
+
+    fn listen(&mut self) {
+        let Some(peer) = &mut self.peer else { return };
+        match peer.read(&mut self.buffer) {
+            Ok(commands) => commands.into_iter().for_each(|command| self.obey(command)),
+            Err(Gone) => self.peer = None,
+        }
+    }
+
+    fn obey(&mut self, command: Option<ToShim>) {
+        match command {
+            Some(ToShim::Input { n, bytes }) => self.take_input(n, bytes),
+            Some(ToShim::Resize { cols, rows }) => self.resize(cols, rows),
+            Some(ToShim::Signal { signal }) => self.signal_group(signal),
+            Some(ToShim::Stop { grace_ms }) => self.stop(Duration::from_millis(grace_ms)),
+            Some(ToShim::Mark { text }) => {
+                self.recorder.record('m', &text);
+            }
+            Some(ToShim::Dismiss) if matches!(self.phase, Phase::Over) => self.dismissed = true,
+            Some(ToShim::Dismiss) => self.trouble("a shim is not dismissed while its child runs"),
+            None => self.trouble("this shim is older than the daemon and did not understand it"),
+        }
+    }
+
+    fn trouble(&mut self, text: impl Into<String>) {
+        let text = text.into();
+        self.report(FromShim::Trouble { text });
+    }
+
+    fn take_input(&mut self, n: u64, bytes: Vec<u8>) {
+        if self.exit.is_some() {
+            let reason = "the program has ended".to_owned();
+            return self.report(FromShim::Refused { n, reason });
+        }
+        match self.inputs.offer(n, bytes) {
+            Offer::Taken => {}
+            Offer::Written => self.report(FromShim::Written { n }),
+            Offer::Refused(reason) => self.report(FromShim::Refused { n, reason }),
+        }
+    }
+
+    /// Writes what the terminal takes; the rest waits for the child to read.
+    fn pump_input(&mut self) {
+        while let Some(bytes) = self.inputs.front() {
+            let whole = bytes.len();
+            let count = self.pty.write(bytes);
+            if let Some(n) = self.inputs.advance(count) {
+                self.report(FromShim::Written { n });
+            }
+            if count < whole {
+                return;
+            }
+        }
+    }
+
+    fn resize(&mut self, cols: u16, rows: u16) {
+        match self.pty.resize(cols, rows) {
+            Ok(()) => {
+                self.recorder.record('r', &format!("{cols}x{rows}"));
+            }
+            Err(text) => self.trouble(text),
+        }
+    }
+
+    fn signal_group(&mut self, number: i32) {
+        let Some(signal) = Signal::from_named_raw(number) else {
+            return self.trouble(format!("there is no signal {number}"));
+        };
+        // Once it is reaped, its id may belong to someone else.
+        if self.exit.is_some() {
+            return;
+        }
+        if let Err(fault) = rustix::process::kill_process_group(self.pty.child, signal) {
+            self.trouble(format!("signal {number} could not be sent: {fault}"));
+        }
+    }
+
+    // ---- the end
+
+    /// A second stop can only make the end come sooner.
+    fn stop(&mut self, grace: Duration) {
+        let wanted = Instant::now() + grace;
+        match &mut self.phase {
+            Phase::Alive => {
+                // Whoever is stopped can't hear TERM before it goes on.
+                tree::signal_all(&[Signal::TERM, Signal::CONT]);
+                self.phase = Phase::Terminating { kill_at: wanted };
+            }
+            Phase::Terminating { kill_at } => *kill_at = wanted.min(*kill_at),
+            Phase::Killing { .. } | Phase::Over => {}
+        }
+    }
+
+    fn kill(&mut self, patience: Option<Instant>) {
+        let now = Instant::now();
+        tree::signal_all(&[Signal::KILL]);
+        let has_patience = patience.is_some_and(|until| now < until);
+        self.phase = Phase::Killing {
+            again_at: now
+                + if has_patience {
+                    KILL_AGAIN
+                } else {
+                    KILL_RARELY
+                },
+            patience: patience.filter(|_| has_patience),
+        };
+        if patience.is_some() && !has_patience {
+            self.tell_who_is_left();
+        }
+        if !has_patience {
+            self.reap();
+        }
+    }
+
+    fn tell_who_is_left(&mut self) {
+        let left: Vec<String> = tree::all()
+            .iter()
+            .map(|pid| pid.as_raw_nonzero().to_string())
+            .collect();
+        let text = format!(
+            "these processes of the slot can't be ended: {}",
+            left.join(" ")
+        );
+        self.trouble(text);
+    }
+
+    /// Collects whoever has ended, and moves on when that was the child or the last one.
+    fn reap(&mut self) {
+        let child = self.pty.child;
+        let exit = &mut self.exit;
+        let left = tree::reap(|reaped| {
+            if reaped.pid == child {
+                *exit = Some(reaped.exit);
+            }
+        });
+        match (&self.exit, left, &self.phase) {
+            (_, _, Phase::Over) | (None, _, _) => {}
+            (Some(_), Left::None, _) => self.finish(),
+            (Some(_), Left::Some, Phase::Alive) => self.stop(LEFTOVER_GRACE),
+            (Some(_), Left::Some, Phase::Killing { patience: None, .. }) => self.finish(),
+            (Some(_), Left::Some, _) => {}
+        }
+    }
+
+    /// All that was written is passed on before the exit is.
+    fn finish(&mut self) {
+        let Some(exit) = self.exit.clone() else {
+            return;
+        };
+        // Bounded, for the case that a process which can't be killed goes on writing.
+        const MOST: usize = (64 << 20) / READ;
+        let _rounds = (0..MOST).take_while(|_| self.pump_output()).count();
+        self.flush_text();
+        for n in self.inputs.abandon() {
+            let reason = "the program ended before it was written".to_owned();
+            self.report(FromShim::Refused { n, reason });
+        }
+        self.recorder.record('m', &exit_mark(&exit));
+        self.tell_news();
+        self.phase = Phase::Over;
+        self.report(FromShim::Exited(exit));
+    }
+
+    fn reported_exit(&self) -> Option<ExitReport> {
+        matches!(self.phase, Phase::Over)
+            .then(|| self.exit.clone())
+            .flatten()
+    }
+}
+
+fn exit_mark(exit: &ExitReport) -> String {
+    match (exit.code, exit.signal) {
+        (_, Some(signal)) => format!("exit signal {signal}"),
+        (Some(code), None) => format!("exit {code}"),
+        (None, None) => "exit unknown".to_owned(),
+    }
+}
+
+/// Takes the signals out of their socket: what matters is that there were any.
+fn clear(mut socket: &UnixStream, buffer: &mut [u8]) {
+    while std::io::Read::read(&mut socket, buffer).is_ok_and(|count| count > 0) {}
+}

@@ -1,0 +1,70 @@
+//! When to tell the daemon that nothing came. Pure.
+
+use crate::terminal::{At, FRAME_SILENCE};
+use std::time::Duration;
+
+/// Programs that hold back a frame (mode 2026) and never end it are shown after this long; the second
+/// report of silence lets the terminal do so without a timer of its own.
+const SYNC_TIMEOUT: Duration = Duration::from_millis(150);
+
+/// Which silences since the last output were not told yet. Told times are exact multiples of recorded
+/// time after the output, so that a replay, which has only the recording, finds the same moments.
+#[derive(Debug, Default)]
+pub(super) struct Silence {
+    untold: Option<(At, Duration)>,
+}
+
+impl Silence {
+    /// There was output at `at`.
+    pub fn broken(&mut self, at: At) {
+        self.untold = Some((at, FRAME_SILENCE));
+    }
+
+    /// The recorded time at which there is something to tell.
+    pub fn due(&self) -> Option<At> {
+        self.untold.map(|(output, wait)| output + wait)
+    }
+
+    /// The silence that is complete at `now`, once each.
+    pub fn take(&mut self, now: At) -> Option<At> {
+        let (output, wait) = self.untold?;
+        let due = output + wait;
+        if now < due {
+            return None;
+        }
+        self.untold = (wait == FRAME_SILENCE).then_some((output, SYNC_TIMEOUT));
+        Some(due)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: u64) -> At {
+        At::from_millis(ms)
+    }
+
+    #[test]
+    fn silence_is_told_after_a_frame_and_after_the_sync_timeout_then_never() {
+        let mut silence = Silence::default();
+        assert_eq!(silence.due(), None);
+        silence.broken(ms(100));
+        assert_eq!(silence.take(ms(119)), None);
+        assert_eq!(silence.take(ms(125)), Some(ms(120)));
+        assert_eq!(silence.due(), Some(ms(250)));
+        assert_eq!(silence.take(ms(400)), Some(ms(250)));
+        assert_eq!(silence.due(), None);
+        assert_eq!(silence.take(ms(9000)), None);
+    }
+
+    #[test]
+    fn output_begins_the_wait_anew() {
+        let mut silence = Silence::default();
+        silence.broken(ms(100));
+        assert_eq!(silence.take(ms(120)), Some(ms(120)));
+        silence.broken(ms(130));
+        assert_eq!(silence.take(ms(149)), None);
+        assert_eq!(silence.due(), Some(ms(150)));
+    }
+}

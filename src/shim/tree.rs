@@ -1,0 +1,131 @@
+//! The processes of a slot: the child, what it started, and what those left behind. The shim is their
+//! subreaper, so that whoever loses its parent becomes a child of the shim, also after setsid.
+
+use super::ExitReport;
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
+use std::collections::{HashMap, HashSet};
+
+/// A process that has ended and is gone from the table.
+#[derive(Debug)]
+pub(super) struct Reaped {
+    pub pid: Pid,
+    pub exit: ExitReport,
+}
+
+/// What is left after reaping.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Left {
+    Some,
+    /// No child at all, and so no descendant: each has its parent or the shim above it.
+    None,
+}
+
+/// Reaps every process that has ended, whoever's child it was before.
+pub(super) fn reap(mut ended: impl FnMut(Reaped)) -> Left {
+    loop {
+        match rustix::process::wait(WaitOptions::NOHANG) {
+            Ok(Some((pid, status))) => ended(Reaped::new(pid, status)),
+            Ok(None) => return Left::Some,
+            Err(Errno::INTR) => {}
+            Err(_) => return Left::None,
+        }
+    }
+}
+
+/// Reaps this child if it has ended.
+pub(super) fn reap_one(pid: Pid) -> Option<Reaped> {
+    let status = rustix::process::waitpid(Some(pid), WaitOptions::NOHANG);
+    let (pid, status) = status.ok()??;
+    Some(Reaped::new(pid, status))
+}
+
+impl Reaped {
+    fn new(pid: Pid, status: WaitStatus) -> Self {
+        let exit = ExitReport {
+            code: status.exit_status(),
+            signal: status.terminating_signal(),
+        };
+        Self { pid, exit }
+    }
+}
+
+/// Sends signals to every descendant of this process. One that may not be signalled (it changed its
+/// user) or is gone already is passed over: whether anyone is left is for [`reap`] to say.
+pub(super) fn signal_all(signals: &[Signal]) {
+    for pid in all() {
+        for &signal in signals {
+            let _ = rustix::process::kill_process(pid, signal);
+        }
+    }
+}
+
+/// All descendants of this process.
+pub(super) fn all() -> Vec<Pid> {
+    descendants(&parents(), rustix::process::getpid())
+}
+
+/// Everyone below `root`, given who is whose parent.
+fn descendants(parents: &HashMap<Pid, Pid>, root: Pid) -> Vec<Pid> {
+    let mut found = HashSet::from([root]);
+    let mut grown = true;
+    while grown {
+        let before = found.len();
+        let below = parents.iter().filter(|(_, parent)| found.contains(parent));
+        let below: Vec<Pid> = below.map(|(&pid, _)| pid).collect();
+        found.extend(below);
+        grown = found.len() > before;
+    }
+    found.remove(&root);
+    found.into_iter().collect()
+}
+
+/// Every process with its parent. One that has ended and was not reaped is among them: with its main
+/// thread gone, a process looks just so while its other threads run on.
+fn parents() -> HashMap<Pid, Pid> {
+    let Ok(entries) = std::fs::read_dir("/proc") else {
+        return HashMap::new();
+    };
+    entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter_map(|number| {
+            let stat = std::fs::read(format!("/proc/{number}/stat")).ok()?;
+            Some((Pid::from_raw(number)?, parent_in(&stat)?))
+        })
+        .collect()
+}
+
+/// The parent's id in a line of /proc/PID/stat. The second field is a name in brackets that may itself
+/// hold brackets, blanks and newlines.
+fn parent_in(stat: &[u8]) -> Option<Pid> {
+    let name_end = stat.iter().rposition(|&byte| byte == b')')?;
+    let rest = std::str::from_utf8(&stat[name_end + 1..]).ok()?;
+    let parent = rest.split_ascii_whitespace().nth(1)?;
+    Pid::from_raw(parent.parse().ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pid(number: i32) -> Pid {
+        Pid::from_raw(number).unwrap()
+    }
+
+    #[test]
+    fn descendants_are_found_at_any_depth() {
+        let parents = [(2, 1), (5, 2), (3, 5), (4, 1), (9, 8), (8, 1)];
+        let parents = parents.map(|(child, parent)| (pid(child), pid(parent)));
+        let mut found = descendants(&HashMap::from(parents), pid(2));
+        found.sort_by_key(|pid| pid.as_raw_nonzero());
+        assert_eq!(found, [pid(3), pid(5)]);
+    }
+
+    #[test]
+    fn a_name_can_not_disguise_the_parent() {
+        assert_eq!(parent_in(b"7 (a) S 1 (b) \n) R 42 7 7 0"), Some(pid(42)));
+        assert_eq!(parent_in(b"7 (kthread) S 0 0"), None);
+        assert_eq!(parent_in(b""), None);
+    }
+}

@@ -1,0 +1,302 @@
+//! What goes over the socket between daemon and shim: frames `[kind: u8][length: u32 le][payload]`. Pure.
+//!
+//! Output and input are raw (a number, then bytes); everything else is JSON in which unknown fields are
+//! passed over, so that an old shim and a new daemon understand each other.
+
+use super::{FromShim, Hello, ToShim};
+use crate::terminal::At;
+use std::time::Duration;
+
+const KIND_INPUT: u8 = 1;
+const KIND_COMMAND: u8 = 2;
+const KIND_HELLO: u8 = 16;
+const KIND_OUTPUT: u8 = 17;
+const KIND_REPORT: u8 = 18;
+
+const HEAD: usize = 5;
+const NUMBER: usize = 8;
+
+/// The longest payload: a paste of 1 MB with room for its brackets and for what escaping may add.
+pub const MAX_PAYLOAD: usize = 2 << 20;
+
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum WireError {
+    #[error("a frame of {0} bytes is longer than the limit of {MAX_PAYLOAD}")]
+    TooLong(usize),
+    #[error("a frame of kind {kind} is broken: {reason}")]
+    Broken { kind: u8, reason: String },
+}
+
+/// One frame as it came; what it means depends on who reads it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Frame {
+    pub kind: u8,
+    pub payload: Vec<u8>,
+}
+
+/// What a daemon can hear from a shim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Heard {
+    Hello(Hello),
+    Message(FromShim),
+    /// From a newer shim.
+    Unknown,
+}
+
+/// Puts frames together from bytes that may be split anywhere.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    buffer: Vec<u8>,
+    /// Bytes at the beginning of the buffer that were given out already.
+    used: usize,
+}
+
+impl Decoder {
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.buffer.drain(..self.used);
+        self.used = 0;
+        self.buffer.extend_from_slice(bytes);
+    }
+
+    /// The next whole frame, if it is there. After an error the stream can't be read any further.
+    pub fn next_frame(&mut self) -> Result<Option<Frame>, WireError> {
+        let rest = &self.buffer[self.used..];
+        let Some((&[kind, a, b, c, d], body)) = rest.split_first_chunk::<HEAD>() else {
+            self.forget_if_empty();
+            return Ok(None);
+        };
+        let length = u32::from_le_bytes([a, b, c, d]) as usize;
+        if length > MAX_PAYLOAD {
+            return Err(WireError::TooLong(length));
+        }
+        let Some(payload) = body.get(..length) else {
+            return Ok(None);
+        };
+        let payload = payload.to_vec();
+        self.used += HEAD + length;
+        Ok(Some(Frame { kind, payload }))
+    }
+
+    /// A long paste must not keep its memory for the rest of a long life.
+    fn forget_if_empty(&mut self) {
+        if self.used == self.buffer.len() {
+            self.buffer = Vec::new();
+            self.used = 0;
+        }
+    }
+}
+
+pub fn put_hello(out: &mut Vec<u8>, hello: &Hello) {
+    put_json(out, KIND_HELLO, hello);
+}
+
+pub fn put_report(out: &mut Vec<u8>, message: &FromShim) {
+    match message {
+        FromShim::Output { at, bytes } => put_output(out, *at, bytes),
+        report => put_json(out, KIND_REPORT, report),
+    }
+}
+
+pub fn put_output(out: &mut Vec<u8>, at: At, bytes: &[u8]) {
+    put_numbered(out, KIND_OUTPUT, micros_of(at), bytes);
+}
+
+pub fn put_command(out: &mut Vec<u8>, message: &ToShim) {
+    match message {
+        ToShim::Input { n, bytes } => put_numbered(out, KIND_INPUT, *n, bytes),
+        command => put_json(out, KIND_COMMAND, command),
+    }
+}
+
+/// What a frame means to the daemon.
+pub fn heard(frame: Frame) -> Result<Heard, WireError> {
+    match frame.kind {
+        KIND_HELLO => from_json(&frame).map(Heard::Hello),
+        KIND_OUTPUT => {
+            let (micros, bytes) = numbered(frame)?;
+            let at = Duration::from_micros(micros);
+            Ok(Heard::Message(FromShim::Output { at, bytes }))
+        }
+        KIND_REPORT => Ok(known(&frame)?.map_or(Heard::Unknown, Heard::Message)),
+        _ => Ok(Heard::Unknown),
+    }
+}
+
+/// What a frame means to the shim; `None` when a newer daemon says what this shim doesn't know.
+pub fn command(frame: Frame) -> Result<Option<ToShim>, WireError> {
+    match frame.kind {
+        KIND_INPUT => {
+            let (n, bytes) = numbered(frame)?;
+            Ok(Some(ToShim::Input { n, bytes }))
+        }
+        KIND_COMMAND => known(&frame),
+        _ => Ok(None),
+    }
+}
+
+/// Whole microseconds; half a million years of them fit.
+pub(super) fn micros_of(at: At) -> u64 {
+    u64::try_from(at.as_micros()).unwrap_or(u64::MAX)
+}
+
+fn put_numbered(out: &mut Vec<u8>, kind: u8, number: u64, bytes: &[u8]) {
+    put_head(out, kind, NUMBER + bytes.len());
+    out.extend_from_slice(&number.to_le_bytes());
+    out.extend_from_slice(bytes);
+}
+
+/// The types of this module hold nothing that JSON can't say, so that a failure is only thinkable for a
+/// map with odd keys; a frame with an empty payload would then be refused at the other end.
+fn put_json<T: serde::Serialize>(out: &mut Vec<u8>, kind: u8, value: &T) {
+    let json = serde_json::to_vec(value).unwrap_or_default();
+    put_head(out, kind, json.len());
+    out.extend_from_slice(&json);
+}
+
+/// A payload over the limit is refused at the other end; saturating only keeps its length from looking
+/// small.
+fn put_head(out: &mut Vec<u8>, kind: u8, length: usize) {
+    out.push(kind);
+    out.extend_from_slice(&u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes());
+}
+
+fn numbered(mut frame: Frame) -> Result<(u64, Vec<u8>), WireError> {
+    let Some(number) = frame.payload.first_chunk::<NUMBER>() else {
+        return Err(broken(&frame, "its number is missing"));
+    };
+    let number = u64::from_le_bytes(*number);
+    frame.payload.drain(..NUMBER);
+    Ok((number, frame.payload))
+}
+
+/// A JSON message of this binary's time, `None` when its type is unknown but it is a message at all.
+fn known<T: serde::de::DeserializeOwned>(frame: &Frame) -> Result<Option<T>, WireError> {
+    from_json::<T>(frame).map(Some).or_else(|fault| {
+        let any: serde_json::Value = from_json(frame)?;
+        let is_message = any.get("type").is_some_and(|name| name.is_string());
+        if is_message { Ok(None) } else { Err(fault) }
+    })
+}
+
+fn from_json<T: serde::de::DeserializeOwned>(frame: &Frame) -> Result<T, WireError> {
+    serde_json::from_slice(&frame.payload).map_err(|fault| broken(frame, fault))
+}
+
+fn broken(frame: &Frame, reason: impl ToString) -> WireError {
+    WireError::Broken {
+        kind: frame.kind,
+        reason: reason.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shim::{ExitReport, PROTOCOL};
+    use proptest::prelude::*;
+
+    fn reports() -> impl Strategy<Value = FromShim> {
+        let at = || any::<u32>().prop_map(|us| At::from_micros(us.into()));
+        let bytes = prop::collection::vec(any::<u8>(), 0..200);
+        prop_oneof![
+            (at(), bytes).prop_map(|(at, bytes)| FromShim::Output { at, bytes }),
+            at().prop_map(|at| FromShim::Quiet { at }),
+            any::<u64>().prop_map(|n| FromShim::Written { n }),
+            (any::<u64>(), ".*").prop_map(|(n, reason)| FromShim::Refused { n, reason }),
+            ".*".prop_map(|text| FromShim::Trouble { text }),
+            (any::<Option<i32>>(), any::<Option<i32>>())
+                .prop_map(|(code, signal)| FromShim::Exited(ExitReport { code, signal })),
+        ]
+    }
+
+    fn commands() -> impl Strategy<Value = ToShim> {
+        prop_oneof![
+            (any::<u64>(), prop::collection::vec(any::<u8>(), 0..200))
+                .prop_map(|(n, bytes)| ToShim::Input { n, bytes }),
+            any::<(u16, u16)>().prop_map(|(cols, rows)| ToShim::Resize { cols, rows }),
+            any::<i32>().prop_map(|signal| ToShim::Signal { signal }),
+            any::<u64>().prop_map(|grace_ms| ToShim::Stop { grace_ms }),
+            ".*".prop_map(|text| ToShim::Mark { text }),
+            Just(ToShim::Dismiss),
+        ]
+    }
+
+    fn frames_of(wire: &[u8], cut: usize) -> Vec<Frame> {
+        let mut decoder = Decoder::default();
+        let mut frames = Vec::new();
+        for chunk in wire.chunks(cut) {
+            decoder.push(chunk);
+            while let Some(frame) = decoder.next_frame().unwrap() {
+                frames.push(frame);
+            }
+        }
+        frames
+    }
+
+    proptest! {
+        #[test]
+        fn reports_survive_any_cut(sent in prop::collection::vec(reports(), 0..20), cut in 1usize..64) {
+            let mut wire = Vec::new();
+            sent.iter().for_each(|message| put_report(&mut wire, message));
+            let got: Vec<_> = frames_of(&wire, cut).into_iter().map(|f| heard(f).unwrap()).collect();
+            prop_assert_eq!(got, sent.into_iter().map(Heard::Message).collect::<Vec<_>>());
+        }
+
+        #[test]
+        fn commands_survive_any_cut(sent in prop::collection::vec(commands(), 0..20), cut in 1usize..64) {
+            let mut wire = Vec::new();
+            sent.iter().for_each(|message| put_command(&mut wire, message));
+            let got: Vec<_> = frames_of(&wire, cut).into_iter().map(|f| command(f).unwrap()).collect();
+            prop_assert_eq!(got, sent.into_iter().map(Some).collect::<Vec<_>>());
+        }
+
+        #[test]
+        fn garbage_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            let mut decoder = Decoder::default();
+            decoder.push(&bytes);
+            while let Ok(Some(frame)) = decoder.next_frame() {
+                let _ = heard(frame.clone());
+                let _ = command(frame);
+            }
+        }
+    }
+
+    fn json_frame(kind: u8, json: &str) -> Frame {
+        let payload = json.as_bytes().to_vec();
+        Frame { kind, payload }
+    }
+
+    #[test]
+    fn a_newer_side_may_say_more() {
+        let hello = r#"{"protocol":1,"slot":"a","shim_pid":1,"child_pid":2,"cols":3,"rows":4,
+            "recording":"/r","recorded":5,"last_input":6,"exit":null,"mood":"fine"}"#;
+        let Ok(Heard::Hello(hello)) = heard(json_frame(KIND_HELLO, hello)) else {
+            panic!("an unknown field must be passed over");
+        };
+        assert_eq!((hello.protocol, hello.last_input), (PROTOCOL, 6));
+        let resize = json_frame(
+            KIND_COMMAND,
+            r#"{"type":"resize","cols":1,"rows":2,"px":3}"#,
+        );
+        assert_eq!(
+            command(resize),
+            Ok(Some(ToShim::Resize { cols: 1, rows: 2 }))
+        );
+        let sing = r#"{"type":"sing"}"#;
+        assert_eq!(command(json_frame(KIND_COMMAND, sing)), Ok(None));
+        assert_eq!(heard(json_frame(KIND_REPORT, sing)), Ok(Heard::Unknown));
+        assert_eq!(heard(json_frame(99, "")), Ok(Heard::Unknown));
+        assert!(command(json_frame(KIND_COMMAND, "{")).is_err());
+        assert!(command(json_frame(KIND_INPUT, "short")).is_err());
+    }
+
+    #[test]
+    fn a_frame_over_the_limit_is_refused_before_it_is_kept() {
+        let mut decoder = Decoder::default();
+        decoder.push(&[KIND_INPUT, 255, 255, 255, 255]);
+        assert_eq!(
+            decoder.next_frame(),
+            Err(WireError::TooLong(u32::MAX as usize))
+        );
+    }
+}
