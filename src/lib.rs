@@ -1,6 +1,7 @@
 //! missiond: a semantic terminal supervisor for Claude Code slots.
 
 pub mod audit;
+pub mod cli;
 pub mod config;
 pub mod control;
 pub mod diagnostic;

@@ -1,0 +1,56 @@
+//! Completion of what only a running daemon knows.
+
+use crate::cli::flags::Flags;
+use crate::cli::target;
+use crate::control::client::Client;
+use crate::control::protocol::{Select, SlotStatus, Status};
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
+use std::ffi::OsStr;
+use std::time::Duration;
+
+/// A person is waiting with a finger on the Tab key.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Completes names of slots and `@role`s.
+pub fn slots() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| {
+        let current = current.to_string_lossy();
+        let mut names: Vec<CompletionCandidate> = live_slots()
+            .iter()
+            .flat_map(candidates)
+            .filter(|candidate| {
+                candidate
+                    .get_value()
+                    .to_string_lossy()
+                    .starts_with(&*current)
+            })
+            .collect();
+        names.sort();
+        names.dedup();
+        names
+    })
+}
+
+fn candidates(status: &SlotStatus) -> [CompletionCandidate; 2] {
+    let role = CompletionCandidate::new(format!("@{}", status.role));
+    let slot = CompletionCandidate::new(&status.slot).help(Some(status.role.clone().into()));
+    [slot, role.help(Some("every slot of the role".into()))]
+}
+
+/// Without a daemon there is nothing to offer, and a completion must not speak of errors.
+fn live_slots() -> Vec<SlotStatus> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let Ok(runtime) = runtime else {
+        return Vec::new();
+    };
+    let asked = async { tokio::time::timeout(PATIENCE, ask()).await.ok().flatten() };
+    runtime.block_on(asked).unwrap_or_default()
+}
+
+async fn ask() -> Option<Vec<SlotStatus>> {
+    let socket = target::socket(&Flags::default()).await.ok()?;
+    let mut client = Client::connect(&socket).await.ok()?;
+    client.call::<Status>(Select::default()).await.ok()
+}

@@ -1,0 +1,52 @@
+use crate::cli::context::Context;
+use crate::cli::failure::Failure;
+use crate::cli::{complete, sanitise};
+use crate::control::protocol::{Confirm as Request, ConfirmParams};
+
+/// Answers the dialog that a slot shows.
+///
+/// The answer is chosen by its meaning or its label, never by its position. With --dialog it goes only
+/// to the dialog that you have seen: if another one is up by now, nothing is pressed (exit code 4).
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  missiond confirm coder yes
+  missiond confirm coder always                 yes, and add a narrow rule to the role's policy
+  missiond confirm coder no --reason 'Use the staging database'
+  missiond confirm coder 'Dark mode' --dialog 4f2a9c")]
+pub struct Confirm {
+    /// The slot
+    #[arg(add = complete::slots())]
+    slot: String,
+    /// yes, always, no, or the label of an option
+    answer: String,
+    /// The dialog that is meant, as `pending` shows it
+    #[arg(long, value_name = "ID")]
+    dialog: Option<String>,
+    /// What Claude is told with a no
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+}
+
+impl Confirm {
+    pub async fn run(self, context: &Context) -> Result<(), Failure> {
+        let params = ConfirmParams {
+            slot: self.slot,
+            answer: self.answer,
+            dialog: self.dialog,
+            reason: self.reason,
+        };
+        let answer = context.ask::<Request>(params).await?;
+        if context.out.json {
+            return context.out.json(&answer);
+        }
+        let chosen = sanitise::one_line(&answer.chosen);
+        context.out.done(format!("{}: {chosen}", answer.slot))?;
+        match answer.rule {
+            Some(rule) => context
+                .out
+                .done(format!("  rule added: {}", sanitise::one_line(&rule))),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! What every verb gets: the flags, the output, and the way to the daemon.
+
+use crate::cli::failure::Failure;
+use crate::cli::flags::Flags;
+use crate::cli::out::Out;
+use crate::cli::target;
+use crate::control::client::Client;
+use crate::control::protocol::Method;
+use std::time::Duration;
+
+/// A daemon answers a question about what it knows at once; past this it is stuck, and that is worth saying.
+const ANSWER_LIMIT: Duration = Duration::from_secs(30);
+
+#[derive(Debug)]
+pub struct Context {
+    pub flags: Flags,
+    pub out: Out,
+}
+
+impl Context {
+    pub fn new(flags: Flags) -> Context {
+        let out = Out {
+            json: flags.json,
+            quiet: flags.quiet,
+        };
+        Context { flags, out }
+    }
+
+    /// Connects to the daemon that the flags mean.
+    pub async fn connect(&self) -> Result<Client, Failure> {
+        let socket = target::socket(&self.flags).await?;
+        if self.flags.verbose > 0 {
+            self.out.note(format!("talking to {}", socket.display()));
+        }
+        let client = Client::connect(&socket).await;
+        client.map_err(|error| target::unreached(&self.flags, error))
+    }
+
+    /// A question that the daemon answers from what it knows.
+    pub async fn ask<M: Method>(&self, params: M::Params) -> Result<M::Answer, Failure> {
+        self.ask_within::<M>(params, Some(ANSWER_LIMIT)).await
+    }
+
+    /// A request that takes as long as the slots need; `limit` is for a daemon that never answers.
+    pub async fn ask_within<M: Method>(
+        &self,
+        params: M::Params,
+        limit: Option<Duration>,
+    ) -> Result<M::Answer, Failure> {
+        let mut client = self.connect().await?;
+        let Some(limit) = limit else {
+            return Ok(client.call::<M>(params).await?);
+        };
+        match tokio::time::timeout(limit, client.call::<M>(params)).await {
+            Ok(answer) => Ok(answer?),
+            Err(_) => Err(Failure::timed_out(format!(
+                "the daemon accepts connections but has not answered for {}",
+                humantime::format_duration(limit)
+            ))
+            .next(
+                "see what it does: missiond logs, or the file missiond.log beside the slots' logs",
+            )),
+        }
+    }
+}
+
+/// Client verbs wait for one thing at a time: one thread is enough.
+pub fn block_on(verb: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::failed(format!("cannot start the event loop: {error}")))?
+        .block_on(verb)
+}

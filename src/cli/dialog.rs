@@ -1,0 +1,144 @@
+//! A dialog as a person reads it, with the commands that answer it. Pure.
+
+use crate::cli::sanitise;
+use crate::reading::{Dialog, DialogKind};
+
+/// `who` is the slot as the heading names it.
+pub fn render(who: &str, slot: &str, dialog: &Dialog, why: Option<&str>) -> String {
+    let mut text = format!("{who} {}\n", heading(dialog));
+    for (key, value) in dialog.input.iter().flatten() {
+        let value = value.as_str().map_or(value.to_string(), str::to_string);
+        text += &indented(&format!("{key}: {value}"));
+    }
+    text += &indented(&dialog.text);
+    if !dialog.complete {
+        text += "  (the screen shows only a part of it)\n";
+    }
+    for (index, option) in dialog.options.iter().enumerate() {
+        let mark = if dialog.selected == Some(index) {
+            '>'
+        } else {
+            '-'
+        };
+        text += &format!("  {mark} {}\n", sanitise::one_line(&option.label));
+        if let Some(description) = &option.description {
+            text += &format!("      {}\n", sanitise::one_line(description));
+        }
+    }
+    if let Some(why) = why {
+        text += &format!("  why you are asked: {}\n", sanitise::one_line(why));
+    }
+    text += "  answer with:\n";
+    for command in commands(slot, dialog) {
+        text += &format!("    {command}\n");
+    }
+    text
+}
+
+fn heading(dialog: &Dialog) -> String {
+    let tool = sanitise::one_line(dialog.tool.as_deref().unwrap_or("something"));
+    match dialog.kind {
+        DialogKind::Permission => format!("asks for permission: {tool}"),
+        DialogKind::Question => "asks a question".into(),
+        DialogKind::Plan => "asks you to approve its plan".into(),
+        DialogKind::Trust => "asks whether its directory can be trusted".into(),
+        DialogKind::ApiKey => "asks about an API key".into(),
+        DialogKind::Other => "shows something that takes the keys".into(),
+    }
+}
+
+fn indented(text: &str) -> String {
+    let lines = sanitise::text(text);
+    lines.lines().map(|line| format!("  {line}\n")).collect()
+}
+
+/// The dialog's id goes along, so that an answer never reaches another dialog.
+pub fn commands(slot: &str, dialog: &Dialog) -> Vec<String> {
+    let confirm = |answer: &str| {
+        format!(
+            "missiond confirm {slot} {answer} --dialog {}",
+            quoted(&dialog.id)
+        )
+    };
+    match dialog.kind {
+        DialogKind::Permission => vec![
+            confirm("yes"),
+            confirm("always"),
+            confirm("no") + " --reason 'why not'",
+        ],
+        _ if dialog.options.is_empty() => {
+            vec![
+                format!("missiond interrupt {slot}"),
+                format!("missiond attach {slot}"),
+            ]
+        }
+        _ => {
+            let labels = dialog.options.iter().map(|option| quoted(&option.label));
+            labels.map(|label| confirm(&label)).collect()
+        }
+    }
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_string();
+    }
+    format!("'{}'", sanitise::one_line(word).replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn dialog(kind: &str, options: serde_json::Value) -> Dialog {
+        serde_json::from_value(json!({
+            "id": "d-7", "kind": kind, "tool": "Bash", "input": {"command": "rm -r x\u{1b}[2J"},
+            "text": "Run it?\nReally?", "options": options, "selected": 0, "complete": false
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_permission_is_shown_whole_with_its_commands() {
+        let dialog = dialog("permission", json!([{"label": "Yes"}, {"label": "No"}]));
+        let text = render("coder (12s)", "coder", &dialog, Some("no rule speaks"));
+        insta::assert_snapshot!(text, @r"
+        coder (12s) asks for permission: Bash
+          command: rm -r x\x1b[2J
+          Run it?
+          Really?
+          (the screen shows only a part of it)
+          > Yes
+          - No
+          why you are asked: no rule speaks
+          answer with:
+            missiond confirm coder yes --dialog d-7
+            missiond confirm coder always --dialog d-7
+            missiond confirm coder no --dialog d-7 --reason 'why not'
+        ");
+    }
+
+    #[test]
+    fn a_question_is_answered_by_label() {
+        let dialog = dialog(
+            "question",
+            json!([{"label": "Red"}, {"label": "It's blue; rm"}]),
+        );
+        assert_eq!(
+            commands("coder", &dialog),
+            [
+                "missiond confirm coder Red --dialog d-7",
+                r"missiond confirm coder 'It'\''s blue; rm' --dialog d-7",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_view_without_options_can_only_be_left() {
+        let dialog = dialog("other", json!([]));
+        assert_eq!(commands("coder", &dialog)[0], "missiond interrupt coder");
+    }
+}

@@ -1,0 +1,70 @@
+//! The flags of every command.
+
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Flags of every command")]
+pub struct Flags {
+    /// Print JSON: one object, or one per line for streams; errors too
+    #[arg(long, global = true)]
+    pub json: bool,
+
+    /// Say nothing but the answer and errors
+    // No long form: `wait --quiet 500ms` means a slot that prints nothing.
+    #[arg(short = 'q', global = true)]
+    pub quiet: bool,
+
+    /// Say more about what is done; twice for even more
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+
+    /// When to use colours; `auto` obeys NO_COLOR and CLICOLOR_FORCE
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub color: Colour,
+
+    /// The daemon's socket [else: $MISSIOND_SOCKET]
+    #[arg(long, global = true, value_name = "PATH")]
+    pub socket: Option<PathBuf>,
+
+    /// The daemon's config [else: $MISSIOND_CONFIG]
+    #[arg(short, long, global = true, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Colour {
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+impl Flags {
+    /// `auto` is decided for each stream by what it is and by the environment.
+    pub fn apply_colour(&self) {
+        match self.color {
+            Colour::Auto => anstream::ColorChoice::Auto,
+            Colour::Always => anstream::ColorChoice::Always,
+            Colour::Never => anstream::ColorChoice::Never,
+        }
+        .write_global();
+    }
+
+    /// The socket that the person named, by flag or environment.
+    pub fn named_socket(&self) -> Option<PathBuf> {
+        self.socket.clone().or_else(|| from_env("MISSIOND_SOCKET"))
+    }
+
+    /// The config that the person named, by flag or environment.
+    pub fn named_config(&self) -> Option<PathBuf> {
+        self.config.clone().or_else(|| from_env("MISSIOND_CONFIG"))
+    }
+}
+
+/// An empty variable is an unset one.
+fn from_env(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name)
+        .filter(|value| !value.is_empty())
+        .map(PathBuf::from)
+}

@@ -1,0 +1,60 @@
+use crate::cli::context::Context;
+use crate::cli::failure::Failure;
+use crate::cli::{complete, sanitise};
+use crate::control::protocol::{History as Request, HistoryParams, Turn};
+use chrono::Local;
+
+/// Shows the conversation of a slot.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  missiond history coder
+  missiond history coder -n 4
+  missiond history coder --json | jq 'select(.role == \"tool_call\").input'")]
+pub struct History {
+    /// The slot
+    #[arg(add = complete::slots())]
+    slot: String,
+    /// Only the last N entries
+    #[arg(short = 'n', long, value_name = "N")]
+    last: Option<usize>,
+}
+
+impl History {
+    pub async fn run(self, context: &Context) -> Result<(), Failure> {
+        let params = HistoryParams {
+            slot: self.slot,
+            last: self.last,
+        };
+        for turn in context.ask::<Request>(params).await? {
+            if context.out.json {
+                context.out.json(&turn)?;
+            } else {
+                context.out.line(show(&turn))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn show(turn: &Turn) -> String {
+    let time = turn.time.map_or(String::new(), |time| {
+        time.with_timezone(&Local)
+            .format("%Y-%m-%d %H:%M:%S ")
+            .to_string()
+    });
+    let failed = if turn.is_error == Some(true) {
+        " (failed)"
+    } else {
+        ""
+    };
+    let tool = turn
+        .tool
+        .as_deref()
+        .map_or(String::new(), |tool| format!(" {tool}"));
+    let bold = anstyle::Style::new().bold();
+    let heading = sanitise::one_line(&format!("{}{tool}{failed}", turn.role));
+    let text = sanitise::text(&turn.text);
+    let body: String = text.lines().map(|line| format!("\n  {line}")).collect();
+    format!("{time}{bold}{heading}{bold:#}{body}")
+}

@@ -1,0 +1,34 @@
+use crate::cli::context::Context;
+use crate::cli::done;
+use crate::cli::failure::Failure;
+use crate::cli::slots::SomeSlots;
+use crate::control::protocol::{Interrupt as Request, OneSlot};
+
+/// Stops the turn of a slot, never its program.
+///
+/// An idle slot is left alone; an open dialog is declined; else Claude is interrupted.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  missiond interrupt coder
+  missiond interrupt --all")]
+pub struct Interrupt {
+    #[command(flatten)]
+    slots: SomeSlots,
+}
+
+impl Interrupt {
+    pub async fn run(self, context: &Context) -> Result<(), Failure> {
+        let mut failures = Vec::new();
+        for slot in self.slots.names(context).await? {
+            match context.ask::<Request>(OneSlot { slot }).await {
+                Ok(answer) if context.out.json => context.out.json(&answer)?,
+                Ok(answer) => context
+                    .out
+                    .done(format!("{}: {}", answer.slot, answer.effect))?,
+                Err(failure) => failures.push(failure),
+            }
+        }
+        done::settle(context, failures)
+    }
+}

@@ -1,0 +1,181 @@
+//! The command line: one verb per file, each with its arguments (the doc comment is the manual), its
+//! request and its printing.
+
+use clap::{CommandFactory, Parser, Subcommand};
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+mod complete;
+mod context;
+mod dialog;
+mod done;
+mod failure;
+mod flags;
+mod out;
+mod sanitise;
+mod slots;
+mod states;
+mod table;
+mod tail;
+mod target;
+
+mod completions;
+mod confirm;
+mod down;
+mod events;
+mod history;
+mod interrupt;
+mod logs;
+mod man;
+mod pending;
+mod reload;
+mod replay;
+mod restart;
+mod run;
+mod screen;
+mod search;
+mod send;
+mod start;
+mod stats;
+mod status;
+mod stop;
+mod up;
+mod version;
+mod wait;
+mod why;
+mod write;
+
+use context::Context;
+use failure::Failure;
+use flags::Flags;
+
+/// Runs several Claude Code sessions ("slots") in terminals of their own, reads what they show, answers
+/// their permission prompts by rules that you write, and leaves the rest to you.
+#[derive(Debug, Parser)]
+#[command(
+    name = "missiond",
+    version,
+    after_help = EXAMPLES,
+    disable_help_subcommand = true,
+    max_term_width = 100
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    flags: Flags,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  missiond up -c slots.toml            start the daemon and its slots
+  missiond status                      what every slot does, those that need you first
+  missiond send coder 'Run the tests'  send a message and print the answer
+  missiond pending                     what the slots ask you
+  missiond confirm coder yes           answer it
+  missiond logs coder -f               follow a slot's log
+
+Exit codes: 0 done, 1 it failed, 2 wrong usage, config or name, 3 no daemon, 4 refused,
+5 a person is needed, 124 timed out.";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Run(run::Run),
+    Up(up::Up),
+    Down(down::Down),
+    Status(status::Status),
+    Start(start::Start),
+    Stop(stop::Stop),
+    #[command(alias = "respawn")]
+    Restart(restart::Restart),
+    Send(send::Send),
+    Pending(pending::Pending),
+    Confirm(confirm::Confirm),
+    Interrupt(interrupt::Interrupt),
+    Reload(reload::Reload),
+    Stats(stats::Stats),
+    Screen(screen::Screen),
+    History(history::History),
+    Search(search::Search),
+    Logs(logs::Logs),
+    Events(events::Events),
+    Wait(wait::Wait),
+    Write(write::Write),
+    Why(why::Why),
+    Replay(replay::Replay),
+    Completions(completions::Completions),
+    Man(man::Man),
+    Version(version::Version),
+}
+
+/// The whole program for everything that is typed by people.
+pub fn main() -> ExitCode {
+    clap_complete::CompleteEnv::with_factory(Cli::command).complete();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return misused(&error),
+    };
+    cli.flags.apply_colour();
+    let context = Context::new(cli.flags);
+    let json = context.out.json;
+    match dispatch(cli.command.unwrap_or_default(), &context) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            failure.report(json);
+            ExitCode::from(failure.blame.exit_code())
+        }
+    }
+}
+
+impl Default for Command {
+    fn default() -> Command {
+        Command::Run(run::Run::default())
+    }
+}
+
+/// Help and version are answers; anything else is wrong usage, in JSON where the line asked for it.
+fn misused(error: &clap::Error) -> ExitCode {
+    if error.use_stderr() && std::env::args_os().any(|arg| arg == OsString::from("--json")) {
+        let text = error.render().to_string();
+        let (message, next) = text.split_once("\n\n").unwrap_or((&text, ""));
+        let message = message.trim_start_matches("error: ").trim();
+        let failure = Failure::usage(message).next(next.trim());
+        failure.report(true);
+        return ExitCode::from(failure.blame.exit_code());
+    }
+    // A reader that is gone wants no help text.
+    let _ = error.print();
+    ExitCode::from(u8::from(error.use_stderr()) * 2)
+}
+
+fn dispatch(command: Command, context: &Context) -> Result<(), Failure> {
+    use context::block_on;
+    match command {
+        // These need no runtime of ours: the daemon has its own.
+        Command::Run(verb) => verb.run(context),
+        Command::Completions(verb) => verb.run(context),
+        Command::Man(verb) => verb.run(context),
+        Command::Replay(verb) => verb.run(context),
+        Command::Up(verb) => block_on(verb.run(context)),
+        Command::Down(verb) => block_on(verb.run(context)),
+        Command::Status(verb) => block_on(verb.run(context)),
+        Command::Start(verb) => block_on(verb.run(context)),
+        Command::Stop(verb) => block_on(verb.run(context)),
+        Command::Restart(verb) => block_on(verb.run(context)),
+        Command::Send(verb) => block_on(verb.run(context)),
+        Command::Pending(verb) => block_on(verb.run(context)),
+        Command::Confirm(verb) => block_on(verb.run(context)),
+        Command::Interrupt(verb) => block_on(verb.run(context)),
+        Command::Reload(verb) => block_on(verb.run(context)),
+        Command::Stats(verb) => block_on(verb.run(context)),
+        Command::Screen(verb) => block_on(verb.run(context)),
+        Command::History(verb) => block_on(verb.run(context)),
+        Command::Search(verb) => block_on(verb.run(context)),
+        Command::Logs(verb) => block_on(verb.run(context)),
+        Command::Events(verb) => block_on(verb.run(context)),
+        Command::Wait(verb) => block_on(verb.run(context)),
+        Command::Write(verb) => block_on(verb.run(context)),
+        Command::Why(verb) => block_on(verb.run(context)),
+        Command::Version(verb) => block_on(verb.run(context)),
+    }
+}

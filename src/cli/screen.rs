@@ -1,0 +1,47 @@
+use crate::cli::context::Context;
+use crate::cli::failure::Failure;
+use crate::cli::{complete, sanitise};
+use crate::control::protocol::{Screen as Request, ScreenParams};
+
+/// Shows a slot's screen as it is now.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  missiond screen coder
+  missiond screen coder -n 200          the last 200 lines, those that scrolled away too
+  missiond screen coder --ansi | less -R")]
+pub struct Screen {
+    /// The slot
+    #[arg(add = complete::slots())]
+    slot: String,
+    /// The last N lines, with those that scrolled away
+    #[arg(short = 'n', long, value_name = "N")]
+    lines: Option<usize>,
+    /// With colours, also into a pipe
+    #[arg(long)]
+    ansi: bool,
+}
+
+impl Screen {
+    pub async fn run(self, context: &Context) -> Result<(), Failure> {
+        let ansi = self.ansi;
+        let params = ScreenParams {
+            slot: self.slot,
+            lines: self.lines,
+            ansi,
+        };
+        let screen = context.ask::<Request>(params).await?;
+        if context.out.json {
+            return context.out.json(&screen);
+        }
+        let lines = screen.lines.iter().map(|line| {
+            if ansi {
+                // A colour ends with its line, whatever the program had in mind.
+                format!("{}\u{1b}[0m\n", sanitise::keep_colours(line))
+            } else {
+                format!("{}\n", sanitise::text(line))
+            }
+        });
+        context.out.raw(lines.collect::<String>().as_bytes())
+    }
+}

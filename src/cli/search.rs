@@ -1,0 +1,44 @@
+use crate::cli::context::Context;
+use crate::cli::failure::Failure;
+use crate::cli::{complete, sanitise};
+use crate::control::protocol::{Search as Request, SearchParams};
+
+/// Searches a slot's screen, its scrollback and its conversation with a regular expression.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  missiond search coder 'error\\[E\\d+\\]'
+  missiond search coder -n 5 '(?i)panicked'")]
+pub struct Search {
+    /// The slot
+    #[arg(add = complete::slots())]
+    slot: String,
+    /// The regular expression
+    pattern: String,
+    /// At most N matches
+    #[arg(short = 'n', long, value_name = "N")]
+    limit: Option<usize>,
+}
+
+impl Search {
+    pub async fn run(self, context: &Context) -> Result<(), Failure> {
+        regex::Regex::new(&self.pattern)
+            .map_err(|error| Failure::usage(format!("not a regular expression: {error}")))?;
+        let params = SearchParams {
+            slot: self.slot,
+            pattern: self.pattern,
+            limit: self.limit,
+        };
+        for found in context.ask::<Request>(params).await? {
+            if context.out.json {
+                context.out.json(&found)?;
+            } else {
+                let text = sanitise::text(&found.text);
+                context
+                    .out
+                    .line(format!("{}:{}: {text}", found.place, found.line))?;
+            }
+        }
+        Ok(())
+    }
+}

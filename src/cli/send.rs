@@ -1,0 +1,153 @@
+use crate::cli::context::Context;
+use crate::cli::failure::{Blame, Failure};
+use crate::cli::{complete, dialog};
+use crate::control::protocol::{Fault, MAX_MESSAGE, Send as Request, SendAnswer, SendParams};
+use crate::reading::Dialog;
+use std::io::Read;
+use std::time::Duration;
+
+/// The daemon keeps the time; this much later it is taken for stuck.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// Sends a message to a slot, waits, and prints the answer.
+///
+/// The answer is the assistant's text after its last tool call, as written. Where the slot is busy the
+/// message waits its turn; where a dialog is open it is refused (exit code 4). When Claude asks
+/// something on the way that needs you, the question is shown and the exit code is 5; the turn goes on
+/// once you answered.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  missiond send coder 'Run the tests and fix what fails'
+  missiond send coder --timeout 5m - < task.md
+  missiond send coder --no-wait 'Now the docs'
+  missiond send coder --slash /compact
+  missiond send coder -- --dashes are text after two dashes")]
+pub struct Send {
+    /// The slot
+    #[arg(add = complete::slots())]
+    slot: String,
+    /// The message; several words are joined by blanks, `-` alone reads standard input
+    #[arg(required = true, value_name = "TEXT")]
+    text: Vec<String>,
+    /// Return once Claude Code has taken the message
+    #[arg(long)]
+    no_wait: bool,
+    /// Stop waiting after this time (exit code 124); the turn goes on
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    timeout: Option<Duration>,
+    /// The message begins with `!` and is meant as a shell command
+    #[arg(long, conflicts_with = "slash")]
+    shell: bool,
+    /// The message begins with `/` and is meant as a command of Claude Code
+    #[arg(long)]
+    slash: bool,
+}
+
+impl Send {
+    pub async fn run(self, context: &Context) -> Result<(), Failure> {
+        let limit = self.timeout.map(|timeout| timeout + GRACE);
+        let params = self.params()?;
+        let slot = params.slot.clone();
+        let answer = tokio::select! {
+            answer = context.ask_within::<Request>(params, limit) => answer?,
+            _ = tokio::signal::ctrl_c() => return Err(left_running(&slot)),
+        };
+        if context.out.json {
+            context.out.json(&answer)?;
+        }
+        match &answer.dialog {
+            Some(dialog) => Err(needs_person(context, &slot, dialog)),
+            None => print(context, &answer),
+        }
+    }
+
+    fn params(self) -> Result<SendParams, Failure> {
+        if self.slot.starts_with('@') {
+            return Err(
+                Failure::usage("a message goes to one slot, not to a role").next(format!(
+                    "see which slots there are: missiond status {}",
+                    self.slot
+                )),
+            );
+        }
+        let text = match self.text.as_slice() {
+            [dash] if dash == "-" => from_stdin()?,
+            words => words.join(" "),
+        };
+        check(&text)?;
+        Ok(SendParams {
+            slot: self.slot,
+            text,
+            wait: !self.no_wait,
+            timeout_ms: self
+                .timeout
+                .map(|time| time.as_millis().try_into().unwrap_or(u64::MAX)),
+            shell: self.shell,
+            slash: self.slash,
+        })
+    }
+}
+
+fn check(text: &str) -> Result<(), Failure> {
+    if text.trim().is_empty() {
+        return Err(Failure::usage("the message is empty"));
+    }
+    if text.len() > MAX_MESSAGE {
+        return Err(too_long());
+    }
+    Ok(())
+}
+
+fn too_long() -> Failure {
+    Failure::usage(format!(
+        "the message has more than {MAX_MESSAGE} bytes, the most that can be sent"
+    ))
+    .next("put it into a file and ask Claude to read that")
+}
+
+/// The newline at the end is the shell's, not the message's.
+fn from_stdin() -> Result<String, Failure> {
+    let mut bytes = Vec::new();
+    // One more than allowed, and the newline: enough to see that it is too long.
+    std::io::stdin()
+        .lock()
+        .take(MAX_MESSAGE as u64 + 2)
+        .read_to_end(&mut bytes)
+        .map_err(|error| Failure::failed(format!("cannot read standard input: {error}")))?;
+    if bytes.len() > MAX_MESSAGE + 1 {
+        return Err(too_long());
+    }
+    let mut text =
+        String::from_utf8(bytes).map_err(|_| Failure::usage("standard input is not UTF-8 text"))?;
+    if text.ends_with('\n') {
+        text.pop();
+    }
+    Ok(text)
+}
+
+fn print(context: &Context, answer: &SendAnswer) -> Result<(), Failure> {
+    if context.out.json {
+        return Ok(());
+    }
+    match &answer.response {
+        Some(response) => context.out.foreign(response),
+        None => context.out.done(format!("{}: taken", answer.slot)),
+    }
+}
+
+fn needs_person(context: &Context, slot: &str, dialog: &Dialog) -> Failure {
+    if !context.out.json {
+        context.out.aside(dialog::render(slot, slot, dialog, None));
+    }
+    let message = format!("{slot} needs you; its turn goes on once you answered");
+    Failure::new(Blame::Fault(Fault::NeedsPerson), message).next(format!(
+        "then wait for it with: missiond wait {slot} --for idle"
+    ))
+}
+
+fn left_running(slot: &str) -> Failure {
+    Failure::failed("no longer waiting; the turn goes on").next(format!(
+        "see it with: missiond status {slot}\nend it with: missiond interrupt {slot}"
+    ))
+}

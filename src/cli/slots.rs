@@ -1,0 +1,53 @@
+//! How slots are named on the command line: names, `@role`, `--all`.
+
+use crate::cli::complete;
+use crate::cli::context::Context;
+use crate::cli::failure::Failure;
+use crate::control::protocol::{Select, Status};
+use clap::Args;
+
+/// For commands that look: no name means all.
+#[derive(Debug, Default, Args)]
+pub struct AnySlots {
+    /// Slots by name, or @role for every slot of a role [default: all]
+    #[arg(value_name = "SLOT", add = complete::slots())]
+    slots: Vec<String>,
+    /// Every slot
+    #[arg(long, conflicts_with = "slots")]
+    all: bool,
+}
+
+/// For commands that act: every slot only when it is said.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub struct SomeSlots {
+    /// Slots by name, or @role for every slot of a role
+    #[arg(value_name = "SLOT", add = complete::slots())]
+    slots: Vec<String>,
+    /// Every slot
+    #[arg(long)]
+    all: bool,
+}
+
+impl AnySlots {
+    pub fn select(self) -> Select {
+        Select { slots: self.slots }
+    }
+}
+
+impl SomeSlots {
+    pub fn select(self) -> Select {
+        Select { slots: self.slots }
+    }
+
+    /// The names that are meant; a single plain name needs no question.
+    pub async fn names(self, context: &Context) -> Result<Vec<String>, Failure> {
+        if let [name] = self.slots.as_slice()
+            && !name.starts_with('@')
+        {
+            return Ok(self.slots);
+        }
+        let statuses = context.ask::<Status>(self.select()).await?;
+        Ok(statuses.into_iter().map(|status| status.slot).collect())
+    }
+}

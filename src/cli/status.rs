@@ -1,0 +1,38 @@
+use crate::cli::context::Context;
+use crate::cli::failure::Failure;
+use crate::cli::slots::AnySlots;
+use crate::cli::table;
+use crate::control::protocol::Status as Request;
+
+/// Shows what every slot does, those that need you first.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  missiond status
+  missiond status coder @reviewer
+  missiond status --json | jq -r '.[] | select(.state == \"idle\").slot'")]
+pub struct Status {
+    #[command(flatten)]
+    slots: AnySlots,
+}
+
+impl Status {
+    pub async fn run(self, context: &Context) -> Result<(), Failure> {
+        let mut statuses = context.ask::<Request>(self.slots.select()).await?;
+        if context.out.json {
+            return context.out.json(&statuses);
+        }
+        table::sort(&mut statuses);
+        let width = rustix::termios::tcgetwinsize(rustix::stdio::stdout())
+            .ok()
+            .map(|size| size.ws_col)
+            .filter(|columns| *columns > 0);
+        context
+            .out
+            .line(table::render(&statuses, chrono::Utc::now(), width))?;
+        match table::call_for_help(&statuses) {
+            Some(line) => context.out.line(line),
+            None => Ok(()),
+        }
+    }
+}

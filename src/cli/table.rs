@@ -1,0 +1,267 @@
+//! The table of `status`. Pure: the time and the width come in.
+
+use crate::cli::{sanitise, states};
+use crate::control::protocol::SlotStatus;
+use crate::reading::{Dialog, DialogKind, State};
+use chrono::{DateTime, Utc};
+use comfy_table::{
+    Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, Row, Table,
+};
+
+const HEADER: [&str; 7] = ["SLOT", "ROLE", "STATE", "FOR", "DOING", "RESTARTS", "PID"];
+/// The columns whose figures stand at the right.
+const RIGHT: [usize; 3] = [3, 5, 6];
+/// The only column that gives way in a narrow terminal.
+const DOING: usize = 4;
+
+/// Those that need a person first, then the busy, the idle and the dead; by name within.
+pub fn sort(statuses: &mut [SlotStatus]) {
+    statuses.sort_by(|a, b| (urgency(a.state), &a.slot).cmp(&(urgency(b.state), &b.slot)));
+}
+
+fn urgency(state: State) -> u8 {
+    match state {
+        State::Confirming => 0,
+        State::Error => 1,
+        State::Starting | State::Thinking | State::Responding | State::ToolRunning => 2,
+        State::Idle => 3,
+        State::Exited => 4,
+    }
+}
+
+/// With colours always: whoever prints it takes them out where they are not wanted.
+pub fn render(statuses: &[SlotStatus], now: DateTime<Utc>, width: Option<u16>) -> String {
+    let mut table = Table::new();
+    table
+        .load_style(comfy_table::presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_truncation_indicator("…")
+        .force_no_tty()
+        .enforce_styling()
+        .set_header(HEADER.map(|name| Cell::new(name).add_attribute(Attribute::Bold)))
+        .add_rows(statuses.iter().map(|status| row(status, now)));
+    if let Some(width) = width {
+        table.set_width(width);
+    }
+    for (index, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, if index + 1 < HEADER.len() { 2 } else { 0 }));
+        if index != DOING {
+            column.set_constraint(ColumnConstraint::ContentWidth);
+        }
+        if RIGHT.contains(&index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table.trim_fmt()
+}
+
+fn row(status: &SlotStatus, now: DateTime<Utc>) -> Row {
+    let pid = status.pid.map_or("-".into(), |pid| pid.to_string());
+    let mut row = Row::from([
+        Cell::new(&status.slot),
+        Cell::new(&status.role),
+        coloured(Cell::new(states::name(status.state)), status.state),
+        Cell::new(age(now.signed_duration_since(status.since).num_seconds())),
+        Cell::new(doing(status)),
+        Cell::new(status.restarts),
+        Cell::new(pid),
+    ]);
+    row.max_height(1);
+    row
+}
+
+fn coloured(cell: Cell, state: State) -> Cell {
+    match state {
+        State::Confirming => cell.fg(Color::Yellow),
+        State::Error => cell.fg(Color::Red),
+        State::Idle => cell.add_attribute(Attribute::Dim),
+        State::Exited => cell.fg(Color::DarkGrey),
+        State::Starting | State::Thinking | State::Responding | State::ToolRunning => cell,
+    }
+}
+
+/// What it does or waits for, and what a person should know about it, in one line.
+fn doing(status: &SlotStatus) -> String {
+    let waits = || status.dialog.as_ref().map(question);
+    let said = status.doing.clone().or_else(waits);
+    let mut parts: Vec<String> = said
+        .or_else(|| status.last_error.clone())
+        .into_iter()
+        .collect();
+    if status.background > 0 {
+        parts.push(format!("{} in the background", status.background));
+    }
+    if status.queued > 0 {
+        parts.push(format!("{} queued", status.queued));
+    }
+    if status.changed {
+        parts.push("new settings at its next start".into());
+    }
+    if parts.is_empty() {
+        return "-".into();
+    }
+    sanitise::one_line(&parts.join(" · "))
+}
+
+/// A dialog in a few words: `Bash: cargo test`, else its first line.
+pub fn question(dialog: &Dialog) -> String {
+    let shown = dialog.input.as_ref().and_then(|input| {
+        ["command", "file_path", "url", "question"]
+            .iter()
+            .find_map(|key| input.get(*key)?.as_str())
+    });
+    let about = shown.or_else(|| dialog.text.lines().find(|line| !line.trim().is_empty()));
+    let about = sanitise::one_line(about.unwrap_or("(no text)"));
+    match &dialog.tool {
+        Some(tool) => format!("{tool}: {about}"),
+        None => about,
+    }
+}
+
+/// `12s`, `1m04s`, `41m`, `2h05m`, `3d04h`: never more than two units.
+pub fn age(seconds: i64) -> String {
+    let seconds = seconds.max(0);
+    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86400);
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..600 => format!("{minutes}m{:02}s", seconds % 60),
+        600..3600 => format!("{minutes}m"),
+        3600..86400 => format!("{hours}h{:02}m", minutes % 60),
+        _ => format!("{days}d{:02}h", hours % 24),
+    }
+}
+
+/// The line below the table: how to help those that wait.
+pub fn call_for_help(statuses: &[SlotStatus]) -> Option<String> {
+    let waiting: Vec<&SlotStatus> = statuses
+        .iter()
+        .filter(|status| status.state == State::Confirming)
+        .collect();
+    match waiting.as_slice() {
+        [] => None,
+        [one] => Some(format!("1 slot needs you: {}", answer_command(one))),
+        several => Some(format!(
+            "{} slots need you: missiond pending",
+            several.len()
+        )),
+    }
+}
+
+/// `yes` and `no` are clear for a permission; other dialogs have to be read first.
+fn answer_command(status: &SlotStatus) -> String {
+    let permission = status
+        .dialog
+        .as_ref()
+        .is_some_and(|dialog| dialog.kind == DialogKind::Permission);
+    if permission {
+        format!("missiond confirm {} yes|no", status.slot)
+    } else {
+        format!("missiond pending {}", status.slot)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn status(slot: &str, role: &str, state: State, since: &str) -> SlotStatus {
+        serde_json::from_value(json!({
+            "slot": slot, "role": role, "kind": "claude", "state": state, "since": since,
+            "started_at": null, "pid": 41822, "restarts": 0, "session_id": null, "task_id": null,
+            "cwd": "/src", "dialog": null, "gate": "hook", "mode": null, "last_error": null,
+            "owner": "missiond", "log": "/logs/x.log", "doing": null, "background": 0, "queued": 0,
+            "changed": false
+        }))
+        .unwrap()
+    }
+
+    fn permission(command: &str) -> Dialog {
+        serde_json::from_value(json!({
+            "id": "d1", "kind": "permission", "tool": "Bash", "input": {"command": command},
+            "text": "Do you want to proceed?", "options": [{"label": "Yes"}, {"label": "No"}],
+            "selected": 0, "complete": true
+        }))
+        .unwrap()
+    }
+
+    fn sample() -> Vec<SlotStatus> {
+        let mut exited = status("docs", "writer", State::Exited, "2026-01-01T09:58:00Z");
+        exited.pid = None;
+        exited.restarts = 3;
+        exited.doing = Some("exit 1, retry in 8s (3 of 5)".into());
+        let mut idle = status("coder-2", "coder", State::Idle, "2026-01-01T09:19:00Z");
+        idle.background = 2;
+        let mut waits = status(
+            "reviewer",
+            "reviewer",
+            State::Confirming,
+            "2026-01-01T09:59:48Z",
+        );
+        waits.dialog = Some(permission("cargo test\n--workspace"));
+        let mut busy = status(
+            "coder-1",
+            "coder",
+            State::ToolRunning,
+            "2026-01-01T09:58:56Z",
+        );
+        busy.doing = Some("Edit src/\u{1b}auth.rs".into());
+        vec![exited, idle, waits, busy]
+    }
+
+    fn plain(width: Option<u16>) -> String {
+        let mut statuses = sample();
+        sort(&mut statuses);
+        let now = "2026-01-01T10:00:00Z".parse().unwrap();
+        anstream::adapter::strip_str(&render(&statuses, now, width)).to_string()
+    }
+
+    #[test]
+    fn the_table_reads_well() {
+        insta::assert_snapshot!(plain(None), @r"
+        SLOT      ROLE      STATE           FOR  DOING                         RESTARTS    PID
+        reviewer  reviewer  confirming      12s  Bash: cargo test --workspace         0  41822
+        coder-1   coder     tool_running  1m04s  Edit src/\x1bauth.rs                 0  41822
+        coder-2   coder     idle            41m  2 in the background                  0  41822
+        docs      writer    exited        2m00s  exit 1, retry in 8s (3 of 5)         3      -
+        ");
+    }
+
+    #[test]
+    fn a_narrow_terminal_cuts_and_never_wraps() {
+        let text = plain(Some(72));
+        assert_eq!(text.lines().count(), 5, "{text}");
+        assert!(text.contains("tool_running"), "{text}");
+        for line in text.lines() {
+            assert!(unicode_width::UnicodeWidthStr::width(line) <= 72, "{line}");
+        }
+    }
+
+    #[test]
+    fn colours_tell_the_state() {
+        let now = "2026-01-01T10:00:00Z".parse().unwrap();
+        let text = render(&sample(), now, None);
+        assert!(text.contains("\u{1b}[38;5;11mconfirming"), "{text:?}");
+    }
+
+    #[test]
+    fn the_last_line_says_how_to_help() {
+        let mut statuses = sample();
+        let one = call_for_help(&statuses).unwrap();
+        assert_eq!(one, "1 slot needs you: missiond confirm reviewer yes|no");
+        statuses[0].state = State::Confirming;
+        let two = call_for_help(&statuses).unwrap();
+        assert_eq!(two, "2 slots need you: missiond pending");
+        assert_eq!(call_for_help(&statuses[1..2]), None);
+        assert_eq!(
+            call_for_help(&statuses[..1]).unwrap(),
+            "1 slot needs you: missiond pending docs"
+        );
+    }
+
+    #[test]
+    fn ages_have_two_units_at_most() {
+        let ages = [-5, 59, 64, 2460, 7500, 270_000].map(age);
+        assert_eq!(ages, ["0s", "59s", "1m04s", "41m", "2h05m", "3d03h"]);
+    }
+}

@@ -1,0 +1,206 @@
+//! Reads the lines of a log that grows and is rotated by renaming, each of them once.
+
+use chrono::{DateTime, Utc};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// How much is read at a time; also the longest line that is kept whole.
+const CHUNK: usize = 1024 * 1024;
+
+#[derive(Debug)]
+pub struct Tail {
+    path: PathBuf,
+    file: File,
+    position: u64,
+    /// The beginning of a line whose end is not written yet.
+    partial: Vec<u8>,
+}
+
+impl Tail {
+    pub fn open(path: &Path) -> io::Result<Tail> {
+        Ok(Tail {
+            file: File::open(path)?,
+            path: path.to_path_buf(),
+            position: 0,
+            partial: Vec::new(),
+        })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Some more whole lines; none when all that is written was returned.
+    pub fn lines(&mut self) -> io::Result<Vec<String>> {
+        // The writer renames, then creates: once there is a new file, nothing is added to the old one, so
+        // looking for a new one *before* the last read of the old one misses nothing.
+        let successor = self.successor()?;
+        self.notice_truncation()?;
+        let mut chunk = Vec::new();
+        let read = (&self.file).take(CHUNK as u64).read_to_end(&mut chunk)?;
+        self.position += read as u64;
+        if read > 0 {
+            return Ok(self.split(&chunk));
+        }
+        let Some(next) = successor else {
+            return Ok(Vec::new());
+        };
+        let unfinished = std::mem::take(&mut self.partial);
+        (self.file, self.position) = (next, 0);
+        let mut lines = self.lines()?;
+        if !unfinished.is_empty() {
+            lines.insert(0, text(&unfinished));
+        }
+        Ok(lines)
+    }
+
+    /// The file that has taken the place of the one that is read.
+    fn successor(&self) -> io::Result<Option<File>> {
+        let candidate = match File::open(&self.path) {
+            Ok(file) => file,
+            // Between renaming and creating.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let (ours, theirs) = (self.file.metadata()?, candidate.metadata()?);
+        let same = (ours.dev(), ours.ino()) == (theirs.dev(), theirs.ino());
+        Ok((!same).then_some(candidate))
+    }
+
+    /// Somebody emptied the file (`> coder.log`): what is in it now is new.
+    fn notice_truncation(&mut self) -> io::Result<()> {
+        if self.file.metadata()?.len() < self.position {
+            io::Seek::rewind(&mut self.file)?;
+            self.position = 0;
+            self.partial.clear();
+        }
+        Ok(())
+    }
+
+    fn split(&mut self, chunk: &[u8]) -> Vec<String> {
+        self.partial.extend_from_slice(chunk);
+        let whole = self
+            .partial
+            .iter()
+            .rposition(|b| *b == b'\n')
+            .map_or(0, |at| at + 1);
+        let rest = self.partial.split_off(whole);
+        let mut lines: Vec<String> = std::mem::replace(&mut self.partial, rest)
+            .split_inclusive(|b| *b == b'\n')
+            .map(|line| text(&line[..line.len() - 1]))
+            .collect();
+        if self.partial.len() > CHUNK {
+            lines.push(text(&std::mem::take(&mut self.partial)));
+        }
+        lines
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Keeps lines from a moment on; a line without a time goes with the one before it.
+#[derive(Debug)]
+pub struct Since {
+    begin: Option<DateTime<Utc>>,
+    begun: bool,
+}
+
+impl Since {
+    pub fn new(begin: Option<DateTime<Utc>>) -> Since {
+        Since {
+            begin,
+            begun: begin.is_none(),
+        }
+    }
+
+    pub fn keeps(&mut self, line: &str) -> bool {
+        if let (false, Some(begin), Some(time)) = (self.begun, self.begin, time_of(line)) {
+            self.begun = time >= begin;
+        }
+        self.begun
+    }
+}
+
+/// A log line begins with its time, an event has it in `time`.
+fn time_of(line: &str) -> Option<DateTime<Utc>> {
+    let event = || serde_json::from_str::<serde_json::Value>(line).ok();
+    let word = match line.starts_with('{') {
+        true => event()?.get("time")?.as_str()?.to_string(),
+        false => line.split_whitespace().next()?.to_string(),
+    };
+    Some(DateTime::parse_from_rfc3339(&word).ok()?.to_utc())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::io::Write;
+
+    fn append(path: &Path, text: &str) {
+        let mut file = fs::OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(path)
+            .unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+    }
+
+    #[test]
+    fn every_line_comes_once_through_growth_and_rotation() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("coder.log");
+        append(&path, "one\ntw");
+        let mut tail = Tail::open(&path).unwrap();
+        assert_eq!(tail.lines().unwrap(), ["one"]);
+        append(&path, "o\nthree\n");
+        let old = directory.path().join("coder.log.1");
+        fs::rename(&path, &old).unwrap();
+        assert_eq!(tail.lines().unwrap(), ["two", "three"]);
+        assert!(
+            tail.lines().unwrap().is_empty(),
+            "renamed, and not yet created"
+        );
+        append(&old, "four\nunfinished");
+        append(&path, "five\n");
+        assert_eq!(tail.lines().unwrap(), ["four"]);
+        assert_eq!(tail.lines().unwrap(), ["unfinished", "five"]);
+        append(&path, "six\n");
+        assert_eq!(tail.lines().unwrap(), ["six"]);
+        assert!(tail.lines().unwrap().is_empty());
+    }
+
+    #[test]
+    fn an_emptied_file_is_read_from_its_beginning() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("coder.log");
+        append(&path, "one\ntwo\n");
+        let mut tail = Tail::open(&path).unwrap();
+        assert_eq!(tail.lines().unwrap().len(), 2);
+        fs::write(&path, "new\n").unwrap();
+        assert_eq!(tail.lines().unwrap(), ["new"]);
+    }
+
+    #[test]
+    fn since_keeps_what_follows_a_moment() {
+        let mut since = Since::new(Some("2026-01-01T10:00:00Z".parse().unwrap()));
+        let lines = [
+            "2026-01-01T09:59:59.999+00:00 too old",
+            "  and what belongs to it",
+            "2026-01-01T12:00:00.000+02:00 just in time",
+            "  and what belongs to it",
+        ];
+        assert_eq!(
+            lines.map(|line| since.keeps(line)),
+            [false, false, true, true]
+        );
+        let mut since = Since::new(Some("2026-01-01T10:00:00Z".parse().unwrap()));
+        assert!(!since.keeps(r#"{"seq":1,"time":"2026-01-01T09:00:00Z"}"#));
+        assert!(since.keeps(r#"{"seq":2,"time":"2026-01-01T10:00:01Z"}"#));
+        assert!(Since::new(None).keeps("anything"));
+    }
+}

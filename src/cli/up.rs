@@ -1,0 +1,176 @@
+use crate::cli::context::Context;
+use crate::cli::failure::Failure;
+use crate::cli::target::{self, Place};
+use crate::control::protocol::Pong;
+use rustix::process::{Pid, Signal, kill_process};
+use serde::Serialize;
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+use tokio::process::{Child, Command};
+
+/// How often to look whether the new daemon answers; its socket cannot be awaited before it exists.
+const LOOK: Duration = Duration::from_millis(25);
+/// As much of a failed daemon's log as a person will read.
+const TAIL: u64 = 16 * 1024;
+
+/// Starts the daemon in the background; returns when it answers.
+///
+/// Does nothing where it runs already. What the daemon prints goes to missiond.log in the log directory.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  missiond up -c slots.toml
+  missiond up --json")]
+pub struct Up {
+    /// Give up when the daemon does not answer within this time
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = humantime::parse_duration)]
+    timeout: Duration,
+}
+
+#[derive(Debug, Serialize)]
+struct Answer {
+    /// False where it ran already.
+    started: bool,
+    pid: u32,
+    name: String,
+    socket: PathBuf,
+    config: PathBuf,
+    log: PathBuf,
+}
+
+impl Up {
+    pub async fn run(self, context: &Context) -> Result<(), Failure> {
+        let place = target::place(&target::config_to_run(&context.flags)?)?;
+        if let Ok(pong) = target::ping(&place.socket).await {
+            return report(context, &place, pong, false);
+        }
+        let (log, begin) = open_log(&place.logs)?;
+        let mut child = spawn(&place, &log, context.flags.verbose)?;
+        let waited = tokio::time::timeout(self.timeout, until_it_answers(&mut child, &place));
+        let Ok(outcome) = waited.await else {
+            return Err(give_up(&child, self.timeout, &place));
+        };
+        match outcome? {
+            Started::Answers(pong) => report(context, &place, pong, true),
+            Started::Ended(status) => match target::ping(&place.socket).await {
+                // Another `up` was quicker.
+                Ok(pong) => report(context, &place, pong, false),
+                Err(_) => Err(ended(status, log, begin, &place)),
+            },
+        }
+    }
+}
+
+enum Started {
+    Answers(Pong),
+    Ended(ExitStatus),
+}
+
+async fn until_it_answers(child: &mut Child, place: &Place) -> Result<Started, Failure> {
+    loop {
+        let ended = child.try_wait();
+        match ended.map_err(|error| Failure::failed(format!("cannot watch the daemon: {error}")))? {
+            Some(status) => return Ok(Started::Ended(status)),
+            None => tokio::time::sleep(LOOK).await,
+        }
+        if let Ok(pong) = target::ping(&place.socket).await {
+            return Ok(Started::Answers(pong));
+        }
+    }
+}
+
+/// The log, and where this daemon's part of it begins.
+fn open_log(logs: &Path) -> Result<(File, u64), Failure> {
+    let fault = |error| {
+        Failure::failed(format!(
+            "cannot write the log in {}: {error}",
+            logs.display()
+        ))
+        .next("set `logs` under [daemon] in the config to a directory that you can write")
+    };
+    std::fs::create_dir_all(logs).map_err(fault)?;
+    let log = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .read(true)
+        .mode(0o600)
+        .open(log_file(logs))
+        .map_err(fault)?;
+    let begin = log.metadata().map_err(fault)?.len();
+    Ok((log, begin))
+}
+
+fn log_file(logs: &Path) -> PathBuf {
+    logs.join("missiond.log")
+}
+
+fn spawn(place: &Place, log: &File, verbose: u8) -> Result<Child, Failure> {
+    let fault = |error| Failure::failed(format!("cannot start the daemon: {error}"));
+    Command::new(std::env::current_exe().map_err(fault)?)
+        .args(["run", "--detached", "-c"])
+        .arg(&place.config)
+        .args((0..verbose).map(|_| "-v"))
+        .stdin(Stdio::null())
+        .stdout(log.try_clone().map_err(fault)?)
+        .stderr(log.try_clone().map_err(fault)?)
+        .spawn()
+        .map_err(fault)
+}
+
+fn report(context: &Context, place: &Place, pong: Pong, started: bool) -> Result<(), Failure> {
+    if context.out.json {
+        return context.out.json(&Answer {
+            started,
+            pid: pong.pid,
+            name: pong.name,
+            socket: place.socket.clone(),
+            config: pong.config,
+            log: log_file(&pong.logs),
+        });
+    }
+    let how = if started { "is up" } else { "was up already" };
+    context
+        .out
+        .done(format!("{} {how}, pid {}", pong.name, pong.pid))
+}
+
+/// A daemon that started something ends it in order when it is told to.
+fn give_up(child: &Child, timeout: Duration, place: &Place) -> Failure {
+    if let Some(pid) = child.id().and_then(|id| Pid::from_raw(id.cast_signed())) {
+        // It may just have ended by itself.
+        let _ = kill_process(pid, Signal::TERM);
+    }
+    let timeout = humantime::format_duration(timeout);
+    Failure::timed_out(format!(
+        "the daemon has not answered within {timeout}; it was told to end"
+    ))
+    .next(format!("see {}", log_file(&place.logs).display()))
+}
+
+/// The daemon's own error is the best there is to show.
+fn ended(status: ExitStatus, log: File, begin: u64, place: &Place) -> Failure {
+    let said = tail(log, begin).unwrap_or_default();
+    let said = said.trim();
+    let code = status.code();
+    let mut failure = Failure::failed(format!("the daemon ended as it started ({status})"));
+    if code == Some(2) {
+        failure.blame = Failure::usage("").blame;
+    }
+    failure.next(if said.is_empty() {
+        format!("it said nothing; see {}", log_file(&place.logs).display())
+    } else {
+        said.to_string()
+    })
+}
+
+fn tail(mut log: File, begin: u64) -> std::io::Result<String> {
+    let end = log.metadata()?.len();
+    log.seek(SeekFrom::Start(begin.max(end.saturating_sub(TAIL))))?;
+    let mut bytes = Vec::new();
+    log.take(TAIL).read_to_end(&mut bytes)?;
+    Ok(anstream::adapter::strip_str(&String::from_utf8_lossy(&bytes)).to_string())
+}

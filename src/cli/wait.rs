@@ -1,0 +1,101 @@
+use crate::cli::context::Context;
+use crate::cli::failure::Failure;
+use crate::cli::slots::SomeSlots;
+use crate::cli::{done, sanitise, states};
+use crate::control::protocol::{Wait as Request, WaitAnswer, WaitParams};
+use crate::reading::State;
+use futures_util::future::join_all;
+use std::time::Duration;
+
+/// The daemon keeps the time; this much later it is taken for stuck.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// Waits until a slot is in a state, ends, is quiet, or prints something; several slots: until all are.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  missiond wait coder --for idle,confirming --timeout 5m
+  missiond wait coder --exit
+  missiond wait --all --for idle
+  missiond wait coder --output 'test result: ok'
+  missiond wait coder --quiet 500ms")]
+pub struct Wait {
+    #[command(flatten)]
+    slots: SomeSlots,
+    #[command(flatten)]
+    until: Until,
+    /// Stop waiting after this time (exit code 124)
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    timeout: Option<Duration>,
+}
+
+#[derive(Debug, clap::Args)]
+#[group(required = true, multiple = false)]
+struct Until {
+    /// Any of these states: starting, idle, thinking, responding, tool_running, confirming, error, exited
+    #[arg(long = "for", value_name = "STATE", value_delimiter = ',', value_parser = states::parse)]
+    states: Vec<State>,
+    /// The program ends
+    #[arg(long)]
+    exit: bool,
+    /// Nothing is printed for this long
+    #[arg(id = "quiet_for", long = "quiet", value_name = "TIME", value_parser = humantime::parse_duration)]
+    quiet: Option<Duration>,
+    /// A line of the screen or the output matches this regular expression
+    #[arg(long, value_name = "REGEX")]
+    output: Option<String>,
+}
+
+impl Wait {
+    pub async fn run(self, context: &Context) -> Result<(), Failure> {
+        if let Some(pattern) = &self.until.output {
+            regex::Regex::new(pattern)
+                .map_err(|error| Failure::usage(format!("not a regular expression: {error}")))?;
+        }
+        let limit = self.timeout.map(|timeout| timeout + GRACE);
+        let names = self.slots.names(context).await?;
+        let waits = names.into_iter().map(|slot| {
+            let params = self.until.params(slot, self.timeout);
+            context.ask_within::<Request>(params, limit)
+        });
+        let mut failures = Vec::new();
+        for outcome in join_all(waits).await {
+            match outcome {
+                Ok(answer) => print(context, &answer)?,
+                Err(failure) => failures.push(failure),
+            }
+        }
+        done::settle(context, failures)
+    }
+}
+
+impl Until {
+    fn params(&self, slot: String, timeout: Option<Duration>) -> WaitParams {
+        WaitParams {
+            slot,
+            states: self.states.clone(),
+            exit: self.exit,
+            quiet_ms: self.quiet.map(milliseconds),
+            output: self.output.clone(),
+            timeout_ms: timeout.map(milliseconds),
+        }
+    }
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    time.as_millis().try_into().unwrap_or(u64::MAX)
+}
+
+fn print(context: &Context, answer: &WaitAnswer) -> Result<(), Failure> {
+    if context.out.json {
+        return context.out.json(answer);
+    }
+    let mut line = format!("{}: {}", answer.slot, states::name(answer.state));
+    if let Some(code) = answer.exit_code {
+        line += &format!(", exit code {code}");
+    }
+    if let Some(matched) = &answer.matched {
+        line += &format!(": {}", sanitise::one_line(matched));
+    }
+    context.out.done(line)
+}

@@ -1,0 +1,208 @@
+//! The client's end of the control socket.
+
+use super::envelope::{self, Lagged, Line, Request};
+use super::protocol::{Event, Events, MAX_LINE, Method, RpcError, Select};
+use futures_util::{SinkExt, Stream, StreamExt, stream};
+use serde_json::Value;
+use std::io::ErrorKind;
+use std::path::Path;
+use std::time::Duration;
+use tokio::net::UnixStream;
+use tokio_util::codec::{Framed, LinesCodec, LinesCodecError};
+
+/// A daemon that lives accepts at once; this is for one that is stopped or drowning in connections.
+const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+/// How long to stay away from a daemon whose queue of new connections is full.
+const CONNECT_PAUSE: Duration = Duration::from_millis(20);
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CallError {
+    /// Nothing listens at the socket.
+    #[error("no daemon answers ({0})")]
+    NotRunning(String),
+    /// The daemon's own answer.
+    #[error(transparent)]
+    Rpc(#[from] RpcError),
+    /// What came over the socket was not an answer.
+    #[error("{0}")]
+    Protocol(String),
+}
+
+/// One connection; calls on it go one after another.
+#[derive(Debug)]
+pub struct Client {
+    lines: Framed<UnixStream, LinesCodec>,
+    last_id: u64,
+}
+
+/// What a listener hears.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Notice {
+    Event(Box<Event>),
+    /// An event of a newer daemon that this program has no type for.
+    Unknown(Value),
+    /// The snapshot is over.
+    Live,
+    /// This listener was too slow and hears no more.
+    Lagged {
+        missed: u64,
+    },
+}
+
+impl Client {
+    pub async fn connect(path: &Path) -> Result<Client, CallError> {
+        let stream = tokio::time::timeout(CONNECT_LIMIT, connect_patiently(path))
+            .await
+            .map_err(|_| CallError::NotRunning("it takes no connections".into()))??;
+        check_peer(&stream)?;
+        Ok(Client {
+            lines: Framed::new(stream, LinesCodec::new_with_max_length(MAX_LINE)),
+            last_id: 0,
+        })
+    }
+
+    /// Asks, and waits for the answer however long it takes.
+    pub async fn call<M: Method>(&mut self, params: M::Params) -> Result<M::Answer, CallError> {
+        let params = serde_json::to_value(params).map_err(unspeakable)?;
+        let id = self.request(M::NAME, params).await?;
+        loop {
+            let line = self.next_line().await?.ok_or_else(closed)?;
+            if line.id != Some(id.into()) {
+                continue;
+            }
+            if let Some(error) = line.error {
+                return Err(RpcError::from(error).into());
+            }
+            let result = line.result.unwrap_or(Value::Null);
+            return serde_json::from_value(result).map_err(|error| {
+                CallError::Protocol(format!("answer to `{}` not understood: {error}", M::NAME))
+            });
+        }
+    }
+
+    /// Listens: a snapshot of the selected slots, [`Notice::Live`], then what happens.
+    pub async fn events(
+        mut self,
+        select: Select,
+    ) -> Result<impl Stream<Item = Result<Notice, CallError>>, CallError> {
+        self.call::<Events>(select).await?;
+        Ok(stream::try_unfold(self, |mut client| async move {
+            let notice = client.next_notice().await?;
+            Ok(notice.map(|notice| (notice, client)))
+        })
+        .boxed())
+    }
+
+    /// Waits until the daemon closes this connection.
+    pub async fn closed(mut self) {
+        while let Some(Ok(_)) = self.lines.next().await {}
+    }
+
+    async fn request(&mut self, method: &str, params: Value) -> Result<u64, CallError> {
+        self.last_id += 1;
+        let request = Request::new(self.last_id, method, params);
+        let line = serde_json::to_string(&request).map_err(unspeakable)?;
+        if line.len() > MAX_LINE {
+            return Err(CallError::Protocol(format!(
+                "a request of {} bytes is too long (at most {MAX_LINE})",
+                line.len()
+            )));
+        }
+        self.lines.send(line).await.map_err(broken)?;
+        Ok(self.last_id)
+    }
+
+    async fn next_line(&mut self) -> Result<Option<Line>, CallError> {
+        let Some(line) = self.lines.next().await else {
+            return Ok(None);
+        };
+        let line = line.map_err(broken)?;
+        serde_json::from_str(&line).map(Some).map_err(|error| {
+            CallError::Protocol(format!("the daemon's line is no JSON-RPC: {error}"))
+        })
+    }
+
+    async fn next_notice(&mut self) -> Result<Option<Notice>, CallError> {
+        while let Some(line) = self.next_line().await? {
+            if let Some(notice) = notice(line) {
+                return Ok(Some(notice));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Notifications that this program does not know are for others.
+fn notice(line: Line) -> Option<Notice> {
+    let params = line.params.unwrap_or(Value::Null);
+    match line.method.as_deref()? {
+        envelope::EVENT => Some(match serde_json::from_value(params.clone()).ok() {
+            Some(event) => Notice::Event(Box::new(event)),
+            None => Notice::Unknown(params),
+        }),
+        envelope::LIVE => Some(Notice::Live),
+        envelope::LAGGED => {
+            let lagged: Option<Lagged> = serde_json::from_value(params).ok();
+            Some(Notice::Lagged {
+                missed: lagged.map_or(0, |lagged| lagged.missed),
+            })
+        }
+        _ => None,
+    }
+}
+
+async fn connect_patiently(path: &Path) -> Result<UnixStream, CallError> {
+    loop {
+        match UnixStream::connect(path).await {
+            Ok(stream) => return Ok(stream),
+            // The daemon's backlog is full; unix sockets refuse instead of waiting.
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                tokio::time::sleep(CONNECT_PAUSE).await;
+            }
+            Err(error) => return Err(not_reached(path, &error)),
+        }
+    }
+}
+
+fn not_reached(path: &Path, error: &std::io::Error) -> CallError {
+    let place = path.display();
+    match error.kind() {
+        ErrorKind::NotFound => CallError::NotRunning(format!("there is no socket at {place}")),
+        ErrorKind::ConnectionRefused => {
+            CallError::NotRunning(format!("nothing listens at {place}"))
+        }
+        _ => CallError::Protocol(format!("cannot connect to {place}: {error}")),
+    }
+}
+
+/// A message goes to nobody else's daemon: in a shared directory anyone could listen under a known name.
+fn check_peer(stream: &UnixStream) -> Result<(), CallError> {
+    let mine = rustix::process::geteuid().as_raw();
+    match stream.peer_cred() {
+        Ok(peer) if peer.uid() == mine => Ok(()),
+        Ok(peer) => Err(CallError::Protocol(format!(
+            "the daemon at this socket belongs to another user (uid {})",
+            peer.uid()
+        ))),
+        Err(error) => Err(CallError::Protocol(format!(
+            "cannot tell whose daemon this is: {error}"
+        ))),
+    }
+}
+
+fn closed() -> CallError {
+    CallError::Protocol("the daemon closed the connection before it answered".into())
+}
+
+fn broken(error: LinesCodecError) -> CallError {
+    CallError::Protocol(match error {
+        LinesCodecError::MaxLineLengthExceeded => {
+            format!("the daemon sent a line of more than {MAX_LINE} bytes")
+        }
+        LinesCodecError::Io(error) => format!("the connection to the daemon broke: {error}"),
+    })
+}
+
+fn unspeakable(error: serde_json::Error) -> CallError {
+    CallError::Protocol(format!("this request has no JSON form: {error}"))
+}

@@ -1,0 +1,137 @@
+//! What is around the words of [`super::protocol`]: the JSON-RPC 2.0 envelopes. Pure.
+
+use super::protocol::{Fault, RpcError};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub const VERSION: &str = "2.0";
+
+/// An event; its params are a [`super::protocol::Event`].
+pub const EVENT: &str = "event";
+/// The snapshot is over: what follows has just happened.
+pub const LIVE: &str = "live";
+/// The listener was too slow and is dropped; its params are [`Lagged`].
+pub const LAGGED: &str = "lagged";
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Request {
+    pub jsonrpc: String,
+    pub id: Value,
+    pub method: String,
+    #[serde(default)]
+    pub params: Value,
+}
+
+impl Request {
+    pub fn new(id: u64, method: &str, params: Value) -> Request {
+        Request {
+            jsonrpc: VERSION.to_string(),
+            id: id.into(),
+            method: method.to_string(),
+            params,
+        }
+    }
+}
+
+/// Any line from the daemon: an answer has an `id`, a notification has a `method`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Line {
+    #[serde(default)]
+    pub jsonrpc: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorObject>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub method: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub params: Option<Value>,
+}
+
+impl Line {
+    pub fn answer(id: Value, outcome: Result<Value, ErrorObject>) -> Line {
+        let (result, error) = match outcome {
+            Ok(value) => (Some(value), None),
+            Err(error) => (None, Some(error)),
+        };
+        Line {
+            jsonrpc: VERSION.to_string(),
+            id: Some(id),
+            result,
+            error,
+            ..Line::default()
+        }
+    }
+
+    pub fn notification(method: &str, params: Value) -> Line {
+        Line {
+            jsonrpc: VERSION.to_string(),
+            method: Some(method.to_string()),
+            params: Some(params),
+            ..Line::default()
+        }
+    }
+}
+
+/// JSON-RPC's own error; ours is in `data`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorObject {
+    pub code: i64,
+    pub message: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Value>,
+}
+
+/// The code of every error that carries an [`RpcError`]; the fault says the rest.
+const APPLICATION_ERROR: i64 = -32000;
+
+impl From<RpcError> for ErrorObject {
+    fn from(error: RpcError) -> ErrorObject {
+        ErrorObject {
+            code: APPLICATION_ERROR,
+            message: error.message.clone(),
+            // A struct of an enum and two strings always has a JSON form.
+            data: serde_json::to_value(error).ok(),
+        }
+    }
+}
+
+impl From<ErrorObject> for RpcError {
+    /// A daemon of another version may send an error without our data: it failed, and said why.
+    fn from(error: ErrorObject) -> RpcError {
+        error
+            .data
+            .and_then(|data| serde_json::from_value(data).ok())
+            .unwrap_or_else(|| RpcError::new(Fault::Failed, error.message))
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lagged {
+    pub missed: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_keeps_its_fault_and_next_step_over_the_wire() {
+        let error = RpcError::new(Fault::Refused, "another dialog is up").next("missiond pending");
+        let line = Line::answer(1.into(), Err(error.clone().into()));
+        let text = serde_json::to_string(&line).unwrap();
+        let back: Line = serde_json::from_str(&text).unwrap();
+        assert_eq!(RpcError::from(back.error.unwrap()), error);
+    }
+
+    #[test]
+    fn a_plain_json_rpc_error_is_a_failure_with_its_message() {
+        let text =
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no such method: fly"}}"#;
+        let line: Line = serde_json::from_str(text).unwrap();
+        let error = RpcError::from(line.error.unwrap());
+        assert_eq!(error, RpcError::new(Fault::Failed, "no such method: fly"));
+    }
+}
