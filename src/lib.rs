@@ -10,6 +10,7 @@ pub mod hook;
 pub mod keys;
 pub mod launch;
 pub mod paths;
+pub mod keys;
 pub mod policy;
 pub mod reading;
 pub mod secrets;
