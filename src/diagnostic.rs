@@ -237,9 +237,8 @@ mod tests {
         let problem = Problem::of_file("gone.toml", "can't be read", "no such file");
         insta::assert_snapshot!(render(&[problem], false), @"
         error: can't be read
-         --> gone.toml
-          |
-          = note: no such file
+        --> gone.toml
+         = note: no such file
         ");
     }
 

@@ -1,1 +1,362 @@
+//! Where things are: the configuration, sockets, locks, state. What the environment says is read once,
+//! by [`Env::of_process`], and passed in.
 
+use crate::config::DaemonConfig;
+use etcetera::BaseStrategy;
+use sha2::{Digest, Sha256};
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// What of the process's environment decides where things are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Env {
+    /// `$XDG_CONFIG_HOME` or `~/.config`; nothing where there is no home directory either.
+    pub config_home: Option<PathBuf>,
+    /// `$XDG_STATE_HOME` or `~/.local/state`.
+    pub state_home: Option<PathBuf>,
+    /// `$XDG_RUNTIME_DIR`.
+    pub runtime_home: Option<PathBuf>,
+    /// `$MISSIOND_CONFIG`.
+    pub config: Option<PathBuf>,
+    pub cwd: PathBuf,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum PathError {
+    #[error("{}", no_config(.wanted, .here.as_deref()))]
+    NoConfig {
+        wanted: PathBuf,
+        /// A slots.toml in the current directory, which is not used unasked.
+        here: Option<PathBuf>,
+    },
+    #[error("no home directory is known: set $HOME, or $XDG_CONFIG_HOME and $XDG_STATE_HOME")]
+    NoHome,
+    #[error(
+        "the socket's path has {} bytes and the system allows {MAX_SOCKET}: {}\n  \
+         set `socket` in [daemon] to a shorter path, or $XDG_RUNTIME_DIR to a shorter directory",
+        .0.as_os_str().len(), .0.display()
+    )]
+    SocketTooLong(PathBuf),
+    #[error("{} can't be made: {source}", .dir.display())]
+    CantMake { dir: PathBuf, source: io::Error },
+    #[error("{} is a symbolic link, and sockets must lie in a directory of your own: remove it", .0.display())]
+    Symlink(PathBuf),
+    #[error("{} is not a directory: remove it", .0.display())]
+    NotADirectory(PathBuf),
+    #[error("{} belongs to user {owner}, not to you: remove it, or set $XDG_RUNTIME_DIR to a directory of your own", .dir.display())]
+    ForeignOwner { dir: PathBuf, owner: u32 },
+    #[error("{} is open to other users (mode {mode:03o}): chmod 700 {}", .dir.display(), .dir.display())]
+    OpenToOthers { dir: PathBuf, mode: u32 },
+}
+
+fn no_config(wanted: &Path, here: Option<&Path>) -> String {
+    let missing = format!("no configuration: there is no {}", wanted.display());
+    match here {
+        None => format!("{missing}\n  write a first one with: missiond init"),
+        Some(here) => format!(
+            "{missing}\n  {} is not used unasked, since a cloned repository must not bring its own approvals\n  \
+             if it is yours: missiond -c slots.toml",
+            here.display()
+        ),
+    }
+}
+
+/// `sun_path` has 108 bytes on Linux, the last of them a NUL.
+pub const MAX_SOCKET: usize = 107;
+
+const APP: &str = "missiond";
+
+impl Env {
+    /// Read once, at the start of the program.
+    pub fn of_process() -> Env {
+        let xdg = etcetera::base_strategy::Xdg::new().ok();
+        let xdg = xdg.as_ref();
+        Env {
+            config_home: xdg.map(BaseStrategy::config_dir),
+            state_home: xdg.and_then(BaseStrategy::state_dir),
+            runtime_home: xdg.and_then(BaseStrategy::runtime_dir),
+            config: std::env::var_os("MISSIOND_CONFIG")
+                .filter(|value| !value.is_empty())
+                .map(PathBuf::from),
+            cwd: std::env::current_dir().unwrap_or_else(|_| "/".into()),
+        }
+    }
+
+    /// `-c`, else `$MISSIOND_CONFIG`, else the one in the user's configuration directory; never the one
+    /// that happens to lie in the current directory.
+    pub fn config_file(&self, given: Option<&Path>) -> Result<PathBuf, PathError> {
+        if let Some(named) = given.or(self.config.as_deref()) {
+            return Ok(named.to_owned());
+        }
+        let wanted = self.config_dir()?.join("slots.toml");
+        if wanted.exists() {
+            return Ok(wanted);
+        }
+        let here = self.cwd.join("slots.toml");
+        let here = here.exists().then_some(here);
+        Err(PathError::NoConfig { wanted, here })
+    }
+
+    /// Where the user's configuration is.
+    pub fn config_dir(&self) -> Result<PathBuf, PathError> {
+        let home = self.config_home.as_ref().ok_or(PathError::NoHome)?;
+        Ok(home.join(APP))
+    }
+
+    /// Where what must outlive a reboot is.
+    pub fn state_dir(&self) -> Result<PathBuf, PathError> {
+        let home = self.state_home.as_ref().ok_or(PathError::NoHome)?;
+        Ok(home.join(APP))
+    }
+
+    /// Where sockets and locks are: in the session's runtime directory, else under the state directory.
+    pub fn runtime_dir(&self) -> Result<PathBuf, PathError> {
+        let session = self.runtime_home.as_ref().filter(|dir| dir.is_dir());
+        match session {
+            Some(dir) => Ok(dir.join(APP)),
+            None => Ok(self.state_dir()?.join("run")),
+        }
+    }
+
+    /// Where a daemon listens.
+    pub fn socket_for(&self, daemon: &DaemonConfig) -> Result<PathBuf, PathError> {
+        let socket = match &daemon.socket {
+            Some(socket) => socket.clone(),
+            None => self.runtime_dir()?.join(format!("{}.sock", daemon.name)),
+        };
+        fitting(socket)
+    }
+
+    /// What a daemon holds for as long as it lives, so that there is one of each name.
+    pub fn lock_for(&self, daemon: &DaemonConfig) -> Result<PathBuf, PathError> {
+        Ok(self.runtime_dir()?.join(format!("{}.lock", daemon.name)))
+    }
+
+    /// Where the shim of a slot listens. The names are hashed where the path would be too long.
+    pub fn shim_socket(&self, daemon: &str, slot: &str) -> Result<PathBuf, PathError> {
+        let dir = self.runtime_dir()?.join("shims");
+        // No name has a dot in it, so no two pairs share a file.
+        let names = format!("{daemon}.{slot}");
+        fitting(dir.join(format!("{names}.sock")))
+            .or_else(|_| fitting(dir.join(format!("{}.sock", short_hash(&names)))))
+    }
+
+    /// The sockets of all daemons in the runtime directory, whether they answer or not.
+    pub fn all_sockets(&self) -> Vec<PathBuf> {
+        let Ok(dir) = self.runtime_dir() else {
+            return Vec::new();
+        };
+        let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+        let mut sockets: Vec<PathBuf> = entries
+            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_socket()))
+            .map(|entry| entry.path())
+            .filter(|path| path.extension().is_some_and(|ending| ending == "sock"))
+            .collect();
+        sockets.sort();
+        sockets
+    }
+}
+
+/// What a daemon holds in its log directory: two writers would spoil every log.
+pub fn log_lock_for(daemon: &DaemonConfig) -> PathBuf {
+    daemon.logs.join(".lock")
+}
+
+fn fitting(socket: PathBuf) -> Result<PathBuf, PathError> {
+    match socket.as_os_str().as_bytes().len() {
+        0..=MAX_SOCKET => Ok(socket),
+        _ => Err(PathError::SocketTooLong(socket)),
+    }
+}
+
+/// 64 bits: short enough for a path, and two slots of one user never meet.
+fn short_hash(text: &str) -> String {
+    let digest = Sha256::digest(text.as_bytes());
+    digest[..8]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+/// Makes the directory if it is not there, and sees to it that nobody else can reach into it.
+pub fn ensure_private_dir(dir: &Path) -> Result<(), PathError> {
+    let cant_make = |source| PathError::CantMake {
+        dir: dir.into(),
+        source,
+    };
+    match DirBuilder::new().mode(0o700).recursive(true).create(dir) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(cant_make(error)),
+        _ => {}
+    }
+    check_private(dir, &fs::symlink_metadata(dir).map_err(cant_make)?)
+}
+
+fn check_private(dir: &Path, found: &fs::Metadata) -> Result<(), PathError> {
+    let dir = dir.to_owned();
+    let mode = found.mode() & 0o777;
+    if found.is_symlink() {
+        return Err(PathError::Symlink(dir));
+    }
+    if !found.is_dir() {
+        return Err(PathError::NotADirectory(dir));
+    }
+    if found.uid() != rustix::process::geteuid().as_raw() {
+        let owner = found.uid();
+        return Err(PathError::ForeignOwner { dir, owner });
+    }
+    if mode & 0o077 != 0 {
+        return Err(PathError::OpenToOthers { dir, mode });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::Permissions;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::os::unix::net::UnixListener;
+
+    struct Place {
+        dir: tempfile::TempDir,
+        env: Env,
+    }
+
+    /// A user with a home of its own.
+    fn place() -> Place {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::create_dir(at("run")).unwrap();
+        let env = Env {
+            config_home: Some(at("config")),
+            state_home: Some(at("state")),
+            runtime_home: Some(at("run")),
+            config: None,
+            cwd: at("project"),
+        };
+        Place { dir, env }
+    }
+
+    fn daemon(name: &str) -> DaemonConfig {
+        DaemonConfig {
+            name: name.into(),
+            logs: "/logs".into(),
+            policies: "/policies".into(),
+            socket: None,
+        }
+    }
+
+    fn write(file: &Path) {
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, "").unwrap();
+    }
+
+    #[test]
+    fn the_flag_wins_over_the_variable_and_that_over_the_users_own() {
+        let mut place = place();
+        let own = place.dir.path().join("config/missiond/slots.toml");
+        write(&own);
+        assert_eq!(place.env.config_file(None).unwrap(), own);
+        place.env.config = Some("/variable.toml".into());
+        let found = place.env.config_file(None).unwrap();
+        assert_eq!(found, Path::new("/variable.toml"));
+        let found = place.env.config_file(Some(Path::new("flag.toml"))).unwrap();
+        assert_eq!(found, Path::new("flag.toml"));
+    }
+
+    #[test]
+    fn the_one_in_the_current_directory_is_never_taken_unasked() {
+        let place = place();
+        let none = place.env.config_file(None).unwrap_err().to_string();
+        assert!(none.contains("missiond init"), "{none}");
+        write(&place.env.cwd.join("slots.toml"));
+        let here = place.env.config_file(None).unwrap_err().to_string();
+        assert!(here.contains("missiond -c slots.toml"), "{here}");
+        assert!(here.contains("config/missiond/slots.toml"), "{here}");
+    }
+
+    #[test]
+    fn sockets_lie_in_the_runtime_directory_else_under_the_state() {
+        let mut place = place();
+        let at = |name: &str| place.dir.path().join(name);
+        let socket = place.env.socket_for(&daemon("m")).unwrap();
+        assert_eq!(socket, at("run/missiond/m.sock"));
+        let (gone, state) = (at("gone"), at("state/missiond/run/m.sock"));
+        for runtime in [None, Some(gone)] {
+            place.env.runtime_home = runtime;
+            assert_eq!(place.env.socket_for(&daemon("m")).unwrap(), state);
+        }
+        place.env.state_home = None;
+        let error = place.env.socket_for(&daemon("m")).unwrap_err().to_string();
+        assert!(error.contains("$HOME"), "{error}");
+    }
+
+    #[test]
+    fn a_socket_path_may_have_107_bytes_and_no_more() {
+        let mut config = daemon("m");
+        let longest = format!("/{}", "s".repeat(MAX_SOCKET - 1));
+        config.socket = Some(longest.clone().into());
+        assert!(Env::default().socket_for(&config).is_ok());
+        config.socket = Some(format!("{longest}s").into());
+        let error = Env::default().socket_for(&config).unwrap_err().to_string();
+        assert!(
+            error.contains("108 bytes") && error.contains("107"),
+            "{error}"
+        );
+        assert!(error.contains("`socket` in [daemon]"), "{error}");
+    }
+
+    #[test]
+    fn long_names_of_slots_are_hashed_into_a_path_that_fits() {
+        let place = place();
+        let short = place.env.shim_socket("m", "coder").unwrap();
+        assert!(short.ends_with("shims/m.coder.sock"), "{}", short.display());
+        let long = "s".repeat(64);
+        let one = place.env.shim_socket(&long, &long).unwrap();
+        let other = place.env.shim_socket(&long, "s").unwrap();
+        assert!(one.as_os_str().len() <= MAX_SOCKET && one != other);
+        UnixListener::bind(place.dir.path().join("x.sock")).unwrap();
+    }
+
+    #[test]
+    fn a_private_directory_is_made_and_kept() {
+        let place = place();
+        let dir = place.dir.path().join("a/b");
+        ensure_private_dir(&dir).unwrap();
+        ensure_private_dir(&dir).unwrap();
+        assert_eq!(fs::metadata(&dir).unwrap().mode() & 0o777, 0o700);
+    }
+
+    #[test]
+    fn a_directory_that_others_could_reach_into_is_refused() {
+        let place = place();
+        let at = |name: &str| place.dir.path().join(name);
+        let refusal = |dir: &Path| ensure_private_dir(dir).unwrap_err().to_string();
+        fs::set_permissions(at("run"), Permissions::from_mode(0o755)).unwrap();
+        assert!(refusal(&at("run")).contains("chmod 700"));
+        symlink(at("run"), at("link")).unwrap();
+        assert!(refusal(&at("link")).contains("symbolic link"));
+        fs::write(at("file"), "").unwrap();
+        assert!(refusal(&at("file")).contains("not a directory"));
+        assert!(refusal(&at("file/below")).contains("can't be made"));
+    }
+
+    #[test]
+    fn sockets_of_daemons_are_listed_and_nothing_else() {
+        let place = place();
+        assert!(place.env.all_sockets().is_empty());
+        let dir = place.env.runtime_dir().unwrap();
+        fs::create_dir_all(dir.join("shims")).unwrap();
+        fs::write(dir.join("a.sock"), "no socket").unwrap();
+        let _b = UnixListener::bind(dir.join("b.sock")).unwrap();
+        let _c = UnixListener::bind(dir.join("c.sock")).unwrap();
+        let _other = UnixListener::bind(dir.join("other")).unwrap();
+        assert_eq!(
+            place.env.all_sockets(),
+            [dir.join("b.sock"), dir.join("c.sock")]
+        );
+    }
+}

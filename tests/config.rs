@@ -1,10 +1,14 @@
 //! What a person is told about each fault in slots.toml. A new case is a file in tests/config/faults and
 //! its snapshot beside it.
 
-use missiond::config::{Config, ConfigError, Gate, Kind, Restart, load, load_at_home};
+use missiond::config::{
+    Change, Changed, Config, ConfigError, Gate, Kind, Restart, Watch, diff, load, load_at_home,
+    watch,
+};
 use missiond::diagnostic::render;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 fn faults() -> Vec<PathBuf> {
     let entries = fs::read_dir("tests/config/faults").unwrap();
@@ -131,4 +135,90 @@ fn a_missing_and_an_endless_file_are_named() {
     assert!(shown.contains("missiond init"), "{shown}");
     let endless = load(Path::new("/dev/zero")).unwrap_err().to_string();
     assert!(endless.contains("longer than 1 MiB"), "{endless}");
+}
+
+fn slot(name: &str, more: &str) -> String {
+    format!("[[slot]]\nname = \"{name}\"\nrole = \"coder\"\ncwd = \".\"\n{more}\n")
+}
+
+#[test]
+fn a_reload_is_told_slot_by_slot_and_key_by_key() {
+    let desk = Desk::new(&(slot("kept", "") + &slot("changed", "") + &slot("gone", "")));
+    let old = desk.load().unwrap();
+    assert_eq!(diff(&old, &old), []);
+    let new = slot("new", "") + &slot("changed", "cols = 90\nprompt = \"hi\"") + &slot("kept", "");
+    fs::write(
+        desk.path("slots.toml"),
+        "[daemon]\nlogs = \"l\"\n".to_owned() + &new,
+    )
+    .unwrap();
+    let changes = diff(&old, &desk.load().unwrap());
+    let slot = |name: &str| name.to_owned();
+    assert_eq!(
+        changes,
+        [
+            Change::Daemon {
+                keys: vec!["logs".into()]
+            },
+            Change::Added { slot: slot("new") },
+            Change::Changed {
+                slot: slot("changed"),
+                keys: vec!["cols".into(), "prompt".into()]
+            },
+            Change::Removed { slot: slot("gone") },
+        ]
+    );
+}
+
+/// Far longer than any machine needs: only a fault reaches it.
+const LONG: Duration = Duration::from_secs(30);
+
+async fn next(watch: &mut Watch) -> Changed {
+    let next = tokio::time::timeout(LONG, watch.changed()).await;
+    next.expect("a change is told").expect("the watch lives")
+}
+
+#[tokio::test]
+async fn changes_are_told_however_the_file_was_written() {
+    let desk = Desk::new(&slot("a", ""));
+    let mut watch = watch(&desk.load().unwrap()).unwrap();
+    fs::write(desk.path("slots.toml"), slot("b", "")).unwrap();
+    next(&mut watch).await;
+    // As editors do it: another file, renamed over the old one.
+    fs::write(desk.path(".slots.toml.new"), slot("c", "")).unwrap();
+    fs::rename(desk.path(".slots.toml.new"), desk.path("slots.toml")).unwrap();
+    next(&mut watch).await;
+    fs::remove_file(desk.path("slots.toml")).unwrap();
+    next(&mut watch).await;
+    fs::write(desk.path("slots.toml"), slot("c", "")).unwrap();
+    next(&mut watch).await;
+    fs::write(desk.path("policies/coder.toml"), "default = \"deny\"").unwrap();
+    next(&mut watch).await;
+    fs::write(desk.path("policies/new.toml"), "").unwrap();
+    next(&mut watch).await;
+}
+
+/// What was touched and not changed is followed by a change; only that one may be told.
+#[tokio::test]
+async fn the_same_content_is_no_change() {
+    let desk = Desk::new(&slot("a", ""));
+    let mut watch = watch(&desk.load().unwrap()).unwrap();
+    fs::write(desk.path("slots.toml"), slot("a", "")).unwrap();
+    fs::write(desk.path("notes.txt"), "beside it").unwrap();
+    fs::write(desk.path("policies/.coder.toml.swp"), "x").unwrap();
+    let untold = tokio::time::timeout(Duration::from_millis(600), watch.changed()).await;
+    assert!(untold.is_err(), "told of {untold:?}");
+    fs::write(desk.path("slots.toml"), slot("b", "")).unwrap();
+    next(&mut watch).await;
+}
+
+#[tokio::test]
+async fn a_linked_file_is_watched_where_it_lies() {
+    let real = Desk::new(&slot("a", ""));
+    let desk = Desk::new("");
+    fs::remove_file(desk.path("slots.toml")).unwrap();
+    std::os::unix::fs::symlink(real.path("slots.toml"), desk.path("slots.toml")).unwrap();
+    let mut watch = watch(&desk.load().unwrap()).unwrap();
+    fs::write(real.path("slots.toml"), slot("b", "")).unwrap();
+    next(&mut watch).await;
 }

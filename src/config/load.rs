@@ -70,7 +70,7 @@ pub fn read_source(file: &Path) -> Result<Source, Problem> {
     }
 }
 
-fn read_bounded(file: &Path) -> io::Result<Vec<u8>> {
+pub(super) fn read_bounded(file: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(file)?
         .take(MAX_FILE + 1)
@@ -103,26 +103,22 @@ fn look_for_what_is_named(source: &Source, draft: &Draft) -> Vec<Problem> {
 
 fn missing_cwd(source: &Source, draft: &DraftSlot) -> Option<Problem> {
     let cwd = &draft.slot.cwd;
-    let (title, label) = match std::fs::metadata(cwd) {
-        Ok(found) if found.is_dir() => return None,
-        Ok(_) => (
-            "not a directory",
-            format!("{} is a file; a slot works in a directory", cwd.display()),
-        ),
-        Err(error) => (
-            "missing directory",
-            format!("{}: {}", cwd.display(), plain_words(&error)),
-        ),
+    let problem = |title, why: &str| {
+        let label = format!("{}: {why}", cwd.display());
+        Some(source.problem(draft.cwd_span.clone(), title, label))
     };
-    let problem = source.problem(draft.cwd_span.clone(), title, label);
-    Some(problem.with_help(format!("mkdir -p {}, or name another", cwd.display())))
-}
-
-fn plain_words(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::NotFound => "there is no such directory".into(),
-        io::ErrorKind::PermissionDenied => "it can't be entered: permission denied".into(),
-        _ => error.to_string(),
+    match std::fs::metadata(cwd) {
+        Ok(found) if found.is_dir() => None,
+        Ok(_) => problem(
+            "not a directory",
+            "this is a file; a slot works in a directory",
+        ),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            problem("missing directory", "there is no such directory").map(|problem| {
+                problem.with_help(format!("mkdir -p {}, or name another", cwd.display()))
+            })
+        }
+        Err(error) => problem("directory out of reach", &error.to_string()),
     }
 }
 

@@ -1,11 +1,16 @@
 //! The text of slots.toml and policies/ as checked values. Only `load` reads files, only `watch` names notify.
 
+mod diff;
+mod keys;
 mod load;
 mod parse;
 mod table;
+mod watch;
 
+pub use diff::{Change, diff};
 pub use load::{ConfigError, load, load_at_home, read_source};
 pub use parse::is_name;
+pub use watch::{Changed, Watch, WatchError, watch};
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

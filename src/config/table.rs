@@ -130,13 +130,16 @@ impl<'a, 'p> Table<'a, 'p> {
             .collect();
         unknown.sort_by_key(|key| key.span().start);
         for key in unknown {
-            let label = match nearest(key.get_ref(), self.asked.iter().copied()) {
-                Some(meant) => format!("did you mean `{meant}`?"),
-                None => format!("{} has no such key", self.what),
-            };
-            let problem = self.source.problem(key.span(), "unknown key", label);
-            let known = format!("{} takes {}", self.what, all_of(&self.asked));
-            self.problems.push(problem.with_help(known));
+            let problem = |label| self.source.problem(key.span(), "unknown key", label);
+            let meant = nearest(key.get_ref(), self.asked.iter().copied());
+            self.problems.push(match meant {
+                Some(meant) => problem(format!("did you mean `{meant}`?")),
+                None => problem(format!("{} has no such key", self.what)).with_help(format!(
+                    "{} takes {}",
+                    self.what,
+                    all_of(&self.asked)
+                )),
+            });
         }
     }
 

@@ -107,7 +107,7 @@ const RESERVED: &[(&[&str], &str)] = &[
         "missiond's hooks come this way: put settings of yours into ~/.claude/settings.json",
     ),
     (
-        &["--bare"],
+        &["--bare", "--safe-mode"],
         "it would switch off the hooks that the policy rests on: remove it",
     ),
     (

@@ -1,5 +1,13 @@
 //! From a slot's configuration to what is spawned: the program, its arguments and its environment.
+//! Only `program` looks at the disk.
 
 mod claude;
+mod environment;
+mod program;
 
 pub use claude::{SessionStart, Version, claude_args, reserved_flag, settings_json};
+pub use environment::{HOOKS_OFF, LEFT_OUT, LEFT_OUT_PREFIXES, environment};
+pub use program::{LaunchError, check_cwd, resolve_program};
+
+#[cfg(test)]
+mod tests;

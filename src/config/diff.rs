@@ -1,0 +1,71 @@
+//! What a reload changes. Pure.
+
+use super::{Config, SlotConfig};
+use serde::Serialize;
+use serde_json::Value;
+
+/// One difference between two configurations.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    /// Keys of [daemon]; they take effect when the daemon is started again.
+    Daemon {
+        keys: Vec<String>,
+    },
+    Added {
+        slot: String,
+    },
+    Removed {
+        slot: String,
+    },
+    /// Keys of a slot that is in both; they take effect at its next start.
+    Changed {
+        slot: String,
+        keys: Vec<String>,
+    },
+}
+
+/// [daemon] first, then the slots in the order of the new file, the removed ones last.
+pub fn diff(old: &Config, new: &Config) -> Vec<Change> {
+    let daemon = keys_that_differ(&old.daemon, &new.daemon);
+    let daemon = (!daemon.is_empty()).then_some(Change::Daemon { keys: daemon });
+    let kept_or_added = new.slots.iter().filter_map(|slot| change(old, slot));
+    let removed = old
+        .slots
+        .iter()
+        .filter(|slot| find(new, &slot.name).is_none())
+        .map(|slot| Change::Removed {
+            slot: slot.name.clone(),
+        });
+    daemon
+        .into_iter()
+        .chain(kept_or_added)
+        .chain(removed)
+        .collect()
+}
+
+fn change(old: &Config, new: &SlotConfig) -> Option<Change> {
+    let slot = new.name.clone();
+    let Some(old) = find(old, &slot) else {
+        return Some(Change::Added { slot });
+    };
+    let keys = keys_that_differ(old, new);
+    (!keys.is_empty()).then_some(Change::Changed { slot, keys })
+}
+
+fn find<'a>(config: &'a Config, name: &str) -> Option<&'a SlotConfig> {
+    config.slots.iter().find(|slot| slot.name == name)
+}
+
+/// By their serialised form, so that no key can be forgotten here.
+fn keys_that_differ<T: Serialize>(old: &T, new: &T) -> Vec<String> {
+    let (Ok(Value::Object(old)), Ok(Value::Object(new))) =
+        (serde_json::to_value(old), serde_json::to_value(new))
+    else {
+        return Vec::new();
+    };
+    new.into_iter()
+        .filter(|(key, value)| old.get(key) != Some(value))
+        .map(|(key, _)| key)
+        .collect()
+}

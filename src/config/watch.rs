@@ -1,0 +1,143 @@
+//! Tells when slots.toml or a policy has other content than before. The only module that names notify.
+
+use super::Config;
+use super::load::read_bounded;
+use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher};
+use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+/// An editor writes a file in several steps; this long without another one is the end of them.
+const SETTLED: Duration = Duration::from_millis(200);
+
+/// A directory that never rests (logs beside the config, say) must not put the look off for ever.
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
+
+/// The content of a watched file is not what it was. It says nothing about which: load again and compare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Changed;
+
+/// Watches for as long as it lives.
+#[derive(Debug)]
+pub struct Watch {
+    changes: mpsc::Receiver<Changed>,
+    _watcher: RecommendedWatcher,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("{} can't be watched: {source}; changes take effect with `missiond reload`", .dir.display())]
+pub struct WatchError {
+    pub dir: PathBuf,
+    pub source: notify::Error,
+}
+
+impl Watch {
+    /// The next change; nothing is lost in between, since one that waits stands for all.
+    pub async fn changed(&mut self) -> Option<Changed> {
+        self.changes.recv().await
+    }
+}
+
+/// Begins to watch the files of this configuration, as they are now. Needs a tokio runtime. Watch anew
+/// after a reload: the policies may be elsewhere.
+pub fn watch(config: &Config) -> Result<Watch, WatchError> {
+    let file = config.file.clone();
+    let policies = config.daemon.policies.clone();
+    // One that waits stands for all that follow: the content is compared, not the events.
+    let (stirred, stirrings) = mpsc::channel(1);
+    let (tell, changes) = mpsc::channel(1);
+    let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
+        // Reading is told too, and our own look would be the cause of the next one.
+        if !event.is_ok_and(|event| event.kind.is_access()) {
+            // Full means that a look is due already.
+            let _ = stirred.try_send(());
+        }
+    })
+    .map_err(|source| WatchError {
+        dir: file.clone(),
+        source,
+    })?;
+    for dir in directories(&file, &policies) {
+        watcher
+            .watch(&dir, RecursiveMode::NonRecursive)
+            .map_err(|source| WatchError { dir, source })?;
+    }
+    let files = Files { file, policies };
+    let before = files.contents();
+    tokio::spawn(compare(files, before, stirrings, tell));
+    Ok(Watch {
+        changes,
+        _watcher: watcher,
+    })
+}
+
+/// Directories, not files: an editor that renames over a file leaves a watch on the old one behind. Where
+/// a file is a symbolic link, it may change on both ends.
+fn directories(file: &Path, policies: &Path) -> BTreeSet<PathBuf> {
+    let real = file.canonicalize().ok();
+    let parents = [Some(file), real.as_deref()].into_iter().flatten();
+    let parents = parents.filter_map(Path::parent);
+    let all = parents.chain([policies]).filter(|dir| dir.is_dir());
+    all.map(Path::to_owned).collect()
+}
+
+type Contents = BTreeMap<PathBuf, Option<[u8; 32]>>;
+
+#[derive(Clone)]
+struct Files {
+    file: PathBuf,
+    policies: PathBuf,
+}
+
+impl Files {
+    /// A hash for each file; nothing for one that can't be read.
+    fn contents(&self) -> Contents {
+        let entries = std::fs::read_dir(&self.policies).into_iter().flatten();
+        let policies = entries.flatten().map(|entry| entry.path());
+        let policies = policies.filter(|path| path.extension().is_some_and(|e| e == "toml"));
+        policies
+            .chain([self.file.clone()])
+            .map(|path| {
+                let content = hash(&path).ok();
+                (path, content)
+            })
+            .collect()
+    }
+}
+
+fn hash(file: &Path) -> io::Result<[u8; 32]> {
+    Ok(Sha256::digest(read_bounded(file)?).into())
+}
+
+/// Ends when the watch is dropped.
+async fn compare(
+    files: Files,
+    mut before: Contents,
+    mut stirrings: mpsc::Receiver<()>,
+    tell: mpsc::Sender<Changed>,
+) {
+    while stirrings.recv().await.is_some() {
+        settle(&mut stirrings).await;
+        let files = files.clone();
+        let Ok(now) = tokio::task::spawn_blocking(move || files.contents()).await else {
+            return;
+        };
+        if now != before {
+            before = now;
+            // Full means that a change is waiting to be heard, and this one with it.
+            if let Err(mpsc::error::TrySendError::Closed(_)) = tell.try_send(Changed) {
+                return;
+            }
+        }
+    }
+}
+
+async fn settle(stirrings: &mut mpsc::Receiver<()>) {
+    let quiet = async { while let Ok(Some(())) = timeout(SETTLED, stirrings.recv()).await {} };
+    // Over time or not, the look that follows is the same.
+    let _ = timeout(LONGEST_WAIT, quiet).await;
+}

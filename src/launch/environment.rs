@@ -1,0 +1,95 @@
+//! A slot's environment: the daemon's, less what belongs to the daemon's own surroundings. Pure.
+
+use crate::config::SlotConfig;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Left out of a slot's environment by their whole name.
+pub const LEFT_OUT: &[&str] = &[
+    // What Claude Code sets for the commands that it runs: with these a slot would take itself for a
+    // part of the session from which the daemon was started.
+    "AI_AGENT",
+    "CLAUDECODE",
+    "CLAUDE_CODE_CHILD_SESSION",
+    "CLAUDE_CODE_ENTRYPOINT",
+    "CLAUDE_CODE_EXECPATH",
+    "CLAUDE_CODE_MESSAGING_SOCKET",
+    "CLAUDE_CODE_MESSAGING_TOKEN",
+    "CLAUDE_CODE_SESSION_ATTENDED",
+    "CLAUDE_CODE_SESSION_ID",
+    "CLAUDE_CODE_SESSION_KIND",
+    "CLAUDE_CODE_SSE_PORT",
+    "CLAUDE_EFFORT",
+    "CLAUDE_JOB_DIR",
+    "CLAUDE_PID",
+    // Of the service manager that started the daemon.
+    "INVOCATION_ID",
+    "JOURNAL_STREAM",
+    "MAINPID",
+    "MANAGERPID",
+    "NOTIFY_SOCKET",
+    "SYSTEMD_EXEC_PID",
+    // Of the terminal from which the daemon was started; a slot has a terminal of its own.
+    "COLUMNS",
+    "LINES",
+    "STY",
+    "TERMCAP",
+    "TERMINAL_EMULATOR",
+    "VTE_VERSION",
+    "WINDOW",
+    "WINDOWID",
+    "WT_SESSION",
+];
+
+/// Left out with whatever follows.
+pub const LEFT_OUT_PREFIXES: &[&str] = &[
+    "CLAUDE_BG_",
+    "CLAUDE_BRIDGE_",
+    "CLAUDE_PTY_",
+    "ITERM_",
+    "KITTY_",
+    "LC_TERMINAL",
+    "LISTEN_",
+    "MISSIOND_",
+    "TERM_PROGRAM",
+    "TERM_SESSION_",
+    "TMUX",
+    "VSCODE_",
+    "WATCHDOG_",
+    "WEZTERM_",
+    "ZELLIJ",
+];
+
+/// With one of these Claude Code runs no hooks, and so nothing would hold a tool call back. They are left
+/// out, and naming one in `env` is an error of the configuration.
+pub const HOOKS_OFF: &[&str] = &["CLAUDE_CODE_SAFE_MODE", "CLAUDE_CODE_SIMPLE"];
+
+/// The whole environment of a slot's program, sorted by name.
+pub fn environment(
+    slot: &SlotConfig,
+    socket: &Path,
+    daemon: impl IntoIterator<Item = (String, String)>,
+) -> Vec<(String, String)> {
+    let passes = |name: &str| match slot.env_clear {
+        true => slot.env_pass.iter().any(|pass| pass == name),
+        false => !is_left_out(name),
+    };
+    let mut env: BTreeMap<String, String> = daemon
+        .into_iter()
+        .filter(|(name, _)| passes(name) && !HOOKS_OFF.contains(&name.as_str()))
+        .collect();
+    env.insert("TERM".into(), "xterm-256color".into());
+    env.insert("COLORTERM".into(), "truecolor".into());
+    env.extend(slot.env.clone());
+    // Last: a slot must not take itself for another one, nor talk to another daemon by accident.
+    env.insert("MISSIOND_SLOT".into(), slot.name.clone());
+    env.insert("MISSIOND_SOCKET".into(), socket.display().to_string());
+    env.into_iter().collect()
+}
+
+fn is_left_out(name: &str) -> bool {
+    LEFT_OUT.contains(&name)
+        || LEFT_OUT_PREFIXES
+            .iter()
+            .any(|prefix| name.starts_with(prefix))
+}

@@ -1,0 +1,86 @@
+//! What is looked at before a spawn, so that a slot that can't run is refused with the reason.
+
+use rustix::fs::{Access, access};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why a slot's program can't be started, and what to do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LaunchError {
+    #[error(
+        "there is no program `{program}` in the slot's PATH ({path}): install it, or write its full path in `command`"
+    )]
+    NotInPath { program: String, path: String },
+    #[error("there is no program {}: check `command` in slots.toml", .0.display())]
+    Missing(PathBuf),
+    #[error("{} is a directory: name the program inside it in `command`", .0.display())]
+    Directory(PathBuf),
+    #[error("{} can't be executed: chmod +x {}, or name another program in `command`", .0.display(), .0.display())]
+    NotExecutable(PathBuf),
+    #[error("the slot's directory {} is not there: mkdir -p {}, or change `cwd`", .0.display(), .0.display())]
+    NoCwd(PathBuf),
+    #[error("the slot's `cwd` {} is not a directory", .0.display())]
+    CwdIsFile(PathBuf),
+    #[error("the slot can't work in {}: {why}", .cwd.display())]
+    CwdOutOfReach { cwd: PathBuf, why: String },
+}
+
+/// The program's full path: as it is written where it has a slash (from `cwd`), else the first that can
+/// be executed in `path`, which is the slot's own PATH.
+pub fn resolve_program(
+    program: &str,
+    path: Option<&str>,
+    cwd: &Path,
+) -> Result<PathBuf, LaunchError> {
+    if program.contains('/') {
+        return executable(&cwd.join(program));
+    }
+    let path = path.unwrap_or_default();
+    let candidates = path.split(':').map(|dir| cwd.join(dir).join(program));
+    let mut refused = None;
+    for candidate in candidates {
+        match executable(&candidate) {
+            Ok(found) => return Ok(found),
+            Err(LaunchError::NotExecutable(file)) => {
+                refused.get_or_insert(LaunchError::NotExecutable(file));
+            }
+            Err(_) => {}
+        }
+    }
+    Err(refused.unwrap_or_else(|| LaunchError::NotInPath {
+        program: program.into(),
+        path: path.into(),
+    }))
+}
+
+fn executable(file: &Path) -> Result<PathBuf, LaunchError> {
+    match fs::metadata(file) {
+        Err(_) => Err(LaunchError::Missing(file.into())),
+        Ok(found) if found.is_dir() => Err(LaunchError::Directory(file.into())),
+        // A shell in between would not help: the kernel decides what runs.
+        Ok(_) if access(file, Access::EXEC_OK).is_err() => {
+            Err(LaunchError::NotExecutable(file.into()))
+        }
+        Ok(_) => Ok(file.components().collect()),
+    }
+}
+
+/// A missing directory must stop the start: the spawn itself would quietly use the home directory.
+pub fn check_cwd(cwd: &Path) -> Result<(), LaunchError> {
+    match fs::metadata(cwd) {
+        Ok(found) if !found.is_dir() => Err(LaunchError::CwdIsFile(cwd.into())),
+        Ok(_) => access(cwd, Access::EXEC_OK).map_err(|error| out_of_reach(cwd, &error.into())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(LaunchError::NoCwd(cwd.into()))
+        }
+        Err(error) => Err(out_of_reach(cwd, &error)),
+    }
+}
+
+fn out_of_reach(cwd: &Path, error: &io::Error) -> LaunchError {
+    LaunchError::CwdOutOfReach {
+        cwd: cwd.into(),
+        why: error.to_string(),
+    }
+}
