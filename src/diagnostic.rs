@@ -253,7 +253,7 @@ mod tests {
     #[test]
     fn a_span_beyond_the_text_or_inside_a_character_is_mended() {
         let cut = source().text.find('é').unwrap() + 1;
-        for span in [cut..cut, 9999..99999, 5..2] {
+        for span in [cut..cut, cut..cut + 1, 9999..99999] {
             let shown = render(&[source().problem(span, "t", "l")], false);
             assert!(shown.contains("slots.toml:"), "{shown}");
         }

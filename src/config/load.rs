@@ -32,7 +32,7 @@ pub fn load(file: &Path) -> Result<Config, ConfigError> {
 
 /// The same with the home directory given.
 pub fn load_at_home(file: &Path, home: Option<&Path>) -> Result<Config, ConfigError> {
-    let source = read_source(file).map_err(|problem| vec![problem])?;
+    let source = read_source(file).map_err(|problem| vec![*problem])?;
     let absolute = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
     let base = absolute.parent().unwrap_or(Path::new("/"));
     let (draft, mut problems) = parse(&source, Places { base, home })?;
@@ -56,8 +56,8 @@ impl From<Vec<Problem>> for ConfigError {
 }
 
 /// A text file that a person wrote, or what is wrong with it.
-pub fn read_source(file: &Path) -> Result<Source, Problem> {
-    let bytes = read_bounded(file).map_err(|error| unreadable(file, &error))?;
+pub fn read_source(file: &Path) -> Result<Source, Box<Problem>> {
+    let bytes = read_bounded(file).map_err(|error| Box::new(unreadable(file, &error)))?;
     match String::from_utf8(bytes) {
         Ok(text) => Ok(Source::new(file, text)),
         Err(error) => {
@@ -65,7 +65,8 @@ pub fn read_source(file: &Path) -> Result<Source, Problem> {
             let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
             let span = at..at + char::REPLACEMENT_CHARACTER.len_utf8();
             let label = "this byte is not UTF-8: save the file as UTF-8";
-            Err(Source::new(file, text).problem(span, "not a text file", label))
+            let problem = Source::new(file, text).problem(span, "not a text file", label);
+            Err(Box::new(problem))
         }
     }
 }
