@@ -1,6 +1,21 @@
 //! What a screen means: the only place that knows what Claude Code looks like. Pure and total; what it
 //! can't name is [`Seen::Unknown`], never a guess.
 
+mod activity;
+mod composer;
+mod dialog;
+mod footer;
+mod observer;
+mod options;
+mod page;
+mod permission;
+mod read;
+mod replay;
+
+pub use observer::{Observed, Observer};
+pub use read::read;
+pub use replay::{Change, replay};
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 

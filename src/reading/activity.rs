@@ -1,0 +1,121 @@
+//! What Claude Code is doing, from the conversation above the input box.
+
+use super::Seen;
+use super::page::{Page, join_label};
+
+/// Signs that the spinner runs through. A finished turn leaves one of them standing too, with no `…`.
+const SPINNER: [char; 10] = ['·', '✢', '✳', '✶', '✻', '✽', '*', '∗', '✺', '✱'];
+
+/// Signs that an entry of the conversation begins with.
+const BULLETS: [char; 3] = ['●', '⏺', '∴'];
+
+/// The sign of a tool's output under its entry.
+const OUTPUT: char = '⎿';
+
+/// Rows that are looked through above the input box for the spinner: it stands over a list of tasks
+/// or queued messages, which takes a screen at most.
+const SPINNER_REACH: usize = 40;
+
+/// The row of the spinner above `end`.
+pub(super) fn spinner(page: &Page, end: usize) -> Option<usize> {
+    let from = end.saturating_sub(SPINNER_REACH);
+    let row = (from..end).rev().find(|row| {
+        let text = page.text(*row);
+        !page.is_blank(*row) && page.row(*row).indent() < 2 && !text.starts_with(['❯', '>'])
+    })?;
+    is_spinner(page.text(row)).then_some(row)
+}
+
+fn is_spinner(text: &str) -> bool {
+    let mut chars = text.chars();
+    let sign = chars.next().is_some_and(|c| SPINNER.contains(&c)) && chars.next() == Some(' ');
+    sign && (text.contains('…') || text.contains("Retrying in"))
+}
+
+/// What is being done, given that something is: told by the last entry above row `end`.
+pub(super) fn busy(page: &Page, end: usize) -> Seen {
+    let Some(head) = last_entry(page, end) else {
+        return Seen::Thinking;
+    };
+    let output = (head..end)
+        .rev()
+        .find(|row| page.text(*row).trim_start().starts_with(OUTPUT));
+    match output {
+        Some(output) if is_running(page, output, end) => Seen::ToolRunning,
+        Some(_) => Seen::Thinking,
+        None if is_prompt(page.text(head)) => Seen::Thinking,
+        None if is_bullet(page.text(head)) && !is_spinner_of_tool(page.text(head)) => {
+            Seen::Responding
+        }
+        None => Seen::ToolRunning,
+    }
+}
+
+/// The first row of the last entry: the sign in the first column blinks for a running tool, so an entry
+/// also begins after a blank row where a call is.
+fn last_entry(page: &Page, end: usize) -> Option<usize> {
+    page.above(end, |row| {
+        let text = page.text(row);
+        is_bullet(text) || is_prompt(text) || is_call_without_bullet(page, row)
+    })
+}
+
+fn is_bullet(text: &str) -> bool {
+    text.starts_with(BULLETS)
+}
+
+fn is_prompt(text: &str) -> bool {
+    text.starts_with(['❯', '>', '!', '#'])
+}
+
+/// `  Bash(sleep 5)` or `  Ran 1 shell command`, the sign in front of it being off.
+fn is_call_without_bullet(page: &Page, row: usize) -> bool {
+    let text = page.text(row);
+    page.row(row).indent() == 2
+        && row > 0
+        && page.is_blank(row - 1)
+        && page.text(row + 1).trim_start().starts_with(OUTPUT)
+        && !text.trim_start().starts_with(OUTPUT)
+}
+
+/// `● Calling demo…`, `● Reading 3 files… (ctrl+o to expand)`.
+fn is_spinner_of_tool(text: &str) -> bool {
+    text.ends_with('…') || text.contains("… (ctrl+")
+}
+
+/// A call whose output is not there yet: `Running…`, `$ the command`, `(ctrl+b to run in background)`.
+fn is_running(page: &Page, output: usize, end: usize) -> bool {
+    let text = page
+        .text(output)
+        .trim_start()
+        .trim_start_matches([OUTPUT, ' ', '\u{a0}']);
+    let waiting = text.starts_with("$ ") || text.ends_with('…') || text.contains("… (");
+    waiting || (output..end).any(|row| page.text(row).contains("ctrl+b"))
+}
+
+/// The error that the last entry above row `end` shows, its rows joined.
+pub(super) fn last_error(page: &Page, end: usize) -> Option<String> {
+    let start = page.above(end, |row| {
+        is_bullet(page.text(row)) || is_prompt(page.text(row))
+    })?;
+    let strip = |row: usize| {
+        page.text(row)
+            .trim_start_matches([' ', '\u{a0}', OUTPUT])
+            .trim_start_matches(BULLETS)
+    };
+    let first = (start..end).find(|row| is_error(strip(*row).trim()))?;
+    let rows = (first..end)
+        .take_while(|row| !page.is_blank(*row) && (*row == first || page.row(*row).indent() >= 2));
+    Some(join_label(rows.map(strip)))
+}
+
+fn is_error(text: &str) -> bool {
+    let begins = [
+        "API Error",
+        "Invalid API key",
+        "Please run /login",
+        "Login expired",
+        "OAuth token",
+    ];
+    begins.iter().any(|words| text.starts_with(words)) || text.contains("· API Error")
+}

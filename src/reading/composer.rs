@@ -1,0 +1,99 @@
+//! The input box: two rules from edge to edge with a prompt between them, and the footer below.
+
+use super::Composer;
+use super::page::{MARKER, Page, join_wrapped};
+
+/// The prompt: `❯` or `>` for a message, `!` for a shell command, `#` for a note to remember.
+const PROMPTS: [char; 4] = [MARKER, '>', '!', '#'];
+
+/// Columns that the prompt takes, and the indent of the rows that follow it.
+const PROMPT_WIDTH: usize = 2;
+
+/// The rows of the input box.
+pub(super) struct Box {
+    /// The upper and the lower rule.
+    pub(super) top: usize,
+    pub(super) bottom: usize,
+}
+
+impl Box {
+    /// The lowest one on the page. Nothing but the footer may stand below it: another rule further
+    /// down belongs to a dialog, and then what looks like a box above is a part of that.
+    pub(super) fn find(page: &Page) -> Option<Box> {
+        let bottom = page.above(page.len(), |row| page.is_rule(row))?;
+        let top = page.above(bottom, |row| page.is_rule(row))?;
+        let found = Box { top, bottom };
+        (bottom > top + 1 && found.has_prompt(page)).then_some(found)
+    }
+
+    fn has_prompt(&self, page: &Page) -> bool {
+        let mut rows = self.top + 1..self.bottom;
+        let first = rows.next().map_or("", |row| page.text(row));
+        let mut chars = first.chars();
+        let prompt = chars.next().is_some_and(|c| PROMPTS.contains(&c));
+        let apart = chars.next().is_none_or(|c| c.is_whitespace());
+        prompt
+            && apart
+            && rows.all(|row| page.is_blank(row) || page.row(row).indent() >= PROMPT_WIDTH)
+    }
+
+    pub(super) fn composer(&self, page: &Page) -> Composer {
+        let draft = if self.shows_hint(page) {
+            String::new()
+        } else {
+            self.draft(page)
+        };
+        let menu = !draft.is_empty() && (self.menu_above(page) || self.menu_below(page));
+        Composer { draft, menu }
+    }
+
+    fn shows_hint(&self, page: &Page) -> bool {
+        page.row(self.top + 1).is_faint_from(PROMPT_WIDTH)
+    }
+
+    fn draft(&self, page: &Page) -> String {
+        let rows =
+            (self.top + 1..self.bottom).map(|row| skip_columns(page.text(row), PROMPT_WIDTH));
+        // One column is kept free for the cursor.
+        join_wrapped(rows, page.cols() - PROMPT_WIDTH - 1)
+            .trim_end()
+            .to_owned()
+    }
+
+    /// Newer versions list what could be meant above the box.
+    fn menu_above(&self, page: &Page) -> bool {
+        let first = page
+            .above(self.top, |row| page.is_blank(row))
+            .map_or(0, |row| row + 1);
+        (first..self.top).any(|row| is_menu_row(page.text(row)))
+    }
+
+    /// Older versions list it in place of the footer.
+    fn menu_below(&self, page: &Page) -> bool {
+        (self.bottom + 1..page.len()).any(|row| is_menu_row(page.text(row)))
+    }
+
+    pub(super) fn footer<'a>(&self, page: &Page<'a>) -> Vec<&'a str> {
+        (self.bottom + 1..page.len())
+            .map(|row| page.text(row))
+            .collect()
+    }
+}
+
+/// A command (`/model`), a file (`+ src/`) or an agent (`* Plan`), not deeper than a list is indented.
+fn is_menu_row(text: &str) -> bool {
+    let entry = text.trim_start().trim_start_matches([MARKER, ' ']);
+    let command = entry
+        .strip_prefix('/')
+        .is_some_and(|name| name.starts_with(|c: char| c.is_alphanumeric()));
+    let listed = entry.starts_with("+ ") || entry.starts_with("* ");
+    text.len() - entry.len() <= 8 && (command || listed)
+}
+
+fn skip_columns(text: &str, columns: usize) -> &str {
+    let from = text
+        .char_indices()
+        .nth(columns)
+        .map_or(text.len(), |(at, _)| at);
+    &text[from..]
+}

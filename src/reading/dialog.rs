@@ -1,0 +1,230 @@
+//! Dialogs, menus and views that hold the keyboard.
+
+use super::options::Options;
+use super::page::{Page, join_label};
+use super::permission;
+use super::{Dialog, DialogKind};
+use serde_json::{Map, Value};
+
+/// Words in which a screen says what its keys do. Only looked for in the last rows of a screen without
+/// an input box.
+const KEY_HINTS: [&str; 12] = [
+    "esc to ",
+    "enter to ",
+    "ctrl+o to ",
+    "ctrl-o to ",
+    "←/→ to ",
+    "↑/↓ to ",
+    "tab to ",
+    "space to ",
+    "to navigate",
+    "to go back",
+    "q to ",
+    "ctrl+c to ",
+];
+
+/// What a dialog says where its value did not fit on the screen.
+const CUT_NOTES: [&str; 2] = ["cannot be shown in full", "can't be shown in full"];
+
+/// A dialog as it stands on the page.
+pub(super) struct Found<'a, 'p> {
+    pub(super) page: &'p Page<'a>,
+    /// The row of its head; none where it has scrolled off.
+    pub(super) top: Option<usize>,
+    pub(super) options: Option<Options>,
+}
+
+impl<'a, 'p> Found<'a, 'p> {
+    /// What holds the keyboard on a page that has no input box.
+    pub(super) fn find(page: &'p Page<'a>) -> Option<Found<'a, 'p>> {
+        let options = Options::find(page).filter(|options| is_alive(page, options));
+        if options.is_none() && !has_key_hint(page, page.len().saturating_sub(3)) {
+            return None;
+        }
+        let top = head(page, options.as_ref());
+        Some(Found { page, top, options })
+    }
+
+    /// The rows between the head and the choices.
+    pub(super) fn body(&self) -> std::ops::Range<usize> {
+        let start = self.top.map_or(0, |top| top + 1);
+        let end = self
+            .options
+            .as_ref()
+            .map_or(self.page.len(), |options| options.first);
+        start.min(end)..end
+    }
+
+    pub(super) fn dialog(&self) -> Dialog {
+        let body_text = join_label(self.body().map(|row| self.page.text(row)));
+        let kind = self.kind(&body_text);
+        let (tool, input) = self.tool_and_input(kind);
+        Dialog {
+            id: String::new(),
+            kind,
+            tool,
+            input,
+            text: self.text(),
+            options: self
+                .options
+                .as_ref()
+                .map(|options| options.choices.clone())
+                .unwrap_or_default(),
+            selected: self.options.as_ref().and_then(|options| options.selected),
+            complete: self.is_complete(&body_text),
+        }
+    }
+
+    fn kind(&self, body: &str) -> DialogKind {
+        let Some(options) = &self.options else {
+            return DialogKind::Other;
+        };
+        let has = |part: &str| {
+            options
+                .choices
+                .iter()
+                .any(|choice| choice.label.contains(part))
+        };
+        let title = self.title();
+        match () {
+            () if self.is_question() => DialogKind::Question,
+            () if body.contains("ANTHROPIC_API_KEY") && body.contains("API key") => {
+                DialogKind::ApiKey
+            }
+            () if has("No, exit") && body.contains("folder") => DialogKind::Trust,
+            () if is_plan(title, body) => DialogKind::Plan,
+            () if has("Yes") && self.asks_permission() => DialogKind::Permission,
+            () => DialogKind::Other,
+        }
+    }
+
+    /// The first row of text below the head.
+    pub(super) fn title(&self) -> &'a str {
+        let row = self
+            .top
+            .and_then(|top| (top + 1..self.page.len()).find(|row| !self.page.is_blank(*row)));
+        row.map_or("", |row| self.page.text(row).trim())
+    }
+
+    /// A question of the model: chips with the headers below the head, and choices in the first column,
+    /// where no other dialog has them.
+    fn is_question(&self) -> bool {
+        let chips = self
+            .title()
+            .trim_start_matches(['←', ' '])
+            .starts_with(['☐', '☒', '✔']);
+        let first_column = self
+            .options
+            .as_ref()
+            .is_some_and(|options| options.marker.1 == 0);
+        first_column
+            && (chips
+                || has_text(
+                    self.page,
+                    self.page.len().saturating_sub(2),
+                    "Enter to select",
+                ))
+    }
+
+    /// The row above the choices asks for leave, in the dialog's own words and indent.
+    fn asks_permission(&self) -> bool {
+        let Some(options) = &self.options else {
+            return false;
+        };
+        let question = self
+            .page
+            .above(options.first, |row| !self.page.is_blank(row));
+        let text = question.map_or("", |row| self.page.text(row).trim());
+        options.marker.1 > 0 && (text.starts_with("Do you want") || text.ends_with('?'))
+    }
+
+    fn tool_and_input(&self, kind: DialogKind) -> (Option<String>, Option<Map<String, Value>>) {
+        match kind {
+            DialogKind::Question => (Some("AskUserQuestion".to_owned()), self.question()),
+            DialogKind::Plan => (Some("ExitPlanMode".to_owned()), None),
+            DialogKind::Permission => permission::tool_and_input(self),
+            DialogKind::Trust | DialogKind::ApiKey | DialogKind::Other => (None, None),
+        }
+    }
+
+    /// The question itself: what stands between the chips and the choices.
+    fn question(&self) -> Option<Map<String, Value>> {
+        let body = self.body();
+        let chips = body.clone().find(|row| !self.page.is_blank(*row))?;
+        let rows =
+            (chips + 1..body.end).map(|row| self.page.text(row).trim_start_matches(['│', ' ']));
+        let question = join_label(rows);
+        (!question.is_empty())
+            .then(|| Map::from_iter([("question".to_owned(), Value::from(question))]))
+    }
+
+    fn text(&self) -> String {
+        let start = self.top.map_or(0, |top| top + 1);
+        let rows: Vec<&str> = (start..self.page.len())
+            .map(|row| self.page.text(row).trim_end())
+            .collect();
+        rows.join("\n").trim_matches('\n').to_owned()
+    }
+
+    fn is_complete(&self, body: &str) -> bool {
+        let whole_list = self
+            .options
+            .as_ref()
+            .is_none_or(|options| options.whole && options.selected.is_some());
+        self.top.is_some()
+            && whole_list
+            && !CUT_NOTES.iter().any(|note| body.contains(note))
+            && !self.is_cut()
+    }
+
+    /// `… +12 lines`, or a row that was cut at its end.
+    fn is_cut(&self) -> bool {
+        self.body().any(|row| {
+            let text = self.page.text(row).trim();
+            text.starts_with('…') || text.ends_with('…') || text.contains("more lines")
+        })
+    }
+}
+
+/// The rule or lid over the choices; in a box, the box's own.
+fn head(page: &Page, options: Option<&Options>) -> Option<usize> {
+    let (from, boxed) = match options {
+        Some(options) => (options.first, page.row(options.first).boxed),
+        None => (page.len(), false),
+    };
+    page.above(from, |row| {
+        if boxed {
+            page.is_lid(row)
+        } else {
+            page.is_rule(row) || is_panel(page, row)
+        }
+    })
+}
+
+fn is_panel(page: &Page, row: usize) -> bool {
+    page.is_lid(row) && page.text(row).starts_with('▔')
+}
+
+/// Choices that take keys: at the end of the page, but for a few rows that say what the keys do.
+fn is_alive(page: &Page, options: &Options) -> bool {
+    let below = (options.end..page.len())
+        .filter(|row| !page.is_blank(*row))
+        .count();
+    let conversation = (options.end..page.len()).any(|row| page.text(row).starts_with(['●', '⏺']));
+    !conversation && (below <= 3 || has_key_hint(page, page.len().saturating_sub(3)))
+}
+
+fn has_key_hint(page: &Page, from: usize) -> bool {
+    (from..page.len()).any(|row| {
+        let text = page.text(row).to_lowercase();
+        KEY_HINTS.iter().any(|hint| text.contains(hint))
+    })
+}
+
+fn has_text(page: &Page, from: usize, text: &str) -> bool {
+    (from..page.len()).any(|row| page.text(row).contains(text))
+}
+
+fn is_plan(title: &str, body: &str) -> bool {
+    title == "Ready to code?" || title.contains("plan mode") || body.contains("exit plan mode")
+}

@@ -1,0 +1,134 @@
+//! Readings in a row: what one screen can't tell by itself.
+
+use super::{Dialog, Reading, Seen, State, read};
+use crate::terminal::{At, Frame};
+use sha2::{Digest, Sha256};
+
+/// What is known after a frame.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Observed {
+    pub state: State,
+    /// The dialog that is up, with its id.
+    pub dialog: Option<Dialog>,
+    /// What this frame showed; `Unknown` where it was passed over for the state.
+    pub reading: Reading,
+}
+
+/// Sees one frame after the other. Used by the live slot and by replay, so that both tell the same.
+#[derive(Debug)]
+pub struct Observer {
+    observed: Observed,
+    /// Whether the program has been seen at its input box or at a dialog.
+    was_up: bool,
+    /// What the open dialog says, by which the next frame's is recognised.
+    dialog_says: Vec<u8>,
+}
+
+impl Default for Observer {
+    fn default() -> Observer {
+        Observer::new()
+    }
+}
+
+impl Observer {
+    pub fn new() -> Observer {
+        let reading = Reading {
+            seen: Seen::Starting,
+            composer: None,
+            mode: None,
+            last_error: None,
+            background: 0,
+            because: vec!["nothing has been drawn yet".to_owned()],
+        };
+        let observed = Observed {
+            state: State::Starting,
+            dialog: None,
+            reading,
+        };
+        Observer {
+            observed,
+            was_up: false,
+            dialog_says: Vec::new(),
+        }
+    }
+
+    pub fn observed(&self) -> &Observed {
+        &self.observed
+    }
+
+    /// Takes the next frame in.
+    pub fn see(&mut self, frame: &Frame) -> &Observed {
+        let reading = read(&frame.screen);
+        let state = self.next_state(&reading.seen);
+        self.was_up |= matches!(state, State::Idle | State::Confirming);
+        let dialog = match (&reading.seen, state) {
+            (Seen::Dialog(dialog), State::Confirming) => Some(self.named(dialog.clone(), frame.at)),
+            (Seen::Unknown, State::Confirming) => self.observed.dialog.take(),
+            _ => None,
+        };
+        self.observed = Observed {
+            state,
+            dialog,
+            reading,
+        };
+        &self.observed
+    }
+
+    /// The program has ended, as the shim or the recording tells.
+    pub fn exited(&mut self) -> &Observed {
+        self.observed.state = State::Exited;
+        self.observed.dialog = None;
+        self.observed.reading.seen = Seen::Exited;
+        self.observed.reading.because = vec!["the program has ended".to_owned()];
+        &self.observed
+    }
+
+    fn next_state(&self, seen: &Seen) -> State {
+        match seen {
+            Seen::Idle => State::Idle,
+            Seen::Thinking => State::Thinking,
+            Seen::Responding => State::Responding,
+            Seen::ToolRunning => State::ToolRunning,
+            Seen::Dialog(_) => State::Confirming,
+            // Before the first screen nothing listens; after it, nothing listens any more.
+            Seen::Starting | Seen::Exited if self.was_up => State::Exited,
+            Seen::Starting | Seen::Exited => State::Starting,
+            // A screen in between: what it turns into will tell.
+            Seen::Unknown => self.observed.state,
+        }
+    }
+
+    /// Gives the dialog its id: the same while it is up, whatever is selected in it, and another one
+    /// when it comes again.
+    fn named(&mut self, mut dialog: Dialog, at: At) -> Dialog {
+        let says = what_it_says(&dialog);
+        let before = self
+            .observed
+            .dialog
+            .take()
+            .filter(|_| self.dialog_says == says);
+        dialog.id = before.map_or_else(
+            || format!("{:x}-{}", at.as_millis(), hex(&says[..4])),
+            |before| before.id,
+        );
+        self.dialog_says = says;
+        dialog
+    }
+}
+
+/// A digest of everything in a dialog but the selection and the ticks.
+fn what_it_says(dialog: &Dialog) -> Vec<u8> {
+    let mut hash = Sha256::new();
+    hash.update(format!(
+        "{:?}\0{:?}\0{:?}",
+        dialog.kind, dialog.tool, dialog.input
+    ));
+    for choice in &dialog.options {
+        hash.update(format!("\0{}", choice.label));
+    }
+    hash.finalize().to_vec()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

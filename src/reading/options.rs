@@ -1,0 +1,237 @@
+//! The list of choices of a dialog.
+
+use super::Choice;
+use super::page::{MARKER, Page, indent, join_label};
+
+/// A list of choices found on the page.
+pub(super) struct Options {
+    pub(super) choices: Vec<Choice>,
+    pub(super) selected: Option<usize>,
+    /// Row and column of the marker, which stands in front of the selected choice.
+    pub(super) marker: (usize, usize),
+    /// The first row of the list, and the row after the last one.
+    pub(super) first: usize,
+    pub(super) end: usize,
+    /// Whether the list could be followed from its first choice on.
+    pub(super) whole: bool,
+}
+
+/// A row that begins a choice.
+struct Entry<'a> {
+    row: usize,
+    number: Option<u32>,
+    text: &'a str,
+}
+
+impl Options {
+    /// The list that the marker stands in. Where the program parks the cursor on its marker, that one
+    /// is meant; else the least indented one, since what a dialog quotes is indented further than the
+    /// dialog's own list, and of those the lowest, since the list comes last.
+    pub(super) fn find(page: &Page) -> Option<Options> {
+        let cursor = page.screen.cursor;
+        let marked: Vec<(usize, usize)> = (0..page.len())
+            .filter_map(|row| marker_column(page.text(row)).map(|col| (row, col)))
+            .collect();
+        let parked = marked
+            .iter()
+            .find(|(row, col)| *row == cursor.row && cursor.col == *col && cursor.row > 0);
+        let left = marked.iter().map(|(_, col)| *col).min()?;
+        let lowest = marked.iter().rev().find(|(_, col)| *col == left);
+        let marker = *parked.or(lowest)?;
+        Some(Options::around(page, marker))
+    }
+
+    fn around(page: &Page, marker: (usize, usize)) -> Options {
+        let (row, col) = marker;
+        let entry = entry_at(page, row, col).unwrap_or(Entry {
+            row,
+            number: None,
+            text: "",
+        });
+        let entries = match entry.number {
+            Some(number) => numbered(page, col, row, number),
+            None => unnumbered(page, col, row),
+        };
+        let end = entries
+            .last()
+            .map_or(row, |entry| entry_end(page, col, entry.row));
+        let whole = entries
+            .first()
+            .is_some_and(|entry| entry.number.is_none_or(|number| number == 1));
+        Options {
+            selected: entries.iter().position(|entry| entry.row == row),
+            first: entries.first().map_or(row, |entry| entry.row),
+            choices: entries
+                .iter()
+                .map(|entry| choice(page, col, entry))
+                .collect(),
+            marker,
+            end,
+            whole,
+        }
+    }
+}
+
+/// The column of the marker where a row begins with one that has a label behind it.
+fn marker_column(text: &str) -> Option<usize> {
+    let rest = text.trim_start_matches(' ').strip_prefix(MARKER)?;
+    (rest.starts_with([' ', '\u{a0}']) && !rest.trim().is_empty()).then(|| indent(text))
+}
+
+/// The choice that begins in `row`, of a list whose marker column is `col`.
+fn entry_at<'a>(page: &Page<'a>, row: usize, col: usize) -> Option<Entry<'a>> {
+    let text = page.text(row);
+    let label = text
+        .trim_start_matches(' ')
+        .trim_start_matches(MARKER)
+        .trim_start_matches([' ', '\u{a0}']);
+    let start = if marker_column(text) == Some(col) {
+        col + 2
+    } else {
+        indent(text)
+    };
+    if label.is_empty() || !(col + 1..=col + 2).contains(&start) {
+        return None;
+    }
+    let (number, text) = split_number(label);
+    Some(Entry { row, number, text })
+}
+
+/// `2. No` into its number and its label.
+fn split_number(label: &str) -> (Option<u32>, &str) {
+    let numbered = label
+        .split_once(". ")
+        .and_then(|(number, text)| Some((number.parse().ok()?, text)));
+    numbered.map_or((None, label), |(number, text)| (Some(number), text))
+}
+
+/// Follows the numbers up to 1 and down to the last one.
+fn numbered<'a>(page: &Page<'a>, col: usize, row: usize, number: u32) -> Vec<Entry<'a>> {
+    let with_number = |row: usize, wanted: u32| {
+        entry_at(page, row, col).filter(|entry| entry.number == Some(wanted))
+    };
+    let mut entries: Vec<Entry> = with_number(row, number).into_iter().collect();
+    let (mut at, mut wanted) = (row, number);
+    while let Some(entry) = wanted
+        .checked_sub(1)
+        .and_then(|n| find_near(page, (0..at).rev(), |row| with_number(row, n)))
+    {
+        (at, wanted) = (entry.row, wanted - 1);
+        entries.insert(0, entry);
+    }
+    (at, wanted) = (row, number);
+    while let Some(entry) = find_near(page, at + 1..page.len(), |row| with_number(row, wanted + 1))
+    {
+        (at, wanted) = (entry.row, wanted + 1);
+        entries.push(entry);
+    }
+    entries
+}
+
+/// The next entry in the order of `rows`, over descriptions, wrapped labels, a rule and a few blanks.
+fn find_near<'a>(
+    page: &Page<'a>,
+    rows: impl Iterator<Item = usize>,
+    wanted: impl Fn(usize) -> Option<Entry<'a>>,
+) -> Option<Entry<'a>> {
+    let mut blanks = 0;
+    for row in rows {
+        if let Some(entry) = wanted(row) {
+            return Some(entry);
+        }
+        let belongs = page.is_rule(row) || page.row(row).indent() >= 2;
+        blanks += usize::from(page.is_blank(row));
+        if blanks > 1 || !(belongs || page.is_blank(row)) {
+            return None;
+        }
+    }
+    None
+}
+
+/// The rows around the marker that stand in one column with it.
+fn unnumbered<'a>(page: &Page<'a>, col: usize, row: usize) -> Vec<Entry<'a>> {
+    let entry = |row: usize| {
+        entry_at(page, row, col).filter(|_| row == 0 || indent_of_label(page, row, col))
+    };
+    let above = (0..row).rev().map_while(&entry);
+    let mut entries: Vec<Entry> = above.collect();
+    entries.reverse();
+    entries.extend((row..page.len()).map_while(&entry));
+    entries
+}
+
+fn indent_of_label(page: &Page, row: usize, col: usize) -> bool {
+    marker_column(page.text(row)) == Some(col) || page.row(row).indent() == col + 2
+}
+
+/// The row after the choice that begins in `row`: over what is indented as far as a label.
+fn entry_end(page: &Page, col: usize, row: usize) -> usize {
+    (row + 1..page.len())
+        .find(|next| {
+            page.is_blank(*next)
+                || page.row(*next).indent() < col + 2
+                || entry_starts(page, *next, col)
+        })
+        .unwrap_or(page.len())
+}
+
+fn entry_starts(page: &Page, row: usize, col: usize) -> bool {
+    entry_at(page, row, col).is_some_and(|entry| entry.number.is_some())
+}
+
+fn choice(page: &Page, col: usize, entry: &Entry) -> Choice {
+    let (checked, text) = split_check(entry.text);
+    let end = if entry.number.is_some() {
+        entry_end(page, col, entry.row)
+    } else {
+        entry.row + 1
+    };
+    let (label, aside) = split_columns(text);
+    let below: Vec<usize> = (entry.row + 1..end).collect();
+    let wraps = below
+        .iter()
+        .take_while(|row| aside.is_none() && continues_label(page, entry, **row))
+        .count();
+    let label_rows = std::iter::once(label).chain(below[..wraps].iter().map(|row| page.text(*row)));
+    let rest = aside
+        .into_iter()
+        .chain(below[wraps..].iter().map(|row| page.text(*row)));
+    let description = Some(join_label(rest)).filter(|text| !text.is_empty());
+    let label = join_label(label_rows)
+        .trim_end_matches('✔')
+        .trim_end()
+        .to_owned();
+    Choice {
+        label,
+        number: entry.number,
+        description,
+        checked,
+    }
+}
+
+/// `[ ] Cheese` into whether it is ticked and its label.
+fn split_check(text: &str) -> (Option<bool>, &str) {
+    match text
+        .strip_prefix('[')
+        .and_then(|text| text.split_once("] "))
+    {
+        Some((tick, label)) if tick.chars().count() == 1 => (Some(tick != " "), label),
+        _ => (None, text),
+    }
+}
+
+/// A menu sets the explanation into a second column, three or more blanks away.
+fn split_columns(text: &str) -> (&str, Option<&str>) {
+    match text.split_once("   ") {
+        Some((label, aside)) if !label.trim().is_empty() => (label.trim(), Some(aside.trim())),
+        _ => (text, None),
+    }
+}
+
+/// A row below a choice continues its label if the label's row had no room for the next word; else it
+/// is the choice's description.
+fn continues_label(page: &Page, entry: &Entry, row: usize) -> bool {
+    use unicode_width::UnicodeWidthStr;
+    let word = page.text(row).split_whitespace().next().unwrap_or_default();
+    page.text(row - 1).width() + 1 + word.width() + 2 > page.cols() && !entry.text.is_empty()
+}

@@ -1,0 +1,153 @@
+//! The screen as a reader goes through it: rows of text with the marks that Claude Code draws.
+
+use crate::terminal::{Line, Screen};
+use unicode_width::UnicodeWidthStr;
+
+/// The mark in front of the selected row of a list, and of the input box since 2.1.
+pub(super) const MARKER: char = '❯';
+
+pub(super) struct Page<'a> {
+    pub(super) screen: &'a Screen,
+    /// Rows down to the last one with text; a row inside a full-width box is without its borders.
+    rows: Vec<Row<'a>>,
+}
+
+pub(super) struct Row<'a> {
+    pub(super) text: &'a str,
+    pub(super) boxed: bool,
+    line: &'a Line,
+}
+
+impl<'a> Page<'a> {
+    pub(super) fn new(screen: &'a Screen) -> Page<'a> {
+        let used = screen
+            .lines
+            .iter()
+            .rposition(|line| !line.text.trim().is_empty())
+            .map_or(0, |row| row + 1);
+        let rows = screen.lines[..used]
+            .iter()
+            .map(|line| Row::new(line, screen.cols))
+            .collect();
+        Page { screen, rows }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    pub(super) fn cols(&self) -> usize {
+        self.screen.cols
+    }
+
+    pub(super) fn row(&self, row: usize) -> &Row<'a> {
+        &self.rows[row]
+    }
+
+    pub(super) fn text(&self, row: usize) -> &'a str {
+        self.rows.get(row).map_or("", |row| row.text)
+    }
+
+    /// A line from edge to edge, as it bounds the input box and the head of a dialog. It begins in the
+    /// first column: text of a model, a tool or a file never does, it is indented.
+    pub(super) fn is_rule(&self, row: usize) -> bool {
+        is_rule(self.text(row), self.cols())
+    }
+
+    /// The top border of a box or a panel from edge to edge.
+    pub(super) fn is_lid(&self, row: usize) -> bool {
+        let text = self.text(row);
+        let lid = text.starts_with("╭─") && text.ends_with("─╮") || text.starts_with("▔▔");
+        lid && text.width() + 2 >= self.cols()
+    }
+
+    pub(super) fn is_blank(&self, row: usize) -> bool {
+        self.text(row).trim().is_empty()
+    }
+
+    /// The nearest row above `row` for which `wanted` holds.
+    pub(super) fn above(&self, row: usize, wanted: impl Fn(usize) -> bool) -> Option<usize> {
+        (0..row.min(self.len())).rev().find(|row| wanted(*row))
+    }
+}
+
+impl<'a> Row<'a> {
+    fn new(line: &'a Line, cols: usize) -> Row<'a> {
+        let text = line.text.as_str();
+        let inner = text
+            .strip_prefix('│')
+            .and_then(|text| text.strip_suffix('│'));
+        let inner = inner.filter(|_| text.width() + 2 >= cols);
+        Row {
+            text: inner.map_or(text, str::trim_end),
+            boxed: inner.is_some(),
+            line,
+        }
+    }
+
+    pub(super) fn indent(&self) -> usize {
+        indent(self.text)
+    }
+
+    /// Whether the text from `indent` on is set apart from plain text by colour or faintness.
+    pub(super) fn is_muted(&self) -> bool {
+        let style = self.line.style_at(self.indent() + usize::from(self.boxed));
+        style.coloured || style.dim
+    }
+
+    /// Whether everything from column `from` on is faint, up to one cell that shows the cursor.
+    pub(super) fn is_faint_from(&self, from: usize) -> bool {
+        let faint = |col: usize| {
+            let style = self.line.style_at(col);
+            style.dim || style.inverse
+        };
+        let end = self.line.text.width();
+        end > from && (from..end).all(faint) && (from..end).any(|col| self.line.style_at(col).dim)
+    }
+}
+
+fn is_rule(text: &str, cols: usize) -> bool {
+    // A name may be set into it, near its end: `──── my session ─`.
+    text.starts_with("──") && text.ends_with('─') && text.width() + 2 >= cols
+}
+
+pub(super) fn indent(text: &str) -> usize {
+    text.chars()
+        .take_while(|c| matches!(c, ' ' | '\u{a0}'))
+        .count()
+}
+
+/// Joins rows that the program wrapped at words, and keeps the line breaks that were in the text.
+///
+/// A break was made by wrapping where the next row's first word would not have fitted any more.
+pub(super) fn join_wrapped<'a>(rows: impl IntoIterator<Item = &'a str>, width: usize) -> String {
+    let mut joined = String::new();
+    let mut filled: Option<usize> = None;
+    for row in rows {
+        if let Some(filled) = filled {
+            joined.push_str(joint(filled, row, width));
+        }
+        joined.push_str(row);
+        filled = Some(row.width());
+    }
+    joined
+}
+
+fn joint(filled: usize, next: &str, width: usize) -> &'static str {
+    let word = next.split(' ').next().unwrap_or_default().width();
+    match filled {
+        _ if word == 0 => "\n",
+        filled if filled >= width => "",
+        filled if filled + 1 + word > width => " ",
+        _ => "\n",
+    }
+}
+
+/// The same for text that has no line breaks of its own, such as a label.
+pub(super) fn join_label<'a>(rows: impl IntoIterator<Item = &'a str>) -> String {
+    rows.into_iter()
+        .map(str::trim)
+        .filter(|row| !row.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
+}

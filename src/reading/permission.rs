@@ -1,0 +1,223 @@
+//! Which tool a permission dialog is about, and what it shows of the tool's input.
+
+use super::dialog::Found;
+use super::page::{Page, join_label, join_wrapped};
+use serde_json::{Map, Value};
+use std::ops::Range;
+
+/// Titles of permission dialogs and the tools that they stand for. `Tool use` and titles that are not
+/// known name their tool in the body.
+const TITLES: [(&str, &str); 12] = [
+    ("Bash command", "Bash"),
+    ("PowerShell command", "PowerShell"),
+    ("Edit file", "Edit"),
+    ("Create file", "Write"),
+    ("Write file", "Write"),
+    ("Overwrite file", "Write"),
+    ("Edit notebook", "NotebookEdit"),
+    ("Read file", "Read"),
+    ("Read files", "Read"),
+    ("Search files", "Grep"),
+    ("Fetch", "WebFetch"),
+    ("Web search", "WebSearch"),
+];
+
+type Input = Option<Map<String, Value>>;
+
+pub(super) fn tool_and_input(found: &Found) -> (Option<String>, Input) {
+    let title = found.title();
+    let known = TITLES
+        .iter()
+        .filter(|(words, _)| title_is(title, words))
+        .max_by_key(|(words, _)| words.len());
+    let Some((words, tool)) = known else {
+        return called(found);
+    };
+    let input = match *tool {
+        "Bash" | "PowerShell" => one("command", command(found)),
+        "WebFetch" => one("url", url(found)),
+        "Edit" | "Write" | "NotebookEdit" => one("file_path", file_path(found, title, words)),
+        _ => called(found).1,
+    };
+    (Some((*tool).to_owned()), input)
+}
+
+fn title_is(title: &str, words: &str) -> bool {
+    title
+        .strip_prefix(words)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+}
+
+fn one(key: &str, value: Option<String>) -> Input {
+    value.map(|value| Map::from_iter([(key.to_owned(), Value::from(value))]))
+}
+
+/// The rows between the two dashed lines, where the dialog has them.
+fn dashed(found: &Found) -> Option<Range<usize>> {
+    let body = found.body();
+    let is_dashed = |row: &usize| found.page.text(*row).starts_with("╌╌╌");
+    let mut dashes = body.filter(is_dashed);
+    let first = dashes.next()?;
+    let last = dashes.next_back()?;
+    Some(first + 1..last)
+}
+
+/// The command: between the dashed lines, or, in older versions, the plain rows of the indented block
+/// below the title, which ends with the description in another colour.
+fn command(found: &Found) -> Option<String> {
+    let page = found.page;
+    let rows: Vec<usize> = match dashed(found) {
+        Some(rows) => rows.collect(),
+        None => indented_block(found)
+            .take_while(|row| !page.row(*row).is_muted())
+            .collect(),
+    };
+    let (texts, width) = unindented(page, &rows);
+    let command = join_wrapped(texts.iter().copied(), width);
+    (!command.trim().is_empty()).then(|| command.trim_end().to_owned())
+}
+
+/// The rows that are indented further than the title, from the first such row to the next blank one
+/// that is followed by something less indented.
+fn indented_block<'f>(found: &'f Found) -> impl Iterator<Item = usize> + 'f {
+    let page = found.page;
+    let deep = |row: usize| page.row(row).indent() >= 3;
+    let body = found.body();
+    let start = body.clone().find(|row| deep(*row)).unwrap_or(body.end);
+    (start..body.end).take_while(move |row| deep(*row) || page.is_blank(*row))
+}
+
+/// The texts without the indent and the bar that they have in common, and how many columns they had.
+fn unindented<'a>(page: &Page<'a>, rows: &[usize]) -> (Vec<&'a str>, usize) {
+    let barred = !rows.is_empty()
+        && rows
+            .iter()
+            .all(|row| page.text(*row).trim_start().starts_with('│'));
+    let texts: Vec<&str> = rows.iter().map(|row| page.text(*row)).collect();
+    if barred {
+        let strip = |text: &&'a str| -> &'a str {
+            let inner = text.trim_start().strip_prefix('│').unwrap_or_default();
+            inner.strip_prefix(' ').unwrap_or(inner)
+        };
+        return (
+            texts.iter().map(strip).collect(),
+            page.cols().saturating_sub(4),
+        );
+    }
+    let filled = rows.iter().filter(|row| !page.is_blank(**row));
+    let common = filled.map(|row| page.row(*row).indent()).min().unwrap_or(0);
+    let texts = texts
+        .iter()
+        .map(|text| text.get(common..).unwrap_or_default())
+        .collect();
+    (texts, page.cols().saturating_sub(common + 1))
+}
+
+/// The path behind the title, or in the rows below it.
+fn file_path(found: &Found, title: &str, words: &str) -> Option<String> {
+    let behind = title.strip_prefix(words).unwrap_or_default().trim();
+    if !behind.is_empty() {
+        return Some(behind.to_owned());
+    }
+    let page = found.page;
+    let body = found.body();
+    let below_title = body.clone().filter(|row| !page.is_blank(*row)).nth(1)?;
+    let is_border = |row: usize| page.text(row).starts_with(['╭', '╰', '╌']);
+    let rows = (below_title..body.end)
+        .skip_while(|row| is_border(*row))
+        .take_while(|row| !is_border(*row) && !page.is_blank(*row));
+    let path: String = rows.map(|row| page.text(row).trim()).collect();
+    (!path.is_empty()).then_some(path)
+}
+
+/// The first address in the body, put together again where it was wrapped.
+fn url(found: &Found) -> Option<String> {
+    let page = found.page;
+    let is_start =
+        |row: &usize| page.text(*row).contains("http://") || page.text(*row).contains("https://");
+    let row = found.body().find(is_start)?;
+    let text = page.text(row);
+    let mut address = text[text.find("http")?..].to_owned();
+    for next in row + 1..found.body().end {
+        let full = unicode_width::UnicodeWidthStr::width(page.text(next - 1)) + 2 >= page.cols();
+        if !full || address.contains([' ', '"']) {
+            break;
+        }
+        address.push_str(page.text(next).trim_start());
+    }
+    let end = address.find([' ', '"']).unwrap_or(address.len());
+    address.truncate(end);
+    Some(address)
+}
+
+/// A call as it is written in the body: `Read(/etc/hosts)`, `Web Search("rust")`,
+/// `demo - look (MCP)(what: "the sky")`, or, newer, `demo — Look Tool: (MCP)` with its values below.
+fn called(found: &Found) -> (Option<String>, Input) {
+    let page = found.page;
+    let rows: Vec<&str> = found.body().map(|row| page.text(row).trim()).collect();
+    if let Some(named) = rows.iter().find_map(|row| mcp_tool(row)) {
+        return (Some(named), values(found));
+    }
+    let text = dashed(found)
+        .map(|rows| join_label(rows.map(|row| page.text(row))))
+        .unwrap_or_else(|| rows.join(" "));
+    match call(&text) {
+        Some((name, argument)) => (
+            Some(name.to_owned()),
+            one(argument_name(name), Some(argument.to_owned())),
+        ),
+        None => (None, None),
+    }
+}
+
+/// The name that Claude Code gives to a tool of an MCP server.
+fn mcp_tool(row: &str) -> Option<String> {
+    let (named, _) = row.split_once("(MCP)")?;
+    let (server, tool) = named
+        .split_once(" - ")
+        .or_else(|| named.split_once(" — "))?;
+    let tool = tool.trim().trim_end_matches("Tool:").trim();
+    let tool = tool.to_lowercase().replace(' ', "_");
+    Some(format!("mcp__{}__{tool}", server.trim().replace(' ', "_")))
+}
+
+/// The `name: value` rows between the dashed lines.
+fn values(found: &Found) -> Input {
+    let rows = dashed(found)?;
+    let values: Map<String, Value> = rows
+        .filter_map(|row| found.page.text(row).trim().split_once(": "))
+        .map(|(key, value)| {
+            let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
+            (key.to_owned(), value)
+        })
+        .collect();
+    (!values.is_empty()).then_some(values)
+}
+
+fn call(text: &str) -> Option<(&'static str, &str)> {
+    const CALLS: [(&str, &str); 9] = [
+        ("Read(", "Read"),
+        ("Web Search(", "WebSearch"),
+        ("Search(", "Grep"),
+        ("Glob(", "Glob"),
+        ("Grep(", "Grep"),
+        ("List(", "LS"),
+        ("Task(", "Task"),
+        ("Agent(", "Agent"),
+        ("Skill(", "Skill"),
+    ];
+    let (start, name) = CALLS.iter().find(|(start, _)| text.starts_with(start))?;
+    let argument = text.strip_prefix(start)?.rsplit_once(')')?.0;
+    Some((name, argument.trim_matches('"')))
+}
+
+fn argument_name(tool: &str) -> &'static str {
+    match tool {
+        "Read" => "file_path",
+        "WebSearch" => "query",
+        "Grep" | "Glob" => "pattern",
+        "LS" => "path",
+        "Skill" => "skill",
+        _ => "description",
+    }
+}

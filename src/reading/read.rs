@@ -1,0 +1,132 @@
+//! One screen, read by itself.
+
+use super::composer::Box;
+use super::dialog::Found;
+use super::page::Page;
+use super::{Dialog, Reading, Seen, activity, footer};
+use crate::terminal::Screen;
+
+/// What a screen shows. Pure and total: the same screen always reads the same.
+pub fn read(screen: &Screen) -> Reading {
+    let page = Page::new(screen);
+    match Box::find(&page) {
+        Some(found) => read_conversation(&page, &found),
+        None => read_without_box(&page),
+    }
+}
+
+/// A page with an input box at its bottom: idle, or at work.
+fn read_conversation(page: &Page, found: &Box) -> Reading {
+    let footer = found.footer(page);
+    let composer = found.composer(page);
+    let spinner = activity::spinner(page, found.top);
+    let signs = Signs {
+        spinner: spinner.is_some(),
+        interruptible: footer::interruptible(&footer),
+        // A draft takes the footer's place, and streaming text that of the spinner.
+        title: !composer.draft.is_empty() && is_moving_title(&page.screen.title),
+    };
+    let end = spinner.unwrap_or(found.top);
+    let seen = match () {
+        () if !is_listening(page.screen) => Seen::Exited,
+        () if signs.any() => activity::busy(page, end),
+        () => Seen::Idle,
+    };
+    let mut because = vec![format!(
+        "an input box in rows {} to {}",
+        found.top + 1,
+        found.bottom + 1
+    )];
+    because.extend(signs.words());
+    if seen == Seen::Exited {
+        because.push("the program has taken back its terminal modes".to_owned());
+    }
+    let last_error = if seen == Seen::Idle {
+        activity::last_error(page, end)
+    } else {
+        None
+    };
+    Reading {
+        mode: footer::mode(&footer),
+        background: footer::background(&footer),
+        composer: Some(composer),
+        last_error,
+        seen,
+        because,
+    }
+}
+
+fn read_without_box(page: &Page) -> Reading {
+    match Found::find(page).map(|found| found.dialog()) {
+        Some(dialog) => {
+            let because = vec![describe(&dialog)];
+            without_box(Seen::Dialog(dialog), because)
+        }
+        None if is_listening(page.screen) => without_box(
+            Seen::Unknown,
+            vec!["neither an input box nor a dialog that is known".to_owned()],
+        ),
+        None => without_box(
+            Seen::Starting,
+            vec!["nothing listens on the terminal".to_owned()],
+        ),
+    }
+}
+
+fn without_box(seen: Seen, because: Vec<String>) -> Reading {
+    Reading {
+        seen,
+        composer: None,
+        mode: None,
+        last_error: None,
+        background: 0,
+        because,
+    }
+}
+
+fn describe(dialog: &Dialog) -> String {
+    let whole = if dialog.complete { "whole" } else { "cut" };
+    let tool = dialog.tool.as_deref().unwrap_or("no tool");
+    format!(
+        "a {whole} dialog ({:?}, {tool}) with {} choices",
+        dialog.kind,
+        dialog.options.len()
+    )
+}
+
+/// Whether a program reads its input as Claude Code does. One that ends shows the cursor again and
+/// takes its modes back, some versions only the reports of focus.
+fn is_listening(screen: &Screen) -> bool {
+    let modes = screen.modes;
+    modes.focus_reporting || modes.bracketed_paste && !screen.cursor.visible
+}
+
+/// The first sign of the title turns while Claude Code works, and is `✳` at rest.
+fn is_moving_title(title: &str) -> bool {
+    title.starts_with(|c: char| ('\u{2800}'..='\u{28ff}').contains(&c) || ('◐'..='◓').contains(&c))
+}
+
+/// The signs of work.
+struct Signs {
+    spinner: bool,
+    interruptible: bool,
+    title: bool,
+}
+
+impl Signs {
+    fn any(&self) -> bool {
+        self.spinner || self.interruptible || self.title
+    }
+
+    fn words(&self) -> impl Iterator<Item = String> {
+        let signs = [
+            (self.spinner, "a spinner above it"),
+            (self.interruptible, "the footer offers to interrupt"),
+            (self.title, "the sign in the title turns"),
+        ];
+        signs
+            .into_iter()
+            .filter(|(seen, _)| *seen)
+            .map(|(_, words)| words.to_owned())
+    }
+}

@@ -1,0 +1,114 @@
+//! A recording, read as the live slot would read it.
+
+use super::{Dialog, Observer, State};
+use crate::recording::{Broken, Event, Recording, What};
+use crate::terminal::{At, FRAME_TIMEOUT, Frame, Terminal};
+use serde::Serialize;
+use std::collections::VecDeque;
+use std::io::BufRead;
+
+/// A line of `replay`: from recorded second `t` on, this is the state.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Change {
+    pub t: f64,
+    pub state: State,
+    pub dialog: Option<Dialog>,
+}
+
+/// Goes through a recording and gives a line at each change.
+pub fn replay<R: BufRead>(recording: Recording<R>) -> impl Iterator<Item = Result<Change, Broken>> {
+    let header = recording.header();
+    Replay {
+        terminal: Terminal::new(header.cols, header.rows),
+        recording,
+        observer: Observer::new(),
+        told: None,
+        waiting: VecDeque::new(),
+        last: At::ZERO,
+        over: false,
+    }
+}
+
+struct Replay<R> {
+    recording: Recording<R>,
+    terminal: Terminal,
+    observer: Observer,
+    /// The line that was given last.
+    told: Option<Change>,
+    /// Lines of one event, which are given one by one.
+    waiting: VecDeque<Change>,
+    last: At,
+    over: bool,
+}
+
+impl<R: BufRead> Iterator for Replay<R> {
+    type Item = Result<Change, Broken>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(change) = self.waiting.pop_front() {
+                return Some(Ok(change));
+            }
+            if self.over {
+                return None;
+            }
+            match self.recording.next() {
+                Some(Ok(event)) => self.take(event),
+                Some(Err(broken)) => {
+                    self.over = true;
+                    return Some(Err(broken));
+                }
+                None => self.finish(),
+            }
+        }
+    }
+}
+
+impl<R> Replay<R> {
+    fn take(&mut self, event: Event) {
+        self.last = self.last.max(event.at);
+        let frames = match event.what {
+            What::Output(text) => self.terminal.feed(event.at, text.as_bytes()),
+            What::Resize { cols, rows } => self.terminal.resize(event.at, cols, rows),
+            What::Marker(_) => self.terminal.quiet(event.at),
+            What::Exit => self.exit(event.at),
+        };
+        self.see(frames);
+    }
+
+    /// The last screen stands: enough time passes for it to be read.
+    fn finish(&mut self) {
+        self.over = true;
+        let frames = self.terminal.quiet(self.last.saturating_add(FRAME_TIMEOUT));
+        self.see(frames);
+    }
+
+    fn exit(&mut self, at: At) -> Vec<Frame> {
+        let frames = self.terminal.quiet(at);
+        self.see(frames);
+        self.observer.exited();
+        self.tell(at);
+        Vec::new()
+    }
+
+    fn see(&mut self, frames: Vec<Frame>) {
+        for frame in frames {
+            self.observer.see(&frame);
+            self.tell(frame.at);
+        }
+    }
+
+    fn tell(&mut self, at: At) {
+        let observed = self.observer.observed();
+        let same = |told: &Change| told.state == observed.state && told.dialog == observed.dialog;
+        if !self.told.as_ref().is_some_and(same) {
+            let change = Change {
+                t: at.as_secs_f64(),
+                state: observed.state,
+                dialog: observed.dialog.clone(),
+            };
+            self.told = Some(change.clone());
+            self.waiting.push_back(change);
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Every recording in `tests/recordings` is read right at its labelled moments.
+//!
+//! A new case is two files and no code: `<version>-<cols>x<rows>/<case>.cast` and `<case>.truth.json`.
+//! A moment says what is true at recorded second `t`; what it does not mention is not checked.
+
+use missiond::reading::{Dialog, DialogKind, Observed, Observer, State};
+use missiond::recording::{Recording, What};
+use missiond::terminal::{At, Frame, Terminal};
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Truth {
+    moments: Vec<Moment>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Moment {
+    t: f64,
+    /// A state, or `busy` where any sort of work is right.
+    state: String,
+    #[serde(default)]
+    dialog: Option<Expected>,
+    /// What the input box holds.
+    draft: Option<String>,
+    menu: Option<bool>,
+    mode: Option<String>,
+    background: Option<u32>,
+    last_error: Option<String>,
+    #[serde(rename = "note")]
+    _note: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Expected {
+    kind: DialogKind,
+    tool: Option<String>,
+    /// The command, path, address or question.
+    target: Option<String>,
+    options: Vec<String>,
+    selected: Option<usize>,
+    #[serde(default = "yes")]
+    complete: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn recordings() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings");
+    let list = |dir: &Path| -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(dir).expect("a readable folder");
+        entries
+            .map(|entry| entry.expect("a readable entry").path())
+            .collect()
+    };
+    let files = list(&root)
+        .into_iter()
+        .filter(|path| path.is_dir())
+        .flat_map(|dir| list(&dir));
+    let mut casts: Vec<PathBuf> = files
+        .filter(|path| path.extension().is_some_and(|ext| ext == "cast"))
+        .collect();
+    casts.sort();
+    casts
+}
+
+/// Every frame of a recording, and what is known after it. `split` cuts the output into pieces.
+fn observe(cast: &[u8], split: impl Fn(&str) -> Vec<Vec<u8>>) -> Vec<(Frame, Observed)> {
+    let recording = Recording::read(cast).expect("a header");
+    let mut terminal = Terminal::new(recording.header().cols, recording.header().rows);
+    let mut frames = Vec::new();
+    let mut last = At::ZERO;
+    for event in recording {
+        let event = event.expect("an event");
+        last = event.at;
+        match event.what {
+            What::Output(text) => {
+                for piece in split(&text) {
+                    frames.extend(terminal.feed(event.at, &piece));
+                }
+            }
+            What::Resize { cols, rows } => frames.extend(terminal.resize(event.at, cols, rows)),
+            What::Marker(_) | What::Exit => frames.extend(terminal.quiet(event.at)),
+        }
+    }
+    frames.extend(terminal.quiet(last + Duration::from_secs(1)));
+    let mut observer = Observer::new();
+    frames
+        .into_iter()
+        .map(|frame| (frame.clone(), observer.see(&frame).clone()))
+        .collect()
+}
+
+fn whole(text: &str) -> Vec<Vec<u8>> {
+    vec![text.as_bytes().to_vec()]
+}
+
+#[test]
+fn every_labelled_moment_is_read_right() {
+    let mut wrong = Vec::new();
+    let mut moments = 0;
+    for cast in recordings() {
+        let truth = std::fs::read_to_string(cast.with_extension("truth.json"))
+            .expect("a truth file beside the recording");
+        let truth: Truth =
+            serde_json::from_str(&truth).unwrap_or_else(|e| panic!("{}: {e}", cast.display()));
+        let observed = observe(&std::fs::read(&cast).expect("a recording"), whole);
+        for moment in truth.moments {
+            moments += 1;
+            let name = format!("{} at {}", cast.display(), moment.t);
+            let until = Duration::from_secs_f64(moment.t);
+            match observed.iter().rev().find(|(frame, _)| frame.at <= until) {
+                Some((_, seen)) => wrong.extend(
+                    differences(&moment, seen)
+                        .iter()
+                        .map(|diff| format!("{name}: {diff}")),
+                ),
+                None => wrong.push(format!("{name}: no frame yet")),
+            }
+        }
+    }
+    assert!(moments > 0);
+    assert!(
+        wrong.is_empty(),
+        "{} of {moments} moments:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+}
+
+fn differences(moment: &Moment, seen: &Observed) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut check = |what: &str, right: bool, is: String| {
+        if !right {
+            found.push(format!("{what} is {is}; {:?}", seen.reading.because));
+        }
+    };
+    check(
+        "state",
+        is_state(&moment.state, seen.state),
+        format!("{:?}, not {}", seen.state, moment.state),
+    );
+    let composer = seen.reading.composer.clone().unwrap_or_default();
+    check(
+        "draft",
+        moment
+            .draft
+            .as_ref()
+            .is_none_or(|draft| *draft == composer.draft),
+        format!("{:?}", composer.draft),
+    );
+    check(
+        "menu",
+        moment.menu.is_none_or(|menu| menu == composer.menu),
+        format!("{}", composer.menu),
+    );
+    check(
+        "mode",
+        moment.mode.is_none() || moment.mode == seen.reading.mode,
+        format!("{:?}", seen.reading.mode),
+    );
+    let background = seen.reading.background;
+    check(
+        "background",
+        moment.background.is_none_or(|n| n == background),
+        format!("{background}"),
+    );
+    let error = seen.reading.last_error.clone();
+    check(
+        "last_error",
+        moment.last_error.is_none() || moment.last_error == error,
+        format!("{error:?}"),
+    );
+    match (&moment.dialog, &seen.dialog) {
+        (Some(expected), Some(dialog)) => check(
+            "dialog",
+            is_dialog(expected, dialog),
+            format!("{dialog:#?}"),
+        ),
+        (None, None) => {}
+        (expected, dialog) => check(
+            "dialog",
+            false,
+            format!("{dialog:#?}, expected: {}", expected.is_some()),
+        ),
+    }
+    found
+}
+
+fn is_state(expected: &str, state: State) -> bool {
+    match expected {
+        "busy" => matches!(
+            state,
+            State::Thinking | State::Responding | State::ToolRunning | State::Error
+        ),
+        name => serde_json::to_value(state).is_ok_and(|state| state == name),
+    }
+}
+
+fn is_dialog(expected: &Expected, dialog: &Dialog) -> bool {
+    let labels: Vec<&str> = dialog
+        .options
+        .iter()
+        .map(|choice| choice.label.as_str())
+        .collect();
+    let shown = |target: &String| {
+        dialog
+            .input
+            .as_ref()
+            .is_some_and(|input| input.values().any(|value| value == target))
+    };
+    expected.kind == dialog.kind
+        && expected.tool == dialog.tool
+        && expected.target.as_ref().is_none_or(shown)
+        && expected.options == labels
+        && expected.selected == dialog.selected
+        && expected.complete == dialog.complete
+        && !dialog.id.is_empty()
+}
