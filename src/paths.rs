@@ -183,15 +183,25 @@ fn short_hash(text: &str) -> String {
 
 /// Makes the directory if it is not there, and sees to it that nobody else can reach into it.
 pub fn ensure_private_dir(dir: &Path) -> Result<(), PathError> {
-    let cant_make = |source| PathError::CantMake {
-        dir: dir.into(),
-        source,
-    };
     match DirBuilder::new().mode(0o700).recursive(true).create(dir) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(cant_make(error)),
-        _ => {}
+        Err(source) if source.kind() != io::ErrorKind::AlreadyExists => {
+            let dir = dir.to_owned();
+            Err(PathError::CantMake { dir, source })
+        }
+        _ => check_private_dir(dir),
     }
-    check_private(dir, &fs::symlink_metadata(dir).map_err(cant_make)?)
+}
+
+/// The same without making it: one that is not there is no fault.
+pub fn check_private_dir(dir: &Path) -> Result<(), PathError> {
+    match fs::symlink_metadata(dir) {
+        Ok(found) => check_private(dir, &found),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(source) => {
+            let dir = dir.to_owned();
+            Err(PathError::CantMake { dir, source })
+        }
+    }
 }
 
 fn check_private(dir: &Path, found: &fs::Metadata) -> Result<(), PathError> {

@@ -20,10 +20,13 @@ mod tail;
 mod target;
 
 mod completions;
+mod config;
 mod confirm;
+mod doctor;
 mod down;
 mod events;
 mod history;
+mod init;
 mod interrupt;
 mod logs;
 mod man;
@@ -103,6 +106,9 @@ enum Command {
     Write(write::Write),
     Why(why::Why),
     Replay(replay::Replay),
+    Config(config::Config),
+    Init(init::Init),
+    Doctor(doctor::Doctor),
     Completions(completions::Completions),
     Man(man::Man),
     Version(version::Version),
@@ -156,6 +162,8 @@ fn dispatch(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Completions(verb) => verb.run(context),
         Command::Man(verb) => verb.run(context),
         Command::Replay(verb) => verb.run(context),
+        Command::Config(verb) => verb.run(context),
+        Command::Init(verb) => verb.run(context),
         Command::Up(verb) => block_on(verb.run(context)),
         Command::Down(verb) => block_on(verb.run(context)),
         Command::Status(verb) => block_on(verb.run(context)),
@@ -176,6 +184,7 @@ fn dispatch(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Wait(verb) => block_on(verb.run(context)),
         Command::Write(verb) => block_on(verb.run(context)),
         Command::Why(verb) => block_on(verb.run(context)),
+        Command::Doctor(verb) => block_on(verb.run(context)),
         Command::Version(verb) => block_on(verb.run(context)),
     }
 }

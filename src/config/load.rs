@@ -1,7 +1,7 @@
 //! slots.toml from the disk, with the directories and policies that it names looked for.
 
 use super::parse::{Draft, DraftSlot, Places, parse};
-use super::{Config, DaemonConfig, Kind};
+use super::{Config, DaemonConfig, Kind, SlotConfig};
 use crate::diagnostic::{Problem, Source, nearest, render};
 use std::fmt;
 use std::fs::File;
@@ -94,12 +94,34 @@ fn unreadable(file: &Path, error: &io::Error) -> Problem {
 
 fn look_for_what_is_named(source: &Source, draft: &Draft) -> Vec<Problem> {
     let roles = roles_with_a_policy(&draft.daemon.policies);
-    let missing = draft.slots.iter().flat_map(|slot| {
-        let cwd = missing_cwd(source, slot);
-        let role = missing_policy(source, draft, slot, &roles);
-        cwd.into_iter().chain(role)
-    });
-    missing.collect()
+    let mut problems = Vec::new();
+    for slot in &draft.slots {
+        problems.extend(missing_cwd(source, slot));
+        if slot.slot.kind == Kind::Claude {
+            match missing_policy(source, draft, slot, &roles) {
+                Some(missing) => problems.push(missing),
+                None => problems.extend(policy_faults(source, draft, &slot.slot)),
+            }
+        }
+    }
+    problems
+}
+
+/// What is wrong with the policy that a slot is to have.
+fn policy_faults(source: &Source, draft: &Draft, slot: &SlotConfig) -> Vec<Problem> {
+    match read_source(&shown_policy(source, draft, &slot.role)) {
+        Ok(_) => Vec::new(),
+        Err(problem) => vec![*problem],
+    }
+}
+
+/// The policy's path in the way in which the person named the configuration.
+fn shown_policy(source: &Source, draft: &Draft, role: &str) -> PathBuf {
+    if draft.policies_as_written.starts_with('~') {
+        return draft.daemon.policy_file(role);
+    }
+    let beside = source.file.with_file_name(&draft.policies_as_written);
+    beside.join(format!("{role}.toml"))
 }
 
 fn missing_cwd(source: &Source, draft: &DraftSlot) -> Option<Problem> {
@@ -130,7 +152,7 @@ fn missing_policy(
     roles: &[String],
 ) -> Option<Problem> {
     let role = &slot.slot.role;
-    if slot.slot.kind == Kind::Shell || draft.daemon.policy_file(role).is_file() {
+    if draft.daemon.policy_file(role).is_file() {
         return None;
     }
     let span = slot.role_span.clone()?;
@@ -171,9 +193,14 @@ fn role_of(file: &Path) -> Option<String> {
     is_toml.then(|| stem.to_owned())
 }
 
-/// In the order of the file, and once: a fault in [defaults] shows up with every slot.
+/// slots.toml first and in the order of the file, and each once: a fault in [defaults] shows up with
+/// every slot, one in a policy with every slot of the role.
 fn tidy(mut problems: Vec<Problem>) -> Vec<Problem> {
-    problems.sort_by_key(|problem| (problem.span.start, problem.span.end));
+    let first = problems.first().map(|problem| problem.file.clone());
+    problems.sort_by_key(|problem| {
+        let elsewhere = (Some(&problem.file) != first.as_ref()).then(|| problem.file.clone());
+        (elsewhere, problem.span.start, problem.span.end)
+    });
     let mut once: Vec<Problem> = Vec::new();
     for problem in problems {
         if !once.contains(&problem) {

@@ -7,7 +7,7 @@ mod program;
 
 pub use claude::{SessionStart, Version, claude_args, reserved_flag, settings_json};
 pub use environment::{HOOKS_OFF, LEFT_OUT, LEFT_OUT_PREFIXES, environment};
-pub use program::{LaunchError, check_cwd, resolve_program};
+pub use program::{LaunchError, check_cwd, installed_version, resolve_program};
 
 #[cfg(test)]
 mod tests;

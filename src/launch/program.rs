@@ -1,9 +1,14 @@
 //! What is looked at before a spawn, so that a slot that can't run is refused with the reason.
 
+use super::Version;
 use rustix::fs::{Access, access};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::io::AsyncReadExt;
+use tokio::process::Command;
 
 /// Why a slot's program can't be started, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -83,4 +88,47 @@ fn out_of_reach(cwd: &Path, error: &io::Error) -> LaunchError {
         cwd: cwd.into(),
         why: error.to_string(),
     }
+}
+
+/// It takes well under a second; what takes this long is hung.
+const VERSION_LIMIT: Duration = Duration::from_secs(20);
+
+/// A version is one short line; whatever more a program says is not looked at.
+const VERSION_OUTPUT: u64 = 4096;
+
+/// Asks a program (with its first arguments, as in `node cli.js`) for its version, in the environment
+/// in which it will run.
+pub async fn installed_version(
+    program: &Path,
+    args: &[String],
+    env: &[(String, String)],
+    cwd: &Path,
+) -> Result<Version, String> {
+    let mut command = Command::new(program);
+    command
+        .args(args)
+        .arg("--version")
+        .env_clear()
+        .envs(env.iter().cloned())
+        .current_dir(cwd)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .kill_on_drop(true);
+    match tokio::time::timeout(VERSION_LIMIT, first_output(command)).await {
+        Err(_) => Err(format!("no answer within {} s", VERSION_LIMIT.as_secs())),
+        Ok(Err(error)) => Err(error.to_string()),
+        Ok(Ok(said)) => Version::parse(&said)
+            .ok_or_else(|| format!("it says {:?}, which is no version", said.trim())),
+    }
+}
+
+async fn first_output(mut command: Command) -> io::Result<String> {
+    let mut child = command.spawn()?;
+    let mut said = Vec::new();
+    if let Some(stdout) = child.stdout.take() {
+        stdout.take(VERSION_OUTPUT).read_to_end(&mut said).await?;
+    }
+    child.wait().await?;
+    Ok(String::from_utf8_lossy(&said).into_owned())
 }

@@ -234,3 +234,25 @@ fn a_missing_directory_is_refused_before_the_spawn() {
     assert_eq!(check_cwd(&gone), Err(LaunchError::NoCwd(gone)));
     assert_eq!(check_cwd(&file), Err(LaunchError::CwdIsFile(file)));
 }
+
+#[tokio::test]
+async fn a_program_is_asked_for_its_version_in_the_slots_environment() {
+    let dir = tempfile::tempdir().unwrap();
+    let shell = Path::new("/bin/sh");
+    let say = |script: &str| {
+        fs::write(dir.path().join("say"), script).unwrap();
+        vec!["say".to_owned()]
+    };
+    let env = [("V".to_owned(), "2.1.7".to_owned())];
+    let args = say("echo \"$V (Claude Code)\"");
+    let version = installed_version(shell, &args, &env, dir.path()).await;
+    assert_eq!(version, Ok(Version::new(2, 1, 7)));
+    let args = say("echo hello");
+    let error = installed_version(shell, &args, &env, dir.path()).await;
+    assert!(error.unwrap_err().contains("hello"));
+    let gone = installed_version(Path::new("/no/such"), &[], &env, dir.path()).await;
+    assert!(gone.is_err());
+    let args = say("yes 9.9.9 | head -c 100000");
+    let flood = installed_version(shell, &args, &env, dir.path()).await;
+    assert_eq!(flood, Ok(Version::new(9, 9, 9)));
+}

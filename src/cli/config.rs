@@ -1,0 +1,107 @@
+use crate::cli::context::Context;
+use crate::cli::failure::Failure;
+use crate::config::{self, Config as Loaded, ConfigError, DaemonConfig, SlotConfig};
+use crate::diagnostic::{Problem, render};
+use crate::paths::Env;
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// Checks slots.toml and its policies, or shows them with every default filled in.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  missiond config check -c slots.toml    every fault, with its line and what would be right
+  missiond config show --json")]
+pub struct Config {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Load everything as the daemon would, and say what is wrong with it
+    Check,
+    /// Print what is in force: defaults filled in, paths whole
+    Show,
+}
+
+impl Config {
+    pub fn run(self, context: &Context) -> Result<(), Failure> {
+        let file = config_file(context)?;
+        match config::load(&file) {
+            Err(error) => Err(faults(context, &file, &error)?),
+            Ok(config) => match self.command {
+                Command::Check => check(context, &file, &config),
+                Command::Show => show(context, &config),
+            },
+        }
+    }
+}
+
+/// The one that the flags and the environment mean.
+pub fn config_file(context: &Context) -> Result<PathBuf, Failure> {
+    let found = Env::of_process().config_file(context.flags.config.as_deref());
+    found.map_err(|error| Failure::usage(error.to_string()))
+}
+
+fn check(context: &Context, file: &Path, config: &Loaded) -> Result<(), Failure> {
+    let roles: BTreeSet<&str> = config.slots.iter().map(|slot| slot.role.as_str()).collect();
+    if context.out.json {
+        let slots: Vec<&str> = config.slots.iter().map(|slot| slot.name.as_str()).collect();
+        return context.out.json(&json!({
+            "ok": true, "file": file, "slots": slots, "roles": roles, "problems": [],
+        }));
+    }
+    let roles: Vec<&str> = roles.into_iter().collect();
+    let slots = config.slots.len();
+    context.out.done(format!(
+        "{}: good; {slots} slot{}, roles: {}",
+        file.display(),
+        if slots == 1 { "" } else { "s" },
+        roles.join(", ")
+    ))
+}
+
+/// What slots.toml would say if nothing in it were left out.
+#[derive(Serialize)]
+struct Written<'a> {
+    file: &'a Path,
+    daemon: &'a DaemonConfig,
+    slot: &'a [SlotConfig],
+}
+
+fn show(context: &Context, config: &Loaded) -> Result<(), Failure> {
+    let written = Written {
+        file: &config.file,
+        daemon: &config.daemon,
+        slot: &config.slots,
+    };
+    if context.out.json {
+        return context.out.json(&written);
+    }
+    let text = toml::to_string_pretty(&written)
+        .map_err(|error| Failure::failed(format!("this config has no TOML form: {error}")))?;
+    context.out.foreign(&text)
+}
+
+/// Shows every fault; what is left to say is how many.
+fn faults(context: &Context, file: &Path, error: &ConfigError) -> Result<Failure, Failure> {
+    let problems = &error.problems;
+    if context.out.json {
+        let problems: Vec<Value> = problems.iter().map(Problem::to_json).collect();
+        context.out.json(&json!({
+            "ok": false, "file": file, "problems": problems,
+        }))?;
+    } else {
+        context.out.aside(render(problems, true));
+        context.out.aside("");
+    }
+    let count = problems.len();
+    let plural = if count == 1 { "fault" } else { "faults" };
+    Ok(Failure::usage(format!(
+        "{count} {plural} in {}",
+        file.display()
+    )))
+}

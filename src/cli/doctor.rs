@@ -1,0 +1,258 @@
+use crate::cli::config::config_file;
+use crate::cli::context::Context;
+use crate::cli::failure::Failure;
+use crate::config::{self, Config, DaemonConfig, Kind, SlotConfig};
+use crate::launch::{Version, check_cwd, environment, installed_version, resolve_program};
+use crate::paths::{Env, check_private_dir};
+use anstyle::{AnsiColor, Style};
+use rustix::fs::{Access, access, statvfs};
+use rustix::process::{Resource, getrlimit};
+use serde::Serialize;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+/// Looks for what would stop a slot: program, config, policies, socket, logs, limits; each with the fix.
+///
+/// Ends with 1 if anything would.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  missiond doctor -c slots.toml
+  missiond doctor --json")]
+pub struct Doctor {}
+
+/// The versions whose screens and hooks were tried.
+const REHEARSED: &[Version] = &[Version::new(2, 1, 325)];
+
+/// Below this a busy slot's recording may fill the disk within days.
+const LITTLE_SPACE: u64 = 1024 * 1024 * 1024;
+
+/// The daemon's own, and for each slot its connection, logs, and a few clients.
+const FILES_OF_DAEMON: u64 = 64;
+const FILES_OF_SLOT: u64 = 8;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Health {
+    Ok,
+    /// Slots run, but something may go wrong.
+    Warn,
+    /// A slot can't run.
+    Fail,
+}
+
+#[derive(Debug, Serialize)]
+struct Finding {
+    check: &'static str,
+    health: Health,
+    detail: String,
+    fix: Option<String>,
+}
+
+impl Finding {
+    fn ok(check: &'static str, detail: impl Into<String>) -> Finding {
+        Finding {
+            check,
+            health: Health::Ok,
+            detail: detail.into(),
+            fix: None,
+        }
+    }
+
+    fn warn(check: &'static str, detail: impl Into<String>, fix: impl Into<String>) -> Finding {
+        Finding {
+            health: Health::Warn,
+            fix: Some(fix.into()),
+            ..Finding::ok(check, detail)
+        }
+    }
+
+    fn fail(check: &'static str, detail: impl Into<String>, fix: impl Into<String>) -> Finding {
+        Finding {
+            health: Health::Fail,
+            ..Finding::warn(check, detail, fix)
+        }
+    }
+}
+
+impl Doctor {
+    pub async fn run(self, context: &Context) -> Result<(), Failure> {
+        let findings = examine(context).await;
+        let healthy = findings.iter().all(|found| found.health != Health::Fail);
+        if context.out.json {
+            let answer = json!({ "ok": healthy, "checks": findings });
+            context.out.json(&answer)?;
+        } else {
+            findings
+                .iter()
+                .try_for_each(|finding| context.out.line(line(finding)))?;
+        }
+        if healthy {
+            return Ok(());
+        }
+        Err(Failure::failed("something above would stop a slot"))
+    }
+}
+
+async fn examine(context: &Context) -> Vec<Finding> {
+    let file = match config_file(context) {
+        Ok(file) => file,
+        Err(failure) => return vec![Finding::fail("config", failure.message, "missiond init")],
+    };
+    let config = match config::load(&file) {
+        Ok(config) => config,
+        Err(error) => {
+            let faults = format!("{} faults in {}", error.problems.len(), file.display());
+            let fix = format!("see them: missiond config check -c {}", file.display());
+            return vec![Finding::fail("config", faults, fix)];
+        }
+    };
+    let env = Env::of_process();
+    let mut findings = vec![loaded(&config)];
+    findings.extend(programs(&config, &env).await);
+    findings.push(socket(&env, &config.daemon));
+    findings.extend(logs(&config.daemon));
+    findings.extend(ptys(config.slots.len() as u64));
+    findings.push(open_files(config.slots.len() as u64));
+    findings
+}
+
+fn loaded(config: &Config) -> Finding {
+    let slots: Vec<&str> = config.slots.iter().map(|slot| slot.name.as_str()).collect();
+    let detail = format!(
+        "{}: {}; policies in {}",
+        config.file.display(),
+        slots.join(", "),
+        config.daemon.policies.display()
+    );
+    Finding::ok("config", detail)
+}
+
+/// One finding for each slot, since each may have a PATH of its own.
+async fn programs(config: &Config, env: &Env) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for slot in &config.slots {
+        findings.push(program(slot, env, &config.daemon).await);
+    }
+    findings
+}
+
+async fn program(slot: &SlotConfig, env: &Env, daemon: &DaemonConfig) -> Finding {
+    let socket = env.socket_for(daemon).unwrap_or_default();
+    let variables = environment(slot, &socket, std::env::vars());
+    let path = variables.iter().find(|(name, _)| name == "PATH");
+    let path = path.map(|(_, path)| path.as_str());
+    let command = slot.command.first().map_or("", String::as_str);
+    let found = check_cwd(&slot.cwd).and_then(|()| resolve_program(command, path, &slot.cwd));
+    let program = match found {
+        Ok(program) => program,
+        Err(error) => return Finding::fail("program", about(slot, &error.to_string()), "see there"),
+    };
+    if slot.kind == Kind::Shell {
+        return Finding::ok("program", about(slot, &program.display().to_string()));
+    }
+    let first = slot.command.get(1..).unwrap_or_default();
+    let version = installed_version(&program, first, &variables, &slot.cwd).await;
+    judge_version(slot, &program, version)
+}
+
+fn judge_version(slot: &SlotConfig, program: &Path, version: Result<Version, String>) -> Finding {
+    let program = program.display();
+    match version {
+        Ok(version) if REHEARSED.contains(&version) => {
+            Finding::ok("program", about(slot, &format!("{program}, {version}")))
+        }
+        Ok(version) => Finding::warn(
+            "program",
+            about(slot, &format!("{program}, {version}: not rehearsed")),
+            "it may well work; where a screen is not understood, missiond asks you",
+        ),
+        Err(why) => Finding::warn(
+            "program",
+            about(slot, &format!("{program} does not tell its version: {why}")),
+            format!("try: {program} --version"),
+        ),
+    }
+}
+
+fn about(slot: &SlotConfig, text: &str) -> String {
+    format!("{}: {text}", slot.name)
+}
+
+fn socket(env: &Env, daemon: &DaemonConfig) -> Finding {
+    let socket = match env.socket_for(daemon) {
+        Ok(socket) => socket,
+        Err(error) => return Finding::fail("socket", error.to_string(), "see there"),
+    };
+    let dir = socket.parent().unwrap_or(Path::new("/"));
+    match check_private_dir(dir) {
+        Ok(()) => Finding::ok("socket", socket.display().to_string()),
+        Err(error) => Finding::fail("socket", error.to_string(), "see there"),
+    }
+}
+
+fn logs(daemon: &DaemonConfig) -> Vec<Finding> {
+    let logs = daemon.logs.display();
+    // It is made when the daemon starts: what counts is the directory in which it will be.
+    let there = nearest_there(&daemon.logs);
+    if let Err(error) = access(&there, Access::WRITE_OK | Access::EXEC_OK) {
+        let detail = format!("{}: {error}", there.display());
+        let fix = format!("make {logs} writable, or set `logs` in [daemon]");
+        return vec![Finding::fail("logs", detail, fix)];
+    }
+    let space = match statvfs(&there) {
+        Err(_) => return vec![Finding::ok("logs", logs.to_string())],
+        Ok(disk) => disk.f_bavail.saturating_mul(disk.f_frsize),
+    };
+    let detail = format!("{logs}, {} MiB free", space / (1024 * 1024));
+    vec![if space < LITTLE_SPACE {
+        Finding::warn("logs", detail, "make room: recordings grow with what is shown")
+    } else {
+        Finding::ok("logs", detail)
+    }]
+}
+
+fn nearest_there(dir: &Path) -> PathBuf {
+    let there = dir.ancestors().find(|dir| dir.exists());
+    there.unwrap_or(Path::new("/")).to_owned()
+}
+
+/// Linux counts them; elsewhere there is nothing to say.
+fn ptys(slots: u64) -> Option<Finding> {
+    let read = |name: &str| -> Option<u64> {
+        let text = std::fs::read_to_string(format!("/proc/sys/kernel/pty/{name}")).ok()?;
+        text.trim().parse().ok()
+    };
+    let free = read("max")?.saturating_sub(read("nr")?);
+    let detail = format!("{free} terminals free, {slots} needed");
+    Some(if free < slots {
+        Finding::fail("terminals", detail, "sudo sysctl kernel.pty.max=4096")
+    } else {
+        Finding::ok("terminals", detail)
+    })
+}
+
+fn open_files(slots: u64) -> Finding {
+    let needed = FILES_OF_DAEMON + FILES_OF_SLOT * slots;
+    let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let detail = format!("{limit} open files allowed, about {needed} needed");
+    if limit < needed {
+        return Finding::fail("files", detail, format!("ulimit -n {}", needed * 2));
+    }
+    Finding::ok("files", detail)
+}
+
+fn line(finding: &Finding) -> String {
+    let (word, colour) = match finding.health {
+        Health::Ok => ("ok  ", AnsiColor::Green),
+        Health::Warn => ("warn", AnsiColor::Yellow),
+        Health::Fail => ("fail", AnsiColor::Red),
+    };
+    let style = Style::new().bold().fg_color(Some(colour.into()));
+    let detail = finding.detail.replace('\n', "\n                ");
+    let fix = match &finding.fix {
+        Some(fix) => format!("\n                fix: {fix}"),
+        None => String::new(),
+    };
+    format!("{style}{word}{style:#}  {:<10}{detail}{fix}", finding.check)
+}
