@@ -2,7 +2,6 @@
 //! request and its printing.
 
 use clap::{CommandFactory, Parser, Subcommand};
-use std::ffi::OsString;
 use std::process::ExitCode;
 
 mod complete;
@@ -141,7 +140,7 @@ impl Default for Command {
 
 /// Help and version are answers; anything else is wrong usage, in JSON where the line asked for it.
 fn misused(error: &clap::Error) -> ExitCode {
-    if error.use_stderr() && std::env::args_os().any(|arg| arg == OsString::from("--json")) {
+    if error.use_stderr() && std::env::args_os().any(|arg| arg == "--json") {
         let text = error.render().to_string();
         let (message, next) = text.split_once("\n\n").unwrap_or((&text, ""));
         let message = message.trim_start_matches("error: ").trim();

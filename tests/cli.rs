@@ -1,0 +1,16 @@
+//! The command line as people and scripts meet it: what it prints, how it ends, what it asks the daemon.
+
+#[path = "cli/fake.rs"]
+mod fake;
+#[path = "cli/following.rs"]
+mod following;
+#[path = "cli/logs.rs"]
+mod logs;
+#[path = "cli/sending.rs"]
+mod sending;
+#[path = "cli/usage.rs"]
+mod usage;
+#[path = "cli/verbs.rs"]
+mod verbs;
+#[path = "cli/which_daemon.rs"]
+mod which_daemon;

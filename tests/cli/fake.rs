@@ -1,0 +1,227 @@
+//! A daemon that says what a test wants, and the program run against it with an empty environment.
+
+use missiond::control::envelope::{self, ErrorObject, Line, Request};
+use missiond::control::protocol::{Fault, RpcError};
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+/// Far longer than anything here takes: a test that waits this long has failed.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+pub enum Reply {
+    Result(Value),
+    Error(RpcError),
+    /// An answer, then notifications, then the end of the connection.
+    Stream(Vec<Line>),
+    /// Whatever a broken daemon may send.
+    Raw(Vec<u8>),
+    /// No answer, until the client goes away.
+    Silence,
+}
+
+impl Reply {
+    pub fn refused(fault: Fault, message: &str) -> Reply {
+        Reply::Error(RpcError::new(fault, message).next("do something else"))
+    }
+}
+
+/// A home of its own, where daemons can be faked and the program can be run.
+pub struct Home {
+    pub dir: tempfile::TempDir,
+}
+
+impl Home {
+    pub fn new() -> Home {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(dir.path().join("run/missiond")).unwrap();
+        Home { dir }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    pub fn socket(&self, name: &str) -> PathBuf {
+        self.path(&format!("run/missiond/{name}.sock"))
+    }
+
+    /// A daemon of this name; every request is also handed to the test.
+    pub fn daemon(
+        &self,
+        name: &str,
+        answer: impl Fn(&str, &Value) -> Reply + Send + Sync + 'static,
+    ) -> Receiver<Request> {
+        self.fake_process(name, std::process::id(), answer)
+    }
+
+    /// The same, pretending to be this process.
+    pub fn fake_process(
+        &self,
+        name: &str,
+        pid: u32,
+        answer: impl Fn(&str, &Value) -> Reply + Send + Sync + 'static,
+    ) -> Receiver<Request> {
+        let listener = UnixListener::bind(self.socket(name)).unwrap();
+        let (heard, requests) = channel();
+        let pong = json!({
+            "name": name, "version": "9.9.9", "pid": pid,
+            "config": self.path("slots.toml"), "logs": self.path("logs"),
+        });
+        let answer = Arc::new(move |request: &Request| match request.method.as_str() {
+            "ping" => Reply::Result(pong.clone()),
+            method => answer(method, &request.params),
+        });
+        thread::spawn(move || {
+            let heard = Arc::new(Mutex::new(heard));
+            for stream in listener.incoming() {
+                let (answer, heard) = (answer.clone(), heard.clone());
+                thread::spawn(move || serve(stream.unwrap(), &*answer, &heard));
+            }
+        });
+        requests
+    }
+
+    /// The program with nothing in its environment but where it lives.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_missiond"));
+        command
+            .args(args)
+            .env_clear()
+            .env("HOME", self.dir.path())
+            .env("XDG_RUNTIME_DIR", self.path("run"))
+            .current_dir(self.dir.path())
+            .stdin(Stdio::null());
+        command
+    }
+
+    pub fn run(&self, args: &[&str]) -> Ran {
+        Ran::from(self.command(args).output().unwrap())
+    }
+
+    pub fn run_with_input(&self, args: &[&str], input: &[u8]) -> Ran {
+        let mut child = self
+            .command(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let input = input.to_vec();
+        // The program may stop reading; that is for the test to judge by its output.
+        let writer = thread::spawn(move || drop(stdin.write_all(&input)));
+        let output = child.wait_with_output().unwrap();
+        writer.join().unwrap();
+        Ran::from(output)
+    }
+}
+
+fn serve(stream: UnixStream, answer: &impl Fn(&Request) -> Reply, heard: &Mutex<Sender<Request>>) {
+    let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+    while let Some(Ok(line)) = lines.next() {
+        let request: Request = serde_json::from_str(&line).unwrap();
+        // A test that has ended no longer listens.
+        let _ = heard.lock().unwrap().send(request.clone());
+        let outcome = match answer(&request) {
+            Reply::Result(value) => Ok(value),
+            Reply::Error(error) => Err(ErrorObject::from(error)),
+            Reply::Silence => continue,
+            Reply::Raw(bytes) => return drop((&stream).write_all(&bytes)),
+            Reply::Stream(notices) => {
+                let answer = Line::answer(request.id, Ok(json!({})));
+                return std::iter::once(answer)
+                    .chain(notices)
+                    .for_each(|line| say(&stream, &line));
+            }
+        };
+        say(&stream, &Line::answer(request.id, outcome));
+    }
+}
+
+fn say(mut stream: &UnixStream, line: &Line) {
+    let text = serde_json::to_string(line).unwrap();
+    // The client may have gone: that is its right.
+    let _ = writeln!(stream, "{text}");
+}
+
+/// What a run of the program came to.
+#[derive(Debug)]
+pub struct Ran {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Ran {
+    #[track_caller]
+    pub fn exits(self, code: i32) -> Ran {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        self
+    }
+
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    #[track_caller]
+    pub fn error(&self) -> Value {
+        let value: Value =
+            serde_json::from_str(&self.stderr).unwrap_or_else(|error| panic!("{error}: {self:?}"));
+        value["error"].clone()
+    }
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Ran {
+        Ran {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+/// The status of an idle slot, to be changed by the test.
+pub fn status(slot: &str, state: &str) -> Value {
+    json!({
+        "slot": slot, "role": "coder", "kind": "claude", "state": state,
+        "since": "2026-01-01T10:00:00Z", "started_at": "2026-01-01T09:00:00Z", "pid": 4711,
+        "restarts": 0, "session_id": "5e55", "task_id": null, "cwd": "/src", "dialog": null,
+        "gate": "hook", "mode": "manual", "last_error": null, "owner": "missiond",
+        "log": "/logs/coder.log", "doing": null, "background": 0, "queued": 0, "changed": false
+    })
+}
+
+pub fn dialog() -> Value {
+    json!({
+        "id": "d7", "kind": "permission", "tool": "Bash", "input": {"command": "cargo test"},
+        "text": "Do you want to proceed?", "options": [{"label": "Yes"}, {"label": "No"}],
+        "selected": 0, "complete": true
+    })
+}
+
+pub fn event(seq: u64, what: Value) -> Line {
+    let mut event = json!({"seq": seq, "time": "2026-01-01T10:00:00Z", "slot": "coder"});
+    let fields = event.as_object_mut().unwrap();
+    fields.extend(what.as_object().unwrap().clone());
+    Line::notification(envelope::EVENT, event)
+}
+
+pub fn text_of(path: &Path) -> String {
+    path.display().to_string()
+}

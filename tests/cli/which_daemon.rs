@@ -1,0 +1,134 @@
+//! Which daemon a command talks to, and what happens when there is none.
+
+use crate::fake::{Home, Reply, text_of};
+use serde_json::{Value, json};
+use std::os::unix::net::UnixListener;
+
+fn stats(total: usize) -> impl Fn(&str, &Value) -> Reply + Send + Sync {
+    move |_, _| {
+        let stats = json!({"total": total, "running": 0, "idle": 0, "busy": 0, "stopped": total});
+        Reply::Result(stats)
+    }
+}
+
+#[test]
+fn no_daemon_is_3_with_the_command_that_starts_one() {
+    let home = Home::new();
+    let ran = home.run(&["status"]).exits(3);
+    assert_eq!(
+        ran.stderr,
+        "missiond: no daemon answers\n  start one with: missiond up -c slots.toml\n"
+    );
+    let error = home.run(&["status", "--json"]).exits(3).error();
+    assert_eq!(error["fault"], "no_daemon");
+    let error = home
+        .run(&["status", "--json", "--socket", "gone.sock"])
+        .exits(3)
+        .error();
+    assert!(
+        error["message"].as_str().unwrap().contains("gone.sock"),
+        "{error}"
+    );
+    home.run(&["down"]).exits(3);
+}
+
+#[test]
+fn the_only_daemon_that_answers_is_found_past_a_dead_socket() {
+    let home = Home::new();
+    drop(UnixListener::bind(home.socket("dead")).unwrap());
+    let _requests = home.daemon("alive", stats(5));
+    let ran = home.run(&["stats", "--json"]).exits(0);
+    assert_eq!(ran.json()["total"], 5);
+}
+
+#[test]
+fn of_several_daemons_one_has_to_be_named() {
+    let home = Home::new();
+    let _one = home.daemon("one", stats(1));
+    let _two = home.daemon("two", stats(2));
+    let ran = home.run(&["stats"]).exits(2);
+    let two = text_of(&home.socket("two"));
+    assert!(ran.stderr.contains(&format!("--socket {two}")), "{ran:?}");
+    let ran = home.run(&["stats", "--json", "--socket", &two]).exits(0);
+    assert_eq!(ran.json()["total"], 2);
+    let from_env = home
+        .command(&["stats", "--json"])
+        .env("MISSIOND_SOCKET", &two)
+        .output();
+    assert!(
+        String::from_utf8(from_env.unwrap().stdout)
+            .unwrap()
+            .contains("\"total\":2")
+    );
+}
+
+#[test]
+fn the_config_names_its_daemon() {
+    let home = Home::new();
+    let _one = home.daemon("one", stats(1));
+    let _two = home.daemon("two", stats(2));
+    home.write("a.toml", "[daemon]\nname = \"two\"\n");
+    let own = text_of(&home.socket("one"));
+    home.write("b.toml", &format!("[daemon]\nsocket = \"{own}\"\n"));
+    let total = |config: &str| {
+        home.run(&["stats", "--json", "-c", config]).exits(0).json()["total"].clone()
+    };
+    assert_eq!(total("a.toml"), 2);
+    assert_eq!(total("b.toml"), 1);
+    let ran = home.run(&["stats", "-c", "none.toml"]).exits(2);
+    assert!(ran.stderr.contains("none.toml"), "{ran:?}");
+}
+
+#[test]
+fn a_socket_path_that_cannot_be_is_explained() {
+    let home = Home::new();
+    let long = format!("/{}.sock", "x".repeat(120));
+    let ran = home.run(&["status", "--socket", &long]).exits(2);
+    assert!(
+        ran.stderr.contains("too long: 126 bytes, at most 107"),
+        "{ran:?}"
+    );
+}
+
+#[test]
+fn a_daemon_that_speaks_nonsense_is_a_failure_and_no_panic() {
+    let nonsense: [(&[u8], &str); 4] = [
+        (b"hello\n", "no JSON-RPC"),
+        (b"", "closed the connection"),
+        (
+            b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":7}\n",
+            "not understood",
+        ),
+        (
+            b"{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":1,\"message\":\"odd \x1b[2J\"}}\n",
+            "no JSON-RPC",
+        ),
+    ];
+    for (bytes, expected) in nonsense {
+        let home = Home::new();
+        let _requests = home.daemon("missiond", move |_, _| Reply::Raw(bytes.to_vec()));
+        let ran = home.run(&["stats"]).exits(1);
+        assert!(ran.stderr.contains(expected), "{ran:?}");
+        assert!(!ran.stderr.contains('\u{1b}'), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_line_without_end_is_cut_off() {
+    let home = Home::new();
+    let endless = vec![b'x'; 9 * 1024 * 1024];
+    let _requests = home.daemon("missiond", move |_, _| Reply::Raw(endless.clone()));
+    let ran = home.run(&["stats"]).exits(1);
+    assert!(ran.stderr.contains("more than 8388608 bytes"), "{ran:?}");
+}
+
+#[test]
+fn the_version_tells_of_the_daemon_where_there_is_one() {
+    let home = Home::new();
+    let alone = home.run(&["version", "--json"]).exits(0).json();
+    assert_eq!(alone["daemon"], Value::Null);
+    let _requests = home.daemon("missiond", stats(0));
+    let both = home.run(&["version", "--json"]).exits(0).json();
+    assert_eq!(both["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(both["daemon"]["version"], "9.9.9");
+}
