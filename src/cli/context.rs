@@ -57,9 +57,7 @@ impl Context {
                 "the daemon accepts connections but has not answered for {}",
                 humantime::format_duration(limit)
             ))
-            .next(
-                "see what it does: missiond logs, or the file missiond.log beside the slots' logs",
-            )),
+            .next("see what it says: missiond.log in the log directory")),
         }
     }
 }

@@ -69,7 +69,7 @@ pub fn commands(slot: &str, dialog: &Dialog) -> Vec<String> {
         _ if dialog.options.is_empty() => {
             vec![
                 format!("missiond interrupt {slot}"),
-                format!("missiond attach {slot}"),
+                format!("missiond screen {slot}"),
             ]
         }
         _ => {

@@ -1,7 +1,8 @@
 use crate::cli::context::Context;
 use crate::cli::failure::{Blame, Failure};
 use crate::cli::{complete, dialog};
-use crate::control::protocol::{Fault, MAX_MESSAGE, Send as Request, SendAnswer, SendParams};
+use crate::control::protocol::{Fault, Send as Request, SendAnswer, SendParams};
+use crate::keys::MAX_MESSAGE;
 use crate::reading::Dialog;
 use std::io::Read;
 use std::time::Duration;

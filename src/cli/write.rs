@@ -1,7 +1,8 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::{complete, done};
-use crate::control::protocol::{MAX_MESSAGE, Write as Request, WriteParams};
+use crate::control::protocol::{Write as Request, WriteParams};
+use crate::keys::MAX_MESSAGE;
 use std::io::Read;
 
 /// Writes bytes to a slot's terminal as they are. Nothing is checked: this can approve a dialog.

@@ -14,9 +14,6 @@ use std::path::PathBuf;
 /// Longest line either side accepts: a 1 MiB message with every byte escaped, and room for the envelope.
 pub const MAX_LINE: usize = 8 * 1024 * 1024;
 
-/// The longest message that `send` takes: far more than Claude Code's context holds.
-pub const MAX_MESSAGE: usize = 1024 * 1024;
-
 /// One method: its name, what it takes and what it answers.
 pub trait Method {
     const NAME: &'static str;

@@ -75,9 +75,9 @@ fn a_message_that_cannot_be_sent_is_wrong_usage() {
     home.run_with_input(&["send", "coder", "-"], b"\xff\xfe")
         .exits(2);
     let long = home
-        .run_with_input(&["send", "coder", "-"], &vec![b'x'; 2 << 20])
+        .run_with_input(&["send", "coder", "-"], &vec![b'x'; 5 << 20])
         .exits(2);
-    assert!(long.stderr.contains("1048576 bytes"), "{long:?}");
+    assert!(long.stderr.contains("4194304 bytes"), "{long:?}");
     let role = home.run(&["send", "@coder", "hello"]).exits(2);
     assert!(role.stderr.contains("one slot"), "{role:?}");
 }
