@@ -12,6 +12,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 struct Stage {
     dir: TempDir,
+    recording: PathBuf,
 }
 
 /// A connected shim with everything it has said so far.
@@ -24,8 +25,12 @@ struct Driven {
 
 impl Stage {
     fn new() -> Self {
-        let dir = tempfile::tempdir().expect("a temporary directory");
-        Self { dir }
+        let dir = tempfile::Builder::new()
+            .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700))
+            .tempdir()
+            .expect("a temporary directory");
+        let recording = dir.path().join("test.cast");
+        Self { dir, recording }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -41,13 +46,28 @@ impl Stage {
             env: env.map(|(name, value)| (name.into(), value.into())).into(),
             cols: 80,
             rows: 24,
-            recording: self.path("test.cast"),
+            recording: self.recording.clone(),
             socket: self.path("test.sock"),
         }
     }
 
     async fn launch(&self, argv: &[&str]) -> Driven {
-        Driven::of(launch(&self.spec(argv)).await.expect("the shim starts"))
+        self.launch_spec(&self.spec(argv)).await
+    }
+
+    async fn launch_spec(&self, spec: &ShimSpec) -> Driven {
+        self.drive(launch(spec).await.expect("the shim starts"))
+    }
+
+    /// What was recorded before the connection is read from the file, as the daemon does it.
+    fn drive(&self, (link, hello): (ShimLink, Hello)) -> Driven {
+        let recorded = self.recorded(hello.recorded as usize);
+        Driven {
+            link,
+            hello,
+            output: recorded.into_bytes(),
+            heard: Vec::new(),
+        }
     }
 
     async fn sh(&self, script: &str) -> Driven {
@@ -56,12 +76,12 @@ impl Stage {
 
     async fn adopt(&self) -> Driven {
         let adopted = ShimLink::adopt(&self.path("test.sock")).await;
-        Driven::of(adopted.expect("the shim answers"))
+        self.drive(adopted.expect("the shim answers"))
     }
 
     /// The text of all output events among the recording's first `length` bytes.
     fn recorded(&self, length: usize) -> String {
-        let file = std::fs::read(self.path("test.cast")).expect("a recording");
+        let file = std::fs::read(&self.recording).expect("a recording");
         events(&file[..length])
             .into_iter()
             .filter(|(_, code, _)| code == "o")
@@ -70,13 +90,18 @@ impl Stage {
     }
 
     fn all_recorded(&self) -> String {
-        let length = std::fs::metadata(self.path("test.cast")).expect("a recording");
+        let length = std::fs::metadata(&self.recording).expect("a recording");
         self.recorded(length.len() as usize)
     }
 
+    /// The data of all events with this code. The end of a line that is being written is passed over.
     fn marks(&self, code: &str) -> Vec<String> {
-        let file = std::fs::read(self.path("test.cast")).expect("a recording");
-        events(&file)
+        let file = std::fs::read(&self.recording).expect("a recording");
+        let whole = file
+            .iter()
+            .rposition(|&byte| byte == b'\n')
+            .map_or(0, |at| at + 1);
+        events(&file[..whole])
             .into_iter()
             .filter(|event| event.1 == code)
             .map(|(_, _, data)| data)
@@ -123,15 +148,6 @@ fn pids_of_shims_at(dir: &Path) -> Vec<rustix::process::Pid> {
 }
 
 impl Driven {
-    fn of((link, hello): (ShimLink, Hello)) -> Self {
-        Self {
-            link,
-            hello,
-            output: Vec::new(),
-            heard: Vec::new(),
-        }
-    }
-
     fn send(&mut self, message: ToShim) {
         self.link.send(&message).expect("the shim is there");
     }
@@ -157,7 +173,8 @@ impl Driven {
             }
         };
         if tokio::time::timeout(PATIENCE, listening).await.is_err() {
-            panic!("{what} never came; heard {:?}", self.heard);
+            let last = &self.heard[self.heard.len().saturating_sub(20)..];
+            panic!("{what} never came; the last that was heard is {last:?}");
         }
     }
 
@@ -173,12 +190,19 @@ impl Driven {
         .await;
     }
 
+    fn has_trouble(&self, part: &str) -> bool {
+        let is_it = |message: &FromShim| matches!(message, FromShim::Trouble { text } if text.contains(part));
+        self.heard.iter().any(is_it)
+    }
+
     async fn exit(&mut self) -> ExitReport {
         let exit = |driven: &Driven| {
-            driven.heard.iter().find_map(|message| match message {
+            let before = driven.hello.exit.clone();
+            let since = driven.heard.iter().find_map(|message| match message {
                 FromShim::Exited(exit) => Some(exit.clone()),
                 _ => None,
-            })
+            });
+            before.or(since)
         };
         self.until("the exit", |driven| exit(driven).is_some())
             .await;
@@ -260,7 +284,7 @@ async fn what_is_typed_is_echoed_and_recorded() {
     shim.until_heard(FromShim::Written { n: 1 }).await;
     assert_eq!(stage.all_recorded(), "hello\r\nhello\r\n");
     let start = format!("start {}", shim.hello.child_pid);
-    assert_eq!(stage.marks("m"), [start.clone()]);
+    assert_eq!(stage.marks("m"), std::slice::from_ref(&start));
     shim.input(2, "\x04");
     assert_eq!(
         shim.exit().await,
@@ -340,13 +364,8 @@ async fn a_resize_reaches_the_child_and_the_recording() {
     shim.until_text("50 132\r\n").await;
     assert_eq!(stage.marks("r"), ["132x50"]);
     shim.send(ToShim::Resize { cols: 0, rows: 50 });
-    shim.until("a refusal", |driven| {
-        driven
-            .heard
-            .iter()
-            .any(|m| matches!(m, FromShim::Trouble { text } if text.contains("0x50")))
-    })
-    .await;
+    shim.until("a refusal", |driven| driven.has_trouble("0x50"))
+        .await;
     drop(shim);
     let shim = stage.adopt().await;
     assert_eq!((shim.hello.cols, shim.hello.rows), (132, 50));
@@ -422,7 +441,7 @@ async fn what_can_not_start_is_refused_with_the_reason() {
     };
     let plain = write("plain", b"#!/bin/sh\n", 0o644);
     let lost = write("lost", b"#!/no/such/sh\n", 0o755);
-    let damaged = write("damaged", b"\x7fELF damaged beyond repair", 0o755);
+    let loaderless = write("loaderless", &without_loader("/bin/cat"), 0o755);
     let missing = stage.path("missing").display().to_string();
     let mut elsewhere = stage.spec(&["/bin/cat"]);
     elsewhere.cwd = "/no/such/directory".into();
@@ -430,7 +449,7 @@ async fn what_can_not_start_is_refused_with_the_reason() {
         (stage.spec(&[&missing]), "No such file"),
         (stage.spec(&[&plain]), "not executable"),
         (stage.spec(&[&lost]), "/no/such/sh can't be run"),
-        (stage.spec(&[&damaged]), "could not execute"),
+        (stage.spec(&[&loaderless]), "could not execute"),
         (elsewhere, "/no/such/directory can't be used"),
     ] {
         match launch(&spec).await {
@@ -445,12 +464,24 @@ async fn what_can_not_start_is_refused_with_the_reason() {
     assert!(matches!(twice, Err(LaunchError::Refused(why)) if why.contains("in use")));
 }
 
+/// A program whose dynamic loader does not exist, which only the kernel finds out.
+fn without_loader(program: &str) -> Vec<u8> {
+    let mut bytes = std::fs::read(program).expect("a program");
+    let (loader, nothing) = (b"/ld-linux", b"/no-linux");
+    let at = bytes
+        .windows(loader.len())
+        .position(|window| window == loader);
+    let at = at.expect("a dynamically linked program");
+    bytes[at..at + nothing.len()].copy_from_slice(nothing);
+    bytes
+}
+
 #[tokio::test]
 async fn nothing_but_the_given_environment_reaches_the_child() {
     let stage = Stage::new();
     let mut spec = stage.spec(&["/usr/bin/env"]);
     spec.env.push(("SHELL".into(), "/bin/sh".into()));
-    let mut shim = Driven::of(launch(&spec).await.expect("it starts"));
+    let mut shim = stage.launch_spec(&spec).await;
     shim.exit().await;
     let mut got: Vec<_> = shim.text().lines().map(str::to_owned).collect();
     got.sort();
@@ -469,4 +500,314 @@ async fn the_newest_daemon_is_the_one_that_counts() {
     assert!(matches!(ended, Ok(Err(LinkError::Closed))), "{ended:?}");
     new.input(1, "x\n");
     new.until_text("x\r\nx\r\n").await;
+}
+
+#[tokio::test]
+async fn stop_ends_also_those_who_fled_into_a_session_of_their_own() {
+    let stage = Stage::new();
+    let mut shim = stage
+        .sh("trap '' TERM; setsid sh -c 'trap \"\" TERM HUP; echo fled $$; while :; do sleep 0.05; done' & while :; do sleep 0.05; done")
+        .await;
+    shim.until("the pid", |driven| {
+        driven.text().contains("fled") && driven.text().ends_with('\n')
+    })
+    .await;
+    let fled: u32 = shim
+        .text()
+        .trim()
+        .rsplit(' ')
+        .next()
+        .unwrap()
+        .parse()
+        .unwrap();
+    assert!(is_running(fled));
+    shim.send(ToShim::Stop { grace_ms: 100 });
+    assert_eq!(
+        shim.exit().await,
+        ExitReport {
+            code: None,
+            signal: Some(9)
+        }
+    );
+    assert!(!is_running(fled), "it was killed before the exit was told");
+    assert!(children_of(shim.hello.shim_pid).is_empty());
+    shim.dismiss().await;
+}
+
+#[tokio::test]
+async fn a_child_that_ends_in_time_is_not_killed() {
+    let stage = Stage::new();
+    let mut shim = stage
+        .sh("trap 'echo tidy; exit 5' TERM; echo up; while :; do sleep 0.01; done")
+        .await;
+    shim.until_text("up").await;
+    shim.send(ToShim::Stop { grace_ms: 20_000 });
+    assert_eq!(
+        shim.exit().await,
+        ExitReport {
+            code: Some(5),
+            signal: None
+        }
+    );
+    assert!(shim.text().contains("tidy"));
+}
+
+#[tokio::test]
+async fn what_a_child_leaves_behind_ends_with_it() {
+    let stage = Stage::new();
+    let mut shim = stage
+        .sh("setsid sleep 1000 & echo $!; sleep 0.2; exit 0")
+        .await;
+    shim.exit().await;
+    let left: u32 = shim.text().trim().parse().expect("a pid");
+    assert!(!is_running(left));
+    assert!(children_of(shim.hello.shim_pid).is_empty());
+}
+
+#[tokio::test]
+async fn a_thousand_orphans_leave_no_zombie() {
+    let stage = Stage::new();
+    // Each inner shell ends at once and leaves its child to the shim.
+    let mut shim = stage
+        .sh("i=0; while [ $i -lt 1000 ]; do (: & ); i=$((i+1)); done; echo done; read x")
+        .await;
+    shim.until_text("done").await;
+    let (pid, child) = (shim.hello.shim_pid, shim.hello.child_pid);
+    eventually("only the child is left", || children_of(pid) == [child]).await;
+}
+
+#[tokio::test]
+async fn an_input_number_is_written_once() {
+    let stage = Stage::new();
+    let mut shim = stage.sh("stty -echo; echo ready; exec cat").await;
+    shim.until_text("ready").await;
+    shim.input(1, "one\n");
+    shim.until_heard(FromShim::Written { n: 1 }).await;
+    drop(shim);
+    let mut shim = stage.adopt().await;
+    assert_eq!(shim.hello.last_input, 1);
+    shim.input(1, "one\n");
+    shim.until_heard(FromShim::Written { n: 1 }).await;
+    shim.input(2, "two\n");
+    shim.until_text("two").await;
+    assert_eq!(shim.text(), "ready\r\none\r\ntwo\r\n");
+}
+
+#[tokio::test]
+async fn a_paste_of_a_megabyte_arrives_at_a_slow_reader() {
+    let stage = Stage::new();
+    // Raw, so that the terminal passes every byte; the first kilobytes are read one by one.
+    let mut shim = stage
+        .sh("stty raw -echo; echo ready; (dd bs=1 count=5000 2>/dev/null; sleep 0.3; head -c 1043576) | cksum")
+        .await;
+    shim.until_text("ready").await;
+    let paste: Vec<u8> = (0..1_048_576u32)
+        .map(|i| b'a' + (i.wrapping_mul(2_654_435_761) >> 28) as u8)
+        .collect();
+    std::fs::write(stage.path("paste"), &paste).unwrap();
+    shim.input(1, paste);
+    shim.until_heard(FromShim::Written { n: 1 }).await;
+    shim.exit().await;
+    let sum = std::process::Command::new("cksum")
+        .arg(stage.path("paste"))
+        .output()
+        .unwrap();
+    let sum = String::from_utf8(sum.stdout).unwrap();
+    let sum = sum.split(" /").next().unwrap();
+    assert!(shim.text().contains(sum), "{sum} expected: {}", shim.text());
+}
+
+#[tokio::test]
+async fn input_that_nobody_reads_is_refused_whole_in_the_end() {
+    let stage = Stage::new();
+    let mut shim = stage.sh("stty raw -echo; echo ready; sleep 1000").await;
+    shim.until_text("ready").await;
+    for n in 1..=6 {
+        shim.input(n, vec![b'x'; 1 << 20]);
+        shim.link.flush().await.expect("the shim reads");
+    }
+    shim.until("a refusal", |driven| {
+        driven.heard.iter().any(
+            |m| matches!(m, FromShim::Refused { n: 6, reason } if reason.contains("has not read")),
+        )
+    })
+    .await;
+    // The way for a stop is not blocked by it.
+    shim.send(ToShim::Stop { grace_ms: 0 });
+    shim.exit().await;
+    let ended = |n| {
+        shim.heard
+            .iter()
+            .any(|m| matches!(m, FromShim::Refused { n: refused, .. } if *refused == n))
+    };
+    assert!((1..=6).all(ended), "{:?}", shim.heard);
+}
+
+/// Prints numbered lines as fast as it can, `count` of them.
+fn flood(count: usize) -> String {
+    format!(
+        "stty raw; i=0; while [ $i -lt {count} ]; do i=$((i+1)); echo line $i ééé; done; echo end"
+    )
+}
+
+fn flooded(count: usize) -> String {
+    let lines: String = (1..=count).map(|i| format!("line {i} ééé\n")).collect();
+    lines + "end\n"
+}
+
+#[tokio::test]
+async fn a_daemon_that_dies_in_mid_stream_loses_nothing() {
+    const LINES: usize = 20_000;
+    let stage = Stage::new();
+    let mut shim = stage.sh(&flood(LINES)).await;
+    for round in 1..=20 {
+        let enough = round * LINES / 25;
+        shim.until("more lines", |driven| {
+            driven.output.len() > enough * 10 || driven.hello.exit.is_some()
+        })
+        .await;
+        // Dropping the link is all that anyone sees of a daemon that was killed.
+        drop(shim);
+        shim = stage.adopt().await;
+    }
+    shim.exit().await;
+    assert_eq!(shim.text(), flooded(LINES));
+    assert_eq!(stage.all_recorded(), flooded(LINES));
+}
+
+#[tokio::test]
+async fn a_daemon_that_does_not_read_is_let_go_and_the_child_runs_on() {
+    const LINES: usize = 60_000;
+    let stage = Stage::new();
+    let mut shim = stage.sh(&flood(LINES)).await;
+    eventually("the child has ended", || {
+        stage.marks("m").last().is_some_and(|mark| mark == "exit 0")
+    })
+    .await;
+    let closed = tokio::time::timeout(PATIENCE, async {
+        loop {
+            match shim.link.next().await {
+                Ok(FromShim::Output { bytes, .. }) => shim.output.extend(bytes),
+                Ok(_) => {}
+                Err(fault) => return fault,
+            }
+        }
+    });
+    assert!(matches!(closed.await, Ok(LinkError::Closed)));
+    assert!(
+        flooded(LINES).starts_with(&shim.text()),
+        "what came was in order"
+    );
+    assert_eq!(stage.adopt().await.text(), flooded(LINES));
+}
+
+#[tokio::test]
+async fn a_restarted_slot_goes_on_in_its_recording() {
+    let stage = Stage::new();
+    for word in ["first", "second"] {
+        let mut shim = stage.sh(&format!("printf {word}")).await;
+        shim.exit().await;
+        shim.dismiss().await;
+    }
+    assert_eq!(stage.all_recorded(), "firstsecond");
+    assert_eq!(stage.marks("m").len(), 4);
+    assert_eq!(stage.marks("r"), ["80x24"], "the size of the second start");
+}
+
+#[tokio::test]
+async fn a_shim_belongs_to_nobody() {
+    let stage = Stage::new();
+    let shim = stage.launch(&["/bin/cat"]).await;
+    let pid = shim.hello.shim_pid;
+    assert_ne!(parent_of(pid), Some(std::process::id()));
+    let own = std::process::id();
+    eventually("nothing is left to reap", || children_of(own).is_empty()).await;
+    let session = |pid: u32| {
+        let pid = rustix::process::Pid::from_raw(pid as i32);
+        rustix::process::getsid(pid).unwrap().as_raw_nonzero().get() as u32
+    };
+    assert_eq!(session(pid), pid);
+    assert_eq!(session(shim.hello.child_pid), shim.hello.child_pid);
+    let standard: Vec<_> = (0..3)
+        .map(|fd| std::fs::read_link(format!("/proc/{pid}/fd/{fd}")).unwrap())
+        .collect();
+    assert_eq!(standard, [Path::new("/dev/null"); 3]);
+}
+
+/// A disk of a few pages, which needs the right to mount.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    fn mount(at: &Path) -> Option<Self> {
+        std::fs::create_dir(at).expect("a directory");
+        let mounted = std::process::Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=64k,mode=0700", "tmpfs"])
+            .arg(at)
+            .output();
+        if mounted.is_ok_and(|output| output.status.success()) {
+            return Some(Self(at.to_owned()));
+        }
+        eprintln!(
+            "skipped: a small disk can't be mounted here (needs root), so a full one is not tested"
+        );
+        None
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount")
+            .arg("-l")
+            .arg(&self.0)
+            .status();
+    }
+}
+
+#[tokio::test]
+async fn a_full_disk_stops_no_child() {
+    let mut stage = Stage::new();
+    let Some(disk) = SmallDisk::mount(&stage.path("disk")) else {
+        return;
+    };
+    stage.recording = disk.0.join("test.cast");
+    let mut shim = stage.sh("stty -echo; echo ready; exec cat").await;
+    shim.until_text("ready").await;
+    let filler = disk.0.join("filler");
+    while std::fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(&filler)
+        .and_then(|mut file| std::io::Write::write_all(&mut file, &[0; 4096]))
+        .is_ok()
+    {}
+    let long_line = "x".repeat(3000) + "\n";
+    shim.input(1, long_line.clone());
+    shim.input(2, long_line);
+    shim.until("the trouble", |driven| driven.has_trouble("No space left"))
+        .await;
+    shim.input(3, "lost\n");
+    shim.until_text("lost").await;
+    std::fs::remove_file(&filler).unwrap();
+    shim.until("the recovery", |driven| {
+        driven.has_trouble("the recording goes on")
+    })
+    .await;
+    shim.input(4, "kept\n");
+    shim.until_text("kept").await;
+    let recorded = stage.all_recorded();
+    assert!(
+        recorded.ends_with("kept\r\n") && !recorded.contains("lost"),
+        "{recorded}"
+    );
+    assert!(
+        stage
+            .marks("m")
+            .iter()
+            .any(|mark| mark.starts_with("gap: "))
+    );
+    let told = |message: &&FromShim| matches!(message, FromShim::Trouble { .. });
+    assert_eq!(shim.heard.iter().filter(told).count(), 2, "once each");
+    shim.send(ToShim::Stop { grace_ms: 1000 });
+    shim.exit().await;
+    shim.dismiss().await;
 }
