@@ -363,6 +363,17 @@ async fn a_resize_reaches_the_child_and_the_recording() {
     });
     shim.until_text("50 132\r\n").await;
     assert_eq!(stage.marks("r"), ["132x50"]);
+    let resized = |message: &FromShim| {
+        matches!(
+            message,
+            FromShim::Resized {
+                cols: 132,
+                rows: 50,
+                ..
+            }
+        )
+    };
+    assert!(shim.heard.iter().any(resized), "{:?}", shim.heard);
     shim.send(ToShim::Resize { cols: 0, rows: 50 });
     shim.until("a refusal", |driven| driven.has_trouble("0x50"))
         .await;
@@ -670,6 +681,46 @@ async fn a_daemon_that_dies_in_mid_stream_loses_nothing() {
         drop(shim);
         shim = stage.adopt().await;
     }
+    shim.exit().await;
+    assert_eq!(shim.text(), flooded(LINES));
+    assert_eq!(stage.all_recorded(), flooded(LINES));
+}
+
+/// Where the process that plays a daemon finds its stage.
+const STAGE: &str = "SHIM_TEST_STAGE";
+
+/// No test, but the daemon of the next one, in a process of its own.
+#[tokio::test]
+#[ignore = "started by a_killed_daemon_is_survived_by_its_shim"]
+async fn a_daemon_to_be_killed() {
+    let Some(dir) = std::env::var_os(STAGE) else {
+        return;
+    };
+    let spec = std::fs::read(Path::new(&dir).join("spec.json")).expect("a specification");
+    let spec = serde_json::from_slice(&spec).expect("a specification");
+    let (mut link, _) = launch(&spec).await.expect("the shim starts");
+    while link.next().await.is_ok() {}
+}
+
+#[tokio::test]
+async fn a_killed_daemon_is_survived_by_its_shim() {
+    const LINES: usize = 20_000;
+    let stage = Stage::new();
+    let spec = stage.spec(&["/bin/sh", "-c", &flood(LINES)]);
+    std::fs::write(stage.path("spec.json"), serde_json::to_vec(&spec).unwrap()).unwrap();
+    let mut daemon = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--ignored", "--exact", "a_daemon_to_be_killed"])
+        .env(STAGE, stage.dir.path())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let is_recording =
+        || std::fs::metadata(&stage.recording).is_ok_and(|file| file.len() > 100_000);
+    eventually("the flood runs", is_recording).await;
+    daemon.kill().unwrap();
+    daemon.wait().unwrap();
+    let mut shim = stage.adopt().await;
     shim.exit().await;
     assert_eq!(shim.text(), flooded(LINES));
     assert_eq!(stage.all_recorded(), flooded(LINES));

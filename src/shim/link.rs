@@ -33,7 +33,8 @@ pub enum LinkError {
     Closed,
     #[error("the connection to the shim failed: {0}")]
     Io(#[from] io::Error),
-    #[error("the shim speaks nonsense: {0}")]
+    /// What the shim said, or a message of our own that is too long and was not sent.
+    #[error("a message between daemon and shim is wrong: {0}")]
     Wire(#[from] WireError),
     #[error("the shim does not read: {MAX_UNSENT} bytes wait for it")]
     Backlog,
@@ -112,10 +113,16 @@ impl ShimLink {
     /// Sends a message, or keeps it until the shim reads, which [`next`](Self::next) takes care of.
     /// It never waits, so that a slow shim can't hold up its slot.
     pub fn send(&mut self, message: &ToShim) -> Result<(), LinkError> {
-        if self.unsent.len() > MAX_UNSENT {
+        let before = self.unsent.len();
+        if before > MAX_UNSENT {
             return Err(LinkError::Backlog);
         }
         wire::put_command(&mut self.unsent, message);
+        let length = self.unsent.len() - before;
+        if length > wire::MAX_PAYLOAD {
+            self.unsent.truncate(before);
+            return Err(WireError::TooLong(length).into());
+        }
         self.write_some()
     }
 

@@ -91,6 +91,14 @@ pub enum FromShim {
         #[serde(with = "micros")]
         at: At,
     },
+    /// The terminal has this size from `at` on, as the recording says. Whoever keeps a screen follows
+    /// this and not its own wish, so that a replay sees the same bytes at the same size.
+    Resized {
+        #[serde(with = "micros")]
+        at: At,
+        cols: u16,
+        rows: u16,
+    },
     /// Input number `n` is written to the PTY.
     Written { n: u64 },
     /// Nothing more of input number `n` will be written; an input that is sent again takes a new number.

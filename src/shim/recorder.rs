@@ -9,8 +9,8 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// How much of an existing recording is searched for its last whole line. The longest line is a marker
-/// of a whole command frame (2 MiB), which nobody sends; output comes in lines of at most some 100 KB.
+/// How much of an existing recording is searched for its last whole line. The longest line is a full
+/// read of control characters, some 100 KB.
 const TAIL: u64 = 512 << 10;
 
 /// How long to wait after a failed write. A full disk stays full for a while, and trying is cheap.
@@ -39,9 +39,9 @@ impl Clock {
         At::from_micros(super::wire::micros_of(now))
     }
 
-    /// A time for one event: later than all that were given out.
-    fn stamp(&mut self) -> At {
-        self.last = self.now().max(self.last + At::from_micros(1));
+    /// The time of an event that comes `now`: later than all that were given out.
+    fn stamp(&mut self, now: At) -> At {
+        self.last = now.max(self.last + At::from_micros(1));
         self.last
     }
 }
@@ -98,9 +98,14 @@ impl Recorder {
     }
 
     /// Appends one event, and says at which recorded time. In trouble the event is lost to the file,
-    /// which `news` tells.
+    /// which the news tell.
     pub fn record(&mut self, code: char, data: &str) -> At {
-        let at = self.clock.stamp();
+        self.record_at(self.now(), code, data)
+    }
+
+    /// The same for one that has come at `now`.
+    pub fn record_at(&mut self, now: At, code: char, data: &str) -> At {
+        let at = self.clock.stamp(now);
         let waits = self
             .gap
             .as_ref()
@@ -119,7 +124,7 @@ impl Recorder {
     /// Tries to close the gap, so that the file says what is missing even if nothing comes any more.
     pub fn retry(&mut self) {
         if self.retry_at().is_some_and(|at| at <= Instant::now()) {
-            let at = self.clock.stamp();
+            let at = self.clock.stamp(self.clock.now());
             self.append(at, "");
         }
     }

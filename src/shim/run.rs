@@ -8,7 +8,7 @@ use super::silence::Silence;
 use super::text::TextStream;
 use super::tree::{self, Left, Reaped};
 use super::{ExitReport, FromShim, Hello, PROTOCOL, ShimSpec, ToShim};
-use crate::terminal::FRAME_SILENCE;
+use crate::terminal::{At, FRAME_SILENCE};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
 use std::os::unix::net::UnixStream;
@@ -18,6 +18,10 @@ use std::time::{Duration, Instant};
 /// One read of the terminal at most, and so the longest event. The kernel's own buffer holds 4 KB and
 /// is refilled while we read.
 const READ: usize = 16 << 10;
+
+/// The longest marker; the rest is cut off. A state and a reason need far less, and a recording's last
+/// line must be found without reading much of it.
+const MAX_MARK: usize = 4 << 10;
 
 /// What the child leaves behind when it ends by itself belongs to the slot and has this long to end.
 const LEFTOVER_GRACE: Duration = Duration::from_secs(1);
@@ -221,7 +225,7 @@ impl Shim {
         if self.text_due.is_some_and(|due| due <= now) {
             self.flush_text();
         }
-        self.tell_silence();
+        self.tell_silence(self.recorder.now());
         self.recorder.retry();
         self.tell_news();
         match self.phase {
@@ -261,22 +265,26 @@ impl Shim {
         if text.is_empty() {
             return;
         }
+        let now = self.recorder.now();
         // A silence that ends just now was one: a replay will see it too.
-        self.tell_silence();
-        let at = self.recorder.record('o', text);
+        self.tell_silence(now);
+        let at = self.recorder.record_at(now, 'o', text);
         self.silence.broken(at);
         self.tell(|peer| peer.output(at, text));
     }
 
-    fn tell_silence(&mut self) {
-        while let Some(at) = self.silence.take(self.recorder.now()) {
+    fn tell_silence(&mut self, now: At) {
+        while let Some(at) = self.silence.take(now) {
             self.recorder.has_reached(at);
             self.report(FromShim::Quiet { at });
         }
     }
 
+    /// News wait for a daemon that hears them.
     fn tell_news(&mut self) {
-        if let Some(text) = self.recorder.take_news() {
+        if self.peer.is_some()
+            && let Some(text) = self.recorder.take_news()
+        {
             self.report(FromShim::Trouble { text });
         }
     }
@@ -320,7 +328,8 @@ impl Shim {
             Some(ToShim::Signal { signal }) => self.signal_group(signal),
             Some(ToShim::Stop { grace_ms }) => self.stop(Duration::from_millis(grace_ms)),
             Some(ToShim::Mark { text }) => {
-                self.recorder.record('m', &text);
+                let end = text.floor_char_boundary(MAX_MARK);
+                self.recorder.record('m', &text[..end]);
             }
             Some(ToShim::Dismiss) if matches!(self.phase, Phase::Over) => self.dismissed = true,
             Some(ToShim::Dismiss) => self.trouble("a shim is not dismissed while its child runs"),
@@ -362,7 +371,8 @@ impl Shim {
     fn resize(&mut self, cols: u16, rows: u16) {
         match self.pty.resize(cols, rows) {
             Ok(()) => {
-                self.recorder.record('r', &format!("{cols}x{rows}"));
+                let at = self.recorder.record('r', &format!("{cols}x{rows}"));
+                self.report(FromShim::Resized { at, cols, rows });
             }
             Err(text) => self.trouble(text),
         }

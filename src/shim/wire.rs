@@ -201,6 +201,11 @@ mod tests {
         prop_oneof![
             (at(), bytes).prop_map(|(at, bytes)| FromShim::Output { at, bytes }),
             at().prop_map(|at| FromShim::Quiet { at }),
+            (at(), any::<(u16, u16)>()).prop_map(|(at, (cols, rows))| FromShim::Resized {
+                at,
+                cols,
+                rows
+            }),
             any::<u64>().prop_map(|n| FromShim::Written { n }),
             (any::<u64>(), ".*").prop_map(|(n, reason)| FromShim::Refused { n, reason }),
             ".*".prop_map(|text| FromShim::Trouble { text }),
