@@ -12,6 +12,7 @@
 mod cast;
 mod check;
 mod door;
+mod end;
 mod inputs;
 mod link;
 mod process;

@@ -1,12 +1,13 @@
 //! The shim's life after the start: one loop around `poll`, which sleeps while nothing happens.
 
 use super::door::{Door, Gone, Peer};
+use super::end::Phase;
 use super::inputs::{Inputs, Offer};
 use super::pty::Pty;
 use super::recorder::Recorder;
 use super::silence::Silence;
 use super::text::TextStream;
-use super::tree::{self, Left, Reaped};
+use super::tree::Reaped;
 use super::{ExitReport, FromShim, Hello, PROTOCOL, ShimSpec, ToShim};
 use crate::terminal::{At, FRAME_SILENCE};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -17,44 +18,14 @@ use std::time::{Duration, Instant};
 
 /// One read of the terminal at most, and so the longest event. The kernel's own buffer holds 4 KB and
 /// is refilled while we read.
-const READ: usize = 16 << 10;
+pub(super) const READ: usize = 16 << 10;
 
-/// The longest marker; the rest is cut off. A state and a reason need far less, and a recording's last
+/// The longest marker in characters; the rest is cut off. A state and a reason need far less, and a recording's last
 /// line must be found without reading much of it.
 const MAX_MARK: usize = 4 << 10;
 
-/// What the child leaves behind when it ends by itself belongs to the slot and has this long to end.
-const LEFTOVER_GRACE: Duration = Duration::from_secs(1);
-
 /// A shim that is told to end (the machine shuts down) gives the child this long.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
-
-/// A tree that forks while it is killed is killed again after this long.
-const KILL_AGAIN: Duration = Duration::from_millis(20);
-
-/// How often it is tried on those that seem to be beyond reach.
-const KILL_RARELY: Duration = Duration::from_secs(1);
-
-/// Processes that are still there this long after the first KILL are another user's or hang in the
-/// kernel; an end of the child is no longer held back for them.
-const KILL_PATIENCE: Duration = Duration::from_secs(5);
-
-/// How far the tree of processes is on its way to the end.
-#[derive(Debug)]
-enum Phase {
-    Alive,
-    /// TERM was sent.
-    Terminating {
-        kill_at: Instant,
-    },
-    /// KILL was sent, and is again; until `patience` it is not remarkable that some are left.
-    Killing {
-        again_at: Instant,
-        patience: Option<Instant>,
-    },
-    /// The exit is recorded; only a daemon that notes it is waited for.
-    Over,
-}
 
 /// The signals that the shim listens to, as sockets that become readable.
 pub(super) struct Signals {
@@ -67,16 +38,16 @@ pub(super) struct Shim {
     recording: PathBuf,
     door: Door,
     peer: Option<Peer>,
-    pty: Pty,
-    recorder: Recorder,
+    pub(super) pty: Pty,
+    pub(super) recorder: Recorder,
     text: TextStream,
     /// When a held beginning of a character is given up.
     text_due: Option<Instant>,
     silence: Silence,
-    inputs: Inputs,
-    phase: Phase,
+    pub(super) inputs: Inputs,
+    pub(super) phase: Phase,
     /// How the child ended; its descendants may still be there.
-    exit: Option<ExitReport>,
+    pub(super) exit: Option<ExitReport>,
     /// Set when the shim itself may end once everything is over.
     dismissed: bool,
     buffer: Box<[u8]>,
@@ -208,16 +179,16 @@ impl Shim {
             let wait = due.saturating_sub(self.recorder.now());
             now + wait
         });
-        let phase = match self.phase {
-            Phase::Alive | Phase::Over => None,
-            Phase::Terminating { kill_at } => Some(kill_at),
-            Phase::Killing { again_at, .. } => Some(again_at),
-        };
-        [quiet, phase, self.text_due, self.recorder.retry_at()]
-            .into_iter()
-            .flatten()
-            .min()
-            .map(|at| at.saturating_duration_since(now))
+        [
+            quiet,
+            self.end_due(),
+            self.text_due,
+            self.recorder.retry_at(),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+        .map(|at| at.saturating_duration_since(now))
     }
 
     fn serve_timers(&mut self) {
@@ -228,19 +199,13 @@ impl Shim {
         self.tell_silence(self.recorder.now());
         self.recorder.retry();
         self.tell_news();
-        match self.phase {
-            Phase::Terminating { kill_at } if kill_at <= now => {
-                self.kill(Some(now + KILL_PATIENCE))
-            }
-            Phase::Killing { again_at, patience } if again_at <= now => self.kill(patience),
-            _ => {}
-        }
+        self.press(now);
     }
 
     // ---- from the terminal to the recording and the daemon
 
     /// Reads once; whether there was anything.
-    fn pump_output(&mut self) -> bool {
+    pub(super) fn pump_output(&mut self) -> bool {
         let bytes = self.pty.read(&mut self.buffer);
         if bytes.is_empty() {
             return false;
@@ -254,7 +219,7 @@ impl Shim {
         true
     }
 
-    fn flush_text(&mut self) {
+    pub(super) fn flush_text(&mut self) {
         self.text_due = None;
         let text = self.text.flush();
         self.pass_on(&text);
@@ -281,7 +246,7 @@ impl Shim {
     }
 
     /// News wait for a daemon that hears them.
-    fn tell_news(&mut self) {
+    pub(super) fn tell_news(&mut self) {
         if self.peer.is_some()
             && let Some(text) = self.recorder.take_news()
         {
@@ -289,7 +254,7 @@ impl Shim {
         }
     }
 
-    fn report(&mut self, message: FromShim) {
+    pub(super) fn report(&mut self, message: FromShim) {
         self.tell(|peer| peer.report(&message));
     }
 
@@ -328,8 +293,8 @@ impl Shim {
             Some(ToShim::Signal { signal }) => self.signal_group(signal),
             Some(ToShim::Stop { grace_ms }) => self.stop(Duration::from_millis(grace_ms)),
             Some(ToShim::Mark { text }) => {
-                let end = text.floor_char_boundary(MAX_MARK);
-                self.recorder.record('m', &text[..end]);
+                let text: String = text.chars().take(MAX_MARK).collect();
+                self.recorder.record('m', &text);
             }
             Some(ToShim::Dismiss) if matches!(self.phase, Phase::Over) => self.dismissed = true,
             Some(ToShim::Dismiss) => self.trouble("a shim is not dismissed while its child runs"),
@@ -337,7 +302,7 @@ impl Shim {
         }
     }
 
-    fn trouble(&mut self, text: impl Into<String>) {
+    pub(super) fn trouble(&mut self, text: impl Into<String>) {
         let text = text.into();
         self.report(FromShim::Trouble { text });
     }
@@ -389,106 +354,6 @@ impl Shim {
         if let Err(fault) = rustix::process::kill_process_group(self.pty.child, signal) {
             self.trouble(format!("signal {number} could not be sent: {fault}"));
         }
-    }
-
-    // ---- the end
-
-    /// A second stop can only make the end come sooner.
-    fn stop(&mut self, grace: Duration) {
-        let wanted = Instant::now() + grace;
-        match &mut self.phase {
-            Phase::Alive => {
-                // Whoever is stopped can't hear TERM before it goes on.
-                tree::signal_all(&[Signal::TERM, Signal::CONT]);
-                self.phase = Phase::Terminating { kill_at: wanted };
-            }
-            Phase::Terminating { kill_at } => *kill_at = wanted.min(*kill_at),
-            Phase::Killing { .. } | Phase::Over => {}
-        }
-    }
-
-    fn kill(&mut self, patience: Option<Instant>) {
-        let now = Instant::now();
-        tree::signal_all(&[Signal::KILL]);
-        let has_patience = patience.is_some_and(|until| now < until);
-        self.phase = Phase::Killing {
-            again_at: now
-                + if has_patience {
-                    KILL_AGAIN
-                } else {
-                    KILL_RARELY
-                },
-            patience: patience.filter(|_| has_patience),
-        };
-        if patience.is_some() && !has_patience {
-            self.tell_who_is_left();
-        }
-        if !has_patience {
-            self.reap();
-        }
-    }
-
-    fn tell_who_is_left(&mut self) {
-        let left: Vec<String> = tree::all()
-            .iter()
-            .map(|pid| pid.as_raw_nonzero().to_string())
-            .collect();
-        let text = format!(
-            "these processes of the slot can't be ended: {}",
-            left.join(" ")
-        );
-        self.trouble(text);
-    }
-
-    /// Collects whoever has ended, and moves on when that was the child or the last one.
-    fn reap(&mut self) {
-        let child = self.pty.child;
-        let exit = &mut self.exit;
-        let left = tree::reap(|reaped| {
-            if reaped.pid == child {
-                *exit = Some(reaped.exit);
-            }
-        });
-        match (&self.exit, left, &self.phase) {
-            (_, _, Phase::Over) | (None, _, _) => {}
-            (Some(_), Left::None, _) => self.finish(),
-            (Some(_), Left::Some, Phase::Alive) => self.stop(LEFTOVER_GRACE),
-            (Some(_), Left::Some, Phase::Killing { patience: None, .. }) => self.finish(),
-            (Some(_), Left::Some, _) => {}
-        }
-    }
-
-    /// All that was written is passed on before the exit is.
-    fn finish(&mut self) {
-        let Some(exit) = self.exit.clone() else {
-            return;
-        };
-        // Bounded, for the case that a process which can't be killed goes on writing.
-        const MOST: usize = (64 << 20) / READ;
-        let _rounds = (0..MOST).take_while(|_| self.pump_output()).count();
-        self.flush_text();
-        for n in self.inputs.abandon() {
-            let reason = "the program ended before it was written".to_owned();
-            self.report(FromShim::Refused { n, reason });
-        }
-        self.recorder.record('m', &exit_mark(&exit));
-        self.tell_news();
-        self.phase = Phase::Over;
-        self.report(FromShim::Exited(exit));
-    }
-
-    fn reported_exit(&self) -> Option<ExitReport> {
-        matches!(self.phase, Phase::Over)
-            .then(|| self.exit.clone())
-            .flatten()
-    }
-}
-
-fn exit_mark(exit: &ExitReport) -> String {
-    match (exit.code, exit.signal) {
-        (_, Some(signal)) => format!("exit signal {signal}"),
-        (Some(code), None) => format!("exit {code}"),
-        (None, None) => "exit unknown".to_owned(),
     }
 }
 

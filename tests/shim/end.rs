@@ -1,0 +1,135 @@
+//! How a slot ends, and that nobody is left.
+
+use crate::stage::*;
+
+#[tokio::test]
+async fn a_signal_reaches_the_whole_group() {
+    let stage = Stage::new();
+    // Without job control both processes are in the child's group.
+    let mut shim = stage
+        .sh("sh -c 'trap \"echo inner; exit\" USR1; echo up; while :; do sleep 0.01; done' & trap 'echo outer' USR1; wait; wait; exit 7")
+        .await;
+    shim.until_text("up").await;
+    shim.send(ToShim::Signal { signal: 10 });
+    shim.until_text("inner").await;
+    shim.until_text("outer").await;
+    assert_eq!(
+        shim.exit().await,
+        ExitReport {
+            code: Some(7),
+            signal: None
+        }
+    );
+}
+
+#[tokio::test]
+async fn an_end_by_a_signal_is_told_as_such() {
+    let stage = Stage::new();
+    let mut shim = stage.launch(&["/bin/cat"]).await;
+    shim.send(ToShim::Signal { signal: 11 });
+    assert_eq!(
+        shim.exit().await,
+        ExitReport {
+            code: None,
+            signal: Some(11)
+        }
+    );
+    assert_eq!(stage.marks("m").last().unwrap(), "exit signal 11");
+}
+
+#[tokio::test]
+async fn an_exit_waits_for_a_daemon() {
+    let stage = Stage::new();
+    let shim = stage.sh("printf bye; exit 3").await;
+    let pid = shim.hello.shim_pid;
+    drop(shim);
+    eventually("the exit is recorded", || {
+        stage.marks("m").last().is_some_and(|mark| mark == "exit 3")
+    })
+    .await;
+    let shim = stage.adopt().await;
+    assert_eq!(shim.hello.shim_pid, pid);
+    assert_eq!(
+        shim.hello.exit,
+        Some(ExitReport {
+            code: Some(3),
+            signal: None
+        })
+    );
+    assert_eq!(stage.recorded(shim.hello.recorded as usize), "bye");
+    shim.dismiss().await;
+}
+
+#[tokio::test]
+async fn stop_ends_also_those_who_fled_into_a_session_of_their_own() {
+    let stage = Stage::new();
+    let mut shim = stage
+        .sh("trap '' TERM; setsid sh -c 'trap \"\" TERM HUP; echo fled $$; while :; do sleep 0.05; done' & while :; do sleep 0.05; done")
+        .await;
+    shim.until("the pid", |driven| {
+        driven.text().contains("fled") && driven.text().ends_with('\n')
+    })
+    .await;
+    let fled: u32 = shim
+        .text()
+        .trim()
+        .rsplit(' ')
+        .next()
+        .unwrap()
+        .parse()
+        .unwrap();
+    assert!(is_running(fled));
+    shim.send(ToShim::Stop { grace_ms: 100 });
+    assert_eq!(
+        shim.exit().await,
+        ExitReport {
+            code: None,
+            signal: Some(9)
+        }
+    );
+    assert!(!is_running(fled), "it was killed before the exit was told");
+    assert!(children_of(shim.hello.shim_pid).is_empty());
+    shim.dismiss().await;
+}
+
+#[tokio::test]
+async fn a_child_that_ends_in_time_is_not_killed() {
+    let stage = Stage::new();
+    let mut shim = stage
+        .sh("trap 'echo tidy; exit 5' TERM; echo up; while :; do sleep 0.01; done")
+        .await;
+    shim.until_text("up").await;
+    shim.send(ToShim::Stop { grace_ms: 20_000 });
+    assert_eq!(
+        shim.exit().await,
+        ExitReport {
+            code: Some(5),
+            signal: None
+        }
+    );
+    assert!(shim.text().contains("tidy"));
+}
+
+#[tokio::test]
+async fn what_a_child_leaves_behind_ends_with_it() {
+    let stage = Stage::new();
+    let mut shim = stage
+        .sh("setsid sleep 1000 & echo $!; sleep 0.2; exit 0")
+        .await;
+    shim.exit().await;
+    let left: u32 = shim.text().trim().parse().expect("a pid");
+    assert!(!is_running(left));
+    assert!(children_of(shim.hello.shim_pid).is_empty());
+}
+
+#[tokio::test]
+async fn a_thousand_orphans_leave_no_zombie() {
+    let stage = Stage::new();
+    // Each inner shell ends at once and leaves its child to the shim.
+    let mut shim = stage
+        .sh("i=0; while [ $i -lt 1000 ]; do (: & ); i=$((i+1)); done; echo done; read x")
+        .await;
+    shim.until_text("done").await;
+    let (pid, child) = (shim.hello.shim_pid, shim.hello.child_pid);
+    eventually("only the child is left", || children_of(pid) == [child]).await;
+}

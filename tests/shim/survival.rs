@@ -1,0 +1,190 @@
+//! Daemons that die, come back or do not read, and a disk that is full.
+
+use crate::stage::*;
+
+#[tokio::test]
+async fn the_newest_daemon_is_the_one_that_counts() {
+    let stage = Stage::new();
+    let mut old = stage.launch(&["/bin/cat"]).await;
+    let mut new = stage.adopt().await;
+    let ended = tokio::time::timeout(PATIENCE, old.link.next()).await;
+    assert!(matches!(ended, Ok(Err(LinkError::Closed))), "{ended:?}");
+    new.input(1, "x\n");
+    new.until_text("x\r\nx\r\n").await;
+}
+
+/// Prints numbered lines as fast as it can, `count` of them.
+fn flood(count: usize) -> String {
+    format!(
+        "stty raw; i=0; while [ $i -lt {count} ]; do i=$((i+1)); echo line $i ééé; done; echo end"
+    )
+}
+
+fn flooded(count: usize) -> String {
+    let lines: String = (1..=count).map(|i| format!("line {i} ééé\n")).collect();
+    lines + "end\n"
+}
+
+#[tokio::test]
+async fn a_daemon_that_dies_in_mid_stream_loses_nothing() {
+    const LINES: usize = 20_000;
+    let stage = Stage::new();
+    let mut shim = stage.sh(&flood(LINES)).await;
+    for round in 1..=20 {
+        let enough = round * LINES / 25;
+        shim.until("more lines", |driven| {
+            driven.output.len() > enough * 10 || driven.hello.exit.is_some()
+        })
+        .await;
+        // Dropping the link is all that anyone sees of a daemon that was killed.
+        drop(shim);
+        shim = stage.adopt().await;
+    }
+    shim.exit().await;
+    assert_eq!(shim.text(), flooded(LINES));
+    assert_eq!(stage.all_recorded(), flooded(LINES));
+}
+
+/// Where the process that plays a daemon finds its stage.
+const STAGE: &str = "SHIM_TEST_STAGE";
+
+/// No test, but the daemon of the next one, in a process of its own.
+#[tokio::test]
+#[ignore = "started by a_killed_daemon_is_survived_by_its_shim"]
+async fn a_daemon_to_be_killed() {
+    let Some(dir) = std::env::var_os(STAGE) else {
+        return;
+    };
+    let spec = std::fs::read(Path::new(&dir).join("spec.json")).expect("a specification");
+    let spec = serde_json::from_slice(&spec).expect("a specification");
+    let (mut link, _) = launch(&spec).await.expect("the shim starts");
+    while link.next().await.is_ok() {}
+}
+
+#[tokio::test]
+async fn a_killed_daemon_is_survived_by_its_shim() {
+    const LINES: usize = 20_000;
+    let stage = Stage::new();
+    let spec = stage.spec(&["/bin/sh", "-c", &flood(LINES)]);
+    std::fs::write(stage.path("spec.json"), serde_json::to_vec(&spec).unwrap()).unwrap();
+    let mut daemon = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--ignored", "--exact", "survival::a_daemon_to_be_killed"])
+        .env(STAGE, stage.dir.path())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let is_recording =
+        || std::fs::metadata(&stage.recording).is_ok_and(|file| file.len() > 100_000);
+    eventually("the flood runs", is_recording).await;
+    daemon.kill().unwrap();
+    daemon.wait().unwrap();
+    let mut shim = stage.adopt().await;
+    shim.exit().await;
+    assert_eq!(shim.text(), flooded(LINES));
+    assert_eq!(stage.all_recorded(), flooded(LINES));
+}
+
+#[tokio::test]
+async fn a_daemon_that_does_not_read_is_let_go_and_the_child_runs_on() {
+    const LINES: usize = 60_000;
+    let stage = Stage::new();
+    let mut shim = stage.sh(&flood(LINES)).await;
+    eventually("the child has ended", || {
+        stage.marks("m").last().is_some_and(|mark| mark == "exit 0")
+    })
+    .await;
+    let closed = tokio::time::timeout(PATIENCE, async {
+        loop {
+            match shim.link.next().await {
+                Ok(FromShim::Output { bytes, .. }) => shim.output.extend(bytes),
+                Ok(_) => {}
+                Err(fault) => return fault,
+            }
+        }
+    });
+    assert!(matches!(closed.await, Ok(LinkError::Closed)));
+    assert!(
+        flooded(LINES).starts_with(&shim.text()),
+        "what came was in order"
+    );
+    assert_eq!(stage.adopt().await.text(), flooded(LINES));
+}
+
+/// A disk of a few pages, which needs the right to mount.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    fn mount(at: &Path) -> Option<Self> {
+        std::fs::create_dir(at).expect("a directory");
+        let mounted = std::process::Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=64k,mode=0700", "tmpfs"])
+            .arg(at)
+            .output();
+        if mounted.is_ok_and(|output| output.status.success()) {
+            return Some(Self(at.to_owned()));
+        }
+        eprintln!(
+            "skipped: a small disk can't be mounted here (needs root), so a full one is not tested"
+        );
+        None
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount")
+            .arg("-l")
+            .arg(&self.0)
+            .status();
+    }
+}
+
+#[tokio::test]
+async fn a_full_disk_stops_no_child() {
+    let mut stage = Stage::new();
+    let Some(disk) = SmallDisk::mount(&stage.path("disk")) else {
+        return;
+    };
+    stage.recording = disk.0.join("test.cast");
+    let mut shim = stage.sh("stty -echo; echo ready; exec cat").await;
+    shim.until_text("ready").await;
+    let filler = disk.0.join("filler");
+    while std::fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(&filler)
+        .and_then(|mut file| std::io::Write::write_all(&mut file, &[0; 4096]))
+        .is_ok()
+    {}
+    let long_line = "x".repeat(3000) + "\n";
+    shim.input(1, long_line.clone());
+    shim.input(2, long_line);
+    shim.until("the trouble", |driven| driven.has_trouble("No space left"))
+        .await;
+    shim.input(3, "lost\n");
+    shim.until_text("lost").await;
+    std::fs::remove_file(&filler).unwrap();
+    shim.until("the recovery", |driven| {
+        driven.has_trouble("the recording goes on")
+    })
+    .await;
+    shim.input(4, "kept\n");
+    shim.until_text("kept").await;
+    let recorded = stage.all_recorded();
+    assert!(
+        recorded.ends_with("kept\r\n") && !recorded.contains("lost"),
+        "{recorded}"
+    );
+    assert!(
+        stage
+            .marks("m")
+            .iter()
+            .any(|mark| mark.starts_with("gap: "))
+    );
+    let told = |message: &&FromShim| matches!(message, FromShim::Trouble { .. });
+    assert_eq!(shim.heard.iter().filter(told).count(), 2, "once each");
+    shim.send(ToShim::Stop { grace_ms: 1000 });
+    shim.exit().await;
+    shim.dismiss().await;
+}
