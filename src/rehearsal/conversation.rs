@@ -3,8 +3,10 @@
 use serde_json::Value;
 
 /// Texts that Claude Code puts beside what the person wrote.
-const NOT_THE_PERSON: [&str; 4] = [
+const NOT_THE_PERSON: [&str; 5] = [
     "<system-reminder>",
+    // A message that was queued during the turn: the script of the turn goes on.
+    "The user sent a new message while you were working:",
     "<local-command-",
     "<command-name>",
     "[Request interrupted by user",

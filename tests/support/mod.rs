@@ -1,0 +1,28 @@
+//! What the tests on the real Claude Code share.
+
+// Each test file uses its own part of this.
+#![allow(dead_code)]
+
+pub mod claude_code;
+
+pub mod pty;
+
+use std::time::{Duration, Instant};
+
+/// The version that the tests are written against.
+pub const PINNED: &str = "2.1.325";
+
+/// Longest wait for any one fact. Far more than is needed: a loaded machine must not fail a test.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Polls for a fact that has no other way to tell; panics with `what` when it never comes.
+pub fn until<T>(what: &str, mut fact: impl FnMut() -> Option<T>) -> T {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = fact() {
+            return found;
+        }
+        assert!(Instant::now() < end, "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
