@@ -4,7 +4,7 @@ mod diff;
 mod keys;
 mod load;
 mod parse;
-mod table;
+pub(crate) mod table;
 mod watch;
 
 pub use diff::{Change, diff};

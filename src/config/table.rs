@@ -8,7 +8,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// One table of the file, and the keys that were asked for: what is left over is unknown.
-pub(super) struct Table<'a, 'p> {
+pub(crate) struct Table<'a, 'p> {
     source: &'a Source,
     entries: &'a DeTable<'a>,
     /// What the keys belong to, in words: "a slot".
@@ -185,7 +185,7 @@ impl<'a, 'p> Table<'a, 'p> {
 }
 
 /// A value of a map, and where its name stands.
-pub(super) struct Named {
+pub(crate) struct Named {
     pub name_span: Range<usize>,
     pub value: String,
 }

@@ -1,8 +1,35 @@
-//! `decide(&Policy, &Ask) -> Verdict`: the strictest rule wins, silence means ask. Pure.
+//! `decide(&Policy, &Ask, &dyn Paths) -> Verdict`: the strictest rule wins, silence means ask. Pure, but for
+//! [`RealPaths`], which asks the file system where a path leads.
+//!
+//! A tool call is allowed only where that can be proven: a rule allows each part of it, nothing in it is
+//! left to guess, and nothing denies it. Everything else is for a person.
 
+mod command;
+mod edit;
+mod file;
+mod harm;
+mod hosts;
+mod judge;
+mod paths;
+mod pattern;
+mod protected;
+mod real_paths;
+mod rule;
+mod shell;
+mod tools;
+
+pub use edit::{EditError, add_allow_rule, narrow_rule_for};
+pub use judge::{Explanation, PartVerdict, decide, explain};
+pub use paths::{LexicalPaths, Paths};
+pub use real_paths::RealPaths;
+pub use rule::{Level, Rule};
+
+use crate::diagnostic::Problem;
+use crate::reading::DialogKind;
+use protected::Protected;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A tool call that somebody has to decide on.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,6 +50,24 @@ pub enum Decision {
     Deny,
 }
 
+impl Decision {
+    /// The word that files and output use.
+    pub fn word(self) -> &'static str {
+        match self {
+            Decision::Allow => "allow",
+            Decision::Ask => "ask",
+            Decision::Deny => "deny",
+        }
+    }
+
+    /// The decision that a word in a file means.
+    pub fn from_word(word: &str) -> Option<Decision> {
+        [Decision::Allow, Decision::Ask, Decision::Deny]
+            .into_iter()
+            .find(|decision| decision.word() == word)
+    }
+}
+
 /// What was decided, by which rule, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
@@ -39,4 +84,172 @@ pub struct RuleRef {
     pub text: String,
     pub file: PathBuf,
     pub line: usize,
+}
+
+/// Whatever can decide on a tool call. A program that embeds missiond can bring its own.
+pub trait PermissionPolicy: Send + Sync {
+    fn decide(&self, ask: &Ask) -> Verdict;
+}
+
+/// A [`Policy`] together with the paths that it judges on.
+pub struct Judge<P: Paths> {
+    pub policy: Policy,
+    pub paths: P,
+}
+
+impl<P: Paths + Send + Sync> PermissionPolicy for Judge<P> {
+    fn decide(&self, ask: &Ask) -> Verdict {
+        decide(&self.policy, ask, &self.paths)
+    }
+}
+
+/// A role's policy: one checked file, its rules compiled.
+#[derive(Debug, Clone)]
+pub struct Policy {
+    pub file: PathBuf,
+    /// What a leading `/` in a path rule is relative to.
+    pub project: PathBuf,
+    /// Where no rule speaks: `Ask` or `Deny`.
+    pub default: Decision,
+    /// Told to Claude with a denial.
+    pub deny_reason: Option<String>,
+    dialogs: Dialogs,
+    rules: Vec<Rule>,
+    protected: Protected,
+    /// The slot whose own overrides apply.
+    slot: Option<String>,
+}
+
+/// What happens with dialogs that are no tool call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Dialogs {
+    trust: Decision,
+    api_key: Decision,
+    plan: Decision,
+    question: Decision,
+}
+
+impl Default for Dialogs {
+    fn default() -> Dialogs {
+        Dialogs {
+            trust: Decision::Ask,
+            api_key: Decision::Ask,
+            plan: Decision::Ask,
+            question: Decision::Ask,
+        }
+    }
+}
+
+impl Policy {
+    /// Reads a policy file's text, compiles its rules and runs its examples. `project` is what a leading `/`
+    /// in a path rule stands for. Every fault that is found is returned, not only the first.
+    pub fn parse(text: &str, file: &Path, project: &Path) -> Result<Policy, Vec<Problem>> {
+        file::parse(text, file, project)
+    }
+
+    /// A policy with no rules: it asks about everything.
+    pub fn asking(file: &Path, project: &Path) -> Policy {
+        Policy {
+            file: file.to_owned(),
+            project: project.to_owned(),
+            default: Decision::Ask,
+            deny_reason: None,
+            dialogs: Dialogs::default(),
+            rules: Vec::new(),
+            protected: Protected::default(),
+            slot: None,
+        }
+    }
+
+    /// The same policy with paths (files, or directories with all that is in them) that no rule lets a slot
+    /// write: missiond's own config, policies, logs, state and program. Claude Code's settings, git hooks and
+    /// shell start-up files are protected always.
+    pub fn protecting(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Policy {
+        self.protected.add(paths);
+        self
+    }
+
+    /// The same policy as it holds for one slot: that slot's own overrides count, those of others don't.
+    pub fn for_slot(&self, slot: &str) -> Policy {
+        let mut policy = self.clone();
+        policy.slot = Some(slot.to_owned());
+        policy
+    }
+
+    /// The rules in force, for showing them.
+    pub fn rules(&self) -> impl Iterator<Item = &Rule> {
+        self.rules.iter().filter(|rule| match &rule.level {
+            Level::Slot(name) => self.slot.as_deref() == Some(name),
+            Level::Role | Level::Default => true,
+        })
+    }
+
+    /// The deny rules in Claude Code's own syntax, for the settings that a slot is started with.
+    pub fn deny_rules_for_settings(&self) -> Vec<String> {
+        self.rules()
+            .filter(|rule| rule.decision == Decision::Deny)
+            .map(|rule| rule.for_settings(&self.project))
+            .collect()
+    }
+
+    /// Whether any path is denied or asked about, so that paths among a command's words matter.
+    fn restricts_paths(&self) -> bool {
+        self.rules().any(|rule| {
+            rule.decision > Decision::Allow && matches!(rule.meaning, rule::Meaning::Path(..))
+        })
+    }
+
+    /// Whether `new` might allow something that `old` did not. Anything that is not plainly narrower counts
+    /// as wider.
+    pub fn widens(old: &Policy, new: &Policy) -> bool {
+        let narrower = new.project == old.project
+            && new.default >= old.default
+            && new.dialogs.at_least_as_strict_as(&old.dialogs)
+            && new.protected.covers(&old.protected)
+            && new.adds_no_allowance_to(old)
+            && new.keeps_restrictions_of(old);
+        !narrower
+    }
+
+    fn adds_no_allowance_to(&self, old: &Policy) -> bool {
+        let allows = |rule: &&Rule| rule.decision == Decision::Allow;
+        self.rules.iter().filter(allows).all(|rule| {
+            old.rules
+                .iter()
+                .filter(allows)
+                .any(|known| known.says_the_same_as(rule))
+        })
+    }
+
+    fn keeps_restrictions_of(&self, old: &Policy) -> bool {
+        old.rules
+            .iter()
+            .filter(|rule| rule.decision > Decision::Allow)
+            .all(|rule| {
+                self.rules
+                    .iter()
+                    .any(|kept| kept.decision >= rule.decision && kept.says_the_same_as(rule))
+            })
+    }
+}
+
+impl Dialogs {
+    fn at_least_as_strict_as(&self, other: &Dialogs) -> bool {
+        self.trust >= other.trust
+            && self.api_key >= other.api_key
+            && self.plan >= other.plan
+            && self.question >= other.question
+    }
+}
+
+/// What the policy says about a dialog that is no tool call. Permission dialogs are decided by [`decide`],
+/// and what is not known is for a person: both are `Ask` here.
+pub fn dialog_decision(policy: &Policy, kind: DialogKind) -> Decision {
+    match kind {
+        DialogKind::Trust => policy.dialogs.trust,
+        DialogKind::ApiKey => policy.dialogs.api_key,
+        DialogKind::Plan => policy.dialogs.plan,
+        DialogKind::Question => policy.dialogs.question,
+        DialogKind::Permission | DialogKind::Other => Decision::Ask,
+    }
 }

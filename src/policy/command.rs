@@ -1,0 +1,238 @@
+//! The verdict on a shell command: each part on its own, the strictest wins, and what can't be proven is
+//! never allowed.
+
+use super::harm::{self, Harm};
+use super::judge::{Case, Explanation, PartVerdict, by_rule, strictest};
+use super::rule::Rule;
+use super::shell::{self, Simple, Stripped, Word};
+use super::{Decision, Verdict};
+use serde_json::Value;
+
+mod places;
+use places::Directories;
+
+pub fn judge(case: &Case<'_>, text: &str) -> Explanation {
+    let script = shell::read(text);
+    let whole = one_spaced(text);
+    let exact = case
+        .policy
+        .rules()
+        .find(|rule| allows_exactly(rule, &whole));
+    let mut directories = Directories::new(case.ask.cwd.clone());
+    let mut parts = Vec::new();
+    for simple in &script.commands {
+        let part = Part {
+            case,
+            simple,
+            stripped: shell::strip(&simple.words),
+            directories: &directories,
+            exact,
+        };
+        parts.push(PartVerdict {
+            text: simple.text.clone(),
+            verdict: part.verdict(),
+        });
+        directories.follow(&simple.words, case.paths);
+    }
+    let mut verdict = strictest_part(&parts).unwrap_or_else(|| case.by_rules(|_| false));
+    let on_whole = case.by_rules(|rule| covers_any(rule, std::slice::from_ref(&whole)));
+    if on_whole.rule.is_some() && on_whole.decision > verdict.decision {
+        verdict = on_whole;
+    }
+    if let Some(why) = script
+        .doubt
+        .or_else(|| doubt_of_the_whole(case, &script.commands))
+    {
+        verdict = case.not_allowed(verdict, why);
+    }
+    Explanation { verdict, parts }
+}
+
+/// Runs of blanks as one, line breaks kept: they end a command.
+fn one_spaced(text: &str) -> String {
+    text.trim()
+        .split([' ', '\t'])
+        .filter(|word| !word.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn allows_exactly(rule: &Rule, whole: &str) -> bool {
+    rule.decision == Decision::Allow
+        && rule
+            .command()
+            .is_some_and(|pattern| pattern.is_exact() && pattern.matches(whole))
+}
+
+fn covers_any(rule: &Rule, texts: &[String]) -> bool {
+    rule.command()
+        .is_some_and(|pattern| texts.iter().any(|text| pattern.matches(text)))
+}
+
+fn strictest_part(parts: &[PartVerdict]) -> Option<Verdict> {
+    let most = parts.iter().map(|part| part.verdict.decision).max()?;
+    let part = parts.iter().find(|part| part.verdict.decision == most)?;
+    let mut verdict = part.verdict.clone();
+    if parts.len() > 1 {
+        verdict.why = match most {
+            Decision::Allow => "each part is allowed".to_owned(),
+            Decision::Ask | Decision::Deny => {
+                format!("`{}`: {} (the strictest part wins)", part.text, verdict.why)
+            }
+        };
+    }
+    Some(verdict)
+}
+
+/// What no part shows by itself.
+fn doubt_of_the_whole(case: &Case<'_>, commands: &[Simple]) -> Option<String> {
+    if case
+        .ask
+        .input
+        .get("dangerouslyDisableSandbox")
+        .is_some_and(|flag| flag != &Value::Bool(false))
+    {
+        return Some("it asks to run outside the sandbox".to_owned());
+    }
+    let runs = |names: &[&str]| {
+        commands.iter().any(|command| {
+            shell::strip(&command.words)
+                .words
+                .first()
+                .is_some_and(|name| names.contains(&name.text.as_str()))
+        })
+    };
+    // A directory can bring a repository with programs of its own in its configuration.
+    (runs(&["cd", "pushd", "popd"]) && runs(&["git"])).then(|| {
+        "it changes the directory and then runs git, which obeys what is configured there"
+            .to_owned()
+    })
+}
+
+/// One simple command of a command line.
+struct Part<'a> {
+    case: &'a Case<'a>,
+    simple: &'a Simple,
+    stripped: Stripped<'a>,
+    directories: &'a Directories,
+    /// A rule that spells out the whole command line.
+    exact: Option<&'a Rule>,
+}
+
+impl Part<'_> {
+    fn verdict(&self) -> Verdict {
+        let texts = self.texts_to_restrict();
+        let by_rules = self.case.by_rules(|rule| covers_any(rule, &texts));
+        let restricted =
+            (by_rules.rule.is_some() && by_rules.decision > Decision::Allow).then_some(by_rules);
+        let by_places = places::restriction(self.case, self.stripped.words, self.directories);
+        let strictest = [restricted, by_places]
+            .into_iter()
+            .flatten()
+            .reduce(|first, second| {
+                if second.decision > first.decision {
+                    second
+                } else {
+                    first
+                }
+            });
+        strictest.unwrap_or_else(|| self.allowance())
+    }
+
+    /// Every way to write this command and those that it would run.
+    fn texts_to_restrict(&self) -> Vec<String> {
+        let mut texts = vec![
+            one_spaced(&self.simple.text),
+            join(self.simple.literal_words().iter()),
+        ];
+        texts.extend(
+            shell::commands_within(self.simple.literal_words())
+                .iter()
+                .map(|words| join(words.iter())),
+        );
+        texts.sort_unstable();
+        texts.dedup();
+        texts
+    }
+
+    /// Every safe way to write this command, harmless wrappers taken off.
+    fn texts_to_allow(&self) -> Vec<String> {
+        let words = self.stripped.words;
+        let mut texts = vec![join(
+            words.iter().map(Word::canonical).collect::<Vec<_>>().iter(),
+        )];
+        // A backslash could join two words of the text into one.
+        if !self.simple.text.contains('\\')
+            && let Some(first) = words.first()
+            && let Some(written) = self.simple.text.get(first.start - self.simple.start..)
+        {
+            texts.push(one_spaced(written));
+        }
+        texts.dedup();
+        texts
+    }
+
+    fn allowance(&self) -> Verdict {
+        let texts = self.texts_to_allow();
+        let covers = |rule: &Rule| {
+            rule.decision == Decision::Allow
+                && (covers_any(rule, &texts) || self.exact.is_some_and(|exact| exact.at == rule.at))
+        };
+        let rules = self.case.rules_in_force(covers);
+        if strictest(&rules).is_none() {
+            return self.case.silent();
+        }
+        let harms = self.harms();
+        let excused = |rule: &&&Rule| {
+            harms
+                .iter()
+                .all(|harm| harm.at < self.words_spelled_out_by(rule))
+        };
+        match rules.iter().find(excused) {
+            Some(rule) => by_rule(rule),
+            None => Verdict {
+                decision: Decision::Ask,
+                rule: rules.first().map(|rule| rule.at.clone()),
+                why: harms
+                    .first()
+                    .map_or_else(String::new, |harm| harm.why.clone()),
+            },
+        }
+    }
+
+    /// What a rule names itself was meant; what only its wildcard lets in was not.
+    fn words_spelled_out_by(&self, rule: &Rule) -> usize {
+        match self.exact.is_some_and(|exact| exact.at == rule.at) {
+            true => usize::MAX,
+            false => rule.command().map_or(0, |pattern| pattern.literal_words()),
+        }
+    }
+
+    fn harms(&self) -> Vec<Harm> {
+        let mut harms = harm::harms(self.stripped.words);
+        harms.extend(places::harm(
+            self.case,
+            self.stripped.words,
+            self.directories,
+        ));
+        if self.stripped.more_words_follow {
+            harms.extend(self.harm_of_unseen_words());
+        }
+        harms
+    }
+
+    /// `xargs` hands over words that are not known: fine only for a program that does nothing but read.
+    fn harm_of_unseen_words(&self) -> Option<Harm> {
+        let name = self
+            .stripped
+            .words
+            .first()
+            .map_or("", |name| name.text.as_str());
+        let safe = harm::only_reads(name) && !self.case.policy.restricts_paths();
+        (!safe).then(|| Harm::whole(format!("xargs hands words to {name} that are not known")))
+    }
+}
+
+fn join<'a>(words: impl Iterator<Item = &'a String>) -> String {
+    words.map(String::as_str).collect::<Vec<_>>().join(" ")
+}

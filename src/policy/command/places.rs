@@ -1,0 +1,239 @@
+//! Paths among the words of a command: protected ones, ones that rules restrict, and ones that should not be
+//! removed by accident.
+
+use crate::policy::harm::{self, Harm};
+use crate::policy::judge::{Case, by_rule};
+use crate::policy::paths::{Paths, Place};
+use crate::policy::rule::{Meaning, Rule};
+use crate::policy::shell::Word;
+use crate::policy::tools::Access;
+use crate::policy::{Decision, Verdict};
+use std::path::{Path, PathBuf};
+
+/// Where a part of a command may run: the slot's directory, and every one that a `cd` before it names.
+pub struct Directories {
+    all: Vec<PathBuf>,
+}
+
+/// More changes of directory in one command than this and later paths are judged in the first ones only; such
+/// a command is asked about anyway, see [`harm`].
+const MOST_DIRECTORIES: usize = 8;
+
+impl Directories {
+    pub fn new(cwd: PathBuf) -> Directories {
+        Directories { all: vec![cwd] }
+    }
+
+    pub fn follow(&mut self, words: &[Word], paths: &dyn Paths) {
+        let [name, .., target] = words else { return };
+        if !matches!(name.text.as_str(), "cd" | "pushd") || self.all.len() > MOST_DIRECTORIES {
+            return;
+        }
+        let targets: Vec<PathBuf> = self
+            .all
+            .iter()
+            .map(|cwd| Place::new(&target.text, cwd, paths).written)
+            .collect();
+        self.all.extend(targets);
+        self.all.dedup();
+    }
+
+    fn first(&self) -> &Path {
+        &self.all[0]
+    }
+}
+
+/// The strictest thing that path rules and protected paths say about the words of a command.
+pub fn restriction(case: &Case<'_>, words: &[Word], directories: &Directories) -> Option<Verdict> {
+    let (name, arguments) = words.split_first()?;
+    let only_reads = harm::only_reads(&name.text);
+    if only_reads && !case.policy.restricts_paths() {
+        return None;
+    }
+    let mut strictest: Option<Verdict> = None;
+    for word in arguments {
+        let verdict = on_word(case, word, &name.text, only_reads, directories);
+        if verdict.as_ref().map(|verdict| verdict.decision)
+            > strictest.as_ref().map(|verdict| verdict.decision)
+        {
+            strictest = verdict;
+        }
+    }
+    strictest
+}
+
+fn on_word(
+    case: &Case<'_>,
+    word: &Word,
+    program: &str,
+    only_reads: bool,
+    directories: &Directories,
+) -> Option<Verdict> {
+    if word.globs {
+        return on_glob(case, word, only_reads);
+    }
+    let places: Vec<Place> = path_texts(&word.text)
+        .flat_map(|text| {
+            directories
+                .all
+                .iter()
+                .map(move |cwd| Place::new(text, cwd, case.paths))
+        })
+        .collect();
+    let by_rule = places
+        .iter()
+        .filter_map(|place| on_place(case, place, program))
+        .max_by_key(|verdict| verdict.decision);
+    let protected = || {
+        places
+            .iter()
+            .find_map(|place| case.policy.protected.forbids(place, case.paths))
+    };
+    match by_rule {
+        Some(verdict) => Some(verdict),
+        None if only_reads => None,
+        None => protected().map(|why| Verdict {
+            decision: Decision::Ask,
+            rule: None,
+            why,
+        }),
+    }
+}
+
+fn on_place(case: &Case<'_>, place: &Place, program: &str) -> Option<Verdict> {
+    let covers = |rule: &&Rule| {
+        rule.decision > Decision::Allow
+            && [Access::Read, Access::Write]
+                .iter()
+                .any(|access| rule.covers_place(*access, place, &case.ask.cwd, case.paths))
+    };
+    let rule = case
+        .policy
+        .rules()
+        .filter(covers)
+        .max_by_key(|rule| rule.decision)?;
+    let mut verdict = by_rule(rule);
+    verdict.why = format!("{} is covered by {}", place.written.display(), rule.at.text);
+    // Whether another program would open the file can't be told, so a person is asked there.
+    if !harm::opens_its_arguments(program) {
+        verdict.decision = Decision::Ask;
+    }
+    Some(verdict)
+}
+
+/// A glob may stand for any file whose name fits; hidden ones only if it begins with a dot.
+fn on_glob(case: &Case<'_>, word: &Word, only_reads: bool) -> Option<Verdict> {
+    let last = word.text.rsplit('/').next().unwrap_or_default();
+    let may_mean = |rule: &&Rule| match &rule.meaning {
+        Meaning::Path(_, pattern) if rule.decision > Decision::Allow => {
+            pattern.literal_name().is_none_or(|name| fits(last, name))
+        }
+        _ => false,
+    };
+    if let Some(rule) = case.policy.rules().find(may_mean) {
+        let why = format!(
+            "`{}` may stand for a file that {} covers",
+            word.text, rule.at.text
+        );
+        return Some(Verdict {
+            decision: Decision::Ask,
+            rule: Some(rule.at.clone()),
+            why,
+        });
+    }
+    let hidden = word
+        .text
+        .split('/')
+        .any(|part| part.starts_with('.') && part.contains(['*', '?', '[']));
+    (hidden && !only_reads).then(|| Verdict {
+        decision: Decision::Ask,
+        rule: None,
+        why: format!("`{}` may stand for a protected file", word.text),
+    })
+}
+
+/// Whether a glob may stand for `name`: its literal start must begin it. A glob that does not begin with a dot
+/// leaves hidden files out.
+fn fits(glob: &str, name: &str) -> bool {
+    if name.starts_with('.') && !glob.starts_with('.') {
+        return false;
+    }
+    let start = glob.split(['*', '?', '[']).next().unwrap_or_default();
+    let end = glob.rsplit(['*', '?', ']']).next().unwrap_or_default();
+    name.starts_with(start) && name.ends_with(end)
+}
+
+/// The texts in a word that may be paths: the word, what follows a `=`, what is attached to a short option.
+fn path_texts(word: &str) -> impl Iterator<Item = &str> {
+    let whole = (!word.starts_with('-')).then_some(word);
+    let value = word.split_once('=').map(|(_, value)| value);
+    let attached = word
+        .starts_with('-')
+        .then(|| word.find(['/', '~', '.']).map(|at| &word[at..]))
+        .flatten();
+    let at_file = word.split_once('@').map(|(_, file)| file);
+    [whole, value, attached, at_file]
+        .into_iter()
+        .flatten()
+        .filter(|text| !text.is_empty())
+}
+
+/// Leaving the directory, or removing a directory that much depends on.
+pub fn harm(case: &Case<'_>, words: &[Word], directories: &Directories) -> Option<Harm> {
+    let (name, arguments) = words.split_first()?;
+    match name.text.as_str() {
+        "cd" | "pushd" | "popd" => leaving(case, arguments, directories),
+        "rm" | "rmdir" | "mv" | "shred" | "unlink" | "chmod" | "chown" | "chgrp" => arguments
+            .iter()
+            .enumerate()
+            .filter(|(_, word)| !word.text.starts_with('-'))
+            .find(|(_, word)| directories.all.iter().any(|cwd| is_vital(case, word, cwd)))
+            .map(|(_, word)| {
+                Harm::whole(format!(
+                    "{} of `{}` could destroy far more than a file",
+                    name.text, word.text
+                ))
+            }),
+        _ => None,
+    }
+}
+
+fn leaving(case: &Case<'_>, arguments: &[Word], directories: &Directories) -> Option<Harm> {
+    let inside = match arguments {
+        [target]
+            if !target.globs && target.text != "-" && directories.all.len() <= MOST_DIRECTORIES =>
+        {
+            let place = Place::new(&target.text, directories.first(), case.paths);
+            place.is_within(directories.first(), case.paths)
+                && case.policy.protected.forbids(&place, case.paths).is_none()
+        }
+        _ => false,
+    };
+    (!inside).then(|| Harm {
+        at: 1,
+        why: "it leaves the slot's directory".to_owned(),
+    })
+}
+
+/// The root, a directory right below it, the home directory, a directory that holds the slot's own, or one
+/// that holds something protected; also all the files in one of them.
+fn is_vital(case: &Case<'_>, word: &Word, cwd: &Path) -> bool {
+    let text = match word.globs {
+        false => word.text.as_str(),
+        true => match word.text.rsplit_once('/') {
+            Some((directory, "*" | ".*")) if !directory.is_empty() => directory,
+            Some(("", _)) => "/",
+            None if matches!(word.text.as_str(), "*" | ".*") => ".",
+            _ => return false,
+        },
+    };
+    let place = Place::new(text, cwd, case.paths);
+    let home = case.paths.home();
+    place.both().into_iter().any(|path| {
+        path.components().count() <= 2
+            || home.as_deref().is_some_and(|home| home.starts_with(path))
+            || cwd.starts_with(path)
+            || case.ask.cwd.starts_with(path)
+    }) || text.starts_with('~') && !text.starts_with("~/")
+        || case.policy.protected.lies_below(&place)
+}

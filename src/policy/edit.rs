@@ -1,0 +1,111 @@
+//! Adding a rule to a policy file: the narrowest one for a call that a person has confirmed.
+
+use super::hosts::host_of;
+use super::paths::{LexicalPaths, Place, exact_pattern};
+use super::pattern::Wildcard;
+use super::rule::{Dialect, Level, Meaning, Rule};
+use super::tools::{self, Access, Subject};
+use super::{Ask, Decision, Policy, RuleRef, decide};
+use std::path::Path;
+use toml_edit::{Array, DocumentMut, Item, Value};
+
+/// The narrowest rule that would allow this call next time, such as `Bash(cargo test --all)`. None where no
+/// rule could: where the command can't be proven, the path is protected, or the tool is not known.
+pub fn narrow_rule_for(ask: &Ask) -> Option<String> {
+    let text = match tools::subject(ask) {
+        Subject::Command(command) if !command.contains('\n') => {
+            format!("Bash({})", Wildcard::escape(command.trim()))
+        }
+        Subject::Path(access, path) => {
+            let tool = match access {
+                Access::Read => "Read",
+                Access::Write => "Edit",
+            };
+            let place = Place::new(path, &ask.cwd, &LexicalPaths);
+            format!("{tool}({})", exact_pattern(&place.written)?)
+        }
+        Subject::Url(url) => format!("WebFetch(domain:{})", host_of(url)?),
+        Subject::Name(name) if !name.is_empty() => format!(
+            "{}({})",
+            tools::find(&ask.tool)?.name,
+            Wildcard::escape(name)
+        ),
+        Subject::Tool => ask.tool.clone(),
+        Subject::Command(_) | Subject::Name(_) | Subject::Missing(_) => return None,
+    };
+    would_allow(&text, ask).then_some(text)
+}
+
+fn would_allow(text: &str, ask: &Ask) -> bool {
+    let file = Path::new("");
+    let Ok(meaning) = Meaning::parse(text, Decision::Allow, Dialect::Rules, file) else {
+        return false;
+    };
+    let mut policy = Policy::asking(file, file);
+    policy.rules.push(Rule {
+        decision: Decision::Allow,
+        at: RuleRef {
+            text: text.to_owned(),
+            file: file.to_owned(),
+            line: 0,
+        },
+        level: Level::Role,
+        meaning,
+    });
+    decide(&policy, ask, &LexicalPaths).decision == Decision::Allow
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum EditError {
+    #[error("the policy file is no TOML: {0}")]
+    NotToml(#[from] toml_edit::TomlError),
+    #[error("`allow` in the policy file is not a list; make it one")]
+    NotAList,
+}
+
+/// The text of a policy file with one more rule in `allow`, everything else as it was. A rule that is there
+/// already is not added again.
+pub fn add_allow_rule(text: &str, rule: &str) -> Result<String, EditError> {
+    let mut document: DocumentMut = text.parse()?;
+    let is_new_list = !document.contains_key("allow");
+    let allow = document
+        .entry("allow")
+        .or_insert_with(|| Item::Value(Value::Array(Array::new())));
+    let list = allow.as_array_mut().ok_or(EditError::NotAList)?;
+    if list.iter().any(|known| known.as_str() == Some(rule)) {
+        return Ok(text.to_owned());
+    }
+    push_like_the_last(list, rule);
+    if is_new_list {
+        // Keys of the file itself must stand before its first table.
+        document.sort_values_by(|left, _, right, _| (left != "allow").cmp(&(right != "allow")));
+    }
+    Ok(document.to_string())
+}
+
+/// In a list with one rule on each line the new one gets a line too, indented like the last.
+fn push_like_the_last(list: &mut Array, rule: &str) {
+    let before = list
+        .iter()
+        .last()
+        .and_then(|last| last.decor().prefix()?.as_str())
+        .map(indentation);
+    let mut value = Value::from(rule);
+    if let Some(before) = before.filter(|_| list.iter().count() > 0) {
+        let before = if list.iter().count() == 1 && before.is_empty() {
+            " ".to_owned()
+        } else {
+            before
+        };
+        value.decor_mut().set_prefix(before);
+    }
+    list.push_formatted(value);
+}
+
+/// The line break and blanks before a value, without the comments among them.
+fn indentation(prefix: &str) -> String {
+    match prefix.rfind('\n') {
+        Some(at) => prefix[at..].to_owned(),
+        None => prefix.to_owned(),
+    }
+}

@@ -1,0 +1,320 @@
+//! The text of a policy file to a [`Policy`]: every fault at its place, and the file's own examples run.
+
+use super::rule::{BadRule, Dialect, Level, Meaning, Rule};
+use super::{Ask, Decision, Dialogs, LexicalPaths, Policy, RuleRef, decide};
+use crate::config::table::Table;
+use crate::diagnostic::{Problem, Source};
+use serde_json::{Map, Value};
+use std::path::{Path, PathBuf};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+const DECISIONS: &[(&str, Decision)] = &[
+    ("allow", Decision::Allow),
+    ("ask", Decision::Ask),
+    ("deny", Decision::Deny),
+];
+/// Silence never allows.
+const DEFAULTS: &[(&str, Decision)] = &[("ask", Decision::Ask), ("deny", Decision::Deny)];
+
+pub fn parse(text: &str, file: &Path, project: &Path) -> Result<Policy, Vec<Problem>> {
+    let source = Source::new(file, text);
+    let root = DeTable::parse(text).map_err(|fault| {
+        let span = fault.span().unwrap_or(0..0);
+        vec![source.problem(span, "this is no TOML", fault.message().trim())]
+    })?;
+    let mut reader = Reader {
+        source: &source,
+        project,
+        problems: Vec::new(),
+        rules: Vec::new(),
+    };
+    let (policy, examples) = reader.file(root.get_ref());
+    let mut problems = reader.problems;
+    if problems.is_empty() {
+        problems.extend(
+            examples
+                .iter()
+                .filter_map(|example| example.fault(&source, &policy)),
+        );
+    }
+    problems.sort_by_key(|problem| problem.span.start);
+    if problems.is_empty() {
+        Ok(policy)
+    } else {
+        Err(problems)
+    }
+}
+
+struct Reader<'a> {
+    source: &'a Source,
+    project: &'a Path,
+    problems: Vec<Problem>,
+    rules: Vec<Rule>,
+}
+
+/// The lists of rules that a file, or a part of it, can have.
+const LISTS: &[(&str, Decision, Dialect)] = &[
+    ("allow", Decision::Allow, Dialect::Rules),
+    ("ask", Decision::Ask, Dialect::Rules),
+    ("deny", Decision::Deny, Dialect::Rules),
+    ("auto_allow", Decision::Allow, Dialect::ToolLists),
+    ("require_confirm", Decision::Ask, Dialect::ToolLists),
+];
+
+type Lists = Vec<(Decision, Dialect, Vec<Spanned<String>>)>;
+
+impl Reader<'_> {
+    fn file(&mut self, root: &DeTable<'_>) -> (Policy, Vec<Example>) {
+        let mut table = Table::new(self.source, root, "a policy", &mut self.problems);
+        let lists = lists(&mut table);
+        let default_table = root
+            .get("default")
+            .and_then(|value| value.get_ref().as_table());
+        let default = match default_table {
+            Some(_) => table.entry("default").and(None),
+            None => table.word("default", DEFAULTS),
+        };
+        let deny_reason = table.string("deny_reason");
+        let dialogs = sub_table(&mut table, "dialogs");
+        let roles = sub_table(&mut table, "roles");
+        let slots = sub_table(&mut table, "slots");
+        let examples = example_tables(&mut table);
+        table.finish();
+
+        self.add_rules(lists, &Level::Role);
+        self.level(default_table, "[default]", &Level::Default);
+        self.role_overrides(roles);
+        self.slot_overrides(slots);
+        let mut policy = Policy::asking(&self.source.file, self.project);
+        policy.default = default.map_or(Decision::Ask, Spanned::into_inner);
+        policy.deny_reason = deny_reason.map(Spanned::into_inner);
+        policy.dialogs = self.dialogs(dialogs);
+        policy.rules = std::mem::take(&mut self.rules);
+        let examples = examples
+            .into_iter()
+            .filter_map(|entry| self.example(entry))
+            .collect();
+        (policy, examples)
+    }
+
+    fn level(&mut self, entries: Option<&DeTable<'_>>, what: &'static str, level: &Level) {
+        let Some(entries) = entries else { return };
+        let mut table = Table::new(self.source, entries, what, &mut self.problems);
+        let lists = lists(&mut table);
+        table.finish();
+        self.add_rules(lists, level);
+    }
+
+    /// A file can hold the lists of several roles; the one that the file is named after counts.
+    fn role_overrides(&mut self, roles: Option<&DeTable<'_>>) {
+        let role = self
+            .source
+            .file
+            .file_stem()
+            .map(|stem| stem.to_string_lossy().into_owned());
+        let entries = roles
+            .zip(role)
+            .and_then(|(roles, role)| roles.get(role.as_str()));
+        self.level(
+            entries.and_then(|entry| entry.get_ref().as_table()),
+            "a role",
+            &Level::Role,
+        );
+    }
+
+    fn slot_overrides(&mut self, slots: Option<&DeTable<'_>>) {
+        for (name, entry) in slots.into_iter().flatten() {
+            match entry.get_ref().as_table() {
+                Some(entries) => self.level(
+                    Some(entries),
+                    "a slot",
+                    &Level::Slot(name.get_ref().to_string()),
+                ),
+                None => self.problems.push(self.source.problem(
+                    entry.span(),
+                    "wrong type",
+                    "a slot takes a table, such as { auto_allow = [\"Read\"] }",
+                )),
+            }
+        }
+    }
+
+    fn add_rules(&mut self, lists: Lists, level: &Level) {
+        for (decision, dialect, rules) in lists {
+            for rule in rules {
+                match Meaning::parse(rule.get_ref(), decision, dialect, self.project) {
+                    Ok(meaning) => self.rules.push(self.rule(&rule, decision, level, meaning)),
+                    Err(bad) => self.problems.push(self.bad_rule(&rule, bad)),
+                }
+            }
+        }
+    }
+
+    fn rule(
+        &self,
+        text: &Spanned<String>,
+        decision: Decision,
+        level: &Level,
+        meaning: Meaning,
+    ) -> Rule {
+        let line = self.source.problem(text.span(), "", "").line();
+        Rule {
+            decision,
+            at: RuleRef {
+                text: text.get_ref().clone(),
+                file: self.source.file.clone(),
+                line,
+            },
+            level: level.clone(),
+            meaning,
+        }
+    }
+
+    fn bad_rule(&self, rule: &Spanned<String>, bad: BadRule) -> Problem {
+        let problem = self
+            .source
+            .problem(rule.span(), "not a rule that can be used", bad.label);
+        match bad.help {
+            Some(help) => problem.with_help(help),
+            None => problem,
+        }
+    }
+
+    fn dialogs(&mut self, entries: Option<&DeTable<'_>>) -> Dialogs {
+        let mut dialogs = Dialogs::default();
+        let Some(entries) = entries else {
+            return dialogs;
+        };
+        let mut table = Table::new(self.source, entries, "[dialogs]", &mut self.problems);
+        for (key, place) in [
+            ("trust", &mut dialogs.trust),
+            ("api_key", &mut dialogs.api_key),
+            ("plan", &mut dialogs.plan),
+            ("question", &mut dialogs.question),
+        ] {
+            if let Some(decision) = table.word(key, DECISIONS) {
+                *place = decision.into_inner();
+            }
+        }
+        table.finish();
+        dialogs
+    }
+
+    fn example(&mut self, entry: &Spanned<DeValue<'_>>) -> Option<Example> {
+        let entries = entry.get_ref().as_table()?;
+        let mut table = Table::new(self.source, entries, "an example", &mut self.problems);
+        let tool = table.string("tool");
+        let verdict = table.word("verdict", DECISIONS);
+        let cwd = table.string("cwd").map(Spanned::into_inner);
+        let slot = table.string("slot").map(Spanned::into_inner);
+        let input = table.entry("input").map(|input| json(input.get_ref()));
+        for key in ["tool", "verdict"] {
+            if !entries.contains_key(key) {
+                table.fault(
+                    entry.span(),
+                    format!("example without a {key}"),
+                    format!("add: {key} = \"…\""),
+                );
+            }
+        }
+        table.finish();
+        let cwd = cwd.map_or_else(|| self.project.to_owned(), |cwd| self.project.join(cwd));
+        Some(Example {
+            tool: tool?.into_inner(),
+            input: input.unwrap_or(Value::Object(Map::new())),
+            cwd,
+            slot,
+            verdict: verdict?,
+        })
+    }
+}
+
+fn lists(table: &mut Table<'_, '_>) -> Lists {
+    LISTS
+        .iter()
+        .filter_map(|(key, decision, dialect)| {
+            Some((*decision, *dialect, table.strings(key)?.into_inner()))
+        })
+        .collect()
+}
+
+fn sub_table<'a>(table: &mut Table<'a, '_>, key: &'static str) -> Option<&'a DeTable<'a>> {
+    let value = table.entry(key)?;
+    let entries = value.get_ref().as_table();
+    if entries.is_none() {
+        table.wrong_type(key, value, "a table");
+    }
+    entries
+}
+
+fn example_tables<'a>(table: &mut Table<'a, '_>) -> Vec<&'a Spanned<DeValue<'a>>> {
+    let Some(value) = table.entry("example") else {
+        return Vec::new();
+    };
+    let items = value
+        .get_ref()
+        .as_array()
+        .map(|array| array.iter().collect::<Vec<_>>())
+        .unwrap_or_default();
+    if items.is_empty() || !items.iter().all(|item| item.get_ref().is_table()) {
+        table.wrong_type("example", value, "tables: write each as [[example]]");
+        return Vec::new();
+    }
+    items
+}
+
+/// What the file says should be decided.
+struct Example {
+    tool: String,
+    input: Value,
+    cwd: PathBuf,
+    slot: Option<String>,
+    verdict: Spanned<Decision>,
+}
+
+impl Example {
+    fn fault(&self, source: &Source, policy: &Policy) -> Option<Problem> {
+        let ask = Ask {
+            tool: self.tool.clone(),
+            input: self.input.clone(),
+            cwd: self.cwd.clone(),
+            complete: true,
+        };
+        let policy = self
+            .slot
+            .as_ref()
+            .map_or_else(|| policy.clone(), |slot| policy.for_slot(slot));
+        let verdict = decide(&policy, &ask, &LexicalPaths);
+        if verdict.decision == *self.verdict.get_ref() {
+            return None;
+        }
+        let label = format!(
+            "this policy says `{}`: {}",
+            verdict.decision.word(),
+            verdict.why
+        );
+        Some(source.problem(self.verdict.span(), "an example that does not hold", label))
+    }
+}
+
+fn json(value: &DeValue<'_>) -> Value {
+    match value {
+        DeValue::String(text) => Value::from(text.as_ref()),
+        DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
+            .map_or_else(|_| Value::from(number.as_str()), Value::from),
+        DeValue::Float(number) => number
+            .as_str()
+            .parse::<f64>()
+            .map_or(Value::Null, Value::from),
+        DeValue::Boolean(flag) => Value::from(*flag),
+        DeValue::Datetime(time) => Value::from(time.to_string()),
+        DeValue::Array(items) => items.iter().map(|item| json(item.get_ref())).collect(),
+        DeValue::Table(entries) => {
+            let pairs = entries
+                .iter()
+                .map(|(key, value)| (key.get_ref().to_string(), json(value.get_ref())));
+            Value::Object(pairs.collect())
+        }
+    }
+}

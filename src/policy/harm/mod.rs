@@ -1,0 +1,204 @@
+//! What programs can do beyond what their name says: options that run other programs or write files. A rule
+//! with a wildcard did not mean those, so they are asked about, unless the rule itself spells them out.
+
+mod git;
+mod scripts;
+mod table;
+
+use super::shell::Word;
+use std::collections::HashMap;
+use std::sync::LazyLock;
+use table::{Danger, TABLE};
+
+/// Something in a command that a wildcard must not let in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Harm {
+    /// The word that does it. A rule that spells out this word has meant it.
+    pub at: usize,
+    pub why: String,
+}
+
+/// Beyond every word that a rule with a wildcard can spell out.
+const WHOLE: usize = usize::MAX - 1;
+
+impl Harm {
+    pub fn at(at: usize, why: String) -> Harm {
+        Harm { at, why }
+    }
+
+    /// Harm that only a rule without any wildcard can have meant.
+    pub fn whole(why: String) -> Harm {
+        Harm { at: WHOLE, why }
+    }
+}
+
+/// The rows of the table for each program.
+static BY_PROGRAM: LazyLock<HashMap<&'static str, Vec<&'static Danger>>> = LazyLock::new(|| {
+    let mut dangers: HashMap<_, Vec<_>> = HashMap::new();
+    for row in TABLE {
+        for program in row.programs.split_whitespace() {
+            dangers.entry(program).or_default().push(&row.danger);
+        }
+    }
+    dangers
+});
+
+/// Everything harmful in a command, the program first.
+pub fn harms(words: &[Word]) -> Vec<Harm> {
+    let Some(name) = words.first() else {
+        return Vec::new();
+    };
+    let program = name.text.rsplit('/').next().unwrap_or_default();
+    let Some(dangers) = BY_PROGRAM.get(program) else {
+        return Vec::new();
+    };
+    let mut harms: Vec<Harm> = dangers
+        .iter()
+        .flat_map(|danger| harms_by(danger, program, words))
+        .collect();
+    harms.extend(harm_of_globs(program, words));
+    harms
+}
+
+fn harms_by(danger: &Danger, program: &str, words: &[Word]) -> Vec<Harm> {
+    match danger {
+        Danger::Always(why) => vec![Harm::whole(format!("{program} {why}"))],
+        Danger::Judged(judge) => judge(words),
+        Danger::Operands { most, why } => harm_of_operands(words, *most)
+            .map(|at| Harm::at(at, format!("{program} {why}")))
+            .into_iter()
+            .collect(),
+        Danger::Options { why, .. } | Danger::Text(_, why) => {
+            at_words(words, |word| is_harmful(danger, word))
+                .map(|(at, word)| Harm::at(at, format!("`{word}` lets {program} {why}")))
+                .collect()
+        }
+        Danger::Words(_, why) => at_words(words, |word| is_harmful(danger, word))
+            .map(|(at, word)| Harm::at(at, format!("`{program} {word}` {why}")))
+            .collect(),
+    }
+}
+
+fn is_harmful(danger: &Danger, word: &str) -> bool {
+    match danger {
+        Danger::Options {
+            short,
+            long,
+            valued,
+            ..
+        } => has_short(word, short, valued) || is_one_of_long(word, long),
+        Danger::Words(wanted, _) => has_word(wanted, word),
+        Danger::Text(wanted, _) => wanted.split_whitespace().any(|text| word.contains(text)),
+        Danger::Always(_) | Danger::Operands { .. } | Danger::Judged(_) => false,
+    }
+}
+
+/// The first operand beyond so many.
+fn harm_of_operands(words: &[Word], most: usize) -> Option<usize> {
+    let is_operand = |word: &Word| !word.text.starts_with('-') || word.text == "-";
+    let mut operands = words
+        .iter()
+        .enumerate()
+        .skip(1)
+        .filter(|(_, word)| is_operand(word));
+    operands.nth(most).map(|(at, _)| at)
+}
+
+/// A glob that can begin with a dash may stand for a file that is named like an option.
+fn harm_of_globs(program: &str, words: &[Word]) -> Option<Harm> {
+    let may_become_an_option =
+        |word: &Word| word.globs && word.text.starts_with(['*', '?', '[', '-']);
+    let (at, word) = words
+        .iter()
+        .enumerate()
+        .skip(1)
+        .find(|(_, word)| may_become_an_option(word))?;
+    let why = format!(
+        "`{}` may stand for a file name that {program} takes for an option",
+        word.text
+    );
+    Some(Harm::at(at, why))
+}
+
+/// The words behind the program that are harmful, and where they are.
+fn at_words(
+    words: &[Word],
+    is_harmful: impl Fn(&str) -> bool,
+) -> impl Iterator<Item = (usize, &str)> {
+    words
+        .iter()
+        .enumerate()
+        .skip(1)
+        .map(|(at, word)| (at, word.text.as_str()))
+        .filter(move |(_, word)| is_harmful(word))
+}
+
+/// Whether one of the letters `short` is set in a cluster such as `-xvf`. A letter of `valued` takes the rest
+/// of the word as its value.
+fn has_short(word: &str, short: &str, valued: &str) -> bool {
+    let Some(cluster) = word
+        .strip_prefix(['-', '+'])
+        .filter(|rest| !rest.starts_with('-'))
+    else {
+        return false;
+    };
+    let before_value = cluster
+        .find(|c| valued.contains(c))
+        .map_or(cluster, |at| &cluster[..=at]);
+    before_value.contains(|c| short.contains(c))
+}
+
+/// Whether a word is a long option, also with `=value` and shortened, which most programs understand.
+fn is_long(word: &str, option: &str) -> bool {
+    let name = word.split_once('=').map_or(word, |(name, _)| name);
+    let dashes = option.len() - option.trim_start_matches('-').len();
+    let shortened = name.len() > dashes && name.starts_with("--") && option.starts_with(name);
+    name == option || shortened || dashes == 1 && name.strip_prefix('-') == Some(option)
+}
+
+/// Whether a list with blanks between its words has this one.
+fn has_word(list: &str, word: &str) -> bool {
+    list.split_whitespace().any(|known| known == word)
+}
+
+fn is_one_of_long(word: &str, options: &str) -> bool {
+    options
+        .split_whitespace()
+        .any(|option| is_long(word, option))
+}
+
+/// Programs that only read what they are given and print: protected files are safe from them.
+const READERS: &str = "ls stat file du tree grep egrep fgrep zgrep rg diff cmp comm md5sum sha1sum sha256sum \
+    sha512sum b2sum cksum realpath readlink basename dirname echo test pwd true false which \
+    type jq column fold fmt rev paste join tr expand cd printf seq";
+
+/// Programs that print the files that they are given.
+const OPENERS: &str = "cat head tail less more nl tac od hexdump strings base64 base32 wc cut sort zcat bat \
+    batcat";
+
+pub fn only_reads(program: &str) -> bool {
+    has_word(READERS, program) || opens_its_arguments(program)
+}
+
+pub fn opens_its_arguments(program: &str) -> bool {
+    has_word(OPENERS, program)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_found_in_clusters_and_shortened() {
+        assert!(has_short("-no", "o", ""));
+        assert!(!has_short("-XPOST", "O", "X"));
+        assert!(!has_short("--other", "o", ""));
+        assert!(is_long("--output=x", "--output"));
+        assert!(is_long("--outp", "--output"));
+        assert!(!is_long("--output-indicator-new", "--output"));
+        assert!(!is_long("--", "--output"));
+        assert!(is_long("-exec", "-exec"));
+        assert!(is_long("--exec", "-exec"));
+        assert!(!is_long("-e", "-exec"));
+    }
+}

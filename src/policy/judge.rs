@@ -1,0 +1,156 @@
+//! The verdict on a tool call.
+
+use super::command;
+use super::hosts::host_of;
+use super::paths::{Paths, Place};
+use super::rule::Rule;
+use super::tools::{self, Access, Subject};
+use super::{Ask, Decision, Policy, Verdict};
+
+/// A verdict, and what was decided on each part of a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Explanation {
+    pub verdict: Verdict,
+    /// Empty for tools that run no command.
+    pub parts: Vec<PartVerdict>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PartVerdict {
+    pub text: String,
+    pub verdict: Verdict,
+}
+
+/// Decides on a tool call: deny beats ask beats allow, and where no rule speaks, the policy's default holds.
+pub fn decide(policy: &Policy, ask: &Ask, paths: &dyn Paths) -> Verdict {
+    explain(policy, ask, paths).verdict
+}
+
+/// The same as [`decide`], with the verdict on each part.
+pub fn explain(policy: &Policy, ask: &Ask, paths: &dyn Paths) -> Explanation {
+    let case = Case { policy, ask, paths };
+    let mut explanation = match tools::subject(ask) {
+        Subject::Command(text) => command::judge(&case, text),
+        Subject::Path(access, path) => whole(case.path(access, path)),
+        Subject::Url(url) => whole(case.url(url)),
+        Subject::Name(name) => whole(case.by_rules(|rule| rule.covers_name(&ask.tool, name))),
+        Subject::Tool => whole(case.by_rules(|_| false)),
+        Subject::Missing(key) => whole(case.not_allowed(
+            case.by_rules(|_| false),
+            format!("the input has no `{key}` to judge"),
+        )),
+    };
+    if !ask.complete {
+        let why =
+            "only a part of the input is known, so it can't be allowed without a person".to_owned();
+        explanation.verdict = case.not_allowed(explanation.verdict, why);
+    }
+    explanation
+}
+
+fn whole(verdict: Verdict) -> Explanation {
+    Explanation {
+        verdict,
+        parts: Vec::new(),
+    }
+}
+
+/// A policy, a call and the paths that it may name.
+pub struct Case<'a> {
+    pub policy: &'a Policy,
+    pub ask: &'a Ask,
+    pub paths: &'a dyn Paths,
+}
+
+impl Case<'_> {
+    /// The rules that hold for this call: those that name its tool as a whole (the nearest level alone
+    /// counts), and those whose specifier covers it.
+    pub fn rules_in_force(&self, covers: impl Fn(&Rule) -> bool) -> Vec<&Rule> {
+        let mut rules: Vec<&Rule> = self
+            .policy
+            .rules()
+            .filter(|rule| rule.covers_tool(&self.ask.tool) || covers(rule))
+            .collect();
+        let nearest = rules
+            .iter()
+            .filter(|rule| rule.meaning.is_whole_tool())
+            .map(|rule| rule.level.clone())
+            .max();
+        rules.retain(|rule| !rule.meaning.is_whole_tool() || Some(&rule.level) == nearest.as_ref());
+        rules
+    }
+
+    /// What the strictest rule in force says, or the default.
+    pub fn by_rules(&self, covers: impl Fn(&Rule) -> bool) -> Verdict {
+        match strictest(&self.rules_in_force(covers)) {
+            Some(rule) => by_rule(rule),
+            None => self.silent(),
+        }
+    }
+
+    pub fn silent(&self) -> Verdict {
+        let what = match self.policy.default {
+            Decision::Deny => "no rule speaks about it, and the default is deny",
+            _ => "no rule speaks about it",
+        };
+        Verdict {
+            decision: self.policy.default,
+            rule: None,
+            why: what.to_owned(),
+        }
+    }
+
+    /// The verdict, or `ask` for this reason where it was `allow`.
+    pub fn not_allowed(&self, verdict: Verdict, why: String) -> Verdict {
+        match verdict.decision {
+            Decision::Allow => Verdict {
+                decision: Decision::Ask,
+                rule: verdict.rule,
+                why,
+            },
+            Decision::Ask | Decision::Deny => verdict,
+        }
+    }
+
+    fn path(&self, access: Access, path: &str) -> Verdict {
+        let place = Place::new(path, &self.ask.cwd, self.paths);
+        let verdict =
+            self.by_rules(|rule| rule.covers_place(access, &place, &self.ask.cwd, self.paths));
+        if access == Access::Write
+            && let Some(why) = self.policy.protected.forbids(&place, self.paths)
+        {
+            return self.not_allowed(verdict, why);
+        }
+        match path.contains(|c: char| c.is_control()) {
+            true => self.not_allowed(verdict, "the path has control characters".to_owned()),
+            false => verdict,
+        }
+    }
+
+    fn url(&self, url: &str) -> Verdict {
+        let Some(host) = host_of(url) else {
+            let verdict = self.by_rules(|_| false);
+            return self.not_allowed(verdict, "the URL does not plainly name one host".to_owned());
+        };
+        self.by_rules(|rule| rule.covers_host(&host))
+    }
+}
+
+/// The strictest of some rules; of equally strict ones the first.
+pub fn strictest<'a>(rules: &[&'a Rule]) -> Option<&'a Rule> {
+    let most = rules.iter().map(|rule| rule.decision).max()?;
+    rules.iter().find(|rule| rule.decision == most).copied()
+}
+
+pub fn by_rule(rule: &Rule) -> Verdict {
+    let verb = match rule.decision {
+        Decision::Allow => "allowed",
+        Decision::Ask => "a person is asked",
+        Decision::Deny => "denied",
+    };
+    Verdict {
+        decision: rule.decision,
+        rule: Some(rule.at.clone()),
+        why: format!("{verb} by {}", rule.at.text),
+    }
+}

@@ -1,0 +1,275 @@
+//! Path patterns and the places that they are relative to.
+
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use std::path::{Component, Path, PathBuf};
+
+/// Where paths lead. The policy itself never touches the file system.
+pub trait Paths {
+    /// The same place with every symbolic link on the way followed. `path` is absolute; parts that do not
+    /// exist stay as they are.
+    fn resolve(&self, path: &Path) -> PathBuf;
+
+    /// The home directory that `~` stands for.
+    fn home(&self) -> Option<PathBuf>;
+}
+
+/// Paths taken as they are written, with no links. Good for checking a file's examples, where no machine is
+/// meant. Home is a place that nothing else can name.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LexicalPaths;
+
+impl Paths for LexicalPaths {
+    fn resolve(&self, path: &Path) -> PathBuf {
+        normalise(path)
+    }
+
+    fn home(&self) -> Option<PathBuf> {
+        Some(PathBuf::from("/~"))
+    }
+}
+
+/// `a/./b/../c` as `a/c`, without asking the file system.
+pub fn normalise(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                out.pop();
+            }
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+/// A place that a tool call names: as it is written, and where it really is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    pub written: PathBuf,
+    pub real: PathBuf,
+}
+
+impl Place {
+    /// `text` as a tool or a shell would take it in the directory `cwd`.
+    pub fn new(text: &str, cwd: &Path, paths: &dyn Paths) -> Place {
+        let absolute = cwd.join(expand_home(text, paths));
+        Place {
+            written: normalise(&absolute),
+            real: paths.resolve(&absolute),
+        }
+    }
+
+    pub fn both(&self) -> [&Path; 2] {
+        [&self.written, &self.real]
+    }
+
+    /// Whether it is at or below `directory`, however it is looked at.
+    pub fn is_within(&self, directory: &Path, paths: &dyn Paths) -> bool {
+        self.written.starts_with(normalise(directory))
+            && self.real.starts_with(paths.resolve(directory))
+    }
+}
+
+fn expand_home(text: &str, paths: &dyn Paths) -> PathBuf {
+    let below_home = match text.strip_prefix('~') {
+        Some("") => Some(""),
+        Some(rest) => rest.strip_prefix('/'),
+        None => None,
+    };
+    match (below_home, paths.home()) {
+        (Some(rest), Some(home)) => home.join(rest),
+        _ => PathBuf::from(text),
+    }
+}
+
+/// What a path rule is relative to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Base {
+    Root,
+    Home,
+    Project(PathBuf),
+    Cwd,
+}
+
+/// What stands inside `Read(…)` and `Edit(…)`: a gitignore pattern and the directory it is meant in.
+#[derive(Debug, Clone)]
+pub struct PathPattern {
+    base: Base,
+    glob: String,
+    matcher: Gitignore,
+}
+
+impl PathPattern {
+    pub fn parse(text: &str, project: &Path) -> Result<PathPattern, String> {
+        let (base, glob) = base_and_glob(text, project);
+        if glob.split('/').any(|part| part == "..") {
+            return Err(
+                "`..` leads out of the directory; write the place as `//absolute/path`".to_owned(),
+            );
+        }
+        if glob.starts_with(['!', '#']) || glob.trim_matches('/').is_empty() {
+            return Err(format!(
+                "`{text}` names no files; write a path or a pattern such as `src/**`"
+            ));
+        }
+        if has_open_bracket(&glob) {
+            return Err("a `[` is not closed; write `\\[` for the character itself".to_owned());
+        }
+        let mut builder = GitignoreBuilder::new("");
+        builder
+            .add_line(None, &glob)
+            .map_err(|e| format!("not a gitignore pattern: {e}"))?;
+        let matcher = builder
+            .build()
+            .map_err(|e| format!("not a gitignore pattern: {e}"))?;
+        Ok(PathPattern {
+            base,
+            glob,
+            matcher,
+        })
+    }
+
+    pub fn matches(&self, path: &Path, cwd: &Path, paths: &dyn Paths) -> bool {
+        let Some(base) = self.base_directory(cwd, paths) else {
+            return false;
+        };
+        // The directory itself may be reached through a link.
+        [normalise(&base), paths.resolve(&base)]
+            .iter()
+            .filter_map(|base| path.strip_prefix(base).ok())
+            .any(|below| self.matches_below(below))
+    }
+
+    fn matches_below(&self, below: &Path) -> bool {
+        let whole_directory =
+            below.as_os_str().is_empty() && self.glob.trim_start_matches('/') == "**";
+        whole_directory
+            || self
+                .matcher
+                .matched_path_or_any_parents(below, false)
+                .is_ignore()
+    }
+
+    fn base_directory(&self, cwd: &Path, paths: &dyn Paths) -> Option<PathBuf> {
+        match &self.base {
+            Base::Root => Some(PathBuf::from("/")),
+            Base::Home => paths.home(),
+            Base::Project(project) => Some(project.clone()),
+            Base::Cwd => Some(cwd.to_owned()),
+        }
+    }
+
+    /// The last part of the pattern where that is a plain name, such as `.env` in `./.env`.
+    pub fn literal_name(&self) -> Option<&str> {
+        let name = self.glob.rsplit('/').next()?;
+        (!name.is_empty() && !name.contains(['*', '?', '[', '\\'])).then_some(name)
+    }
+
+    /// The pattern as settings that belong to no directory can say it.
+    pub fn for_settings(&self, text: &str, project: &Path) -> String {
+        match self.base {
+            Base::Project(_) => format!("/{}{}", project.display(), self.glob),
+            _ => text.to_owned(),
+        }
+    }
+}
+
+impl PartialEq for PathPattern {
+    fn eq(&self, other: &PathPattern) -> bool {
+        self.base == other.base && self.glob == other.glob
+    }
+}
+
+/// gitignore takes such a bracket for itself, which is hardly what was meant.
+fn has_open_bracket(glob: &str) -> bool {
+    let plain = glob
+        .replace("\\\\", "")
+        .replace("\\[", "")
+        .replace("\\]", "");
+    plain
+        .rsplit_once('[')
+        .is_some_and(|(_, rest)| !rest.contains(']'))
+}
+
+fn base_and_glob(text: &str, project: &Path) -> (Base, String) {
+    if let Some(absolute) = text.strip_prefix("//") {
+        return (Base::Root, format!("/{absolute}"));
+    }
+    if let Some(below_home) = text.strip_prefix("~/") {
+        return (Base::Home, format!("/{below_home}"));
+    }
+    if text.starts_with('/') {
+        return (Base::Project(project.to_owned()), text.to_owned());
+    }
+    match text.strip_prefix("./") {
+        Some(anchored) => (Base::Cwd, format!("/{}", anchored.trim_start_matches("./"))),
+        None => (Base::Cwd, text.to_owned()),
+    }
+}
+
+/// Writes `path` so that [`PathPattern::parse`] reads it as exactly that place.
+pub fn exact_pattern(path: &Path) -> Option<String> {
+    let mut out = String::from("/");
+    for c in path.to_str()?.chars() {
+        if matches!(c, '*' | '?' | '[' | ']' | '{' | '}' | '\\' | ' ') {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matches(pattern: &str, path: &str) -> bool {
+        let pattern = PathPattern::parse(pattern, Path::new("/proj")).expect("a good pattern");
+        pattern.matches(
+            &normalise(Path::new(path)),
+            Path::new("/proj/sub"),
+            &LexicalPaths,
+        )
+    }
+
+    #[test]
+    fn the_start_of_a_pattern_says_where_it_is_meant() {
+        assert!(matches("//etc/hosts", "/etc/hosts"));
+        assert!(matches("~/.ssh/**", "/~/.ssh/id"));
+        assert!(matches("/src/**", "/proj/src/a"));
+        assert!(!matches("/src/**", "/proj/sub/src/a"));
+        assert!(matches("src/**", "/proj/sub/src/a"));
+        assert!(!matches("src/**", "/proj/src/a"));
+        assert!(!matches("src/**", "/proj/sub/vendor/src/a"));
+        assert!(matches("*.rs", "/proj/sub/deep/a.rs"));
+        assert!(matches("./.env", "/proj/sub/.env"));
+        assert!(!matches("./.env", "/proj/sub/deep/.env"));
+        assert!(matches(".env", "/proj/sub/deep/.env"));
+        assert!(matches("**", "/proj/sub"));
+    }
+
+    #[test]
+    fn dots_are_taken_out_before_matching() {
+        assert!(!matches("src/**", "/proj/sub/src/../.env"));
+        assert!(matches("./.env", "/proj/sub/././x/../.env"));
+    }
+
+    #[test]
+    fn an_exact_pattern_means_one_place() {
+        let odd = Path::new("/proj/sub/a [b]*?.rs");
+        let pattern = exact_pattern(odd).expect("it is UTF-8");
+        assert!(matches(&pattern, "/proj/sub/a [b]*?.rs"));
+        assert!(!matches(&pattern, "/proj/sub/a b.rs"));
+    }
+
+    #[test]
+    fn what_is_no_pattern_is_refused() {
+        for bad in ["", "/", "!x", "../x", "src/../x", "src/[", "{a"] {
+            assert!(
+                PathPattern::parse(bad, Path::new("/proj")).is_err(),
+                "{bad}"
+            );
+        }
+    }
+}

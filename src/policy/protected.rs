@@ -1,0 +1,186 @@
+//! Paths that no rule lets a slot write: who can write them can make programs run later, or change the rules.
+
+use super::paths::{Paths, Place, normalise};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+/// Directories that are protected with all that is in them, wherever they are.
+const DIRECTORIES: &[&str] = &[
+    ".git",
+    ".claude",
+    ".husky",
+    ".vscode",
+    ".idea",
+    ".ssh",
+    ".gnupg",
+    ".cargo",
+    "claude-code",
+];
+
+/// Files that programs read when they start, wherever they are.
+const FILES: &[&str] = &[
+    ".claude.json",
+    ".mcp.json",
+    ".gitconfig",
+    ".gitmodules",
+    ".gitattributes",
+    ".envrc",
+    ".ripgreprc",
+    ".npmrc",
+    ".yarnrc",
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".bash_logout",
+    ".bash_aliases",
+    ".profile",
+    ".inputrc",
+    ".zshrc",
+    ".zshenv",
+    ".zprofile",
+    ".zlogin",
+    ".zlogout",
+    ".kshrc",
+    ".cshrc",
+    ".tcshrc",
+    ".xprofile",
+    ".xinitrc",
+    ".vimrc",
+    ".exrc",
+    ".netrc",
+    ".curlrc",
+    ".wgetrc",
+    "crontab",
+    "config.fish",
+];
+
+/// Names by which the git directory of a bare repository gives itself away.
+const GIT_INTERNALS: &[&str] = &["hooks"];
+
+/// Protected places beside those that are protected by their name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Protected {
+    places: Vec<PathBuf>,
+}
+
+impl Protected {
+    pub fn add(&mut self, places: impl IntoIterator<Item = PathBuf>) {
+        self.places
+            .extend(places.into_iter().map(|place| normalise(&place)));
+    }
+
+    /// Whether everything that `other` protects is protected here too.
+    pub fn covers(&self, other: &Protected) -> bool {
+        other.places.iter().all(|place| self.places.contains(place))
+    }
+
+    /// Why nothing may be written there, if nothing may.
+    pub fn forbids(&self, place: &Place, paths: &dyn Paths) -> Option<String> {
+        let at = |path: &Path| {
+            format!(
+                "{} is a protected path: no rule lets a slot write it",
+                path.display()
+            )
+        };
+        let mine = |path: &&Path| {
+            self.places
+                .iter()
+                .any(|own| path.starts_with(own) || path.starts_with(paths.resolve(own)))
+        };
+        place
+            .both()
+            .into_iter()
+            .find(|path| protected_by_name(path) || mine(path))
+            .map(at)
+    }
+
+    /// Whether something protected lies below `place`: moving or removing that would take it along.
+    pub fn lies_below(&self, place: &Place) -> bool {
+        place
+            .both()
+            .iter()
+            .any(|path| self.places.iter().any(|own| own.starts_with(path)))
+    }
+}
+
+fn protected_by_name(path: &Path) -> bool {
+    let names: Vec<&OsStr> = path.iter().collect();
+    // Claude Code keeps whole work trees of a project below its own directory: those are ordinary files.
+    let start = names
+        .windows(2)
+        .position(|pair| pair[0] == ".claude" && pair[1] == "worktrees")
+        .map_or(0, |at| at + 3);
+    let names = names.get(start..).unwrap_or_default();
+    let is =
+        |name: &OsStr, list: &[&str]| list.iter().any(|known| name.eq_ignore_ascii_case(known));
+    let last_is_hook = names.len() >= 2
+        && is(names[names.len() - 2], GIT_INTERNALS)
+        && is_git_hook(names[names.len() - 1]);
+    names.iter().any(|name| is(name, DIRECTORIES))
+        || names.last().is_some_and(|name| is(name, FILES))
+        || last_is_hook
+}
+
+fn is_git_hook(name: &OsStr) -> bool {
+    [
+        "pre-",
+        "post-",
+        "prepare-",
+        "commit-msg",
+        "applypatch-msg",
+        "update",
+        "fsmonitor-",
+    ]
+    .iter()
+    .any(|start| name.to_string_lossy().starts_with(start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::paths::LexicalPaths;
+    use super::*;
+
+    fn forbidden(path: &str) -> bool {
+        let mut protected = Protected::default();
+        protected.add([
+            PathBuf::from("/etc/missiond/slots.toml"),
+            PathBuf::from("/var/logs"),
+        ]);
+        let place = Place::new(path, Path::new("/proj"), &LexicalPaths);
+        protected.forbids(&place, &LexicalPaths).is_some()
+    }
+
+    #[test]
+    fn start_up_files_and_own_files_are_protected() {
+        for path in [
+            ".git/hooks/pre-commit",
+            "sub/.git/config",
+            ".mcp.json",
+            "~/.bashrc",
+            ".claude/settings.json",
+            ".CLAUDE/settings.local.json",
+            "/etc/missiond/slots.toml",
+            "/var/logs/audit.jsonl",
+            "bare/hooks/post-checkout",
+            ".claude/worktrees/x/.git",
+            "x/../.zshrc",
+            ".claude/worktrees",
+        ] {
+            assert!(forbidden(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn ordinary_files_are_not() {
+        for path in [
+            "src/a.rs",
+            ".gitignore",
+            ".github/workflows/ci.yml",
+            ".claude/worktrees/x/src/a.rs",
+            "/var/logs2",
+            "src/hooks/use.ts",
+        ] {
+            assert!(!forbidden(path), "{path}");
+        }
+    }
+}

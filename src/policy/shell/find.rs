@@ -1,0 +1,140 @@
+//! Every command that might run, for rules that deny or ask: finding one too many does little harm here.
+
+use super::wrappers::{inner_starts, is_shell, runner_operands};
+use super::{Simple, Word};
+
+/// How deep commands inside commands are followed. Nobody nests more by accident, and what is nested at all
+/// is never allowed by a wildcard.
+const DEEPEST: usize = 6;
+
+/// How many commands are looked for in one: [`super::LONGEST`] characters hold no more that differ.
+const MOST: usize = 2_000;
+
+/// The command itself and those that it would run: through `sudo`, `env`, `sh -c`, `eval`, `find -exec` and
+/// the like. Programs are named without their directory.
+pub fn commands_within(words: Vec<String>) -> Vec<Vec<String>> {
+    let mut found = Vec::new();
+    let mut waiting = vec![(words, 0)];
+    while let Some((words, depth)) = waiting.pop() {
+        let Some(name) = words.first().map(|name| base_name(name).to_owned()) else {
+            continue;
+        };
+        if depth < DEEPEST && found.len() + waiting.len() < MOST {
+            let inner = inner_commands(&name, &words)
+                .into_iter()
+                .map(|words| (words, depth + 1));
+            waiting.extend(inner);
+        }
+        let mut words = words;
+        words[0] = name;
+        found.push(words);
+    }
+    found
+}
+
+fn base_name(name: &str) -> &str {
+    name.rsplit('/')
+        .next()
+        .filter(|base| !base.is_empty())
+        .unwrap_or(name)
+}
+
+fn inner_commands(name: &str, words: &[String]) -> Vec<Vec<String>> {
+    if is_shell(name) {
+        return scripts(
+            words
+                .iter()
+                .skip(1)
+                .skip_while(|word| !is_command_option(word))
+                .skip(1),
+        );
+    }
+    match name {
+        "eval" => scripts(std::iter::once(&words[1..].join(" "))),
+        "find" | "fd" | "fdfind" => after_exec(words),
+        _ => match runner_operands(name) {
+            Some(operands) => {
+                let mut inner: Vec<_> = inner_starts(words, operands)
+                    .into_iter()
+                    .map(|at| words[at..].to_vec())
+                    .collect();
+                inner.extend(scripts(
+                    words[1..]
+                        .iter()
+                        .filter(|word| word.contains(char::is_whitespace)),
+                ));
+                inner
+            }
+            None => Vec::new(),
+        },
+    }
+}
+
+fn is_command_option(word: &str) -> bool {
+    word.starts_with(['-', '+']) && word.contains('c')
+}
+
+fn scripts<'a>(texts: impl Iterator<Item = &'a String>) -> Vec<Vec<String>> {
+    texts
+        .filter(|text| text.len() <= super::LONGEST)
+        .flat_map(|text| super::read(text).commands)
+        .map(|command| command.literal_words())
+        .collect()
+}
+
+fn after_exec(words: &[String]) -> Vec<Vec<String>> {
+    let runs = |word: &String| {
+        matches!(
+            word.as_str(),
+            "-exec" | "-execdir" | "-ok" | "-okdir" | "-x" | "-X" | "--exec" | "--exec-batch"
+        )
+    };
+    let starts = words
+        .iter()
+        .enumerate()
+        .filter(|(_, word)| runs(word))
+        .map(|(at, _)| at + 1);
+    starts.map(|at| words[at..].to_vec()).collect()
+}
+
+/// Commands in a text that can't be parsed: cut at everything that could separate them, quotes taken off.
+pub fn crude(text: &str) -> Vec<Simple> {
+    text.split(['\n', ';', '|', '&', '(', ')', '{', '}', '`'])
+        .map(crude_command)
+        .filter(|command| !command.words.is_empty())
+        .take(MOST)
+        .collect()
+}
+
+fn crude_command(piece: &str) -> Simple {
+    let bare = piece.replace(['\'', '"', '\\', '$', '\r'], "");
+    let is_setting = |word: &&str| word.contains('=') && !word.starts_with('-');
+    let words = without_redirections(&bare)
+        .into_iter()
+        .skip_while(is_setting)
+        .map(|word| Word {
+            text: word.to_owned(),
+            ..Word::default()
+        });
+    Simple {
+        text: piece.trim().to_owned(),
+        start: 0,
+        words: words.collect(),
+    }
+}
+
+/// `sudo 2>/dev/null rm x` as `sudo rm x`.
+fn without_redirections(text: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    let mut target_follows = false;
+    for word in text.split_whitespace() {
+        let redirects = word
+            .trim_start_matches(|c: char| c.is_ascii_digit())
+            .starts_with(['<', '>']);
+        if !redirects && !target_follows {
+            words.push(word);
+        }
+        target_follows = redirects && word.ends_with(['<', '>', '!']);
+    }
+    words
+}

@@ -1,0 +1,214 @@
+//! The tools of Claude Code: their names, what a rule can say about them, and what a call of them is about.
+
+use super::Ask;
+use serde_json::Value;
+
+/// What a tool does with the path that it is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    Read,
+    Write,
+}
+
+/// What stands in the brackets of a rule for a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Takes {
+    Command,
+    Path(Access),
+    Host,
+    /// A name, from this key of the input.
+    Name {
+        key: &'static str,
+        or: &'static str,
+    },
+    Nothing,
+}
+
+#[derive(Debug)]
+pub struct Tool {
+    pub name: &'static str,
+    pub takes: Takes,
+    /// The keys of its input that a rule might be mistaken for naming.
+    pub keys: &'static [&'static str],
+}
+
+const BASH_KEYS: &[&str] = &[
+    "command",
+    "description",
+    "timeout",
+    "run_in_background",
+    "dangerouslyDisableSandbox",
+];
+const FILE_KEYS: &[&str] = &[
+    "file_path",
+    "path",
+    "notebook_path",
+    "pattern",
+    "content",
+    "old_string",
+    "new_string",
+];
+const READS: Takes = Takes::Path(Access::Read);
+const WRITES: Takes = Takes::Path(Access::Write);
+
+const fn tool(name: &'static str, takes: Takes, keys: &'static [&'static str]) -> Tool {
+    Tool { name, takes, keys }
+}
+
+const fn plain(name: &'static str) -> Tool {
+    tool(name, Takes::Nothing, &[])
+}
+
+const TOOLS: &[Tool] = &[
+    tool("Bash", Takes::Command, BASH_KEYS),
+    tool("Monitor", Takes::Command, BASH_KEYS),
+    tool("Read", READS, FILE_KEYS),
+    tool("NotebookRead", READS, FILE_KEYS),
+    tool("Grep", READS, FILE_KEYS),
+    tool("Glob", READS, FILE_KEYS),
+    tool("LS", READS, FILE_KEYS),
+    tool("Edit", WRITES, FILE_KEYS),
+    tool("Write", WRITES, FILE_KEYS),
+    tool("MultiEdit", WRITES, FILE_KEYS),
+    tool("NotebookEdit", WRITES, FILE_KEYS),
+    tool("WebFetch", Takes::Host, &["url", "prompt"]),
+    tool(
+        "Agent",
+        Takes::Name {
+            key: "subagent_type",
+            or: "general-purpose",
+        },
+        &["subagent_type", "prompt", "description"],
+    ),
+    tool(
+        "Skill",
+        Takes::Name {
+            key: "skill",
+            or: "",
+        },
+        &["skill", "args"],
+    ),
+    plain("WebSearch"),
+    plain("AskUserQuestion"),
+    plain("EnterPlanMode"),
+    plain("ExitPlanMode"),
+    plain("EnterWorktree"),
+    plain("ExitWorktree"),
+    plain("TodoWrite"),
+    plain("TaskCreate"),
+    plain("TaskGet"),
+    plain("TaskUpdate"),
+    plain("TaskList"),
+    plain("TaskStop"),
+    plain("TaskOutput"),
+    plain("BashOutput"),
+    plain("KillShell"),
+    plain("KillBash"),
+    plain("SlashCommand"),
+    plain("SendMessage"),
+    plain("CronCreate"),
+    plain("CronDelete"),
+    plain("CronList"),
+    plain("ScheduleWakeup"),
+    plain("RemoteTrigger"),
+    plain("PushNotification"),
+    plain("Workflow"),
+    plain("ToolSearch"),
+    plain("LSP"),
+    plain("PowerShell"),
+    plain("REPL"),
+    plain("Artifact"),
+    plain("Projects"),
+    plain("ReportFindings"),
+    plain("ReadNotifications"),
+    plain("ListMcpResources"),
+    plain("ListMcpResourcesTool"),
+    plain("ReadMcpResource"),
+    plain("ReadMcpResourceTool"),
+    plain("ReadMcpResourceDir"),
+    plain("RefreshMcpTools"),
+];
+
+/// The names that rules and calls may use for one and the same tool.
+fn canonical(name: &str) -> &str {
+    match name {
+        "Task" => "Agent",
+        other => other,
+    }
+}
+
+pub fn find(name: &str) -> Option<&'static Tool> {
+    TOOLS.iter().find(|tool| tool.name == canonical(name))
+}
+
+pub fn names() -> impl Iterator<Item = &'static str> {
+    TOOLS.iter().map(|tool| tool.name)
+}
+
+/// Whether a rule that names `rule` alone speaks about calls of `called`: `Read` and `Edit` stand for every
+/// built-in tool that reads or edits files, `Bash` for every one that runs a command.
+pub fn covers(rule: &str, called: &str) -> bool {
+    let (rule, called) = (canonical(rule), canonical(called));
+    if rule == called {
+        return true;
+    }
+    match (rule, find(called).map(|tool| tool.takes)) {
+        ("Read", Some(takes)) => takes == READS,
+        ("Edit", Some(takes)) => takes == WRITES,
+        ("Bash", Some(takes)) => takes == Takes::Command,
+        _ => false,
+    }
+}
+
+/// What a call is about, as far as rules can speak of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subject<'a> {
+    Command(&'a str),
+    Path(Access, &'a str),
+    Url(&'a str),
+    Name(&'a str),
+    /// Only the tool itself can be judged.
+    Tool,
+    /// The input lacks what this tool's rules are about.
+    Missing(&'static str),
+}
+
+pub fn subject(ask: &Ask) -> Subject<'_> {
+    let text = |key: &str| ask.input.get(key).and_then(Value::as_str);
+    match find(&ask.tool).map(|tool| tool.takes) {
+        Some(Takes::Command) => {
+            text("command").map_or(Subject::Missing("command"), Subject::Command)
+        }
+        Some(Takes::Path(access)) => path_subject(ask, access),
+        Some(Takes::Host) => text("url").map_or(Subject::Missing("url"), Subject::Url),
+        Some(Takes::Name { key, or }) => Subject::Name(text(key).unwrap_or(or)),
+        Some(Takes::Nothing) | None => Subject::Tool,
+    }
+}
+
+fn path_subject(ask: &Ask, access: Access) -> Subject<'_> {
+    let text = |key: &str| ask.input.get(key).and_then(Value::as_str);
+    match ask.tool.as_str() {
+        // A search without a path is in the working directory; a pattern can lead out of its path.
+        "Glob" => match text("pattern") {
+            Some(pattern) if pattern.starts_with(['/', '~']) || pattern.contains("..") => {
+                Subject::Path(
+                    access,
+                    pattern
+                        .split(['*', '?', '[', '{'])
+                        .next()
+                        .unwrap_or(pattern),
+                )
+            }
+            _ => Subject::Path(access, text("path").unwrap_or(".")),
+        },
+        "Grep" | "LS" => Subject::Path(access, text("path").unwrap_or(".")),
+        "NotebookEdit" | "NotebookRead" => text("notebook_path")
+            .map_or(Subject::Missing("notebook_path"), |path| {
+                Subject::Path(access, path)
+            }),
+        _ => text("file_path").map_or(Subject::Missing("file_path"), |path| {
+            Subject::Path(access, path)
+        }),
+    }
+}
