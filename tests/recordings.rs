@@ -3,9 +3,10 @@
 //! A new case is two files and no code: `<version>-<cols>x<rows>/<case>.cast` and `<case>.truth.json`.
 //! A moment says what is true at recorded second `t`; what it does not mention is not checked.
 
-use missiond::reading::{Dialog, DialogKind, Observed, Observer, State};
+use missiond::reading::{Dialog, DialogKind, Observed, Observer, State, read, replay};
 use missiond::recording::{Recording, What};
 use missiond::terminal::{At, Frame, Terminal};
+use proptest::prelude::*;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -132,6 +133,83 @@ fn every_labelled_moment_is_read_right() {
         wrong.len(),
         wrong.join("\n")
     );
+}
+
+#[test]
+fn replay_tells_what_the_frames_show() {
+    for cast in recordings() {
+        let bytes = std::fs::read(&cast).expect("a recording");
+        let recording = Recording::read(bytes.as_slice()).expect("a header");
+        let told: Vec<(State, Option<String>)> = replay(recording)
+            .map(|change| change.expect("a line"))
+            .map(|change| (change.state, change.dialog.map(|dialog| dialog.id)))
+            .collect();
+        let mut seen: Vec<(State, Option<String>)> = observe(&bytes, whole)
+            .into_iter()
+            .map(|(_, observed)| (observed.state, observed.dialog.map(|dialog| dialog.id)))
+            .collect();
+        seen.dedup();
+        let mut distinct = told.clone();
+        distinct.dedup();
+        assert_eq!(distinct, seen, "{}", cast.display());
+    }
+}
+
+#[test]
+fn a_snapshot_reads_as_the_screen_it_was_taken_of() {
+    for cast in recordings() {
+        let bytes = std::fs::read(&cast).expect("a recording");
+        let recording = Recording::read(bytes.as_slice()).expect("a header");
+        let (cols, rows) = (recording.header().cols, recording.header().rows);
+        let mut terminal = Terminal::new(cols, rows);
+        for event in recording {
+            if let What::Output(text) = event.expect("an event").what {
+                terminal.feed(At::ZERO, text.as_bytes());
+            }
+        }
+        let mut copy = Terminal::new(cols, rows);
+        copy.feed(At::ZERO, &terminal.snapshot());
+        assert_eq!(copy.screen(), terminal.screen(), "{}", cast.display());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn any_splitting_of_a_recording_gives_the_same(which in any::<prop::sample::Index>(), size in 1usize..40) {
+        let casts = recordings();
+        let bytes = std::fs::read(which.get(&casts)).expect("a recording");
+        let split = |text: &str| text.as_bytes().chunks(size).map(<[u8]>::to_vec).collect();
+        prop_assert_eq!(observe(&bytes, split), observe(&bytes, whole));
+    }
+
+    #[test]
+    fn a_mutated_recording_is_read_without_a_panic(
+        which in any::<prop::sample::Index>(),
+        edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..60),
+        (cols, rows) in (2usize..200, 2usize..60),
+    ) {
+        let casts = recordings();
+        let bytes = std::fs::read(which.get(&casts)).expect("a recording");
+        let recording = Recording::read(bytes.as_slice()).expect("a header");
+        let mut output: Vec<u8> = Vec::new();
+        for event in recording {
+            if let What::Output(text) = event.expect("an event").what {
+                output.extend_from_slice(text.as_bytes());
+            }
+        }
+        for (at, byte) in edits {
+            let at = at.index(output.len());
+            output[at] = byte;
+        }
+        let mut terminal = Terminal::new(cols, rows);
+        for (n, piece) in output.chunks(512).enumerate() {
+            terminal.feed(Duration::from_millis(n as u64 * 30), piece);
+            read(&terminal.screen());
+        }
+        prop_assert_eq!(terminal.faults(), 0);
+    }
 }
 
 fn differences(moment: &Moment, seen: &Observed) -> Vec<String> {

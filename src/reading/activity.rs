@@ -44,9 +44,7 @@ pub(super) fn busy(page: &Page, end: usize) -> Seen {
         Some(output) if is_running(page, output, end) => Seen::ToolRunning,
         Some(_) => Seen::Thinking,
         None if is_prompt(page.text(head)) => Seen::Thinking,
-        None if is_bullet(page.text(head)) && !is_spinner_of_tool(page.text(head)) => {
-            Seen::Responding
-        }
+        None if is_bullet(page.text(head)) && !is_call(page.text(head)) => Seen::Responding,
         None => Seen::ToolRunning,
     }
 }
@@ -78,17 +76,46 @@ fn is_call_without_bullet(page: &Page, row: usize) -> bool {
         && !text.trim_start().starts_with(OUTPUT)
 }
 
-/// `● Calling demo…`, `● Reading 3 files… (ctrl+o to expand)`.
-fn is_spinner_of_tool(text: &str) -> bool {
-    text.ends_with('…') || text.contains("… (ctrl+")
+/// `● Calling demo…`, `● Reading 3 files… (ctrl+o to expand)`, `● Fetch(https://…)`.
+fn is_call(text: &str) -> bool {
+    let entry = text.trim_start_matches(BULLETS).trim();
+    let name = entry.split('(').next().unwrap_or_default();
+    let named = !name.is_empty()
+        && name.len() < entry.len()
+        && name.starts_with(char::is_uppercase)
+        && name
+            .chars()
+            .all(|c| c.is_alphanumeric() || " _-".contains(c))
+        && !name.ends_with(' ');
+    named || entry.ends_with('…') || entry.contains("… (ctrl+")
+}
+
+/// Whether the last entry above row `end` is a call that has neither run nor been refused. For a moment
+/// before its dialog comes up nothing else tells that work goes on.
+pub(super) fn is_call_pending(page: &Page, end: usize) -> bool {
+    let Some(head) = last_entry(page, end) else {
+        return false;
+    };
+    let rows = || (head..end).rev();
+    if rows().any(|row| page.text(row).trim() == "Waiting for permission…") {
+        return true;
+    }
+    let output = rows().find(|row| page.text(*row).trim_start().starts_with(OUTPUT));
+    let waits = output
+        .map(|row| output_text(page, row))
+        .is_some_and(|text| text.starts_with("$ ") || matches!(text, "Running…" | "Waiting…"));
+    waits && !is_prompt(page.text(head))
+}
+
+fn output_text<'a>(page: &Page<'a>, row: usize) -> &'a str {
+    page.text(row)
+        .trim_start()
+        .trim_start_matches([OUTPUT, ' ', '\u{a0}'])
 }
 
 /// A call whose output is not there yet: `Running…`, `$ the command`, `(ctrl+b to run in background)`.
 fn is_running(page: &Page, output: usize, end: usize) -> bool {
-    let text = page
-        .text(output)
-        .trim_start()
-        .trim_start_matches([OUTPUT, ' ', '\u{a0}']);
+    let text = output_text(page, output);
     let waiting = text.starts_with("$ ") || text.ends_with('…') || text.contains("… (");
     waiting || (output..end).any(|row| page.text(row).contains("ctrl+b"))
 }

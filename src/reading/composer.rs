@@ -6,6 +6,12 @@ use super::page::{MARKER, Page, join_wrapped};
 /// The prompt: `❯` or `>` for a message, `!` for a shell command, `#` for a note to remember.
 const PROMPTS: [char; 4] = [MARKER, '>', '!', '#'];
 
+/// The prompts that stand for a typed first character: what follows is no message.
+const MODE_SIGNS: [char; 2] = ['!', '#'];
+
+/// Columns of a row that a draft is never wrapped into: the prompt, the cursor and the margin.
+const UNUSED_WIDTH: usize = 5;
+
 /// Columns that the prompt takes, and the indent of the rows that follow it.
 const PROMPT_WIDTH: usize = 2;
 
@@ -54,10 +60,13 @@ impl Box {
     fn draft(&self, page: &Page) -> String {
         let rows =
             (self.top + 1..self.bottom).map(|row| skip_columns(page.text(row), PROMPT_WIDTH));
-        // One column is kept free for the cursor.
-        join_wrapped(rows, page.cols() - PROMPT_WIDTH - 1)
-            .trim_end()
-            .to_owned()
+        let text = join_wrapped(rows, page.cols().saturating_sub(UNUSED_WIDTH));
+        let sign = page
+            .text(self.top + 1)
+            .chars()
+            .next()
+            .filter(|sign| MODE_SIGNS.contains(sign));
+        sign.into_iter().chain(text.trim_end().chars()).collect()
     }
 
     /// Newer versions list what could be meant above the box.

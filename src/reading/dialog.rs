@@ -8,19 +8,17 @@ use serde_json::{Map, Value};
 
 /// Words in which a screen says what its keys do. Only looked for in the last rows of a screen without
 /// an input box.
-const KEY_HINTS: [&str; 12] = [
+const KEY_HINTS: [&str; 10] = [
     "esc to ",
     "enter to ",
     "ctrl+o to ",
     "ctrl-o to ",
     "←/→ to ",
     "↑/↓ to ",
-    "tab to ",
     "space to ",
     "to navigate",
     "to go back",
     "q to ",
-    "ctrl+c to ",
 ];
 
 /// What a dialog says where its value did not fit on the screen.
@@ -71,7 +69,7 @@ impl<'a, 'p> Found<'a, 'p> {
                 .map(|options| options.choices.clone())
                 .unwrap_or_default(),
             selected: self.options.as_ref().and_then(|options| options.selected),
-            complete: self.is_complete(&body_text),
+            complete: self.is_complete(kind, &body_text),
         }
     }
 
@@ -166,15 +164,14 @@ impl<'a, 'p> Found<'a, 'p> {
         rows.join("\n").trim_matches('\n').to_owned()
     }
 
-    fn is_complete(&self, body: &str) -> bool {
+    fn is_complete(&self, kind: DialogKind, body: &str) -> bool {
         let whole_list = self
             .options
             .as_ref()
             .is_none_or(|options| options.whole && options.selected.is_some());
-        self.top.is_some()
-            && whole_list
-            && !CUT_NOTES.iter().any(|note| body.contains(note))
-            && !self.is_cut()
+        let cut = CUT_NOTES.iter().any(|note| body.contains(note))
+            || kind == DialogKind::Permission && self.is_cut();
+        self.top.is_some() && whole_list && !cut
     }
 
     /// `… +12 lines`, or a row that was cut at its end.
@@ -196,13 +193,9 @@ fn head(page: &Page, options: Option<&Options>) -> Option<usize> {
         if boxed {
             page.is_lid(row)
         } else {
-            page.is_rule(row) || is_panel(page, row)
+            page.is_head(row)
         }
     })
-}
-
-fn is_panel(page: &Page, row: usize) -> bool {
-    page.is_lid(row) && page.text(row).starts_with('▔')
 }
 
 /// Choices that take keys: at the end of the page, but for a few rows that say what the keys do.

@@ -2,6 +2,7 @@
 
 use super::Choice;
 use super::page::{MARKER, Page, indent, join_label};
+use unicode_width::UnicodeWidthStr;
 
 /// A list of choices found on the page.
 pub(super) struct Options {
@@ -24,21 +25,18 @@ struct Entry<'a> {
 }
 
 impl Options {
-    /// The list that the marker stands in. Where the program parks the cursor on its marker, that one
-    /// is meant; else the least indented one, since what a dialog quotes is indented further than the
-    /// dialog's own list, and of those the lowest, since the list comes last.
+    /// The list of the dialog at the bottom of the page: below the last rule, or below the one before
+    /// where a rule divides the list itself. Only a dialog whose head is off the page has none above.
     pub(super) fn find(page: &Page) -> Option<Options> {
-        let cursor = page.screen.cursor;
-        let marked: Vec<(usize, usize)> = (0..page.len())
-            .filter_map(|row| marker_column(page.text(row)).map(|col| (row, col)))
-            .collect();
-        let parked = marked
-            .iter()
-            .find(|(row, col)| *row == cursor.row && cursor.col == *col && cursor.row > 0);
-        let left = marked.iter().map(|(_, col)| *col).min()?;
-        let lowest = marked.iter().rev().find(|(_, col)| *col == left);
-        let marker = *parked.or(lowest)?;
-        Some(Options::around(page, marker))
+        let last = page.above(page.len(), |row| page.is_head(row));
+        let marker = match last {
+            Some(last) => find_marker(page, last + 1).or_else(|| {
+                let before = page.above(last, |row| page.is_head(row))?;
+                find_marker(page, before + 1)
+            }),
+            None => find_marker(page, 0).filter(|marker| marker.1 > 0),
+        };
+        marker.map(|marker| Options::around(page, marker))
     }
 
     fn around(page: &Page, marker: (usize, usize)) -> Options {
@@ -52,6 +50,7 @@ impl Options {
             Some(number) => numbered(page, col, row, number),
             None => unnumbered(page, col, row),
         };
+        let aside = second_column(page, &entries);
         let end = entries
             .last()
             .map_or(row, |entry| entry_end(page, col, entry.row));
@@ -63,13 +62,30 @@ impl Options {
             first: entries.first().map_or(row, |entry| entry.row),
             choices: entries
                 .iter()
-                .map(|entry| choice(page, col, entry))
+                .map(|entry| choice(page, col, entry, aside))
                 .collect(),
             marker,
             end,
             whole,
         }
     }
+}
+
+/// The marker in the rows from `start` on. Where the program parks the cursor on its marker, that one is
+/// meant; else the least indented one, since what a dialog quotes is indented further than the dialog's
+/// own list, and of those the lowest, since the list comes last.
+fn find_marker(page: &Page, start: usize) -> Option<(usize, usize)> {
+    let cursor = page.screen.cursor;
+    let rows = start..page.len();
+    let marked: Vec<(usize, usize)> = rows
+        .filter_map(|row| marker_column(page.text(row)).map(|col| (row, col)))
+        .collect();
+    let left = marked.iter().map(|(_, col)| *col).min()?;
+    let parked = marked
+        .iter()
+        .find(|(row, col)| (cursor.row, cursor.col) == (*row, *col));
+    let lowest = marked.iter().rev().find(|(_, col)| *col == left);
+    parked.or(lowest).copied()
 }
 
 /// The column of the marker where a row begins with one that has a label behind it.
@@ -179,14 +195,14 @@ fn entry_starts(page: &Page, row: usize, col: usize) -> bool {
     entry_at(page, row, col).is_some_and(|entry| entry.number.is_some())
 }
 
-fn choice(page: &Page, col: usize, entry: &Entry) -> Choice {
+fn choice(page: &Page, col: usize, entry: &Entry, second: Option<usize>) -> Choice {
     let (checked, text) = split_check(entry.text);
     let end = if entry.number.is_some() {
         entry_end(page, col, entry.row)
     } else {
         entry.row + 1
     };
-    let (label, aside) = split_columns(text);
+    let (label, aside) = split_columns(page.text(entry.row), text, second);
     let below: Vec<usize> = (entry.row + 1..end).collect();
     let wraps = below
         .iter()
@@ -220,18 +236,51 @@ fn split_check(text: &str) -> (Option<bool>, &str) {
     }
 }
 
-/// A menu sets the explanation into a second column, three or more blanks away.
-fn split_columns(text: &str) -> (&str, Option<&str>) {
-    match text.split_once("   ") {
-        Some((label, aside)) if !label.trim().is_empty() => (label.trim(), Some(aside.trim())),
-        _ => (text, None),
-    }
+/// A menu sets its explanations into a second column: the column in which a text begins after three or
+/// more blanks, in two choices or more.
+fn second_column(page: &Page, entries: &[Entry]) -> Option<usize> {
+    let starts: Vec<usize> = entries
+        .iter()
+        .filter_map(|entry| text_after_gap(page.text(entry.row)))
+        .collect();
+    starts
+        .iter()
+        .copied()
+        .find(|start| starts.iter().filter(|other| *other == start).count() >= 2)
+}
+
+fn text_after_gap(text: &str) -> Option<usize> {
+    let label = text.trim_start();
+    let gap = text.len() - label.len() + label.find("   ")?;
+    let rest = text[gap..].trim_start();
+    Some(text[..text.len() - rest.len()].width())
+}
+
+/// The label, and the explanation in the second column, where the list has one and a gap before it.
+fn split_columns<'a>(
+    row: &'a str,
+    label: &'a str,
+    second: Option<usize>,
+) -> (&'a str, Option<&'a str>) {
+    let split = second.and_then(|second| {
+        let at = row
+            .char_indices()
+            .map(|(at, _)| at)
+            .find(|at| row[..*at].width() == second)?;
+        let aside = &row[at..];
+        row[..at].ends_with("  ").then(|| {
+            (
+                label[..label.len().saturating_sub(aside.len())].trim(),
+                Some(aside),
+            )
+        })
+    });
+    split.unwrap_or((label, None))
 }
 
 /// A row below a choice continues its label if the label's row had no room for the next word; else it
 /// is the choice's description.
 fn continues_label(page: &Page, entry: &Entry, row: usize) -> bool {
-    use unicode_width::UnicodeWidthStr;
     let word = page.text(row).split_whitespace().next().unwrap_or_default();
     page.text(row - 1).width() + 1 + word.width() + 2 > page.cols() && !entry.text.is_empty()
 }

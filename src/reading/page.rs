@@ -61,6 +61,11 @@ impl<'a> Page<'a> {
         lid && text.width() + 2 >= self.cols()
     }
 
+    /// The line over a dialog: a rule, or the upper edge of a panel.
+    pub(super) fn is_head(&self, row: usize) -> bool {
+        self.is_rule(row) || self.is_lid(row) && self.text(row).starts_with('▔')
+    }
+
     pub(super) fn is_blank(&self, row: usize) -> bool {
         self.text(row).trim().is_empty()
     }

@@ -25,6 +25,7 @@ fn read_conversation(page: &Page, found: &Box) -> Reading {
         interruptible: footer::interruptible(&footer),
         // A draft takes the footer's place, and streaming text that of the spinner.
         title: !composer.draft.is_empty() && is_moving_title(&page.screen.title),
+        pending: activity::is_call_pending(page, spinner.unwrap_or(found.top)),
     };
     let end = spinner.unwrap_or(found.top);
     let seen = match () {
@@ -111,11 +112,12 @@ struct Signs {
     spinner: bool,
     interruptible: bool,
     title: bool,
+    pending: bool,
 }
 
 impl Signs {
     fn any(&self) -> bool {
-        self.spinner || self.interruptible || self.title
+        self.spinner || self.interruptible || self.title || self.pending
     }
 
     fn words(&self) -> impl Iterator<Item = String> {
@@ -123,6 +125,7 @@ impl Signs {
             (self.spinner, "a spinner above it"),
             (self.interruptible, "the footer offers to interrupt"),
             (self.title, "the sign in the title turns"),
+            (self.pending, "a call above it has no result yet"),
         ];
         signs
             .into_iter()
