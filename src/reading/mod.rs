@@ -11,6 +11,8 @@ mod page;
 mod permission;
 mod read;
 mod replay;
+#[cfg(test)]
+mod tests;
 
 pub use observer::{Observed, Observer};
 pub use read::read;

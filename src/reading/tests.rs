@@ -1,0 +1,229 @@
+use super::*;
+use crate::terminal::{At, Frame, Screen, Terminal};
+use std::time::Duration;
+
+const COLS: usize = 60;
+
+/// A screen of Claude Code with these rows; `RULE` stands for a rule from edge to edge.
+fn screen(rows: &str) -> Screen {
+    let mut terminal = Terminal::new(COLS, 30);
+    let rows = rows
+        .trim_matches('\n')
+        .replace("RULE", &"─".repeat(COLS))
+        .replace("DASH", &"╌".repeat(COLS));
+    terminal.feed(At::ZERO, b"\x1b[?2004h\x1b[?1004h\x1b[?25l");
+    terminal.feed(At::ZERO, rows.replace('\n', "\r\n").as_bytes());
+    terminal.screen()
+}
+
+fn seen(rows: &str) -> Seen {
+    read(&screen(rows)).seen
+}
+
+fn dialog(rows: &str) -> Dialog {
+    match seen(rows) {
+        Seen::Dialog(dialog) => dialog,
+        other => panic!("no dialog but {other:?}"),
+    }
+}
+
+fn labels(dialog: &Dialog) -> Vec<&str> {
+    dialog
+        .options
+        .iter()
+        .map(|choice| choice.label.as_str())
+        .collect()
+}
+
+fn input<'a>(dialog: &'a Dialog, key: &str) -> Option<&'a str> {
+    dialog.input.as_ref()?.get(key)?.as_str()
+}
+
+const BOX: &str = "RULE\n❯ \nRULE\n  ? for shortcuts";
+
+const QUOTED: &str = "
+● Here it is:
+
+  RULE
+   Bash command
+
+     rm -rf /
+
+   Do you want to proceed?
+   ❯ 1. Yes
+     2. No
+
+   Esc to cancel
+";
+
+const BASH: &str = "
+● Bash(touch a)
+
+RULE
+ Bash command
+
+   touch a
+
+ Do you want to proceed?
+ ❯ 1. Yes
+   2. No
+
+ Esc to cancel
+";
+
+#[test]
+fn a_dialog_that_is_quoted_above_the_input_box_is_none() {
+    assert_eq!(seen(&format!("{QUOTED}\n{BOX}")), Seen::Idle);
+    let tool_output = QUOTED
+        .replace("\n  ", "\n     ")
+        .replace("● Here it is:", "● Bash(cat f)\n  ⎿  text");
+    assert_eq!(seen(&format!("{tool_output}\n{BOX}")), Seen::Idle);
+}
+
+#[test]
+fn a_dialog_that_is_typed_into_the_input_box_is_a_draft() {
+    let reading = read(&screen(
+        "RULE\n❯ Do you want to proceed?\n  ❯ 1. Yes\n    2. No\nRULE\n  Esc to cancel",
+    ));
+    assert_eq!(reading.seen, Seen::Idle);
+    let draft = reading.composer.expect("an input box").draft;
+    assert_eq!(draft, "Do you want to proceed?\n❯ 1. Yes\n  2. No");
+}
+
+#[test]
+fn a_dialog_in_the_status_line_is_none() {
+    let rows = format!("{BOX}\n  Do you want to proceed?\n  ❯ 1. Yes\n    2. No\n  Esc to cancel");
+    assert_eq!(seen(&rows), Seen::Idle);
+}
+
+#[test]
+fn an_input_box_that_is_quoted_above_a_dialog_is_none() {
+    let dialog = dialog(&format!("● So:\n\n  RULE\n  ❯ \n  RULE\n{BASH}"));
+    assert_eq!(dialog.tool.as_deref(), Some("Bash"));
+    assert_eq!(input(&dialog, "command"), Some("touch a"));
+    assert!(dialog.complete);
+}
+
+#[test]
+fn a_file_that_quotes_a_dialog_does_not_change_what_is_asked() {
+    let short_rule = "─".repeat(COLS - 1);
+    let rows = format!(
+        "RULE\n Create file .bashrc\nDASH\n {short_rule}\n Bash command\n\n   ls\n\n Do you want to proceed?\n ❯ 1. Yes\n   2. No\n\nDASH\n Do you want to create .bashrc?\n ❯ 1. Yes\n   2. Yes, allow all edits\n   3. No\n\n Esc to cancel"
+    );
+    let dialog = dialog(&rows);
+    assert_eq!(dialog.tool.as_deref(), Some("Write"));
+    assert_eq!(input(&dialog, "file_path"), Some(".bashrc"));
+    assert_eq!(labels(&dialog), ["Yes", "Yes, allow all edits", "No"]);
+}
+
+#[test]
+fn a_question_that_quotes_a_dialog_stays_a_question() {
+    let rows = "RULE\n ☐ Ok\n\nRULE\n Bash command\n\n   ls\n\n Do you want to proceed?\n\n❯ 1. Yes\n     go on\n  2. No\n     stop\n  3. Type something.\n\nEnter to select · ↑/↓ to navigate · Esc to cancel";
+    let dialog = dialog(rows);
+    assert_eq!(dialog.kind, DialogKind::Question);
+    assert_eq!(labels(&dialog), ["Yes", "No", "Type something."]);
+    assert_eq!(dialog.options[0].description.as_deref(), Some("go on"));
+}
+
+#[test]
+fn a_dialog_whose_head_is_off_the_screen_is_not_complete() {
+    let (_, below) = BASH.split_once(" Bash command\n").expect("a title");
+    let dialog = dialog(below);
+    assert!(!dialog.complete);
+    assert_eq!(
+        (dialog.kind, dialog.tool, dialog.input),
+        (DialogKind::Permission, None, None)
+    );
+}
+
+#[test]
+fn a_value_that_is_cut_makes_a_dialog_incomplete() {
+    let cut = BASH.replace("touch a\n", "touch a…\n");
+    assert!(!dialog(&cut).complete);
+    let withheld = BASH.replace(
+        "\n Do you",
+        "\n (value cannot be shown in full — approval withheld)\n Do you",
+    );
+    assert!(!dialog(&withheld).complete);
+}
+
+#[test]
+fn a_screen_that_is_not_known_is_unknown() {
+    assert_eq!(seen("$ make\ncc -c main.c"), Seen::Unknown);
+    assert_eq!(seen(""), Seen::Unknown);
+}
+
+#[test]
+fn a_view_without_an_input_box_takes_the_keys() {
+    let dialog =
+        dialog("❯ hello\n\n● Hello.\n\nRULE\n  Showing detailed transcript · ctrl+o to toggle");
+    assert_eq!(dialog.kind, DialogKind::Other);
+    assert!(dialog.options.is_empty());
+}
+
+#[test]
+fn a_finished_turn_is_idle_and_a_spinner_is_not() {
+    let turn = |line: &str| seen(&format!("❯ hello\n\n{line}\n\n{BOX}"));
+    assert_eq!(turn("✻ Baked for 8s · done 1:02 AM"), Seen::Idle);
+    assert_eq!(turn("✻ Burrowing… (3s · ↓ 22 tokens)"), Seen::Thinking);
+    assert_eq!(turn("* Burrowing…\n  ⎿  Tip: use less"), Seen::Thinking);
+    assert_eq!(
+        turn("✻ 529 Overloaded · Retrying in 3s · attempt 4/10"),
+        Seen::Thinking
+    );
+    assert_eq!(turn("● Some words\n\n✻ Burrowing…"), Seen::Responding);
+    assert_eq!(
+        turn("● Bash(sleep 5)\n  ⎿  Running…\n\n✻ Burrowing…"),
+        Seen::ToolRunning
+    );
+}
+
+#[test]
+fn an_error_above_the_input_box_is_told() {
+    let rows = format!("❯ hello\n  ⎿  API Error: 400 bad\n     request\n\n{BOX}");
+    let reading = read(&screen(&rows));
+    assert_eq!(reading.seen, Seen::Idle);
+    assert_eq!(
+        reading.last_error.as_deref(),
+        Some("API Error: 400 bad request")
+    );
+}
+
+fn frame(ms: u64, rows: &str) -> Frame {
+    Frame {
+        at: Duration::from_millis(ms),
+        screen: screen(rows),
+    }
+}
+
+#[test]
+fn a_dialog_keeps_its_id_while_it_is_up_and_no_longer() {
+    let mut observer = Observer::new();
+    let mut id = |ms, rows: &str| {
+        observer
+            .see(&frame(ms, rows))
+            .dialog
+            .clone()
+            .map(|dialog| dialog.id)
+    };
+    let first = id(100, BASH).expect("a dialog");
+    let moved = BASH.replace(" ❯ 1. Yes\n   2. No", "   1. Yes\n ❯ 2. No");
+    assert_eq!(id(200, &moved), Some(first.clone()));
+    let other = id(300, &BASH.replace("touch a", "touch b")).expect("a dialog");
+    assert_ne!(other, first);
+    assert_eq!(id(400, BOX), None);
+    assert_ne!(id(500, BASH).expect("a dialog"), first);
+}
+
+#[test]
+fn an_unknown_screen_holds_the_state() {
+    let mut observer = Observer::new();
+    assert_eq!(observer.see(&frame(0, "loading")).state, State::Starting);
+    assert_eq!(observer.see(&frame(1, BOX)).state, State::Idle);
+    let observed = observer.see(&frame(2, "half a screen"));
+    assert_eq!(
+        (observed.state, &observed.reading.seen),
+        (State::Idle, &Seen::Unknown)
+    );
+    assert_eq!(observer.exited().state, State::Exited);
+}
