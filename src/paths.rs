@@ -165,7 +165,8 @@ pub fn log_lock_for(daemon: &DaemonConfig) -> PathBuf {
     daemon.logs.join(".lock")
 }
 
-fn fitting(socket: PathBuf) -> Result<PathBuf, PathError> {
+/// A path that a socket can have.
+pub fn fitting(socket: PathBuf) -> Result<PathBuf, PathError> {
     match socket.as_os_str().as_bytes().len() {
         0..=MAX_SOCKET => Ok(socket),
         _ => Err(PathError::SocketTooLong(socket)),

@@ -1,5 +1,6 @@
 //! Completion of what only a running daemon knows.
 
+use crate::cli::context::Context;
 use crate::cli::flags::Flags;
 use crate::cli::target;
 use crate::control::client::Client;
@@ -50,7 +51,7 @@ fn live_slots() -> Vec<SlotStatus> {
 }
 
 async fn ask() -> Option<Vec<SlotStatus>> {
-    let socket = target::socket(&Flags::default()).await.ok()?;
+    let socket = target::socket(&Context::new(Flags::default())).await.ok()?;
     let mut client = Client::connect(&socket).await.ok()?;
     client.call::<Status>(Select::default()).await.ok()
 }

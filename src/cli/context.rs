@@ -6,6 +6,8 @@ use crate::cli::out::Out;
 use crate::cli::target;
 use crate::control::client::Client;
 use crate::control::protocol::Method;
+use crate::paths::Env;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// A daemon answers a question about what it knows at once; past this it is stuck, and that is worth saying.
@@ -14,6 +16,7 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub struct Context {
     pub flags: Flags,
+    pub env: Env,
     pub out: Out,
 }
 
@@ -23,17 +26,34 @@ impl Context {
             json: flags.json,
             quiet: flags.quiet,
         };
-        Context { flags, out }
+        Context {
+            flags,
+            env: Env::of_process(),
+            out,
+        }
+    }
+
+    /// The socket that the person named, by flag or environment.
+    pub fn named_socket(&self) -> Option<PathBuf> {
+        let variable = || std::env::var_os("MISSIOND_SOCKET").filter(|value| !value.is_empty());
+        let flag = self.flags.socket.clone();
+        flag.or_else(|| variable().map(PathBuf::from))
+    }
+
+    /// The config that the person named, by flag or environment.
+    pub fn named_config(&self) -> Option<&Path> {
+        let flag = self.flags.config.as_deref();
+        flag.or(self.env.config.as_deref())
     }
 
     /// Connects to the daemon that the flags mean.
     pub async fn connect(&self) -> Result<Client, Failure> {
-        let socket = target::socket(&self.flags).await?;
+        let socket = target::socket(self).await?;
         if self.flags.verbose > 0 {
             self.out.note(format!("talking to {}", socket.display()));
         }
         let client = Client::connect(&socket).await;
-        client.map_err(|error| target::unreached(&self.flags, error))
+        client.map_err(|error| target::unreached(self, error))
     }
 
     /// A question that the daemon answers from what it knows.

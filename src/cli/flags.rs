@@ -50,21 +50,4 @@ impl Flags {
         }
         .write_global();
     }
-
-    /// The socket that the person named, by flag or environment.
-    pub fn named_socket(&self) -> Option<PathBuf> {
-        self.socket.clone().or_else(|| from_env("MISSIOND_SOCKET"))
-    }
-
-    /// The config that the person named, by flag or environment.
-    pub fn named_config(&self) -> Option<PathBuf> {
-        self.config.clone().or_else(|| from_env("MISSIOND_CONFIG"))
-    }
-}
-
-/// An empty variable is an unset one.
-fn from_env(name: &str) -> Option<PathBuf> {
-    std::env::var_os(name)
-        .filter(|value| !value.is_empty())
-        .map(PathBuf::from)
 }

@@ -2,6 +2,7 @@ use crate::cli::context::Context;
 use crate::cli::failure::{Blame, Failure};
 use crate::cli::tail::{Since, Tail};
 use crate::cli::{complete, sanitise, target};
+use crate::config;
 use chrono::{DateTime, Utc};
 use notify::{RecursiveMode, Watcher};
 use std::collections::VecDeque;
@@ -59,11 +60,10 @@ impl Logs {
     }
 
     fn file(&self, directory: &Path, json: bool) -> Result<PathBuf, Failure> {
-        // The name becomes part of a path.
-        let safe = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
         let extension = if json { "events.jsonl" } else { "log" };
         let file = directory.join(format!("{}.{extension}", self.slot));
-        if self.slot.chars().all(safe) && file.exists() {
+        // The name becomes part of a path.
+        if config::is_name(&self.slot) && file.exists() {
             return Ok(file);
         }
         Err(Failure::usage(format!(
@@ -127,24 +127,23 @@ fn each_line(
 
 /// Where the logs are: as the named daemon or config says, else as any daemon or config says.
 async fn directory(context: &Context) -> Result<PathBuf, Failure> {
-    let flags = &context.flags;
-    if let Some(socket) = flags.named_socket()
+    if let Some(socket) = context.named_socket()
         && let Ok(pong) = target::ping(&socket).await
     {
         return Ok(pong.logs);
     }
-    if let Some(config) = flags.named_config() {
-        return Ok(target::place(&config)?.logs);
+    if let Some(config) = context.named_config() {
+        return Ok(target::place(context, config)?.logs);
     }
-    let failure = match target::socket(flags).await {
+    let failure = match target::socket(context).await {
         Ok(socket) => match target::ping(&socket).await {
             Ok(pong) => return Ok(pong.logs),
-            Err(error) => target::unreached(flags, error),
+            Err(error) => target::unreached(context, error),
         },
         Err(failure) => failure,
     };
-    match target::config_to_run(flags) {
-        Ok(config) => Ok(target::place(&config)?.logs),
+    match target::config_to_run(context) {
+        Ok(config) => Ok(target::place(context, &config)?.logs),
         Err(_) if failure.blame == Blame::NoDaemon => Err(Failure {
             next: Some("say whose logs: missiond logs SLOT -c slots.toml".into()),
             message: "no daemon answers and no config says where the logs are".into(),

@@ -21,7 +21,7 @@ pub struct Run {
 
 impl Run {
     pub fn run(self, context: &Context) -> Result<(), Failure> {
-        let config = target::config_to_run(&context.flags)?;
+        let config = target::config_to_run(context)?;
         if self.detached {
             rustix::process::setsid()
                 .map_err(|error| Failure::failed(format!("cannot leave the terminal: {error}")))?;

@@ -44,7 +44,7 @@ struct Answer {
 
 impl Up {
     pub async fn run(self, context: &Context) -> Result<(), Failure> {
-        let place = target::place(&target::config_to_run(&context.flags)?)?;
+        let place = target::place(context, &target::config_to_run(context)?)?;
         if let Ok(pong) = target::ping(&place.socket).await {
             return report(context, &place, pong, false);
         }

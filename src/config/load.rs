@@ -1,6 +1,6 @@
 //! slots.toml from the disk, with the directories and policies that it names looked for.
 
-use super::parse::{Draft, DraftSlot, Places, parse};
+use super::parse::{Draft, DraftSlot, Places, parse, parse_daemon};
 use super::{Config, DaemonConfig, Kind, SlotConfig};
 use crate::diagnostic::{Problem, Source, nearest, render};
 use std::fmt;
@@ -33,8 +33,8 @@ pub fn load(file: &Path) -> Result<Config, ConfigError> {
 /// The same with the home directory given.
 pub fn load_at_home(file: &Path, home: Option<&Path>) -> Result<Config, ConfigError> {
     let source = read_source(file).map_err(|problem| vec![*problem])?;
-    let absolute = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
-    let base = absolute.parent().unwrap_or(Path::new("/"));
+    let absolute = absolute(file);
+    let base = base_of(&absolute);
     let (draft, mut problems) = parse(&source, Places { base, home })?;
     problems.extend(look_for_what_is_named(&source, &draft));
     if !problems.is_empty() {
@@ -45,6 +45,27 @@ pub fn load_at_home(file: &Path, home: Option<&Path>) -> Result<Config, ConfigEr
         daemon: draft.daemon,
         slots: draft.slots.into_iter().map(|draft| draft.slot).collect(),
     })
+}
+
+/// What a file says about its daemon, whatever is wrong with its slots: a daemon that runs can be reached
+/// while somebody edits its configuration.
+pub fn load_daemon(file: &Path) -> Result<DaemonConfig, ConfigError> {
+    let source = read_source(file).map_err(|problem| vec![*problem])?;
+    let (absolute, home) = (absolute(file), std::env::home_dir());
+    let places = Places {
+        base: base_of(&absolute),
+        home: home.as_deref(),
+    };
+    Ok(parse_daemon(&source, places)?)
+}
+
+fn absolute(file: &Path) -> PathBuf {
+    std::path::absolute(file).unwrap_or_else(|_| file.to_owned())
+}
+
+/// What relative paths in the file are relative to.
+fn base_of(file: &Path) -> &Path {
+    file.parent().unwrap_or(Path::new("/"))
 }
 
 impl From<Vec<Problem>> for ConfigError {

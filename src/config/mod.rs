@@ -8,7 +8,7 @@ pub(crate) mod table;
 mod watch;
 
 pub use diff::{Change, diff};
-pub use load::{ConfigError, load, load_at_home, read_source};
+pub use load::{ConfigError, load, load_at_home, load_daemon, read_source};
 pub use parse::is_name;
 pub use watch::{Changed, Watch, WatchError, watch};
 

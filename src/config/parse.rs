@@ -54,6 +54,32 @@ pub(super) fn parse(
     Ok((draft, problems))
 }
 
+/// What the file says about its daemon; the slots in it may be as faulty as they like.
+pub(super) fn parse_daemon(
+    source: &Source,
+    places: Places<'_>,
+) -> Result<DaemonConfig, Vec<Problem>> {
+    let (root, errors) = DeTable::parse_recoverable(&source.text);
+    if !errors.is_empty() {
+        return Err(errors.iter().map(|e| syntax_error(source, e)).collect());
+    }
+    let mut problems = Vec::new();
+    let mut table = Table::new(source, root.get_ref(), "slots.toml", &mut problems);
+    let empty = DeTable::new();
+    let entries = sub_table(&mut table, "daemon").unwrap_or(&empty);
+    let mut parser = Parser {
+        source,
+        places,
+        problems: &mut problems,
+    };
+    let (daemon, _) = parser.daemon(entries);
+    if problems.is_empty() {
+        Ok(daemon)
+    } else {
+        Err(problems)
+    }
+}
+
 fn syntax_error(source: &Source, error: &toml::de::Error) -> Problem {
     let at = error.span().unwrap_or_default();
     source.problem(at, "syntax error", error.message())

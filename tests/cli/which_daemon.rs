@@ -80,14 +80,34 @@ fn the_config_names_its_daemon() {
 }
 
 #[test]
+fn a_daemon_can_be_reached_while_its_slots_are_being_edited() {
+    let home = Home::new();
+    let _requests = home.daemon("one", stats(1));
+    home.write("a.toml", "[daemon]\nname = \"one\"\n[[slot]]\nname = 7\n");
+    home.run(&["stats", "-c", "a.toml"]).exits(0);
+    home.write("a.toml", "[daemon]\nname = 7\n");
+    let ran = home.run(&["stats", "-c", "a.toml"]).exits(2);
+    assert!(ran.stderr.contains("a.toml:2"), "{ran:?}");
+}
+
+#[test]
+fn a_config_that_merely_lies_here_is_never_taken() {
+    let home = Home::new();
+    let nothing = home.run(&["up"]).exits(2);
+    assert!(nothing.stderr.contains("missiond init"), "{nothing:?}");
+    home.write("slots.toml", "");
+    for verb in ["up", "run"] {
+        let ran = home.run(&[verb]).exits(2);
+        assert!(ran.stderr.contains("missiond -c slots.toml"), "{ran:?}");
+    }
+}
+
+#[test]
 fn a_socket_path_that_cannot_be_is_explained() {
     let home = Home::new();
     let long = format!("/{}.sock", "x".repeat(120));
     let ran = home.run(&["status", "--socket", &long]).exits(2);
-    assert!(
-        ran.stderr.contains("too long: 126 bytes, at most 107"),
-        "{ran:?}"
-    );
+    assert!(ran.stderr.contains("126 bytes"), "{ran:?}");
 }
 
 #[test]
