@@ -6,6 +6,8 @@ mod fake;
 mod following;
 #[path = "cli/logs.rs"]
 mod logs;
+#[path = "cli/replaying.rs"]
+mod replaying;
 #[path = "cli/sending.rs"]
 mod sending;
 #[path = "cli/usage.rs"]

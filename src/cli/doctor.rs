@@ -146,7 +146,9 @@ async fn program(slot: &SlotConfig, env: &Env, daemon: &DaemonConfig) -> Finding
     let found = check_cwd(&slot.cwd).and_then(|()| resolve_program(command, path, &slot.cwd));
     let program = match found {
         Ok(program) => program,
-        Err(error) => return Finding::fail("program", about(slot, &error.to_string()), "see there"),
+        Err(error) => {
+            return Finding::fail("program", about(slot, &error.to_string()), "see there");
+        }
     };
     if slot.kind == Kind::Shell {
         return Finding::ok("program", about(slot, &program.display().to_string()));
@@ -206,7 +208,11 @@ fn logs(daemon: &DaemonConfig) -> Vec<Finding> {
     };
     let detail = format!("{logs}, {} MiB free", space / (1024 * 1024));
     vec![if space < LITTLE_SPACE {
-        Finding::warn("logs", detail, "make room: recordings grow with what is shown")
+        Finding::warn(
+            "logs",
+            detail,
+            "make room: recordings grow with what is shown",
+        )
     } else {
         Finding::ok("logs", detail)
     }]

@@ -17,7 +17,10 @@ const CWD: &str = "cwd = \".\"";
 const POLICIES: &[(&str, &str)] = &[
     ("reader.toml", include_str!("../../policies/reader.toml")),
     ("coder.toml", include_str!("../../policies/coder.toml")),
-    ("reviewer.toml", include_str!("../../policies/reviewer.toml")),
+    (
+        "reviewer.toml",
+        include_str!("../../policies/reviewer.toml"),
+    ),
 ];
 
 /// Writes a first slots.toml with three slots and their policies; changes no file that is there.

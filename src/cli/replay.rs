@@ -1,5 +1,10 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
+use crate::cli::{states, table};
+use crate::reading::{Change, replay};
+use crate::recording::Recording;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 
 /// Reads a recording as the daemon would and prints each change as a JSON line.
@@ -12,17 +17,41 @@ Examples:
 pub struct Replay {
     /// The recording (asciicast v2); `-` reads standard input
     file: PathBuf,
-    /// Lines for people: the time and the state
+    /// Lines for people: the time, the state and what is asked
     #[arg(long, conflicts_with = "json")]
     plain: bool,
 }
 
 impl Replay {
     pub fn run(self, context: &Context) -> Result<(), Failure> {
-        let _ = (context, self.plain);
-        Err(Failure::failed(format!(
-            "cannot replay {}: this build reads no recordings",
-            self.file.display()
-        )))
+        let input: Box<dyn BufRead> = if self.file.as_os_str() == "-" {
+            Box::new(std::io::stdin().lock())
+        } else {
+            let file = File::open(&self.file).map_err(|error| self.unreadable(error))?;
+            Box::new(BufReader::new(file))
+        };
+        let recording = Recording::read(input).map_err(|error| self.unreadable(error))?;
+        for change in replay(recording) {
+            let change = change.map_err(|error| self.unreadable(error))?;
+            if self.plain {
+                context.out.line(plain(&change))?;
+            } else {
+                context.out.json(&change)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn unreadable(&self, error: impl std::fmt::Display) -> Failure {
+        Failure::failed(format!("cannot replay {}: {error}", self.file.display()))
+            .next("a recording is an asciicast file, such as <slot>.cast in the log directory")
+    }
+}
+
+fn plain(change: &Change) -> String {
+    let line = format!("{:9.3}  {}", change.t, states::name(change.state));
+    match &change.dialog {
+        Some(dialog) => format!("{line}  {}", table::question(dialog)),
+        None => line,
     }
 }
