@@ -4,8 +4,11 @@
 #![allow(dead_code)]
 
 pub mod claude_code;
-
+pub mod daemon;
+pub mod processes;
 pub mod pty;
+pub mod run;
+pub mod setup;
 
 use std::time::{Duration, Instant};
 
@@ -16,6 +19,7 @@ pub const PINNED: &str = "2.1.325";
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Polls for a fact that has no other way to tell; panics with `what` when it never comes.
+#[track_caller]
 pub fn until<T>(what: &str, mut fact: impl FnMut() -> Option<T>) -> T {
     let end = Instant::now() + PATIENCE;
     loop {

@@ -1,0 +1,124 @@
+//! What Claude Code asks, and how a person answers.
+
+use super::words::on_make_pipe;
+use crate::support::daemon::Daemon;
+use crate::support::setup::Setup;
+use missiond::rehearsal::Step;
+use serde_json::{Value, json};
+
+#[test]
+fn a_person_answers_dialogs() {
+    let Some(daemon) = Daemon::start(&Setup::new().slot("coder")) else {
+        return;
+    };
+    daemon.wait_state("coder", "idle");
+    approved(&daemon);
+    denied(&daemon);
+    interrupted_at_a_dialog(&daemon);
+    a_question(&daemon);
+}
+
+fn approved(daemon: &Daemon) {
+    let pipe = daemon.cwd("coder").join("approved");
+    on_make_pipe(daemon, "make it", &pipe, "It is made.");
+
+    // The message is taken, and a person is needed.
+    let sent = daemon.cmd(&["send", "coder", "make it"]).expect(5);
+    assert!(sent.stderr.contains("coder"), "{sent}");
+    let dialog = daemon.wait_dialog("coder");
+    assert_eq!(dialog["kind"], "permission", "{dialog}");
+    assert_eq!(dialog["tool"], "Bash", "{dialog}");
+    let command = format!("mkfifo {}", pipe.display());
+    assert_eq!(dialog["input"]["command"], command, "{dialog}");
+    let pending = daemon.json(&["pending"]);
+    assert_eq!(pending[0]["slot"], "coder", "{pending}");
+    assert_eq!(pending[0]["dialog"]["id"], dialog["id"], "{pending}");
+
+    nothing_slips_through(daemon);
+    assert!(!pipe.exists(), "approved by something that was no answer");
+
+    let id = dialog["id"].as_str().expect("an id");
+    daemon
+        .cmd(&["confirm", "coder", "yes", "--dialog", id])
+        .expect(0);
+    daemon.wait_state("coder", "idle");
+    assert!(pipe.exists());
+    let history = daemon.cmd(&["history", "coder", "--json"]).expect(0);
+    assert!(history.stdout.contains("It is made."), "{history}");
+}
+
+/// Neither a message nor an answer to another dialog presses a key.
+fn nothing_slips_through(daemon: &Daemon) {
+    daemon.cmd(&["send", "coder", "and this"]).expect(4);
+    daemon
+        .cmd(&["confirm", "coder", "yes", "--dialog", "another"])
+        .expect(4);
+    let unknown = daemon.cmd(&["confirm", "coder", "no such label"]);
+    assert!(matches!(unknown.code, 2 | 4), "{unknown}");
+    assert_eq!(daemon.status("coder")["state"], "confirming");
+}
+
+fn denied(daemon: &Daemon) {
+    let pipe = daemon.cwd("coder").join("denied");
+    on_make_pipe(daemon, "make another", &pipe, "It is made.");
+    daemon.cmd(&["send", "coder", "make another"]).expect(5);
+    daemon.cmd(&["confirm", "coder", "no"]).expect(0);
+    daemon.wait_state("coder", "idle");
+    assert!(!pipe.exists());
+    let status = daemon.status("coder");
+    assert!(
+        status["mode"].is_null() || status["mode"] == "manual",
+        "{status}"
+    );
+    let screen = daemon.cmd(&["screen", "coder"]).expect(0);
+    assert!(screen.stdout.contains("manual mode on"), "{screen}");
+    still_talks(daemon, "after a no");
+}
+
+fn interrupted_at_a_dialog(daemon: &Daemon) {
+    let pipe = daemon.cwd("coder").join("interrupted");
+    on_make_pipe(daemon, "make a third", &pipe, "It is made.");
+    daemon.cmd(&["send", "coder", "make a third"]).expect(5);
+    let done = daemon.json(&["interrupt", "coder"]);
+    assert_eq!(done["effect"], "declined", "{done}");
+    daemon.wait_state("coder", "idle");
+    assert!(!pipe.exists());
+    let done = daemon.json(&["interrupt", "coder"]);
+    assert_eq!(done["effect"], "nothing", "{done}");
+    still_talks(daemon, "after an interrupt");
+}
+
+fn a_question(daemon: &Daemon) {
+    let question = json!({"question": "Which colour?", "header": "Colour", "multiSelect": false,
+        "options": [{"label": "Red", "description": "warm"}, {"label": "Blue", "description": "cold"}]});
+    let call = Step::tool("AskUserQuestion", json!({"questions": [question]}));
+    daemon
+        .endpoint
+        .on("ask me", vec![call, Step::text("Thank you.")]);
+    daemon.cmd(&["send", "coder", "ask me"]).expect(5);
+    let dialog = daemon.wait_dialog("coder");
+    assert_eq!(dialog["kind"], "question", "{dialog}");
+    let labels: Vec<&Value> = dialog["options"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|option| &option["label"])
+        .collect();
+    assert_eq!(labels[..2], ["Red", "Blue"], "{dialog}");
+    daemon.cmd(&["confirm", "coder", "Blue"]).expect(0);
+    daemon.wait_state("coder", "idle");
+    let requests = daemon.endpoint.requests();
+    let told = requests.iter().any(|request| {
+        request
+            .body
+            .to_string()
+            .contains(r#"\"Which colour?\"=\"Blue\""#)
+    });
+    assert!(told, "the answer reached the model");
+}
+
+#[track_caller]
+fn still_talks(daemon: &Daemon, text: &str) {
+    let answer = daemon.cmd(&["send", "coder", text]).expect(0);
+    assert_eq!(answer.text(), format!("You said: {text}"));
+}

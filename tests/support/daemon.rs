@@ -1,0 +1,232 @@
+//! The real missiond with real slots, in a directory of its own.
+
+use super::claude_code::claude;
+use super::processes;
+use super::run::{Output, Running};
+use super::setup::{self, Setup};
+use super::{PINNED, until};
+use missiond::rehearsal::{Endpoint, Home, HomeOptions};
+use serde_json::Value;
+use std::fs::{self, File};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use tempfile::TempDir;
+
+pub struct Daemon {
+    child: Child,
+    slots: Vec<String>,
+    pub endpoint: Endpoint,
+    home: Home,
+    // Last, so that it is removed when everything else has ended.
+    root: TempDir,
+}
+
+impl Daemon {
+    /// Starts a daemon whose slots are the real Claude Code; `None` where that can't be had.
+    pub fn start(setup: &Setup) -> Option<Daemon> {
+        Some(Daemon::start_with(setup, &claude(PINNED)?))
+    }
+
+    /// Starts a daemon whose slots run `command`.
+    pub fn start_with(setup: &Setup, command: &[String]) -> Daemon {
+        // Short, since the path of a socket has at most 107 bytes.
+        let root = tempfile::Builder::new()
+            .prefix("md")
+            .tempdir()
+            .expect("a directory");
+        let endpoint = Endpoint::start().expect("a free port");
+        let home = prepare(setup, root.path(), command, &endpoint);
+        let child = spawn(root.path());
+        let slots = setup.slots.iter().map(|slot| slot.name.clone()).collect();
+        let mut daemon = Daemon {
+            child,
+            slots,
+            endpoint,
+            home,
+            root,
+        };
+        daemon.wait_until_it_answers();
+        daemon
+    }
+
+    fn wait_until_it_answers(&mut self) {
+        until("the daemon to answer", || {
+            let ended = self.child.try_wait().expect("it is a child");
+            assert!(ended.is_none(), "the daemon ended: {ended:?}");
+            (self.cmd(&["status"]).code == 0).then_some(())
+        });
+    }
+
+    /// Kills the daemon, and nothing else, as a crash would.
+    pub fn crash(&mut self) {
+        self.child.kill().expect("it is a child");
+        self.child.wait().expect("it is a child");
+    }
+
+    /// Starts the daemon again after [`Daemon::crash`] or `missiond down`.
+    pub fn again(&mut self) {
+        self.child.wait().expect("it is a child");
+        self.child = spawn(self.root.path());
+        self.wait_until_it_answers();
+    }
+
+    /// Runs `missiond` with these arguments, against this daemon, to its end.
+    #[track_caller]
+    pub fn cmd(&self, arguments: &[&str]) -> Output {
+        self.spawn(arguments).end()
+    }
+
+    /// The same, with a text on standard input.
+    #[track_caller]
+    pub fn cmd_with_input(&self, arguments: &[&str], input: &str) -> Output {
+        self.run(arguments, input).end()
+    }
+
+    /// The same, while the test goes on.
+    pub fn spawn(&self, arguments: &[&str]) -> Running {
+        self.run(arguments, "")
+    }
+
+    fn run(&self, arguments: &[&str], input: &str) -> Running {
+        let mut command = missiond(self.root.path());
+        command.args(arguments);
+        Running::start(command, arguments.join(" "), input)
+    }
+
+    /// The answer of a command that must succeed, with `--json`.
+    #[track_caller]
+    pub fn json(&self, arguments: &[&str]) -> Value {
+        let arguments = [arguments, &["--json"]].concat();
+        self.cmd(&arguments).expect(0).json()
+    }
+
+    /// The status of one slot.
+    #[track_caller]
+    pub fn status(&self, slot: &str) -> Value {
+        self.json(&["status", slot])[0].clone()
+    }
+
+    #[track_caller]
+    pub fn wait_state(&self, slot: &str, states: &str) {
+        self.cmd(&["wait", slot, "--for", states, "--timeout", "50s"])
+            .expect(0);
+    }
+
+    /// The dialog that is open in a slot, once one is.
+    #[track_caller]
+    pub fn wait_dialog(&self, slot: &str) -> Value {
+        self.wait_state(slot, "confirming");
+        self.status(slot)["dialog"].clone()
+    }
+
+    pub fn cwd(&self, slot: &str) -> PathBuf {
+        setup::cwd(self.root.path(), slot)
+    }
+
+    pub fn config(&self) -> PathBuf {
+        self.root.path().join("slots.toml")
+    }
+
+    /// The readable log of a slot.
+    pub fn log(&self, slot: &str) -> String {
+        self.logged(&format!("{slot}.log"))
+    }
+
+    /// A file in logs/.
+    pub fn logged(&self, name: &str) -> String {
+        fs::read_to_string(self.root.path().join("logs").join(name)).unwrap_or_default()
+    }
+
+    pub fn transcript(&self, slot: &str, session_id: &str) -> PathBuf {
+        self.home.transcript_path(&self.cwd(slot), session_id)
+    }
+
+    fn explain(&self) {
+        let stderr = fs::read_to_string(self.root.path().join("daemon.stderr"));
+        eprintln!("--- daemon\n{}", stderr.unwrap_or_default());
+        for slot in &self.slots {
+            eprintln!("--- log of {slot}\n{}", self.log(slot));
+            let command = missiond(self.root.path()).args(["screen", slot]).output();
+            let screen = command.map(|output| output.stdout).unwrap_or_default();
+            eprintln!("--- screen of {slot}\n{}", String::from_utf8_lossy(&screen));
+        }
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.explain();
+        }
+        // Nothing is waited for but its end: a test of a clean stop says `down` itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        processes::kill_all_of(self.root.path());
+    }
+}
+
+/// Writes everything that the daemon and Claude Code read.
+fn prepare(setup: &Setup, root: &Path, command: &[String], endpoint: &Endpoint) -> Home {
+    let written = "a directory of the test's own can be written";
+    let policies = root.join("policies");
+    fs::create_dir(&policies).expect(written);
+    for (role, text) in setup.policy_files() {
+        fs::write(policies.join(format!("{role}.toml")), text).expect(written);
+    }
+    let mut trusted = Vec::new();
+    for slot in &setup.slots {
+        let cwd = setup::cwd(root, &slot.name);
+        fs::create_dir_all(&cwd).expect(written);
+        if slot.trusted {
+            trusted.push(cwd);
+        }
+    }
+    for private in ["run", "state", "home"] {
+        let mut builder = fs::DirBuilder::new();
+        builder
+            .mode(0o700)
+            .create(root.join(private))
+            .expect(written);
+    }
+    let options = HomeOptions {
+        trusted,
+        ask_about_key: false,
+    };
+    let home = Home::create(root, &options).expect(written);
+    let environment = home.environment(&endpoint.url());
+    let config = setup.slots_toml(root, command, &environment);
+    fs::write(root.join("slots.toml"), config).expect(written);
+    home
+}
+
+fn spawn(root: &Path) -> Child {
+    let stderr = File::options()
+        .create(true)
+        .append(true)
+        .open(root.join("daemon.stderr"))
+        .expect("a file");
+    missiond(root)
+        .arg("run")
+        .stdin(Stdio::null())
+        .stdout(stderr.try_clone().expect("a file"))
+        .stderr(stderr)
+        .spawn()
+        .expect("missiond runs")
+}
+
+/// The program with an environment in which nothing of this machine is.
+pub fn missiond(root: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_missiond"));
+    command
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("HOME", root.join("home"))
+        .env("XDG_RUNTIME_DIR", root.join("run"))
+        .env("XDG_STATE_HOME", root.join("state"))
+        .env("XDG_CONFIG_HOME", root.join("home"))
+        .env("MISSIOND_CONFIG", root.join("slots.toml"))
+        .env("LANG", "C.UTF-8")
+        .current_dir(root);
+    command
+}
