@@ -13,9 +13,11 @@ pub fn append(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// Writes a whole file in one step: readers see the old one or the new one.
+/// Writes a whole file in one step: readers see the old one or the new one. A new file is 0600; one that
+/// exists keeps its mode, and stays where it is when it is reached through a symlink.
 pub fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let beside = path.with_extension("new");
+    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let beside = target.with_extension("new");
     let _ = std::fs::remove_file(&beside);
     let mut options = OpenOptions::new();
     let file = options
@@ -23,8 +25,11 @@ pub fn replace(path: &Path, text: &str) -> io::Result<()> {
         .create_new(true)
         .mode(0o600)
         .open(&beside)?;
+    if let Ok(before) = std::fs::metadata(&target) {
+        file.set_permissions(before.permissions())?;
+    }
     io::Write::write_all(&mut &file, text.as_bytes())?;
-    std::fs::rename(&beside, path)
+    std::fs::rename(&beside, &target)
 }
 
 /// Cuts off a last line that a crash left half written.

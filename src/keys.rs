@@ -1,11 +1,14 @@
 //! An intention (say this, pick that option, stop) as the bytes of key presses. Pure.
 
 use crate::reading::{Choice, Dialog, DialogKind};
+use unicode_normalization::UnicodeNormalization;
 
 pub const ENTER: &[u8] = b"\r";
 pub const ESC: &[u8] = b"\x1b";
 pub const UP: &[u8] = b"\x1b[A";
 pub const DOWN: &[u8] = b"\x1b[B";
+/// Ctrl-C: empties an input box that holds a draft.
+pub const CLEAR: &[u8] = b"\x03";
 
 /// Longest message that `send` takes. Claude Code holds a paste in memory several times over; beyond this a
 /// file and its name serve better.
@@ -33,7 +36,9 @@ pub enum NotSendable {
 /// The text as it will stand in the input box: nothing in it acts as a key.
 ///
 /// Line ends become LF; every other control character becomes its visible picture, so that an embedded end of
-/// a bracketed paste is text like any other. A leading `!` or `#` gets a space before it unless it is meant.
+/// a bracketed paste is text like any other. Letters are composed and invisible characters left out, as Claude
+/// Code itself does, but before it looks at them. A leading `!` or `#` gets a space before it unless it is meant,
+/// and so does a last `\`, behind it: Enter would only break the line there. That blank is not sent.
 pub fn message(text: &str, meaning: Meaning) -> Result<String, NotSendable> {
     if text.len() > MAX_MESSAGE {
         return Err(NotSendable::TooLong(text.len()));
@@ -50,11 +55,9 @@ pub fn message(text: &str, meaning: Meaning) -> Result<String, NotSendable> {
         Some('#') => true,
         _ => false,
     };
-    Ok(if acts {
-        format!(" {clean}")
-    } else {
-        clean.to_owned()
-    })
+    let before = if acts { " " } else { "" };
+    let after = if clean.ends_with('\\') { " " } else { "" };
+    Ok(format!("{before}{clean}{after}"))
 }
 
 fn first_word(text: &str) -> String {
@@ -69,7 +72,8 @@ fn first_word(text: &str) -> String {
 /// Control characters as pictures, line ends as LF.
 fn visible(text: &str) -> String {
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
-    text.chars()
+    text.nfc()
+        .filter(|c| !is_invisible(*c))
         .map(|c| match c {
             '\n' | '\t' => c,
             '\0'..='\x1f' => char::from_u32(0x2400 + c as u32).unwrap_or('\u{fffd}'),
@@ -78,6 +82,12 @@ fn visible(text: &str) -> String {
             c => c,
         })
         .collect()
+}
+
+/// Marks that show nothing and can make a text read as another. The joiner inside emoji is none of them.
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2064}'
+        | '\u{2066}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
 }
 
 /// A bracketed paste. The text must come from [`message`].
@@ -388,6 +398,16 @@ mod tests {
         );
         let bytes = paste(&text);
         assert_eq!(bytes.iter().filter(|b| **b == 0x1b).count(), 2);
+    }
+
+    #[test]
+    fn a_text_is_as_claude_code_would_make_it() {
+        let text = message(
+            "e\u{301} a\u{200b}b\u{202e}c 👩\u{200d}🚀 \\\n\n",
+            Meaning::default(),
+        )
+        .unwrap();
+        assert_eq!(text, "\u{e9} abc 👩\u{200d}🚀 \\ ");
     }
 
     #[test]

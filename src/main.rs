@@ -3,12 +3,14 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // Before anything else: a shim is one process per slot and must stay small.
-    if std::env::args_os()
-        .nth(1)
-        .is_some_and(|verb| verb == missiond::shim::VERB)
-    {
-        return missiond::shim::main();
+    // Before anything else: a shim is one process per slot and must stay small, and a hook runs before every
+    // tool call and must be quick.
+    let mut arguments = std::env::args_os().skip(1);
+    match arguments.next() {
+        Some(verb) if verb == missiond::shim::VERB => missiond::shim::main(),
+        Some(verb) if verb == missiond::hook::VERB => {
+            missiond::hook::main(arguments.map(|word| word.to_string_lossy().into_owned()))
+        }
+        _ => missiond::cli::main(),
     }
-    missiond::cli::main()
 }

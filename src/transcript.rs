@@ -37,7 +37,7 @@ pub fn ending<'a>(lines: impl Iterator<Item = &'a str>) -> Ending {
 
 fn continue_ending(ending: &mut Ending, entry: &Value, turn: Turn) {
     match turn.role.as_str() {
-        "assistant" if entry["isApiErrorMessage"] == true => {
+        "assistant" if is_api_error(entry, &turn.text) => {
             *ending = Ending {
                 text: None,
                 failure: Some(turn.text),
@@ -60,6 +60,12 @@ fn continue_ending(ending: &mut Ending, entry: &Value, turn: Turn) {
         }
         _ => *ending = Ending::default(),
     }
+}
+
+/// Claude Code writes these in the assistant's name.
+fn is_api_error(entry: &Value, text: &str) -> bool {
+    let synthetic = entry["message"]["model"] == "<synthetic>";
+    entry["isApiErrorMessage"] == true || (synthetic && text.starts_with("API Error"))
 }
 
 fn is_last(entry: &Value) -> bool {

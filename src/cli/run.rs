@@ -1,7 +1,11 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::target;
-use std::path::PathBuf;
+use crate::daemon::{self, DaemonError};
+use crate::paths::Env;
+use std::io::IsTerminal;
+use std::path::Path;
+use tracing_subscriber::EnvFilter;
 
 /// Runs the daemon in the foreground (also without a verb: `missiond`).
 ///
@@ -26,14 +30,53 @@ impl Run {
             rustix::process::setsid()
                 .map_err(|error| Failure::failed(format!("cannot leave the terminal: {error}")))?;
         }
-        daemon(config)
+        log_to_stderr(context);
+        daemon(&config)
     }
 }
 
+/// The daemon's own log; what the slots do is in their files.
+fn log_to_stderr(context: &Context) {
+    let level = match (context.flags.quiet, context.flags.verbose) {
+        (true, _) => "warn",
+        (false, 0) => "info",
+        (false, 1) => "debug",
+        (false, _) => "trace",
+    };
+    let filter = EnvFilter::try_from_env("MISSIOND_LOG")
+        .unwrap_or_else(|_| EnvFilter::new(format!("warn,missiond={level}")));
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr);
+    // A second subscriber in one process is only possible in tests, where the first serves.
+    let _ = if context.out.json {
+        log.json().try_init()
+    } else {
+        let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        log.with_ansi(colour).with_target(false).try_init()
+    };
+}
+
 /// The one place where the daemon begins.
-fn daemon(config: PathBuf) -> Result<(), Failure> {
-    Err(Failure::failed(format!(
-        "cannot run {}: this build has no daemon",
-        config.display()
-    )))
+fn daemon(config: &Path) -> Result<(), Failure> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::failed(format!("cannot start the event loop: {error}")))?
+        .block_on(daemon::run(config, &Env::of_process()))
+        .map_err(failure)
+}
+
+fn failure(error: DaemonError) -> Failure {
+    match error {
+        DaemonError::Config(error) => Failure::usage(error.to_string()),
+        DaemonError::Place { ref next, .. } => {
+            let failure = Failure::failed(error.to_string());
+            match next {
+                Some(next) => failure.next(next.clone()),
+                None => failure,
+            }
+        }
+    }
 }

@@ -117,6 +117,10 @@ pub struct SlotStatus {
     pub queued: usize,
     /// Settings on disk differ from those it runs with; they take effect at the next start.
     pub changed: bool,
+    /// Why no rule answered the dialog that is up.
+    pub waits_because: Option<String>,
+    /// How the last run ended.
+    pub exit_code: Option<i32>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -54,7 +54,11 @@ impl HookEvent {
             },
             "StopFailure" => HookWhat::TurnOver {
                 text: None,
-                failure: Some(text("error").unwrap_or_else(|| "the API failed".to_owned())),
+                failure: Some(
+                    text("last_assistant_message")
+                        .or_else(|| text("error"))
+                        .unwrap_or_else(|| "the API failed".to_owned()),
+                ),
             },
             _ => HookWhat::Other,
         };

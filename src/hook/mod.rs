@@ -1,5 +1,7 @@
-//! What Claude Code runs at its hooks: one JSON in, one answer out; any doubt is exit 2, which blocks.
+//! What Claude Code runs at its hooks: one JSON in, one answer out; any doubt at the gate is exit 2, which blocks.
 
 mod event;
+mod main;
 
 pub use event::{HookEvent, HookWhat};
+pub use main::{VERB, main};

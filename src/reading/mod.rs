@@ -2,6 +2,7 @@
 //! can't name is [`Seen::Unknown`], never a guess.
 
 mod activity;
+mod answer;
 mod composer;
 mod dialog;
 mod footer;
@@ -14,6 +15,7 @@ mod replay;
 #[cfg(test)]
 mod tests;
 
+pub use answer::last_answer;
 pub use observer::{Observed, Observer};
 pub use read::read;
 pub use replay::{Change, replay};

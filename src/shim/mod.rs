@@ -25,7 +25,7 @@ mod tree;
 pub mod wire;
 
 pub use link::{LaunchError, LinkError, ShimLink};
-pub use process::main;
+pub use process::{VERB, main};
 
 use crate::terminal::At;
 use serde::{Deserialize, Serialize};

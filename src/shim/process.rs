@@ -13,7 +13,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
 /// The verb under which this binary is a shim.
-pub(super) const VERB: &str = "shim";
+pub const VERB: &str = "shim";
 
 /// Second argument of the process that stays.
 const DETACHED: &str = "--detached";

@@ -1,4 +1,15 @@
 //! A slot: one task owns its shim, terminal, machine and journal; outside there is only a handle.
 
+mod answer;
+mod handle;
 pub mod journal;
 pub mod machine;
+mod memory;
+mod start;
+mod task;
+mod view;
+mod world;
+
+pub use handle::{Command, SlotHandle};
+pub use task::{Slot, start};
+pub use world::World;

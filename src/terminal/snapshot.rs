@@ -34,6 +34,20 @@ impl Terminal {
         out.into_bytes()
     }
 
+    /// The visible rows with their colours and nothing else: each begins and ends with plain attributes.
+    pub fn styled_lines(&self) -> Vec<String> {
+        let line = |row: usize| {
+            let mut out = String::new();
+            let mut pen = Pen::default();
+            self.row(GridLine(row as i32), &mut pen, &mut out);
+            if pen != Pen::default() {
+                out.push_str("\x1b[m");
+            }
+            out
+        };
+        (0..self.term.screen_lines()).map(line).collect()
+    }
+
     fn rows(&self, out: &mut String) {
         let mut pen = Pen::default();
         let mut runs_on = false;

@@ -65,6 +65,7 @@ impl Machine {
             Hands::Pasting { message, until } => self.progress_pasting(message, until, now),
             Hands::Submitting { message, until } => self.progress_submitting(message, until, now),
             Hands::Choosing(choosing) => self.progress_choosing(choosing, now),
+            Hands::Clearing { until } => self.progress_clearing(until, now),
             Hands::Interrupting {
                 tokens,
                 effect,
@@ -78,7 +79,7 @@ impl Machine {
     /// A settled dialog that a rule decides on is answered; any other waits for a person.
     pub(super) fn answer_by_rule(&mut self, now: Instant) {
         let Some(up) = self.up() else { return };
-        if !up.hands_are_free() || up.is_dialog_dealt_with() {
+        if !up.hands_are_free() || !up.is_certain() || up.is_dialog_dealt_with() {
             return;
         }
         let Some(dialog) = up.settled_dialog(now).cloned() else {
@@ -103,6 +104,7 @@ impl Machine {
         self.effects
             .push(Effect::Audit(verdict, Box::new(ask), Decider::Policy));
         self.choose(None, dialog, pick, reason, None, now);
+        self.progress_hands(now);
     }
 
     fn leave_to_person(&mut self, dialog: &Dialog, why: String) {
@@ -400,7 +402,7 @@ impl Machine {
         let token = match std::mem::replace(&mut up.hands, Hands::Free) {
             Hands::Pasting { message, .. } | Hands::Submitting { message, .. } => message.token,
             Hands::Choosing(choosing) => choosing.token,
-            Hands::Interrupting { .. } | Hands::Free => None,
+            Hands::Interrupting { .. } | Hands::Clearing { .. } | Hands::Free => None,
         };
         if let Some(token) = token {
             self.reply(token, Err(RpcError::new(Fault::Failed, why)));

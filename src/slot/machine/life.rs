@@ -64,8 +64,8 @@ impl Machine {
         self.effects.push(Effect::Spawn);
     }
 
-    pub(super) fn started(&mut self, pid: u32, adopted: bool) {
-        let up = Life::Up(Box::new(Up::new(pid, adopted)));
+    pub(super) fn started(&mut self, pid: u32, continues: bool) {
+        let up = Life::Up(Box::new(Up::new(pid, continues)));
         let before = std::mem::replace(&mut self.life, up);
         for token in std::mem::take(&mut self.starters) {
             self.reply(token, Ok(Reply::Done));
@@ -204,7 +204,7 @@ impl Machine {
             }
             Hands::Choosing(choosing) => waiting.extend(choosing.token),
             Hands::Interrupting { tokens, .. } => waiting.extend(tokens),
-            Hands::Free => {}
+            Hands::Clearing { .. } | Hands::Free => {}
         }
         for token in waiting {
             self.reply(token, Err(RpcError::new(Fault::Failed, why)));

@@ -40,6 +40,8 @@ pub const MAX_QUEUE: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sight {
     pub state: State,
+    /// Whether this screen could be named; on one that could not, no key is pressed.
+    pub certain: bool,
     pub dialog: Option<Dialog>,
     pub composer: Option<Composer>,
     pub mode: Option<String>,
@@ -80,9 +82,10 @@ pub struct Answer {
 pub enum Input {
     Saw(Sight),
     Heard(Token, HookEvent),
+    /// The program runs; `continues` where it goes on with a conversation.
     Started {
         pid: u32,
-        adopted: bool,
+        continues: bool,
     },
     /// The program could not be started; with `cure: false` trying again is useless.
     NotStarted {
@@ -158,6 +161,8 @@ pub trait Judge: std::fmt::Debug + Send + Sync {
     fn decide(&self, ask: &Ask) -> Verdict;
     fn dialog(&self, kind: DialogKind) -> Decision;
     fn deny_reason(&self) -> Option<String>;
+    /// The deny rules in Claude Code's own words, for its settings.
+    fn deny_rules(&self) -> Vec<String>;
 }
 
 #[derive(Debug)]
@@ -221,7 +226,7 @@ impl Machine {
         match input {
             Input::Saw(sight) => self.saw(sight, now),
             Input::Heard(token, event) => self.heard(token, event, now),
-            Input::Started { pid, adopted } => self.started(pid, adopted),
+            Input::Started { pid, continues } => self.started(pid, continues),
             Input::NotStarted { reason, cure } => self.not_started(reason, cure, now),
             Input::Ended { report, said } => self.ended(report, said, now),
             Input::Found(answer) => self.found(answer, now),
@@ -398,9 +403,9 @@ impl Machine {
     }
 }
 
-/// A dialog must have been on the screen this long, unchanged, before a rule answers it: longer than any
-/// redraw takes, shorter than anybody notices.
-const SETTLED: Duration = Duration::from_millis(150);
+/// A dialog must have stood on the screen this long, unchanged, before a key is pressed on it: Claude Code drops
+/// keys that come within about 200 ms after it has drawn one.
+const SETTLED: Duration = Duration::from_millis(500);
 /// A paste shows within a frame or two; a slow machine gets this long.
 const PASTE_SHOWS: Duration = Duration::from_secs(15);
 /// An Enter that was taken empties the input box at once.
@@ -411,3 +416,5 @@ const KEY_WORKS: Duration = Duration::from_secs(5);
 const ESC_WORKS: Duration = Duration::from_secs(10);
 /// Where no Stop hook was heard, a turn is over when the screen has been idle this long.
 const IDLE_IS_OVER: Duration = Duration::from_millis(1500);
+/// Ctrl-C at an input box offers to quit for about a second; nothing is pressed until that has passed.
+const CLEARED: Duration = Duration::from_secs(2);

@@ -63,13 +63,19 @@ impl Machine {
     pub(super) fn type_next_message(&mut self, now: Instant) {
         self.queue_first_prompt();
         let Some(up) = self.up() else { return };
-        let ready = up.hands_are_free() && up.turn.is_none() && up.state() == State::Idle;
-        if !ready || up.dialog().is_some() {
+        let ready = up.hands_are_free() && up.turn.is_none() && up.is_certain();
+        if !ready || up.state() != State::Idle || up.dialog().is_some() {
             return;
         }
         let Some(composer) = up.composer().cloned() else {
             return;
         };
+        if self.queue.is_empty() {
+            return;
+        }
+        if up.is_own_draft(&composer) {
+            return self.clear_own_draft(now);
+        }
         let Some(message) = self.queue.pop_front() else {
             return;
         };
@@ -84,6 +90,31 @@ impl Machine {
         let until = now + PASTE_SHOWS;
         if let Some(up) = self.up_mut() {
             up.hands = Hands::Pasting { message, until };
+        }
+    }
+
+    /// An interrupt right after sending puts the message back into the input box. It is ours to clear, with one
+    /// Ctrl-C and never a second: that would end the program.
+    fn clear_own_draft(&mut self, now: Instant) {
+        self.press(
+            keys::CLEAR,
+            "Ctrl-C",
+            "our own interrupted message stands in the input box",
+        );
+        if let Some(up) = self.up_mut() {
+            up.hands = Hands::Clearing {
+                until: now + CLEARED,
+            };
+        }
+    }
+
+    /// A draft that Ctrl-C has not cleared is treated as somebody else's.
+    pub(super) fn progress_clearing(&mut self, until: Instant, now: Instant) {
+        let Some(up) = self.up_mut() else { return };
+        if now < until {
+            up.hands = Hands::Clearing { until };
+        } else {
+            up.last_message = None;
         }
     }
 
@@ -140,7 +171,7 @@ impl Machine {
         let shown = up
             .composer()
             .is_some_and(|composer| has_arrived(composer, &message));
-        if up.state() == State::Idle && shown {
+        if up.state() == State::Idle && up.is_certain() && shown {
             up.hands = Hands::Submitting {
                 message,
                 until: now + ENTER_WORKS,
@@ -179,6 +210,9 @@ impl Machine {
     }
 
     pub(super) fn taken(&mut self, message: Message, now: Instant) {
+        if let Some(up) = self.up_mut() {
+            up.last_message = Some(message.text.clone());
+        }
         self.tell(What::Message { text: message.text });
         let token = match message.token {
             Some(token) if !message.wait => {
@@ -287,15 +321,27 @@ fn with_hook(answer: Answer, over: Option<Over>) -> Answer {
     }
 }
 
+impl up::Up {
+    fn is_own_draft(&self, composer: &Composer) -> bool {
+        self.last_message
+            .as_ref()
+            .is_some_and(|text| shows(composer, text))
+    }
+}
+
 /// Whether the input box shows this message, or what Claude Code shows in place of a long one.
 fn has_arrived(composer: &Composer, message: &Message) -> bool {
     if composer.menu && !message.slash {
         return false;
     }
+    shows(composer, &message.text)
+}
+
+fn shows(composer: &Composer, text: &str) -> bool {
     let shown = squeezed(&composer.draft);
-    let wanted = squeezed(&message.text);
+    let wanted = squeezed(text);
     let tail = shown.len() >= LONG_DRAFT && wanted.ends_with(&shown);
-    !shown.is_empty() && (shown == wanted || tail || is_placeholder(&composer.draft, &message.text))
+    !shown.is_empty() && (shown == wanted || tail || is_placeholder(&composer.draft, text))
 }
 
 /// An input box shows at most its last rows; this many characters of the end prove the rest.

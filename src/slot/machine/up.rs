@@ -18,6 +18,10 @@ pub(super) enum Hands {
     },
     /// On the way to an option of a dialog.
     Choosing(Choosing),
+    /// Our own draft, which an interrupt had put back, is being cleared.
+    Clearing {
+        until: Instant,
+    },
     /// Esc was pressed; the turn is not yet over.
     Interrupting {
         tokens: Vec<Token>,
@@ -85,6 +89,8 @@ pub(super) struct Up {
     pub sight: Option<Sight>,
     pub hands: Hands,
     pub turn: Option<Turn>,
+    /// The message that was taken last; an interrupt may put it back into the input box.
+    pub last_message: Option<String>,
     /// The first message was queued.
     pub prompted: bool,
     /// SessionStart was heard: the gate holds.
@@ -99,14 +105,15 @@ pub(super) struct Up {
 }
 
 impl Up {
-    pub fn new(pid: u32, adopted: bool) -> Up {
+    pub fn new(pid: u32, continues: bool) -> Up {
         Up {
             pid,
             reached_idle: None,
             sight: None,
             hands: Hands::Free,
             turn: None,
-            prompted: adopted,
+            last_message: None,
+            prompted: continues,
             gated: false,
             asks: Vec::new(),
             dialog_since: None,
@@ -138,6 +145,11 @@ impl Up {
         self.reached_idle.is_none() && self.last_dialog == Some(DialogKind::Trust)
     }
 
+    /// Whether the screen as it is now could be named.
+    pub fn is_certain(&self) -> bool {
+        self.sight.as_ref().is_some_and(|sight| sight.certain)
+    }
+
     pub fn hands_are_free(&self) -> bool {
         matches!(self.hands, Hands::Free)
     }
@@ -156,11 +168,15 @@ impl Up {
             Hands::Free => None,
             Hands::Pasting { until, .. }
             | Hands::Submitting { until, .. }
+            | Hands::Clearing { until }
             | Hands::Interrupting { until, .. } => Some(*until),
             Hands::Choosing(choosing) => Some(choosing.until),
         };
         let settle = match (&self.hands, self.dialog_since) {
             (Hands::Free, Some(since)) if !self.is_dialog_dealt_with() => Some(since + SETTLED),
+            (Hands::Choosing(choosing), Some(since)) if choosing.moves == 0 => {
+                Some(since + SETTLED)
+            }
             _ => None,
         };
         let turn = self.turn.as_ref().filter(|turn| !turn.looking);
@@ -183,7 +199,7 @@ impl Up {
         match &self.hands {
             Hands::Pasting { .. } | Hands::Submitting { .. } => Some("taking a message".to_owned()),
             Hands::Interrupting { .. } => Some("being interrupted".to_owned()),
-            Hands::Choosing(_) | Hands::Free => None,
+            Hands::Choosing(_) | Hands::Clearing { .. } | Hands::Free => None,
         }
     }
 }

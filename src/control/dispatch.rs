@@ -1,0 +1,500 @@
+//! What each request means: from a method and its params to the slots, and back.
+
+use super::protocol::*;
+use crate::daemon::{DaemonHandle, Order};
+use crate::events::Bus;
+use crate::hook::HookEvent;
+use crate::keys;
+use crate::reading::State;
+use crate::slot::machine::{Confirmation, Input, Message, Reply};
+use crate::slot::{Command, SlotHandle};
+use regex::Regex;
+use serde_json::Value;
+use std::future::Future;
+use std::time::{Duration, Instant};
+
+/// A regex that is larger than this when compiled is an attack or a mistake.
+const MAX_REGEX: usize = 1 << 20;
+/// Matches that `search` gives unless it is asked for others.
+const MATCHES: usize = 200;
+
+#[derive(Debug)]
+pub struct Dispatcher {
+    daemon: DaemonHandle,
+}
+
+impl Dispatcher {
+    pub fn new(daemon: DaemonHandle) -> Dispatcher {
+        Dispatcher { daemon }
+    }
+
+    pub fn bus(&self) -> &Bus {
+        &self.daemon.bus
+    }
+
+    pub async fn call(&self, method: &str, params: Value) -> Result<Value, RpcError> {
+        match method {
+            Ping::NAME => run::<Ping, _>(params, |_| async { Ok(self.daemon.pong()) }).await,
+            Status::NAME => run::<Status, _>(params, |select| self.status(select)).await,
+            Stats::NAME => run::<Stats, _>(params, |_| async { Ok(self.stats()) }).await,
+            Start::NAME => run::<Start, _>(params, |select| self.each(select, Input::Start)).await,
+            Stop::NAME => run::<Stop, _>(params, |select| self.each(select, Input::Stop)).await,
+            Restart::NAME => {
+                run::<Restart, _>(params, |select| self.each(select, Input::Restart)).await
+            }
+            Send::NAME => run::<Send, _>(params, |params| self.send(params)).await,
+            Pending::NAME => run::<Pending, _>(params, |select| self.pending(select)).await,
+            Confirm::NAME => run::<Confirm, _>(params, |params| self.confirm(params)).await,
+            Interrupt::NAME => run::<Interrupt, _>(params, |one| self.interrupt(one)).await,
+            Screen::NAME => run::<Screen, _>(params, |params| self.screen(params)).await,
+            History::NAME => run::<History, _>(params, |params| self.history(params)).await,
+            Search::NAME => run::<Search, _>(params, |params| self.search(params)).await,
+            Wait::NAME => run::<Wait, _>(params, |params| self.wait(params)).await,
+            Write::NAME => run::<Write, _>(params, |params| self.write(params)).await,
+            Why::NAME => run::<Why, _>(params, |one| self.why(one)).await,
+            Reload::NAME => run::<Reload, _>(params, |_| self.reload()).await,
+            Down::NAME => run::<Down, _>(params, |params| self.down(params)).await,
+            Hook::NAME => run::<Hook, _>(params, |params| self.hook(params)).await,
+            _ => Err(RpcError::new(
+                Fault::Usage,
+                format!("no such method: {method}"),
+            )),
+        }
+    }
+
+    /// The names that are meant, in their order, each once; all for none.
+    pub fn names(&self, select: &Select) -> Result<Vec<String>, RpcError> {
+        let slots = self.daemon.slots();
+        if select.slots.is_empty() {
+            return Ok(slots.keys().cloned().collect());
+        }
+        let mut names: Vec<String> = Vec::new();
+        for wanted in &select.slots {
+            let found: Vec<&String> = match wanted.strip_prefix('@') {
+                Some(role) => slots
+                    .iter()
+                    .filter(|(_, slot)| slot.status().role == role)
+                    .map(|(name, _)| name)
+                    .collect(),
+                None => slots.keys().filter(|name| *name == wanted).collect(),
+            };
+            if found.is_empty() {
+                return Err(self.unknown(wanted));
+            }
+            for name in found {
+                if !names.contains(name) {
+                    names.push(name.clone());
+                }
+            }
+        }
+        Ok(names)
+    }
+
+    fn unknown(&self, name: &str) -> RpcError {
+        let slots = self.daemon.slots();
+        let known: Vec<&str> = slots.keys().map(String::as_str).collect();
+        let kind = if name.starts_with('@') {
+            "slot of role"
+        } else {
+            "slot"
+        };
+        RpcError::new(Fault::Usage, format!("no {kind} `{name}`"))
+            .next(format!("the slots are: {}", known.join(", ")))
+    }
+
+    fn slot(&self, name: &str) -> Result<SlotHandle, RpcError> {
+        self.daemon
+            .slots()
+            .get(name)
+            .cloned()
+            .ok_or_else(|| self.unknown(name))
+    }
+
+    pub fn statuses(&self, selected: &Option<Vec<String>>) -> Vec<SlotStatus> {
+        let slots = self.daemon.slots();
+        let meant = slots
+            .iter()
+            .filter(|(name, _)| selected.as_ref().is_none_or(|names| names.contains(name)));
+        meant.map(|(_, slot)| slot.status()).collect()
+    }
+
+    async fn status(&self, select: Select) -> Result<Vec<SlotStatus>, RpcError> {
+        let names = self.names(&select)?;
+        names
+            .iter()
+            .map(|name| self.slot(name).map(|slot| slot.status()))
+            .collect()
+    }
+
+    fn stats(&self) -> StatsAnswer {
+        let states: Vec<State> = self
+            .statuses(&None)
+            .iter()
+            .map(|status| status.state)
+            .collect();
+        let stopped = states
+            .iter()
+            .filter(|state| matches!(state, State::Exited | State::Error))
+            .count();
+        let idle = states.iter().filter(|state| **state == State::Idle).count();
+        let total = states.len();
+        StatsAnswer {
+            total,
+            running: total - stopped,
+            idle,
+            busy: total - stopped - idle,
+            stopped,
+        }
+    }
+
+    /// The same for several slots at once; one that fails does not hide the others.
+    async fn each(&self, select: Select, make: fn(u64) -> Input) -> Result<Vec<Done>, RpcError> {
+        let names = self.names(&select)?;
+        let slots: Vec<SlotHandle> = names
+            .iter()
+            .map(|name| self.slot(name))
+            .collect::<Result<_, _>>()?;
+        let asked = slots.iter().map(|slot| slot.ask(make));
+        let outcomes = futures_util::future::join_all(asked).await;
+        let done = slots.iter().zip(outcomes).map(|(slot, outcome)| {
+            let status = slot.status();
+            Done {
+                slot: status.slot,
+                state: status.state,
+                error: outcome.err(),
+            }
+        });
+        Ok(done.collect())
+    }
+
+    async fn send(&self, params: SendParams) -> Result<SendAnswer, RpcError> {
+        let slot = self.slot(&params.slot)?;
+        let name = params.slot.clone();
+        if slot.status().kind != "claude" {
+            let text = format!("{name} is a plain program, not Claude Code");
+            return Err(
+                RpcError::new(Fault::Refused, text).next(format!("missiond write {name} …"))
+            );
+        }
+        let meaning = keys::Meaning {
+            shell: params.shell,
+            slash: params.slash,
+        };
+        let text = keys::message(&params.text, meaning).map_err(|error| not_sendable(&error))?;
+        let slash = params.slash && text.starts_with('/');
+        let began = Instant::now();
+        let wait = params.wait;
+        let asked = slot.ask(|token| {
+            Input::Send(Message {
+                token: Some(token),
+                text,
+                slash,
+                wait,
+            })
+        });
+        let reply = within(params.timeout_ms, asked)
+            .await
+            .map_err(|error| late(error, &slot))?;
+        let answer = |response, source, dialog| SendAnswer {
+            slot: name,
+            response,
+            duration_ms: began.elapsed().as_millis() as u64,
+            session_id: slot.status().session_id,
+            source,
+            dialog,
+        };
+        Ok(match reply {
+            Reply::Answered { text, source } => answer(text, Some(source.to_owned()), None),
+            Reply::NeedsPerson(dialog) => answer(None, None, Some(*dialog)),
+            _ => answer(None, None, None),
+        })
+    }
+
+    async fn pending(&self, select: Select) -> Result<Vec<PendingDialog>, RpcError> {
+        let statuses = self.status(select).await?;
+        let waiting = statuses.into_iter().filter_map(|status| {
+            let SlotStatus {
+                slot,
+                role,
+                since,
+                dialog,
+                waits_because,
+                ..
+            } = status;
+            dialog.map(|dialog| PendingDialog {
+                slot,
+                role,
+                since,
+                dialog,
+                why: waits_because,
+            })
+        });
+        Ok(waiting.collect())
+    }
+
+    async fn confirm(&self, params: ConfirmParams) -> Result<ConfirmAnswer, RpcError> {
+        let slot = self.slot(&params.slot)?;
+        let before = slot.status();
+        let always = params.answer.eq_ignore_ascii_case("always");
+        let ConfirmParams {
+            answer,
+            dialog,
+            reason,
+            ..
+        } = params;
+        let reply = slot
+            .ask(|token| {
+                Input::Confirm(Confirmation {
+                    token,
+                    answer,
+                    dialog,
+                    reason,
+                })
+            })
+            .await?;
+        let Reply::Confirmed { dialog, chosen } = reply else {
+            return Err(RpcError::new(Fault::Failed, "the slot gave no answer"));
+        };
+        let rule = if always {
+            self.allow_always(&before).await?
+        } else {
+            None
+        };
+        Ok(ConfirmAnswer {
+            slot: before.slot,
+            dialog,
+            chosen,
+            rule,
+        })
+    }
+
+    /// `always`: yes to this one, and a narrow rule for the next.
+    async fn allow_always(&self, status: &SlotStatus) -> Result<Option<String>, RpcError> {
+        let Some(dialog) = &status.dialog else {
+            return Ok(None);
+        };
+        let Some(tool) = dialog.tool.clone() else {
+            return Ok(None);
+        };
+        let input = dialog.input.clone().map_or(Value::Null, Value::Object);
+        let (role, cwd) = (status.role.clone(), status.cwd.clone());
+        self.daemon
+            .order(|reply| Order::AllowAlways {
+                role,
+                tool,
+                input,
+                cwd,
+                reply,
+            })
+            .await
+            .map(Some)
+    }
+
+    async fn interrupt(&self, one: OneSlot) -> Result<InterruptAnswer, RpcError> {
+        match self.slot(&one.slot)?.ask(Input::Interrupt).await? {
+            Reply::Interrupted(effect) => Ok(InterruptAnswer {
+                slot: one.slot,
+                effect: effect.to_owned(),
+            }),
+            _ => Err(RpcError::new(Fault::Failed, "the slot gave no answer")),
+        }
+    }
+
+    async fn screen(&self, params: ScreenParams) -> Result<ScreenAnswer, RpcError> {
+        self.slot(&params.slot)?
+            .request(|reply| Command::Screen { params, reply })
+            .await
+    }
+
+    async fn history(&self, params: HistoryParams) -> Result<Vec<Turn>, RpcError> {
+        let last = params.last;
+        self.slot(&params.slot)?
+            .request(|reply| Command::History { last, reply })
+            .await
+    }
+
+    async fn search(&self, params: SearchParams) -> Result<Vec<Match>, RpcError> {
+        let (pattern, limit) = (regex(&params.pattern)?, params.limit.unwrap_or(MATCHES));
+        self.slot(&params.slot)?
+            .request(|reply| Command::Search {
+                pattern,
+                limit,
+                reply,
+            })
+            .await
+    }
+
+    async fn why(&self, one: OneSlot) -> Result<WhyAnswer, RpcError> {
+        let slot = self.slot(&one.slot)?;
+        let evidence = slot.request(|reply| Command::Why { reply }).await?;
+        Ok(WhyAnswer {
+            slot: one.slot,
+            state: slot.status().state,
+            evidence,
+        })
+    }
+
+    async fn write(&self, params: WriteParams) -> Result<Done, RpcError> {
+        let slot = self.slot(&params.slot)?;
+        let bytes = params.bytes;
+        slot.request(|reply| Command::Write { bytes, reply })
+            .await?;
+        Ok(Done {
+            slot: params.slot,
+            state: slot.status().state,
+            error: None,
+        })
+    }
+
+    async fn wait(&self, params: WaitParams) -> Result<WaitAnswer, RpcError> {
+        let slot = self.slot(&params.slot)?;
+        let timeout = params.timeout_ms;
+        let matched = within(timeout, wait_for(&slot, params))
+            .await
+            .map_err(|error| late(error, &slot))?;
+        let status = slot.status();
+        Ok(WaitAnswer {
+            slot: status.slot,
+            state: status.state,
+            matched,
+            exit_code: status.exit_code,
+        })
+    }
+
+    async fn reload(&self) -> Result<ReloadAnswer, RpcError> {
+        self.daemon.order(|reply| Order::Reload { reply }).await
+    }
+
+    async fn down(&self, params: DownParams) -> Result<Nothing, RpcError> {
+        self.daemon
+            .order(|reply| Order::Down {
+                keep: params.keep,
+                reply,
+            })
+            .await
+    }
+
+    async fn hook(&self, params: HookParams) -> Result<HookAnswer, RpcError> {
+        let slot = self.slot(&params.slot)?;
+        let Some(event) = HookEvent::parse(&params.payload) else {
+            return Err(RpcError::new(
+                Fault::Usage,
+                "this is not the JSON of a hook",
+            ));
+        };
+        match slot.ask(|token| Input::Heard(token, event)).await? {
+            Reply::Hook(output) => Ok(HookAnswer { output }),
+            _ => Err(RpcError::new(Fault::Failed, "the slot gave no answer")),
+        }
+    }
+}
+
+/// Runs a method on its typed params.
+async fn run<M: Method, F>(
+    params: Value,
+    call: impl FnOnce(M::Params) -> F,
+) -> Result<Value, RpcError>
+where
+    F: Future<Output = Result<M::Answer, RpcError>>,
+{
+    // Params may be left out where a method takes none.
+    let params = if params.is_null() {
+        Value::Object(Default::default())
+    } else {
+        params
+    };
+    let params = serde_json::from_value(params)
+        .map_err(|error| RpcError::new(Fault::Usage, format!("{}: {error}", M::NAME)))?;
+    let answer = call(params).await?;
+    serde_json::to_value(answer).map_err(|error| RpcError::new(Fault::Failed, error.to_string()))
+}
+
+/// Either what was awaited, or its error, or the time ran out.
+async fn within<T>(
+    timeout_ms: Option<u64>,
+    awaited: impl Future<Output = Result<T, RpcError>>,
+) -> Result<T, RpcError> {
+    let Some(ms) = timeout_ms else {
+        return awaited.await;
+    };
+    match tokio::time::timeout(Duration::from_millis(ms), awaited).await {
+        Ok(outcome) => outcome,
+        Err(_) => Err(RpcError::new(
+            Fault::TimedOut,
+            format!("not within {:.1} s", ms as f64 / 1000.0),
+        )),
+    }
+}
+
+/// A timeout says where the slot stands.
+fn late(error: RpcError, slot: &SlotHandle) -> RpcError {
+    if error.fault != Fault::TimedOut {
+        return error;
+    }
+    let status = slot.status();
+    let state = crate::slot::machine::state_name(status.state);
+    RpcError {
+        message: format!("{}: {} is {state}", error.message, status.slot),
+        ..error
+    }
+    .next(format!("missiond status {}", status.slot))
+}
+
+fn not_sendable(error: &keys::NotSendable) -> RpcError {
+    match error {
+        keys::NotSendable::Slash(_) => RpcError::new(Fault::Refused, error.to_string())
+            .next("add --slash if it is meant, or begin the message with a word"),
+        _ => RpcError::new(Fault::Usage, error.to_string()),
+    }
+}
+
+fn regex(pattern: &str) -> Result<Regex, RpcError> {
+    regex::RegexBuilder::new(pattern)
+        .size_limit(MAX_REGEX)
+        .build()
+        .map_err(|error| RpcError::new(Fault::Usage, format!("not a regular expression: {error}")))
+}
+
+/// The first of what is waited for; the line that matched, where it was output.
+async fn wait_for(slot: &SlotHandle, params: WaitParams) -> Result<Option<String>, RpcError> {
+    let pattern = params.output.as_deref().map(regex).transpose()?;
+    if params.states.is_empty() && !params.exit && params.quiet_ms.is_none() && pattern.is_none() {
+        return Err(RpcError::new(Fault::Usage, "nothing to wait for")
+            .next("--for STATE, --exit, --quiet or --output"));
+    }
+    tokio::select! {
+        outcome = state_reached(slot, &params) => outcome.map(|()| None),
+        () = silence(slot, params.quiet_ms) => Ok(None),
+        matched = output(slot, pattern) => matched.map(Some),
+    }
+}
+
+async fn state_reached(slot: &SlotHandle, params: &WaitParams) -> Result<(), RpcError> {
+    let mut status = slot.watch_status();
+    let is_there = |status: &SlotStatus| {
+        params.states.contains(&status.state)
+            || (params.exit && matches!(status.state, State::Exited | State::Error))
+    };
+    if params.states.is_empty() && !params.exit {
+        return std::future::pending().await;
+    }
+    let gone = |_| RpcError::new(Fault::Failed, "the slot has been removed");
+    status.wait_for(is_there).await.map(|_| ()).map_err(gone)
+}
+
+async fn silence(slot: &SlotHandle, quiet_ms: Option<u64>) {
+    let Some(ms) = quiet_ms else {
+        return std::future::pending().await;
+    };
+    let mut pulse = slot.watch_output();
+    pulse.mark_unchanged();
+    while let Ok(Ok(())) = tokio::time::timeout(Duration::from_millis(ms), pulse.changed()).await {}
+}
+
+async fn output(slot: &SlotHandle, pattern: Option<Regex>) -> Result<String, RpcError> {
+    let Some(pattern) = pattern else {
+        return std::future::pending().await;
+    };
+    slot.request(|reply| Command::AwaitOutput { pattern, reply })
+        .await
+}

@@ -1,0 +1,223 @@
+//! The daemon's end of the control socket: connections, lines and their bounds. What a request means is in
+//! [`super::dispatch`].
+
+use super::dispatch::Dispatcher;
+use super::envelope::{self, ErrorObject, Lagged, Line, Request};
+use super::protocol::{Event, Events, Fault, MAX_LINE, Method, RpcError, Select, What};
+use futures_util::{SinkExt, StreamExt};
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::JoinSet;
+use tokio_util::codec::{Framed, LinesCodec, LinesCodecError};
+
+/// Clients at once: hooks of every slot, people, and scripts that wait. More is a fork bomb.
+const MAX_CLIENTS: usize = 512;
+/// Requests of one client that are under way at once.
+const MAX_REQUESTS: usize = 64;
+/// Lines that wait for one client to read them, beyond the socket's own buffer.
+const MAX_UNREAD: usize = 64;
+/// A client that reads nothing for this long is gone, whatever its socket says.
+const WRITE_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Accepts until it is dropped.
+pub async fn serve(listener: UnixListener, dispatcher: Arc<Dispatcher>) {
+    let places = Arc::new(Semaphore::new(MAX_CLIENTS));
+    let mut clients = JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => {
+                    let Ok(place) = places.clone().try_acquire_owned() else {
+                        tracing::warn!("a client was turned away: {MAX_CLIENTS} are connected");
+                        continue;
+                    };
+                    let dispatcher = dispatcher.clone();
+                    clients.spawn(async move {
+                        client(stream, dispatcher).await;
+                        drop(place);
+                    });
+                }
+                Err(error) => {
+                    tracing::error!("a client could not be accepted: {error}");
+                    // Out of files or memory: others have to finish first.
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+            },
+            Some(_) = clients.join_next() => {}
+        }
+    }
+}
+
+async fn client(stream: UnixStream, dispatcher: Arc<Dispatcher>) {
+    if let Err(reason) = check_peer(&stream) {
+        tracing::warn!("a client was refused: {reason}");
+        return;
+    }
+    let (mut sink, mut lines) =
+        Framed::new(stream, LinesCodec::new_with_max_length(MAX_LINE)).split();
+    let (answers, mut unread) = mpsc::channel::<Line>(MAX_UNREAD);
+    let writer = async move {
+        while let Some(line) = unread.recv().await {
+            let Ok(text) = serde_json::to_string(&line) else {
+                continue;
+            };
+            match tokio::time::timeout(WRITE_PATIENCE, sink.send(text)).await {
+                Ok(Ok(())) => {}
+                _ => return,
+            }
+        }
+    };
+    let reader = async move {
+        let mut requests = JoinSet::new();
+        while let Some(line) = lines.next().await {
+            let Some(request) = understood(line, &answers).await else {
+                break;
+            };
+            while requests.len() >= MAX_REQUESTS {
+                requests.join_next().await;
+            }
+            while requests.try_join_next().is_some() {}
+            requests.spawn(answer(request, dispatcher.clone(), answers.clone()));
+        }
+        // The client has closed its end: what it no longer waits for is dropped with `requests`.
+    };
+    tokio::select! {
+        () = writer => {}
+        () = async { reader.await } => {}
+    }
+}
+
+/// The socket is 0600 in a 0700 directory; this is the second lock on the same door.
+fn check_peer(stream: &UnixStream) -> Result<(), String> {
+    let mine = rustix::process::geteuid().as_raw();
+    match stream.peer_cred() {
+        Ok(peer) if peer.uid() == mine => Ok(()),
+        Ok(peer) => Err(format!("it belongs to uid {}", peer.uid())),
+        Err(error) => Err(format!("its user can't be told: {error}")),
+    }
+}
+
+/// A line that is no request gets an answer that says so; after one that is too long the connection ends, since
+/// nobody knows where the next begins.
+async fn understood(
+    line: Result<String, LinesCodecError>,
+    answers: &mpsc::Sender<Line>,
+) -> Option<Request> {
+    let fault = match line {
+        Ok(line) => match serde_json::from_str(&line) {
+            Ok(request) => return Some(request),
+            Err(error) => error_line(-32700, format!("not a JSON-RPC request: {error}")),
+        },
+        Err(LinesCodecError::MaxLineLengthExceeded) => {
+            error_line(-32600, format!("a line of more than {MAX_LINE} bytes"))
+        }
+        Err(LinesCodecError::Io(_)) => return None,
+    };
+    let _ = answers.send(fault).await;
+    None
+}
+
+fn error_line(code: i64, message: String) -> Line {
+    Line::answer(
+        Value::Null,
+        Err(ErrorObject {
+            code,
+            message,
+            data: None,
+        }),
+    )
+}
+
+async fn answer(request: Request, dispatcher: Arc<Dispatcher>, answers: mpsc::Sender<Line>) {
+    if request.method == Events::NAME {
+        return listen(request, &dispatcher, &answers).await;
+    }
+    let outcome = dispatcher.call(&request.method, request.params).await;
+    let _ = answers
+        .send(Line::answer(request.id, outcome.map_err(ErrorObject::from)))
+        .await;
+}
+
+/// A snapshot of the selected slots, then what happens to them.
+async fn listen(request: Request, dispatcher: &Dispatcher, answers: &mpsc::Sender<Line>) {
+    let mut events = dispatcher.bus().listen();
+    let selected = match select(&request.params, dispatcher) {
+        Ok(selected) => selected,
+        Err(error) => {
+            let _ = answers
+                .send(Line::answer(request.id, Err(error.into())))
+                .await;
+            return;
+        }
+    };
+    let ready = Line::answer(request.id, Ok(Value::Object(Default::default())));
+    if answers.send(ready).await.is_err() {
+        return;
+    }
+    for status in dispatcher.statuses(&selected) {
+        let (slot, status) = (Some(status.slot.clone()), Box::new(status));
+        let (seq, time) = (dispatcher.bus().last(), chrono::Utc::now());
+        let event = Event {
+            seq,
+            time,
+            slot,
+            what: What::Snapshot { status },
+        };
+        if answers.send(event_line(&event)).await.is_err() {
+            return;
+        }
+    }
+    if answers
+        .send(Line::notification(envelope::LIVE, Value::Null))
+        .await
+        .is_err()
+    {
+        return;
+    }
+    loop {
+        match events.recv().await {
+            Ok(event) if concerns(&event, &selected) => {
+                if answers.send(event_line(&event)).await.is_err() {
+                    return;
+                }
+            }
+            Ok(_) => {}
+            Err(RecvError::Lagged(missed)) => {
+                let params = serde_json::to_value(Lagged { missed }).unwrap_or_default();
+                let _ = answers
+                    .send(Line::notification(envelope::LAGGED, params))
+                    .await;
+                return;
+            }
+            Err(RecvError::Closed) => return,
+        }
+    }
+}
+
+/// `None` for everything, also slots that are added later.
+fn select(params: &Value, dispatcher: &Dispatcher) -> Result<Option<Vec<String>>, RpcError> {
+    let select: Select = serde_json::from_value(params.clone())
+        .map_err(|error| RpcError::new(Fault::Usage, format!("events: {error}")))?;
+    if select.slots.is_empty() {
+        Ok(None)
+    } else {
+        dispatcher.names(&select).map(Some)
+    }
+}
+
+fn concerns(event: &Event, selected: &Option<Vec<String>>) -> bool {
+    match (selected, &event.slot) {
+        (None, _) => true,
+        (Some(names), Some(slot)) => names.contains(slot),
+        (Some(_), None) => false,
+    }
+}
+
+fn event_line(event: &Event) -> Line {
+    let params = serde_json::to_value(event).unwrap_or_default();
+    Line::notification(envelope::EVENT, crate::secrets::mask_json(&params))
+}

@@ -1,0 +1,131 @@
+//! The daemon's place in the file system: its directories, its locks and its socket.
+
+use super::DaemonError;
+use crate::config::Config;
+use crate::files;
+use crate::paths::{self, Env};
+use std::fs::File;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use tokio::net::{UnixListener, UnixStream};
+
+/// Held while the daemon lives; dropping it gives the place free.
+#[derive(Debug)]
+pub struct Door {
+    socket: PathBuf,
+    listener: Option<UnixListener>,
+    /// Device and inode of the socket file: a newer daemon's socket is not ours to remove.
+    own: Option<(u64, u64)>,
+    /// One daemon per name and per log directory. The kernel lets go of them when the process ends.
+    _locks: [File; 2],
+}
+
+impl Door {
+    pub async fn open(config: &Config, env: &Env) -> Result<Door, DaemonError> {
+        let logs = &config.daemon.logs;
+        log_directory(logs)?;
+        let socket = env
+            .socket_for(&config.daemon)
+            .map_err(|error| DaemonError::place("the socket", error))?;
+        let runtime = env
+            .runtime_dir()
+            .map_err(|error| DaemonError::place("the runtime directory", error))?;
+        private("the runtime directory", &runtime)?;
+        private("the shims' directory", &runtime.join("shims"))?;
+        let name_lock = env
+            .lock_for(&config.daemon)
+            .map_err(|error| DaemonError::place("the lock", error))?;
+        let named = format!("a daemon named {}", config.daemon.name);
+        let by_name = lock(&name_lock, &named)?;
+        let logging = format!("a daemon that logs to {}", logs.display());
+        let by_logs = lock(&paths::log_lock_for(&config.daemon), &logging)?;
+        let listener = listen(&socket).await?;
+        let own = identity(&socket);
+        Ok(Door {
+            socket,
+            listener: Some(listener),
+            own,
+            _locks: [by_name, by_logs],
+        })
+    }
+
+    pub fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    /// The listener, once.
+    pub fn take_listener(&mut self) -> Option<UnixListener> {
+        self.listener.take()
+    }
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        if self.own.is_some() && identity(&self.socket) == self.own {
+            let _ = std::fs::remove_file(&self.socket);
+        }
+    }
+}
+
+fn identity(socket: &Path) -> Option<(u64, u64)> {
+    std::fs::symlink_metadata(socket)
+        .ok()
+        .map(|meta| (meta.dev(), meta.ino()))
+}
+
+fn private(what: &str, directory: &Path) -> Result<(), DaemonError> {
+    paths::ensure_private_dir(directory).map_err(|error| DaemonError::place(what, error))
+}
+
+/// Made for us alone where it is missing; one that exists may be read by others, but not written.
+fn log_directory(directory: &Path) -> Result<(), DaemonError> {
+    let place = |cause: String| DaemonError::place("the log directory", cause);
+    if !directory.exists() {
+        return private("the log directory", directory);
+    }
+    let found = std::fs::metadata(directory).map_err(|error| place(error.to_string()))?;
+    let shown = directory.display();
+    if !found.is_dir() {
+        return Err(place(format!("{shown} is not a directory")));
+    }
+    if found.uid() != rustix::process::geteuid().as_raw() {
+        return Err(place(format!("{shown} belongs to user {}", found.uid())));
+    }
+    if found.mode() & 0o022 != 0 {
+        return Err(
+            place(format!("{shown} can be written by others")).next(format!("chmod go-w {shown}"))
+        );
+    }
+    Ok(())
+}
+
+/// A lock, not a pid file: it can't be stale.
+fn lock(path: &Path, whose: &str) -> Result<File, DaemonError> {
+    let place = |error: std::io::Error| DaemonError::place(path.display().to_string(), error);
+    let file = files::append(path).map_err(place)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(std::fs::TryLockError::WouldBlock) => {
+            Err(DaemonError::place(whose, "is running already")
+                .next("missiond status, or missiond down"))
+        }
+        Err(std::fs::TryLockError::Error(error)) => Err(place(error)),
+    }
+}
+
+/// Binds the socket; a stale one is probed before it is replaced.
+async fn listen(socket: &Path) -> Result<UnixListener, DaemonError> {
+    let place = |error: std::io::Error| DaemonError::place(socket.display().to_string(), error);
+    if socket.symlink_metadata().is_ok() {
+        if UnixStream::connect(socket).await.is_ok() {
+            let text = format!("something answers at {} already", socket.display());
+            return Err(
+                DaemonError::place("the socket", text).next("missiond status, or missiond down")
+            );
+        }
+        std::fs::remove_file(socket).map_err(place)?;
+    }
+    let listener = UnixListener::bind(socket).map_err(place)?;
+    std::fs::set_permissions(socket, std::fs::Permissions::from_mode(0o600)).map_err(place)?;
+    Ok(listener)
+}

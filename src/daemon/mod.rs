@@ -1,0 +1,351 @@
+//! The daemon: starts the slots, keeps name -> handle, hears signals and orders, ends everything in order.
+
+mod door;
+mod reload;
+mod rules;
+
+pub use rules::Rules;
+
+use crate::audit::Audit;
+use crate::config::{self, Config};
+use crate::control::dispatch::Dispatcher;
+use crate::control::protocol::{Fault, Nothing, Pong, ReloadAnswer, RpcError, What};
+use crate::control::server;
+use crate::events::Bus;
+use crate::paths::{self, Env};
+use crate::slot::{self, Command, SlotHandle, World};
+use door::Door;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinHandle;
+
+/// Orders that may wait for the daemon; each is short, and people give them one at a time.
+const MAX_ORDERS: usize = 16;
+
+pub type Slots = Arc<BTreeMap<String, SlotHandle>>;
+
+pub type Reply<T> = oneshot::Sender<Result<T, RpcError>>;
+
+/// Something only the daemon itself can do.
+#[derive(Debug)]
+pub enum Order {
+    Reload {
+        reply: Reply<ReloadAnswer>,
+    },
+    /// Adds a narrow rule to a role's policy.
+    AllowAlways {
+        role: String,
+        tool: String,
+        input: Value,
+        cwd: PathBuf,
+        reply: Reply<String>,
+    },
+    Down {
+        keep: bool,
+        reply: Reply<Nothing>,
+    },
+    /// A slot that left the config was idle and has been stopped.
+    Left {
+        slot: String,
+    },
+}
+
+/// The way to the daemon from a connection.
+#[derive(Debug, Clone)]
+pub struct DaemonHandle {
+    pub bus: Bus,
+    slots: watch::Receiver<Slots>,
+    orders: mpsc::Sender<Order>,
+    about: Pong,
+}
+
+impl DaemonHandle {
+    pub fn slots(&self) -> Slots {
+        self.slots.borrow().clone()
+    }
+
+    pub fn pong(&self) -> Pong {
+        self.about.clone()
+    }
+
+    pub async fn order<T>(&self, make: impl FnOnce(Reply<T>) -> Order) -> Result<T, RpcError> {
+        let ending = || RpcError::new(Fault::Failed, "the daemon is ending");
+        let (reply, answer) = oneshot::channel();
+        self.orders.send(make(reply)).await.map_err(|_| ending())?;
+        answer.await.unwrap_or_else(|_| Err(ending()))
+    }
+}
+
+/// Why a daemon did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum DaemonError {
+    #[error(transparent)]
+    Config(#[from] config::ConfigError),
+    #[error("{what}: {cause}")]
+    Place {
+        what: String,
+        cause: String,
+        next: Option<String>,
+    },
+}
+
+impl DaemonError {
+    pub(crate) fn place(what: impl Into<String>, cause: impl ToString) -> DaemonError {
+        DaemonError::Place {
+            what: what.into(),
+            cause: cause.to_string(),
+            next: None,
+        }
+    }
+
+    pub(crate) fn next(self, step: impl Into<String>) -> DaemonError {
+        match self {
+            DaemonError::Place { what, cause, .. } => DaemonError::Place {
+                what,
+                cause,
+                next: Some(step.into()),
+            },
+            other => other,
+        }
+    }
+}
+
+/// A slot's task, as the daemon keeps it.
+#[derive(Debug)]
+struct Kept {
+    handle: SlotHandle,
+    task: JoinHandle<()>,
+    /// It left the config and is waited for until it is idle.
+    leaving: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+pub struct Daemon {
+    config: Config,
+    rules: Rules,
+    world: Arc<World>,
+    kept: BTreeMap<String, Kept>,
+    published: watch::Sender<Slots>,
+    orders: mpsc::Sender<Order>,
+}
+
+/// Runs until it is told to end. Everything that can be wrong is found before the first slot starts.
+pub async fn run(file: &Path, env: &Env) -> Result<(), DaemonError> {
+    let config = config::load(file)?;
+    let mut door = Door::open(&config, env).await?;
+    let world = Arc::new(world(&config, env, &door)?);
+    let rules = Rules::load(&config, &world)?;
+    let (published, slots) = watch::channel(Slots::default());
+    let (orders, queue) = mpsc::channel(MAX_ORDERS);
+    let handle = DaemonHandle {
+        bus: world.bus.clone(),
+        slots,
+        orders: orders.clone(),
+        about: about(&config),
+    };
+    let mut daemon = Daemon {
+        config,
+        rules,
+        world,
+        kept: BTreeMap::new(),
+        published,
+        orders,
+    };
+    daemon.start_all();
+    let server = door
+        .take_listener()
+        .map(|listener| tokio::spawn(server::serve(listener, Arc::new(Dispatcher::new(handle)))));
+    tracing::info!(socket = %door.socket().display(), slots = daemon.kept.len(), "ready");
+    tell_init_system(sd_notify::NotifyState::Ready);
+    let keep = daemon.serve_orders(queue).await?;
+    tell_init_system(sd_notify::NotifyState::Stopping);
+    daemon.end(keep).await;
+    if let Some(server) = server {
+        server.abort();
+    }
+    drop(door);
+    Ok(())
+}
+
+/// Where there is no init system that listens, nothing is lost.
+fn tell_init_system(state: sd_notify::NotifyState) {
+    let _ = sd_notify::notify(&[state]);
+}
+
+fn about(config: &Config) -> Pong {
+    Pong {
+        name: config.daemon.name.clone(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        pid: std::process::id(),
+        config: config.file.clone(),
+        logs: config.daemon.logs.clone(),
+    }
+}
+
+fn world(config: &Config, env: &Env, door: &Door) -> Result<World, DaemonError> {
+    let logs = config.daemon.logs.clone();
+    let state = env
+        .state_dir()
+        .map_err(|error| DaemonError::place("the state directory", error))?;
+    let state = state.join(&config.daemon.name);
+    paths::ensure_private_dir(&state)
+        .map_err(|error| DaemonError::place("the state directory", error))?;
+    let audit_file = logs.join("audit.jsonl");
+    let audit = Audit::open(&audit_file)
+        .map_err(|error| DaemonError::place(audit_file.display().to_string(), error))?;
+    let program = std::env::current_exe()
+        .map_err(|error| DaemonError::place("this program's own path", error))?;
+    Ok(World {
+        program,
+        socket: door.socket().to_owned(),
+        environment: std::env::vars().collect(),
+        logs,
+        state,
+        env: env.clone(),
+        name: config.daemon.name.clone(),
+        bus: Bus::default(),
+        audit,
+    })
+}
+
+impl Daemon {
+    fn start_all(&mut self) {
+        for slot in self.config.slots.clone() {
+            self.add(slot);
+        }
+        self.publish();
+    }
+
+    /// Starts the task of a slot. One whose log can't be opened is reported and left out.
+    fn add(&mut self, slot: config::SlotConfig) {
+        let name = slot.name.clone();
+        let judge = self.rules.judge(&slot);
+        match slot::start(self.world.clone(), Arc::new(slot), judge) {
+            Ok((handle, task)) => {
+                self.kept.insert(
+                    name,
+                    Kept {
+                        handle,
+                        task,
+                        leaving: None,
+                    },
+                );
+            }
+            Err(error) => {
+                let text = format!("its log can't be opened: {error}");
+                tracing::error!(slot = %name, "{text}");
+                self.world.bus.publish(Some(&name), What::Warning { text });
+            }
+        }
+    }
+
+    fn publish(&self) {
+        let slots = self
+            .kept
+            .iter()
+            .map(|(name, kept)| (name.clone(), kept.handle.clone()));
+        self.published.send_replace(Arc::new(slots.collect()));
+    }
+
+    /// Returns when the daemon is to end, with whether the slots live on.
+    async fn serve_orders(
+        &mut self,
+        mut queue: mpsc::Receiver<Order>,
+    ) -> Result<bool, DaemonError> {
+        let listen = |kind| signal(kind).map_err(|error| DaemonError::place("signals", error));
+        let mut terminate = listen(SignalKind::terminate())?;
+        let mut interrupt = listen(SignalKind::interrupt())?;
+        let mut hangup = listen(SignalKind::hangup())?;
+        let mut changes = self.watch();
+        loop {
+            tokio::select! {
+                order = queue.recv() => match order {
+                    Some(Order::Down { keep, reply }) => {
+                        let _ = reply.send(Ok(Nothing {}));
+                        return Ok(keep);
+                    }
+                    Some(order) => self.obey(order).await,
+                    None => return Ok(false),
+                },
+                () = changed(&mut changes) => {
+                    self.files_changed().await;
+                    changes = self.watch();
+                }
+                _ = hangup.recv() => drop(self.reload().await),
+                () = either(&mut terminate, &mut interrupt) => return Ok(false),
+            }
+        }
+    }
+
+    /// Where the files can't be watched, a person's `reload` is what brings a change in.
+    fn watch(&self) -> Option<config::Watch> {
+        config::watch(&self.config)
+            .inspect_err(|error| tracing::warn!("{error}"))
+            .ok()
+    }
+
+    async fn obey(&mut self, order: Order) {
+        match order {
+            Order::Reload { reply } => drop(reply.send(self.reload().await)),
+            Order::AllowAlways {
+                role,
+                tool,
+                input,
+                cwd,
+                reply,
+            } => {
+                drop(reply.send(self.allow_always(&role, tool, input, cwd).await));
+            }
+            Order::Left { slot } => self.has_left(&slot),
+            Order::Down { .. } => {}
+        }
+    }
+
+    /// Ends every slot at once, each in its own grace; a second signal does not wait for that.
+    async fn end(mut self, keep: bool) {
+        let ending = self.kept.values_mut().map(|kept| async move {
+            let (done, ended) = oneshot::channel();
+            if kept
+                .handle
+                .send(Command::Shutdown { keep, done })
+                .await
+                .is_ok()
+            {
+                let _ = ended.await;
+            }
+            let _ = (&mut kept.task).await;
+        });
+        let all = futures_util::future::join_all(ending);
+        let (Ok(mut terminate), Ok(mut interrupt)) = (
+            signal(SignalKind::terminate()),
+            signal(SignalKind::interrupt()),
+        ) else {
+            all.await;
+            return;
+        };
+        tokio::select! {
+            _ = all => tracing::info!("ended"),
+            () = either(&mut terminate, &mut interrupt) => tracing::warn!("ended by force"),
+        }
+    }
+}
+
+async fn changed(changes: &mut Option<config::Watch>) {
+    if let Some(watch) = changes
+        && watch.changed().await.is_some()
+    {
+        return;
+    }
+    std::future::pending().await
+}
+
+async fn either(one: &mut Signal, other: &mut Signal) {
+    tokio::select! {
+        _ = one.recv() => {}
+        _ = other.recv() => {}
+    }
+}

@@ -1,0 +1,218 @@
+//! Taking the config and the policies as they are now on the disk.
+
+use super::rules::Rules;
+use super::{Daemon, Kept, Order};
+use crate::config::{self, Change, ConfigError};
+use crate::control::protocol::{Fault, ReloadAnswer, RpcError, What};
+use crate::files;
+use crate::policy::{self, Ask, Policy};
+use crate::reading::State;
+use crate::slot::Command;
+use serde_json::Value;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::sync::oneshot;
+
+impl Daemon {
+    /// A person wants the files as they are, wider rules included.
+    pub(super) async fn reload(&mut self) -> Result<ReloadAnswer, RpcError> {
+        self.take(true).await.map_err(|error| {
+            RpcError::new(Fault::Usage, format!("nothing was changed:\n{error}"))
+                .next("mend it, then: missiond reload")
+        })
+    }
+
+    /// The files changed under us. A policy that only narrows holds at once; one that widens waits for a person.
+    pub(super) async fn files_changed(&mut self) {
+        if let Err(error) = self.take(false).await {
+            tracing::error!("the config on disk is not taken:\n{error}");
+        }
+    }
+
+    async fn take(&mut self, wider_too: bool) -> Result<ReloadAnswer, ConfigError> {
+        let read = config::load(&self.config.file)
+            .and_then(|config| Rules::read(&config, &self.world).map(|rules| (config, rules)));
+        let (config, rules) = match read {
+            Ok(read) => read,
+            Err(error) => {
+                self.world.bus.publish(
+                    None,
+                    What::Config {
+                        ok: false,
+                        text: error.to_string(),
+                    },
+                );
+                return Err(error);
+            }
+        };
+        let mut changes = self.take_rules(rules, wider_too);
+        let slots = config::diff(&self.config, &config);
+        self.config = config;
+        for change in &slots {
+            self.apply(change).await;
+            changes.push(in_words(change));
+        }
+        self.hand_out().await;
+        self.publish();
+        for text in &changes {
+            tracing::info!("{text}");
+            self.world.bus.publish(
+                None,
+                What::Config {
+                    ok: true,
+                    text: text.clone(),
+                },
+            );
+        }
+        Ok(ReloadAnswer { changes })
+    }
+
+    fn take_rules(&mut self, new: Rules, wider_too: bool) -> Vec<String> {
+        let mut changes = Vec::new();
+        let mut taken = new.clone();
+        for (role, now) in &new.roles {
+            let Some(old) = self.rules.roles.get(role) else {
+                continue;
+            };
+            if old.text == now.text {
+                continue;
+            }
+            if wider_too || !Policy::widens(&old.policy, &now.policy) {
+                changes.push(format!("policy {role}: changed"));
+            } else {
+                taken.roles.insert(role.clone(), old.clone());
+                changes.push(format!(
+                    "policy {role}: wider on disk, not taken; missiond reload takes it"
+                ));
+            }
+        }
+        self.rules = taken;
+        changes
+    }
+
+    async fn apply(&mut self, change: &Change) {
+        match change {
+            Change::Added { slot: name } => {
+                self.stay(name);
+                let slot = self
+                    .config
+                    .slots
+                    .iter()
+                    .find(|slot| slot.name == *name)
+                    .cloned();
+                if let (Some(slot), false) = (slot, self.kept.contains_key(name)) {
+                    self.add(slot);
+                }
+            }
+            Change::Removed { slot: name } => self.leave(name),
+            Change::Changed { .. } | Change::Daemon { .. } => {}
+        }
+    }
+
+    /// Every slot gets its settings, for the next start, and its rules, for the next question.
+    async fn hand_out(&self) {
+        for slot in &self.config.slots {
+            let Some(kept) = self.kept.get(&slot.name) else {
+                continue;
+            };
+            let (config, judge) = (Arc::new(slot.clone()), self.rules.judge(slot));
+            // A slot that is gone needs no settings.
+            let _ = kept
+                .handle
+                .send(Command::Reconfigure { config, judge })
+                .await;
+        }
+    }
+
+    /// A slot that left the config is stopped when it is idle, never in the middle of its work.
+    fn leave(&mut self, name: &str) {
+        let Some(kept) = self.kept.get_mut(name) else {
+            return;
+        };
+        let (handle, orders, slot) = (kept.handle.clone(), self.orders.clone(), name.to_owned());
+        kept.leaving = Some(tokio::spawn(async move {
+            let mut status = handle.watch_status();
+            let free = |state: State| matches!(state, State::Idle | State::Exited | State::Error);
+            let _ = status.wait_for(|status| free(status.state)).await.map(drop);
+            let (done, ended) = oneshot::channel();
+            if handle
+                .send(Command::Shutdown { keep: false, done })
+                .await
+                .is_ok()
+            {
+                let _ = ended.await;
+            }
+            let _ = orders.send(Order::Left { slot }).await;
+        }));
+    }
+
+    /// A slot that came back into the config before it was idle stays.
+    fn stay(&mut self, name: &str) {
+        if let Some(leaving) = self.kept.get_mut(name).and_then(|kept| kept.leaving.take()) {
+            leaving.abort();
+        }
+    }
+
+    pub(super) fn has_left(&mut self, name: &str) {
+        if self
+            .kept
+            .get(name)
+            .is_some_and(|Kept { leaving, .. }| leaving.is_some())
+        {
+            self.kept.remove(name);
+            self.publish();
+            let text = format!("slot {name}: stopped and removed");
+            self.world
+                .bus
+                .publish(None, What::Config { ok: true, text });
+        }
+    }
+
+    /// Adds the narrow rule for what a person has just confirmed, and takes it at once.
+    pub(super) async fn allow_always(
+        &mut self,
+        role: &str,
+        tool: String,
+        input: Value,
+        cwd: PathBuf,
+    ) -> Result<String, RpcError> {
+        let failed = |text: String| {
+            RpcError::new(
+                Fault::Failed,
+                format!("confirmed, but no rule was added: {text}"),
+            )
+        };
+        let ask = Ask {
+            tool,
+            input,
+            cwd,
+            complete: true,
+        };
+        let rule = policy::narrow_rule_for(&ask)
+            .ok_or_else(|| failed("no narrow rule fits this call".to_owned()))?;
+        let file = self.config.daemon.policy_file(role);
+        let text = std::fs::read_to_string(&file).map_err(|error| failed(error.to_string()))?;
+        let text =
+            policy::add_allow_rule(&text, &rule).map_err(|error| failed(error.to_string()))?;
+        files::replace(&file, &text).map_err(|error| failed(error.to_string()))?;
+        self.take(true)
+            .await
+            .map_err(|error| failed(error.to_string()))?;
+        Ok(rule)
+    }
+}
+
+fn in_words(change: &Change) -> String {
+    match change {
+        Change::Daemon { keys } => format!(
+            "[daemon]: {} changed, for the next start of the daemon",
+            keys.join(", ")
+        ),
+        Change::Added { slot } => format!("slot {slot}: added"),
+        Change::Removed { slot } => format!("slot {slot}: removed, to be stopped when it is idle"),
+        Change::Changed { slot, keys } => format!(
+            "slot {slot}: {} changed, for its next start",
+            keys.join(", ")
+        ),
+    }
+}

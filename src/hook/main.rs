@@ -1,0 +1,176 @@
+//! `missiond hook --socket PATH --slot NAME`: passes what Claude Code says on to the daemon, and the daemon's
+//! answer back. No async runtime: it runs before every tool call, and answers in milliseconds.
+
+use crate::control::envelope::{Line, Request};
+use crate::control::protocol::{Hook, HookAnswer, HookParams, MAX_LINE, Method};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// While the daemon is away, a tool call waits this long; then it is blocked.
+const GATE_PATIENCE: Duration = Duration::from_secs(60);
+/// Everything else is evidence: it is not worth holding a turn up for.
+const EVIDENCE_PATIENCE: Duration = Duration::from_secs(2);
+const RETRY: Duration = Duration::from_millis(100);
+
+/// Claude Code takes this exit code as: blocked.
+const BLOCK: u8 = 2;
+
+/// The verb by which the hook is called.
+pub const VERB: &str = "hook";
+
+#[derive(Debug, PartialEq, Eq)]
+struct Arguments {
+    socket: PathBuf,
+    slot: String,
+}
+
+/// The whole program; `arguments` are those behind the verb.
+pub fn main(arguments: impl Iterator<Item = String>) -> ExitCode {
+    let mut text = String::new();
+    let read = std::io::stdin()
+        .take(MAX_LINE as u64)
+        .read_to_string(&mut text);
+    let payload = read
+        .ok()
+        .and_then(|_| serde_json::from_str::<Value>(&text).ok());
+    let is_gate = payload
+        .as_ref()
+        .is_none_or(|payload| payload["hook_event_name"] == "PreToolUse");
+    let outcome = match (parse(arguments), payload) {
+        (Some(arguments), Some(payload)) => pass_on(&arguments, payload, is_gate),
+        (None, _) => Err("usage: missiond hook --socket PATH --slot NAME".to_owned()),
+        (_, None) => Err("what came on standard input is not the JSON of a hook".to_owned()),
+    };
+    match outcome {
+        Ok(answer) => print(answer),
+        Err(reason) => {
+            eprintln!("missiond: {reason}");
+            // Exit 2 blocks a tool call. At other events it would swallow a message or keep a turn from
+            // ending, so there a failure is only a failure.
+            if is_gate {
+                ExitCode::from(BLOCK)
+            } else {
+                ExitCode::FAILURE
+            }
+        }
+    }
+}
+
+fn print(answer: HookAnswer) -> ExitCode {
+    let Some(output) = answer.output else {
+        return ExitCode::SUCCESS;
+    };
+    match writeln!(std::io::stdout(), "{output}") {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::from(BLOCK),
+    }
+}
+
+fn parse(mut arguments: impl Iterator<Item = String>) -> Option<Arguments> {
+    let (mut socket, mut slot) = (None, None);
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--socket" => socket = arguments.next().map(PathBuf::from),
+            "--slot" => slot = arguments.next(),
+            _ => return None,
+        }
+    }
+    Some(Arguments {
+        socket: socket?,
+        slot: slot?,
+    })
+}
+
+fn pass_on(arguments: &Arguments, payload: Value, is_gate: bool) -> Result<HookAnswer, String> {
+    let patience = if is_gate {
+        GATE_PATIENCE
+    } else {
+        EVIDENCE_PATIENCE
+    };
+    let deadline = Instant::now() + patience;
+    let params = HookParams {
+        slot: arguments.slot.clone(),
+        payload,
+    };
+    let params = serde_json::to_value(params).map_err(|error| error.to_string())?;
+    let request = serde_json::to_string(&Request::new(1, Hook::NAME, params))
+        .map_err(|error| error.to_string())?;
+    loop {
+        match ask(&arguments.socket, &request, deadline) {
+            Ok(line) => return understood(&line),
+            Err(error) if Instant::now() + RETRY >= deadline => {
+                return Err(format!(
+                    "the daemon at {} does not answer: {error}",
+                    arguments.socket.display()
+                ));
+            }
+            Err(_) => std::thread::sleep(RETRY),
+        }
+    }
+}
+
+fn ask(socket: &Path, request: &str, deadline: Instant) -> std::io::Result<String> {
+    let mut stream = UnixStream::connect(socket)?;
+    let left = deadline
+        .saturating_duration_since(Instant::now())
+        .max(RETRY);
+    stream.set_read_timeout(Some(left))?;
+    stream.set_write_timeout(Some(left))?;
+    stream.write_all(request.as_bytes())?;
+    stream.write_all(b"\n")?;
+    let mut line = String::new();
+    BufReader::new(stream.take(MAX_LINE as u64)).read_line(&mut line)?;
+    if line.ends_with('\n') {
+        Ok(line)
+    } else {
+        Err(std::io::ErrorKind::UnexpectedEof.into())
+    }
+}
+
+fn understood(line: &str) -> Result<HookAnswer, String> {
+    let line: Line = serde_json::from_str(line)
+        .map_err(|error| format!("the daemon's answer is no JSON: {error}"))?;
+    match (line.result, line.error) {
+        (Some(result), None) => serde_json::from_value(result).map_err(|error| error.to_string()),
+        (_, Some(error)) => Err(error.message),
+        (None, None) => Err("the daemon's answer is empty".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> impl Iterator<Item = String> {
+        text.split_whitespace()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+            .into_iter()
+    }
+
+    #[test]
+    fn both_arguments_are_needed_and_no_others() {
+        let wanted = Arguments {
+            socket: "/s".into(),
+            slot: "a".into(),
+        };
+        assert_eq!(parse(words("--socket /s --slot a")), Some(wanted));
+        assert_eq!(parse(words("--socket /s")), None);
+        assert_eq!(parse(words("--socket /s --slot a --more")), None);
+    }
+
+    #[test]
+    fn garbage_and_errors_of_the_daemon_are_no_answer() {
+        assert!(understood("garbage").is_err());
+        assert!(understood(r#"{"jsonrpc":"2.0","id":1}"#).is_err());
+        assert!(understood(r#"{"jsonrpc":"2.0","id":1,"result":7}"#).is_err());
+        let error = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"no such slot"}}"#;
+        assert_eq!(understood(error), Err("no such slot".to_owned()));
+        let answer = understood(r#"{"jsonrpc":"2.0","id":1,"result":{"output":null}}"#);
+        assert_eq!(answer, Ok(HookAnswer { output: None }));
+    }
+}

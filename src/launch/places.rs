@@ -1,0 +1,67 @@
+//! Where Claude Code keeps a conversation, and how it calls missiond.
+
+use std::path::{Path, PathBuf};
+use uuid::Uuid;
+
+/// The transcript of a conversation: `projects/<cwd>/<id>.jsonl` under Claude Code's own directory, where every
+/// character of the directory's name that is no letter or digit is a dash.
+pub fn transcript_path(env: &[(String, String)], cwd: &Path, session: Uuid) -> Option<PathBuf> {
+    let value = |name: &str| {
+        env.iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| PathBuf::from(value))
+    };
+    let own =
+        value("CLAUDE_CONFIG_DIR").or_else(|| value("HOME").map(|home| home.join(".claude")))?;
+    let cwd = cwd.canonicalize().unwrap_or_else(|_| cwd.to_owned());
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+    let project: String = cwd.to_string_lossy().chars().map(plain).collect();
+    Some(
+        own.join("projects")
+            .join(project)
+            .join(format!("{session}.jsonl")),
+    )
+}
+
+/// The shell command of a hook.
+pub fn hook_command(program: &Path, socket: &Path, slot: &str) -> String {
+    let (program, socket) = (quoted(program), quoted(socket));
+    format!(
+        "{program} {} --socket {socket} --slot {slot}",
+        crate::hook::VERB
+    )
+}
+
+/// Safe in a shell, whatever the path is.
+fn quoted(path: &Path) -> String {
+    format!("'{}'", path.display().to_string().replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_transcript_lies_under_the_slots_own_home() {
+        let env = [("HOME".to_owned(), "/h".to_owned())];
+        let id = Uuid::nil();
+        let path = transcript_path(&env, Path::new("/no/such_dir/a.b"), id).unwrap();
+        assert_eq!(
+            path,
+            Path::new(&format!("/h/.claude/projects/-no-such-dir-a-b/{id}.jsonl"))
+        );
+        let env = [("CLAUDE_CONFIG_DIR".to_owned(), "/c".to_owned())];
+        assert!(
+            transcript_path(&env, Path::new("/x"), id)
+                .unwrap()
+                .starts_with("/c/projects/-x")
+        );
+        assert_eq!(transcript_path(&[], Path::new("/x"), id), None);
+    }
+
+    #[test]
+    fn a_path_with_a_quote_stays_one_word() {
+        let command = hook_command(Path::new("/it's/missiond"), Path::new("/s"), "a");
+        assert_eq!(command, r"'/it'\''s/missiond' hook --socket '/s' --slot a");
+    }
+}

@@ -1,0 +1,151 @@
+//! The way to a slot from outside: commands over a bounded queue, each with one reply.
+
+use super::machine::{Input, Judge, Reply, Token};
+use crate::config::SlotConfig;
+use crate::control::protocol::{
+    Evidence, Fault, Match, RpcError, ScreenAnswer, ScreenParams, SlotStatus, Turn, What,
+};
+use regex::Regex;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tokio::sync::{mpsc, oneshot, watch};
+
+/// Commands that may wait for one slot. The task never waits for a program, so the queue is empty but for
+/// moments; a client that fills it is waiting for its turn, not losing anything.
+pub const MAX_COMMANDS: usize = 128;
+
+pub type Answer<T> = oneshot::Sender<Result<T, RpcError>>;
+
+#[derive(Debug)]
+pub enum Command {
+    /// For the machine, which replies to the token sooner or later.
+    Machine {
+        token: Token,
+        input: Box<Input>,
+        reply: Answer<Reply>,
+    },
+    Withdraw(Token),
+    Write {
+        bytes: Vec<u8>,
+        reply: Answer<()>,
+    },
+    Screen {
+        params: ScreenParams,
+        reply: Answer<ScreenAnswer>,
+    },
+    Search {
+        pattern: Regex,
+        limit: usize,
+        reply: Answer<Vec<Match>>,
+    },
+    History {
+        last: Option<usize>,
+        reply: Answer<Vec<Turn>>,
+    },
+    Why {
+        reply: Answer<Vec<Evidence>>,
+    },
+    /// Replies when a line of the output matches.
+    AwaitOutput {
+        pattern: Regex,
+        reply: Answer<String>,
+    },
+    Reconfigure {
+        config: Arc<SlotConfig>,
+        judge: Arc<dyn Judge>,
+    },
+    /// An event of the daemon that concerns this slot's log.
+    Note(What),
+    /// The daemon ends: stop the program, or leave it in its shim.
+    Shutdown {
+        keep: bool,
+        done: oneshot::Sender<()>,
+    },
+}
+
+#[derive(Debug, Clone)]
+pub struct SlotHandle {
+    commands: mpsc::Sender<Command>,
+    status: watch::Receiver<SlotStatus>,
+    /// Counts pieces of output, for those who wait for silence.
+    pulse: watch::Receiver<u64>,
+    tokens: Arc<AtomicU64>,
+}
+
+impl SlotHandle {
+    pub fn new(
+        commands: mpsc::Sender<Command>,
+        status: watch::Receiver<SlotStatus>,
+        pulse: watch::Receiver<u64>,
+    ) -> SlotHandle {
+        SlotHandle {
+            commands,
+            status,
+            pulse,
+            tokens: Arc::new(AtomicU64::new(1)),
+        }
+    }
+
+    /// How the slot stands now.
+    pub fn status(&self) -> SlotStatus {
+        self.status.borrow().clone()
+    }
+
+    pub fn watch_status(&self) -> watch::Receiver<SlotStatus> {
+        self.status.clone()
+    }
+
+    pub fn watch_output(&self) -> watch::Receiver<u64> {
+        self.pulse.clone()
+    }
+
+    /// Puts an input to the machine and waits for its reply. One that is no longer waited for, because the
+    /// client went away or ran out of time, is withdrawn.
+    pub async fn ask(&self, make: impl FnOnce(Token) -> Input) -> Result<Reply, RpcError> {
+        let token = self.tokens.fetch_add(1, Ordering::Relaxed);
+        let (reply, answer) = oneshot::channel();
+        let input = Box::new(make(token));
+        self.send(Command::Machine {
+            token,
+            input,
+            reply,
+        })
+        .await?;
+        let mut guard = WithdrawOnDrop {
+            commands: &self.commands,
+            token: Some(token),
+        };
+        let answer = answer.await.unwrap_or_else(|_| Err(gone()));
+        guard.token = None;
+        answer
+    }
+
+    /// Sends a command that carries its own reply, and waits for it.
+    pub async fn request<T>(&self, make: impl FnOnce(Answer<T>) -> Command) -> Result<T, RpcError> {
+        let (reply, answer) = oneshot::channel();
+        self.send(make(reply)).await?;
+        answer.await.unwrap_or_else(|_| Err(gone()))
+    }
+
+    pub async fn send(&self, command: Command) -> Result<(), RpcError> {
+        self.commands.send(command).await.map_err(|_| gone())
+    }
+}
+
+struct WithdrawOnDrop<'a> {
+    commands: &'a mpsc::Sender<Command>,
+    token: Option<Token>,
+}
+
+impl Drop for WithdrawOnDrop<'_> {
+    fn drop(&mut self) {
+        if let Some(token) = self.token {
+            // A full queue means that the machine answers soon anyway, to nobody.
+            let _ = self.commands.try_send(Command::Withdraw(token));
+        }
+    }
+}
+
+fn gone() -> RpcError {
+    RpcError::new(Fault::Failed, "the slot has been removed")
+}

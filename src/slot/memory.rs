@@ -1,0 +1,117 @@
+//! What a slot remembers across restarts of its program and of the daemon.
+
+use crate::files;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::io;
+use std::path::{Path, PathBuf};
+use uuid::Uuid;
+
+/// Conversations that a slot remembers for `history`; older ones are still in Claude Code's own files.
+const MAX_SESSIONS: usize = 32;
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Memory {
+    /// The conversations, the present one last.
+    #[serde(default)]
+    pub sessions: Vec<Session>,
+    /// What a newer missiond wrote is kept.
+    #[serde(flatten)]
+    pub unknown: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Session {
+    pub id: Uuid,
+    pub transcript: Option<PathBuf>,
+}
+
+impl Memory {
+    /// Reads the file. One that can't be read is set aside, and its reason comes back beside an empty memory.
+    pub fn load(path: &Path) -> (Memory, Option<String>) {
+        let text = match std::fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return (Memory::default(), None);
+            }
+            Err(error) => return (Memory::default(), Some(error.to_string())),
+        };
+        match serde_json::from_str(&text) {
+            Ok(memory) => (memory, None),
+            Err(error) => {
+                let aside = path.with_extension("broken");
+                let _ = std::fs::rename(path, &aside);
+                let why = format!(
+                    "{} can't be read ({error}); it is kept as {}",
+                    path.display(),
+                    aside.display()
+                );
+                (Memory::default(), Some(why))
+            }
+        }
+    }
+
+    pub fn save(&self, path: &Path) -> io::Result<()> {
+        let text = serde_json::to_string_pretty(self).map_err(io::Error::other)?;
+        files::replace(path, &text)
+    }
+
+    pub fn session(&self) -> Option<&Session> {
+        self.sessions.last()
+    }
+
+    /// Makes this the present conversation; whether anything changed.
+    pub fn enter(&mut self, id: Uuid, transcript: Option<PathBuf>) -> bool {
+        match self.sessions.last_mut() {
+            Some(last) if last.id == id => {
+                let changed = transcript.is_some() && last.transcript != transcript;
+                last.transcript = transcript.or(last.transcript.take());
+                changed
+            }
+            _ => {
+                self.sessions.retain(|session| session.id != id);
+                self.sessions.push(Session { id, transcript });
+                if self.sessions.len() > MAX_SESSIONS {
+                    self.sessions.remove(0);
+                }
+                true
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_comes_back_with_what_it_does_not_know() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.json");
+        std::fs::write(&path, r#"{"sessions":[],"mood":"good"}"#).unwrap();
+        let (mut memory, fault) = Memory::load(&path);
+        assert_eq!(fault, None);
+        let id = Uuid::new_v4();
+        assert!(memory.enter(id, None));
+        assert!(memory.enter(id, Some("/t.jsonl".into())));
+        assert!(!memory.enter(id, None));
+        memory.save(&path).unwrap();
+        let (again, _) = Memory::load(&path);
+        assert_eq!(
+            again.session().map(|s| (s.id, s.transcript.clone())),
+            Some((id, Some("/t.jsonl".into())))
+        );
+        assert_eq!(again.unknown["mood"], "good");
+    }
+
+    #[test]
+    fn garbage_is_set_aside_and_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.json");
+        std::fs::write(&path, "{\"sess").unwrap();
+        let (memory, fault) = Memory::load(&path);
+        assert_eq!(memory, Memory::default());
+        assert!(fault.unwrap().contains("a.broken"));
+        assert!(dir.path().join("a.broken").exists());
+    }
+}

@@ -1,0 +1,301 @@
+//! Starting the program of a slot in a shim of its own, and finding a shim that runs already.
+
+use super::machine::Input;
+use super::task::{Slot, ready};
+use crate::config::{Kind, SlotConfig};
+use crate::control::protocol::{Fault, RpcError, What};
+use crate::files;
+use crate::launch::{self, SessionStart, Version};
+use crate::reading::Observer;
+use crate::recording::{self, Recording};
+use crate::shim::{ExitReport, Hello, LaunchError, ShimLink, ShimSpec, ToShim};
+use crate::terminal::Terminal;
+use chrono::Utc;
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
+use uuid::Uuid;
+
+/// Why a program was not started, and whether trying again may help.
+struct NotStarted {
+    reason: String,
+    cure: bool,
+}
+
+impl NotStarted {
+    fn for_good(reason: impl ToString) -> NotStarted {
+        NotStarted {
+            reason: reason.to_string(),
+            cure: false,
+        }
+    }
+}
+
+impl From<LaunchError> for NotStarted {
+    fn from(error: LaunchError) -> NotStarted {
+        let cure = !matches!(
+            error,
+            LaunchError::Refused(_) | LaunchError::Protocol { .. }
+        );
+        NotStarted {
+            reason: error.to_string(),
+            cure,
+        }
+    }
+}
+
+/// A program on its way into a shim.
+struct Start {
+    spec: ShimSpec,
+    session: Option<SessionStart>,
+}
+
+impl Slot {
+    /// Starts the program with the settings as they are now.
+    pub(super) async fn spawn(&mut self) -> Vec<Input> {
+        self.running = self.machine.config().clone();
+        let started = match self.prepare().await {
+            Ok(start) => self.launch(start).await,
+            Err(error) => Err(error),
+        };
+        match started {
+            Ok(started) if self.running.kind == Kind::Shell => vec![started, ready()],
+            Ok(started) => vec![started],
+            Err(NotStarted { reason, cure }) => vec![Input::NotStarted { reason, cure }],
+        }
+    }
+
+    async fn launch(&mut self, start: Start) -> Result<Input, NotStarted> {
+        let (link, hello) = ShimLink::launch(&start.spec, &self.world.program).await?;
+        self.terminal = Terminal::new(hello.cols.into(), hello.rows.into());
+        self.observer = Observer::new();
+        self.forget_screen();
+        self.connected(link, &hello);
+        let resumed = matches!(start.session, Some(SessionStart::Resume(_)));
+        let session_id = self.enter_session(start.session);
+        self.tell(What::Spawned {
+            pid: hello.child_pid,
+            session_id,
+            resumed,
+        });
+        Ok(Input::Started {
+            pid: hello.child_pid,
+            continues: resumed,
+        })
+    }
+
+    fn connected(&mut self, link: ShimLink, hello: &Hello) {
+        self.link = Some(link);
+        self.last_input = hello.last_input;
+        self.started_at = Some(Utc::now());
+        self.last_exit = None;
+    }
+
+    fn enter_session(&mut self, session: Option<SessionStart>) -> Option<String> {
+        let (SessionStart::New(id) | SessionStart::Resume(id)) = session?;
+        if self.memory.enter(id, None) {
+            self.save_memory();
+        }
+        Some(id.to_string())
+    }
+
+    fn slot_environment(&self) -> Vec<(String, String)> {
+        launch::environment(
+            &self.running,
+            &self.world.socket,
+            self.world.environment.iter().cloned(),
+        )
+    }
+
+    /// Everything that can be found wrong before the spawn is found here.
+    async fn prepare(&mut self) -> Result<Start, NotStarted> {
+        let config = self.running.clone();
+        launch::check_cwd(&config.cwd).map_err(NotStarted::for_good)?;
+        let env = self.slot_environment();
+        let path = env
+            .iter()
+            .find(|(name, _)| name == "PATH")
+            .map(|(_, value)| value.as_str());
+        let program = launch::resolve_program(&config.command[0], path, &config.cwd)
+            .map_err(NotStarted::for_good)?;
+        let mut argv = vec![program.display().to_string()];
+        argv.extend(config.command[1..].iter().cloned());
+        let session = match config.kind {
+            Kind::Shell => None,
+            Kind::Claude => Some(self.session_to_start(&config)),
+        };
+        match session {
+            Some(session) => {
+                let version = self.version(&program, &config, &env).await;
+                let settings = self.write_settings(&config)?;
+                argv.extend(launch::claude_args(&config, session, &settings, version));
+            }
+            None => argv.extend(config.args.iter().cloned()),
+        }
+        let spec = ShimSpec {
+            slot: config.name.clone(),
+            argv,
+            cwd: config.cwd.clone(),
+            env,
+            cols: config.cols,
+            rows: config.rows,
+            recording: self.paths.recording.clone(),
+            socket: self
+                .world
+                .shim_socket(&config.name)
+                .map_err(NotStarted::for_good)?,
+        };
+        Ok(Start { spec, session })
+    }
+
+    /// The same conversation by its id, never the latest in the directory. One that died before its first
+    /// message has no transcript and is begun anew under its id.
+    fn session_to_start(&self, config: &SlotConfig) -> SessionStart {
+        let known = self
+            .memory
+            .session()
+            .map(|session| session.id)
+            .filter(|_| config.resume)
+            .or(config.session);
+        match known {
+            Some(id) if self.transcript_of(id).is_some_and(|path| path.exists()) => {
+                SessionStart::Resume(id)
+            }
+            Some(id) => SessionStart::New(id),
+            None => SessionStart::New(Uuid::new_v4()),
+        }
+    }
+
+    /// The transcript of the present conversation, whether it exists yet or not.
+    pub(super) fn transcript(&self) -> Option<PathBuf> {
+        self.memory
+            .session()
+            .and_then(|session| self.transcript_of(session.id))
+    }
+
+    /// As a hook told it; else where Claude Code puts it.
+    pub(super) fn transcript_of(&self, id: Uuid) -> Option<PathBuf> {
+        let told = self.memory.sessions.iter().find(|session| session.id == id);
+        told.and_then(|session| session.transcript.clone())
+            .or_else(|| launch::transcript_path(&self.slot_environment(), &self.running.cwd, id))
+    }
+
+    /// A version that can't be told is taken for the newest.
+    async fn version(
+        &mut self,
+        program: &Path,
+        config: &SlotConfig,
+        env: &[(String, String)],
+    ) -> Option<Version> {
+        let version =
+            launch::installed_version(program, &config.command[1..], env, &config.cwd).await;
+        if let Err(reason) = &version {
+            self.warn(&format!(
+                "the version of {} is unknown: {reason}",
+                program.display()
+            ));
+        }
+        version.ok()
+    }
+
+    fn write_settings(&self, config: &SlotConfig) -> Result<PathBuf, NotStarted> {
+        let file = self.world.settings_file(&config.name);
+        let hook = launch::hook_command(&self.world.program, &self.world.socket, &config.name);
+        let settings = launch::settings_json(&hook, &self.judge.deny_rules(), &config.mode);
+        files::replace(&file, &settings.to_string()).map_err(|error| NotStarted {
+            reason: format!("{}: {error}", file.display()),
+            cure: true,
+        })?;
+        Ok(file)
+    }
+
+    /// At the start of the daemon: a shim that an earlier one left is taken up, else the slot starts by itself
+    /// where it is set to.
+    pub(super) async fn adopt(&mut self) {
+        if self.take_up_again().await {
+            return;
+        }
+        if self.running.autostart {
+            self.input(Input::Start(0)).await;
+        }
+    }
+
+    /// Connects to the slot's shim and rebuilds the screen from the recording, up to the byte from which the
+    /// shim goes on.
+    pub(super) async fn take_up_again(&mut self) -> bool {
+        let Ok(socket) = self.world.shim_socket(&self.running.name) else {
+            return false;
+        };
+        let Ok((link, hello)) = ShimLink::adopt(&socket).await else {
+            return false;
+        };
+        self.connected(link, &hello);
+        match self.rebuild(&hello) {
+            Ok(frames) => {
+                if !self.machine.is_up() {
+                    self.tell(What::Warning {
+                        text: format!("found running: pid {}", hello.child_pid),
+                    });
+                    self.input(Input::Started {
+                        pid: hello.child_pid,
+                        continues: true,
+                    })
+                    .await;
+                    if self.running.kind == Kind::Shell {
+                        self.input(ready()).await;
+                    }
+                }
+                self.read(frames).await;
+            }
+            Err(error) => self.warn(&format!(
+                "the recording can't be read, so the screen is unknown: {error}"
+            )),
+        }
+        if let Some(report) = hello.exit {
+            self.ended_before(report).await;
+        }
+        true
+    }
+
+    async fn ended_before(&mut self, report: ExitReport) {
+        self.to_shim(&ToShim::Dismiss);
+        self.ended(report).await;
+    }
+
+    /// Feeds the recording of the present run to a fresh terminal; only its last frame matters.
+    fn rebuild(&mut self, hello: &Hello) -> Result<Vec<crate::terminal::Frame>, recording::Broken> {
+        let file = std::fs::File::open(&hello.recording)
+            .map_err(|source| recording::Broken::Read { line: 0, source })?;
+        let recording = Recording::read(BufReader::new(file.take(hello.recorded)))?;
+        self.terminal = Terminal::new(hello.cols.into(), hello.rows.into());
+        self.observer = Observer::new();
+        let mut last = None;
+        for event in recording {
+            for frame in self.replay_event(event?) {
+                self.observer.see(&frame);
+                last = Some(frame);
+            }
+        }
+        // Questions that were asked long ago were answered then.
+        self.terminal.take_replies();
+        Ok(last.into_iter().collect())
+    }
+
+    fn replay_event(&mut self, event: recording::Event) -> Vec<crate::terminal::Frame> {
+        match event.what {
+            recording::What::Output(text) => self.terminal.feed(event.at, text.as_bytes()),
+            recording::What::Resize { cols, rows } => self.terminal.resize(event.at, cols, rows),
+            recording::What::Marker(text) if text.starts_with("start ") => {
+                self.terminal = Terminal::new(self.running.cols.into(), self.running.rows.into());
+                self.observer = Observer::new();
+                Vec::new()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    pub(super) fn not_running(&self) -> RpcError {
+        let name = &self.running.name;
+        RpcError::new(Fault::Refused, format!("{name} is not running"))
+            .next(format!("missiond start {name}"))
+    }
+}

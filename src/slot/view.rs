@@ -1,0 +1,116 @@
+//! What a slot shows of itself when it is asked.
+
+use super::machine::state_name;
+use super::task::Slot;
+use crate::control::protocol::{Evidence, Match, ScreenAnswer, ScreenParams, Turn};
+use crate::secrets;
+use crate::transcript;
+use regex::Regex;
+
+/// Lines of scrollback that a search goes through: all that the terminal keeps.
+const ALL_LINES: usize = 10_000;
+
+impl Slot {
+    pub(super) fn screen(&self, params: &ScreenParams) -> ScreenAnswer {
+        let screen = self.terminal.screen();
+        let lines = match params.lines {
+            Some(count) => self.terminal.lines(count),
+            None if params.ansi => self.terminal.styled_lines(),
+            None => screen.lines.iter().map(|line| line.text.clone()).collect(),
+        };
+        ScreenAnswer {
+            slot: self.running.name.clone(),
+            cols: screen.cols,
+            rows: screen.rows,
+            title: screen.title,
+            cursor: (screen.cursor.row, screen.cursor.col),
+            lines,
+        }
+    }
+
+    /// The screen with its scrollback, and the conversation.
+    pub(super) fn search(&self, pattern: &Regex, limit: usize) -> Vec<Match> {
+        let screen = self.terminal.lines(ALL_LINES);
+        let on_screen = matches_in("screen", &screen, pattern);
+        let history: Vec<String> = self
+            .history(None)
+            .iter()
+            .flat_map(|turn| turn.text.lines().map(str::to_owned))
+            .collect();
+        on_screen
+            .chain(matches_in("history", &history, pattern))
+            .take(limit)
+            .collect()
+    }
+
+    /// The conversation, over all sessions that the slot has had.
+    pub(super) fn history(&self, last: Option<usize>) -> Vec<Turn> {
+        let mut turns = Vec::new();
+        for session in &self.memory.sessions {
+            let Some(path) = self.transcript_of(session.id) else {
+                continue;
+            };
+            let Ok(text) = std::fs::read_to_string(path) else {
+                continue;
+            };
+            turns.extend(transcript::turns(text.lines()));
+        }
+        for turn in &mut turns {
+            turn.text = secrets::mask(&turn.text);
+            turn.input = turn.input.as_ref().map(secrets::mask_json);
+        }
+        let skip = last.map_or(0, |last| turns.len().saturating_sub(last));
+        turns.split_off(skip)
+    }
+
+    /// What each witness says of the slot's state.
+    pub(super) fn evidence(&self) -> Vec<Evidence> {
+        let screen = self.terminal.screen();
+        let mut evidence = vec![says("machine", state_name(self.machine.state()).to_owned())];
+        let reading = crate::reading::read(&screen);
+        evidence.extend(
+            reading
+                .because
+                .iter()
+                .map(|because| says("screen", because.clone())),
+        );
+        evidence.push(says("title", format!("{:?}", screen.title)));
+        evidence.push(says(
+            "cursor",
+            format!("row {}, column {}", screen.cursor.row, screen.cursor.col),
+        ));
+        if let Some((time, hook)) = &self.last_hook {
+            evidence.push(says("hook", format!("{} {hook}", time.to_rfc3339())));
+        }
+        if let Some(report) = &self.last_exit {
+            evidence.push(says("process", format!("ended: {report:?}")));
+        }
+        if let Some(why) = self.machine.why_a_person() {
+            evidence.push(says("policy", why));
+        }
+        evidence
+    }
+}
+
+fn says(witness: &str, says: String) -> Evidence {
+    Evidence {
+        witness: witness.to_owned(),
+        says,
+    }
+}
+
+fn matches_in<'a>(
+    place: &'a str,
+    lines: &'a [String],
+    pattern: &'a Regex,
+) -> impl Iterator<Item = Match> + 'a {
+    let matching = lines
+        .iter()
+        .enumerate()
+        .filter(|(_, line)| pattern.is_match(line));
+    matching.map(move |(index, line)| Match {
+        place: place.to_owned(),
+        line: index + 1,
+        text: secrets::mask(line),
+    })
+}
