@@ -399,6 +399,10 @@ pub enum What {
         text: String,
         duration_ms: u64,
     },
+    /// The turn ended with no answer: an API error, an interrupt, a no.
+    Failed {
+        text: String,
+    },
     Verdict {
         tool: String,
         /// What it was about, in a line.

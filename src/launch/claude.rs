@@ -132,12 +132,14 @@ pub fn reserved_flag(arg: &str) -> Option<&'static str> {
         .map(|(_, instead)| *instead)
 }
 
-/// What Claude Code tells missiond of. The gate is PreToolUse: no dialog is up while it runs, and its
-/// refusal holds.
-const HOOKS: &[&str] = &[
+/// The gate: no dialog is up while it runs, and its refusal holds.
+const GATE: &str = "PreToolUse";
+
+/// What Claude Code tells missiond of besides. Here a failing hook must not count as a refusal: it would swallow
+/// a message, or keep a turn from ending.
+const EVIDENCE: &[&str] = &[
     "SessionStart",
     "UserPromptSubmit",
-    "PreToolUse",
     "PermissionRequest",
     "PostToolUse",
     "Notification",
@@ -146,17 +148,29 @@ const HOOKS: &[&str] = &[
     "SessionEnd",
 ];
 
-/// The settings that a slot is started with. `hook_command` is a shell command; whatever way it fails,
-/// even by not being there, counts as a refusal.
+/// Longer than the hook itself waits for a daemon that is away: where Claude Code gives up first, the call goes
+/// on unjudged.
+const GATE_SECONDS: u32 = 120;
+const EVIDENCE_SECONDS: u32 = 10;
+
+fn hook(command: String, seconds: u32) -> Value {
+    json!([{ "matcher": "*", "hooks": [{ "type": "command", "command": command, "timeout": seconds }] }])
+}
+
+/// The settings that a slot is started with. `hook_command` is a shell command; whatever way it fails at the
+/// gate, even by not being there, counts as a refusal.
 pub fn settings_json(hook_command: &str, deny_rules: &[String], mode: &str) -> Value {
-    let hook = json!([{
-        "matcher": "*",
-        "hooks": [{ "type": "command", "command": format!("{hook_command} || exit 2") }],
-    }]);
-    let hooks: serde_json::Map<String, Value> = HOOKS
-        .iter()
-        .map(|event| ((*event).to_owned(), hook.clone()))
-        .collect();
+    let gate = (
+        GATE.to_owned(),
+        hook(format!("{hook_command} || exit 2"), GATE_SECONDS),
+    );
+    let evidence = EVIDENCE.iter().map(|event| {
+        (
+            (*event).to_owned(),
+            hook(hook_command.to_owned(), EVIDENCE_SECONDS),
+        )
+    });
+    let hooks: serde_json::Map<String, Value> = evidence.chain([gate]).collect();
     let mut settings = json!({
         "hooks": hooks,
         // A project could switch all hooks off; said here, that has no effect.

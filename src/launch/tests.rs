@@ -160,9 +160,14 @@ fn settings_hook_every_event_and_fail_closed() {
     let settings = settings_json("/bin/missiond hook", &["Bash(rm *)".into()], "manual");
     let gate = json!([{
         "matcher": "*",
-        "hooks": [{ "type": "command", "command": "/bin/missiond hook || exit 2" }],
+        "hooks": [{ "type": "command", "command": "/bin/missiond hook || exit 2", "timeout": 120 }],
     }]);
     assert_eq!(settings["hooks"]["PreToolUse"], gate);
+    // Exit 2 at Stop would keep the turn from ending.
+    assert_eq!(
+        settings["hooks"]["Stop"][0]["hooks"][0]["command"],
+        "/bin/missiond hook"
+    );
     assert_eq!(settings["hooks"].as_object().unwrap().len(), 9);
     assert_eq!(settings["disableAllHooks"], false);
     assert_eq!(settings["permissions"]["deny"], json!(["Bash(rm *)"]));

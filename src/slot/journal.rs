@@ -138,6 +138,7 @@ fn words(what: &What) -> (&'static str, String) {
             )
         }
         What::Key { key, reason } => ("key", format!("{key} — {reason}")),
+        What::Failed { text } => ("no answer", text.clone()),
         What::Interrupted => ("interrupt", "the turn was stopped".to_owned()),
         What::Exit { cause, .. } => ("exit", cause.clone()),
         What::Restart { attempt, delay_ms } => (

@@ -250,6 +250,8 @@ impl Machine {
     ) {
         let Some(up) = self.up_mut() else { return };
         let label = pick.label(dialog).to_owned();
+        let declines =
+            dialog.kind == DialogKind::Permission && keys::pick(dialog, "no").as_ref() == Ok(&pick);
         up.answered = Some(dialog.id.clone());
         up.hands = Hands::Choosing(Choosing {
             token,
@@ -258,6 +260,7 @@ impl Machine {
             label,
             reason,
             then_say,
+            declines,
             decided: false,
             moved_from: None,
             moves: 0,
@@ -305,6 +308,12 @@ impl Machine {
     fn chosen(&mut self, choosing: Choosing) {
         if !choosing.decided {
             return self.not_chosen(&choosing, "the dialog went away before the key was pressed");
+        }
+        if choosing.declines {
+            self.turn_is_over(up::Over {
+                text: None,
+                failure: None,
+            });
         }
         if let Some(text) = choosing.then_say {
             self.say_next(&text);

@@ -280,9 +280,7 @@ impl Machine {
         };
         let answer = with_hook(answer, turn.over);
         if let Some(text) = answer.failure {
-            self.tell(What::Warning {
-                text: format!("the turn failed: {text}"),
-            });
+            self.tell(What::Failed { text: text.clone() });
             let Some(token) = turn.token else { return };
             return self.reply(token, Err(RpcError::new(Fault::Failed, text)));
         }

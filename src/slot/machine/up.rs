@@ -40,6 +40,8 @@ pub(super) struct Choosing {
     pub reason: String,
     /// Told to Claude as a message once the dialog is declined.
     pub then_say: Option<String>,
+    /// A no to a tool call, which ends the turn with no Stop hook.
+    pub declines: bool,
     /// The key that decides was pressed.
     pub decided: bool,
     /// The marked row at which an arrow key was pressed last.
