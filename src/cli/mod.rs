@@ -30,6 +30,7 @@ mod interrupt;
 mod logs;
 mod man;
 mod pending;
+mod policy;
 mod reload;
 mod replay;
 mod restart;
@@ -106,6 +107,7 @@ enum Command {
     Why(why::Why),
     Replay(replay::Replay),
     Config(config::Config),
+    Policy(policy::Policy),
     Init(init::Init),
     Doctor(doctor::Doctor),
     Completions(completions::Completions),
@@ -162,6 +164,7 @@ fn dispatch(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Man(verb) => verb.run(context),
         Command::Replay(verb) => verb.run(context),
         Command::Config(verb) => verb.run(context),
+        Command::Policy(verb) => verb.run(context),
         Command::Init(verb) => verb.run(context),
         Command::Up(verb) => block_on(verb.run(context)),
         Command::Down(verb) => block_on(verb.run(context)),

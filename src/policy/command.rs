@@ -210,6 +210,11 @@ impl Part<'_> {
 
     fn harms(&self) -> Vec<Harm> {
         let mut harms = harm::harms(self.stripped.words);
+        harms.extend(places::protected(
+            self.case,
+            self.stripped.words,
+            self.directories,
+        ));
         harms.extend(places::harm(
             self.case,
             self.stripped.words,

@@ -73,7 +73,10 @@ impl Decision {
 pub struct Verdict {
     #[serde(rename = "verdict")]
     pub decision: Decision,
+    /// The rule that decided, or that would have allowed it if nothing stood against it. None where no rule
+    /// speaks about the call at all.
     pub rule: Option<RuleRef>,
+    /// One sentence.
     pub why: String,
 }
 

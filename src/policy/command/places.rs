@@ -38,66 +38,34 @@ impl Directories {
         self.all.dedup();
     }
 
+    /// Every place that a word may name.
+    fn places(&self, word: &Word, paths: &dyn Paths) -> impl Iterator<Item = Place> {
+        path_texts(&word.text)
+            .flat_map(move |text| self.all.iter().map(move |cwd| Place::new(text, cwd, paths)))
+    }
+
     fn first(&self) -> &Path {
         &self.all[0]
     }
 }
 
-/// The strictest thing that path rules and protected paths say about the words of a command.
+/// The strictest thing that path rules say about the words of a command.
 pub fn restriction(case: &Case<'_>, words: &[Word], directories: &Directories) -> Option<Verdict> {
     let (name, arguments) = words.split_first()?;
-    let only_reads = harm::only_reads(&name.text);
-    if only_reads && !case.policy.restricts_paths() {
+    if !case.policy.restricts_paths() {
         return None;
     }
-    let mut strictest: Option<Verdict> = None;
-    for word in arguments {
-        let verdict = on_word(case, word, &name.text, only_reads, directories);
-        if verdict.as_ref().map(|verdict| verdict.decision)
-            > strictest.as_ref().map(|verdict| verdict.decision)
-        {
-            strictest = verdict;
-        }
-    }
-    strictest
-}
-
-fn on_word(
-    case: &Case<'_>,
-    word: &Word,
-    program: &str,
-    only_reads: bool,
-    directories: &Directories,
-) -> Option<Verdict> {
-    if word.globs {
-        return on_glob(case, word, only_reads);
-    }
-    let places: Vec<Place> = path_texts(&word.text)
-        .flat_map(|text| {
-            directories
-                .all
-                .iter()
-                .map(move |cwd| Place::new(text, cwd, case.paths))
-        })
-        .collect();
-    let by_rule = places
-        .iter()
-        .filter_map(|place| on_place(case, place, program))
-        .max_by_key(|verdict| verdict.decision);
-    let protected = || {
-        places
-            .iter()
-            .find_map(|place| case.policy.protected.forbids(place, case.paths))
+    let on_word = |word: &Word| match word.globs {
+        true => on_glob(case, word),
+        false => directories
+            .places(word, case.paths)
+            .filter_map(|place| on_place(case, &place, &name.text))
+            .max_by_key(|verdict| verdict.decision),
     };
-    match by_rule {
-        Some(verdict) => Some(verdict),
-        None if only_reads => None,
-        None => protected().map(|why| Verdict {
-            decision: Decision::Ask,
-            rule: None,
-            why,
-        }),
-    }
+    arguments
+        .iter()
+        .filter_map(on_word)
+        .max_by_key(|verdict| verdict.decision)
 }
 
 fn on_place(case: &Case<'_>, place: &Place, program: &str) -> Option<Verdict> {
@@ -121,8 +89,8 @@ fn on_place(case: &Case<'_>, place: &Place, program: &str) -> Option<Verdict> {
     Some(verdict)
 }
 
-/// A glob may stand for any file whose name fits; hidden ones only if it begins with a dot.
-fn on_glob(case: &Case<'_>, word: &Word, only_reads: bool) -> Option<Verdict> {
+/// A glob may stand for any file whose name fits.
+fn on_glob(case: &Case<'_>, word: &Word) -> Option<Verdict> {
     let last = word.text.rsplit('/').next().unwrap_or_default();
     let may_mean = |rule: &&Rule| match &rule.meaning {
         Meaning::Path(_, pattern) if rule.decision > Decision::Allow => {
@@ -130,26 +98,38 @@ fn on_glob(case: &Case<'_>, word: &Word, only_reads: bool) -> Option<Verdict> {
         }
         _ => false,
     };
-    if let Some(rule) = case.policy.rules().find(may_mean) {
-        let why = format!(
-            "`{}` may stand for a file that {} covers",
-            word.text, rule.at.text
-        );
-        return Some(Verdict {
-            decision: Decision::Ask,
-            rule: Some(rule.at.clone()),
-            why,
-        });
-    }
-    let hidden = word
-        .text
-        .split('/')
-        .any(|part| part.starts_with('.') && part.contains(['*', '?', '[']));
-    (hidden && !only_reads).then(|| Verdict {
+    let rule = case.policy.rules().find(may_mean)?;
+    let why = format!(
+        "`{}` may stand for a file that {} covers",
+        word.text, rule.at.text
+    );
+    Some(Verdict {
         decision: Decision::Ask,
-        rule: None,
-        why: format!("`{}` may stand for a protected file", word.text),
+        rule: Some(rule.at.clone()),
+        why,
     })
+}
+
+/// Words that may name a protected path, given to a program that may write.
+pub fn protected(case: &Case<'_>, words: &[Word], directories: &Directories) -> Option<Harm> {
+    let (name, arguments) = words.split_first()?;
+    if harm::only_reads(&name.text) {
+        return None;
+    }
+    let why = |word: &Word| match word.globs {
+        true => hidden_glob(&word.text)
+            .then(|| format!("`{}` may stand for a protected file", word.text)),
+        false => directories
+            .places(word, case.paths)
+            .find_map(|place| case.policy.protected.forbids(&place, case.paths)),
+    };
+    arguments.iter().find_map(why).map(Harm::inexcusable)
+}
+
+/// Globs leave hidden files out, unless they begin with a dot.
+fn hidden_glob(text: &str) -> bool {
+    text.split('/')
+        .any(|part| part.starts_with('.') && part.contains(['*', '?', '[']))
 }
 
 /// Whether a glob may stand for `name`: its literal start must begin it. A glob that does not begin with a dot

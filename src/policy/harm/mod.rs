@@ -26,6 +26,14 @@ impl Harm {
         Harm { at, why }
     }
 
+    /// Harm that no rule at all excuses.
+    pub fn inexcusable(why: String) -> Harm {
+        Harm {
+            at: usize::MAX,
+            why,
+        }
+    }
+
     /// Harm that only a rule without any wildcard can have meant.
     pub fn whole(why: String) -> Harm {
         Harm { at: WHOLE, why }

@@ -1,0 +1,362 @@
+use crate::cli::config::config_file;
+use crate::cli::context::Context;
+use crate::cli::failure::Failure;
+use crate::cli::sanitise;
+use crate::config::{self, read_source};
+use crate::diagnostic::{Problem, render};
+use crate::policy::{Ask, Decision, Explanation, Policy as Rules, RealPaths, Verdict, explain};
+use anstyle::{AnsiColor, Style};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use std::io::{self, BufRead, Read};
+use std::path::{Path, PathBuf};
+use unicode_width::UnicodeWidthStr;
+
+/// Checks policies, and says what one decides on a tool call and why.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  missiond policy check                          every policy of the config, and its examples
+  missiond policy check policies/coder.toml
+  missiond policy explain --policy policies/coder.toml --tool Bash --input '{\"command\":\"git push\"}'
+  missiond policy explain --policy policies/coder.toml - < calls.jsonl")]
+pub struct Policy {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Load policies and run their examples; say what is wrong, with line and reason
+    Check(Check),
+    /// Decide on a tool call as the daemon would: the verdict, the rule with file and line, and why
+    Explain(Explain),
+}
+
+#[derive(Debug, clap::Args)]
+struct Check {
+    /// Policy files [default: all those of the config]
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  missiond policy explain --policy policies/coder.toml --tool Bash --input '{\"command\":\"cargo test\"}'
+  missiond policy explain --policy policies/coder.toml --tool Edit --input '{\"file_path\":\"src/a.rs\"}'
+  echo '{\"tool\":\"Bash\",\"input\":{\"command\":\"ls\"}}' | missiond policy explain --policy p.toml -
+
+With `-`, each line of the input is {\"tool\", \"input\", \"cwd\"?}, and each is answered with a line
+{\"verdict\", \"rule\", \"why\", \"file\", \"line\"}; a line that is no such call gets {\"error\"}, and the exit
+code is 2 at the end.")]
+struct Explain {
+    /// The policy file
+    #[arg(long, value_name = "FILE")]
+    policy: PathBuf,
+    /// The slot's directory: what relative paths, and rules without a leading `/`, are meant in
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    cwd: PathBuf,
+    /// The slot whose own overrides count
+    #[arg(long, value_name = "SLOT")]
+    slot: Option<String>,
+    /// The tool, such as `Bash` or `mcp__github__get_issue`
+    #[arg(long, value_name = "TOOL", required_unless_present = "lines")]
+    tool: Option<String>,
+    /// The tool's input as a JSON object
+    #[arg(long, value_name = "JSON", default_value = "{}")]
+    input: String,
+    /// `-` reads calls from standard input, one JSON object on each line
+    #[arg(value_name = "-", value_parser = ["-"], conflicts_with_all = ["tool", "input"])]
+    lines: Option<String>,
+}
+
+impl Policy {
+    pub fn run(self, context: &Context) -> Result<(), Failure> {
+        match self.command {
+            Command::Check(check) => check.run(context),
+            Command::Explain(explain) => explain.run(context),
+        }
+    }
+}
+
+impl Check {
+    fn run(self, context: &Context) -> Result<(), Failure> {
+        let files = match self.files.is_empty() {
+            true => policies_of_config(context)?,
+            false => self.files,
+        };
+        let project = current_directory()?;
+        let mut faults = 0;
+        for file in &files {
+            let problems = load(file, &project).err().unwrap_or_default();
+            faults += problems.len();
+            report(context, file, &problems)?;
+        }
+        match faults {
+            0 => Ok(()),
+            1 => Err(Failure::usage("1 fault in the policies")),
+            _ => Err(Failure::usage(format!("{faults} faults in the policies"))),
+        }
+    }
+}
+
+fn policies_of_config(context: &Context) -> Result<Vec<PathBuf>, Failure> {
+    let file = config_file(context)?;
+    let config = config::load(&file).map_err(|error| {
+        Failure::usage(error.to_string()).next("name the files: missiond policy check FILE…")
+    })?;
+    let directory = config.daemon.policies;
+    let entries = directory
+        .read_dir()
+        .map_err(|error| Failure::usage(format!("cannot read {}: {error}", directory.display())))?;
+    let mut files: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "toml")
+        })
+        .collect();
+    files.sort();
+    Ok(files)
+}
+
+fn report(context: &Context, file: &Path, problems: &[Problem]) -> Result<(), Failure> {
+    if context.out.json {
+        let faults: Vec<Value> = problems.iter().map(Problem::to_json).collect();
+        return context
+            .out
+            .json(&json!({ "ok": problems.is_empty(), "file": file, "problems": faults }));
+    }
+    if problems.is_empty() {
+        return context.out.done(format!("{}: good", file.display()));
+    }
+    context.out.aside(render(problems, true));
+    context.out.aside("");
+    Ok(())
+}
+
+fn load(file: &Path, project: &Path) -> Result<Rules, Vec<Problem>> {
+    let source = read_source(file).map_err(|problem| vec![*problem])?;
+    let own = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+    Ok(Rules::parse(&source.text, file, project)?.protecting([own]))
+}
+
+fn current_directory() -> Result<PathBuf, Failure> {
+    std::env::current_dir()
+        .map_err(|error| Failure::failed(format!("cannot tell the current directory: {error}")))
+}
+
+impl Explain {
+    fn run(self, context: &Context) -> Result<(), Failure> {
+        let cwd = current_directory()?.join(&self.cwd);
+        let policy = match load(&self.policy, &cwd) {
+            Ok(policy) => policy,
+            Err(problems) => {
+                report(context, &self.policy, &problems)?;
+                let message = format!("{} can't be used", self.policy.display());
+                return Err(Failure::usage(message));
+            }
+        };
+        let policy = match &self.slot {
+            Some(slot) => policy.for_slot(slot),
+            None => policy,
+        };
+        let judge = Judge {
+            policy,
+            paths: RealPaths::new(std::env::home_dir()),
+            cwd,
+        };
+        match self.tool {
+            None => judge.lines(context),
+            Some(tool) => judge.one(context, tool, &self.input),
+        }
+    }
+}
+
+/// One call as a line of JSON.
+#[derive(Deserialize)]
+struct Call {
+    tool: String,
+    #[serde(default)]
+    input: Map<String, Value>,
+    cwd: Option<PathBuf>,
+}
+
+struct Judge {
+    policy: Rules,
+    paths: RealPaths,
+    cwd: PathBuf,
+}
+
+/// The longest line that is read: many times what Claude Code hands to a hook, and little memory.
+const LONGEST_LINE: usize = 4 << 20;
+
+impl Judge {
+    fn one(&self, context: &Context, tool: String, input: &str) -> Result<(), Failure> {
+        let input: Map<String, Value> = serde_json::from_str(input).map_err(|error| {
+            Failure::usage(format!("--input is no JSON object: {error}"))
+                .next("such as --input '{\"command\":\"ls\"}'")
+        })?;
+        let explanation = self.explain(Call {
+            tool,
+            input,
+            cwd: None,
+        });
+        match context.out.json {
+            true => context.out.json(&with_parts(&explanation)),
+            false => context.out.line(for_people(&explanation)),
+        }
+    }
+
+    fn lines(&self, context: &Context) -> Result<(), Failure> {
+        let mut input = io::stdin().lock();
+        let (mut number, mut bad) = (0, 0);
+        while let Some(line) = next_line(&mut input)? {
+            number += 1;
+            let answer = match line.and_then(|line| call(&line)) {
+                Ok(None) => continue,
+                Ok(Some(call)) => as_json(&self.explain(call).verdict),
+                Err(why) => {
+                    bad += 1;
+                    json!({ "error": format!("line {number}: {why}") })
+                }
+            };
+            context.out.json(&answer)?;
+        }
+        match bad {
+            0 => Ok(()),
+            _ => Err(Failure::usage(format!(
+                "{bad} of {number} lines were no calls"
+            ))),
+        }
+    }
+
+    fn explain(&self, call: Call) -> Explanation {
+        let ask = Ask {
+            tool: call.tool,
+            input: Value::Object(call.input),
+            cwd: call
+                .cwd
+                .map_or_else(|| self.cwd.clone(), |cwd| self.cwd.join(cwd)),
+            complete: true,
+        };
+        explain(&self.policy, &ask, &self.paths)
+    }
+}
+
+/// The next line without its end; why it can't be used, if it is too long or no text; None at the end.
+fn next_line(input: &mut impl BufRead) -> Result<Option<Result<String, String>>, Failure> {
+    let unread = |error| Failure::failed(format!("cannot read standard input: {error}"));
+    let mut line = Vec::new();
+    let limit = LONGEST_LINE as u64 + 1;
+    if input
+        .take(limit)
+        .read_until(b'\n', &mut line)
+        .map_err(unread)?
+        == 0
+    {
+        return Ok(None);
+    }
+    if line.len() > LONGEST_LINE {
+        input.skip_until(b'\n').map_err(unread)?;
+        return Ok(Some(Err(format!("longer than {LONGEST_LINE} bytes"))));
+    }
+    Ok(Some(
+        String::from_utf8(line).map_err(|error| error.to_string()),
+    ))
+}
+
+/// Blank lines are no calls, and no faults either.
+fn call(line: &str) -> Result<Option<Call>, String> {
+    if line.trim().is_empty() {
+        return Ok(None);
+    }
+    serde_json::from_str(line)
+        .map(Some)
+        .map_err(|error| error.to_string())
+}
+
+fn as_json(verdict: &Verdict) -> Value {
+    json!({
+        "verdict": verdict.decision,
+        "rule": verdict.rule.as_ref().map(|rule| &rule.text),
+        "why": verdict.why,
+        "file": verdict.rule.as_ref().map(|rule| &rule.file),
+        "line": verdict.rule.as_ref().map(|rule| rule.line),
+    })
+}
+
+fn with_parts(explanation: &Explanation) -> Value {
+    let mut answer = as_json(&explanation.verdict);
+    let part = |part: &crate::policy::PartVerdict| {
+        let mut value = as_json(&part.verdict);
+        value["part"] = Value::from(part.text.as_str());
+        value
+    };
+    answer["parts"] = explanation.parts.iter().map(part).collect();
+    answer
+}
+
+/// The verdict on a line, and below it each part with its own.
+fn for_people(explanation: &Explanation) -> String {
+    let verdict = &explanation.verdict;
+    let mut text = format!(
+        "{}  {}",
+        word(verdict.decision),
+        sanitise::text(&verdict.why)
+    );
+    if let [] | [_] = explanation.parts.as_slice() {
+        return text + &place(verdict);
+    }
+    let shown: Vec<String> = explanation
+        .parts
+        .iter()
+        .map(|part| shown_part(&part.text))
+        .collect();
+    let widest = shown.iter().map(|part| part.width()).max().unwrap_or(0);
+    for (part, shown) in explanation.parts.iter().zip(shown) {
+        let pad = " ".repeat(widest - shown.width());
+        let rule = part
+            .verdict
+            .rule
+            .as_ref()
+            .map_or(&part.verdict.why, |rule| &rule.text);
+        let decision = word(part.verdict.decision);
+        text += &format!(
+            "\n  {shown}{pad}  {decision}  {}{}",
+            sanitise::text(rule),
+            place(&part.verdict)
+        );
+    }
+    text
+}
+
+/// What fits on a line beside its verdict.
+const PART_WIDTH: usize = 60;
+
+fn shown_part(text: &str) -> String {
+    let line = text.replace('\n', " ");
+    let line = sanitise::text(&line);
+    match line.chars().count() > PART_WIDTH {
+        true => line.chars().take(PART_WIDTH - 1).chain(['…']).collect(),
+        false => line.into_owned(),
+    }
+}
+
+fn word(decision: Decision) -> String {
+    let colour = match decision {
+        Decision::Allow => AnsiColor::Green,
+        Decision::Ask => AnsiColor::Yellow,
+        Decision::Deny => AnsiColor::Red,
+    };
+    let style = Style::new().bold().fg_color(Some(colour.into()));
+    format!("{style}{:<5}{style:#}", decision.word())
+}
+
+fn place(verdict: &Verdict) -> String {
+    match &verdict.rule {
+        Some(rule) => format!("  {}:{}", rule.file.display(), rule.line),
+        None => String::new(),
+    }
+}
