@@ -55,7 +55,7 @@ impl<'a, 'p> Found<'a, 'p> {
 
     pub(super) fn dialog(&self) -> Dialog {
         let body_text = join_label(self.body().map(|row| self.page.text(row)));
-        let kind = self.kind(&body_text);
+        let kind = self.kind();
         let (tool, input) = self.tool_and_input(kind);
         Dialog {
             id: String::new(),
@@ -73,35 +73,33 @@ impl<'a, 'p> Found<'a, 'p> {
         }
     }
 
-    fn kind(&self, body: &str) -> DialogKind {
+    /// Told by the title and the labels, which are Claude Code's own words. The body quotes the model,
+    /// and may say anything.
+    fn kind(&self) -> DialogKind {
         let Some(options) = &self.options else {
             return DialogKind::Other;
         };
-        let has = |part: &str| {
-            options
-                .choices
-                .iter()
-                .any(|choice| choice.label.contains(part))
-        };
+        let has = |label: &str| options.choices.iter().any(|choice| choice.label == label);
         let title = self.title();
         match () {
             () if self.is_question() => DialogKind::Question,
-            () if body.contains("ANTHROPIC_API_KEY") && body.contains("API key") => {
-                DialogKind::ApiKey
-            }
-            () if has("No, exit") && body.contains("folder") => DialogKind::Trust,
-            () if is_plan(title, body) => DialogKind::Plan,
+            () if permission::is_title(title) && self.asks_permission() => DialogKind::Permission,
+            () if title.contains("API key") && has("No (recommended)") => DialogKind::ApiKey,
+            () if is_trust_title(title) && has("No, exit") => DialogKind::Trust,
+            () if is_plan_title(title) => DialogKind::Plan,
             () if has("Yes") && self.asks_permission() => DialogKind::Permission,
             () => DialogKind::Other,
         }
     }
 
-    /// The first row of text below the head.
+    /// The first row of text below the head; a panel may have a line of its own first.
     pub(super) fn title(&self) -> &'a str {
+        let text = |row: usize| self.page.text(row).trim();
+        let is_text = |row: &usize| text(*row).contains(|c| c != '─');
         let row = self
             .top
-            .and_then(|top| (top + 1..self.page.len()).find(|row| !self.page.is_blank(*row)));
-        row.map_or("", |row| self.page.text(row).trim())
+            .and_then(|top| (top + 1..self.page.len()).find(is_text));
+        row.map_or("", text)
     }
 
     /// A question of the model: chips with the headers below the head, and choices in the first column,
@@ -218,6 +216,10 @@ fn has_text(page: &Page, from: usize, text: &str) -> bool {
     (from..page.len()).any(|row| page.text(row).contains(text))
 }
 
-fn is_plan(title: &str, body: &str) -> bool {
-    title == "Ready to code?" || title.contains("plan mode") || body.contains("exit plan mode")
+fn is_trust_title(title: &str) -> bool {
+    title.starts_with("Accessing workspace") || title.starts_with("Do you trust")
+}
+
+fn is_plan_title(title: &str) -> bool {
+    title.starts_with("Ready to code?") || title.starts_with("Exit plan mode")
 }

@@ -5,8 +5,10 @@ use super::page::{Page, join_label, join_wrapped};
 use serde_json::{Map, Value};
 use std::ops::Range;
 
-/// Titles of permission dialogs and the tools that they stand for. `Tool use` and titles that are not
-/// known name their tool in the body.
+/// The title of the dialog for all other tools, which name themselves in the row below it.
+const GENERIC: &str = "Tool use";
+
+/// Titles of permission dialogs and the tools that they stand for.
 const TITLES: [(&str, &str); 12] = [
     ("Bash command", "Bash"),
     ("PowerShell command", "PowerShell"),
@@ -31,7 +33,11 @@ pub(super) fn tool_and_input(found: &Found) -> (Option<String>, Input) {
         .filter(|(words, _)| title_is(title, words))
         .max_by_key(|(words, _)| words.len());
     let Some((words, tool)) = known else {
-        return called(found);
+        return if title_is(title, GENERIC) {
+            called(found)
+        } else {
+            (None, None)
+        };
     };
     let input = match *tool {
         "Bash" | "PowerShell" => one("command", command(found)),
@@ -40,6 +46,11 @@ pub(super) fn tool_and_input(found: &Found) -> (Option<String>, Input) {
         _ => called(found).1,
     };
     (Some((*tool).to_owned()), input)
+}
+
+/// Whether this is the title of a permission dialog.
+pub(super) fn is_title(title: &str) -> bool {
+    title_is(title, GENERIC) || TITLES.iter().any(|(words, _)| title_is(title, words))
 }
 
 fn title_is(title: &str, words: &str) -> bool {
@@ -154,13 +165,16 @@ fn url(found: &Found) -> Option<String> {
 /// `demo - look (MCP)(what: "the sky")`, or, newer, `demo — Look Tool: (MCP)` with its values below.
 fn called(found: &Found) -> (Option<String>, Input) {
     let page = found.page;
-    let rows: Vec<&str> = found.body().map(|row| page.text(row).trim()).collect();
-    if let Some(named) = rows.iter().find_map(|row| mcp_tool(row)) {
-        return (Some(named), values(found));
+    let below_title = found.body().filter(|row| !page.is_blank(*row)).nth(1);
+    let named = below_title.map_or("", |row| page.text(row).trim());
+    if let Some(tool) = mcp_tool(named) {
+        return (Some(tool), values(found).or_else(|| arguments(named)));
     }
-    let text = dashed(found)
-        .map(|rows| join_label(rows.map(|row| page.text(row))))
-        .unwrap_or_else(|| rows.join(" "));
+    let rows: Vec<usize> = match dashed(found) {
+        Some(rows) => rows.collect(),
+        None => indented_block(found).collect(),
+    };
+    let text = join_label(rows.into_iter().map(|row| page.text(row)));
     match call(&text) {
         Some((name, argument)) => (
             Some(name.to_owned()),
@@ -178,7 +192,8 @@ fn mcp_tool(row: &str) -> Option<String> {
         .or_else(|| named.split_once(" — "))?;
     let tool = tool.trim().trim_end_matches("Tool:").trim();
     let tool = tool.to_lowercase().replace(' ', "_");
-    Some(format!("mcp__{}__{tool}", server.trim().replace(' ', "_")))
+    let is_name = |name: &str| !name.is_empty() && !name.contains([' ', ':', '(', '"']);
+    (is_name(server) && is_name(&tool)).then(|| format!("mcp__{server}__{tool}"))
 }
 
 /// The `name: value` rows between the dashed lines.
@@ -186,12 +201,40 @@ fn values(found: &Found) -> Input {
     let rows = dashed(found)?;
     let values: Map<String, Value> = rows
         .filter_map(|row| found.page.text(row).trim().split_once(": "))
-        .map(|(key, value)| {
-            let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
-            (key.to_owned(), value)
-        })
+        .map(|(key, value)| (key.to_owned(), value_of(value)))
         .collect();
     (!values.is_empty()).then_some(values)
+}
+
+fn value_of(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|_| Value::from(text))
+}
+
+/// The values of a call on one row: `demo - look (MCP)(what: "the sky", n: 3)`.
+fn arguments(row: &str) -> Input {
+    let (_, mut rest) = row.split_once("(MCP)(")?;
+    let mut values = Map::new();
+    while let Some((key, text)) = rest.split_once(": ") {
+        let end = value_end(text)?;
+        let value = value_of(&text[..end]);
+        rest = text[end..].trim_start_matches([',', ' ']);
+        values.insert(key.to_owned(), value);
+    }
+    (!values.is_empty()).then_some(values)
+}
+
+/// Where the value that `text` begins with ends: after its closing quote, or before `,` or `)`.
+fn value_end(text: &str) -> Option<usize> {
+    let Some(quoted) = text.strip_prefix('"') else {
+        return text.find([',', ')']);
+    };
+    let mut escaped = false;
+    let close = quoted.char_indices().find(|(_, c)| {
+        let ends = *c == '"' && !escaped;
+        escaped = *c == '\\' && !escaped;
+        ends
+    })?;
+    Some(close.0 + 2)
 }
 
 fn call(text: &str) -> Option<(&'static str, &str)> {

@@ -227,3 +227,44 @@ fn an_unknown_screen_holds_the_state() {
     );
     assert_eq!(observer.exited().state, State::Exited);
 }
+
+#[test]
+fn what_a_command_says_does_not_change_the_kind_of_its_dialog() {
+    for words in [
+        "echo ANTHROPIC_API_KEY: API key",
+        "echo exit plan mode",
+        "echo do you trust this folder",
+        "echo Read(/etc/passwd)",
+    ] {
+        let dialog = dialog(&BASH.replace("touch a\n", &format!("{words}\n")));
+        assert_eq!(
+            (dialog.kind, dialog.tool.as_deref()),
+            (DialogKind::Permission, Some("Bash"))
+        );
+        assert_eq!(input(&dialog, "command"), Some(words));
+    }
+}
+
+#[test]
+fn a_permission_dialog_with_an_unknown_title_names_no_tool() {
+    let dialog = dialog(
+        &BASH
+            .replace("Bash command", "Launch rocket")
+            .replace("touch a\n", "Read(/etc/passwd)\n"),
+    );
+    assert_eq!(
+        (dialog.kind, dialog.tool, dialog.input),
+        (DialogKind::Permission, None, None)
+    );
+}
+
+#[test]
+fn tools_of_servers_are_named_as_claude_code_names_them() {
+    let older = BASH
+        .replace("Bash command", "Tool use")
+        .replace("touch a\n", "demo - look (MCP)(what: \"a, b\", n: 3)\n");
+    let dialog = dialog(&older);
+    assert_eq!(dialog.tool.as_deref(), Some("mcp__demo__look"));
+    let expected = serde_json::json!({"what": "a, b", "n": 3});
+    assert_eq!(dialog.input.map(serde_json::Value::Object), Some(expected));
+}

@@ -260,3 +260,19 @@ impl Timeout for NoClock {
         false
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_of_the_emulator_costs_the_screen_only() {
+        let mut terminal = Terminal::new(20, 4);
+        terminal.feed(At::ZERO, b"hello");
+        terminal.guarded(|_| panic!("injected"));
+        assert_eq!((terminal.faults(), terminal.lines(9)), (1, vec![]));
+        terminal.feed(At::ZERO, b"again\x1b[c");
+        assert_eq!(terminal.lines(9), ["again"]);
+        assert!(!terminal.take_replies().is_empty());
+    }
+}

@@ -64,11 +64,31 @@ pub(super) struct Scanner {
 impl Scanner {
     /// `cols` bounds repeat counts: a program that repeats a character beyond a row only burns time.
     pub(super) fn scan(&mut self, bytes: &[u8], cols: usize) -> Vec<Piece> {
-        for &byte in bytes {
-            self.step(byte, cols);
+        let mut rest = bytes;
+        while let [byte, after @ ..] = rest {
+            match self.plain_run(rest) {
+                0 => {
+                    self.step(*byte, cols);
+                    rest = after;
+                }
+                run => {
+                    self.out.extend_from_slice(&rest[..run]);
+                    self.marks_left = MAX_MARKS;
+                    rest = &rest[run..];
+                }
+            }
         }
         self.flush();
         std::mem::take(&mut self.pieces)
+    }
+
+    /// How many bytes of plain text come next; most of what a program writes.
+    fn plain_run(&self, bytes: &[u8]) -> usize {
+        let is_plain = |byte: &&u8| (0x20..=0x7e).contains(*byte);
+        match self.state {
+            State::Ground => bytes.iter().take_while(is_plain).count(),
+            _ => 0,
+        }
     }
 
     fn step(&mut self, byte: u8, cols: usize) {
