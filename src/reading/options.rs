@@ -88,6 +88,9 @@ fn find_marker(page: &Page, start: usize) -> Option<(usize, usize)> {
     parked.or(lowest).copied()
 }
 
+/// Signs that stand in the marker's place where a list goes on beyond what is shown.
+const SCROLL_SIGNS: [char; 2] = ['↑', '↓'];
+
 /// The column of the marker where a row begins with one that has a label behind it.
 fn marker_column(text: &str) -> Option<usize> {
     let rest = text.trim_start_matches(' ').strip_prefix(MARKER)?;
@@ -97,11 +100,13 @@ fn marker_column(text: &str) -> Option<usize> {
 /// The choice that begins in `row`, of a list whose marker column is `col`.
 fn entry_at<'a>(page: &Page<'a>, row: usize, col: usize) -> Option<Entry<'a>> {
     let text = page.text(row);
-    let label = text
-        .trim_start_matches(' ')
+    let unsigned = text.trim_start_matches(' ');
+    let unsigned = unsigned.strip_prefix(SCROLL_SIGNS).unwrap_or(unsigned);
+    let label = unsigned
         .trim_start_matches(MARKER)
         .trim_start_matches([' ', '\u{a0}']);
-    let start = if marker_column(text) == Some(col) {
+    let signed = text.trim_start_matches(' ').starts_with(SCROLL_SIGNS) && indent(text) == col;
+    let start = if signed || marker_column(text) == Some(col) {
         col + 2
     } else {
         indent(text)

@@ -124,28 +124,31 @@ pub(super) fn indent(text: &str) -> usize {
 
 /// Joins rows that the program wrapped at words, and keeps the line breaks that were in the text.
 ///
-/// A break was made by wrapping where the next row's first word would not have fitted any more.
+/// A break was made by wrapping where the next row's first word would not have fitted any more. After a
+/// row that is just full the blank between the words still counts, unseen, in the next one.
 pub(super) fn join_wrapped<'a>(rows: impl IntoIterator<Item = &'a str>, width: usize) -> String {
-    let mut joined = String::new();
-    let mut filled: Option<usize> = None;
+    let mut rows = rows.into_iter();
+    let mut joined = rows.next().unwrap_or_default().to_owned();
+    let (mut last, mut unseen) = (joined.width(), 0);
     for row in rows {
-        if let Some(filled) = filled {
-            joined.push_str(joint(filled, row, width));
-        }
+        let word = row.split(' ').next().unwrap_or_default().width();
+        let before = joined
+            .rsplit([' ', '\n'])
+            .next()
+            .unwrap_or_default()
+            .width();
+        let joint = match last + unseen {
+            _ if word == 0 => "\n",
+            filled if filled >= width && before + word > width => "",
+            filled if filled + 1 + word > width => " ",
+            _ => "\n",
+        };
+        unseen = usize::from(joint == " " && last + unseen >= width);
+        last = row.width();
+        joined.push_str(joint);
         joined.push_str(row);
-        filled = Some(row.width());
     }
     joined
-}
-
-fn joint(filled: usize, next: &str, width: usize) -> &'static str {
-    let word = next.split(' ').next().unwrap_or_default().width();
-    match filled {
-        _ if word == 0 => "\n",
-        filled if filled >= width => "",
-        filled if filled + 1 + word > width => " ",
-        _ => "\n",
-    }
 }
 
 /// The same for text that has no line breaks of its own, such as a label.
@@ -155,4 +158,20 @@ pub(super) fn join_label<'a>(rows: impl IntoIterator<Item = &'a str>) -> String 
         .filter(|row| !row.is_empty())
         .collect::<Vec<_>>()
         .join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_joined_where_the_next_word_had_no_room() {
+        assert_eq!(
+            join_wrapped(["one two", "three", "four"], 10),
+            "one two three\nfour"
+        );
+        assert_eq!(join_wrapped(["a", "", "  b"], 10), "a\n\n  b");
+        assert_eq!(join_wrapped(["12345", "6789"], 5), "123456789");
+        assert_eq!(join_wrapped(["12 45", "12", "45"], 5), "12 45 12 45");
+    }
 }
