@@ -27,6 +27,7 @@ mod events;
 mod history;
 mod init;
 mod interrupt;
+mod keys;
 mod logs;
 mod man;
 mod pending;
@@ -104,6 +105,7 @@ enum Command {
     Events(events::Events),
     Wait(wait::Wait),
     Write(write::Write),
+    Keys(keys::Keys),
     Why(why::Why),
     Replay(replay::Replay),
     Config(config::Config),
@@ -185,6 +187,7 @@ fn dispatch(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Events(verb) => block_on(verb.run(context)),
         Command::Wait(verb) => block_on(verb.run(context)),
         Command::Write(verb) => block_on(verb.run(context)),
+        Command::Keys(verb) => block_on(verb.run(context)),
         Command::Why(verb) => block_on(verb.run(context)),
         Command::Doctor(verb) => block_on(verb.run(context)),
         Command::Version(verb) => block_on(verb.run(context)),

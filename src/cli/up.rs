@@ -1,12 +1,14 @@
 use crate::cli::context::Context;
-use crate::cli::failure::Failure;
+use crate::cli::failure::{Blame, Failure};
 use crate::cli::target::{self, Place};
-use crate::control::protocol::Pong;
+use crate::config;
+use crate::control::protocol::{Fault, Pong};
+use crate::files;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
-use std::fs::{File, OpenOptions};
+use std::fs::{DirBuilder, File};
 use std::io::{Read, Seek, SeekFrom};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
@@ -14,6 +16,8 @@ use tokio::process::{Child, Command};
 
 /// How often to look whether the new daemon answers; its socket cannot be awaited before it exists.
 const LOOK: Duration = Duration::from_millis(25);
+/// A daemon says little: this is years of it. Beyond, a new log is begun with the next daemon.
+const MAX_LOG: u64 = 16 * 1024 * 1024;
 /// As much of a failed daemon's log as a person will read.
 const TAIL: u64 = 16 * 1024;
 
@@ -44,10 +48,13 @@ struct Answer {
 
 impl Up {
     pub async fn run(self, context: &Context) -> Result<(), Failure> {
-        let place = target::place(context, &target::config_to_run(context)?)?;
+        let file = target::config_to_run(context)?;
+        let place = target::place(context, &file)?;
         if let Ok(pong) = target::ping(&place.socket).await {
             return report(context, &place, pong, false);
         }
+        // Every fault is told here and now, and not by way of a log.
+        config::load(&file)?;
         let (log, begin) = open_log(&place.logs)?;
         let mut child = spawn(&place, &log, context.flags.verbose)?;
         let waited = tokio::time::timeout(self.timeout, until_it_answers(&mut child, &place));
@@ -92,14 +99,13 @@ fn open_log(logs: &Path) -> Result<(File, u64), Failure> {
         ))
         .next("set `logs` under [daemon] in the config to a directory that you can write")
     };
-    std::fs::create_dir_all(logs).map_err(fault)?;
-    let log = OpenOptions::new()
-        .create(true)
-        .append(true)
-        .read(true)
-        .mode(0o600)
-        .open(log_file(logs))
-        .map_err(fault)?;
+    let private = DirBuilder::new().recursive(true).mode(0o700).create(logs);
+    private.map_err(fault)?;
+    let file = log_file(logs);
+    if file.metadata().is_ok_and(|found| found.len() > MAX_LOG) {
+        std::fs::rename(&file, logs.join("missiond.log.1")).map_err(fault)?;
+    }
+    let log = files::append(&file).map_err(fault)?;
     let begin = log.metadata().map_err(fault)?.len();
     Ok((log, begin))
 }
@@ -122,6 +128,9 @@ fn spawn(place: &Place, log: &File, verbose: u8) -> Result<Child, Failure> {
 }
 
 fn report(context: &Context, place: &Place, pong: Pong, started: bool) -> Result<(), Failure> {
+    if !same_file(&pong.config, &place.config) {
+        return Err(another(&pong));
+    }
     if context.out.json {
         return context.out.json(&Answer {
             started,
@@ -136,6 +145,22 @@ fn report(context: &Context, place: &Place, pong: Pong, started: bool) -> Result
     context
         .out
         .done(format!("{} {how}, pid {}", pong.name, pong.pid))
+}
+
+fn same_file(a: &Path, b: &Path) -> bool {
+    match (a.canonicalize(), b.canonicalize()) {
+        (Ok(a), Ok(b)) => a == b,
+        _ => a == b,
+    }
+}
+
+fn another(pong: &Pong) -> Failure {
+    let config = pong.config.display();
+    Failure::new(
+        Blame::Fault(Fault::Refused),
+        format!("a daemon named `{}` runs already, with {config}", pong.name),
+    )
+    .next("set another `name` under [daemon] in this config, or end that one: missiond down")
 }
 
 /// A daemon that started something ends it in order when it is told to.
@@ -155,11 +180,14 @@ fn give_up(child: &Child, timeout: Duration, place: &Place) -> Failure {
 fn ended(status: ExitStatus, log: File, begin: u64, place: &Place) -> Failure {
     let said = tail(log, begin).unwrap_or_default();
     let said = said.trim();
-    let code = status.code();
-    let mut failure = Failure::failed(format!("the daemon ended as it started ({status})"));
-    if code == Some(2) {
-        failure.blame = Failure::usage("").blame;
-    }
+    let failure = Failure::new(
+        Blame::Fault(match status.code() {
+            Some(2) => Fault::Usage,
+            Some(4) => Fault::Refused,
+            _ => Fault::Failed,
+        }),
+        format!("the daemon ended as it started ({status})"),
+    );
     failure.next(if said.is_empty() {
         format!("it said nothing; see {}", log_file(&place.logs).display())
     } else {

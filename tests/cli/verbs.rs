@@ -180,7 +180,7 @@ fn the_screen_is_shown_and_not_obeyed() {
 }
 
 #[test]
-fn write_sends_the_bytes_that_the_escapes_mean() {
+fn write_and_keys_send_the_bytes_that_are_meant() {
     let home = Home::new();
     let requests = home.daemon("missiond", |_, _| {
         Reply::Result(json!({"slot": "shell", "state": "idle"}))
@@ -189,12 +189,15 @@ fn write_sends_the_bytes_that_the_escapes_mean() {
     home.run_with_input(&["write", "shell", "-"], b"\\r\xff")
         .exits(0);
     home.run(&["write", "shell", r"ok\xZZ"]).exits(2);
+    home.run(&["keys", "shell", "down", "enter"]).exits(0);
+    home.run(&["keys", "shell", "down", "entre"]).exits(2);
     let written: Vec<Value> = requests
         .try_iter()
         .filter(|request| request.method == "write")
         .map(|request| request.params["bytes"].clone())
         .collect();
-    assert_eq!(written, [json!(b"ls\r\0"), json!(b"\\r\xff")]);
+    let expected = [json!(b"ls\r\0"), json!(b"\\r\xff"), json!(b"\x1b[B\r")];
+    assert_eq!(written, expected);
 }
 
 #[test]
