@@ -275,6 +275,8 @@ impl Shim {
             self.peer = Some(peer);
             let hello = self.hello();
             self.tell(|peer| peer.greet(&hello));
+            // What it finds in the recording may be long over, and must not look unfinished.
+            self.silence.tell_again();
         }
     }
 

@@ -11,28 +11,32 @@ const SYNC_TIMEOUT: Duration = Duration::from_millis(150);
 /// time after the output, so that a replay, which has only the recording, finds the same moments.
 #[derive(Debug, Default)]
 pub(super) struct Silence {
-    untold: Option<(At, Duration)>,
+    last_output: Option<At>,
+    /// The next silence to tell, counted from the last output.
+    untold: Option<Duration>,
 }
 
 impl Silence {
     /// There was output at `at`.
     pub fn broken(&mut self, at: At) {
-        self.untold = Some((at, FRAME_SILENCE));
+        self.last_output = Some(at);
+        self.untold = Some(FRAME_SILENCE);
+    }
+
+    /// There is a new listener, who has not heard of any silence.
+    pub fn tell_again(&mut self) {
+        self.untold = Some(FRAME_SILENCE);
     }
 
     /// The recorded time at which there is something to tell.
     pub fn due(&self) -> Option<At> {
-        self.untold.map(|(output, wait)| output + wait)
+        Some(self.last_output? + self.untold?)
     }
 
     /// The silence that is complete at `now`, once each.
     pub fn take(&mut self, now: At) -> Option<At> {
-        let (output, wait) = self.untold?;
-        let due = output + wait;
-        if now < due {
-            return None;
-        }
-        self.untold = (wait == FRAME_SILENCE).then_some((output, SYNC_TIMEOUT));
+        let due = self.due().filter(|&due| due <= now)?;
+        self.untold = (self.untold == Some(FRAME_SILENCE)).then_some(SYNC_TIMEOUT);
         Some(due)
     }
 }
@@ -55,6 +59,19 @@ mod tests {
         assert_eq!(silence.due(), Some(ms(250)));
         assert_eq!(silence.take(ms(400)), Some(ms(250)));
         assert_eq!(silence.due(), None);
+        assert_eq!(silence.take(ms(9000)), None);
+    }
+
+    #[test]
+    fn a_new_listener_hears_of_the_silence_that_is() {
+        let mut silence = Silence::default();
+        silence.tell_again();
+        assert_eq!(silence.due(), None, "nothing was ever written");
+        silence.broken(ms(100));
+        assert_eq!(silence.take(ms(9000)), Some(ms(120)));
+        silence.tell_again();
+        assert_eq!(silence.take(ms(9000)), Some(ms(120)));
+        assert_eq!(silence.take(ms(9000)), Some(ms(250)));
         assert_eq!(silence.take(ms(9000)), None);
     }
 

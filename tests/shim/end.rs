@@ -1,6 +1,7 @@
 //! How a slot ends, and that nobody is left.
 
 use crate::stage::*;
+use rustix::process::Signal;
 
 #[tokio::test]
 async fn a_signal_reaches_the_whole_group() {
@@ -132,4 +133,33 @@ async fn a_thousand_orphans_leave_no_zombie() {
     shim.until_text("done").await;
     let (pid, child) = (shim.hello.shim_pid, shim.hello.child_pid);
     eventually("only the child is left", || children_of(pid) == [child]).await;
+}
+
+#[tokio::test]
+async fn a_shim_that_is_told_to_end_ends_its_slot() {
+    let stage = Stage::new();
+    let mut shim = stage.launch(&["/bin/cat"]).await;
+    kill(shim.hello.shim_pid, Signal::TERM);
+    let terminated = ExitReport {
+        code: None,
+        signal: Some(15),
+    };
+    assert_eq!(shim.exit().await, terminated);
+    eventually("the socket is gone", || !stage.path("test.sock").exists()).await;
+    assert_eq!(stage.marks("m").last().unwrap(), "exit signal 15");
+}
+
+#[tokio::test]
+async fn a_shim_that_is_killed_takes_its_slot_along() {
+    let stage = Stage::new();
+    let mut shim = stage.launch(&["/bin/cat"]).await;
+    kill(shim.hello.shim_pid, Signal::KILL);
+    let ended = tokio::time::timeout(PATIENCE, shim.link.next()).await;
+    assert!(matches!(ended, Ok(Err(LinkError::Closed))), "{ended:?}");
+    let child = shim.hello.child_pid;
+    eventually("the child is gone", || !is_running(child)).await;
+    // Its socket is dead and its recording may be torn; the next start copes with both.
+    let mut again = stage.launch(&["/bin/cat"]).await;
+    again.input(1, "back\n");
+    again.until_text("back\r\nback\r\n").await;
 }

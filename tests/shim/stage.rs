@@ -190,6 +190,15 @@ impl Driven {
         .await;
     }
 
+    /// Waits until `count` silences were told in all.
+    pub async fn until_quiet(&mut self, count: usize) {
+        let is_quiet = |message: &&FromShim| matches!(message, FromShim::Quiet { .. });
+        self.until("a silence", |driven| {
+            driven.heard.iter().filter(is_quiet).count() >= count
+        })
+        .await;
+    }
+
     pub fn has_trouble(&self, part: &str) -> bool {
         let is_it = |message: &FromShim| matches!(message, FromShim::Trouble { text } if text.contains(part));
         self.heard.iter().any(is_it)
@@ -271,4 +280,18 @@ pub fn events(file: &[u8]) -> Vec<(f64, String, String)> {
         .collect();
     assert!(events.is_sorted_by(|a, b| a.0 <= b.0), "times go forward");
     events
+}
+
+/// Sends a signal as a person would with kill(1).
+pub fn kill(pid: u32, signal: rustix::process::Signal) {
+    let pid = rustix::process::Pid::from_raw(pid as i32).expect("a pid");
+    rustix::process::kill_process(pid, signal).expect("the process is there");
+}
+
+/// The number after `name` in a file such as /proc/PID/status.
+pub fn figure(path: &str, name: &str) -> u64 {
+    let text = std::fs::read_to_string(path).expect("a file of /proc");
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    let number = line.and_then(|line| line.split_whitespace().next());
+    number.and_then(|word| word.parse().ok()).expect("a figure")
 }

@@ -188,3 +188,54 @@ async fn a_full_disk_stops_no_child() {
     shim.exit().await;
     shim.dismiss().await;
 }
+
+#[tokio::test]
+async fn nonsense_on_the_socket_harms_nobody() {
+    use std::io::{Read, Write};
+    let stage = Stage::new();
+    drop(stage.launch(&["/bin/cat"]).await);
+    for nonsense in [
+        &b"GET / HTTP/1.1\r\n\r\n"[..],
+        &[2, 1, 0, 0, 0, b'{'],
+        &[1; 8],
+    ] {
+        let mut stream = std::os::unix::net::UnixStream::connect(stage.path("test.sock")).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.write_all(nonsense).unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        // It says hello, and hangs up.
+        stream.read_to_end(&mut Vec::new()).unwrap();
+    }
+    let mut shim = stage.adopt().await;
+    shim.input(1, "fine\n");
+    shim.until_text("fine\r\nfine\r\n").await;
+}
+
+#[tokio::test]
+async fn a_shim_with_nothing_to_do_sleeps() {
+    let stage = Stage::new();
+    let mut shim = stage.launch(&["/bin/cat"]).await;
+    shim.input(1, "x\n");
+    shim.until_quiet(2).await;
+    let status = format!("/proc/{}/status", shim.hello.shim_pid);
+    let wakeups = || figure(&status, "voluntary_ctxt_switches:");
+    let state = |pid| state_of(pid) == Some('S');
+    eventually("it sleeps", || state(shim.hello.shim_pid)).await;
+    let before = wakeups();
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert_eq!(wakeups(), before);
+}
+
+/// What 200 slots cost in memory is mostly this.
+#[tokio::test]
+async fn a_shim_is_small() {
+    let stage = Stage::new();
+    let mut shim = stage.sh(&flood(5000)).await;
+    shim.until_text("end").await;
+    let rollup = format!("/proc/{}/smaps_rollup", shim.hello.shim_pid);
+    let private = figure(&rollup, "Private_Dirty:") + figure(&rollup, "Private_Clean:");
+    println!("private memory of a shim: {private} kB");
+    if !cfg!(debug_assertions) {
+        assert!(private < 1536, "{private} kB are private");
+    }
+}

@@ -31,14 +31,9 @@ async fn what_is_typed_is_echoed_and_recorded() {
 async fn silence_is_told_in_recorded_time() {
     let stage = Stage::new();
     let mut shim = stage.sh("printf one; read x; printf two; read x").await;
-    let quiets = |driven: &Driven| {
-        let is_quiet = |message: &&FromShim| matches!(message, FromShim::Quiet { .. });
-        driven.heard.iter().filter(is_quiet).count()
-    };
-    shim.until("two silences", |driven| quiets(driven) == 2)
-        .await;
+    shim.until_quiet(2).await;
     shim.input(1, "\n");
-    shim.until("two more", |driven| quiets(driven) == 4).await;
+    shim.until_quiet(4).await;
     let mut last_output = Duration::ZERO;
     let mut reached = Duration::ZERO;
     for message in &shim.heard {
