@@ -104,6 +104,13 @@ pub enum FromShim {
     Written { n: u64 },
     /// Nothing more of input number `n` will be written; an input that is sent again takes a new number.
     Refused { n: u64, reason: String },
+    /// The recording was rotated; it goes on in a new file with times after `at`.
+    Rotated {
+        #[serde(with = "micros")]
+        at: At,
+    },
+    /// The recording goes on in the old file.
+    NotRotated { reason: String },
     /// Something that a person should know and that stops nothing, such as a full disk; told once.
     Trouble { text: String },
     /// The child and all its descendants have ended, and all that they wrote was passed on.
@@ -135,6 +142,15 @@ pub enum ToShim {
     /// A marker in the recording, such as a state change.
     Mark {
         text: String,
+    },
+    /// Moves the recording to `to` and begins a new file with `snapshot`, the bytes that draw the screen
+    /// as it was after the output at `seen`. Refused when there is newer output, which would be missing
+    /// from the snapshot: ask again when the slot is quiet.
+    Rotate {
+        to: PathBuf,
+        #[serde(with = "micros")]
+        seen: At,
+        snapshot: String,
     },
     /// The exit was received and noted; the shim may end.
     Dismiss,

@@ -70,12 +70,9 @@ impl Recorder {
     pub fn open(path: &Path, cols: u16, rows: u16, title: &str) -> io::Result<Self> {
         let mut file = open_private(path)?;
         let (length, last) = resume(&mut file)?;
-        let timestamp = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .map_or(0, |since| since.as_secs());
         Ok(Self {
             file,
-            header: cast::header_line(cols, rows, timestamp, title),
+            header: header(cols, rows, title),
             length,
             clock: Clock::after(last),
             gap: None,
@@ -114,6 +111,36 @@ impl Recorder {
             self.gap.iter_mut().for_each(|gap| gap.lost += 1);
         }
         at
+    }
+
+    /// Moves the file at `path` to `to` and goes on in a new one, which begins with `snapshot` so that it
+    /// can be replayed alone. Recorded time runs on. On an error the old file stays in use.
+    pub fn rotate(
+        &mut self,
+        path: &Path,
+        to: &Path,
+        (cols, rows): (u16, u16),
+        title: &str,
+        snapshot: &str,
+    ) -> io::Result<At> {
+        let at = self.clock.stamp(self.now());
+        // The marker comes last, since a snapshot may be too long for the search of a last line.
+        let beginning = header(cols, rows, title)
+            + &cast::event_line(at, 'o', snapshot)
+            + &cast::event_line(at, 'm', &format!("continues {}", to.display()));
+        let fresh = path.with_extension("new");
+        // One that a crash has left behind.
+        let _ = std::fs::remove_file(&fresh);
+        let replaced = begin(&fresh, &beginning).and_then(|file| {
+            replace(path, to, &fresh)?;
+            Ok(file)
+        });
+        if replaced.is_err() {
+            let _ = std::fs::remove_file(&fresh);
+        }
+        self.file = replaced?;
+        self.length = beginning.len() as u64;
+        Ok(at)
     }
 
     /// When to call `retry`, if there is a gap to close.
@@ -189,6 +216,27 @@ impl Recorder {
         self.length += bytes.len() as u64;
         Ok(())
     }
+}
+
+fn begin(path: &Path, beginning: &str) -> io::Result<File> {
+    let mut file = open_private(path)?;
+    file.write_all(beginning.as_bytes())?;
+    Ok(file)
+}
+
+/// Moves `path` to `to`, and `fresh` to `path`; or neither.
+fn replace(path: &Path, to: &Path, fresh: &Path) -> io::Result<()> {
+    std::fs::rename(path, to)?;
+    std::fs::rename(fresh, path).inspect_err(|_| {
+        let _ = std::fs::rename(to, path);
+    })
+}
+
+fn header(cols: u16, rows: u16, title: &str) -> String {
+    let timestamp = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs());
+    cast::header_line(cols, rows, timestamp, title)
 }
 
 /// Never through a symbolic link, never readable by others, never with a second writer.
@@ -282,6 +330,39 @@ mod tests {
         assert_eq!(content.len() as u64, second.length());
         let mode = std::fs::metadata(&path).unwrap().mode();
         assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn after_a_rotation_each_file_stands_alone_and_time_runs_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.cast");
+        let old = dir.path().join("a.1.cast");
+        let mut recorder = open(&path).unwrap();
+        let before = recorder.record('o', "old");
+        let at = recorder
+            .rotate(&path, &old, (100, 30), "test", "snapshot")
+            .unwrap();
+        let after = recorder.record('o', "new");
+        assert!(before < at && at < after);
+        let (old, new) = (
+            std::fs::read_to_string(&old).unwrap(),
+            std::fs::read_to_string(&path).unwrap(),
+        );
+        assert!(old.ends_with("\"old\"]\n"), "{old}");
+        assert!(new.starts_with("{\"version\": 2, \"width\": 100"), "{new}");
+        assert!(new.contains("\"snapshot\"") && new.ends_with("\"new\"]\n"));
+        assert_eq!(new.len() as u64, recorder.length());
+        assert!(open(&path).is_err(), "the new file is locked as well");
+
+        let nowhere = dir.path().join("no/such/dir.cast");
+        let failed = recorder.rotate(&path, &nowhere, (1, 1), "test", "x");
+        assert!(failed.is_err());
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2);
+        recorder.record('o', "still");
+        assert_eq!(
+            std::fs::read_to_string(&path).unwrap().len() as u64,
+            recorder.length()
+        );
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::terminal::{At, FRAME_SILENCE};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// One read of the terminal at most, and so the longest event. The kernel's own buffer holds 4 KB and
@@ -298,10 +298,29 @@ impl Shim {
                 let text: String = text.chars().take(MAX_MARK).collect();
                 self.recorder.record('m', &text);
             }
+            Some(ToShim::Rotate { to, seen, snapshot }) => self.rotate(&to, seen, &snapshot),
             Some(ToShim::Dismiss) if matches!(self.phase, Phase::Over) => self.dismissed = true,
             Some(ToShim::Dismiss) => self.trouble("a shim is not dismissed while its child runs"),
             None => self.trouble("this shim is older than the daemon and did not understand it"),
         }
+    }
+
+    fn rotate(&mut self, to: &Path, seen: At, snapshot: &str) {
+        // What still waits in the terminal would come after the snapshot as well.
+        let is_current =
+            !self.pump_output() && self.silence.last_output().is_none_or(|last| last <= seen);
+        let rotated = if is_current && !self.text.is_holding() {
+            let size = (self.pty.cols, self.pty.rows);
+            self.recorder
+                .rotate(&self.recording, to, size, &self.slot, snapshot)
+                .map_err(|fault| fault.to_string())
+        } else {
+            Err("there is newer output than the snapshot shows".to_owned())
+        };
+        self.report(match rotated {
+            Ok(at) => FromShim::Rotated { at },
+            Err(reason) => FromShim::NotRotated { reason },
+        });
     }
 
     pub(super) fn trouble(&mut self, text: impl Into<String>) {

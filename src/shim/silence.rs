@@ -23,6 +23,10 @@ impl Silence {
         self.untold = Some(FRAME_SILENCE);
     }
 
+    pub fn last_output(&self) -> Option<At> {
+        self.last_output
+    }
+
     /// There is a new listener, who has not heard of any silence.
     pub fn tell_again(&mut self) {
         self.untold = Some(FRAME_SILENCE);

@@ -190,6 +190,34 @@ async fn a_full_disk_stops_no_child() {
 }
 
 #[tokio::test]
+async fn a_rotation_loses_nothing() {
+    let stage = Stage::new();
+    let mut shim = stage.launch(&["/bin/cat"]).await;
+    shim.input(1, "one\n");
+    shim.until_text("one\r\none\r\n").await;
+    let rotate = |seen| ToShim::Rotate {
+        to: stage.path("test.1.cast"),
+        seen,
+        snapshot: "screen".into(),
+    };
+    shim.send(rotate(Duration::ZERO));
+    let refused = |message: &FromShim| matches!(message, FromShim::NotRotated { .. });
+    shim.until("a refusal", |driven| driven.heard.iter().any(refused))
+        .await;
+    shim.send(rotate(Duration::from_secs(1000)));
+    let rotated = |message: &FromShim| matches!(message, FromShim::Rotated { .. });
+    shim.until("the rotation", |driven| driven.heard.iter().any(rotated))
+        .await;
+    shim.input(2, "two\n");
+    shim.until_text("two\r\ntwo\r\n").await;
+    assert_eq!(stage.all_recorded(), "screentwo\r\ntwo\r\n");
+    let old = std::fs::read_to_string(stage.path("test.1.cast")).unwrap();
+    assert!(old.contains("one") && !old.contains("two"), "{old}");
+    drop(shim);
+    assert_eq!(stage.adopt().await.text(), "screentwo\r\ntwo\r\n");
+}
+
+#[tokio::test]
 async fn nonsense_on_the_socket_harms_nobody() {
     use std::io::{Read, Write};
     let stage = Stage::new();
