@@ -18,6 +18,15 @@ pub const VERB: &str = "shim";
 /// Second argument of the process that stays.
 const DETACHED: &str = "--detached";
 
+/// Settings of glibc's allocator, which otherwise keeps what a burst or a long paste has needed: a shim
+/// lives for days and should be small again after it. Larger pieces are mapped and unmapped on their own.
+/// Other C libraries pass over them, and the child has an environment of its own.
+const SMALL_HEAP: [(&str, &str); 3] = [
+    ("MALLOC_MMAP_THRESHOLD_", "65536"),
+    ("MALLOC_TRIM_THRESHOLD_", "65536"),
+    ("MALLOC_TOP_PAD_", "16384"),
+];
+
 /// The longest specification: a whole environment (the kernel takes 2 MB of it) as JSON.
 const MAX_SPEC: u64 = 8 << 20;
 
@@ -51,6 +60,7 @@ fn start_detached(arguments: &[std::ffi::OsString]) -> ExitCode {
         .arg0("missiond")
         .args([VERB, DETACHED])
         .args(arguments)
+        .envs(SMALL_HEAP)
         .spawn();
     match started {
         Ok(_) => ExitCode::SUCCESS,
