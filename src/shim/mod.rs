@@ -144,8 +144,8 @@ pub enum ToShim {
         text: String,
     },
     /// Moves the recording to `to` and begins a new file with `snapshot`, the bytes that draw the screen
-    /// as it was after the output at `seen`. Refused when there is newer output, which would be missing
-    /// from the snapshot: ask again when the slot is quiet.
+    /// as it was after the output or resize at `seen`. Refused when something newer has come, which would
+    /// be missing from the snapshot: ask again when the slot is quiet.
     Rotate {
         to: PathBuf,
         #[serde(with = "micros")]

@@ -64,10 +64,11 @@ struct Ready {
 impl Shim {
     pub fn new(spec: ShimSpec, door: Door, mut recorder: Recorder, pty: Pty) -> Self {
         let goes_on = recorder.length() > 0;
+        let mut silence = Silence::default();
         recorder.record('m', &format!("start {}", pty.child.as_raw_nonzero()));
         if goes_on {
             // The header has the size of the first start.
-            recorder.record('r', &format!("{}x{}", pty.cols, pty.rows));
+            silence.broken(recorder.record('r', &format!("{}x{}", pty.cols, pty.rows)));
         }
         Self {
             slot: spec.slot,
@@ -78,7 +79,7 @@ impl Shim {
             recorder,
             text: TextStream::default(),
             text_due: None,
-            silence: Silence::default(),
+            silence,
             inputs: Inputs::default(),
             phase: Phase::Alive,
             exit: None,
@@ -230,12 +231,18 @@ impl Shim {
         if text.is_empty() {
             return;
         }
+        let at = self.record_change('o', text);
+        self.tell(|peer| peer.output(at, text));
+    }
+
+    /// Records what changes the screen, and says when.
+    fn record_change(&mut self, code: char, data: &str) -> At {
         let now = self.recorder.now();
         // A silence that ends just now was one: a replay will see it too.
         self.tell_silence(now);
-        let at = self.recorder.record_at(now, 'o', text);
+        let at = self.recorder.record_at(now, code, data);
         self.silence.broken(at);
-        self.tell(|peer| peer.output(at, text));
+        at
     }
 
     fn tell_silence(&mut self, now: At) {
@@ -308,7 +315,7 @@ impl Shim {
     fn rotate(&mut self, to: &Path, seen: At, snapshot: &str) {
         // What still waits in the terminal would come after the snapshot as well.
         let is_current =
-            !self.pump_output() && self.silence.last_output().is_none_or(|last| last <= seen);
+            !self.pump_output() && self.silence.last_change().is_none_or(|last| last <= seen);
         let rotated = if is_current && !self.text.is_holding() {
             let size = (self.pty.cols, self.pty.rows);
             self.recorder
@@ -357,7 +364,7 @@ impl Shim {
     fn resize(&mut self, cols: u16, rows: u16) {
         match self.pty.resize(cols, rows) {
             Ok(()) => {
-                let at = self.recorder.record('r', &format!("{cols}x{rows}"));
+                let at = self.record_change('r', &format!("{cols}x{rows}"));
                 self.report(FromShim::Resized { at, cols, rows });
             }
             Err(text) => self.trouble(text),

@@ -7,24 +7,24 @@ use std::time::Duration;
 /// report of silence lets the terminal do so without a timer of its own.
 const SYNC_TIMEOUT: Duration = Duration::from_millis(150);
 
-/// Which silences since the last output were not told yet. Told times are exact multiples of recorded
-/// time after the output, so that a replay, which has only the recording, finds the same moments.
+/// Which silences since the last change (output, or another size) were not told yet. Told times are exact multiples of recorded
+/// time after the change, so that a replay, which has only the recording, finds the same moments.
 #[derive(Debug, Default)]
 pub(super) struct Silence {
-    last_output: Option<At>,
-    /// The next silence to tell, counted from the last output.
+    last_change: Option<At>,
+    /// The next silence to tell, counted from the last change.
     untold: Option<Duration>,
 }
 
 impl Silence {
-    /// There was output at `at`.
+    /// There was output, or the terminal got another size, at `at`.
     pub fn broken(&mut self, at: At) {
-        self.last_output = Some(at);
+        self.last_change = Some(at);
         self.untold = Some(FRAME_SILENCE);
     }
 
-    pub fn last_output(&self) -> Option<At> {
-        self.last_output
+    pub fn last_change(&self) -> Option<At> {
+        self.last_change
     }
 
     /// There is a new listener, who has not heard of any silence.
@@ -34,7 +34,7 @@ impl Silence {
 
     /// The recorded time at which there is something to tell.
     pub fn due(&self) -> Option<At> {
-        Some(self.last_output? + self.untold?)
+        Some(self.last_change? + self.untold?)
     }
 
     /// The silence that is complete at `now`, once each.
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn output_begins_the_wait_anew() {
+    fn a_change_begins_the_wait_anew() {
         let mut silence = Silence::default();
         silence.broken(ms(100));
         assert_eq!(silence.take(ms(120)), Some(ms(120)));
