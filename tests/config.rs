@@ -1,6 +1,9 @@
 //! What a person is told about each fault in slots.toml. A new case is a file in tests/config/faults and
 //! its snapshot beside it.
 
+#[path = "config/cli.rs"]
+mod cli;
+
 use missiond::config::{
     Change, Changed, Config, ConfigError, Gate, Kind, Restart, Watch, diff, load, load_at_home,
     watch,

@@ -67,14 +67,12 @@ fn check(context: &Context, file: &Path, config: &Loaded) -> Result<(), Failure>
 /// What slots.toml would say if nothing in it were left out.
 #[derive(Serialize)]
 struct Written<'a> {
-    file: &'a Path,
     daemon: &'a DaemonConfig,
     slot: &'a [SlotConfig],
 }
 
 fn show(context: &Context, config: &Loaded) -> Result<(), Failure> {
     let written = Written {
-        file: &config.file,
         daemon: &config.daemon,
         slot: &config.slots,
     };
@@ -83,7 +81,9 @@ fn show(context: &Context, config: &Loaded) -> Result<(), Failure> {
     }
     let text = toml::to_string_pretty(&written)
         .map_err(|error| Failure::failed(format!("this config has no TOML form: {error}")))?;
-    context.out.foreign(&text)
+    context
+        .out
+        .foreign(&format!("# {}\n{text}", config.file.display()))
 }
 
 /// Shows every fault; what is left to say is how many.

@@ -1,0 +1,191 @@
+//! `config`, `init` and `doctor` as a person runs them, with an environment of their own.
+
+use assert_cmd::Command;
+use serde_json::Value;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// A user with a home directory and a `claude` that only knows its version.
+struct User {
+    home: tempfile::TempDir,
+}
+
+impl User {
+    fn new() -> User {
+        let home = tempfile::tempdir().unwrap();
+        fs::create_dir(home.path().join("bin")).unwrap();
+        fs::create_dir(home.path().join("project")).unwrap();
+        let user = User { home };
+        user.install("2.1.325");
+        user
+    }
+
+    fn install(&self, version: &str) {
+        let claude = self.path("bin/claude");
+        fs::write(
+            &claude,
+            format!("#!/bin/sh\necho '{version} (Claude Code)'\n"),
+        )
+        .unwrap();
+        fs::set_permissions(&claude, Permissions::from_mode(0o755)).unwrap();
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.home.path().join(name)
+    }
+
+    fn missiond(&self, args: &[&str]) -> Command {
+        let mut command = Command::cargo_bin("missiond").unwrap();
+        command
+            .env_clear()
+            .env("HOME", self.home.path())
+            .env(
+                "PATH",
+                format!("{}:/usr/bin:/bin", self.path("bin").display()),
+            )
+            .current_dir(self.path("project"))
+            .args(args);
+        command
+    }
+
+    fn json(&self, args: &[&str], code: i32) -> Value {
+        let output = self.missiond(args).arg("--json").assert().code(code);
+        serde_json::from_slice(&output.get_output().stdout).unwrap()
+    }
+}
+
+fn stderr(command: &mut Command, code: i32) -> String {
+    let output = command.assert().code(code);
+    String::from_utf8(output.get_output().stderr.clone()).unwrap()
+}
+
+#[test]
+fn init_writes_what_check_and_doctor_find_good() {
+    let user = User::new();
+    user.missiond(&["init"]).assert().success();
+    let slots = user.path(".config/missiond/slots.toml");
+    let checked = user.json(&["config", "check"], 0);
+    assert_eq!(checked["ok"], true);
+    assert_eq!(checked["file"], slots.to_str().unwrap());
+    assert_eq!(
+        checked["slots"],
+        serde_json::json!(["reader", "coder", "reviewer"])
+    );
+    let health = user.json(&["doctor"], 0);
+    assert_eq!(health["ok"], true, "{health}");
+    let shown = user.json(&["config", "show"], 0);
+    let project = user.path("project").canonicalize().unwrap();
+    assert_eq!(shown["slot"][0]["cwd"], project.to_str().unwrap());
+}
+
+#[test]
+fn init_leaves_what_is_there_alone() {
+    let user = User::new();
+    fs::create_dir_all(user.path("fleet/policies")).unwrap();
+    fs::write(user.path("fleet/policies/coder.toml"), "# mine\n").unwrap();
+    user.missiond(&["init", "../fleet"]).assert().success();
+    let kept = fs::read_to_string(user.path("fleet/policies/coder.toml")).unwrap();
+    assert_eq!(kept, "# mine\n");
+    fs::write(user.path("fleet/slots.toml"), "# mine too\n").unwrap();
+    let refusal = stderr(&mut user.missiond(&["init", "../fleet"]), 4);
+    assert!(refusal.contains("is there already"), "{refusal}");
+    let kept = fs::read_to_string(user.path("fleet/slots.toml")).unwrap();
+    assert_eq!(kept, "# mine too\n");
+}
+
+#[test]
+fn check_shows_every_fault_and_ends_with_2() {
+    let user = User::new();
+    let slots = user.path("project/slots.toml");
+    fs::write(
+        &slots,
+        "[[slot]]\nname = \"A\"\nkind = \"shell\"\nsize = 3\n",
+    )
+    .unwrap();
+    let shown = stderr(
+        &mut user.missiond(&["config", "check", "-c", "slots.toml"]),
+        2,
+    );
+    assert!(shown.contains(" --> slots.toml:2:8"), "{shown}");
+    assert!(shown.contains("4 faults in slots.toml"), "{shown}");
+    assert!(!shown.contains('\u{1b}'), "no colours into a pipe: {shown}");
+    let json = user.json(&["config", "check", "-c", "slots.toml"], 2);
+    assert_eq!(json["ok"], false);
+    assert_eq!(json["problems"].as_array().unwrap().len(), 4);
+    assert_eq!(json["problems"][0]["line"], 1);
+}
+
+#[test]
+fn the_file_in_the_current_directory_is_named_and_not_taken() {
+    let user = User::new();
+    fs::write(user.path("project/slots.toml"), "").unwrap();
+    let shown = stderr(&mut user.missiond(&["config", "check"]), 2);
+    assert!(shown.contains("missiond -c slots.toml"), "{shown}");
+}
+
+#[test]
+fn what_show_prints_can_be_loaded_again() {
+    let user = User::new();
+    user.missiond(&["init"]).assert().success();
+    let output = user.missiond(&["config", "show"]).assert().success();
+    let shown = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+    let (comment, rest) = shown.split_once('\n').unwrap();
+    assert!(comment.starts_with("# "), "{comment}");
+    let again = user.path("again.toml");
+    fs::write(&again, rest).unwrap();
+    let again = user.json(&["config", "show", "-c", again.to_str().unwrap()], 0);
+    let first = user.json(&["config", "show"], 0);
+    assert_eq!(again["slot"], first["slot"]);
+    assert_eq!(again["daemon"], first["daemon"]);
+}
+
+fn finding<'a>(health: &'a Value, check: &str) -> &'a Value {
+    let checks = health["checks"].as_array().unwrap();
+    checks.iter().find(|found| found["check"] == check).unwrap()
+}
+
+#[test]
+fn doctor_tells_a_missing_program_from_one_that_was_not_rehearsed() {
+    let user = User::new();
+    user.missiond(&["init"]).assert().success();
+    user.install("9.0.0");
+    let health = user.json(&["doctor"], 0);
+    assert_eq!(finding(&health, "program")["health"], "warn");
+    fs::remove_file(user.path("bin/claude")).unwrap();
+    let health = user.json(&["doctor"], 1);
+    let program = finding(&health, "program");
+    assert_eq!(program["health"], "fail");
+    let detail = program["detail"].as_str().unwrap();
+    assert!(detail.contains("no program `claude`"), "{detail}");
+}
+
+#[test]
+fn doctor_sees_a_socket_directory_that_others_can_enter() {
+    let user = User::new();
+    user.missiond(&["init"]).assert().success();
+    let run = user.path(".local/state/missiond/run");
+    fs::create_dir_all(&run).unwrap();
+    fs::set_permissions(&run, Permissions::from_mode(0o755)).unwrap();
+    let health = user.json(&["doctor"], 1);
+    let socket = finding(&health, "socket");
+    assert!(
+        socket["detail"].as_str().unwrap().contains("chmod 700"),
+        "{socket}"
+    );
+}
+
+#[test]
+fn doctor_ends_with_1_without_a_config() {
+    let user = User::new();
+    let health = user.json(&["doctor"], 1);
+    assert_eq!(finding(&health, "config")["fix"], "missiond init");
+}
+
+#[test]
+fn the_example_of_the_project_is_good_as_it_is() {
+    let config = missiond::config::load(Path::new("slots.toml")).unwrap();
+    let names: Vec<&str> = config.slots.iter().map(|slot| slot.name.as_str()).collect();
+    assert_eq!(names, ["reader", "coder", "reviewer"]);
+    assert!(config.slots.iter().all(|slot| slot.mode == "manual"));
+}
