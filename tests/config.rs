@@ -225,3 +225,57 @@ async fn a_linked_file_is_watched_where_it_lies() {
     fs::write(real.path("slots.toml"), slot("b", "")).unwrap();
     next(&mut watch).await;
 }
+
+/// Pieces of which a file may be made, in any order: most are wrong somewhere.
+const PIECES: &[&str] = &[
+    "[daemon]\n",
+    "[defaults]\n",
+    "[[slot]]\n",
+    "[slot]\n",
+    "name = ",
+    "role = ",
+    "cwd = ",
+    "env = ",
+    "command = ",
+    "cols = ",
+    "mode = ",
+    "slot.x = ",
+    "\"coder\"",
+    "\".\"",
+    "[\"a\", 1]",
+    "{ \"é=\" = 1 }",
+    "-5",
+    "0x_f",
+    "1e9",
+    "2026-01-01",
+    "'''",
+    "\"\"\"",
+    "\n",
+    "=",
+    "]",
+    "é",
+    "\u{0}",
+    "\r\n",
+    "# ",
+    "~x",
+];
+
+proptest::proptest! {
+    #![proptest_config(proptest::test_runner::Config {
+        failure_persistence: None,
+        ..Default::default()
+    })]
+
+    /// Whatever stands in the file, the answer is a configuration or faults that can be shown.
+    #[test]
+    fn no_file_is_too_strange_to_be_told_about(
+        pieces in proptest::collection::vec(proptest::sample::select(PIECES), 0..40)
+    ) {
+        let desk = Desk::new(&pieces.concat());
+        if let Err(error) = desk.load() {
+            assert!(!error.problems.is_empty());
+            assert!(render(&error.problems, true).contains("slots.toml"));
+            assert!(error.problems.iter().all(|problem| problem.to_json().is_object()));
+        }
+    }
+}

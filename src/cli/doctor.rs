@@ -2,7 +2,9 @@ use crate::cli::config::config_file;
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::config::{self, Config, DaemonConfig, Kind, SlotConfig};
-use crate::launch::{Version, check_cwd, environment, installed_version, resolve_program};
+use crate::launch::{
+    Version, check_cwd, environment, installed_version, process_environment, resolve_program,
+};
 use crate::paths::{Env, check_private_dir};
 use anstyle::{AnsiColor, Style};
 use rustix::fs::{Access, access, statvfs};
@@ -41,11 +43,12 @@ enum Health {
     Fail,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, PartialEq, Eq, Serialize)]
 struct Finding {
     check: &'static str,
     health: Health,
     detail: String,
+    /// What to do, where the detail does not say it already.
     fix: Option<String>,
 }
 
@@ -59,19 +62,23 @@ impl Finding {
         }
     }
 
-    fn warn(check: &'static str, detail: impl Into<String>, fix: impl Into<String>) -> Finding {
+    fn warn(check: &'static str, detail: impl Into<String>) -> Finding {
         Finding {
             health: Health::Warn,
-            fix: Some(fix.into()),
             ..Finding::ok(check, detail)
         }
     }
 
-    fn fail(check: &'static str, detail: impl Into<String>, fix: impl Into<String>) -> Finding {
+    fn fail(check: &'static str, detail: impl Into<String>) -> Finding {
         Finding {
             health: Health::Fail,
-            ..Finding::warn(check, detail, fix)
+            ..Finding::ok(check, detail)
         }
+    }
+
+    fn fix(mut self, fix: impl Into<String>) -> Finding {
+        self.fix = Some(fix.into());
+        self
     }
 }
 
@@ -97,21 +104,21 @@ impl Doctor {
 async fn examine(context: &Context) -> Vec<Finding> {
     let file = match config_file(context) {
         Ok(file) => file,
-        Err(failure) => return vec![Finding::fail("config", failure.message, "missiond init")],
+        Err(failure) => return vec![Finding::fail("config", failure.message).fix("missiond init")],
     };
     let config = match config::load(&file) {
         Ok(config) => config,
         Err(error) => {
             let faults = format!("{} faults in {}", error.problems.len(), file.display());
             let fix = format!("see them: missiond config check -c {}", file.display());
-            return vec![Finding::fail("config", faults, fix)];
+            return vec![Finding::fail("config", faults).fix(fix)];
         }
     };
     let env = Env::of_process();
     let mut findings = vec![loaded(&config)];
     findings.extend(programs(&config, &env).await);
     findings.push(socket(&env, &config.daemon));
-    findings.extend(logs(&config.daemon));
+    findings.push(logs(&config.daemon));
     findings.extend(ptys(config.slots.len() as u64));
     findings.push(open_files(config.slots.len() as u64));
     findings
@@ -128,94 +135,94 @@ fn loaded(config: &Config) -> Finding {
     Finding::ok("config", detail)
 }
 
-/// One finding for each slot, since each may have a PATH of its own.
+/// Each slot may have a PATH of its own; those that fare alike share a line.
 async fn programs(config: &Config, env: &Env) -> Vec<Finding> {
-    let mut findings = Vec::new();
+    let mut findings: Vec<(Vec<&str>, Finding)> = Vec::new();
     for slot in &config.slots {
-        findings.push(program(slot, env, &config.daemon).await);
+        let finding = program(slot, env, &config.daemon).await;
+        let alike = findings.iter_mut().find(|(_, other)| *other == finding);
+        match alike {
+            Some((slots, _)) => slots.push(&slot.name),
+            None => findings.push((vec![&slot.name], finding)),
+        }
     }
     findings
+        .into_iter()
+        .map(|(slots, finding)| Finding {
+            detail: format!("{}: {}", slots.join(", "), finding.detail),
+            ..finding
+        })
+        .collect()
 }
 
 async fn program(slot: &SlotConfig, env: &Env, daemon: &DaemonConfig) -> Finding {
     let socket = env.socket_for(daemon).unwrap_or_default();
-    let variables = environment(slot, &socket, std::env::vars());
+    let variables = environment(slot, &socket, process_environment());
     let path = variables.iter().find(|(name, _)| name == "PATH");
     let path = path.map(|(_, path)| path.as_str());
     let command = slot.command.first().map_or("", String::as_str);
     let found = check_cwd(&slot.cwd).and_then(|()| resolve_program(command, path, &slot.cwd));
     let program = match found {
         Ok(program) => program,
-        Err(error) => {
-            return Finding::fail("program", about(slot, &error.to_string()), "see there");
-        }
+        Err(error) => return Finding::fail("program", error.to_string()),
     };
     if slot.kind == Kind::Shell {
-        return Finding::ok("program", about(slot, &program.display().to_string()));
+        return Finding::ok("program", program.display().to_string());
     }
     let first = slot.command.get(1..).unwrap_or_default();
     let version = installed_version(&program, first, &variables, &slot.cwd).await;
-    judge_version(slot, &program, version)
+    judge_version(&program, version)
 }
 
-fn judge_version(slot: &SlotConfig, program: &Path, version: Result<Version, String>) -> Finding {
+fn judge_version(program: &Path, version: Result<Version, String>) -> Finding {
     let program = program.display();
     match version {
         Ok(version) if REHEARSED.contains(&version) => {
-            Finding::ok("program", about(slot, &format!("{program}, {version}")))
+            Finding::ok("program", format!("{program}, {version}"))
         }
-        Ok(version) => Finding::warn(
-            "program",
-            about(slot, &format!("{program}, {version}: not rehearsed")),
-            "it may well work; where a screen is not understood, missiond asks you",
-        ),
-        Err(why) => Finding::warn(
-            "program",
-            about(slot, &format!("{program} does not tell its version: {why}")),
-            format!("try: {program} --version"),
-        ),
+        Ok(version) => {
+            let detail = format!("{program}, {version}: this version was not rehearsed");
+            let fix = "it may well work; where a screen is not understood, missiond asks you";
+            Finding::warn("program", detail).fix(fix)
+        }
+        Err(why) => {
+            let detail = format!("{program} does not tell its version: {why}");
+            Finding::warn("program", detail).fix(format!("try: {program} --version"))
+        }
     }
-}
-
-fn about(slot: &SlotConfig, text: &str) -> String {
-    format!("{}: {text}", slot.name)
 }
 
 fn socket(env: &Env, daemon: &DaemonConfig) -> Finding {
     let socket = match env.socket_for(daemon) {
         Ok(socket) => socket,
-        Err(error) => return Finding::fail("socket", error.to_string(), "see there"),
+        Err(error) => return Finding::fail("socket", error.to_string()),
     };
     let dir = socket.parent().unwrap_or(Path::new("/"));
     match check_private_dir(dir) {
         Ok(()) => Finding::ok("socket", socket.display().to_string()),
-        Err(error) => Finding::fail("socket", error.to_string(), "see there"),
+        Err(error) => Finding::fail("socket", error.to_string()),
     }
 }
 
-fn logs(daemon: &DaemonConfig) -> Vec<Finding> {
+fn logs(daemon: &DaemonConfig) -> Finding {
     let logs = daemon.logs.display();
     // It is made when the daemon starts: what counts is the directory in which it will be.
     let there = nearest_there(&daemon.logs);
     if let Err(error) = access(&there, Access::WRITE_OK | Access::EXEC_OK) {
         let detail = format!("{}: {error}", there.display());
         let fix = format!("make {logs} writable, or set `logs` in [daemon]");
-        return vec![Finding::fail("logs", detail, fix)];
+        return Finding::fail("logs", detail).fix(fix);
     }
     let space = match statvfs(&there) {
-        Err(_) => return vec![Finding::ok("logs", logs.to_string())],
+        Err(_) => return Finding::ok("logs", logs.to_string()),
         Ok(disk) => disk.f_bavail.saturating_mul(disk.f_frsize),
     };
     let detail = format!("{logs}, {} MiB free", space / (1024 * 1024));
-    vec![if space < LITTLE_SPACE {
-        Finding::warn(
-            "logs",
-            detail,
-            "make room: recordings grow with what is shown",
-        )
-    } else {
-        Finding::ok("logs", detail)
-    }]
+    if space < LITTLE_SPACE {
+        let fix = "make room: recordings grow with what is shown";
+        return Finding::warn("logs", detail).fix(fix);
+    }
+    Finding::ok("logs", detail)
 }
 
 fn nearest_there(dir: &Path) -> PathBuf {
@@ -232,7 +239,7 @@ fn ptys(slots: u64) -> Option<Finding> {
     let free = read("max")?.saturating_sub(read("nr")?);
     let detail = format!("{free} terminals free, {slots} needed");
     Some(if free < slots {
-        Finding::fail("terminals", detail, "sudo sysctl kernel.pty.max=4096")
+        Finding::fail("terminals", detail).fix("sudo sysctl kernel.pty.max=4096")
     } else {
         Finding::ok("terminals", detail)
     })
@@ -243,7 +250,7 @@ fn open_files(slots: u64) -> Finding {
     let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     let detail = format!("{limit} open files allowed, about {needed} needed");
     if limit < needed {
-        return Finding::fail("files", detail, format!("ulimit -n {}", needed * 2));
+        return Finding::fail("files", detail).fix(format!("ulimit -n {}", needed * 2));
     }
     Finding::ok("files", detail)
 }

@@ -186,7 +186,6 @@ impl Parser<'_> {
         let session = uuid_key(&mut table, "session");
         table.finish();
         self.check_keys(&own);
-        self.missing(written, Kind::Claude, "name", "what commands call it");
         if let Some(name) = &name {
             self.note_name(names, name);
         }
@@ -212,19 +211,14 @@ impl Parser<'_> {
 
     fn draft(&mut self, written: &Written<'_>, name: String, keys: Keys) -> Option<DraftSlot> {
         let kind = value(keys.kind);
-        if kind == Kind::Claude {
-            self.missing(written, kind, "role", "the name of its policy file");
-        } else {
-            self.missing(written, kind, "command", "the program that it runs");
-        }
-        self.missing(written, kind, "cwd", "the directory in which it works");
+        self.check_present(written, kind);
         let role_span = keys.role.as_ref().map(Spanned::span);
         let role = match keys.role {
             Some(role) => self.name(&role),
             // It has no policy; its role only groups it for `@role`.
             None => (kind == Kind::Shell).then(|| "shell".into()),
         };
-        let command = value(keys.command);
+        let command = keys.command.map_or_else(claude, Spanned::into_inner);
         let args = value(keys.args);
         self.check_reserved(kind, command.iter().skip(1).chain(&args));
         let cwd = keys.cwd?;
@@ -233,11 +227,7 @@ impl Parser<'_> {
             role: role?,
             kind,
             cwd: self.path(&cwd)?,
-            command: if command.is_empty() {
-                vec!["claude".into()]
-            } else {
-                plain(command)
-            },
+            command: plain(command),
             args: plain(args),
             env: keys.env,
             env_clear: value(keys.env_clear),
@@ -258,6 +248,16 @@ impl Parser<'_> {
             cwd_span: cwd.span(),
             role_span,
         })
+    }
+
+    fn check_present(&mut self, written: &Written<'_>, kind: Kind) {
+        self.missing(written, kind, "name", "what commands call it");
+        if kind == Kind::Claude {
+            self.missing(written, kind, "role", "the name of its policy file");
+        } else {
+            self.missing(written, kind, "command", "the program that it runs");
+        }
+        self.missing(written, kind, "cwd", "the directory in which it works");
     }
 
     /// Notes a key that is not there at all; one that is there and wrong was noted when it was read.
@@ -404,6 +404,11 @@ fn value<T: Default>(given: Option<Spanned<T>>) -> T {
 
 fn value_or<T>(given: Option<Spanned<T>>, default: T) -> T {
     given.map_or(default, Spanned::into_inner)
+}
+
+/// The command of a slot that names none.
+fn claude() -> Vec<Spanned<String>> {
+    vec![Spanned::new(0..0, "claude".into())]
 }
 
 fn plain(words: Vec<Spanned<String>>) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! A slot's environment: the daemon's, less what belongs to the daemon's own surroundings. Pure.
+//! A slot's environment: the daemon's, less what belongs to the daemon's own surroundings.
 
 use crate::config::SlotConfig;
 use std::collections::BTreeMap;
@@ -63,6 +63,13 @@ pub const LEFT_OUT_PREFIXES: &[&str] = &[
 /// With one of these Claude Code runs no hooks, and so nothing would hold a tool call back. They are left
 /// out, and naming one in `env` is an error of the configuration.
 pub const HOOKS_OFF: &[&str] = &["CLAUDE_CODE_SAFE_MODE", "CLAUDE_CODE_SIMPLE"];
+
+/// What this process has been given. A variable that is no UTF-8 is left out: it could not go on to a slot.
+pub fn process_environment() -> Vec<(String, String)> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
+}
 
 /// The whole environment of a slot's program, sorted by name.
 pub fn environment(

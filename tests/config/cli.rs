@@ -189,3 +189,15 @@ fn the_example_of_the_project_is_good_as_it_is() {
     assert_eq!(names, ["reader", "coder", "reviewer"]);
     assert!(config.slots.iter().all(|slot| slot.mode == "manual"));
 }
+
+#[test]
+fn a_variable_that_is_no_text_does_no_harm() {
+    use std::os::unix::ffi::OsStrExt;
+    let user = User::new();
+    user.missiond(&["init"]).assert().success();
+    let odd = std::ffi::OsStr::from_bytes(b"\xff");
+    user.missiond(&["doctor"])
+        .env("ODD", odd)
+        .assert()
+        .success();
+}
