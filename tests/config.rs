@@ -131,6 +131,19 @@ fn a_shell_slot_needs_no_policy() {
 }
 
 #[test]
+fn a_bad_policy_is_a_fault_of_the_configuration_and_told_once() {
+    let desk = Desk::new(&(slot("a", "") + &slot("b", "cols = 1")));
+    fs::write(desk.path("policies/coder.toml"), "default = \"allow\"\n").unwrap();
+    let problems = desk.load().unwrap_err().problems;
+    let files: Vec<&Path> = problems.iter().map(|found| found.file.as_path()).collect();
+    assert_eq!(
+        files,
+        [desk.path("slots.toml"), desk.path("policies/coder.toml")]
+    );
+    assert_eq!(problems[1].line(), 1);
+}
+
+#[test]
 fn a_missing_and_an_endless_file_are_named() {
     let missing = load(Path::new("no/such/slots.toml")).unwrap_err();
     let shown = missing.to_string();

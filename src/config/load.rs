@@ -1,8 +1,9 @@
 //! slots.toml from the disk, with the directories and policies that it names looked for.
 
 use super::parse::{Draft, DraftSlot, Places, parse, parse_daemon};
-use super::{Config, DaemonConfig, Kind, SlotConfig};
+use super::{Config, DaemonConfig, Kind};
 use crate::diagnostic::{Problem, Source, nearest, render};
+use crate::policy::Policy;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
@@ -36,7 +37,7 @@ pub fn load_at_home(file: &Path, home: Option<&Path>) -> Result<Config, ConfigEr
     let absolute = absolute(file);
     let base = base_of(&absolute);
     let (draft, mut problems) = parse(&source, Places { base, home })?;
-    problems.extend(look_for_what_is_named(&source, &draft));
+    problems.extend(look_for_what_is_named(&source, base, &draft));
     if !problems.is_empty() {
         return Err(problems.into());
     }
@@ -113,7 +114,7 @@ fn unreadable(file: &Path, error: &io::Error) -> Problem {
     }
 }
 
-fn look_for_what_is_named(source: &Source, draft: &Draft) -> Vec<Problem> {
+fn look_for_what_is_named(source: &Source, base: &Path, draft: &Draft) -> Vec<Problem> {
     let roles = roles_with_a_policy(&draft.daemon.policies);
     let mut problems = Vec::new();
     for slot in &draft.slots {
@@ -121,17 +122,19 @@ fn look_for_what_is_named(source: &Source, draft: &Draft) -> Vec<Problem> {
         if slot.slot.kind == Kind::Claude {
             match missing_policy(source, draft, slot, &roles) {
                 Some(missing) => problems.push(missing),
-                None => problems.extend(policy_faults(source, draft, &slot.slot)),
+                None => problems.extend(policy_faults(source, base, draft, &slot.slot.role)),
             }
         }
     }
     problems
 }
 
-/// What is wrong with the policy that a slot is to have.
-fn policy_faults(source: &Source, draft: &Draft, slot: &SlotConfig) -> Vec<Problem> {
-    match read_source(&shown_policy(source, draft, &slot.role)) {
-        Ok(_) => Vec::new(),
+/// What is wrong with the policy of a role; its rules may name paths from the configuration's directory.
+fn policy_faults(source: &Source, base: &Path, draft: &Draft, role: &str) -> Vec<Problem> {
+    match read_source(&shown_policy(source, draft, role)) {
+        Ok(policy) => Policy::parse(&policy.text, &policy.file, base)
+            .err()
+            .unwrap_or_default(),
         Err(problem) => vec![*problem],
     }
 }

@@ -202,7 +202,7 @@ fn world(config: &Config, env: &Env, door: &Door) -> Result<World, DaemonError> 
     Ok(World {
         program,
         socket: door.socket().to_owned(),
-        environment: std::env::vars().collect(),
+        environment: crate::launch::process_environment(),
         logs,
         state,
         env: env.clone(),
