@@ -72,7 +72,11 @@ fn sources() -> Vec<Source> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut found = Vec::new();
     collect(&root, &root, &mut found);
-    assert!(found.len() > 50, "only {} source files were found", found.len());
+    assert!(
+        found.len() > 50,
+        "only {} source files were found",
+        found.len()
+    );
     found
 }
 
@@ -90,8 +94,14 @@ fn collect(root: &Path, directory: &Path, found: &mut Vec<Source>) {
 }
 
 fn is_test(source: &Source) -> bool {
-    source.path.components().any(|part| part.as_os_str() == "tests")
-        || source.path.file_name().is_some_and(|name| name == "tests.rs")
+    source
+        .path
+        .components()
+        .any(|part| part.as_os_str() == "tests")
+        || source
+            .path
+            .file_name()
+            .is_some_and(|name| name == "tests.rs")
 }
 
 fn report(faults: &[String]) {
@@ -112,7 +122,10 @@ fn the_pure_core_names_no_io_and_no_clock() {
         seen += 1;
         for (number, line) in source.code() {
             for name in IO_AND_CLOCKS.iter().filter(|name| line.contains(**name)) {
-                faults.push(format!("src/{}:{number} names {name}", source.path.display()));
+                faults.push(format!(
+                    "src/{}:{number} names {name}",
+                    source.path.display()
+                ));
             }
         }
     }
@@ -129,7 +142,10 @@ fn each_risky_crate_is_named_in_its_place_only() {
                 continue;
             }
             for (number, line) in source.code().filter(|(_, line)| line.contains(name)) {
-                faults.push(format!("src/{}:{number} names {name}: {line}", source.path.display()));
+                faults.push(format!(
+                    "src/{}:{number} names {name}: {line}",
+                    source.path.display()
+                ));
             }
         }
     }
@@ -139,16 +155,27 @@ fn each_risky_crate_is_named_in_its_place_only() {
 #[test]
 fn every_list_here_names_something_that_exists() {
     let sources = sources();
-    let places = PURE.iter().chain(NOT_PURE).chain(ONE_PLACE.iter().flat_map(|(_, places)| *places));
+    let places = PURE
+        .iter()
+        .chain(NOT_PURE)
+        .chain(ONE_PLACE.iter().flat_map(|(_, places)| *places));
     let missing = places.filter(|place| !sources.iter().any(|source| source.is_below(place)));
-    report(&missing.map(|place| format!("src/{place} does not exist")).collect::<Vec<_>>());
+    report(
+        &missing
+            .map(|place| format!("src/{place} does not exist"))
+            .collect::<Vec<_>>(),
+    );
 }
 
 #[test]
 fn no_file_has_two_subjects() {
-    let long = sources().into_iter().filter(|source| !is_test(source)).filter_map(|source| {
-        let lines = source.code().count();
-        (lines > LONGEST_FILE).then(|| format!("src/{} has {lines} lines", source.path.display()))
-    });
+    let long = sources()
+        .into_iter()
+        .filter(|source| !is_test(source))
+        .filter_map(|source| {
+            let lines = source.code().count();
+            (lines > LONGEST_FILE)
+                .then(|| format!("src/{} has {lines} lines", source.path.display()))
+        });
     report(&long.collect::<Vec<_>>());
 }

@@ -258,7 +258,10 @@ impl Slot {
                 let frames = self.terminal.resize(at, cols.into(), rows.into());
                 self.read(frames).await;
             }
-            Ok(FromShim::Written { .. }) => {}
+            Ok(FromShim::Written { .. } | FromShim::Rotated { .. }) => {}
+            Ok(FromShim::NotRotated { reason }) => {
+                tracing::debug!(slot = %self.running.name, "not rotated: {reason}")
+            }
             Ok(FromShim::Refused { reason, .. }) => {
                 self.warn(&format!("keys were not written: {reason}"))
             }
