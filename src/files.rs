@@ -35,10 +35,7 @@ pub fn replace(path: &Path, text: &str) -> io::Result<()> {
 /// Cuts off a last line that a crash left half written.
 pub fn drop_torn_line(file: &mut File) -> io::Result<()> {
     let length = file.seek(SeekFrom::End(0))?;
-    let whole = match last_line_end(file, length)? {
-        Some(end) => end,
-        None => 0,
-    };
+    let whole = last_line_end(file, length)?.unwrap_or_default();
     if whole < length {
         file.set_len(whole)
     } else {

@@ -87,7 +87,7 @@ async fn client(stream: UnixStream, dispatcher: Arc<Dispatcher>) {
     };
     tokio::select! {
         () = writer => {}
-        () = async { reader.await } => {}
+        () = reader => {}
     }
 }
 

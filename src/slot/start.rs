@@ -257,7 +257,7 @@ impl Slot {
     }
 
     async fn ended_before(&mut self, report: ExitReport) {
-        self.to_shim(&ToShim::Dismiss);
+        self.tell_shim(&ToShim::Dismiss);
         self.ended(report).await;
     }
 

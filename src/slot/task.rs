@@ -152,7 +152,7 @@ impl Slot {
                     Some(command) => self.command(command).await,
                     None => return,
                 },
-                message = next_of(&mut self.link) => self.from_shim(message).await,
+                message = next_of(&mut self.link) => self.hear_shim(message).await,
                 answer = found_by(&mut self.searching) => {
                     self.searching = None;
                     self.input(Input::Found(answer)).await;
@@ -194,7 +194,7 @@ impl Slot {
                 Effect::Reply(token, reply) => {
                     self.reply(token, if unaudited { unallowed(reply) } else { reply })
                 }
-                Effect::StopTree => self.to_shim(&ToShim::Stop { grace_ms: GRACE_MS }),
+                Effect::StopTree => self.tell_shim(&ToShim::Stop { grace_ms: GRACE_MS }),
                 Effect::FindAnswer => self.find_answer(),
                 Effect::Spawn => inputs.extend(self.spawn().await),
             }
@@ -239,7 +239,7 @@ impl Slot {
         self.input(Input::Settings(config)).await;
     }
 
-    async fn from_shim(&mut self, message: Result<FromShim, LinkError>) {
+    async fn hear_shim(&mut self, message: Result<FromShim, LinkError>) {
         match message {
             Ok(FromShim::Output { at, bytes }) => {
                 let frames = self.terminal.feed(at, &bytes);
@@ -302,7 +302,7 @@ impl Slot {
     }
 
     pub(super) async fn ended(&mut self, report: ExitReport) {
-        self.to_shim(&ToShim::Dismiss);
+        self.tell_shim(&ToShim::Dismiss);
         if let Some(mut link) = self.link.take() {
             // The shim ends by itself if this does not reach it before it is asked again.
             let _ = link.flush().await;
@@ -444,13 +444,13 @@ impl Slot {
 
     fn next_input(&mut self, bytes: Vec<u8>) {
         self.last_input += 1;
-        self.to_shim(&ToShim::Input {
+        self.tell_shim(&ToShim::Input {
             n: self.last_input,
             bytes,
         });
     }
 
-    pub(super) fn to_shim(&mut self, message: &ToShim) {
+    pub(super) fn tell_shim(&mut self, message: &ToShim) {
         let Some(link) = self.link.as_mut() else {
             return;
         };
@@ -488,7 +488,7 @@ impl Slot {
     pub(super) fn tell(&mut self, what: What) {
         if let What::State { to, .. } = &what {
             self.since = Utc::now();
-            self.to_shim(&ToShim::Mark {
+            self.tell_shim(&ToShim::Mark {
                 text: machine::state_name(*to).to_owned(),
             });
         }
@@ -579,7 +579,7 @@ impl Slot {
             self.input(Input::Stop(0)).await;
             while !self.machine.is_gone() && self.link.is_some() {
                 let message = next_of(&mut self.link).await;
-                self.from_shim(message).await;
+                self.hear_shim(message).await;
             }
         }
         let _ = done.send(());
