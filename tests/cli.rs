@@ -4,6 +4,8 @@
 mod fake;
 #[path = "cli/following.rs"]
 mod following;
+#[path = "cli/living.rs"]
+mod living;
 #[path = "cli/logs.rs"]
 mod logs;
 #[path = "cli/replaying.rs"]

@@ -81,6 +81,19 @@ impl Failure {
         sanitise::json(&error.to_string())
     }
 
+    /// The last failure that a missiond told in this text, colours apart, and how it is to be blamed.
+    pub fn told_in(text: &str, blame: Blame) -> Option<Failure> {
+        let begin = text.rfind("\nmissiond: ").map_or(0, |at| at + 1);
+        let mut lines = text[begin..].lines();
+        let message = lines.next()?.strip_prefix("missiond: ")?;
+        let next: Vec<&str> = lines.map_while(|line| line.strip_prefix("  ")).collect();
+        let failure = Failure::new(blame, message);
+        Some(match next.is_empty() {
+            true => failure,
+            false => failure.next(next.join("\n")),
+        })
+    }
+
     fn as_text(&self) -> String {
         let name = Style::new().bold().fg_color(Some(AnsiColor::Red.into()));
         let message = sanitise::text(&self.message);
@@ -132,6 +145,20 @@ mod tests {
         let failure = Failure::failed("it broke").next("one\ntwo");
         let plain = anstream::adapter::strip_str(&failure.as_text()).to_string();
         assert_eq!(plain, "missiond: it broke\n  one\n  two\n");
+    }
+
+    #[test]
+    fn a_failure_is_found_again_in_what_was_told() {
+        let failures = [
+            Failure::failed("it broke").next("one\n  two"),
+            Failure::failed("it broke"),
+        ];
+        for failure in failures {
+            let told = format!("INFO missiond: no\nmissiond: before\n{}", failure.as_text());
+            let told = anstream::adapter::strip_str(&told).to_string();
+            assert_eq!(Failure::told_in(&told, failure.blame), Some(failure));
+        }
+        assert_eq!(Failure::told_in("INFO ready\n", Blame::NoDaemon), None);
     }
 
     #[test]

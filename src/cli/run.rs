@@ -1,6 +1,7 @@
 use crate::cli::context::Context;
-use crate::cli::failure::Failure;
+use crate::cli::failure::{Blame, Failure};
 use crate::cli::target;
+use crate::control::protocol::Fault;
 use crate::daemon::{self, DaemonError};
 use crate::paths::Env;
 use std::io::IsTerminal;
@@ -31,7 +32,7 @@ impl Run {
                 .map_err(|error| Failure::failed(format!("cannot leave the terminal: {error}")))?;
         }
         log_to_stderr(context);
-        daemon(&config)
+        daemon(&config, &context.env)
     }
 }
 
@@ -58,25 +59,25 @@ fn log_to_stderr(context: &Context) {
 }
 
 /// The one place where the daemon begins.
-fn daemon(config: &Path) -> Result<(), Failure> {
+fn daemon(config: &Path, env: &Env) -> Result<(), Failure> {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
         .map_err(|error| Failure::failed(format!("cannot start the event loop: {error}")))?
-        .block_on(daemon::run(config, &Env::of_process()))
+        .block_on(daemon::run(config, env))
         .map_err(failure)
 }
 
 fn failure(error: DaemonError) -> Failure {
+    let message = error.to_string();
     match error {
-        DaemonError::Config(error) => Failure::usage(error.to_string()),
-        DaemonError::Place { ref next, .. } => {
-            let failure = Failure::failed(error.to_string());
-            match next {
-                Some(next) => failure.next(next.clone()),
-                None => failure,
-            }
-        }
+        DaemonError::Config(error) => error.into(),
+        DaemonError::Taken(_) => Failure::new(Blame::Fault(Fault::Refused), message)
+            .next("see it with: missiond status\nend it with: missiond down"),
+        DaemonError::Place { next, .. } => Failure {
+            next,
+            ..Failure::failed(message)
+        },
     }
 }

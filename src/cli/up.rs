@@ -178,20 +178,15 @@ fn give_up(child: &Child, timeout: Duration, place: &Place) -> Failure {
 
 /// The daemon's own error is the best there is to show.
 fn ended(status: ExitStatus, log: File, begin: u64, place: &Place) -> Failure {
+    let blame = Blame::Fault(match status.code() {
+        Some(2) => Fault::Usage,
+        Some(4) => Fault::Refused,
+        _ => Fault::Failed,
+    });
     let said = tail(log, begin).unwrap_or_default();
-    let said = said.trim();
-    let failure = Failure::new(
-        Blame::Fault(match status.code() {
-            Some(2) => Fault::Usage,
-            Some(4) => Fault::Refused,
-            _ => Fault::Failed,
-        }),
-        format!("the daemon ended as it started ({status})"),
-    );
-    failure.next(if said.is_empty() {
-        format!("it said nothing; see {}", log_file(&place.logs).display())
-    } else {
-        said.to_string()
+    Failure::told_in(&said, blame).unwrap_or_else(|| {
+        Failure::new(blame, format!("the daemon ended as it started ({status})"))
+            .next(format!("see {}", log_file(&place.logs).display()))
     })
 }
 

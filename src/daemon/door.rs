@@ -105,10 +105,7 @@ fn lock(path: &Path, whose: &str) -> Result<File, DaemonError> {
     let file = files::append(path).map_err(place)?;
     match file.try_lock() {
         Ok(()) => Ok(file),
-        Err(std::fs::TryLockError::WouldBlock) => {
-            Err(DaemonError::place(whose, "is running already")
-                .next("missiond status, or missiond down"))
-        }
+        Err(std::fs::TryLockError::WouldBlock) => Err(DaemonError::Taken(whose.to_owned())),
         Err(std::fs::TryLockError::Error(error)) => Err(place(error)),
     }
 }
@@ -118,10 +115,10 @@ async fn listen(socket: &Path) -> Result<UnixListener, DaemonError> {
     let place = |error: std::io::Error| DaemonError::place(socket.display().to_string(), error);
     if socket.symlink_metadata().is_ok() {
         if UnixStream::connect(socket).await.is_ok() {
-            let text = format!("something answers at {} already", socket.display());
-            return Err(
-                DaemonError::place("the socket", text).next("missiond status, or missiond down")
-            );
+            return Err(DaemonError::Taken(format!(
+                "something that answers at {}",
+                socket.display()
+            )));
         }
         std::fs::remove_file(socket).map_err(place)?;
     }

@@ -85,6 +85,9 @@ impl DaemonHandle {
 pub enum DaemonError {
     #[error(transparent)]
     Config(#[from] config::ConfigError),
+    /// Another daemon has the name, the log directory or the socket.
+    #[error("{0} is running already")]
+    Taken(String),
     #[error("{what}: {cause}")]
     Place {
         what: String,

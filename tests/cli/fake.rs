@@ -4,6 +4,7 @@ use missiond::control::envelope::{self, ErrorObject, Line, Request};
 use missiond::control::protocol::{Fault, RpcError};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -40,7 +41,9 @@ pub struct Home {
 impl Home {
     pub fn new() -> Home {
         let dir = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(dir.path().join("run/missiond")).unwrap();
+        let runtime = dir.path().join("run/missiond");
+        let mut private = std::fs::DirBuilder::new();
+        private.recursive(true).mode(0o700).create(runtime).unwrap();
         Home { dir }
     }
 
@@ -101,6 +104,7 @@ impl Home {
         command
             .args(args)
             .env_clear()
+            .env("PATH", "/usr/bin:/bin")
             .env("HOME", self.dir.path())
             .env("XDG_RUNTIME_DIR", self.path("run"))
             .current_dir(self.dir.path())

@@ -1,0 +1,126 @@
+//! `run`, `up` and `down` with the daemon itself.
+
+use crate::fake::{Home, text_of};
+use rustix::process::{Pid, getsid};
+use serde_json::Value;
+use std::path::PathBuf;
+
+const SLOT: &str = "[[slot]]\nname = \"cat\"\nkind = \"shell\"\ncwd = \".\"\ncommand = [\"cat\"]\n";
+
+/// A home whose daemons are ended with it, however a test ends.
+struct Living {
+    home: Home,
+    configs: Vec<PathBuf>,
+}
+
+impl Living {
+    fn new() -> Living {
+        Living {
+            home: Home::new(),
+            configs: Vec::new(),
+        }
+    }
+
+    fn config(&mut self, file: &str, daemon: &str) -> String {
+        let path = self
+            .home
+            .write(file, &format!("[daemon]\n{daemon}\n{SLOT}"));
+        let text = text_of(&path);
+        self.configs.push(path);
+        text
+    }
+}
+
+impl Drop for Living {
+    fn drop(&mut self) {
+        for config in &self.configs {
+            // Most have ended by now.
+            let _ = self
+                .home
+                .command(&["down", "-q", "-c"])
+                .arg(config)
+                .output();
+        }
+    }
+}
+
+fn pid(answer: &Value) -> Pid {
+    let pid = answer["pid"].as_i64().and_then(|pid| pid.try_into().ok());
+    pid.and_then(Pid::from_raw)
+        .unwrap_or_else(|| panic!("{answer}"))
+}
+
+#[test]
+fn up_is_idempotent_and_down_waits_for_the_end() {
+    let mut living = Living::new();
+    let config = living.config("slots.toml", "name = \"one\"");
+    let home = &living.home;
+    let first = home.run(&["up", "-c", &config, "--json"]).exits(0).json();
+    assert_eq!(first["started"], true);
+    let daemon = pid(&first);
+    assert_eq!(
+        getsid(Some(daemon)).unwrap(),
+        daemon,
+        "it has left the terminal's session"
+    );
+    let second = home.run(&["up", "-c", &config, "--json"]).exits(0).json();
+    assert_eq!(
+        (&second["started"], &second["pid"]),
+        (&Value::Bool(false), &first["pid"])
+    );
+    let status = home.run(&["status", "--json"]).exits(0).json();
+    assert_eq!(status[0]["slot"], "cat");
+    assert!(home.path("logs/missiond.log").is_file());
+    home.run(&["down"]).exits(0);
+    // The kernel frees a lock when its process ends, whether anybody reaps that or not.
+    let lock = std::fs::File::open(home.path("logs/.lock")).unwrap();
+    assert!(lock.try_lock().is_ok(), "it runs still");
+    home.run(&["status"]).exits(3);
+    let log = home.run(&["logs", "cat", "-c", &config]).exits(0).stdout;
+    assert!(log.contains("started"), "{log}");
+}
+
+#[test]
+fn a_second_daemon_of_the_same_name_or_logs_is_refused() {
+    let mut living = Living::new();
+    let one = living.config("one.toml", "name = \"one\"");
+    let same_name = living.config("two.toml", "name = \"one\"\nlogs = \"elsewhere\"");
+    let same_logs = living.config("three.toml", "name = \"three\"");
+    let home = &living.home;
+    home.run(&["up", "-c", &one]).exits(0);
+    for (verb, config, expected) in [
+        ("run", &one, "a daemon named one is running already"),
+        ("up", &same_name, "a daemon named `one` runs already, with"),
+        ("run", &same_name, "a daemon named one is running already"),
+        ("up", &same_logs, "a daemon that logs to"),
+    ] {
+        let ran = home.run(&[verb, "-c", config]).exits(4);
+        assert!(ran.stderr.contains(expected), "{ran:?}");
+        assert!(ran.stderr.contains("missiond down"), "{ran:?}");
+    }
+    home.run(&["down", "-c", &one]).exits(0);
+}
+
+#[test]
+fn a_faulty_config_starts_nothing_and_leaves_nothing() {
+    let mut living = Living::new();
+    let config = living.config("slots.toml", "name = \"one\"\n[[slot]]\nname = \"Bad\"");
+    let home = &living.home;
+    for verb in ["up", "run"] {
+        let ran = home.run(&[verb, "-c", &config]).exits(2);
+        assert!(ran.stderr.starts_with("missiond: "), "{ran:?}");
+        assert!(ran.stderr.contains("slots.toml:4"), "{ran:?}");
+    }
+    assert!(!home.path("logs").exists());
+    assert!(!home.socket("one").exists());
+}
+
+#[test]
+fn a_log_directory_that_cannot_be_is_explained() {
+    let mut living = Living::new();
+    let config = living.config("slots.toml", "logs = \"slots.toml/logs\"");
+    for verb in ["up", "run"] {
+        let ran = living.home.run(&[verb, "-c", &config]).exits(1);
+        assert!(ran.stderr.contains("slots.toml/logs"), "{ran:?}");
+    }
+}
