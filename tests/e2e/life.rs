@@ -43,18 +43,23 @@ fn both_at_once(daemon: &Daemon) {
 }
 
 fn interrupted(daemon: &Daemon) {
-    let steps = vec![Step::gated_text(
-        "a part of a long text that never ends",
-        3,
-        "never",
-    )];
+    // Claude Code shows a paragraph once it is whole.
+    let text = "A first part.\n\nThe second.";
+    let steps = vec![Step::gated_text(text, 3, "never")];
     daemon.endpoint.on("talk on", steps);
     daemon
         .cmd(&["send", "coder", "--no-wait", "talk on"])
         .expect(0);
     daemon.wait_state("coder", "thinking,responding");
     daemon
-        .cmd(&["wait", "coder", "--output", "a part", "--timeout", "50s"])
+        .cmd(&[
+            "wait",
+            "coder",
+            "--output",
+            "A first part",
+            "--timeout",
+            "50s",
+        ])
         .expect(0);
     let done = daemon.json(&["interrupt", "coder"]);
     assert_eq!(done["effect"], "interrupted", "{done}");

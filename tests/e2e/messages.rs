@@ -13,7 +13,7 @@ fn messages_arrive_exactly() {
     };
     daemon.wait_state("coder", "idle");
     for text in [
-        "漢字と仮名, 👩‍👩‍👧 and é",
+        "漢字と仮名, 🙂 and é",
         "two lines\n  and an indented one",
         "line\nbreaks\n\nthat are\nmore than\nthe box shows",
         "ends with a backslash \\",
@@ -30,6 +30,8 @@ fn messages_arrive_exactly() {
     arrives_in_bulk(&daemon);
     unsendable_is_refused(&daemon);
     queued_messages_keep_their_order(&daemon);
+    // One picture made of three people: it is drawn narrower than its parts.
+    arrives(&daemon, "👩‍👩‍👧 and more", "👩‍👩‍👧 and more");
 }
 
 /// Sends `text` and finds `expected` in the request that Claude Code made of it.

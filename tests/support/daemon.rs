@@ -146,7 +146,7 @@ impl Daemon {
         let stderr = fs::read_to_string(self.root.path().join("daemon.stderr"));
         eprintln!("--- daemon\n{}", stderr.unwrap_or_default());
         for slot in &self.slots {
-            eprintln!("--- log of {slot}\n{}", self.log(slot));
+            eprintln!("--- log of {slot}\n{}", end_of(&self.log(slot)));
             let command = missiond(self.root.path()).args(["screen", slot]).output();
             let screen = command.map(|output| output.stdout).unwrap_or_default();
             eprintln!("--- screen of {slot}\n{}", String::from_utf8_lossy(&screen));
@@ -164,6 +164,12 @@ impl Drop for Daemon {
         let _ = self.child.wait();
         processes::kill_all_of(self.root.path());
     }
+}
+
+/// The last lines of a log, enough to see what led to a failure.
+fn end_of(log: &str) -> String {
+    let lines: Vec<&str> = log.lines().collect();
+    lines[lines.len().saturating_sub(60)..].join("\n")
 }
 
 /// Writes everything that the daemon and Claude Code read.
