@@ -50,3 +50,24 @@ fn one_daemon_answers_and_says_what_is_wrong() {
     daemon.again();
     assert_eq!(daemon.status("shell")["slot"], "shell");
 }
+
+#[test]
+fn a_slot_outlives_a_crash_of_its_daemon() {
+    let mut daemon = shells();
+    daemon
+        .cmd(&["write", "shell", "kept=$((40+2)); echo set-$kept\\r"])
+        .expect(0);
+    daemon
+        .cmd(&["wait", "shell", "--output", "set-42", "--timeout", "20s"])
+        .expect(0);
+    let before = daemon.status("shell")["pid"].clone();
+    daemon.crash();
+    daemon.again();
+    assert_eq!(daemon.status("shell")["pid"], before);
+    daemon
+        .cmd(&["write", "shell", "echo still-$kept\\r"])
+        .expect(0);
+    daemon
+        .cmd(&["wait", "shell", "--output", "still-42", "--timeout", "20s"])
+        .expect(0);
+}

@@ -1,13 +1,20 @@
-//! Which processes belong to a test: those whose environment names its directory.
+//! Which processes belong to a test: those that have its directory in their environment, or a file in it open.
 
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::path::Path;
 
+/// Rounds of looking and killing: a process that is being forked while the first goes by is seen by the next.
+const ROUNDS: usize = 5;
+
 /// Ends, at once, every process that a test's daemon left behind, shims and programs included.
 pub fn kill_all_of(directory: &Path) {
-    for pid in all_of(directory) {
-        kill(pid);
+    for _ in 0..ROUNDS {
+        let left = all_of(directory);
+        if left.is_empty() {
+            return;
+        }
+        left.into_iter().for_each(kill);
     }
 }
 
@@ -18,18 +25,32 @@ pub fn kill(pid: i32) {
     }
 }
 
-/// Living processes with `directory` somewhere in their environment.
-pub fn all_of(directory: &Path) -> Vec<i32> {
-    let wanted = directory.as_os_str().as_encoded_bytes();
+fn all_of(directory: &Path) -> Vec<i32> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();
     };
+    let own = std::process::id();
     entries
         .flatten()
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .filter(|pid: &i32| {
-            let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-            environment.windows(wanted.len()).any(|part| part == wanted)
-        })
+        .filter(|pid: &i32| pid.unsigned_abs() != own)
+        .filter(|pid| names_it(*pid, directory) || has_it_open(*pid, directory))
         .collect()
+}
+
+fn names_it(pid: i32, directory: &Path) -> bool {
+    let wanted = directory.as_os_str().as_encoded_bytes();
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    environment.windows(wanted.len()).any(|part| part == wanted)
+}
+
+/// Shims have an empty environment, and the recording open.
+fn has_it_open(pid: i32, directory: &Path) -> bool {
+    let Ok(files) = fs::read_dir(format!("/proc/{pid}/fd")) else {
+        return false;
+    };
+    files
+        .flatten()
+        .filter_map(|file| fs::read_link(file.path()).ok())
+        .any(|target| target.starts_with(directory))
 }
