@@ -9,6 +9,9 @@ const PROMPTS: [char; 4] = [MARKER, '>', '!', '#'];
 /// The prompts that stand for a typed first character: what follows is no message.
 const MODE_SIGNS: [char; 2] = ['!', '#'];
 
+/// How hints begin, for screens without any colour.
+const HINTS: [&str; 2] = ["Try \"", "Press up to edit"];
+
 /// Columns of a row that a draft is never wrapped into: the prompt, the cursor and the margin.
 const UNUSED_WIDTH: usize = 5;
 
@@ -50,11 +53,27 @@ impl Box {
             self.draft(page)
         };
         let menu = !draft.is_empty() && (self.menu_above(page) || self.menu_below(page));
-        Composer { draft, menu }
+        Composer {
+            draft,
+            menu: menu || self.is_left(page),
+        }
     }
 
+    /// What an empty box says instead: faint, or coloured with the cursor still in front of it.
     fn shows_hint(&self, page: &Page) -> bool {
-        page.row(self.top + 1).is_faint_from(PROMPT_WIDTH)
+        let row = page.row(self.top + 1);
+        let cursor = page.screen.cursor;
+        let untouched = (cursor.row, cursor.col) == (self.top + 1, PROMPT_WIDTH);
+        let text = skip_columns(row.text, PROMPT_WIDTH);
+        let hint = HINTS.iter().any(|hint| text.starts_with(hint));
+        row.is_faint_from(PROMPT_WIDTH) || untouched && (hint || row.is_muted_from(PROMPT_WIDTH))
+    }
+
+    /// The full-screen versions park the cursor where the keys go: somewhere else, say on a task in the
+    /// footer, and Enter would open that.
+    fn is_left(&self, page: &Page) -> bool {
+        let inside = (self.top + 1..self.bottom).contains(&page.screen.cursor.row);
+        page.screen.modes.alt_screen && !inside
     }
 
     fn draft(&self, page: &Page) -> String {

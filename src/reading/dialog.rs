@@ -33,14 +33,19 @@ pub(super) struct Found<'a, 'p> {
 }
 
 impl<'a, 'p> Found<'a, 'p> {
-    /// What holds the keyboard on a page that has no input box.
+    /// What holds the keyboard on a page that has no input box, where that can be told.
     pub(super) fn find(page: &'p Page<'a>) -> Option<Found<'a, 'p>> {
+        let found = Found::view(page);
+        let panel = found.top.is_some_and(|top| page.is_lid(top));
+        let takes_keys = panel || has_key_hint(page, page.len().saturating_sub(3));
+        (found.options.is_some() || takes_keys).then_some(found)
+    }
+
+    /// The page as a dialog, menu or view, given that it is one.
+    pub(super) fn view(page: &'p Page<'a>) -> Found<'a, 'p> {
         let options = Options::find(page).filter(|options| is_alive(page, options));
-        if options.is_none() && !has_key_hint(page, page.len().saturating_sub(3)) {
-            return None;
-        }
         let top = head(page, options.as_ref());
-        Some(Found { page, top, options })
+        Found { page, top, options }
     }
 
     /// The rows between the head and the choices.

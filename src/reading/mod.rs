@@ -76,6 +76,40 @@ pub struct Composer {
     pub menu: bool,
 }
 
+impl Composer {
+    /// Whether a text that was pasted has arrived: it stands there, as far as a screen can show it, or
+    /// the placeholder that Claude Code puts in the place of a long one.
+    pub fn holds(&self, text: &str) -> bool {
+        match pasted_line_breaks(&self.draft) {
+            Some(breaks) => {
+                breaks == text.trim_end_matches('\n').matches('\n').count()
+                    || breaks == text.matches('\n').count()
+            }
+            None => self
+                .draft
+                .chars()
+                .filter(is_shown)
+                .eq(text.chars().filter(is_shown)),
+        }
+    }
+}
+
+/// The number of line breaks that `[Pasted text #1 +7 lines]` stands for; `[Pasted text #1]` has none.
+fn pasted_line_breaks(draft: &str) -> Option<usize> {
+    let inner = draft.strip_prefix("[Pasted text #")?.strip_suffix(']')?;
+    match inner.split_once(" +") {
+        Some((_, lines)) => lines.strip_suffix(" lines")?.parse().ok(),
+        None => inner.parse::<u32>().ok().map(|_| 0),
+    }
+}
+
+/// Whether a character can be expected on the screen as it was written: blanks are moved by wrapping,
+/// and signs that are put together from several overlap.
+fn is_shown(c: &char) -> bool {
+    let joined = matches!(c, '\u{200d}' | '\u{fe00}'..='\u{fe0f}' | '\u{1f000}'..='\u{1faff}' | '\u{e0000}'..);
+    !c.is_whitespace() && !c.is_control() && !joined
+}
+
 /// A confirmation prompt, question, menu or view that holds the keyboard.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dialog {

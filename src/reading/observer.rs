@@ -1,7 +1,8 @@
 //! Readings in a row: what one screen can't tell by itself.
 
+use super::read::unknown_view;
 use super::{Dialog, Reading, Seen, State, read};
-use crate::terminal::{At, Frame};
+use crate::terminal::{At, Frame, Screen};
 use sha2::{Digest, Sha256};
 
 /// What is known after a frame.
@@ -59,12 +60,16 @@ impl Observer {
     /// Takes the next frame in.
     pub fn see(&mut self, frame: &Frame) -> &Observed {
         let reading = read(&frame.screen);
-        let state = self.next_state(&reading.seen);
+        let up = self.what_is_up(&reading.seen, &frame.screen);
+        let state = match up {
+            Some(_) => State::Confirming,
+            None => self.next_state(&reading.seen),
+        };
         self.was_up |= matches!(state, State::Idle | State::Confirming);
-        let dialog = match (&reading.seen, state) {
-            (Seen::Dialog(dialog), State::Confirming) => Some(self.named(dialog.clone(), frame.at)),
-            (Seen::Unknown, State::Confirming) => self.observed.dialog.take(),
-            _ => None,
+        let dialog = match (up, state) {
+            (Some(dialog), _) => Some(self.named(dialog, frame.at)),
+            (None, State::Confirming) => self.observed.dialog.take(),
+            (None, _) => None,
         };
         self.observed = Observed {
             state,
@@ -72,6 +77,17 @@ impl Observer {
             reading,
         };
         &self.observed
+    }
+
+    /// The dialog on the screen, or a view that is not known but surely takes the keys: the program has
+    /// been up, and what it draws now has no input box.
+    fn what_is_up(&self, seen: &Seen, screen: &Screen) -> Option<Dialog> {
+        let unmounted = screen.modes.alt_screen || !screen.modes.focus_reporting;
+        match seen {
+            Seen::Dialog(dialog) => Some(dialog.clone()),
+            Seen::Unknown if self.was_up && unmounted => Some(unknown_view(screen)),
+            _ => None,
+        }
     }
 
     /// The program has ended, as the shim or the recording tells.

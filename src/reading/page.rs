@@ -100,6 +100,16 @@ impl<'a> Row<'a> {
         style.coloured || style.dim
     }
 
+    /// Whether everything from column `from` on is coloured or faint, up to a cell with the cursor.
+    pub(super) fn is_muted_from(&self, from: usize) -> bool {
+        let muted = |col: usize| {
+            let style = self.line.style_at(col);
+            style.coloured || style.dim || style.inverse
+        };
+        let end = self.line.text.width();
+        end > from + 1 && (from..end).all(muted)
+    }
+
     /// Whether everything from column `from` on is faint, up to one cell that shows the cursor.
     pub(super) fn is_faint_from(&self, from: usize) -> bool {
         let faint = |col: usize| {

@@ -3,16 +3,37 @@
 use super::composer::Box;
 use super::dialog::Found;
 use super::page::Page;
-use super::{Dialog, Reading, Seen, activity, footer};
+use super::{Dialog, DialogKind, Reading, Seen, activity, footer};
 use crate::terminal::Screen;
 
 /// What a screen shows. Pure and total: the same screen always reads the same.
 pub fn read(screen: &Screen) -> Reading {
     let page = Page::new(screen);
     match Box::find(&page) {
+        Some(_) if is_session_list(screen) => read_view(Found::view(&page).dialog()),
         Some(found) => read_conversation(&page, &found),
         None => read_without_box(&page),
     }
+}
+
+/// The screen as a view of which nothing is known but that it takes the keys.
+pub(super) fn unknown_view(screen: &Screen) -> Dialog {
+    Dialog {
+        kind: DialogKind::Other,
+        tool: None,
+        input: None,
+        ..Found::view(&Page::new(screen)).dialog()
+    }
+}
+
+/// The list of sessions has an input box as well, but what is typed there begins another session.
+fn is_session_list(screen: &Screen) -> bool {
+    screen.title.ends_with("claude agents")
+}
+
+fn read_view(dialog: Dialog) -> Reading {
+    let because = vec![describe(&dialog)];
+    without_box(Seen::Dialog(dialog), because)
 }
 
 /// A page with an input box at its bottom: idle, or at work.
@@ -59,10 +80,7 @@ fn read_conversation(page: &Page, found: &Box) -> Reading {
 
 fn read_without_box(page: &Page) -> Reading {
     match Found::find(page).map(|found| found.dialog()) {
-        Some(dialog) => {
-            let because = vec![describe(&dialog)];
-            without_box(Seen::Dialog(dialog), because)
-        }
+        Some(dialog) => read_view(dialog),
         None if is_listening(page.screen) => without_box(
             Seen::Unknown,
             vec!["neither an input box nor a dialog that is known".to_owned()],

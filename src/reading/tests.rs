@@ -268,3 +268,32 @@ fn tools_of_servers_are_named_as_claude_code_names_them() {
     let expected = serde_json::json!({"what": "a, b", "n": 3});
     assert_eq!(dialog.input.map(serde_json::Value::Object), Some(expected));
 }
+
+#[test]
+fn a_pasted_text_is_recognised_in_the_input_box() {
+    let composer = |draft: &str| Composer {
+        draft: draft.to_owned(),
+        menu: false,
+    };
+    assert!(composer("one two three").holds("one two\nthree"));
+    assert!(composer("漢字 👩 end").holds("漢字 👩\u{200d}👧 end"));
+    assert!(composer("[Pasted text #1 +7 lines]").holds(&["x"; 8].join("\n")));
+    assert!(composer("[Pasted text #2]").holds(&"x".repeat(900)));
+    assert!(!composer("[Pasted text #1 +7 lines]").holds("x\ny"));
+    assert!(!composer("one two").holds("one two three"));
+    assert!(!composer("").holds("one"));
+}
+
+#[test]
+fn a_full_screen_view_that_is_not_known_takes_the_keys() {
+    let mut observer = Observer::new();
+    assert_eq!(observer.see(&frame(0, BOX)).state, State::Idle);
+    let mut unknown = frame(1, "Welcome to the tour");
+    unknown.screen.modes.alt_screen = true;
+    let observed = observer.see(&unknown);
+    assert_eq!(observed.state, State::Confirming);
+    assert_eq!(
+        observed.dialog.as_ref().map(|dialog| dialog.kind),
+        Some(DialogKind::Other)
+    );
+}
