@@ -80,19 +80,21 @@ impl Composer {
     /// Whether a text that was pasted has arrived: it stands there, as far as a screen can show it, or
     /// the placeholder that Claude Code puts in the place of a long one.
     pub fn holds(&self, text: &str) -> bool {
-        match pasted_line_breaks(&self.draft) {
-            Some(breaks) => {
-                breaks == text.trim_end_matches('\n').matches('\n').count()
-                    || breaks == text.matches('\n').count()
-            }
-            None => self
-                .draft
-                .chars()
-                .filter(is_shown)
-                .eq(text.chars().filter(is_shown)),
+        if let Some(breaks) = pasted_line_breaks(&self.draft) {
+            let end = text.trim_end_matches('\n');
+            return [text, end]
+                .iter()
+                .any(|text| text.matches('\n').count() == breaks);
         }
+        let shown: Vec<char> = self.draft.chars().filter(is_shown).collect();
+        let sent: Vec<char> = text.chars().filter(is_shown).collect();
+        shown == sent || shown.len() >= ENOUGH_OF_A_TAIL && sent.ends_with(&shown)
     }
 }
+
+/// A low box scrolls, and shows the end of a long text only. The end comes last, so it proves the rest;
+/// this many characters of it can't be there by chance.
+const ENOUGH_OF_A_TAIL: usize = 100;
 
 /// The number of line breaks that `[Pasted text #1 +7 lines]` stands for; `[Pasted text #1]` has none.
 fn pasted_line_breaks(draft: &str) -> Option<usize> {

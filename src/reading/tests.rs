@@ -280,6 +280,9 @@ fn a_pasted_text_is_recognised_in_the_input_box() {
     assert!(composer("[Pasted text #1 +7 lines]").holds(&["x"; 8].join("\n")));
     assert!(composer("[Pasted text #2]").holds(&"x".repeat(900)));
     assert!(!composer("[Pasted text #1 +7 lines]").holds("x\ny"));
+    let long: String = (0..100).map(|n| format!("word{n} ")).collect();
+    assert!(composer(&long[300..]).holds(&long));
+    assert!(!composer("three").holds("one two three"));
     assert!(!composer("one two").holds("one two three"));
     assert!(!composer("").holds("one"));
 }
