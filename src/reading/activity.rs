@@ -146,3 +146,17 @@ fn is_error(text: &str) -> bool {
     ];
     begins.iter().any(|words| text.starts_with(words)) || text.contains("· API Error")
 }
+
+/// How many agents the last entry above row `end` waits for: `✻ Waiting for 1 background agent to finish`.
+pub(super) fn background(page: &Page, end: usize) -> u32 {
+    let row = page.above(end, |row| !page.is_blank(row) && page.row(row).indent() < 2);
+    let text = row.map_or("", |row| page.text(row));
+    let waiting = text
+        .trim_start_matches(SPINNER)
+        .trim()
+        .strip_prefix("Waiting for ");
+    let count = waiting
+        .filter(|rest| rest.contains("background"))
+        .and_then(|rest| rest.split(' ').next());
+    count.and_then(|count| count.parse().ok()).unwrap_or(0)
+}

@@ -62,6 +62,8 @@ impl<'a, 'p> Found<'a, 'p> {
         let body_text = join_label(self.body().map(|row| self.page.text(row)));
         let kind = self.kind();
         let (tool, input) = self.tool_and_input(kind);
+        // A call whose input could not be read is not known, whatever its title says.
+        let unread = kind == DialogKind::Permission && tool.is_some() && input.is_none();
         Dialog {
             id: String::new(),
             kind,
@@ -74,7 +76,7 @@ impl<'a, 'p> Found<'a, 'p> {
                 .map(|options| options.choices.clone())
                 .unwrap_or_default(),
             selected: self.options.as_ref().and_then(|options| options.selected),
-            complete: self.is_complete(kind, &body_text),
+            complete: !unread && self.is_complete(kind, &body_text),
         }
     }
 

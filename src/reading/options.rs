@@ -182,7 +182,13 @@ fn unnumbered<'a>(page: &Page<'a>, col: usize, row: usize) -> Vec<Entry<'a>> {
 }
 
 fn indent_of_label(page: &Page, row: usize, col: usize) -> bool {
-    marker_column(page.text(row)) == Some(col) || page.row(row).indent() == col + 2
+    marker_column(page.text(row)) == Some(col)
+        || page.row(row).indent() == col + 2 && !is_scroll_note(page.text(row))
+}
+
+/// `↓ 14 more`
+fn is_scroll_note(text: &str) -> bool {
+    text.trim_start().starts_with(SCROLL_SIGNS) && text.ends_with(" more")
 }
 
 /// The row after the choice that begins in `row`: over what is indented as far as a label.

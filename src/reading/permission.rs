@@ -79,13 +79,34 @@ fn command(found: &Found) -> Option<String> {
     let page = found.page;
     let rows: Vec<usize> = match dashed(found) {
         Some(rows) => rows.collect(),
-        None => indented_block(found)
-            .take_while(|row| !page.row(*row).is_muted())
-            .collect(),
+        None => command_block(found),
     };
     let (texts, width) = unindented(page, &rows);
     let command = join_wrapped(texts.iter().copied(), width);
     (!command.trim().is_empty()).then(|| command.trim_end().to_owned())
+}
+
+/// The rows of the command in the indented block; the description below it has a colour of its own.
+fn command_block(found: &Found) -> Vec<usize> {
+    let page = found.page;
+    let mut block: Vec<usize> = indented_block(found).collect();
+    if block.first().is_some_and(|row| is_barred(page, *row)) {
+        block.retain(|row| is_barred(page, *row));
+        return block;
+    }
+    let is_description = |row: &usize| page.is_blank(*row) || page.row(*row).is_muted();
+    let described = block
+        .iter()
+        .rev()
+        .take_while(|row| is_description(row))
+        .count();
+    block.truncate(block.len() - described);
+    block
+}
+
+/// A value of several rows has a bar along its left side.
+fn is_barred(page: &Page, row: usize) -> bool {
+    page.text(row).trim_start().starts_with('│')
 }
 
 /// The rows that are indented further than the title, from the first such row to the next blank one
@@ -100,19 +121,16 @@ fn indented_block<'f>(found: &'f Found) -> impl Iterator<Item = usize> + 'f {
 
 /// The texts without the indent and the bar that they have in common, and how many columns they had.
 fn unindented<'a>(page: &Page<'a>, rows: &[usize]) -> (Vec<&'a str>, usize) {
-    let barred = !rows.is_empty()
-        && rows
-            .iter()
-            .all(|row| page.text(*row).trim_start().starts_with('│'));
     let texts: Vec<&str> = rows.iter().map(|row| page.text(*row)).collect();
-    if barred {
+    if !rows.is_empty() && rows.iter().all(|row| is_barred(page, *row)) {
         let strip = |text: &&'a str| -> &'a str {
             let inner = text.trim_start().strip_prefix('│').unwrap_or_default();
             inner.strip_prefix(' ').unwrap_or(inner)
         };
+        let start = page.row(rows[0]).indent() + 2;
         return (
             texts.iter().map(strip).collect(),
-            page.cols().saturating_sub(4),
+            page.cols().saturating_sub(start + 1),
         );
     }
     let filled = rows.iter().filter(|row| !page.is_blank(**row));
@@ -168,7 +186,7 @@ fn called(found: &Found) -> (Option<String>, Input) {
     let below_title = found.body().filter(|row| !page.is_blank(*row)).nth(1);
     let named = below_title.map_or("", |row| page.text(row).trim());
     if let Some(tool) = mcp_tool(named) {
-        return (Some(tool), values(found).or_else(|| arguments(named)));
+        return (Some(tool), arguments(named).or_else(|| values(found)));
     }
     let rows: Vec<usize> = match dashed(found) {
         Some(rows) => rows.collect(),
@@ -196,11 +214,17 @@ fn mcp_tool(row: &str) -> Option<String> {
     (is_name(server) && is_name(&tool)).then(|| format!("mcp__{server}__{tool}"))
 }
 
-/// The `name: value` rows between the dashed lines.
+/// The `name: value` rows between the dashed lines, or below the row with the tool's name.
 fn values(found: &Found) -> Input {
-    let rows = dashed(found)?;
-    let values: Map<String, Value> = rows
-        .filter_map(|row| found.page.text(row).trim().split_once(": "))
+    let page = found.page;
+    let rows: Vec<usize> = match dashed(found) {
+        Some(rows) => rows.collect(),
+        None => indented_block(found).skip(1).collect(),
+    };
+    let texts = rows.into_iter().map(|row| page.text(row).trim());
+    let values: Map<String, Value> = texts
+        .take_while(|text| !text.starts_with("About the "))
+        .filter_map(|text| text.split_once(": "))
         .map(|(key, value)| (key.to_owned(), value_of(value)))
         .collect();
     (!values.is_empty()).then_some(values)

@@ -41,11 +41,13 @@ fn read_conversation(page: &Page, found: &Box) -> Reading {
     let footer = found.footer(page);
     let composer = found.composer(page);
     let spinner = activity::spinner(page, found.top);
+    let background = footer::background(&footer).max(activity::background(page, found.top));
     let signs = Signs {
         spinner: spinner.is_some(),
         interruptible: footer::interruptible(&footer),
-        // A draft takes the footer's place, and streaming text that of the spinner.
-        title: !composer.draft.is_empty() && is_moving_title(&page.screen.title),
+        // A draft takes the footer's place, and streaming text that of the spinner. Work in the
+        // background turns the sign too.
+        title: !composer.draft.is_empty() && background == 0 && is_moving_title(&page.screen.title),
         pending: activity::is_call_pending(page, spinner.unwrap_or(found.top)),
     };
     let end = spinner.unwrap_or(found.top);
@@ -70,7 +72,7 @@ fn read_conversation(page: &Page, found: &Box) -> Reading {
     };
     Reading {
         mode: footer::mode(&footer),
-        background: footer::background(&footer),
+        background,
         composer: Some(composer),
         last_error,
         seen,
