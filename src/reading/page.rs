@@ -1,7 +1,7 @@
 //! The screen as a reader goes through it: rows of text with the marks that Claude Code draws.
 
-use crate::terminal::{Line, Screen};
-use unicode_width::UnicodeWidthStr;
+use crate::terminal::{Line, Screen, Style};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// The mark in front of the selected row of a list, and of the input box since 2.1.
 pub(super) const MARKER: char = '❯';
@@ -100,24 +100,27 @@ impl<'a> Row<'a> {
         style.coloured || style.dim
     }
 
-    /// Whether everything from column `from` on is coloured or faint, up to a cell with the cursor.
+    /// Whether all text from column `from` on is coloured or faint, but for a cell with the cursor.
     pub(super) fn is_muted_from(&self, from: usize) -> bool {
-        let muted = |col: usize| {
-            let style = self.line.style_at(col);
-            style.coloured || style.dim || style.inverse
-        };
-        let end = self.line.text.width();
-        end > from + 1 && (from..end).all(muted)
+        let muted = |style: Style| style.coloured || style.dim || style.inverse;
+        self.styles_from(from).count() > 1 && self.styles_from(from).all(muted)
     }
 
-    /// Whether everything from column `from` on is faint, up to one cell that shows the cursor.
+    /// Whether all text from column `from` on is faint, but for a cell with the cursor.
     pub(super) fn is_faint_from(&self, from: usize) -> bool {
-        let faint = |col: usize| {
-            let style = self.line.style_at(col);
-            style.dim || style.inverse
-        };
-        let end = self.line.text.width();
-        end > from && (from..end).all(faint) && (from..end).any(|col| self.line.style_at(col).dim)
+        let faint = |style: Style| style.dim || style.inverse;
+        self.styles_from(from).any(|style| style.dim) && self.styles_from(from).all(faint)
+    }
+
+    /// The styles of the characters from column `from` on; blanks between words may have any.
+    fn styles_from(&self, from: usize) -> impl Iterator<Item = Style> {
+        let columns = self.line.text.chars().scan(0, |next, c| {
+            let col = *next;
+            *next += c.width().unwrap_or(0);
+            Some((col, c))
+        });
+        let text = columns.filter(move |(col, c)| *col >= from && !c.is_whitespace());
+        text.map(|(col, _)| self.line.style_at(col))
     }
 }
 
