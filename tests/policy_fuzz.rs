@@ -1,0 +1,391 @@
+//! What the policy allows against what a real bash then runs. Commands are put together at random; each one
+//! that is allowed is run in an empty directory, in an empty environment, with a PATH of stubs that write down
+//! their names. If anything ran that no rule allows, or a file appeared, the policy was wrong.
+
+use missiond::policy::{Ask, Decision, LexicalPaths, Policy, decide};
+use serde_json::json;
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+const ALLOWED: &[&str] = &["git", "ls", "grep", "cat", "find", "sort", "echo"];
+/// Looked through by the policy: they may run, but only around what is allowed.
+const TRANSPARENT: &[&str] = &["timeout", "nohup", "nice", "xargs"];
+const FORBIDDEN: &[&str] = &[
+    "rm", "curl", "id", "sh", "bash", "env", "sudo", "touch", "lsof", "gitk", "x",
+];
+
+const PIECES: &[&str] = &[
+    "git",
+    "git status",
+    "ls",
+    "ls -la",
+    "grep",
+    "cat",
+    "find",
+    "find .",
+    "sort",
+    "echo",
+    "echo ok",
+    "timeout 5",
+    "nohup",
+    "nice",
+    "nice -n 3",
+    "xargs",
+    "time",
+    "rm",
+    "curl",
+    "id",
+    "sh",
+    "sh -c",
+    "bash -c",
+    "env",
+    "sudo",
+    "touch",
+    "lsof",
+    "gitk",
+    "x",
+    "eval",
+    "exec",
+    "command",
+    "-c",
+    "-exec",
+    "-o",
+    "f",
+    "'a b'",
+    "\"a b\"",
+    "'",
+    "\"",
+    "\\",
+    "\\ ",
+    "\\'",
+    "\\\"",
+    "'id'",
+    "\"id\"",
+    "$(id)",
+    "`id`",
+    "$",
+    "${x}",
+    "${x:-$(id)}",
+    "$'\\151d'",
+    "\"$(id)\"",
+    "'$(id)'",
+    "<(id)",
+    ">(id)",
+    "(",
+    ")",
+    "{",
+    "}",
+    "{id,f}",
+    "{ id; }",
+    "(id)",
+    "if",
+    "then",
+    "fi",
+    "for",
+    "do",
+    "done",
+    "!",
+    "[[",
+    "]]",
+    "[",
+    "]",
+    "((",
+    "))",
+    "case",
+    "esac",
+    "function",
+    "f(){ id; }",
+    "git(){ id; }",
+    "alias",
+    "alias git=id",
+    "x=1",
+    "PATH=.",
+    "IFS=i",
+    "=",
+    ">",
+    ">>",
+    "<",
+    ">f",
+    "> f",
+    "2>",
+    "2>&1",
+    "2>/dev/null",
+    ">/dev/null",
+    "&>f",
+    ">&f",
+    "<<E",
+    "<<<",
+    "E",
+    ";",
+    ";;",
+    "&",
+    "&&",
+    "||",
+    "|",
+    "|&",
+    "\n",
+    "\t",
+    " ",
+    "  ",
+    "#",
+    "# id",
+    "\\\n",
+    "\r",
+    "*",
+    "?",
+    "~",
+    "-",
+    "--",
+    "-delete",
+    "-la",
+    "\u{a0}",
+    "é",
+    ":",
+    ",",
+    ".",
+    "@",
+    "%",
+    "^",
+    "+",
+];
+
+/// Small, and the same on every machine for the same seed.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as usize % end
+    }
+
+    fn one_in(&mut self, n: usize) -> bool {
+        self.below(n) == 0
+    }
+
+    fn of<'a>(&mut self, items: &[&'a str]) -> &'a str {
+        items[self.below(items.len())]
+    }
+}
+
+/// Mostly a sound command with something odd in it: pure noise is never allowed, and teaches nothing.
+fn command(random: &mut Random) -> String {
+    let mut text = String::new();
+    for part in 0..=random.below(3) {
+        if part > 0 {
+            text += random.of(&[" && ", " || ", "; ", " | ", "\n", "&&", ";", "|"]);
+        }
+        text += random.of(ALLOWED);
+        for _ in 0..random.below(4) {
+            text += random.of(&[" ", " ", " ", "\t", ""]);
+            text += match random.one_in(3) {
+                true => random.of(PIECES),
+                false => random.of(&[
+                    "-la",
+                    "f",
+                    "'a b'",
+                    "\"c\"",
+                    "status",
+                    "--",
+                    "-n",
+                    "a.b",
+                    "2>/dev/null",
+                ]),
+            };
+        }
+    }
+    if random.one_in(3) {
+        let at = random.below(text.chars().count() + 1);
+        let byte = text
+            .char_indices()
+            .nth(at)
+            .map_or(text.len(), |(byte, _)| byte);
+        text.insert_str(byte, random.of(PIECES));
+    }
+    text
+}
+
+struct Bash {
+    directory: tempfile::TempDir,
+}
+
+impl Bash {
+    fn new() -> Bash {
+        let bash = Bash {
+            directory: tempfile::tempdir().expect("a temporary directory"),
+        };
+        fs::create_dir(bash.path("bin")).expect("a directory for the stubs");
+        fs::create_dir(bash.path("cwd")).expect("a directory to run in");
+        for name in ALLOWED.iter().chain(FORBIDDEN) {
+            bash.stub(name, "");
+        }
+        for (name, skip) in [
+            ("timeout", "shift"),
+            ("nohup", ""),
+            ("nice", "[ \"$1\" = -n ] && shift 2"),
+            ("xargs", "set -- \"$@\" from-stdin"),
+        ] {
+            bash.stub(name, &format!("{skip}\n\"$@\""));
+        }
+        bash.stub("env", "\"$@\"");
+        bash.stub("sudo", "\"$@\"");
+        bash.stub(
+            "find",
+            "while [ $# -gt 0 ]; do case $1 in -exec) shift; \"$@\"; exit;; esac; shift; done",
+        );
+        bash
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn stub(&self, name: &str, then: &str) {
+        let file = self.path("bin").join(name);
+        let log = self.path("log");
+        fs::write(
+            &file,
+            format!(
+                "#!/bin/sh\necho \"${{0##*/}}\" >> {}\n{then}\n",
+                log.display()
+            ),
+        )
+        .expect("a stub");
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("an executable stub");
+    }
+
+    /// The programs that ran, and the files that appeared.
+    fn run(&self, command: &str) -> (BTreeSet<String>, Vec<String>) {
+        let log = self.path("log");
+        fs::write(&log, "").expect("an empty log");
+        let mut child = Command::new("/bin/bash")
+            .args(["--noprofile", "--norc", "-c", command])
+            .env_clear()
+            .env("PATH", self.path("bin"))
+            .current_dir(self.path("cwd"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("bash");
+        wait(&mut child, command);
+        let ran = fs::read_to_string(&log)
+            .expect("the log")
+            .lines()
+            .map(str::to_owned)
+            .collect();
+        let files = fs::read_dir(self.path("cwd")).expect("the directory");
+        (
+            ran,
+            files
+                .map(|file| {
+                    file.expect("an entry")
+                        .file_name()
+                        .to_string_lossy()
+                        .into_owned()
+                })
+                .collect(),
+        )
+    }
+}
+
+fn wait(child: &mut std::process::Child, command: &str) {
+    let limit = Instant::now() + Duration::from_secs(20);
+    while child.try_wait().expect("a child").is_none() {
+        if Instant::now() > limit {
+            child.kill().expect("it is ours");
+            child.wait().expect("it is ours");
+            panic!("bash does not end on {command:?}");
+        }
+        std::thread::sleep(Duration::from_micros(200));
+    }
+}
+
+fn policy() -> Policy {
+    let rules: Vec<String> = ALLOWED
+        .iter()
+        .map(|name| format!("Bash({name} *)"))
+        .collect();
+    Policy::parse(
+        &format!("allow = {rules:?}"),
+        Path::new("fuzz.toml"),
+        Path::new("/proj"),
+    )
+    .expect("a good policy")
+}
+
+/// A path outside the directory is never run for real, whatever the policy says.
+fn is_local(command: &str) -> bool {
+    !command.replace("/dev/null", "").contains(['/', '~'])
+}
+
+#[test]
+fn t55_what_is_allowed_runs_nothing_else() {
+    let seed = std::env::var("MISSIOND_FUZZ_SEED")
+        .ok()
+        .and_then(|seed| seed.parse().ok())
+        .unwrap_or_else(|| {
+            SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .expect("a clock")
+                .as_nanos() as u64
+                | 1
+        });
+    println!("to run it again: MISSIOND_FUZZ_SEED={seed}");
+    let (policy, bash, mut random) = (policy(), Bash::new(), Random(seed));
+    let end = Instant::now() + Duration::from_secs(4);
+    let mut runs = 0;
+    while Instant::now() < end {
+        let text = command(&mut random);
+        let ask = Ask {
+            tool: "Bash".to_owned(),
+            input: json!({ "command": text }),
+            cwd: PathBuf::from("/proj"),
+            complete: true,
+        };
+        if decide(&policy, &ask, &LexicalPaths).decision != Decision::Allow || !is_local(&text) {
+            continue;
+        }
+        runs += 1;
+        let (ran, files) = bash.run(&text);
+        let known = |name: &String| {
+            ALLOWED
+                .iter()
+                .chain(TRANSPARENT)
+                .any(|allowed| allowed == name)
+        };
+        let wrong: Vec<&String> = ran.iter().filter(|name| !known(name)).collect();
+        assert!(
+            wrong.is_empty(),
+            "{text:?} was allowed and ran {wrong:?} (seed {seed})"
+        );
+        assert!(
+            files.is_empty(),
+            "{text:?} was allowed and wrote {files:?} (seed {seed})"
+        );
+    }
+    assert!(
+        runs >= 20,
+        "only {runs} commands were allowed: this tests nothing (seed {seed})"
+    );
+    println!("{runs} allowed commands were run");
+}
+
+#[test]
+fn the_stubs_would_catch_a_wrong_verdict() {
+    let bash = Bash::new();
+    for (command, program) in [
+        ("git $(id)", "id"),
+        ("timeout 5 rm f", "rm"),
+        ("find . -exec id \\;", "id"),
+        ("git status; x", "x"),
+    ] {
+        assert!(bash.run(command).0.contains(program), "{command}");
+    }
+    assert_eq!(bash.run("echo a > f").1, ["f"]);
+}
