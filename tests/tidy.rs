@@ -40,7 +40,10 @@ const IO_AND_CLOCKS: &[&str] = &[
 const ONE_PLACE: &[(&str, &[&str])] = &[
     ("alacritty_terminal", &["terminal"]),
     ("portable_pty", &["shim"]),
-    ("notify::", &["config/watch.rs", "cli/tail.rs"]),
+    (
+        "notify::recommended_watcher",
+        &["config/watch.rs", "cli/logs.rs"],
+    ),
     ("tree_sitter", &["policy"]),
     ("toml_edit", &["policy"]),
 ];

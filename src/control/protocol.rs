@@ -380,6 +380,10 @@ pub enum What {
         session_id: Option<String>,
         resumed: bool,
     },
+    /// A program that an earlier daemon started was found running.
+    Adopted {
+        pid: u32,
+    },
     State {
         from: State,
         to: State,

@@ -107,6 +107,10 @@ fn words(what: &What) -> (&'static str, String) {
             session_id,
             resumed,
         } => ("started", spawned(*pid, session_id.as_deref(), *resumed)),
+        What::Adopted { pid } => (
+            "adopted",
+            format!("pid {pid}, which an earlier daemon had started"),
+        ),
         What::State { from, to } => (
             "state",
             format!("{} -> {}", state_name(*from), state_name(*to)),

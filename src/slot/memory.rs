@@ -15,6 +15,9 @@ pub struct Memory {
     /// The conversations, the present one last.
     #[serde(default)]
     pub sessions: Vec<Session>,
+    /// The process whose gate was heard.
+    #[serde(default)]
+    pub gated: Option<u32>,
     /// What a newer missiond wrote is kept.
     #[serde(flatten)]
     pub unknown: Map<String, Value>,

@@ -1,12 +1,15 @@
 //! A slot: one task owns its shim, terminal, machine and journal; outside there is only a handle.
 
+mod adopt;
 mod answer;
 mod handle;
+mod hear;
 pub mod journal;
 pub mod machine;
 mod memory;
 mod start;
 mod task;
+mod tell;
 mod view;
 mod world;
 

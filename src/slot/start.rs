@@ -1,17 +1,14 @@
 //! Starting the program of a slot in a shim of its own, and finding a shim that runs already.
 
+use super::adopt::Questions;
 use super::machine::Input;
 use super::task::{Slot, ready};
 use crate::config::{Kind, SlotConfig};
 use crate::control::protocol::{Fault, RpcError, What};
 use crate::files;
 use crate::launch::{self, SessionStart, Version};
-use crate::reading::Observer;
-use crate::recording::{self, Recording};
-use crate::shim::{ExitReport, Hello, LaunchError, ShimLink, ShimSpec, ToShim};
-use crate::terminal::Terminal;
+use crate::shim::{Hello, LaunchError, ShimLink, ShimSpec};
 use chrono::Utc;
-use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
@@ -58,18 +55,16 @@ impl Slot {
             Err(error) => Err(error),
         };
         match started {
-            Ok(started) if self.running.kind == Kind::Shell => vec![started, ready()],
-            Ok(started) => vec![started],
+            Ok(inputs) => inputs,
             Err(NotStarted { reason, cure }) => vec![Input::NotStarted { reason, cure }],
         }
     }
 
-    async fn launch(&mut self, start: Start) -> Result<Input, NotStarted> {
+    async fn launch(&mut self, start: Start) -> Result<Vec<Input>, NotStarted> {
         let (link, hello) = ShimLink::launch(&start.spec, &self.world.program).await?;
-        self.terminal = Terminal::new(hello.cols.into(), hello.rows.into());
-        self.observer = Observer::new();
         self.forget_screen();
         self.connected(link, &hello);
+        let seen = self.catch_up(&hello, Questions::Open);
         let resumed = matches!(start.session, Some(SessionStart::Resume(_)));
         let session_id = self.enter_session(start.session);
         self.tell(What::Spawned {
@@ -77,13 +72,15 @@ impl Slot {
             session_id,
             resumed,
         });
-        Ok(Input::Started {
+        let started = Input::Started {
             pid: hello.child_pid,
             continues: resumed,
-        })
+        };
+        let ready = (self.running.kind == Kind::Shell).then(ready);
+        Ok([Some(started), ready, seen].into_iter().flatten().collect())
     }
 
-    fn connected(&mut self, link: ShimLink, hello: &Hello) {
+    pub(super) fn connected(&mut self, link: ShimLink, hello: &Hello) {
         self.link = Some(link);
         self.last_input = hello.last_input;
         self.started_at = Some(Utc::now());
@@ -206,91 +203,6 @@ impl Slot {
             cure: true,
         })?;
         Ok(file)
-    }
-
-    /// At the start of the daemon: a shim that an earlier one left is taken up, else the slot starts by itself
-    /// where it is set to.
-    pub(super) async fn adopt(&mut self) {
-        if self.take_up_again().await {
-            return;
-        }
-        if self.running.autostart {
-            self.input(Input::Start(0)).await;
-        }
-    }
-
-    /// Connects to the slot's shim and rebuilds the screen from the recording, up to the byte from which the
-    /// shim goes on.
-    pub(super) async fn take_up_again(&mut self) -> bool {
-        let Ok(socket) = self.world.shim_socket(&self.running.name) else {
-            return false;
-        };
-        let Ok((link, hello)) = ShimLink::adopt(&socket).await else {
-            return false;
-        };
-        self.connected(link, &hello);
-        match self.rebuild(&hello) {
-            Ok(frames) => {
-                if !self.machine.is_up() {
-                    self.tell(What::Warning {
-                        text: format!("found running: pid {}", hello.child_pid),
-                    });
-                    self.input(Input::Started {
-                        pid: hello.child_pid,
-                        continues: true,
-                    })
-                    .await;
-                    if self.running.kind == Kind::Shell {
-                        self.input(ready()).await;
-                    }
-                }
-                self.read(frames).await;
-            }
-            Err(error) => self.warn(&format!(
-                "the recording can't be read, so the screen is unknown: {error}"
-            )),
-        }
-        if let Some(report) = hello.exit {
-            self.ended_before(report).await;
-        }
-        true
-    }
-
-    async fn ended_before(&mut self, report: ExitReport) {
-        self.tell_shim(&ToShim::Dismiss);
-        self.ended(report).await;
-    }
-
-    /// Feeds the recording of the present run to a fresh terminal; only its last frame matters.
-    fn rebuild(&mut self, hello: &Hello) -> Result<Vec<crate::terminal::Frame>, recording::Broken> {
-        let file = std::fs::File::open(&hello.recording)
-            .map_err(|source| recording::Broken::Read { line: 0, source })?;
-        let recording = Recording::read(BufReader::new(file.take(hello.recorded)))?;
-        self.terminal = Terminal::new(hello.cols.into(), hello.rows.into());
-        self.observer = Observer::new();
-        let mut last = None;
-        for event in recording {
-            for frame in self.replay_event(event?) {
-                self.observer.see(&frame);
-                last = Some(frame);
-            }
-        }
-        // Questions that were asked long ago were answered then.
-        self.terminal.take_replies();
-        Ok(last.into_iter().collect())
-    }
-
-    fn replay_event(&mut self, event: recording::Event) -> Vec<crate::terminal::Frame> {
-        match event.what {
-            recording::What::Output(text) => self.terminal.feed(event.at, text.as_bytes()),
-            recording::What::Resize { cols, rows } => self.terminal.resize(event.at, cols, rows),
-            recording::What::Marker(text) if text.starts_with("start ") => {
-                self.terminal = Terminal::new(self.running.cols.into(), self.running.rows.into());
-                self.observer = Observer::new();
-                Vec::new()
-            }
-            _ => Vec::new(),
-        }
     }
 
     pub(super) fn not_running(&self) -> RpcError {

@@ -1,16 +1,57 @@
 //! What a slot shows of itself when it is asked.
 
+use super::journal::Paths;
 use super::machine::state_name;
 use super::task::Slot;
-use crate::control::protocol::{Evidence, Match, ScreenAnswer, ScreenParams, Turn};
+use crate::config::{Gate, Kind, SlotConfig};
+use crate::control::protocol::{Evidence, Match, ScreenAnswer, ScreenParams, SlotStatus, Turn};
+use crate::reading::State;
 use crate::secrets;
 use crate::transcript;
+use chrono::Utc;
 use regex::Regex;
+use std::time::Instant;
 
 /// Lines of scrollback that a search goes through: all that the terminal keeps.
 const ALL_LINES: usize = 10_000;
 
 impl Slot {
+    pub(super) fn publish(&mut self) {
+        let now = SlotStatus {
+            state: self.machine.state(),
+            since: self.since,
+            started_at: self.started_at.filter(|_| self.machine.is_up()),
+            pid: self.machine.pid(),
+            restarts: self.machine.restarts(),
+            session_id: self.memory.session().map(|session| session.id.to_string()),
+            dialog: self.machine.dialog().cloned(),
+            gate: self.gate().to_owned(),
+            mode: self.machine.mode().map(str::to_owned),
+            last_error: self.machine.last_error(),
+            doing: self.machine.doing(Instant::now()),
+            background: self.machine.background(),
+            queued: self.machine.queued(),
+            waits_because: self.machine.why_a_person(),
+            exit_code: self.last_exit.as_ref().and_then(|report| report.code),
+            changed: self.machine.is_up() && **self.machine.config() != *self.running,
+            ..first_status(self.machine.config(), &self.paths)
+        };
+        self.status.send_if_modified(|status| {
+            let changed = *status != now;
+            *status = now;
+            changed
+        });
+    }
+
+    pub(super) fn gate(&self) -> &'static str {
+        match self.running.kind {
+            Kind::Shell => "none",
+            Kind::Claude if self.machine.is_gated() => "hook",
+            Kind::Claude if self.running.gate == Gate::Screen => "screen",
+            Kind::Claude => "ungated",
+        }
+    }
+
     pub(super) fn screen(&self, params: &ScreenParams) -> ScreenAnswer {
         let screen = self.terminal.screen();
         let lines = match params.lines {
@@ -89,6 +130,41 @@ impl Slot {
             evidence.push(says("policy", why));
         }
         evidence
+    }
+}
+
+pub(super) fn first_status(config: &SlotConfig, paths: &Paths) -> SlotStatus {
+    SlotStatus {
+        slot: config.name.clone(),
+        role: config.role.clone(),
+        kind: kind_name(config.kind).to_owned(),
+        state: State::Exited,
+        since: Utc::now(),
+        started_at: None,
+        pid: None,
+        restarts: 0,
+        session_id: None,
+        task_id: None,
+        cwd: config.cwd.clone(),
+        dialog: None,
+        gate: "none".to_owned(),
+        mode: None,
+        last_error: None,
+        owner: "user".to_owned(),
+        log: paths.log.clone(),
+        doing: None,
+        background: 0,
+        queued: 0,
+        changed: false,
+        waits_because: None,
+        exit_code: None,
+    }
+}
+
+fn kind_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Claude => "claude",
+        Kind::Shell => "shell",
     }
 }
 

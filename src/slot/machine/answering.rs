@@ -305,7 +305,7 @@ impl Machine {
     }
 
     /// The dialog is gone, or another one has taken its place.
-    fn chosen(&mut self, choosing: Choosing) {
+    pub(super) fn chosen(&mut self, choosing: Choosing) {
         if !choosing.decided {
             return self.not_chosen(&choosing, "the dialog went away before the key was pressed");
         }

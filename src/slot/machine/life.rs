@@ -202,6 +202,7 @@ impl Machine {
             Hands::Pasting { message, .. } | Hands::Submitting { message, .. } => {
                 waiting.extend(message.token)
             }
+            Hands::Choosing(choosing) if choosing.decided => self.chosen(choosing),
             Hands::Choosing(choosing) => waiting.extend(choosing.token),
             Hands::Interrupting { tokens, .. } => waiting.extend(tokens),
             Hands::Clearing { .. } | Hands::Free => {}

@@ -339,15 +339,20 @@ fn shows(composer: &Composer, text: &str) -> bool {
     let shown = squeezed(&composer.draft);
     let wanted = squeezed(text);
     let tail = shown.len() >= LONG_DRAFT && wanted.ends_with(&shown);
-    !shown.is_empty() && (shown == wanted || tail || is_placeholder(&composer.draft, text))
+    let same = !composer.draft.is_empty() && shown == wanted;
+    same || tail || is_placeholder(&composer.draft, text)
 }
 
 /// An input box shows at most its last rows; this many characters of the end prove the rest.
 const LONG_DRAFT: usize = 200;
 
-/// Without blanks: the input box wraps and pads as it likes.
+/// Without blanks, since the input box wraps and pads as it likes, and without emoji: of several that are joined
+/// into one picture, terminals draw as many as they see fit.
 fn squeezed(text: &str) -> String {
-    text.chars().filter(|c| !c.is_whitespace()).collect()
+    let is_emoji = |c: char| c >= '\u{1f000}' || matches!(c, '\u{200d}' | '\u{fe00}'..='\u{fe0f}');
+    text.chars()
+        .filter(|c| !c.is_whitespace() && !is_emoji(*c))
+        .collect()
 }
 
 /// `[Pasted text #1 +99 lines]`, where the number of lines is that of the message.

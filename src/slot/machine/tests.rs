@@ -759,6 +759,10 @@ fn a_refused_folder_is_not_tried_again() {
         },
         said: None,
     });
+    assert!(matches!(
+        bench.replies.get(&2),
+        Some(Ok(Reply::Confirmed { .. }))
+    ));
     assert_eq!(bench.machine.state(), State::Error);
     assert_eq!(bench.machine.poll_timeout(), None);
 }

@@ -1,0 +1,130 @@
+//! Taking up a program that runs already, and what it wrote before there was a connection.
+
+use super::machine::Input;
+use super::task::{Slot, ready};
+use crate::config::Kind;
+use crate::control::protocol::What;
+use crate::hook::{HookEvent, HookWhat};
+use crate::reading::Observer;
+use crate::recording::{self, Recording};
+use crate::shim::{Hello, ShimLink};
+use crate::terminal::{Frame, Terminal};
+use std::io::{BufReader, Read};
+
+/// Whether what a program asked its terminal is still to be answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Questions {
+    /// It has just begun, and nobody has answered yet.
+    Open,
+    /// They were asked long ago, and answered then.
+    Answered,
+}
+
+impl Slot {
+    /// At the start of the daemon: a shim that an earlier one left is taken up, else the slot starts by itself
+    /// where it is set to.
+    pub(super) async fn adopt(&mut self) {
+        if self.take_up_again().await {
+            return;
+        }
+        if self.running.autostart {
+            self.input(Input::Start(0)).await;
+        }
+    }
+
+    /// Connects to the slot's shim and goes on from where the program is; false where there is none.
+    pub(super) async fn take_up_again(&mut self) -> bool {
+        let Ok(socket) = self.world.shim_socket(&self.running.name) else {
+            return false;
+        };
+        let Ok((link, hello)) = ShimLink::adopt(&socket).await else {
+            return false;
+        };
+        self.connected(link, &hello);
+        if !self.machine.is_up() {
+            self.found_running(&hello).await;
+        }
+        if let Some(news) = self.catch_up(&hello, Questions::Answered) {
+            self.input(news).await;
+        }
+        if let Some(report) = hello.exit {
+            self.ended(report).await;
+        }
+        true
+    }
+
+    async fn found_running(&mut self, hello: &Hello) {
+        let pid = hello.child_pid;
+        self.tell(What::Adopted { pid });
+        let continues = true;
+        self.input(Input::Started { pid, continues }).await;
+        if self.memory.gated == Some(pid) {
+            self.input(Input::Heard(0, gate_was_heard())).await;
+        }
+        if self.running.kind == Kind::Shell {
+            self.input(ready()).await;
+        }
+    }
+
+    /// Reads what the program wrote before this connection: from the recording, up to the byte from which the
+    /// shim goes on. What comes of it is for the machine.
+    pub(super) fn catch_up(&mut self, hello: &Hello, questions: Questions) -> Option<Input> {
+        self.terminal = Terminal::new(hello.cols.into(), hello.rows.into());
+        self.observer = Observer::new();
+        match self.replay_recording(hello) {
+            Ok(last) => {
+                let replies = self.terminal.take_replies();
+                if questions == Questions::Open && !replies.is_empty() {
+                    self.next_input(replies);
+                }
+                self.check_waiters();
+                last.and_then(|_| self.news())
+            }
+            Err(error) => {
+                let text =
+                    format!("the recording can't be read, so the screen is unknown: {error}");
+                self.warn(&text);
+                None
+            }
+        }
+    }
+
+    /// Feeds the recording of the present run to a fresh terminal; only its last frame matters to the machine.
+    fn replay_recording(&mut self, hello: &Hello) -> Result<Option<Frame>, recording::Broken> {
+        let file = std::fs::File::open(&hello.recording);
+        let file = file.map_err(|source| recording::Broken::Read { line: 0, source })?;
+        let recording = Recording::read(BufReader::new(file.take(hello.recorded)))?;
+        let mut last = None;
+        for event in recording {
+            for frame in self.replay_event(event?) {
+                self.observer.see(&frame);
+                last = Some(frame);
+            }
+        }
+        Ok(last)
+    }
+
+    fn replay_event(&mut self, event: recording::Event) -> Vec<Frame> {
+        match event.what {
+            recording::What::Output(text) => self.terminal.feed(event.at, text.as_bytes()),
+            recording::What::Resize { cols, rows } => self.terminal.resize(event.at, cols, rows),
+            recording::What::Marker(text) if text.starts_with("start ") => {
+                let screen = self.terminal.screen();
+                self.terminal = Terminal::new(screen.cols, screen.rows);
+                self.observer = Observer::new();
+                Vec::new()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// What an earlier daemon heard of this very process still holds.
+fn gate_was_heard() -> HookEvent {
+    HookEvent {
+        session_id: None,
+        transcript: None,
+        mode: None,
+        what: HookWhat::SessionStart,
+    }
+}

@@ -1,0 +1,198 @@
+//! What comes to a slot: bytes of its program, the end of it, hooks, and those who wait for output.
+
+use super::handle::Answer;
+use super::machine::{Input, Sight};
+use super::task::Slot;
+use crate::config::Kind;
+use crate::control::protocol::{Fault, RpcError, What};
+use crate::hook::{HookEvent, HookWhat};
+use crate::reading::{Seen, State};
+use crate::shim::{ExitReport, FromShim, LinkError, ToShim};
+use crate::terminal::Frame;
+use chrono::Utc;
+use regex::Regex;
+
+/// Clients that may wait for output of one slot at once.
+const MAX_WAITERS: usize = 64;
+
+impl Slot {
+    pub(super) async fn hear_shim(&mut self, message: Result<FromShim, LinkError>) {
+        match message {
+            Ok(FromShim::Output { at, bytes }) => {
+                let frames = self.terminal.feed(at, &bytes);
+                let replies = self.terminal.take_replies();
+                if !replies.is_empty() {
+                    self.next_input(replies);
+                }
+                self.pulse.send_modify(|count| *count += 1);
+                self.read(frames).await;
+            }
+            Ok(FromShim::Quiet { at }) => {
+                let frames = self.terminal.quiet(at);
+                self.read(frames).await;
+            }
+            Ok(FromShim::Resized { at, cols, rows }) => {
+                let frames = self.terminal.resize(at, cols.into(), rows.into());
+                self.read(frames).await;
+            }
+            Ok(FromShim::Written { .. } | FromShim::Rotated { .. }) => {}
+            Ok(FromShim::NotRotated { reason }) => {
+                tracing::debug!(slot = %self.running.name, "not rotated: {reason}")
+            }
+            Ok(FromShim::Refused { reason, .. }) => {
+                self.warn(&format!("keys were not written: {reason}"))
+            }
+            Ok(FromShim::Trouble { text }) => self.warn(&text),
+            Ok(FromShim::Exited(report)) => self.ended(report).await,
+            Err(error) => self.lost(error).await,
+        }
+    }
+
+    /// Reads each whole frame; what has not changed is not told again.
+    pub(super) async fn read(&mut self, frames: Vec<Frame>) {
+        for frame in frames {
+            self.check_waiters();
+            self.observer.see(&frame);
+            if let Some(news) = self.news() {
+                self.input(news).await;
+            }
+        }
+    }
+
+    /// What was observed, if it is news to the machine. Nothing is read from a plain program's screen.
+    pub(super) fn news(&mut self) -> Option<Input> {
+        if self.running.kind == Kind::Shell {
+            return None;
+        }
+        let sight = self.sight();
+        let before = self.last_sight.replace(sight.clone());
+        (before.as_ref() != Some(&sight)).then_some(Input::Saw(sight))
+    }
+
+    fn sight(&self) -> Sight {
+        let observed = self.observer.observed();
+        Sight {
+            state: observed.state,
+            certain: observed.reading.seen != Seen::Unknown,
+            dialog: observed.dialog.clone(),
+            composer: observed.reading.composer.clone(),
+            mode: observed.reading.mode.clone(),
+            last_error: observed.reading.last_error.clone(),
+            background: observed.reading.background,
+        }
+    }
+
+    pub(super) async fn ended(&mut self, report: ExitReport) {
+        self.tell_shim(&ToShim::Dismiss);
+        if let Some(mut link) = self.link.take() {
+            // The shim ends by itself if this does not reach it before it is asked again.
+            let _ = link.flush().await;
+        }
+        let said = self.last_words();
+        self.forget_screen();
+        self.last_exit = Some(report.clone());
+        self.input(Input::Ended { report, said }).await;
+    }
+
+    /// The connection broke. A shim that lives is taken up again; with a dead one the program is gone too.
+    pub(super) async fn lost(&mut self, error: LinkError) {
+        self.link = None;
+        if self.take_up_again().await {
+            return;
+        }
+        self.warn(&format!("the shim is lost: {error}"));
+        self.ended(ExitReport {
+            code: None,
+            signal: None,
+        })
+        .await;
+    }
+
+    /// What a program that failed to start said last.
+    pub(super) fn last_words(&self) -> Option<String> {
+        if self
+            .last_sight
+            .as_ref()
+            .is_some_and(|sight| sight.state != State::Starting && sight.state != State::Exited)
+        {
+            return None;
+        }
+        let lines = self.terminal.lines(6);
+        let words: Vec<&str> = lines
+            .iter()
+            .map(|line| line.trim())
+            .filter(|line| !line.is_empty())
+            .collect();
+        (!words.is_empty()).then(|| words.join(" / "))
+    }
+
+    pub(super) fn forget_screen(&mut self) {
+        self.last_sight = None;
+        self.searching = None;
+        self.turn_began = None;
+    }
+
+    pub(super) fn note_hook(&mut self, input: &Input) {
+        let Input::Heard(_, event) = input else {
+            return;
+        };
+        self.last_hook = Some((
+            Utc::now(),
+            format!("{:?}", event.what).chars().take(120).collect(),
+        ));
+        self.follow_session(event);
+        if event.what == HookWhat::SessionStart && self.memory.gated != self.machine.pid() {
+            self.memory.gated = self.machine.pid();
+            self.save_memory();
+        }
+    }
+
+    /// `/clear` begins a new conversation under a new id, and a hook is how one hears of it.
+    pub(super) fn follow_session(&mut self, event: &HookEvent) {
+        let Some(id) = event.session_id.as_ref().and_then(|id| id.parse().ok()) else {
+            return;
+        };
+        let before = self.memory.session().map(|session| session.id);
+        if !self.memory.enter(id, event.transcript.clone()) {
+            return;
+        }
+        self.save_memory();
+        if before.is_some_and(|before| before != id) {
+            self.tell(What::Session {
+                session_id: id.to_string(),
+            });
+        }
+    }
+
+    pub(super) fn save_memory(&mut self) {
+        let file = self.world.memory_file(&self.running.name);
+        if let Err(error) = self.memory.save(&file) {
+            self.warn(&format!("{} can't be written: {error}", file.display()));
+        }
+    }
+
+    pub(super) fn await_output(&mut self, pattern: Regex, reply: Answer<String>) {
+        self.waiters.retain(|(_, reply)| !reply.is_closed());
+        if self.waiters.len() >= MAX_WAITERS {
+            let text = format!("{MAX_WAITERS} clients wait for output of this slot already");
+            let _ = reply.send(Err(RpcError::new(Fault::Refused, text)));
+            return;
+        }
+        self.waiters.push((pattern, reply));
+        self.check_waiters();
+    }
+
+    pub(super) fn check_waiters(&mut self) {
+        if self.waiters.is_empty() {
+            return;
+        }
+        let lines = self.terminal.lines(usize::from(self.running.rows) + 200);
+        let waiters = std::mem::take(&mut self.waiters);
+        for (pattern, reply) in waiters {
+            match lines.iter().find(|line| pattern.is_match(line)) {
+                Some(line) => drop(reply.send(Ok(line.clone()))),
+                None => self.waiters.push((pattern, reply)),
+            }
+        }
+    }
+}

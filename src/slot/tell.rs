@@ -1,0 +1,135 @@
+//! What goes out of a slot: keys, entries of the audit and the journal, replies.
+
+use super::answer::{self, Place};
+use super::handle::Answer;
+use super::machine::{self, Reply, Token};
+use super::task::Slot;
+use crate::audit::Record;
+use crate::control::protocol::{RpcError, What};
+use crate::policy::{Ask, Decision, Verdict};
+use crate::shim::ToShim;
+use chrono::Utc;
+
+impl Slot {
+    pub(super) async fn audit_verdict(
+        &mut self,
+        verdict: Verdict,
+        ask: &Ask,
+        decider: machine::Decider,
+    ) -> bool {
+        let record = Record {
+            session: self.memory.session().map(|session| session.id.to_string()),
+            verdict: Some(verdict.decision),
+            rule: verdict.rule,
+            why: verdict.why,
+            by: match decider {
+                machine::Decider::Policy => "policy",
+                machine::Decider::Person => "person",
+            }
+            .to_owned(),
+            ..Record::verdict(&self.running.name, &ask.tool, &ask.input)
+        };
+        let by_rule = decider == machine::Decider::Policy && verdict.decision == Decision::Allow;
+        self.audited(record).await || !by_rule
+    }
+
+    pub(super) async fn audited(&mut self, record: Record) -> bool {
+        let written = self.world.audit.write(record).await;
+        if let Err(error) = &written {
+            self.warn(&format!("the audit can't be written: {error}"));
+        }
+        written.is_ok()
+    }
+
+    pub(super) async fn press(&mut self, bytes: Vec<u8>, key: &str, reason: &str, submits: bool) {
+        self.audited(Record::key(&self.running.name, key, reason))
+            .await;
+        self.tell(What::Key {
+            key: key.to_owned(),
+            reason: reason.to_owned(),
+        });
+        if submits {
+            self.turn_began = self.transcript().map(|path| Place::end_of(&path));
+        }
+        self.next_input(bytes);
+    }
+
+    /// Raw input, for experts: not a key that missiond chose, but written down like one.
+    pub(super) async fn write(&mut self, bytes: Vec<u8>, reply: Answer<()>) {
+        let outcome = if self.link.is_some() {
+            let key = format!("write {} bytes", bytes.len());
+            self.press(bytes, &key, "a person writes raw input", false)
+                .await;
+            Ok(())
+        } else {
+            Err(self.not_running())
+        };
+        let _ = reply.send(outcome);
+    }
+
+    pub(super) fn next_input(&mut self, bytes: Vec<u8>) {
+        self.last_input += 1;
+        self.tell_shim(&ToShim::Input {
+            n: self.last_input,
+            bytes,
+        });
+    }
+
+    pub(super) fn tell_shim(&mut self, message: &ToShim) {
+        let Some(link) = self.link.as_mut() else {
+            return;
+        };
+        if let Err(error) = link.send(message) {
+            self.warn(&format!("the shim was not reached: {error}"));
+        }
+    }
+
+    pub(super) fn find_answer(&mut self) {
+        let place = self.answer_place();
+        let on_screen = crate::reading::last_answer(&self.terminal.screen());
+        self.searching = Some(Box::pin(answer::find(place, on_screen)));
+    }
+
+    /// Where the turn began; `/clear` may have begun another file since.
+    pub(super) fn answer_place(&mut self) -> Option<Place> {
+        let began = self.turn_began.take();
+        match (self.transcript(), began) {
+            (Some(now), Some(began)) if began.transcript == now => Some(began),
+            (Some(now), _) => Some(Place {
+                transcript: now,
+                offset: 0,
+            }),
+            (None, began) => began,
+        }
+    }
+
+    pub(super) fn reply(&mut self, token: Token, reply: Result<Reply, RpcError>) {
+        if let Some(waiting) = self.replies.remove(&token) {
+            // A client that went away needs no answer.
+            let _ = waiting.send(reply);
+        }
+    }
+
+    pub(super) fn tell(&mut self, what: What) {
+        if let What::State { to, .. } = &what {
+            self.since = Utc::now();
+            self.tell_shim(&ToShim::Mark {
+                text: machine::state_name(*to).to_owned(),
+            });
+        }
+        let event = self.world.bus.publish(Some(&self.running.name), what);
+        if let Some(error) = self.journal.note(&event) {
+            tracing::error!(slot = %self.running.name, "the log can't be written: {error}");
+            let text = format!("the log can't be written: {error}");
+            self.world
+                .bus
+                .publish(Some(&self.running.name), What::Warning { text });
+        }
+    }
+
+    pub(super) fn warn(&mut self, text: &str) {
+        self.tell(What::Warning {
+            text: text.to_owned(),
+        });
+    }
+}
