@@ -10,7 +10,7 @@ pub fn render(who: &str, slot: &str, dialog: &Dialog, why: Option<&str>) -> Stri
         let value = value.as_str().map_or(value.to_string(), str::to_string);
         text += &indented(&format!("{key}: {value}"));
     }
-    text += &indented(&dialog.text);
+    text += &indented(&question(dialog));
     if !dialog.complete {
         text += "  (the screen shows only a part of it)\n";
     }
@@ -33,6 +33,21 @@ pub fn render(who: &str, slot: &str, dialog: &Dialog, why: Option<&str>) -> Stri
         text += &format!("    {command}\n");
     }
     text
+}
+
+/// What is asked, without what is printed beside it anyway: the tool's input, the options, the rules between.
+fn question(dialog: &Dialog) -> String {
+    if dialog.kind == DialogKind::Permission && dialog.input.is_some() {
+        return String::new();
+    }
+    let first = dialog.options.first().map(|option| option.label.as_str());
+    let is_option = |line: &str| first.is_some_and(|label| line.ends_with(label));
+    let is_rule = |line: &str| line.chars().all(|c| matches!(c, '─' | '╌' | '━' | ' '));
+    let lines = dialog.text.lines().map(str::trim);
+    let asked = lines
+        .take_while(|line| !is_option(line))
+        .filter(|line| !is_rule(line));
+    asked.collect::<Vec<_>>().join("\n")
 }
 
 fn heading(dialog: &Dialog) -> String {
@@ -108,8 +123,6 @@ mod tests {
         insta::assert_snapshot!(text, @r"
         coder (12s) asks for permission: Bash
           command: rm -r x\x1b[2J
-          Run it?
-          Really?
           (the screen shows only a part of it)
           > Yes
           - No
@@ -119,6 +132,14 @@ mod tests {
             missiond confirm coder always --dialog d-7
             missiond confirm coder no --dialog d-7 --reason 'why not'
         ");
+    }
+
+    #[test]
+    fn what_is_asked_ends_where_the_options_begin() {
+        let mut dialog = dialog("trust", json!([{"label": "No, exit"}, {"label": "Yes"}]));
+        dialog.text =
+            " Is this folder yours?\n────\n\n ❯ No, exit\n   Yes\n\n Enter to confirm".into();
+        assert_eq!(question(&dialog), "Is this folder yours?");
     }
 
     #[test]
