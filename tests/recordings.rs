@@ -5,7 +5,7 @@
 
 use missiond::reading::{Dialog, DialogKind, Observed, Observer, State, read, replay};
 use missiond::recording::{Recording, What};
-use missiond::terminal::{At, Frame, Terminal};
+use missiond::terminal::{At, Terminal};
 use proptest::prelude::*;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -71,8 +71,8 @@ fn recordings() -> Vec<PathBuf> {
     casts
 }
 
-/// Every frame of a recording, and what is known after it. `split` cuts the output into pieces.
-fn observe(cast: &[u8], split: impl Fn(&str) -> Vec<Vec<u8>>) -> Vec<(Frame, Observed)> {
+/// What is known after every frame of a recording. `split` cuts the output into pieces.
+fn observe(cast: &[u8], split: impl Fn(&str) -> Vec<Vec<u8>>) -> Vec<(At, Observed)> {
     let recording = Recording::read(cast).expect("a header");
     let mut terminal = Terminal::new(recording.header().cols, recording.header().rows);
     let mut frames = Vec::new();
@@ -92,10 +92,21 @@ fn observe(cast: &[u8], split: impl Fn(&str) -> Vec<Vec<u8>>) -> Vec<(Frame, Obs
     }
     frames.extend(terminal.quiet(last + Duration::from_secs(1)));
     let mut observer = Observer::new();
-    frames
-        .into_iter()
-        .map(|frame| (frame.clone(), observer.see(&frame).clone()))
-        .collect()
+    let mut observed = Vec::new();
+    for frame in frames {
+        observed.extend(
+            observer
+                .wait(frame.at)
+                .map(|at| (at, observer.observed().clone())),
+        );
+        observed.push((frame.at, observer.see(&frame).clone()));
+    }
+    observed.extend(
+        observer
+            .wait(At::MAX)
+            .map(|at| (at, observer.observed().clone())),
+    );
+    observed
 }
 
 fn whole(text: &str) -> Vec<Vec<u8>> {
@@ -116,7 +127,7 @@ fn every_labelled_moment_is_read_right() {
             moments += 1;
             let name = format!("{} at {}", cast.display(), moment.t);
             let until = Duration::from_secs_f64(moment.t);
-            match observed.iter().rev().find(|(frame, _)| frame.at <= until) {
+            match observed.iter().rev().find(|(at, _)| *at <= until) {
                 Some((_, seen)) => wrong.extend(
                     differences(&moment, seen)
                         .iter()

@@ -2,8 +2,13 @@
 
 use super::read::unknown_view;
 use super::{Dialog, Reading, Seen, State, read};
-use crate::terminal::{At, Frame, Screen};
+use crate::terminal::{At, Frame};
 use sha2::{Digest, Sha256};
+use std::time::Duration;
+
+/// How long a screen may be unknown before it counts as a view of its own. Half-drawn screens, where
+/// frames are not marked, last for some ten milliseconds.
+const UNKNOWN_PATIENCE: Duration = Duration::from_millis(300);
 
 /// What is known after a frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +26,8 @@ pub struct Observer {
     observed: Observed,
     /// Whether the program has been seen at its input box or at a dialog.
     was_up: bool,
+    /// A view that is not known, and since when it has been on the screen.
+    unknown: Option<(At, Dialog)>,
     /// What the open dialog says, by which the next frame's is recognised.
     dialog_says: Vec<u8>,
 }
@@ -49,6 +56,7 @@ impl Observer {
         Observer {
             observed,
             was_up: false,
+            unknown: None,
             dialog_says: Vec::new(),
         }
     }
@@ -57,19 +65,17 @@ impl Observer {
         &self.observed
     }
 
-    /// Takes the next frame in.
+    /// Takes the next frame in, after [`Observer::wait`] up to its time.
     pub fn see(&mut self, frame: &Frame) -> &Observed {
+        self.wait(frame.at);
         let reading = read(&frame.screen);
-        let up = self.what_is_up(&reading.seen, &frame.screen);
-        let state = match up {
-            Some(_) => State::Confirming,
-            None => self.next_state(&reading.seen),
-        };
+        let state = self.next_state(&reading.seen);
         self.was_up |= matches!(state, State::Idle | State::Confirming);
-        let dialog = match (up, state) {
-            (Some(dialog), _) => Some(self.named(dialog, frame.at)),
-            (None, State::Confirming) => self.observed.dialog.take(),
-            (None, _) => None,
+        self.unknown = self.unknown_view(&reading.seen, frame);
+        let dialog = match &reading.seen {
+            Seen::Dialog(dialog) => Some(self.named(dialog.clone(), frame.at)),
+            Seen::Unknown => self.observed.dialog.take(),
+            _ => None,
         };
         self.observed = Observed {
             state,
@@ -79,15 +85,33 @@ impl Observer {
         &self.observed
     }
 
-    /// The dialog on the screen, or a view that is not known but surely takes the keys: the program has
-    /// been up, and what it draws now has no input box.
-    fn what_is_up(&self, seen: &Seen, screen: &Screen) -> Option<Dialog> {
-        let unmounted = screen.modes.alt_screen || !screen.modes.focus_reporting;
-        match seen {
-            Seen::Dialog(dialog) => Some(dialog.clone()),
-            Seen::Unknown if self.was_up && unmounted => Some(unknown_view(screen)),
-            _ => None,
+    /// Recorded time has come to `at` with no further frame. A screen that is still not known by then is
+    /// a view that takes the keys; returns since when, where that is news.
+    pub fn wait(&mut self, at: At) -> Option<At> {
+        let due = self.due().filter(|due| *due <= at)?;
+        let (_, dialog) = self.unknown.take()?;
+        self.observed.dialog = Some(self.named(dialog, due));
+        self.observed.state = State::Confirming;
+        Some(due)
+    }
+
+    /// Until when [`Observer::wait`] has something to tell.
+    pub fn due(&self) -> Option<At> {
+        self.unknown
+            .as_ref()
+            .map(|(since, _)| since.saturating_add(UNKNOWN_PATIENCE))
+    }
+
+    /// The view that the frame may show, with the time since when: the program has been up, and what it
+    /// draws now is nothing known and has no input box.
+    fn unknown_view(&self, seen: &Seen, frame: &Frame) -> Option<(At, Dialog)> {
+        let modes = frame.screen.modes;
+        let unmounted = modes.alt_screen || !modes.focus_reporting;
+        if *seen != Seen::Unknown || !self.was_up || !unmounted || self.observed.dialog.is_some() {
+            return None;
         }
+        let since = self.unknown.as_ref().map_or(frame.at, |(since, _)| *since);
+        Some((since, unknown_view(&frame.screen)))
     }
 
     /// The program has ended, as the shim or the recording tells.

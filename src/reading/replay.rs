@@ -74,6 +74,7 @@ impl<R> Replay<R> {
             What::Exit => self.exit(event.at),
         };
         self.see(frames);
+        self.wait(event.at);
     }
 
     /// The last screen stands: enough time passes for it to be read.
@@ -93,8 +94,15 @@ impl<R> Replay<R> {
 
     fn see(&mut self, frames: Vec<Frame>) {
         for frame in frames {
+            self.wait(frame.at);
             self.observer.see(&frame);
             self.tell(frame.at);
+        }
+    }
+
+    fn wait(&mut self, at: At) {
+        if let Some(since) = self.observer.wait(at) {
+            self.tell(since);
         }
     }
 

@@ -288,15 +288,26 @@ fn a_pasted_text_is_recognised_in_the_input_box() {
 }
 
 #[test]
-fn a_full_screen_view_that_is_not_known_takes_the_keys() {
+fn a_full_screen_view_that_stays_unknown_takes_the_keys() {
     let mut observer = Observer::new();
     assert_eq!(observer.see(&frame(0, BOX)).state, State::Idle);
     let mut unknown = frame(1, "Welcome to the tour");
     unknown.screen.modes.alt_screen = true;
-    let observed = observer.see(&unknown);
+    assert_eq!(
+        observer.see(&unknown).state,
+        State::Idle,
+        "it may be half drawn"
+    );
+    assert_eq!(observer.wait(Duration::from_millis(300)), None);
+    assert_eq!(
+        observer.wait(Duration::from_millis(900)),
+        Some(Duration::from_millis(301))
+    );
+    let observed = observer.observed();
     assert_eq!(observed.state, State::Confirming);
     assert_eq!(
         observed.dialog.as_ref().map(|dialog| dialog.kind),
         Some(DialogKind::Other)
     );
+    assert_eq!(observer.see(&frame(1000, BOX)).state, State::Idle);
 }
