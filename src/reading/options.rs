@@ -191,15 +191,12 @@ fn is_scroll_note(text: &str) -> bool {
     text.trim_start().starts_with(SCROLL_SIGNS) && text.ends_with(" more")
 }
 
-/// The row after the choice that begins in `row`: over what is indented as far as a label.
+/// The row after the choice that begins in `row`: over what is indented as far as a number.
 fn entry_end(page: &Page, col: usize, row: usize) -> usize {
-    (row + 1..page.len())
-        .find(|next| {
-            page.is_blank(*next)
-                || page.row(*next).indent() < col + 2
-                || entry_starts(page, *next, col)
-        })
-        .unwrap_or(page.len())
+    let ends = |next: &usize| {
+        page.is_blank(*next) || page.row(*next).indent() <= col || entry_starts(page, *next, col)
+    };
+    (row + 1..page.len()).find(ends).unwrap_or(page.len())
 }
 
 fn entry_starts(page: &Page, row: usize, col: usize) -> bool {

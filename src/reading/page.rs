@@ -144,14 +144,22 @@ pub(super) fn join_wrapped<'a>(rows: impl IntoIterator<Item = &'a str>, width: u
     let mut joined = rows.next().unwrap_or_default().to_owned();
     let (mut last, mut unseen) = (joined.width(), 0);
     for row in rows {
-        let word = row.split(' ').next().unwrap_or_default().width();
+        let blanks = indent(row);
+        let word = row
+            .trim_start()
+            .split(' ')
+            .next()
+            .unwrap_or_default()
+            .width();
         let before = joined
             .rsplit([' ', '\n'])
             .next()
             .unwrap_or_default()
             .width();
         let joint = match last + unseen {
-            _ if word == 0 => "\n",
+            // Some versions show the blank.
+            filled if blanks == 1 && filled + 1 + word > width => "",
+            _ if blanks > 0 || word == 0 => "\n",
             filled if filled >= width && before + word > width => "",
             filled if filled + 1 + word > width => " ",
             _ => "\n",
@@ -186,5 +194,6 @@ mod tests {
         assert_eq!(join_wrapped(["a", "", "  b"], 10), "a\n\n  b");
         assert_eq!(join_wrapped(["12345", "6789"], 5), "123456789");
         assert_eq!(join_wrapped(["12 45", "12", "45"], 5), "12 45 12 45");
+        assert_eq!(join_wrapped(["12 45", " 12", " 4"], 5), "12 45 12\n 4");
     }
 }

@@ -139,7 +139,7 @@ fn unindented<'a>(page: &Page<'a>, rows: &[usize]) -> (Vec<&'a str>, usize) {
         .iter()
         .map(|text| text.get(common..).unwrap_or_default())
         .collect();
-    (texts, page.cols().saturating_sub(common + 2))
+    (texts, page.cols().saturating_sub(common + 3))
 }
 
 /// The path behind the title, or in the rows below it.
