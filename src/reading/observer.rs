@@ -69,7 +69,7 @@ impl Observer {
     pub fn see(&mut self, frame: &Frame) -> &Observed {
         self.wait(frame.at);
         let reading = read(&frame.screen);
-        let state = self.next_state(&reading.seen);
+        let state = self.next_state(&reading.seen, &frame.screen.title);
         self.was_up |= matches!(state, State::Idle | State::Confirming);
         self.unknown = self.unknown_view(&reading.seen, frame);
         let dialog = match &reading.seen {
@@ -123,16 +123,18 @@ impl Observer {
         &self.observed
     }
 
-    fn next_state(&self, seen: &Seen) -> State {
+    fn next_state(&self, seen: &Seen, title: &str) -> State {
         match seen {
             Seen::Idle => State::Idle,
             Seen::Thinking => State::Thinking,
             Seen::Responding => State::Responding,
             Seen::ToolRunning => State::ToolRunning,
             Seen::Dialog(_) => State::Confirming,
-            // Before the first screen nothing listens; after it, nothing listens any more.
-            Seen::Starting | Seen::Exited if self.was_up => State::Exited,
-            Seen::Starting | Seen::Exited => State::Starting,
+            Seen::Starting | Seen::Exited if !self.was_up => State::Starting,
+            // A program that ends takes its title back too; one that changes views, or has called an
+            // editor, does not.
+            Seen::Starting | Seen::Exited if title.is_empty() => State::Exited,
+            Seen::Starting | Seen::Exited => self.observed.state,
             // A screen in between: what it turns into will tell.
             Seen::Unknown => self.observed.state,
         }

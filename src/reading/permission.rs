@@ -4,6 +4,7 @@ use super::dialog::Found;
 use super::page::{Page, join_label, join_wrapped};
 use serde_json::{Map, Value};
 use std::ops::Range;
+use unicode_width::UnicodeWidthStr;
 
 /// The title of the dialog for all other tools, which name themselves in the row below it.
 const GENERIC: &str = "Tool use";
@@ -159,6 +160,9 @@ fn file_path(found: &Found, title: &str, words: &str) -> Option<String> {
     (!path.is_empty()).then_some(path)
 }
 
+/// Columns at the right side that a wrapped row may leave free.
+const MARGIN: usize = 3;
+
 /// The first address in the body, put together again where it was wrapped.
 fn url(found: &Found) -> Option<String> {
     let page = found.page;
@@ -168,11 +172,13 @@ fn url(found: &Found) -> Option<String> {
     let text = page.text(row);
     let mut address = text[text.find("http")?..].to_owned();
     for next in row + 1..found.body().end {
-        let full = unicode_width::UnicodeWidthStr::width(page.text(next - 1)) + 2 >= page.cols();
-        if !full || address.contains([' ', '"']) {
+        let full = page.text(next - 1).width() + MARGIN >= page.cols();
+        let text = page.text(next).trim_start();
+        let other = text.starts_with("Claude wants") || text.starts_with("prompt:");
+        if !full || other || address.contains([' ', '"']) {
             break;
         }
-        address.push_str(page.text(next).trim_start());
+        address.push_str(text);
     }
     let end = address.find([' ', '"']).unwrap_or(address.len());
     address.truncate(end);

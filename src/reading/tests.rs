@@ -311,3 +311,32 @@ fn a_full_screen_view_that_stays_unknown_takes_the_keys() {
     );
     assert_eq!(observer.see(&frame(1000, BOX)).state, State::Idle);
 }
+
+#[test]
+fn a_wrapped_address_is_put_together_again() {
+    let address = format!("https://docs.example.org/{}", "a".repeat(90));
+    let (first, second) = address.split_at(COLS - 6);
+    let (second, third) = second.split_at(COLS - 6);
+    let body = format!(
+        "{first}\n   {second}\n   {third}\n   Claude wants to fetch content from docs.example.org\n"
+    );
+    let dialog = dialog(
+        &BASH
+            .replace("Bash command", "Fetch")
+            .replace("touch a\n", &body),
+    );
+    assert_eq!(dialog.tool.as_deref(), Some("WebFetch"));
+    assert_eq!(input(&dialog, "url"), Some(address.as_str()));
+}
+
+#[test]
+fn a_program_has_ended_when_it_has_given_everything_back() {
+    let mut observer = Observer::new();
+    observer.see(&frame(0, BOX));
+    let mut left = frame(1, "");
+    left.screen.modes = Default::default();
+    left.screen.title = "✳ Claude Code".to_owned();
+    assert_eq!(observer.see(&left).state, State::Idle);
+    left.screen.title.clear();
+    assert_eq!(observer.see(&left).state, State::Exited);
+}

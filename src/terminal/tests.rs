@@ -22,6 +22,12 @@ fn times(frames: &[Frame]) -> Vec<u64> {
 }
 
 #[test]
+fn a_terminal_can_live_in_a_task() {
+    fn is_send<T: Send>(_: &T) {}
+    is_send(&Terminal::new(20, 4));
+}
+
+#[test]
 fn a_frame_is_due_after_silence() {
     let mut terminal = Terminal::new(20, 4);
     assert!(terminal.feed(at(0), b"he").is_empty());
