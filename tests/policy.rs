@@ -1,0 +1,44 @@
+//! Policy files, and what is done with them.
+
+use missiond::diagnostic::Problem;
+use missiond::policy::{
+    Ask, Decision, Judge, LexicalPaths, PermissionPolicy, Policy, add_allow_rule, decide,
+    dialog_decision, explain, narrow_rule_for,
+};
+use missiond::reading::DialogKind;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+#[path = "policy/cli.rs"]
+mod cli;
+#[path = "policy/files.rs"]
+mod files;
+#[path = "policy/lists.rs"]
+mod lists;
+#[path = "policy/rules.rs"]
+mod rules;
+
+fn parse(text: &str) -> Result<Policy, Vec<Problem>> {
+    Policy::parse(text, Path::new("policies/coder.toml"), Path::new("/proj"))
+}
+
+fn policy(text: &str) -> Policy {
+    parse(text).unwrap_or_else(|problems| panic!("{text}\n{problems:?}"))
+}
+
+fn ask(tool: &str, input: Value) -> Ask {
+    Ask {
+        tool: tool.to_owned(),
+        input,
+        cwd: PathBuf::from("/proj/sub"),
+        complete: true,
+    }
+}
+
+fn bash(command: &str) -> Ask {
+    ask("Bash", json!({ "command": command }))
+}
+
+fn decision(policy: &Policy, ask: &Ask) -> Decision {
+    decide(policy, ask, &LexicalPaths).decision
+}

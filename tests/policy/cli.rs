@@ -1,0 +1,145 @@
+//! `missiond policy` as people and scripts meet it.
+
+use assert_cmd::Command;
+use serde_json::{Value, json};
+use std::path::Path;
+
+const POLICY: &str =
+    "allow = [\n  \"Bash(cargo test *)\",\n]\ndeny = [\"Bash(git push *)\", \"Read(./.env)\"]\n";
+
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn with(text: &str) -> Folder {
+        let folder = Folder(tempfile::tempdir().expect("a temporary directory"));
+        std::fs::write(folder.0.path().join("p.toml"), text).expect("a policy");
+        folder
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn policy(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::cargo_bin("missiond").expect("the program");
+        command
+            .env_clear()
+            .env("HOME", self.path())
+            .current_dir(self.path())
+            .arg("policy")
+            .args(arguments);
+        command
+    }
+}
+
+fn stdout(command: &mut Command) -> String {
+    let output = command.output().expect("it ran");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[test]
+fn check_is_quiet_about_a_good_file_and_clear_about_a_bad_one() {
+    let folder = Folder::with(POLICY);
+    folder
+        .policy(&["check", "p.toml"])
+        .assert()
+        .success()
+        .stdout("p.toml: good\n");
+    let folder = Folder::with("allow = [\"*\"]\n");
+    let output = folder
+        .policy(&["check", "p.toml"])
+        .output()
+        .expect("it ran");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(
+        stderr.contains("p.toml:1:10") && stderr.contains("allow = [\"*\"]"),
+        "{stderr}"
+    );
+    folder.policy(&["check", "gone.toml"]).assert().code(2);
+}
+
+#[test]
+fn explain_shows_each_part_with_its_rule_and_line() {
+    let folder = Folder::with(POLICY);
+    let call = r#"{"command":"cargo test && git push"}"#;
+    let shown = stdout(&mut folder.policy(&[
+        "explain", "--policy", "p.toml", "--tool", "Bash", "--input", call,
+    ]));
+    assert_eq!(
+        shown,
+        "deny   `git push`: denied by Bash(git push *) (the strictest part wins)\n\
+         \x20 cargo test  allow  Bash(cargo test *)  p.toml:2\n\
+         \x20 git push    deny   Bash(git push *)  p.toml:4\n"
+    );
+    let one = r#"{"command":"ls"}"#;
+    let shown = stdout(&mut folder.policy(&[
+        "explain", "--policy", "p.toml", "--tool", "Bash", "--input", one,
+    ]));
+    assert_eq!(shown, "ask    no rule speaks about it\n");
+}
+
+#[test]
+fn explain_answers_lines_one_by_one() {
+    let folder = Folder::with(POLICY);
+    std::os::unix::fs::symlink(".env", folder.path().join("link")).expect("a link");
+    let lines = "{\"tool\":\"Bash\",\"input\":{\"command\":\"cargo test\"}}\n\nnonsense\n{\"tool\":\"Read\",\"input\":{\"file_path\":\"link\"}}\n{\"tool\":\"LSP\"}";
+    let output = folder
+        .policy(&["explain", "--policy", "p.toml", "-"])
+        .write_stdin(lines)
+        .output()
+        .expect("it ran");
+    assert_eq!(output.status.code(), Some(2));
+    let answers: Vec<Value> = String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    assert_eq!(answers.len(), 4);
+    let allowed = json!({
+        "verdict": "allow", "rule": "Bash(cargo test *)", "why": "allowed by Bash(cargo test *)", "file": "p.toml", "line": 2,
+    });
+    assert_eq!(answers[0], allowed);
+    assert!(
+        answers[1]["error"]
+            .as_str()
+            .is_some_and(|error| error.starts_with("line 3: ")),
+        "{answers:?}"
+    );
+    assert_eq!(
+        (&answers[2]["verdict"], &answers[2]["line"]),
+        (&json!("deny"), &json!(4))
+    );
+    assert_eq!(
+        (&answers[3]["verdict"], &answers[3]["rule"]),
+        (&json!("ask"), &Value::Null)
+    );
+}
+
+#[test]
+fn a_policy_that_does_not_load_decides_nothing() {
+    let folder = Folder::with("allow = [\"mcp__*\"]\n");
+    let output = folder
+        .policy(&["explain", "--policy", "p.toml", "-"])
+        .write_stdin("{\"tool\":\"mcp__a__b\"}\n")
+        .output()
+        .expect("it ran");
+    assert_eq!(
+        (output.status.code(), output.stdout.as_slice()),
+        (Some(2), &b""[..])
+    );
+}
+
+#[test]
+fn wrong_usage_is_told() {
+    let folder = Folder::with(POLICY);
+    folder
+        .policy(&["explain", "--policy", "p.toml"])
+        .assert()
+        .code(2);
+    folder
+        .policy(&[
+            "explain", "--policy", "p.toml", "--tool", "Bash", "--input", "[]",
+        ])
+        .assert()
+        .code(2);
+}

@@ -1,0 +1,126 @@
+//! The file format: what loads, and how faults are told.
+
+use super::*;
+
+/// Title and label of each fault, with the text that it points at.
+fn faults(text: &str) -> Vec<(String, String, String)> {
+    let problems = parse(text).expect_err(text);
+    problems
+        .into_iter()
+        .map(|problem| {
+            (
+                text[problem.span.clone()].to_owned(),
+                problem.title,
+                problem.label,
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn the_examples_in_this_repository_hold() {
+    for role in ["coder", "reader", "reviewer"] {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("policies/{role}.toml"));
+        let text = std::fs::read_to_string(&file).expect("it is there");
+        Policy::parse(&text, &file, Path::new("/proj"))
+            .unwrap_or_else(|problems| panic!("{role}: {problems:?}"));
+    }
+}
+
+#[test]
+fn an_empty_file_asks_about_everything() {
+    let policy = policy("");
+    assert_eq!(decision(&policy, &bash("ls")), Decision::Ask);
+    assert_eq!(dialog_decision(&policy, DialogKind::Trust), Decision::Ask);
+    assert_eq!(policy.deny_reason, None);
+}
+
+#[test]
+fn silence_is_never_allowed() {
+    let deny = policy("default = \"deny\"");
+    assert_eq!(decision(&deny, &bash("ls")), Decision::Deny);
+    let found = faults("default = \"allow\"");
+    assert_eq!(found[0].0, "\"allow\"");
+    assert!(found[0].2.contains("`ask` or `deny`"), "{found:?}");
+}
+
+#[test]
+fn every_fault_is_told_at_its_place() {
+    let found = faults(
+        "alow = []\nallow = [\"Raed\", 3]\ndeny_reason = 1\n[dialogs]\ntrust = \"yes\"\nplam = \"ask\"\n",
+    );
+    let places: Vec<&str> = found.iter().map(|(text, _, _)| text.as_str()).collect();
+    assert_eq!(places, ["alow", "\"Raed\"", "3", "1", "\"yes\"", "plam"]);
+    assert!(found[0].2.contains("did you mean `allow`?"), "{found:?}");
+}
+
+#[test]
+fn a_misspelt_tool_is_suggested() {
+    let problems = parse("allow = [\"WebFech\"]").expect_err("a bad rule");
+    assert_eq!(
+        problems[0].help.as_deref(),
+        Some("did you mean `WebFetch`?")
+    );
+    let problems = parse("deny = [\"Write(src/**)\"]").expect_err("a bad rule");
+    assert!(
+        problems[0]
+            .help
+            .as_deref()
+            .is_some_and(|help| help.contains("Edit(src/**)")),
+        "{problems:?}"
+    );
+}
+
+#[test]
+fn text_that_is_no_toml_is_one_fault() {
+    for text in [
+        "allow = [",
+        "allow = [\"Read\"\n",
+        "allow = []\nallow = []\n",
+        "= 1",
+    ] {
+        assert_eq!(faults(text).len(), 1, "{text}");
+    }
+}
+
+#[test]
+fn a_wrong_example_is_a_fault_at_its_verdict() {
+    let text = "allow = [\"Bash(ls *)\"]\n[[example]]\ntool = \"Bash\"\ninput = { command = \"lsof\" }\nverdict = \"allow\"\n";
+    let found = faults(text);
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].0, "\"allow\"");
+    assert!(found[0].2.contains("`ask`"), "{found:?}");
+    assert_eq!(parse(text).expect_err("a wrong example")[0].line(), 5);
+}
+
+#[test]
+fn an_example_needs_a_tool_and_a_verdict() {
+    assert_eq!(faults("[[example]]\ninput = {}\n").len(), 2);
+    assert!(!faults("example = 3\n").is_empty());
+    assert!(!faults("[[example]]\ntool = \"Bash\"\nverdict = \"allow\"\nexpect = 1\n").is_empty());
+}
+
+#[test]
+fn dialogs_follow_their_own_section() {
+    let policy = policy("allow = [\"Bash\"]\n[dialogs]\ntrust = \"allow\"\nplan = \"deny\"\n");
+    assert_eq!(dialog_decision(&policy, DialogKind::Trust), Decision::Allow);
+    assert_eq!(dialog_decision(&policy, DialogKind::Plan), Decision::Deny);
+    for kind in [
+        DialogKind::ApiKey,
+        DialogKind::Question,
+        DialogKind::Permission,
+        DialogKind::Other,
+    ] {
+        assert_eq!(dialog_decision(&policy, kind), Decision::Ask);
+    }
+}
+
+#[test]
+fn a_rule_is_named_with_its_line() {
+    let policy = policy("default = \"ask\"\nallow = [\n  \"Read\",\n  \"Bash(ls *)\",\n]\n");
+    let verdict = decide(&policy, &bash("ls -la"), &LexicalPaths);
+    let rule = verdict.rule.expect("a rule decided");
+    assert_eq!((rule.text.as_str(), rule.line), ("Bash(ls *)", 4));
+    assert_eq!(rule.file, Path::new("policies/coder.toml"));
+    assert_eq!(verdict.why, "allowed by Bash(ls *)");
+}

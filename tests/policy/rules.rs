@@ -1,0 +1,214 @@
+//! Rules as values: compared, handed over, made for a call, added to a file.
+
+use super::*;
+
+fn widens(old: &str, new: &str) -> bool {
+    Policy::widens(&policy(old), &policy(new))
+}
+
+const BASE: &str =
+    "allow = [\"Read\", \"Bash(ls *)\"]\nask = [\"Bash(git push *)\"]\ndeny = [\"Bash(rm *)\"]\n";
+
+#[test]
+fn what_only_takes_away_does_not_widen() {
+    for new in [
+        BASE,
+        "allow = [\"Read\"]\nask = [\"Bash(git push *)\"]\ndeny = [\"Bash(rm *)\"]\n",
+        "deny = [\"Bash(rm *)\", \"Bash(git push *)\", \"Bash(curl *)\"]\n",
+        "default = \"deny\"\nallow = [\"Bash(ls *)\"]\nask = [\"Bash(git push *)\", \"Read\"]\ndeny = [\"Bash(rm *)\"]\n",
+    ] {
+        assert!(!widens(BASE, new), "{new}");
+    }
+}
+
+#[test]
+fn what_adds_an_allowance_or_drops_a_restriction_widens() {
+    for new in [
+        "",
+        "allow = [\"Read\", \"Bash(ls *)\", \"Bash(cat *)\"]\nask = [\"Bash(git push *)\"]\ndeny = [\"Bash(rm *)\"]\n",
+        "allow = [\"Read\", \"Bash(ls *)\"]\nask = [\"Bash(rm *)\", \"Bash(git push *)\"]\n",
+        "allow = [\"Read\", \"Bash\"]\nask = [\"Bash(git push *)\"]\ndeny = [\"Bash(rm *)\"]\n",
+        "ask = [\"Bash(git push *)\"]\ndeny = [\"Bash(rm *)\"]\n[dialogs]\ntrust = \"allow\"\n",
+    ] {
+        assert!(widens(BASE, new), "{new}");
+    }
+    assert!(widens("default = \"deny\"", ""));
+    let unprotected = policy(BASE);
+    let protected = unprotected
+        .clone()
+        .protecting([PathBuf::from("/etc/missiond")]);
+    assert!(Policy::widens(&protected, &unprotected));
+    assert!(!Policy::widens(&unprotected, &protected));
+}
+
+#[test]
+fn deny_rules_are_handed_over_in_claude_codes_words() {
+    let policy = policy(
+        "deny = [\"Bash(rm *)\", \"Read(/secrets/**)\", \"Read(./.env)\", \"Edit(//etc/**)\", \"WebSearch\"]\nallow = [\"Read\"]\n",
+    );
+    assert_eq!(
+        policy.deny_rules_for_settings(),
+        [
+            "Bash(rm *)",
+            "Read(//proj/secrets/**)",
+            "Read(./.env)",
+            "Edit(//etc/**)",
+            "WebSearch"
+        ]
+    );
+}
+
+#[test]
+fn a_narrow_rule_allows_the_call_and_hardly_more() {
+    for (call, rule) in [
+        (bash("cargo test --all"), "Bash(cargo test --all)"),
+        (
+            bash("cargo test && ls *.rs"),
+            r"Bash(cargo test && ls \*.rs)",
+        ),
+        (
+            bash(" git commit -m 'a: *'"),
+            r"Bash(git commit -m 'a: \*')",
+        ),
+        (bash("sed -i s/a/b/ f"), "Bash(sed -i s/a/b/ f)"),
+        (
+            ask("Edit", json!({ "file_path": "/proj/sub/a b.rs" })),
+            r"Edit(//proj/sub/a\ b.rs)",
+        ),
+        (
+            ask("Write", json!({ "file_path": "x[1].rs" })),
+            r"Edit(//proj/sub/x\[1\].rs)",
+        ),
+        (
+            ask("WebFetch", json!({ "url": "https://Docs.rs/x" })),
+            "WebFetch(domain:docs.rs)",
+        ),
+        (ask("mcp__gh__get", json!({})), "mcp__gh__get"),
+        (
+            ask("Agent", json!({ "subagent_type": "Explore" })),
+            "Agent(Explore)",
+        ),
+        (ask("WebSearch", json!({ "query": "x" })), "WebSearch"),
+    ] {
+        assert_eq!(narrow_rule_for(&call).as_deref(), Some(rule));
+        let policy = policy(&add_allow_rule("", rule).expect("an empty file"));
+        assert_eq!(decision(&policy, &call), Decision::Allow, "{rule}");
+        assert_eq!(
+            decision(&policy, &bash("cargo test --all; id")),
+            Decision::Ask
+        );
+        assert_eq!(
+            decision(&policy, &ask("Edit", json!({ "file_path": "/proj/sub/a" }))),
+            Decision::Ask
+        );
+    }
+}
+
+#[test]
+fn some_calls_have_no_narrow_rule() {
+    for call in [
+        bash("echo $(id)"),
+        bash("echo a > f"),
+        bash("ls\nls"),
+        bash(""),
+        ask("Edit", json!({ "file_path": ".mcp.json" })),
+        ask("WebFetch", json!({ "url": "https://a@b" })),
+        ask("Unknown", json!({})),
+        ask("", json!({})),
+    ] {
+        assert_eq!(narrow_rule_for(&call), None, "{call:?}");
+    }
+}
+
+#[test]
+fn a_rule_is_added_and_the_file_kept() {
+    let text = "# mine\ndefault = \"ask\"  # careful\nallow = [\n  # reading\n  \"Read\",\n  \"Bash(ls *)\", # looking\n]\n\n[dialogs]\nplan = \"ask\"\n";
+    let with = add_allow_rule(text, "Bash(cargo test)").expect("a good file");
+    assert_eq!(
+        with,
+        text.replace("# looking\n", "# looking\n  \"Bash(cargo test)\",\n")
+    );
+    assert_eq!(
+        add_allow_rule(&with, "Bash(cargo test)").expect("a good file"),
+        with
+    );
+    assert_eq!(
+        add_allow_rule("allow = [\"Read\"]\n", "LSP").expect("a good file"),
+        "allow = [\"Read\", \"LSP\"]\n"
+    );
+    assert_eq!(
+        add_allow_rule("allow = []\n", "LSP").expect("a good file"),
+        "allow = [\"LSP\"]\n"
+    );
+    let new = add_allow_rule("# mine\n[dialogs]\nplan = \"ask\"\n", "LSP").expect("a good file");
+    assert_eq!(
+        decision(&policy(&new), &ask("LSP", json!({}))),
+        Decision::Allow
+    );
+    assert!(new.contains("# mine"), "{new}");
+    assert!(add_allow_rule("allow = 3", "LSP").is_err());
+    assert!(add_allow_rule("allow = [", "LSP").is_err());
+}
+
+#[test]
+fn each_part_is_explained() {
+    let policy = policy("allow = [\"Bash(cargo test *)\"]\ndeny = [\"Bash(git push *)\"]\n");
+    let explanation = explain(&policy, &bash("cargo test && git push"), &LexicalPaths);
+    let parts: Vec<(&str, Decision)> = explanation
+        .parts
+        .iter()
+        .map(|part| (part.text.as_str(), part.verdict.decision))
+        .collect();
+    assert_eq!(
+        parts,
+        [
+            ("cargo test", Decision::Allow),
+            ("git push", Decision::Deny)
+        ]
+    );
+    assert_eq!(
+        explanation.verdict.why,
+        "`git push`: denied by Bash(git push *) (the strictest part wins)"
+    );
+}
+
+#[test]
+fn no_rule_in_a_verdict_means_that_none_speaks() {
+    let policy = policy("allow = [\"Bash(git *)\", \"Bash(cp *)\"]\n");
+    let rule = |command: &str| {
+        decide(&policy, &bash(command), &LexicalPaths)
+            .rule
+            .map(|rule| rule.text)
+    };
+    assert_eq!(rule("ls"), None);
+    for held_back in ["git log > f", "git -c a=b log", "cp a .mcp.json"] {
+        assert!(rule(held_back).is_some(), "{held_back}");
+        assert_eq!(decision(&policy, &bash(held_back)), Decision::Ask);
+    }
+}
+
+#[test]
+fn a_program_can_bring_its_own_policy() {
+    struct Never;
+    impl PermissionPolicy for Never {
+        fn decide(&self, _: &Ask) -> missiond::policy::Verdict {
+            missiond::policy::Verdict {
+                decision: Decision::Deny,
+                rule: None,
+                why: "never".to_owned(),
+            }
+        }
+    }
+    let own: Vec<Box<dyn PermissionPolicy>> = vec![
+        Box::new(Never),
+        Box::new(Judge {
+            policy: policy("allow = [\"Bash(ls *)\"]"),
+            paths: LexicalPaths,
+        }),
+    ];
+    let decisions: Vec<Decision> = own
+        .iter()
+        .map(|policy| policy.decide(&bash("ls")).decision)
+        .collect();
+    assert_eq!(decisions, [Decision::Deny, Decision::Allow]);
+}
