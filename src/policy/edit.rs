@@ -83,29 +83,59 @@ pub fn add_allow_rule(text: &str, rule: &str) -> Result<String, EditError> {
     Ok(document.to_string())
 }
 
-/// In a list with one rule on each line the new one gets a line too, indented like the last.
+/// In a list with one rule on each line the new one gets a line too, indented like the last. A comment behind
+/// the last rule stays with it.
 fn push_like_the_last(list: &mut Array, rule: &str) {
-    let before = list
-        .iter()
-        .last()
-        .and_then(|last| last.decor().prefix()?.as_str())
-        .map(indentation);
     let mut value = Value::from(rule);
-    if let Some(before) = before.filter(|_| list.iter().count() > 0) {
-        let before = if list.iter().count() == 1 && before.is_empty() {
-            " ".to_owned()
-        } else {
-            before
-        };
-        value.decor_mut().set_prefix(before);
+    if let Some(last) = list.len().checked_sub(1) {
+        let tail = take_tail(list, last);
+        let line_end = tail.rfind('\n').unwrap_or(0);
+        let indent = list
+            .get(last)
+            .map_or_else(String::new, |last| indentation(last, list.len()));
+        value
+            .decor_mut()
+            .set_prefix(format!("{}{indent}", &tail[..line_end]));
+        put_tail(list, &mut value, &tail[line_end..]);
     }
     list.push_formatted(value);
 }
 
-/// The line break and blanks before a value, without the comments among them.
-fn indentation(prefix: &str) -> String {
+/// What stands between the last rule (and its comma, if it has one) and the end of the list.
+fn take_tail(list: &mut Array, last: usize) -> String {
+    if list.trailing_comma() {
+        return list.trailing().as_str().unwrap_or_default().to_owned();
+    }
+    let Some(last) = list.get_mut(last) else {
+        return String::new();
+    };
+    let tail = last
+        .decor()
+        .suffix()
+        .and_then(|suffix| suffix.as_str())
+        .unwrap_or_default()
+        .to_owned();
+    last.decor_mut().set_suffix("");
+    tail
+}
+
+fn put_tail(list: &mut Array, value: &mut Value, tail: &str) {
+    match list.trailing_comma() {
+        true => list.set_trailing(tail),
+        false => value.decor_mut().set_suffix(tail),
+    }
+}
+
+/// The line break and blanks before a rule, without the comments among them; a blank in a list on one line.
+fn indentation(value: &Value, rules: usize) -> String {
+    let prefix = value
+        .decor()
+        .prefix()
+        .and_then(|prefix| prefix.as_str())
+        .unwrap_or_default();
     match prefix.rfind('\n') {
         Some(at) => prefix[at..].to_owned(),
+        None if rules == 1 => " ".to_owned(),
         None => prefix.to_owned(),
     }
 }

@@ -140,6 +140,12 @@ fn a_rule_is_added_and_the_file_kept() {
         add_allow_rule("allow = []\n", "LSP").expect("a good file"),
         "allow = [\"LSP\"]\n"
     );
+    let no_comma = add_allow_rule("allow = [\n  \"Read\" # all\n]\n", "LSP").expect("a good file");
+    assert_eq!(
+        decision(&policy(&no_comma), &ask("LSP", json!({}))),
+        Decision::Allow
+    );
+    assert_eq!(no_comma, "allow = [\n  \"Read\", # all\n  \"LSP\"\n]\n");
     let new = add_allow_rule("# mine\n[dialogs]\nplan = \"ask\"\n", "LSP").expect("a good file");
     assert_eq!(
         decision(&policy(&new), &ask("LSP", json!({}))),
