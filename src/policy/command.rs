@@ -28,10 +28,12 @@ pub fn judge(case: &Case<'_>, text: &str) -> Explanation {
             directories: &directories,
             exact,
         };
-        parts.push(PartVerdict {
-            text: simple.text.clone(),
-            verdict: part.verdict(),
-        });
+        if let Some(verdict) = part.verdict() {
+            parts.push(PartVerdict {
+                text: simple.text.clone(),
+                verdict,
+            });
+        }
         directories.follow(&simple.words, case.paths);
     }
     let mut verdict = strictest_part(&parts).unwrap_or_else(|| case.by_rules(|_| false));
@@ -120,23 +122,22 @@ struct Part<'a> {
 }
 
 impl Part<'_> {
-    fn verdict(&self) -> Verdict {
+    /// None where it may be no command, and no rule restricts it if it is one.
+    fn verdict(&self) -> Option<Verdict> {
         let texts = self.texts_to_restrict();
         let by_rules = self.case.by_rules(|rule| covers_any(rule, &texts));
-        let restricted =
-            (by_rules.rule.is_some() && by_rules.decision > Decision::Allow).then_some(by_rules);
+        let restricted = Some(by_rules)
+            .filter(|verdict| verdict.rule.is_some() && verdict.decision > Decision::Allow);
         let by_places = places::restriction(self.case, self.stripped.words, self.directories);
-        let strictest = [restricted, by_places]
+        match restricted
             .into_iter()
-            .flatten()
-            .reduce(|first, second| {
-                if second.decision > first.decision {
-                    second
-                } else {
-                    first
-                }
-            });
-        strictest.unwrap_or_else(|| self.allowance())
+            .chain(by_places)
+            .max_by_key(|verdict| verdict.decision)
+        {
+            None if self.simple.guessed => None,
+            None => Some(self.allowance()),
+            strictest => strictest,
+        }
     }
 
     /// Every way to write this command and those that it would run.

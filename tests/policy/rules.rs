@@ -179,6 +179,19 @@ fn each_part_is_explained() {
 }
 
 #[test]
+fn text_in_a_here_document_is_taken_for_a_command_only_where_that_restricts() {
+    let policy = policy("default = \"deny\"\nallow = [\"Bash(cat *)\"]\ndeny = [\"Bash(rm *)\"]\n");
+    assert_eq!(
+        decision(&policy, &bash("cat <<E\nsome text\nE")),
+        Decision::Ask
+    );
+    assert_eq!(
+        decision(&policy, &bash("cat <<E | sh\nrm -rf t\nE")),
+        Decision::Deny
+    );
+}
+
+#[test]
 fn no_rule_in_a_verdict_means_that_none_speaks() {
     let policy = policy("allow = [\"Bash(git *)\", \"Bash(cp *)\"]\n");
     let rule = |command: &str| {

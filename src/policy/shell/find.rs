@@ -120,6 +120,7 @@ fn crude_command(piece: &str) -> Simple {
         text: piece.trim().to_owned(),
         start: 0,
         words: words.collect(),
+        guessed: true,
     }
 }
 

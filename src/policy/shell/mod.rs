@@ -40,6 +40,8 @@ pub struct Simple {
     /// Where it begins in the whole command.
     pub start: usize,
     pub words: Vec<Word>,
+    /// Found in a text that could not be parsed: it may be no command at all, so only what restricts counts.
+    pub guessed: bool,
 }
 
 impl Simple {
@@ -161,7 +163,7 @@ impl<'t> Walk<'t> {
         let mut simple = Simple {
             text: self.text[node.byte_range()].to_owned(),
             start: node.start_byte(),
-            words: Vec::new(),
+            ..Simple::default()
         };
         let mut cursor = node.walk();
         for child in node.children(&mut cursor) {
@@ -179,7 +181,9 @@ impl<'t> Walk<'t> {
                 }
             }
         }
-        self.script.commands.push(simple);
+        if !simple.text.is_empty() {
+            self.script.commands.push(simple);
+        }
     }
 
     fn word(&mut self, node: Node<'t>, first: bool) -> Word {
