@@ -1,11 +1,12 @@
 //! When to tell the daemon that nothing came. Pure.
 
-use crate::terminal::{At, FRAME_SILENCE};
+use crate::terminal::{At, FRAME_SILENCE, FRAME_TIMEOUT};
 use std::time::Duration;
 
-/// Programs that hold back a frame (mode 2026) and never end it are shown after this long; the second
-/// report of silence lets the terminal do so without a timer of its own.
-const SYNC_TIMEOUT: Duration = Duration::from_millis(150);
+/// The silences that are told: one that ends a frame; one after which a frame that is held back (mode 2026) and
+/// never ended is shown; one after which a screen that nobody knows counts as staying. With them the daemon needs
+/// no timers of its own.
+const TOLD: [Duration; 3] = [FRAME_SILENCE, FRAME_TIMEOUT, Duration::from_millis(350)];
 
 /// Which silences since the last change (output, or another size) were not told yet. Told times are exact multiples of recorded
 /// time after the change, so that a replay, which has only the recording, finds the same moments.
@@ -40,7 +41,8 @@ impl Silence {
     /// The silence that is complete at `now`, once each.
     pub fn take(&mut self, now: At) -> Option<At> {
         let due = self.due().filter(|&due| due <= now)?;
-        self.untold = (self.untold == Some(FRAME_SILENCE)).then_some(SYNC_TIMEOUT);
+        let told = self.untold;
+        self.untold = TOLD.into_iter().find(|next| Some(*next) > told);
         Some(due)
     }
 }
@@ -54,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_is_told_after_a_frame_and_after_the_sync_timeout_then_never() {
+    fn each_silence_is_told_once_and_then_no_more() {
         let mut silence = Silence::default();
         assert_eq!(silence.due(), None);
         silence.broken(ms(100));
@@ -62,6 +64,7 @@ mod tests {
         assert_eq!(silence.take(ms(125)), Some(ms(120)));
         assert_eq!(silence.due(), Some(ms(250)));
         assert_eq!(silence.take(ms(400)), Some(ms(250)));
+        assert_eq!(silence.take(ms(500)), Some(ms(450)));
         assert_eq!(silence.due(), None);
         assert_eq!(silence.take(ms(9000)), None);
     }
@@ -76,6 +79,7 @@ mod tests {
         silence.tell_again();
         assert_eq!(silence.take(ms(9000)), Some(ms(120)));
         assert_eq!(silence.take(ms(9000)), Some(ms(250)));
+        assert_eq!(silence.take(ms(9000)), Some(ms(450)));
         assert_eq!(silence.take(ms(9000)), None);
     }
 

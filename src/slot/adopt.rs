@@ -97,6 +97,7 @@ impl Slot {
         let mut last = None;
         for event in recording {
             for frame in self.replay_event(event?) {
+                self.observer.wait(frame.at);
                 self.observer.see(&frame);
                 last = Some(frame);
             }

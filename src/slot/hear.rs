@@ -8,7 +8,7 @@ use crate::control::protocol::{Fault, RpcError, What};
 use crate::hook::{HookEvent, HookWhat};
 use crate::reading::{Seen, State};
 use crate::shim::{ExitReport, FromShim, LinkError, ToShim};
-use crate::terminal::Frame;
+use crate::terminal::{At, Frame};
 use chrono::Utc;
 use regex::Regex;
 
@@ -30,6 +30,7 @@ impl Slot {
             Ok(FromShim::Quiet { at }) => {
                 let frames = self.terminal.quiet(at);
                 self.read(frames).await;
+                self.wait_on_screen(at).await;
             }
             Ok(FromShim::Resized { at, cols, rows }) => {
                 let frames = self.terminal.resize(at, cols.into(), rows.into());
@@ -52,10 +53,22 @@ impl Slot {
     pub(super) async fn read(&mut self, frames: Vec<Frame>) {
         for frame in frames {
             self.check_waiters();
+            self.wait_on_screen(frame.at).await;
             self.observer.see(&frame);
-            if let Some(news) = self.news() {
-                self.input(news).await;
-            }
+            self.bring_news().await;
+        }
+    }
+
+    /// A screen that nobody knows and that stays is a view that takes the keys.
+    async fn wait_on_screen(&mut self, at: At) {
+        if self.observer.wait(at).is_some() {
+            self.bring_news().await;
+        }
+    }
+
+    async fn bring_news(&mut self) {
+        if let Some(news) = self.news() {
+            self.input(news).await;
         }
     }
 

@@ -217,6 +217,9 @@ impl Machine {
             );
             return Err(refused(text).next("look again: missiond pending"));
         }
+        if !self.up().is_some_and(up::Up::is_certain) {
+            return Err(self.unknown_screen());
+        }
         if !self.up().is_some_and(up::Up::hands_are_free) {
             return Err(refused(format!("keys are being pressed in {name} already")));
         }
@@ -237,6 +240,14 @@ impl Machine {
                 };
                 refused(error.to_string()).next(next)
             })
+    }
+
+    fn unknown_screen(&self) -> RpcError {
+        let name = &self.config.name;
+        let text = format!("the screen of {name} is not a known one, so no key is safe");
+        RpcError::new(Fault::Refused, text).next(format!(
+            "look at it: missiond screen {name}; press by hand: missiond keys {name} esc"
+        ))
     }
 
     fn choose(
@@ -393,6 +404,10 @@ impl Machine {
 
     /// At a dialog an interrupt is a no. Where nothing is known to say no, no key is pressed.
     fn decline(&mut self, token: Token, dialog: &Dialog, now: Instant) {
+        if !self.up().is_some_and(up::Up::is_certain) {
+            let error = self.unknown_screen();
+            return self.reply(token, Err(error));
+        }
         match keys::pick(dialog, "no") {
             Ok(pick) => {
                 self.drop_typing("interrupted");

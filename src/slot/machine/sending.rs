@@ -336,36 +336,5 @@ fn has_arrived(composer: &Composer, message: &Message) -> bool {
 }
 
 fn shows(composer: &Composer, text: &str) -> bool {
-    let shown = squeezed(&composer.draft);
-    let wanted = squeezed(text);
-    let tail = shown.len() >= LONG_DRAFT && wanted.ends_with(&shown);
-    let same = !composer.draft.is_empty() && shown == wanted;
-    same || tail || is_placeholder(&composer.draft, text)
-}
-
-/// An input box shows at most its last rows; this many characters of the end prove the rest.
-const LONG_DRAFT: usize = 200;
-
-/// Without blanks, since the input box wraps and pads as it likes, and without emoji: of several that are joined
-/// into one picture, terminals draw as many as they see fit.
-fn squeezed(text: &str) -> String {
-    let is_emoji = |c: char| c >= '\u{1f000}' || matches!(c, '\u{200d}' | '\u{fe00}'..='\u{fe0f}');
-    text.chars()
-        .filter(|c| !c.is_whitespace() && !is_emoji(*c))
-        .collect()
-}
-
-/// `[Pasted text #1 +99 lines]`, where the number of lines is that of the message.
-fn is_placeholder(draft: &str, message: &str) -> bool {
-    let Some(rest) = draft.trim().strip_prefix("[Pasted text #") else {
-        return false;
-    };
-    let Some(inner) = rest.strip_suffix(']') else {
-        return false;
-    };
-    let lines = message.matches('\n').count();
-    match inner.split_once(" +") {
-        None => inner.chars().all(|c| c.is_ascii_digit()),
-        Some((_, count)) => count.split(' ').next().and_then(|n| n.parse().ok()) == Some(lines),
-    }
+    !composer.draft.is_empty() && composer.holds(text)
 }

@@ -288,9 +288,13 @@ fn enter_is_withheld_when_the_text_never_shows() {
 #[test]
 fn a_long_message_is_proven_by_its_placeholder_or_its_end() {
     let lines = vec!["line"; 50].join("\n");
-    for shown in ["[Pasted text #1 +49 lines]", "[Pasted text #3]"] {
+    let long = "word ".repeat(300);
+    for (text, shown) in [
+        (&lines, "[Pasted text #1 +49 lines]"),
+        (&long, "[Pasted text #3]"),
+    ] {
         let mut bench = Bench::idle();
-        bench.send(2, &lines);
+        bench.send(2, text);
         bench.see(screen(State::Idle, shown));
         assert_eq!(bench.keys, ["paste", "Enter"], "{shown}");
     }
@@ -809,4 +813,25 @@ fn the_first_prompt_is_sent_once_in_a_new_conversation() {
     });
     resumed.see(screen(State::Idle, ""));
     assert!(resumed.keys.is_empty());
+}
+
+#[test]
+fn on_a_screen_that_nobody_knows_no_key_is_pressed() {
+    let mut bench = Bench::idle();
+    let unknown = Sight {
+        certain: false,
+        ..at(Dialog {
+            kind: DialogKind::Other,
+            ..dialog("o1", "")
+        })
+    };
+    bench.see(unknown);
+    bench.put(confirm(2, "yes", None));
+    bench.put(Input::Interrupt(3));
+    bench.pass(Duration::from_secs(60));
+    assert!(bench.keys.is_empty());
+    assert_eq!(
+        (bench.fault(2), bench.fault(3)),
+        (Some(Fault::Refused), Some(Fault::Refused))
+    );
 }
