@@ -184,17 +184,16 @@ impl Dispatcher {
         let slash = params.slash && text.starts_with('/');
         let began = Instant::now();
         let wait = params.wait;
-        let asked = slot.ask(|token| {
+        let limit = params.timeout_ms.map(Duration::from_millis);
+        let send = |token| {
             Input::Send(Message {
                 token: Some(token),
                 text,
                 slash,
                 wait,
             })
-        });
-        let reply = within(params.timeout_ms, asked)
-            .await
-            .map_err(|error| late(error, &slot))?;
+        };
+        let reply = slot.ask_within(limit, send).await?;
         let answer = |response, source, dialog| SendAnswer {
             slot: name,
             response,

@@ -8,6 +8,7 @@ use crate::control::protocol::{
 use regex::Regex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 
 /// Commands that may wait for one slot. The task never waits for a program, so the queue is empty but for
@@ -100,10 +101,19 @@ impl SlotHandle {
     }
 
     /// Puts an input to the machine and waits for its reply. One that is no longer waited for, because the
-    /// client went away or ran out of time, is withdrawn.
+    /// client went away, is withdrawn.
     pub async fn ask(&self, make: impl FnOnce(Token) -> Input) -> Result<Reply, RpcError> {
+        self.ask_within(None, make).await
+    }
+
+    /// The same for at most this long; then it is withdrawn, and the reply says how far it had come.
+    pub async fn ask_within(
+        &self,
+        limit: Option<Duration>,
+        make: impl FnOnce(Token) -> Input,
+    ) -> Result<Reply, RpcError> {
         let token = self.tokens.fetch_add(1, Ordering::Relaxed);
-        let (reply, answer) = oneshot::channel();
+        let (reply, mut answer) = oneshot::channel();
         let input = Box::new(make(token));
         self.send(Command::Machine {
             token,
@@ -115,9 +125,15 @@ impl SlotHandle {
             commands: &self.commands,
             token: Some(token),
         };
-        let answer = answer.await.unwrap_or_else(|_| Err(gone()));
+        let answer = tokio::select! {
+            answer = &mut answer => answer,
+            () = after(limit) => {
+                self.send(Command::Withdraw(token)).await?;
+                answer.await
+            }
+        };
         guard.token = None;
-        answer
+        answer.unwrap_or_else(|_| Err(gone()))
     }
 
     /// Sends a command that carries its own reply, and waits for it.
@@ -129,6 +145,13 @@ impl SlotHandle {
 
     pub async fn send(&self, command: Command) -> Result<(), RpcError> {
         self.commands.send(command).await.map_err(|_| gone())
+    }
+}
+
+async fn after(limit: Option<Duration>) {
+    match limit {
+        Some(limit) => tokio::time::sleep(limit).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -175,8 +175,8 @@ impl Slot {
                 self.input(*input).await;
             }
             Command::Withdraw(token) => {
-                self.replies.remove(&token);
                 self.input(Input::Withdraw(token)).await;
+                self.replies.remove(&token);
             }
             Command::Write { bytes, reply } => self.write(bytes, reply).await,
             Command::Screen { params, reply } => drop(reply.send(Ok(self.screen(&params)))),

@@ -54,9 +54,30 @@ impl Machine {
         }
     }
 
-    /// The client went away. What was typed already goes on; what was not is dropped.
+    /// The client no longer waits. What was typed already goes on; what was not is dropped.
     pub(super) fn withdraw(&mut self, token: Token) {
+        let name = self.config.name.clone();
+        let late = |text: String| {
+            Err(RpcError::new(Fault::TimedOut, text).next(format!("missiond status {name}")))
+        };
+        let waiting = self.queue.len();
         self.queue.retain(|message| message.token != Some(token));
+        if self.queue.len() < waiting {
+            return self.reply(
+                token,
+                late(format!(
+                    "{name} was busy all the time; the message was not sent"
+                )),
+            );
+        }
+        if self.up_mut().is_some_and(|up| up.forget_sender(token)) {
+            self.reply(
+                token,
+                late(format!(
+                    "the message was sent, and the turn of {name} goes on"
+                )),
+            );
+        }
     }
 
     /// Types the next message if the input box is free for it.
@@ -320,6 +341,22 @@ fn with_hook(answer: Answer, over: Option<Over>) -> Answer {
 }
 
 impl up::Up {
+    /// Nobody waits any more for the message with this token; whether there was one.
+    fn forget_sender(&mut self, token: Token) -> bool {
+        let typing = match &mut self.hands {
+            Hands::Pasting { message, .. } | Hands::Submitting { message, .. } => {
+                Some(&mut message.token)
+            }
+            _ => None,
+        };
+        let turn = self.turn.as_mut().map(|turn| &mut turn.token);
+        let mine = typing
+            .into_iter()
+            .chain(turn)
+            .find(|waiting| **waiting == Some(token));
+        mine.map(Option::take).is_some()
+    }
+
     fn is_own_draft(&self, composer: &Composer) -> bool {
         self.last_message
             .as_ref()

@@ -382,6 +382,42 @@ fn a_withdrawn_message_is_not_typed() {
     bench.put(Input::Withdraw(2));
     bench.see(screen(State::Idle, ""));
     assert!(bench.keys.is_empty());
+    assert!(
+        bench.replies[&2]
+            .as_ref()
+            .unwrap_err()
+            .message
+            .contains("not sent")
+    );
+}
+
+#[test]
+fn a_turn_that_nobody_waits_for_goes_on() {
+    let mut bench = Bench::idle();
+    bench.send(2, "hello");
+    bench.see(screen(State::Idle, "hello"));
+    bench.see(screen(State::Thinking, ""));
+    bench.put(Input::Withdraw(2));
+    assert!(
+        bench.replies[&2]
+            .as_ref()
+            .unwrap_err()
+            .message
+            .contains("goes on")
+    );
+    bench.see(screen(State::Idle, ""));
+    bench.pass(IDLE_IS_OVER);
+    bench.put(Input::Found(Answer {
+        text: Some("hi".into()),
+        source: "transcript",
+        failure: None,
+    }));
+    assert!(
+        bench
+            .told
+            .iter()
+            .any(|what| matches!(what, What::Answer { .. }))
+    );
 }
 
 #[test]
