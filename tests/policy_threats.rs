@@ -2,7 +2,7 @@
 
 use missiond::policy::{Ask, Decision, Paths, Policy, decide};
 use serde_json::{Value, json};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 /// A machine with `/proj`, a home and a few links.
 struct Machine;
@@ -14,21 +14,9 @@ const LINKS: &[(&str, &str)] = &[
 ];
 
 impl Paths for Machine {
-    fn resolve(&self, path: &Path) -> PathBuf {
-        let mut at = PathBuf::new();
-        for component in path.components() {
-            match component {
-                Component::CurDir => {}
-                Component::ParentDir => {
-                    at.pop();
-                }
-                other => at.push(other),
-            }
-            if let Some((_, target)) = LINKS.iter().find(|(link, _)| Path::new(link) == at) {
-                at = PathBuf::from(target);
-            }
-        }
-        at
+    fn link(&self, path: &Path) -> Option<PathBuf> {
+        let (_, target) = LINKS.iter().find(|(link, _)| Path::new(link) == path)?;
+        Some(PathBuf::from(target))
     }
 
     fn home(&self) -> Option<PathBuf> {

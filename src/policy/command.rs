@@ -34,12 +34,12 @@ pub fn judge(case: &Case<'_>, text: &str) -> Explanation {
                 verdict,
             });
         }
-        directories.follow(&simple.words, case.paths);
+        directories.follow(&simple.words, &case.ground);
     }
     let mut verdict = strictest_part(&parts).unwrap_or_else(|| case.by_rules(|_| false));
-    let on_whole = case.by_rules(|rule| covers_any(rule, std::slice::from_ref(&whole)));
-    if on_whole.rule.is_some() && on_whole.decision > verdict.decision {
-        verdict = on_whole;
+    let on_whole = strictest(&rules_on(case, std::slice::from_ref(&whole)));
+    if let Some(rule) = on_whole.filter(|rule| rule.decision > verdict.decision) {
+        verdict = by_rule(rule);
     }
     if let Some(why) = script
         .doubt
@@ -64,6 +64,17 @@ fn allows_exactly(rule: &Rule, whole: &str) -> bool {
         && rule
             .command()
             .is_some_and(|pattern| pattern.is_exact() && pattern.matches(whole))
+}
+
+/// The rules in force that speak about one of these ways to write a command.
+fn rules_on<'a>(case: &'a Case<'_>, texts: &[String]) -> Vec<&'a Rule> {
+    let covered = |rule: &&Rule| rule.covers_tool(&case.ask.tool) || covers_any(rule, texts);
+    case.nearest_only(
+        case.policy
+            .rules_for_commands(texts)
+            .filter(covered)
+            .collect(),
+    )
 }
 
 fn covers_any(rule: &Rule, texts: &[String]) -> bool {
@@ -125,9 +136,9 @@ impl Part<'_> {
     /// None where it may be no command, and no rule restricts it if it is one.
     fn verdict(&self) -> Option<Verdict> {
         let texts = self.texts_to_restrict();
-        let by_rules = self.case.by_rules(|rule| covers_any(rule, &texts));
-        let restricted = Some(by_rules)
-            .filter(|verdict| verdict.rule.is_some() && verdict.decision > Decision::Allow);
+        let restricted = strictest(&rules_on(self.case, &texts))
+            .filter(|rule| rule.decision > Decision::Allow)
+            .map(by_rule);
         let by_places = places::restriction(self.case, self.stripped.words, self.directories);
         match restricted
             .into_iter()
@@ -174,13 +185,10 @@ impl Part<'_> {
     }
 
     fn allowance(&self) -> Verdict {
-        let texts = self.texts_to_allow();
-        let covers = |rule: &Rule| {
-            rule.decision == Decision::Allow
-                && (covers_any(rule, &texts) || self.exact.is_some_and(|exact| exact.at == rule.at))
-        };
-        let rules = self.case.rules_in_force(covers);
-        if strictest(&rules).is_none() {
+        let mut rules = rules_on(self.case, &self.texts_to_allow());
+        rules.retain(|rule| rule.decision == Decision::Allow);
+        rules.extend(self.exact);
+        if rules.is_empty() {
             return self.case.silent();
         }
         let harms = self.harms();
@@ -234,7 +242,7 @@ impl Part<'_> {
             .words
             .first()
             .map_or("", |name| name.text.as_str());
-        let safe = harm::only_reads(name) && !self.case.policy.restricts_paths();
+        let safe = harm::only_reads(name) && !self.case.policy.index.restricts_paths();
         (!safe).then(|| Harm::whole(format!("xargs hands words to {name} that are not known")))
     }
 }

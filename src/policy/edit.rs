@@ -1,7 +1,8 @@
 //! Adding a rule to a policy file: the narrowest one for a call that a person has confirmed.
 
+use super::ground::Ground;
 use super::hosts::host_of;
-use super::paths::{LexicalPaths, Place, exact_pattern};
+use super::paths::{LexicalPaths, exact_pattern};
 use super::pattern::Wildcard;
 use super::rule::{Dialect, Level, Meaning, Rule};
 use super::tools::{self, Access, Subject};
@@ -21,8 +22,11 @@ pub fn narrow_rule_for(ask: &Ask) -> Option<String> {
                 Access::Read => "Read",
                 Access::Write => "Edit",
             };
-            let place = Place::new(path, &ask.cwd, &LexicalPaths);
-            format!("{tool}({})", exact_pattern(&place.written)?)
+            let ground = Ground::new(&LexicalPaths, &ask.cwd, &ask.cwd, &[]);
+            format!(
+                "{tool}({})",
+                exact_pattern(&ground.place(path, &ask.cwd).written)?
+            )
         }
         Subject::Url(url) => format!("WebFetch(domain:{})", host_of(url)?),
         Subject::Name(name) if !name.is_empty() => format!(
@@ -41,8 +45,7 @@ fn would_allow(text: &str, ask: &Ask) -> bool {
     let Ok(meaning) = Meaning::parse(text, Decision::Allow, Dialect::Rules, file) else {
         return false;
     };
-    let mut policy = Policy::asking(file, file);
-    policy.rules.push(Rule {
+    let rule = Rule {
         decision: Decision::Allow,
         at: RuleRef {
             text: text.to_owned(),
@@ -51,7 +54,8 @@ fn would_allow(text: &str, ask: &Ask) -> bool {
         },
         level: Level::Role,
         meaning,
-    });
+    };
+    let policy = Policy::asking(file, file).with_rules(vec![rule]);
     decide(&policy, ask, &LexicalPaths).decision == Decision::Allow
 }
 

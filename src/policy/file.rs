@@ -90,7 +90,7 @@ impl Reader<'_> {
         policy.default = default.map_or(Decision::Ask, Spanned::into_inner);
         policy.deny_reason = deny_reason.map(Spanned::into_inner);
         policy.dialogs = self.dialogs(dialogs);
-        policy.rules = std::mem::take(&mut self.rules);
+        let policy = policy.with_rules(std::mem::take(&mut self.rules));
         let examples = examples
             .into_iter()
             .filter_map(|entry| self.example(entry))

@@ -1,8 +1,10 @@
 //! The verdict on a tool call.
 
 use super::command;
+use super::ground::Ground;
 use super::hosts::host_of;
-use super::paths::{Paths, Place};
+use super::paths::Paths;
+use super::protected;
 use super::rule::Rule;
 use super::tools::{self, Access, Subject};
 use super::{Ask, Decision, Policy, Verdict};
@@ -28,7 +30,12 @@ pub fn decide(policy: &Policy, ask: &Ask, paths: &dyn Paths) -> Verdict {
 
 /// The same as [`decide`], with the verdict on each part.
 pub fn explain(policy: &Policy, ask: &Ask, paths: &dyn Paths) -> Explanation {
-    let case = Case { policy, ask, paths };
+    let ground = Ground::new(paths, &ask.cwd, &policy.project, policy.protected.places());
+    let case = Case {
+        policy,
+        ask,
+        ground,
+    };
     let mut explanation = match tools::subject(ask) {
         Subject::Command(text) => command::judge(&case, text),
         Subject::Path(access, path) => whole(case.path(access, path)),
@@ -55,22 +62,23 @@ fn whole(verdict: Verdict) -> Explanation {
     }
 }
 
-/// A policy, a call and the paths that it may name.
+/// A policy, a call and the places that it may name.
 pub struct Case<'a> {
     pub policy: &'a Policy,
     pub ask: &'a Ask,
-    pub paths: &'a dyn Paths,
+    pub ground: Ground<'a>,
 }
 
 impl Case<'_> {
     /// The rules that hold for this call: those that name its tool as a whole (the nearest level alone
     /// counts), and those whose specifier covers it.
     pub fn rules_in_force(&self, covers: impl Fn(&Rule) -> bool) -> Vec<&Rule> {
-        let mut rules: Vec<&Rule> = self
-            .policy
-            .rules()
-            .filter(|rule| rule.covers_tool(&self.ask.tool) || covers(rule))
-            .collect();
+        let covered = |rule: &&Rule| rule.covers_tool(&self.ask.tool) || covers(rule);
+        self.nearest_only(self.policy.rules().filter(covered).collect())
+    }
+
+    /// Of the rules that name the tool as a whole, those of the nearest level; the others as they are.
+    pub fn nearest_only<'r>(&self, mut rules: Vec<&'r Rule>) -> Vec<&'r Rule> {
         let nearest = rules
             .iter()
             .filter(|rule| rule.meaning.is_whole_tool())
@@ -113,11 +121,10 @@ impl Case<'_> {
     }
 
     fn path(&self, access: Access, path: &str) -> Verdict {
-        let place = Place::new(path, &self.ask.cwd, self.paths);
-        let verdict =
-            self.by_rules(|rule| rule.covers_place(access, &place, &self.ask.cwd, self.paths));
+        let place = self.ground.place(path, &self.ask.cwd);
+        let verdict = self.by_rules(|rule| rule.covers_place(access, &place, &self.ground));
         if access == Access::Write
-            && let Some(why) = self.policy.protected.forbids(&place, self.paths)
+            && let Some(why) = protected::forbids(&place, &self.ground)
         {
             return self.not_allowed(verdict, why);
         }

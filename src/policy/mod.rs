@@ -7,8 +7,10 @@
 mod command;
 mod edit;
 mod file;
+mod ground;
 mod harm;
 mod hosts;
+mod index;
 mod judge;
 mod paths;
 mod pattern;
@@ -26,6 +28,7 @@ pub use rule::{Level, Rule};
 
 use crate::diagnostic::Problem;
 use crate::reading::DialogKind;
+use index::Index;
 use protected::Protected;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -118,6 +121,7 @@ pub struct Policy {
     pub deny_reason: Option<String>,
     dialogs: Dialogs,
     rules: Vec<Rule>,
+    index: Index,
     protected: Protected,
     /// The slot whose own overrides apply.
     slot: Option<String>,
@@ -159,6 +163,7 @@ impl Policy {
             deny_reason: None,
             dialogs: Dialogs::default(),
             rules: Vec::new(),
+            index: Index::default(),
             protected: Protected::default(),
             slot: None,
         }
@@ -181,10 +186,7 @@ impl Policy {
 
     /// The rules in force, for showing them.
     pub fn rules(&self) -> impl Iterator<Item = &Rule> {
-        self.rules.iter().filter(|rule| match &rule.level {
-            Level::Slot(name) => self.slot.as_deref() == Some(name),
-            Level::Role | Level::Default => true,
-        })
+        self.rules.iter().filter(|rule| self.is_in_force(rule))
     }
 
     /// The deny rules in Claude Code's own syntax, for the settings that a slot is started with.
@@ -195,11 +197,27 @@ impl Policy {
             .collect()
     }
 
-    /// Whether any path is denied or asked about, so that paths among a command's words matter.
-    fn restricts_paths(&self) -> bool {
-        self.rules().any(|rule| {
-            rule.decision > Decision::Allow && matches!(rule.meaning, rule::Meaning::Path(..))
-        })
+    /// The same policy with other rules.
+    fn with_rules(mut self, rules: Vec<Rule>) -> Policy {
+        self.index = Index::new(&rules);
+        self.rules = rules;
+        self
+    }
+
+    /// The rules in force that may speak about one of these commands.
+    fn rules_for_commands(&self, commands: &[String]) -> impl Iterator<Item = &Rule> {
+        let places = self.index.for_commands(commands);
+        places
+            .into_iter()
+            .map(|at| &self.rules[at])
+            .filter(|rule| self.is_in_force(rule))
+    }
+
+    fn is_in_force(&self, rule: &Rule) -> bool {
+        match &rule.level {
+            Level::Slot(name) => self.slot.as_deref() == Some(name),
+            Level::Role | Level::Default => true,
+        }
     }
 
     /// Whether `new` might allow something that `old` did not. Anything that is not plainly narrower counts

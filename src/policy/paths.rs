@@ -1,13 +1,13 @@
 //! Path patterns and the places that they are relative to.
 
+use super::ground::{Directory, Ground};
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use std::path::{Component, Path, PathBuf};
 
 /// Where paths lead. The policy itself never touches the file system.
 pub trait Paths {
-    /// The same place with every symbolic link on the way followed. `path` is absolute; parts that do not
-    /// exist stay as they are.
-    fn resolve(&self, path: &Path) -> PathBuf;
+    /// What a symbolic link at this absolute path says, if there is one.
+    fn link(&self, path: &Path) -> Option<PathBuf>;
 
     /// The home directory that `~` stands for.
     fn home(&self) -> Option<PathBuf>;
@@ -19,8 +19,8 @@ pub trait Paths {
 pub struct LexicalPaths;
 
 impl Paths for LexicalPaths {
-    fn resolve(&self, path: &Path) -> PathBuf {
-        normalise(path)
+    fn link(&self, _: &Path) -> Option<PathBuf> {
+        None
     }
 
     fn home(&self) -> Option<PathBuf> {
@@ -51,35 +51,16 @@ pub struct Place {
 }
 
 impl Place {
-    /// `text` as a tool or a shell would take it in the directory `cwd`.
-    pub fn new(text: &str, cwd: &Path, paths: &dyn Paths) -> Place {
-        let absolute = cwd.join(expand_home(text, paths));
-        Place {
-            written: normalise(&absolute),
-            real: paths.resolve(&absolute),
-        }
+    /// The paths by which it is reached: one, or two if links lead to it.
+    pub fn ways(&self) -> impl Iterator<Item = &Path> {
+        let real = (self.real != self.written).then_some(self.real.as_path());
+        std::iter::once(self.written.as_path()).chain(real)
     }
 
-    pub fn both(&self) -> [&Path; 2] {
-        [&self.written, &self.real]
-    }
-
-    /// Whether it is at or below `directory`, however it is looked at.
-    pub fn is_within(&self, directory: &Path, paths: &dyn Paths) -> bool {
-        self.written.starts_with(normalise(directory))
-            && self.real.starts_with(paths.resolve(directory))
-    }
-}
-
-fn expand_home(text: &str, paths: &dyn Paths) -> PathBuf {
-    let below_home = match text.strip_prefix('~') {
-        Some("") => Some(""),
-        Some(rest) => rest.strip_prefix('/'),
-        None => None,
-    };
-    match (below_home, paths.home()) {
-        (Some(rest), Some(home)) => home.join(rest),
-        _ => PathBuf::from(text),
+    /// Whether it is at or below a directory, however it is looked at.
+    pub fn is_within(&self, directory: &Directory) -> bool {
+        let [written, real] = directory;
+        self.written.starts_with(written) && self.real.starts_with(real)
     }
 }
 
@@ -90,6 +71,69 @@ enum Base {
     Home,
     Project(PathBuf),
     Cwd,
+}
+
+impl Base {
+    /// The path as seen from here. The directory itself may be reached through a link.
+    fn below<'p>(&self, path: &'p Path, ground: &Ground<'_>) -> impl Iterator<Item = &'p Path> {
+        let [written, real] = match self {
+            Base::Root => [Some(Path::new("/")), None],
+            Base::Home => ground.home.as_ref().map_or([None, None], ways),
+            Base::Project(_) => ways(&ground.project),
+            Base::Cwd => ways(&ground.cwd),
+        };
+        let below = |base: Option<&Path>| path.strip_prefix(base?).ok();
+        [below(written), below(real)].into_iter().flatten()
+    }
+}
+
+fn ways(directory: &Directory) -> [Option<&Path>; 2] {
+    let [written, real] = directory;
+    [Some(written), (real != written).then_some(real)]
+}
+
+fn is_matched(matcher: &Gitignore, below: &Path) -> bool {
+    matcher
+        .matched_path_or_any_parents(below, false)
+        .is_ignore()
+}
+
+/// Many patterns at once: whether any of them may match.
+#[derive(Debug, Clone, Default)]
+pub struct PathSet {
+    /// Where patterns can't be joined, there is no matcher, and any path may match.
+    sets: Vec<(Base, Option<Gitignore>)>,
+}
+
+impl PathSet {
+    pub fn new<'p>(patterns: impl Iterator<Item = &'p PathPattern>) -> PathSet {
+        let mut globs: Vec<(Base, Vec<&str>)> = Vec::new();
+        for pattern in patterns {
+            match globs.iter_mut().find(|(base, _)| *base == pattern.base) {
+                Some((_, known)) => known.push(&pattern.glob),
+                None => globs.push((pattern.base.clone(), vec![&pattern.glob])),
+            }
+        }
+        let joined = globs
+            .into_iter()
+            .map(|(base, globs)| (base, matcher(&globs).ok()));
+        PathSet {
+            sets: joined.collect(),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.sets.is_empty()
+    }
+
+    pub fn matches(&self, path: &Path, ground: &Ground<'_>) -> bool {
+        self.sets.iter().any(|(base, set)| {
+            base.below(path, ground).any(|below| {
+                below.as_os_str().is_empty()
+                    || set.as_ref().is_none_or(|set| is_matched(set, below))
+            })
+        })
+    }
 }
 
 /// What stands inside `Read(…)` and `Edit(…)`: a gitignore pattern and the directory it is meant in.
@@ -116,13 +160,8 @@ impl PathPattern {
         if has_open_bracket(&glob) {
             return Err("a `[` is not closed; write `\\[` for the character itself".to_owned());
         }
-        let mut builder = GitignoreBuilder::new("");
-        builder
-            .add_line(None, &glob)
-            .map_err(|e| format!("not a gitignore pattern: {e}"))?;
-        let matcher = builder
-            .build()
-            .map_err(|e| format!("not a gitignore pattern: {e}"))?;
+        let matcher =
+            matcher(&[&glob]).map_err(|fault| format!("not a gitignore pattern: {fault}"))?;
         Ok(PathPattern {
             base,
             glob,
@@ -130,34 +169,12 @@ impl PathPattern {
         })
     }
 
-    pub fn matches(&self, path: &Path, cwd: &Path, paths: &dyn Paths) -> bool {
-        let Some(base) = self.base_directory(cwd, paths) else {
-            return false;
-        };
-        // The directory itself may be reached through a link.
-        [normalise(&base), paths.resolve(&base)]
-            .iter()
-            .filter_map(|base| path.strip_prefix(base).ok())
-            .any(|below| self.matches_below(below))
-    }
-
-    fn matches_below(&self, below: &Path) -> bool {
-        let whole_directory =
-            below.as_os_str().is_empty() && self.glob.trim_start_matches('/') == "**";
-        whole_directory
-            || self
-                .matcher
-                .matched_path_or_any_parents(below, false)
-                .is_ignore()
-    }
-
-    fn base_directory(&self, cwd: &Path, paths: &dyn Paths) -> Option<PathBuf> {
-        match &self.base {
-            Base::Root => Some(PathBuf::from("/")),
-            Base::Home => paths.home(),
-            Base::Project(project) => Some(project.clone()),
-            Base::Cwd => Some(cwd.to_owned()),
-        }
+    pub fn matches(&self, path: &Path, ground: &Ground<'_>) -> bool {
+        self.base.below(path, ground).any(|below| {
+            let whole_directory =
+                below.as_os_str().is_empty() && self.glob.trim_start_matches('/') == "**";
+            whole_directory || is_matched(&self.matcher, below)
+        })
     }
 
     /// The last part of the pattern where that is a plain name, such as `.env` in `./.env`.
@@ -179,6 +196,14 @@ impl PartialEq for PathPattern {
     fn eq(&self, other: &PathPattern) -> bool {
         self.base == other.base && self.glob == other.glob
     }
+}
+
+fn matcher(globs: &[&str]) -> Result<Gitignore, ignore::Error> {
+    let mut builder = GitignoreBuilder::new("");
+    for glob in globs {
+        builder.add_line(None, glob)?;
+    }
+    builder.build()
 }
 
 /// gitignore takes such a bracket for itself, which is hardly what was meant.
@@ -226,11 +251,13 @@ mod tests {
 
     fn matches(pattern: &str, path: &str) -> bool {
         let pattern = PathPattern::parse(pattern, Path::new("/proj")).expect("a good pattern");
-        pattern.matches(
-            &normalise(Path::new(path)),
-            Path::new("/proj/sub"),
+        let ground = Ground::new(
             &LexicalPaths,
-        )
+            Path::new("/proj/sub"),
+            Path::new("/proj"),
+            &[],
+        );
+        pattern.matches(&normalise(Path::new(path)), &ground)
     }
 
     #[test]

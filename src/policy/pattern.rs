@@ -115,6 +115,14 @@ impl CommandPattern {
         self.whole.ends_open()
     }
 
+    /// The first word of every command that it matches, where that is one word.
+    pub fn program(&self) -> Option<&str> {
+        match self.whole.literal_start().split_once(' ') {
+            Some((program, _)) => Some(program),
+            None => self.is_exact().then(|| self.whole.literal_start()),
+        }
+    }
+
     /// How many words of a matching command the rule itself spells out, from the first.
     pub fn literal_words(&self) -> usize {
         if self.is_exact() {

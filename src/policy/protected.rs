@@ -1,6 +1,7 @@
 //! Paths that no rule lets a slot write: who can write them can make programs run later, or change the rules.
 
-use super::paths::{Paths, Place, normalise};
+use super::ground::Ground;
+use super::paths::{Place, normalise};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -74,33 +75,29 @@ impl Protected {
         other.places.iter().all(|place| self.places.contains(place))
     }
 
-    /// Why nothing may be written there, if nothing may.
-    pub fn forbids(&self, place: &Place, paths: &dyn Paths) -> Option<String> {
-        let at = |path: &Path| {
-            format!(
-                "{} is a protected path: no rule lets a slot write it",
-                path.display()
-            )
-        };
-        let mine = |path: &&Path| {
-            self.places
-                .iter()
-                .any(|own| path.starts_with(own) || path.starts_with(paths.resolve(own)))
-        };
-        place
-            .both()
-            .into_iter()
-            .find(|path| protected_by_name(path) || mine(path))
-            .map(at)
+    /// The places themselves, beside those that are protected by their name.
+    pub fn places(&self) -> &[PathBuf] {
+        &self.places
     }
+}
 
-    /// Whether something protected lies below `place`: moving or removing that would take it along.
-    pub fn lies_below(&self, place: &Place) -> bool {
-        place
-            .both()
-            .iter()
-            .any(|path| self.places.iter().any(|own| own.starts_with(path)))
-    }
+/// Why nothing may be written there, if nothing may.
+pub fn forbids(place: &Place, ground: &Ground<'_>) -> Option<String> {
+    let own = |path: &Path| ground.protected.iter().any(|own| path.starts_with(own));
+    let path = place
+        .ways()
+        .find(|path| protected_by_name(path) || own(path))?;
+    Some(format!(
+        "{} is a protected path: no rule lets a slot write it",
+        path.display()
+    ))
+}
+
+/// Whether something protected lies below `place`: moving or removing that would take it along.
+pub fn lies_below(place: &Place, ground: &Ground<'_>) -> bool {
+    place
+        .ways()
+        .any(|path| ground.protected.iter().any(|own| own.starts_with(path)))
 }
 
 fn protected_by_name(path: &Path) -> bool {
@@ -146,8 +143,9 @@ mod tests {
             PathBuf::from("/etc/missiond/slots.toml"),
             PathBuf::from("/var/logs"),
         ]);
-        let place = Place::new(path, Path::new("/proj"), &LexicalPaths);
-        protected.forbids(&place, &LexicalPaths).is_some()
+        let cwd = Path::new("/proj");
+        let ground = Ground::new(&LexicalPaths, cwd, cwd, protected.places());
+        forbids(&ground.place(path, cwd), &ground).is_some()
     }
 
     #[test]

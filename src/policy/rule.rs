@@ -1,7 +1,8 @@
 //! One rule: `Tool` or `Tool(specifier)`, as in Claude Code's own settings.
 
+use super::ground::Ground;
 use super::hosts::HostPattern;
-use super::paths::{PathPattern, Paths, Place};
+use super::paths::{PathPattern, Place};
 use super::pattern::{CommandPattern, Wildcard};
 use super::tools::{self, Access, Takes};
 use super::{Decision, RuleRef};
@@ -108,21 +109,15 @@ impl Rule {
 
     /// Whether the rule speaks about this place. An allowance must hold for the path as written and for where
     /// it leads; a restriction needs only one of them. What may not be read may not be changed either.
-    pub fn covers_place(
-        &self,
-        access: Access,
-        place: &Place,
-        cwd: &Path,
-        paths: &dyn Paths,
-    ) -> bool {
+    pub fn covers_place(&self, access: Access, place: &Place, ground: &Ground<'_>) -> bool {
         let Meaning::Path(about, pattern) = &self.meaning else {
             return false;
         };
-        let matches = |path: &&Path| pattern.matches(path, cwd, paths);
+        let matches = |path: &Path| pattern.matches(path, ground);
         match self.decision {
-            Decision::Allow => *about == access && place.both().iter().all(matches),
+            Decision::Allow => *about == access && place.ways().all(matches),
             Decision::Ask | Decision::Deny => {
-                (*about == access || *about == Access::Read) && place.both().iter().any(matches)
+                (*about == access || *about == Access::Read) && place.ways().any(matches)
             }
         }
     }

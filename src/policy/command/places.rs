@@ -1,9 +1,11 @@
 //! Paths among the words of a command: protected ones, ones that rules restrict, and ones that should not be
 //! removed by accident.
 
+use crate::policy::ground::Ground;
 use crate::policy::harm::{self, Harm};
 use crate::policy::judge::{Case, by_rule};
-use crate::policy::paths::{Paths, Place};
+use crate::policy::paths::Place;
+use crate::policy::protected as guarded;
 use crate::policy::rule::{Meaning, Rule};
 use crate::policy::shell::Word;
 use crate::policy::tools::Access;
@@ -24,7 +26,7 @@ impl Directories {
         Directories { all: vec![cwd] }
     }
 
-    pub fn follow(&mut self, words: &[Word], paths: &dyn Paths) {
+    pub fn follow(&mut self, words: &[Word], ground: &Ground<'_>) {
         let [name, .., target] = words else { return };
         if !matches!(name.text.as_str(), "cd" | "pushd") || self.all.len() > MOST_DIRECTORIES {
             return;
@@ -32,16 +34,16 @@ impl Directories {
         let targets: Vec<PathBuf> = self
             .all
             .iter()
-            .map(|cwd| Place::new(&target.text, cwd, paths).written)
+            .map(|cwd| ground.place(&target.text, cwd).written)
             .collect();
         self.all.extend(targets);
         self.all.dedup();
     }
 
     /// Every place that a word may name.
-    fn places(&self, word: &Word, paths: &dyn Paths) -> impl Iterator<Item = Place> {
+    fn places(&self, word: &Word, ground: &Ground<'_>) -> impl Iterator<Item = Place> {
         path_texts(&word.text)
-            .flat_map(move |text| self.all.iter().map(move |cwd| Place::new(text, cwd, paths)))
+            .flat_map(move |text| self.all.iter().map(move |cwd| ground.place(text, cwd)))
     }
 
     fn first(&self) -> &Path {
@@ -52,13 +54,13 @@ impl Directories {
 /// The strictest thing that path rules say about the words of a command.
 pub fn restriction(case: &Case<'_>, words: &[Word], directories: &Directories) -> Option<Verdict> {
     let (name, arguments) = words.split_first()?;
-    if !case.policy.restricts_paths() {
+    if !case.policy.index.restricts_paths() {
         return None;
     }
     let on_word = |word: &Word| match word.globs {
         true => on_glob(case, word),
         false => directories
-            .places(word, case.paths)
+            .places(word, &case.ground)
             .filter_map(|place| on_place(case, &place, &name.text))
             .max_by_key(|verdict| verdict.decision),
     };
@@ -69,11 +71,14 @@ pub fn restriction(case: &Case<'_>, words: &[Word], directories: &Directories) -
 }
 
 fn on_place(case: &Case<'_>, place: &Place, program: &str) -> Option<Verdict> {
+    if !case.policy.index.may_restrict(place, &case.ground) {
+        return None;
+    }
     let covers = |rule: &&Rule| {
         rule.decision > Decision::Allow
             && [Access::Read, Access::Write]
                 .iter()
-                .any(|access| rule.covers_place(*access, place, &case.ask.cwd, case.paths))
+                .any(|access| rule.covers_place(*access, place, &case.ground))
     };
     let rule = case
         .policy
@@ -120,8 +125,8 @@ pub fn protected(case: &Case<'_>, words: &[Word], directories: &Directories) -> 
         true => hidden_glob(&word.text)
             .then(|| format!("`{}` may stand for a protected file", word.text)),
         false => directories
-            .places(word, case.paths)
-            .find_map(|place| case.policy.protected.forbids(&place, case.paths)),
+            .places(word, &case.ground)
+            .find_map(|place| guarded::forbids(&place, &case.ground)),
     };
     arguments.iter().find_map(why).map(Harm::inexcusable)
 }
@@ -183,9 +188,8 @@ fn leaving(case: &Case<'_>, arguments: &[Word], directories: &Directories) -> Op
         [target]
             if !target.globs && target.text != "-" && directories.all.len() <= MOST_DIRECTORIES =>
         {
-            let place = Place::new(&target.text, directories.first(), case.paths);
-            place.is_within(directories.first(), case.paths)
-                && case.policy.protected.forbids(&place, case.paths).is_none()
+            let place = case.ground.place(&target.text, directories.first());
+            place.is_within(&case.ground.cwd) && guarded::forbids(&place, &case.ground).is_none()
         }
         _ => false,
     };
@@ -207,13 +211,13 @@ fn is_vital(case: &Case<'_>, word: &Word, cwd: &Path) -> bool {
             _ => return false,
         },
     };
-    let place = Place::new(text, cwd, case.paths);
-    let home = case.paths.home();
-    place.both().into_iter().any(|path| {
+    let place = case.ground.place(text, cwd);
+    let home = case.ground.home.as_ref().map(|[home, _]| home.as_path());
+    place.ways().any(|path| {
         path.components().count() <= 2
-            || home.as_deref().is_some_and(|home| home.starts_with(path))
+            || home.is_some_and(|home| home.starts_with(path))
             || cwd.starts_with(path)
             || case.ask.cwd.starts_with(path)
     }) || text.starts_with('~') && !text.starts_with("~/")
-        || case.policy.protected.lies_below(&place)
+        || guarded::lies_below(&place, &case.ground)
 }

@@ -1,0 +1,66 @@
+//! Rules put in order once, so that a verdict does not have to look at each of them.
+
+use super::Decision;
+use super::ground::Ground;
+use super::paths::{PathSet, Place};
+use super::rule::{Meaning, Rule};
+use std::collections::{BTreeSet, HashMap};
+
+#[derive(Debug, Clone, Default)]
+pub struct Index {
+    /// Rules for commands, by the program that they begin with.
+    by_program: HashMap<String, Vec<usize>>,
+    /// Rules that may speak about any command.
+    any_program: Vec<usize>,
+    /// Every path that is denied or asked about.
+    restricted: PathSet,
+}
+
+impl Index {
+    pub fn new(rules: &[Rule]) -> Index {
+        let mut index = Index::default();
+        for (at, rule) in rules.iter().enumerate() {
+            match &rule.meaning {
+                Meaning::Command(pattern) => match pattern.program() {
+                    Some(program) => index
+                        .by_program
+                        .entry(program.to_owned())
+                        .or_default()
+                        .push(at),
+                    None => index.any_program.push(at),
+                },
+                Meaning::Tool(_) | Meaning::Tools(_) => index.any_program.push(at),
+                Meaning::Path(..) | Meaning::Host(_) | Meaning::Name { .. } => {}
+            }
+        }
+        let restricting = rules.iter().filter(|rule| rule.decision > Decision::Allow);
+        index.restricted = PathSet::new(restricting.filter_map(|rule| match &rule.meaning {
+            Meaning::Path(_, pattern) => Some(pattern),
+            _ => None,
+        }));
+        index
+    }
+
+    /// Where the rules are that may speak about one of these commands, in their order.
+    pub fn for_commands(&self, commands: &[String]) -> BTreeSet<usize> {
+        let programs = commands
+            .iter()
+            .map(|command| command.split(' ').next().unwrap_or_default());
+        let named = programs
+            .filter_map(|program| self.by_program.get(program))
+            .flatten();
+        named.chain(&self.any_program).copied().collect()
+    }
+
+    /// Whether any path is restricted, so that paths among a command's words matter.
+    pub fn restricts_paths(&self) -> bool {
+        !self.restricted.is_empty()
+    }
+
+    /// Whether some rule restricts this place.
+    pub fn may_restrict(&self, place: &Place, ground: &Ground<'_>) -> bool {
+        place
+            .ways()
+            .any(|path| self.restricted.matches(path, ground))
+    }
+}
