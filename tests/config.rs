@@ -111,6 +111,46 @@ fn a_slot_wins_over_the_defaults_and_env_is_joined_by_name() {
 }
 
 #[test]
+fn times_and_sizes_are_written_as_a_person_writes_them() {
+    let desk = Desk::new(
+        "[notify]\ncommand = [\"notify-send\"]\n\
+         [defaults]\nrole = \"coder\"\ncwd = \".\"\nrestart_delay = \"2s\"\nmax_memory = \"2GiB\"\n\
+         [[slot]]\nname = \"a\"\nrestart_delay = \"1m 30s\"\nstall_after = \"off\"\nversion = \"2.1.325\"\n\
+         [[slot]]\nname = \"b\"\nmax_memory = \"off\"\n",
+    );
+    let config = desk.load().unwrap();
+    assert_eq!(config.notify.command, ["notify-send"]);
+    assert_eq!(config.notify.notify_after, Some(Duration::from_secs(60)));
+    let (a, b) = (&config.slots[0].care, &config.slots[1].care);
+    assert_eq!(a.restart_delay, Duration::from_secs(90));
+    assert_eq!((a.stall_after, a.max_memory), (None, Some(2 << 30)));
+    assert_eq!(
+        a.version.map(|version| version.to_string()).as_deref(),
+        Some("2.1.325")
+    );
+    assert_eq!(b.restart_delay, Duration::from_secs(2));
+    assert_eq!((b.max_memory, b.version), (None, None));
+    assert_eq!(b.stall_after, Some(Duration::from_secs(600)));
+}
+
+/// What `config show` prints is a configuration with the same meaning.
+#[test]
+fn the_settings_survive_being_written_out() {
+    let desk = Desk::new(&slot(
+        "a",
+        "max_memory = \"1GB\"\nidle_stop = \"5m\"\nversion = \"2.1.325\"",
+    ));
+    let config = desk.load().unwrap();
+    let shown = toml::to_string(&toml::Table::from_iter([(
+        "slot".to_owned(),
+        toml::Value::try_from(&config.slots).unwrap(),
+    )]))
+    .unwrap();
+    fs::write(desk.path("slots.toml"), shown).unwrap();
+    assert_eq!(desk.load().unwrap().slots, config.slots);
+}
+
+#[test]
 fn home_is_expanded_in_every_path() {
     let desk = Desk::new(
         "[daemon]\nlogs = \"~/logs\"\nsocket = \"~/m.sock\"\n\

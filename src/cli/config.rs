@@ -1,6 +1,6 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
-use crate::config::{self, Config as Loaded, ConfigError, DaemonConfig, SlotConfig};
+use crate::config::{self, Config as Loaded, ConfigError, DaemonConfig, NotifyConfig, SlotConfig};
 use crate::diagnostic::{Problem, render};
 use crate::paths::Env;
 use serde::Serialize;
@@ -68,12 +68,14 @@ fn check(context: &Context, file: &Path, config: &Loaded) -> Result<(), Failure>
 #[derive(Serialize)]
 struct Written<'a> {
     daemon: &'a DaemonConfig,
+    notify: &'a NotifyConfig,
     slot: &'a [SlotConfig],
 }
 
 fn show(context: &Context, config: &Loaded) -> Result<(), Failure> {
     let written = Written {
         daemon: &config.daemon,
+        notify: &config.notify,
         slot: &config.slots,
     };
     if context.out.json {

@@ -12,6 +12,10 @@ pub enum Change {
     Daemon {
         keys: Vec<String>,
     },
+    /// Keys of [notify]; they take effect at once.
+    Notify {
+        keys: Vec<String>,
+    },
     Added {
         slot: String,
     },
@@ -29,6 +33,8 @@ pub enum Change {
 pub fn diff(old: &Config, new: &Config) -> Vec<Change> {
     let daemon = keys_that_differ(&old.daemon, &new.daemon);
     let daemon = (!daemon.is_empty()).then_some(Change::Daemon { keys: daemon });
+    let notify = keys_that_differ(&old.notify, &new.notify);
+    let notify = (!notify.is_empty()).then_some(Change::Notify { keys: notify });
     let kept_or_added = new.slots.iter().filter_map(|slot| change(old, slot));
     let removed = old
         .slots
@@ -39,6 +45,7 @@ pub fn diff(old: &Config, new: &Config) -> Vec<Change> {
         });
     daemon
         .into_iter()
+        .chain(notify)
         .chain(kept_or_added)
         .chain(removed)
         .collect()

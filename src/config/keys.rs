@@ -1,5 +1,6 @@
 //! The keys of a slot, each read once: from [[slot]] or from [defaults].
 
+use super::care::CareKeys;
 use super::table::{Named, Table};
 use super::{Gate, Kind, Restart};
 use crate::launch::HOOKS_OFF;
@@ -51,6 +52,7 @@ pub(super) struct Keys {
     pub resume: Option<Spanned<bool>>,
     pub prompt: Option<Spanned<String>>,
     pub session: Option<Spanned<Uuid>>,
+    pub care: CareKeys,
 }
 
 impl Keys {
@@ -74,6 +76,7 @@ impl Keys {
             resume: table.flag("resume"),
             prompt: table.string("prompt"),
             session: None,
+            care: CareKeys::read(table),
         }
     }
 
@@ -102,6 +105,7 @@ impl Keys {
             resume: self.resume.or_else(|| defaults.resume.clone()),
             prompt: self.prompt.or_else(|| defaults.prompt.clone()),
             session,
+            care: self.care.or(&defaults.care),
         }
     }
 }

@@ -44,6 +44,7 @@ pub fn load_at_home(file: &Path, home: Option<&Path>) -> Result<Config, ConfigEr
     Ok(Config {
         file: absolute,
         daemon: draft.daemon,
+        notify: draft.notify,
         slots: draft.slots.into_iter().map(|draft| draft.slot).collect(),
     })
 }

@@ -1,5 +1,6 @@
 //! The text of slots.toml and policies/ as checked values. Only `load` reads files, only `watch` names notify.
 
+mod care;
 mod diff;
 mod keys;
 mod load;
@@ -7,6 +8,7 @@ mod parse;
 pub(crate) mod table;
 mod watch;
 
+pub use care::{Care, OnLimit, OnStall};
 pub use diff::{Change, diff};
 pub use load::{ConfigError, load, load_at_home, load_daemon, read_source};
 pub use parse::is_name;
@@ -15,6 +17,7 @@ pub use watch::{Changed, Watch, WatchError, watch};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// A whole, checked configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -22,6 +25,7 @@ pub struct Config {
     /// The file it came from, absolute.
     pub file: PathBuf,
     pub daemon: DaemonConfig,
+    pub notify: NotifyConfig,
     pub slots: Vec<SlotConfig>,
 }
 
@@ -35,6 +39,25 @@ pub struct DaemonConfig {
     pub policies: PathBuf,
     /// Where the socket is, when it is not in the runtime directory.
     pub socket: Option<PathBuf>,
+}
+
+/// The program that fetches a person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NotifyConfig {
+    /// Its words; none: nobody is told.
+    pub command: Vec<String>,
+    /// How long a slot waits for a person before the command is run; `None` for never.
+    #[serde(serialize_with = "care::time_or_off")]
+    pub notify_after: Option<Duration>,
+}
+
+impl Default for NotifyConfig {
+    fn default() -> NotifyConfig {
+        NotifyConfig {
+            command: Vec::new(),
+            notify_after: Some(Duration::from_secs(60)),
+        }
+    }
 }
 
 /// One slot, defaults filled in, paths absolute.
@@ -61,6 +84,8 @@ pub struct SlotConfig {
     pub prompt: Option<String>,
     /// A conversation to take over.
     pub session: Option<uuid::Uuid>,
+    #[serde(flatten)]
+    pub care: Care,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

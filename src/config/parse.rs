@@ -1,8 +1,9 @@
 //! The text of slots.toml to a draft: everything that can be said without looking at the disk. Pure.
 
+use super::care::TIMES;
 use super::keys::{Keys, uuid_key};
 use super::table::Table;
-use super::{DaemonConfig, Kind, SlotConfig};
+use super::{DaemonConfig, Kind, NotifyConfig, SlotConfig};
 use crate::diagnostic::{Problem, Source};
 use crate::launch::reserved_flag;
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use toml::de::{DeTable, DeValue};
 /// A configuration whose directories and policies are yet to be looked for.
 pub(super) struct Draft {
     pub daemon: DaemonConfig,
+    pub notify: NotifyConfig,
     /// `policies` as it was written, for messages.
     pub policies_as_written: String,
     pub slots: Vec<DraftSlot>,
@@ -110,12 +112,14 @@ impl Parser<'_> {
         let empty = DeTable::new();
         let mut table = Table::new(self.source, root, "slots.toml", self.problems);
         let daemon = sub_table(&mut table, "daemon").unwrap_or(&empty);
+        let notify = sub_table(&mut table, "notify").unwrap_or(&empty);
         let defaults = sub_table(&mut table, "defaults").unwrap_or(&empty);
         let slots = slot_tables(&mut table);
         table.finish();
         let (daemon, policies_as_written) = self.daemon(daemon);
         Draft {
             daemon,
+            notify: self.notify(notify),
             policies_as_written,
             slots: self.slots(defaults, slots),
         }
@@ -138,6 +142,18 @@ impl Parser<'_> {
             socket: socket.and_then(|path| self.path(&path)),
         };
         (config, written.unwrap_or_else(|| "policies".into()))
+    }
+
+    fn notify(&mut self, entries: &DeTable<'_>) -> NotifyConfig {
+        let mut table = Table::new(self.source, entries, "[notify]", self.problems);
+        let command = table.strings("command");
+        let after = table.duration_or_off("notify_after", TIMES);
+        table.finish();
+        self.check_words(command.iter().collect());
+        NotifyConfig {
+            command: plain(value(command)),
+            notify_after: value_or(after, NotifyConfig::default().notify_after),
+        }
     }
 
     fn defaults(&mut self, entries: &DeTable<'_>) -> Keys {
@@ -242,6 +258,7 @@ impl Parser<'_> {
             resume: value_or(keys.resume, true),
             prompt: keys.prompt.map(Spanned::into_inner),
             session: keys.session.map(Spanned::into_inner),
+            care: keys.care.filled_in(),
         };
         Some(DraftSlot {
             slot,
@@ -288,7 +305,11 @@ impl Parser<'_> {
             }
         }
         let lists = [&keys.command, &keys.args, &keys.env_pass];
-        for word in lists.into_iter().flatten().flat_map(Spanned::get_ref) {
+        self.check_words(lists.into_iter().flatten().collect());
+    }
+
+    fn check_words(&mut self, lists: Vec<&Spanned<Vec<Spanned<String>>>>) {
+        for word in lists.into_iter().flat_map(Spanned::get_ref) {
             if word.get_ref().contains('\0') {
                 let label = "no program can be given a NUL character";
                 self.fault(word.span(), "NUL character", label);

@@ -4,6 +4,7 @@
 use crate::diagnostic::{Problem, Source, nearest, one_of};
 use std::collections::BTreeMap;
 use std::ops::{Range, RangeInclusive};
+use std::time::Duration;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -65,6 +66,69 @@ impl<'a, 'p> Table<'a, 'p> {
             return None;
         };
         Some(Spanned::new(number.span(), value))
+    }
+
+    /// A time as a person writes it, such as `90s` or `1h 30m`.
+    pub fn duration(
+        &mut self,
+        key: &'static str,
+        range: RangeInclusive<Duration>,
+    ) -> Option<Spanned<Duration>> {
+        let text = self.string(key)?;
+        let value = self.time(key, &text, range, "such as \"30s\", \"5m\" or \"1h 30m\"")?;
+        Some(Spanned::new(text.span(), value))
+    }
+
+    /// The same, or `off`.
+    pub fn duration_or_off(
+        &mut self,
+        key: &'static str,
+        range: RangeInclusive<Duration>,
+    ) -> Option<Spanned<Option<Duration>>> {
+        let text = self.string(key)?;
+        let value = match text.get_ref().as_str() {
+            "off" => None,
+            _ => Some(self.time(key, &text, range, "such as \"30s\" or \"5m\", or \"off\"")?),
+        };
+        Some(Spanned::new(text.span(), value))
+    }
+
+    fn time(
+        &mut self,
+        key: &str,
+        text: &Spanned<String>,
+        range: RangeInclusive<Duration>,
+        example: &str,
+    ) -> Option<Duration> {
+        match humantime::parse_duration(text.get_ref()) {
+            Ok(time) if range.contains(&time) => Some(time),
+            Ok(_) => {
+                let (low, high) = range.into_inner();
+                let shown = humantime::format_duration;
+                let label = format!("must be from {} to {}", shown(low), shown(high));
+                self.fault(text.span(), format!("`{key}` out of range"), label);
+                None
+            }
+            Err(_) => {
+                let label = format!("`{key}` takes a time, {example}");
+                self.fault(text.span(), "bad time", label);
+                None
+            }
+        }
+    }
+
+    /// A number of bytes such as `512MB` or `2GiB`, or `off`.
+    pub fn size_or_off(&mut self, key: &'static str) -> Option<Spanned<Option<u64>>> {
+        let text = self.string(key)?;
+        if text.get_ref() == "off" {
+            return Some(Spanned::new(text.span(), None));
+        }
+        let bytes = bytes(text.get_ref());
+        if bytes.is_none() {
+            let label = format!("`{key}` takes a size, such as \"512MB\" or \"2GB\", or \"off\"");
+            self.fault(text.span(), "bad size", label);
+        }
+        bytes.map(|bytes| Spanned::new(text.span(), Some(bytes)))
     }
 
     /// One of a few words.
@@ -194,6 +258,27 @@ pub(crate) struct Named {
 fn integer(value: &DeValue<'_>) -> Option<i64> {
     let integer = value.as_integer()?;
     Some(i64::from_str_radix(integer.as_str(), integer.radix()).unwrap_or(i64::MAX))
+}
+
+/// Units of a thousand and of 1024 are told apart as everybody does.
+fn bytes(text: &str) -> Option<u64> {
+    const UNITS: [(&str, u64); 9] = [
+        ("KiB", 1 << 10),
+        ("MiB", 1 << 20),
+        ("GiB", 1 << 30),
+        ("kB", 1_000),
+        ("KB", 1_000),
+        ("MB", 1_000_000),
+        ("GB", 1_000_000_000),
+        ("G", 1 << 30),
+        ("M", 1 << 20),
+    ];
+    let (number, factor) = UNITS
+        .iter()
+        .find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, *factor)))
+        .or_else(|| Some((text.strip_suffix('B')?, 1)))?;
+    let number: u64 = number.trim().parse().ok()?;
+    number.checked_mul(factor).filter(|bytes| *bytes > 0)
 }
 
 fn all_of(keys: &[&str]) -> String {

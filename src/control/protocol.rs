@@ -121,6 +121,9 @@ pub struct SlotStatus {
     pub waits_because: Option<String>,
     /// How the last run ended.
     pub exit_code: Option<i32>,
+    /// Why it last ended or did not start, by name: `crash`, `not logged in`, …
+    #[serde(default)]
+    pub cause: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -105,7 +105,7 @@ impl Daemon {
                 }
             }
             Change::Removed { slot: name } => self.leave(name),
-            Change::Changed { .. } | Change::Daemon { .. } => {}
+            Change::Changed { .. } | Change::Daemon { .. } | Change::Notify { .. } => {}
         }
     }
 
@@ -208,6 +208,7 @@ fn in_words(change: &Change) -> String {
             "[daemon]: {} changed, for the next start of the daemon",
             keys.join(", ")
         ),
+        Change::Notify { keys } => format!("[notify]: {} changed", keys.join(", ")),
         Change::Added { slot } => format!("slot {slot}: added"),
         Change::Removed { slot } => format!("slot {slot}: removed, to be stopped when it is idle"),
         Change::Changed { slot, keys } => format!(

@@ -1,5 +1,5 @@
 use super::*;
-use crate::config::{Gate, Kind, Restart, SlotConfig};
+use crate::config::{Care, Gate, Kind, Restart, SlotConfig};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
@@ -28,6 +28,7 @@ fn slot() -> SlotConfig {
         resume: true,
         prompt: None,
         session: None,
+        care: Care::default(),
     }
 }
 

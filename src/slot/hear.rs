@@ -177,6 +177,20 @@ impl Slot {
         }
     }
 
+    /// Claude Code no longer knows the conversation: a fresh one, once, and a person is told.
+    pub(super) fn forget_conversation(&mut self) {
+        let Some(lost) = self.memory.session().map(|session| session.id) else {
+            return;
+        };
+        let fresh = uuid::Uuid::new_v4();
+        self.memory.enter(fresh, None);
+        self.save_memory();
+        self.warn(&format!("conversation {lost} is gone; a new one is begun"));
+        self.tell(What::Session {
+            session_id: fresh.to_string(),
+        });
+    }
+
     pub(super) fn save_memory(&mut self) {
         let file = self.world.memory_file(&self.running.name);
         if let Err(error) = self.memory.save(&file) {

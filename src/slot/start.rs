@@ -1,7 +1,7 @@
 //! Starting the program of a slot in a shim of its own, and finding a shim that runs already.
 
 use super::adopt::Questions;
-use super::machine::Input;
+use super::machine::{Cause, Input};
 use super::task::{Slot, ready};
 use crate::config::{Kind, SlotConfig};
 use crate::control::protocol::{Fault, RpcError, What};
@@ -12,31 +12,32 @@ use chrono::Utc;
 use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
-/// Why a program was not started, and whether trying again may help.
+/// Why a program was not started.
 struct NotStarted {
     reason: String,
-    cure: bool,
+    cause: Cause,
 }
 
 impl NotStarted {
-    fn for_good(reason: impl ToString) -> NotStarted {
+    fn new(cause: Cause, reason: impl ToString) -> NotStarted {
         NotStarted {
             reason: reason.to_string(),
-            cure: false,
+            cause,
         }
+    }
+
+    fn missing(reason: impl ToString) -> NotStarted {
+        NotStarted::new(Cause::MissingProgram, reason)
     }
 }
 
 impl From<LaunchError> for NotStarted {
     fn from(error: LaunchError) -> NotStarted {
-        let cure = !matches!(
-            error,
-            LaunchError::Refused(_) | LaunchError::Protocol { .. }
-        );
-        NotStarted {
-            reason: error.to_string(),
-            cure,
-        }
+        let cause = match error {
+            LaunchError::Refused(_) | LaunchError::Protocol { .. } => Cause::BadSettings,
+            _ => Cause::Failed,
+        };
+        NotStarted::new(cause, error)
     }
 }
 
@@ -56,7 +57,7 @@ impl Slot {
         };
         match started {
             Ok(inputs) => inputs,
-            Err(NotStarted { reason, cure }) => vec![Input::NotStarted { reason, cure }],
+            Err(NotStarted { reason, cause }) => vec![Input::NotStarted { reason, cause }],
         }
     }
 
@@ -106,14 +107,15 @@ impl Slot {
     /// Everything that can be found wrong before the spawn is found here.
     async fn prepare(&mut self) -> Result<Start, NotStarted> {
         let config = self.running.clone();
-        launch::check_cwd(&config.cwd).map_err(NotStarted::for_good)?;
+        launch::check_cwd(&config.cwd)
+            .map_err(|error| NotStarted::new(Cause::BadSettings, error))?;
         let env = self.slot_environment();
         let path = env
             .iter()
             .find(|(name, _)| name == "PATH")
             .map(|(_, value)| value.as_str());
         let program = launch::resolve_program(&config.command[0], path, &config.cwd)
-            .map_err(NotStarted::for_good)?;
+            .map_err(NotStarted::missing)?;
         let mut argv = vec![program.display().to_string()];
         argv.extend(config.command[1..].iter().cloned());
         let session = match config.kind {
@@ -139,7 +141,7 @@ impl Slot {
             socket: self
                 .world
                 .shim_socket(&config.name)
-                .map_err(NotStarted::for_good)?,
+                .map_err(|error| NotStarted::new(Cause::BadSettings, error))?,
         };
         Ok(Start { spec, session })
     }
@@ -198,9 +200,8 @@ impl Slot {
         let file = self.world.settings_file(&config.name);
         let hook = launch::hook_command(&self.world.program, &self.world.socket, &config.name);
         let settings = launch::settings_json(&hook, &self.judge.deny_rules(), &config.mode);
-        files::replace(&file, &settings.to_string()).map_err(|error| NotStarted {
-            reason: format!("{}: {error}", file.display()),
-            cure: true,
+        files::replace(&file, &settings.to_string()).map_err(|error| {
+            NotStarted::new(Cause::Failed, format!("{}: {error}", file.display()))
         })?;
         Ok(file)
     }

@@ -3,7 +3,7 @@
 use super::answer::Place;
 use super::handle::{Answer, Command, MAX_COMMANDS, SlotHandle};
 use super::journal::{Journal, Paths};
-use super::machine::{self, Effect, Input, Judge, Machine, Pace, Reply, Sight, Token};
+use super::machine::{self, Effect, Input, Judge, Machine, Reply, Sight, Token};
 use super::memory::Memory;
 use super::view::first_status;
 use super::world::World;
@@ -65,7 +65,7 @@ pub fn start(
     let journal = Journal::open(&paths)?;
     let (memory, fault) = Memory::load(&world.memory_file(&config.name));
     let seed = uuid::Uuid::new_v4().as_u64_pair().0;
-    let machine = Machine::new(config.clone(), judge.clone(), Pace::default(), seed);
+    let machine = Machine::new(config.clone(), judge.clone(), seed);
     let (status, status_seen) = watch::channel(first_status(&config, &paths));
     let (pulse, pulse_seen) = watch::channel(0);
     let (commands, queue) = mpsc::channel(MAX_COMMANDS);
@@ -157,6 +157,7 @@ impl Slot {
                 }
                 Effect::StopTree => self.tell_shim(&ToShim::Stop { grace_ms: GRACE_MS }),
                 Effect::FindAnswer => self.find_answer(),
+                Effect::ForgetConversation => self.forget_conversation(),
                 Effect::Spawn => inputs.extend(self.spawn().await),
             }
         }

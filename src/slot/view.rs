@@ -33,6 +33,7 @@ impl Slot {
             queued: self.machine.queued(),
             waits_because: self.machine.why_a_person(),
             exit_code: self.last_exit.as_ref().and_then(|report| report.code),
+            cause: self.machine.cause().map(str::to_owned),
             changed: self.machine.is_up() && **self.machine.config() != *self.running,
             ..first_status(self.machine.config(), &self.paths)
         };
@@ -158,6 +159,7 @@ pub(super) fn first_status(config: &SlotConfig, paths: &Paths) -> SlotStatus {
         changed: false,
         waits_because: None,
         exit_code: None,
+        cause: None,
     }
 }
 

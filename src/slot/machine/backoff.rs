@@ -1,5 +1,6 @@
 //! When a slot that died may start again. Pure arithmetic on instants that come in.
 
+use crate::config::Care;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
@@ -15,14 +16,15 @@ pub struct Pace {
     pub window: Duration,
 }
 
-impl Default for Pace {
-    fn default() -> Pace {
+impl Pace {
+    /// As the slot is set. A first delay that is longer than the longest is taken at its word.
+    pub fn of(care: &Care) -> Pace {
         Pace {
-            first: Duration::from_secs(1),
-            most: Duration::from_secs(60),
-            healthy: Duration::from_secs(5 * 60),
-            tries: 5,
-            window: Duration::from_secs(10 * 60),
+            first: care.restart_delay,
+            most: care.restart_delay_max.max(care.restart_delay),
+            healthy: care.restart_reset,
+            tries: care.restart_tries.into(),
+            window: care.restart_window,
         }
     }
 }
@@ -55,6 +57,11 @@ impl Backoff {
         }
     }
 
+    /// New settings; what has failed before still counts.
+    pub fn set_pace(&mut self, pace: Pace) {
+        self.pace = pace;
+    }
+
     /// The program died after it had been idle, and so healthy, for `healthy_for`.
     pub fn failed(&mut self, now: Instant, healthy_for: Duration) -> Next {
         if healthy_for >= self.pace.healthy {
@@ -71,7 +78,7 @@ impl Backoff {
             return Next::GiveUp;
         }
         let delay = self.delay();
-        self.streak += 1;
+        self.streak = self.streak.saturating_add(1);
         Next::After(delay)
     }
 
@@ -101,6 +108,10 @@ impl Backoff {
 mod tests {
     use super::*;
 
+    fn usual() -> Pace {
+        Pace::of(&Care::default())
+    }
+
     fn after(next: Next) -> Duration {
         match next {
             Next::After(delay) => delay,
@@ -112,7 +123,7 @@ mod tests {
     fn delays_double_and_stay_below_the_most() {
         let pace = Pace {
             tries: 100,
-            ..Pace::default()
+            ..usual()
         };
         let mut backoff = Backoff::new(pace, 7);
         let start = Instant::now();
@@ -130,7 +141,7 @@ mod tests {
 
     #[test]
     fn the_sixth_failure_in_ten_minutes_is_the_last() {
-        let mut backoff = Backoff::new(Pace::default(), 7);
+        let mut backoff = Backoff::new(usual(), 7);
         let start = Instant::now();
         for minute in 0..5 {
             let now = start + Duration::from_secs(minute * 60);
@@ -142,7 +153,7 @@ mod tests {
 
     #[test]
     fn old_failures_do_not_count() {
-        let mut backoff = Backoff::new(Pace::default(), 7);
+        let mut backoff = Backoff::new(usual(), 7);
         let start = Instant::now();
         for hour in 0..50 {
             let now = start + Duration::from_secs(hour * 3600);
@@ -152,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_healthy_run_starts_the_series_anew() {
-        let mut backoff = Backoff::new(Pace::default(), 7);
+        let mut backoff = Backoff::new(usual(), 7);
         let start = Instant::now();
         for _ in 0..4 {
             after(backoff.failed(start, Duration::ZERO));

@@ -1,5 +1,6 @@
 //! Starting, ending and starting again.
 
+use super::cause::{Remains, classify, in_words};
 use super::up::{Hands, Up};
 use super::*;
 use crate::config::Restart;
@@ -77,7 +78,8 @@ impl Machine {
         }
     }
 
-    pub(super) fn not_started(&mut self, reason: String, cure: bool, now: Instant) {
+    pub(super) fn not_started(&mut self, reason: String, cause: Cause, now: Instant) {
+        self.cause = Some(cause);
         if let Life::Launching { stoppers } = &mut self.life {
             for token in std::mem::take(stoppers) {
                 self.reply(token, Ok(Reply::Done));
@@ -90,7 +92,7 @@ impl Machine {
         for token in std::mem::take(&mut self.starters) {
             self.reply(token, Err(error.clone()));
         }
-        if cure {
+        if cause.is_curable() && self.config.restart != Restart::Never {
             self.try_again(reason, Duration::ZERO, now);
         } else {
             self.give_up(reason);
@@ -98,11 +100,17 @@ impl Machine {
     }
 
     pub(super) fn ended(&mut self, report: ExitReport, said: Option<String>, now: Instant) {
-        let cause = cause_of(&report, said.as_deref());
+        let cause = classify(Remains {
+            report: &report,
+            said: said.as_deref(),
+            at_trust: self.up().is_some_and(Up::ended_at_trust),
+        });
+        let words = in_words(cause, &report, said.as_deref());
+        self.cause = Some(cause);
         self.tell(What::Exit {
             code: report.code,
             signal: report.signal,
-            cause: cause.clone(),
+            cause: words.clone(),
         });
         match std::mem::replace(
             &mut self.life,
@@ -111,7 +119,7 @@ impl Machine {
                 reason: None,
             },
         ) {
-            Life::Up(up) => self.died(*up, &report, cause, now),
+            Life::Up(up) => self.died(*up, cause, words, now),
             Life::Stopping {
                 tokens,
                 start_again,
@@ -137,26 +145,50 @@ impl Machine {
     }
 
     /// The program ended and nobody had asked it to.
-    fn died(&mut self, up: Up, report: &ExitReport, cause: String, now: Instant) {
+    fn died(&mut self, up: Up, cause: Cause, words: String, now: Instant) {
         let healthy_for = up
             .reached_idle
             .map_or(Duration::ZERO, |at| now.saturating_duration_since(at));
-        let refused_trust = up.ended_at_trust() && report.signal.is_none();
         self.life = Life::Up(Box::new(up));
-        self.let_go(&format!("the program ended ({cause})"));
-        let clean = report.code == Some(0);
-        match self.config.restart {
-            _ if refused_trust => self.give_up("the folder is not trusted".to_owned()),
-            Restart::Never => self.go_down(State::Exited, Some(cause)),
-            Restart::OnFailure if clean => self.go_down(State::Exited, Some(cause)),
-            Restart::OnFailure | Restart::Always => self.try_again(cause, healthy_for, now),
+        self.report_what_waited();
+        let why = format!("the program ended ({words})");
+        self.let_go(&why);
+        self.refuse_queue(&why);
+        if cause == Cause::UnknownConversation {
+            self.effects.push(Effect::ForgetConversation);
+        }
+        if !cause.is_curable() {
+            self.give_up(words);
+        } else if cause.wants_restart(self.config.restart) {
+            self.try_again(words, healthy_for, now);
+        } else {
+            self.go_down(State::Exited, Some(words));
         }
     }
 
-    fn try_again(&mut self, reason: String, healthy_for: Duration, now: Instant) {
-        if self.config.restart == Restart::Never {
-            return self.give_up(reason);
+    /// A dialog or a queued message is not taken into the next run: whoever wanted it decides again.
+    fn report_what_waited(&mut self) {
+        let dialog = self
+            .dialog()
+            .map(|dialog| format!("a dialog ({})", about(dialog)));
+        let queued = match self.queue.len() {
+            0 => None,
+            1 => Some("1 queued message".to_owned()),
+            count => Some(format!("{count} queued messages")),
+        };
+        let waited: Vec<String> = dialog.into_iter().chain(queued).collect();
+        if !waited.is_empty() {
+            let text = format!("it ended while something waited: {}", waited.join(", "));
+            self.tell(What::Warning { text });
         }
+    }
+
+    pub(super) fn take_settings(&mut self, config: Arc<SlotConfig>) {
+        self.backoff.set_pace(Pace::of(&config.care));
+        self.config = config;
+    }
+
+    fn try_again(&mut self, reason: String, healthy_for: Duration, now: Instant) {
         match self.backoff.failed(now, healthy_for) {
             backoff::Next::After(delay) => {
                 self.restarts += 1;
@@ -220,19 +252,5 @@ impl Machine {
                 Err(RpcError::new(Fault::Failed, format!("not sent: {why}"))),
             );
         }
-    }
-}
-
-/// How it ended, for a person.
-fn cause_of(report: &ExitReport, said: Option<&str>) -> String {
-    let how = match (report.code, report.signal) {
-        (_, Some(signal)) => format!("killed by signal {signal}"),
-        (Some(0), _) => "clean exit".to_owned(),
-        (Some(code), _) => format!("exit {code}"),
-        (None, None) => "its shim was lost".to_owned(),
-    };
-    match said {
-        Some(said) if report.code != Some(0) => format!("{how}: {said}"),
-        _ => how,
     }
 }

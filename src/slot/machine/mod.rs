@@ -5,8 +5,10 @@
 
 mod answering;
 mod backoff;
+mod cause;
 mod gate;
 mod life;
+mod lifted;
 mod sending;
 mod up;
 
@@ -15,6 +17,8 @@ mod tests;
 
 pub use answering::state_name;
 pub use backoff::Pace;
+pub use cause::{Cause, KERNEL_KILLED};
+pub use lifted::lifted_in;
 pub use up::{about, target_of};
 
 use crate::config::SlotConfig;
@@ -87,10 +91,10 @@ pub enum Input {
         pid: u32,
         continues: bool,
     },
-    /// The program could not be started; with `cure: false` trying again is useless.
+    /// The program could not be started.
     NotStarted {
         reason: String,
-        cure: bool,
+        cause: Cause,
     },
     Ended {
         report: ExitReport,
@@ -115,6 +119,8 @@ pub enum Input {
 #[derive(Debug, PartialEq)]
 pub enum Effect {
     Spawn,
+    /// The conversation is gone: the next start begins another one.
+    ForgetConversation,
     /// Write these bytes to the program, once. `submits` marks the Enter that ends a message.
     Press {
         bytes: Vec<u8>,
@@ -197,6 +203,8 @@ pub struct Machine {
     life: Life,
     backoff: Backoff,
     restarts: u32,
+    /// Why it last ended or did not start.
+    cause: Option<Cause>,
     queue: VecDeque<Message>,
     /// Starters that wait for the outcome of `Effect::Spawn`.
     starters: Vec<Token>,
@@ -204,7 +212,8 @@ pub struct Machine {
 }
 
 impl Machine {
-    pub fn new(config: Arc<SlotConfig>, judge: Arc<dyn Judge>, pace: Pace, seed: u64) -> Machine {
+    pub fn new(config: Arc<SlotConfig>, judge: Arc<dyn Judge>, seed: u64) -> Machine {
+        let pace = Pace::of(&config.care);
         Machine {
             config,
             judge,
@@ -214,6 +223,7 @@ impl Machine {
             },
             backoff: Backoff::new(pace, seed),
             restarts: 0,
+            cause: None,
             queue: VecDeque::new(),
             starters: Vec::new(),
             effects: Vec::new(),
@@ -227,7 +237,7 @@ impl Machine {
             Input::Saw(sight) => self.saw(sight, now),
             Input::Heard(token, event) => self.heard(token, event, now),
             Input::Started { pid, continues } => self.started(pid, continues),
-            Input::NotStarted { reason, cure } => self.not_started(reason, cure, now),
+            Input::NotStarted { reason, cause } => self.not_started(reason, cause, now),
             Input::Ended { report, said } => self.ended(report, said, now),
             Input::Found(answer) => self.found(answer, now),
             Input::TimePassed => {}
@@ -239,7 +249,7 @@ impl Machine {
             Input::Confirm(confirmation) => self.confirm(confirmation, now),
             Input::Interrupt(token) => self.interrupt(token, now),
             Input::Rules(judge) => self.judge = judge,
-            Input::Settings(config) => self.config = config,
+            Input::Settings(config) => self.take_settings(config),
         }
         self.advance(now);
         let after = self.state();
@@ -288,6 +298,11 @@ impl Machine {
 
     pub fn restarts(&self) -> u32 {
         self.restarts
+    }
+
+    /// Why it last ended or did not start, by name.
+    pub fn cause(&self) -> Option<&'static str> {
+        self.cause.map(Cause::name)
     }
 
     pub fn queued(&self) -> usize {

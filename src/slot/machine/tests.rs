@@ -1,7 +1,7 @@
 //! The machine, driven by hand: inputs in, effects out, and a clock that only moves when it is told to.
 
 use super::*;
-use crate::config::{Gate, Kind, Restart};
+use crate::config::{Care, Gate, Kind, Restart};
 use crate::control::protocol::Fault;
 use crate::hook::HookWhat;
 use crate::policy::RuleRef;
@@ -74,6 +74,7 @@ fn config() -> SlotConfig {
         resume: true,
         prompt: None,
         session: None,
+        care: Care::default(),
     }
 }
 
@@ -88,7 +89,7 @@ struct Bench {
 
 impl Bench {
     fn with(config: SlotConfig) -> Bench {
-        let machine = Machine::new(Arc::new(config), Arc::new(Rules), Pace::default(), 7);
+        let machine = Machine::new(Arc::new(config), Arc::new(Rules), 7);
         let (keys, replies, told) = (Vec::new(), BTreeMap::new(), Vec::new());
         Bench {
             machine,
@@ -822,9 +823,11 @@ fn whoever_waits_is_told_when_the_program_dies() {
         said: None,
     });
     assert_eq!(bench.fault(2), Some(Fault::Failed));
-    assert!(!bench.replies.contains_key(&3), "it waits for the restart");
-    bench.put(Input::Stop(4));
-    assert_eq!(bench.fault(3), Some(Fault::Failed));
+    assert_eq!(bench.fault(3), Some(Fault::Failed), "nothing is replayed");
+    bench.send(4, "after it");
+    assert!(!bench.replies.contains_key(&4), "it waits for the restart");
+    bench.put(Input::Stop(5));
+    assert_eq!(bench.fault(4), Some(Fault::Failed));
 }
 
 #[test]
