@@ -3,7 +3,7 @@
 //! Reading goes line by line, so a recording of any length takes the memory of one event.
 
 use crate::terminal::At;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::io::{BufRead, Read};
 use std::time::Duration;
 
@@ -203,8 +203,11 @@ fn parse_marker(text: &str) -> What {
 
 /// The header line of a new v2 recording.
 pub fn header_line(cols: usize, rows: usize, unix_timestamp: u64, title: &str) -> String {
-    let header = json!({"version": 2, "width": cols, "height": rows, "timestamp": unix_timestamp, "title": title});
-    format!("{header}\n")
+    // Written out, since what is torn is recognised by how it begins.
+    format!(
+        "{{\"version\": 2, \"width\": {cols}, \"height\": {rows}, \"timestamp\": {unix_timestamp}, \"title\": {}}}\n",
+        Value::from(title)
+    )
 }
 
 /// An event line of a v2 recording; `code` is `o`, `r`, `m` or another of the format's letters.

@@ -1,25 +1,7 @@
-//! Lines of an asciicast v2 file, and where to go on in one that exists. Pure.
+//! Where to go on in a recording that exists. Pure.
 
 use crate::terminal::At;
 use std::time::Duration;
-
-/// The first line of a recording.
-pub(super) fn header_line(cols: u16, rows: u16, unix_timestamp: u64, title: &str) -> String {
-    let title = serde_json::Value::from(title);
-    format!(
-        "{{\"version\": 2, \"width\": {cols}, \"height\": {rows}, \"timestamp\": {unix_timestamp}, \"title\": {title}}}\n"
-    )
-}
-
-/// One event: `o` output, `r` resize, `m` marker.
-pub(super) fn event_line(at: At, code: char, data: &str) -> String {
-    let data = serde_json::Value::from(data);
-    format!(
-        "[{}.{:06}, \"{code}\", {data}]\n",
-        at.as_secs(),
-        at.subsec_micros()
-    )
-}
 
 /// Where an existing recording is whole, and which time it has reached there.
 #[derive(Debug, PartialEq, Eq)]
@@ -59,18 +41,7 @@ fn time_of(line: &[u8]) -> Option<At> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lines_are_asciicast_v2() {
-        assert_eq!(
-            header_line(120, 40, 7, "a \"b\""),
-            "{\"version\": 2, \"width\": 120, \"height\": 40, \"timestamp\": 7, \"title\": \"a \\\"b\\\"\"}\n"
-        );
-        assert_eq!(
-            event_line(Duration::from_micros(1_000_042), 'o', "\x1b[1m\r\n"),
-            "[1.000042, \"o\", \"\\u001b[1m\\r\\n\"]\n"
-        );
-    }
+    use crate::recording::{event_line, header_line};
 
     #[test]
     fn a_recording_goes_on_after_its_last_whole_line() {

@@ -2,6 +2,7 @@
 //! events in the file, and never the child.
 
 use super::cast;
+use crate::recording::{event_line, header_line};
 use crate::terminal::At;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -107,7 +108,7 @@ impl Recorder {
             .gap
             .as_ref()
             .is_some_and(|gap| Instant::now() < gap.retry_at);
-        if waits || !self.append(at, &cast::event_line(at, code, data)) {
+        if waits || !self.append(at, &event_line(at, code, data)) {
             self.gap.iter_mut().for_each(|gap| gap.lost += 1);
         }
         at
@@ -126,8 +127,8 @@ impl Recorder {
         let at = self.clock.stamp(self.now());
         // The marker comes last, since a snapshot may be too long for the search of a last line.
         let beginning = header(cols, rows, title)
-            + &cast::event_line(at, 'o', snapshot)
-            + &cast::event_line(at, 'm', &format!("continues {}", to.display()));
+            + &event_line(at, 'o', snapshot)
+            + &event_line(at, 'm', &format!("continues {}", to.display()));
         let fresh = path.with_extension("new");
         // One that a crash has left behind.
         let _ = std::fs::remove_file(&fresh);
@@ -169,7 +170,7 @@ impl Recorder {
         }
         if let Some(gap) = &self.gap {
             let mark = format!("gap: {} events were not recorded: {}", gap.lost, gap.reason);
-            text.push_str(&cast::event_line(at, 'm', &mark));
+            text.push_str(&event_line(at, 'm', &mark));
         }
         text.push_str(line);
         match self.write_whole(text.as_bytes()) {
@@ -236,7 +237,7 @@ fn header(cols: u16, rows: u16, title: &str) -> String {
     let timestamp = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| since.as_secs());
-    cast::header_line(cols, rows, timestamp, title)
+    header_line(cols.into(), rows.into(), timestamp, title)
 }
 
 /// Never through a symbolic link, never readable by others, never with a second writer.
