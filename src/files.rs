@@ -2,8 +2,8 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
 
 /// Opens a log file for appending: 0600, created where it is missing, refused where it is a symlink.
 pub fn append(path: &Path) -> io::Result<File> {
@@ -30,6 +30,59 @@ pub fn replace(path: &Path, text: &str) -> io::Result<()> {
     }
     io::Write::write_all(&mut &file, text.as_bytes())?;
     std::fs::rename(&beside, &target)
+}
+
+/// The file that `path` became `n` rotations ago.
+pub fn rotated(path: &Path, n: usize) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{n}"));
+    PathBuf::from(name)
+}
+
+/// Makes `.1` free for the file at `path`: those that were rotated before move on by one, and the oldest is
+/// dropped, so that with the file itself there are never more than `keep`.
+pub fn make_room(path: &Path, keep: usize) -> io::Result<()> {
+    let exists = |n: &usize| rotated(path, *n).symlink_metadata().is_ok();
+    // Those without a gap before them; a rotation that failed half way has left one.
+    let taken = (1..keep.saturating_sub(1)).take_while(exists).count();
+    for n in (1..=taken).rev() {
+        std::fs::rename(rotated(path, n), rotated(path, n + 1))?;
+    }
+    // There may be more from a time when more were kept.
+    let mut beyond = keep.max(1)..;
+    while beyond
+        .next()
+        .is_some_and(|n| std::fs::remove_file(rotated(path, n)).is_ok())
+    {}
+    Ok(())
+}
+
+/// The file at `path` and those that it became by rotation, oldest first, each once: a rotation in between
+/// only gives a file another name.
+pub fn with_rotated(path: &Path) -> io::Result<Vec<File>> {
+    let newest = File::open(path)?;
+    let mut seen = vec![identity(&newest)?];
+    let mut files = vec![newest];
+    for n in 1.. {
+        let file = match File::open(rotated(path, n)) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => break,
+            Err(error) => return Err(error),
+        };
+        let identity = identity(&file)?;
+        if !seen.contains(&identity) {
+            seen.push(identity);
+            files.push(file);
+        }
+    }
+    files.reverse();
+    Ok(files)
+}
+
+/// What makes a file the same one under another name: its device and inode.
+pub fn identity(file: &File) -> io::Result<(u64, u64)> {
+    let metadata = file.metadata()?;
+    Ok((metadata.dev(), metadata.ino()))
 }
 
 /// Cuts off a last line that a crash left half written.
@@ -104,6 +157,32 @@ mod tests {
         assert_eq!(last_line(&mut file).unwrap(), None);
         drop_torn_line(&mut file).unwrap();
         assert_eq!(file.metadata().unwrap().len(), 0);
+    }
+
+    #[test]
+    fn rotation_keeps_so_many_and_no_more() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.log");
+        for round in 1..=6 {
+            std::fs::write(&path, format!("{round}\n")).unwrap();
+            make_room(&path, 4).unwrap();
+            assert!(!rotated(&path, 1).exists());
+            std::fs::rename(&path, rotated(&path, 1)).unwrap();
+            // A second time, as after a failure, moves nothing into a gap.
+            std::fs::rename(rotated(&path, 1), &path).unwrap();
+            make_room(&path, 4).unwrap();
+            std::fs::rename(&path, rotated(&path, 1)).unwrap();
+        }
+        std::fs::write(&path, "7\n").unwrap();
+        let all = with_rotated(&path).unwrap().into_iter().map(text_of);
+        assert_eq!(all.collect::<String>(), "4\n5\n6\n7\n");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 4);
+    }
+
+    fn text_of(mut file: File) -> String {
+        let mut text = String::new();
+        file.read_to_string(&mut text).unwrap();
+        text
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! Reads the lines of a log that grows and is rotated by renaming, each of them once.
 
+use crate::files;
 use chrono::{DateTime, Utc};
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// How much is read at a time; also the longest line that is kept whole.
@@ -13,15 +14,21 @@ const CHUNK: usize = 1024 * 1024;
 pub struct Tail {
     path: PathBuf,
     file: File,
+    /// The files that follow it, which exist already.
+    newer: VecDeque<File>,
     position: u64,
     /// The beginning of a line whose end is not written yet.
     partial: Vec<u8>,
 }
 
 impl Tail {
+    /// Begins with the oldest of the files that the log was rotated to.
     pub fn open(path: &Path) -> io::Result<Tail> {
+        let mut files: VecDeque<File> = files::with_rotated(path)?.into();
+        let oldest = files.pop_front();
         Ok(Tail {
-            file: File::open(path)?,
+            file: oldest.ok_or(io::ErrorKind::NotFound)?,
+            newer: files,
             path: path.to_path_buf(),
             position: 0,
             partial: Vec::new(),
@@ -36,7 +43,9 @@ impl Tail {
     pub fn lines(&mut self) -> io::Result<Vec<String>> {
         // The writer renames, then creates: once there is a new file, nothing is added to the old one, so
         // looking for a new one *before* the last read of the old one misses nothing.
-        let successor = self.successor()?;
+        if self.newer.is_empty() {
+            self.newer = self.successors()?;
+        }
         self.notice_truncation()?;
         let mut chunk = Vec::new();
         let read = (&self.file).take(CHUNK as u64).read_to_end(&mut chunk)?;
@@ -44,7 +53,7 @@ impl Tail {
         if read > 0 {
             return Ok(self.split(&chunk));
         }
-        let Some(next) = successor else {
+        let Some(next) = self.newer.pop_front() else {
             return Ok(Vec::new());
         };
         let unfinished = std::mem::take(&mut self.partial);
@@ -56,17 +65,19 @@ impl Tail {
         Ok(lines)
     }
 
-    /// The file that has taken the place of the one that is read.
-    fn successor(&self) -> io::Result<Option<File>> {
-        let candidate = match File::open(&self.path) {
-            Ok(file) => file,
+    /// The files that have come after the one that is read.
+    fn successors(&self) -> io::Result<VecDeque<File>> {
+        let own = files::identity(&self.file)?;
+        let mut all: VecDeque<File> = match files::with_rotated(&self.path) {
+            Ok(all) => all.into(),
             // Between renaming and creating.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(VecDeque::new()),
             Err(error) => return Err(error),
         };
-        let (ours, theirs) = (self.file.metadata()?, candidate.metadata()?);
-        let same = (ours.dev(), ours.ino()) == (theirs.dev(), theirs.ino());
-        Ok((!same).then_some(candidate))
+        let is_own = |file: &File| files::identity(file).is_ok_and(|found| found == own);
+        // One that is no longer kept is older than all of them.
+        let own_place = all.iter().position(is_own);
+        Ok(all.split_off(own_place.map_or(0, |place| place + 1)))
     }
 
     /// Somebody emptied the file (`> coder.log`): what is in it now is new.
@@ -172,6 +183,36 @@ mod tests {
         append(&path, "six\n");
         assert_eq!(tail.lines().unwrap(), ["six"]);
         assert!(tail.lines().unwrap().is_empty());
+    }
+
+    #[test]
+    fn several_rotations_between_two_looks_lose_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("coder.log");
+        let rotate = |keep| {
+            files::make_room(&path, keep).unwrap();
+            fs::rename(&path, files::rotated(&path, 1)).unwrap();
+        };
+        append(&path, "1\n");
+        rotate(4);
+        append(&path, "2\n");
+        let mut tail = Tail::open(&path).unwrap();
+        let all = |tail: &mut Tail| {
+            let next = || Some(tail.lines().unwrap()).filter(|lines| !lines.is_empty());
+            std::iter::from_fn(next).flatten().collect::<Vec<_>>()
+        };
+        assert_eq!(all(&mut tail), ["1", "2"]);
+        append(&path, "3\n");
+        rotate(4);
+        append(&path, "4\n");
+        rotate(4);
+        append(&path, "5\n");
+        assert_eq!(all(&mut tail), ["3", "4", "5"]);
+        rotate(2);
+        append(&path, "6\n");
+        rotate(2);
+        append(&path, "7\n");
+        assert_eq!(all(&mut tail), ["6", "7"]);
     }
 
     #[test]

@@ -1,13 +1,13 @@
 //! A slot's own files: `<slot>.log` for people, `<slot>.events.jsonl` for programs. A failure to write is told
-//! once and never stops the slot.
+//! once, its end is told too, and neither stops the slot.
 
 use crate::control::protocol::{Event, What};
 use crate::policy::Decision;
+use crate::secrets;
+use crate::slot::log_file::{Cap, LogFile};
 use crate::slot::machine::{about, state_name};
-use crate::{files, secrets};
 use chrono::{DateTime, Local, SecondsFormat};
-use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Where a slot's files are.
@@ -29,40 +29,65 @@ impl Paths {
     }
 }
 
+/// Of each of the two files: an event has some hundred bytes, so this is weeks of a busy slot, and with both
+/// files 128 MiB of disk at most.
+const CAP: Cap = Cap {
+    bytes: 16 << 20,
+    files: 4,
+};
+
 #[derive(Debug)]
 pub struct Journal {
-    log: File,
-    events: File,
-    /// The last write failed and was told.
-    failing: bool,
+    log: LogFile,
+    events: LogFile,
+    /// Events that could not be written since writing began to fail.
+    lost: Option<u64>,
+}
+
+/// What a person should know of the journal itself.
+#[derive(Debug)]
+pub enum News {
+    Failing(io::Error),
+    /// It is written again, and this many events are missing from it.
+    Recovered {
+        lost: u64,
+    },
 }
 
 impl Journal {
     pub fn open(paths: &Paths) -> io::Result<Journal> {
-        let mut log = files::append(&paths.log)?;
-        let mut events = files::append(&paths.events)?;
-        files::drop_torn_line(&mut log)?;
-        files::drop_torn_line(&mut events)?;
         Ok(Journal {
-            log,
-            events,
-            failing: false,
+            log: LogFile::open(&paths.log, CAP)?,
+            events: LogFile::open(&paths.events, CAP)?,
+            lost: None,
         })
     }
 
-    /// Writes the event to both files. An error comes back when writing begins to fail, not each time.
-    pub fn note(&mut self, event: &Event) -> Option<io::Error> {
-        let outcome = self.write(event);
-        let was_failing = std::mem::replace(&mut self.failing, outcome.is_err());
-        outcome.err().filter(|_| !was_failing)
+    /// Writes the event to both files. There is news when writing begins to fail and when it works again.
+    pub fn note(&mut self, event: &Event) -> Option<News> {
+        match (self.write(event), self.lost) {
+            (Ok(()), None) => None,
+            (Ok(()), Some(lost)) => {
+                self.lost = None;
+                Some(News::Recovered { lost })
+            }
+            (Err(_), Some(lost)) => {
+                self.lost = Some(lost + 1);
+                None
+            }
+            (Err(error), None) => {
+                self.lost = Some(1);
+                Some(News::Failing(error))
+            }
+        }
     }
 
     fn write(&mut self, event: &Event) -> io::Result<()> {
         let json = serde_json::to_value(event).map_err(io::Error::other)?;
         let mut line = secrets::mask_json(&json).to_string();
         line.push('\n');
-        self.events.write_all(line.as_bytes())?;
-        self.log.write_all(log_lines(event).as_bytes())
+        self.events.append(&line)?;
+        self.log.append(&log_lines(event))
     }
 }
 

@@ -5,6 +5,7 @@ mod answer;
 mod handle;
 mod hear;
 pub mod journal;
+mod log_file;
 pub mod machine;
 mod memory;
 mod start;

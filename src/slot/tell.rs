@@ -2,6 +2,7 @@
 
 use super::answer::{self, Place};
 use super::handle::Answer;
+use super::journal::News;
 use super::machine::{self, Reply, Token};
 use super::task::Slot;
 use crate::audit::Record;
@@ -118,12 +119,18 @@ impl Slot {
             });
         }
         let event = self.world.bus.publish(Some(&self.running.name), what);
-        if let Some(error) = self.journal.note(&event) {
-            tracing::error!(slot = %self.running.name, "the log can't be written: {error}");
-            let text = format!("the log can't be written: {error}");
-            self.world
-                .bus
-                .publish(Some(&self.running.name), What::Warning { text });
+        match self.journal.note(&event) {
+            None => {}
+            Some(News::Failing(error)) => {
+                tracing::error!(slot = %self.running.name, "the log can't be written: {error}");
+                let text = format!("the log can't be written: {error}");
+                self.world
+                    .bus
+                    .publish(Some(&self.running.name), What::Warning { text });
+            }
+            Some(News::Recovered { lost }) => self.warn(&format!(
+                "the log goes on; {lost} events are missing from it"
+            )),
         }
     }
 
