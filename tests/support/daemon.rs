@@ -37,7 +37,7 @@ impl Daemon {
             .expect("a directory");
         let endpoint = Endpoint::start().expect("a free port");
         let home = prepare(setup, root.path(), command, &endpoint);
-        let child = spawn(root.path());
+        let child = spawn(Path::new(env!("CARGO_BIN_EXE_missiond")), root.path());
         let slots = setup.slots.iter().map(|slot| slot.name.clone()).collect();
         let mut daemon = Daemon {
             child,
@@ -66,9 +66,24 @@ impl Daemon {
 
     /// Starts the daemon again after [`Daemon::crash`] or `missiond down`.
     pub fn again(&mut self) {
+        self.again_as(Path::new(env!("CARGO_BIN_EXE_missiond")));
+    }
+
+    /// The same with another binary.
+    pub fn again_as(&mut self, program: &Path) {
         self.child.wait().expect("it is a child");
-        self.child = spawn(self.root.path());
+        self.child = spawn(program, self.root.path());
         self.wait_until_it_answers();
+    }
+
+    /// The process of the daemon itself.
+    pub fn pid(&self) -> i32 {
+        i32::try_from(self.child.id()).expect("a pid")
+    }
+
+    /// Everything of this daemon lies in here.
+    pub fn root(&self) -> &Path {
+        self.root.path()
     }
 
     /// Runs `missiond` with these arguments, against this daemon, to its end.
@@ -206,13 +221,13 @@ fn prepare(setup: &Setup, root: &Path, command: &[String], endpoint: &Endpoint) 
     home
 }
 
-fn spawn(root: &Path) -> Child {
+fn spawn(program: &Path, root: &Path) -> Child {
     let stderr = File::options()
         .create(true)
         .append(true)
         .open(root.join("daemon.stderr"))
         .expect("a file");
-    missiond(root)
+    program_at(program, root)
         .arg("run")
         .stdin(Stdio::null())
         .stdout(stderr.try_clone().expect("a file"))
@@ -223,7 +238,11 @@ fn spawn(root: &Path) -> Child {
 
 /// The program with an environment in which nothing of this machine is.
 pub fn missiond(root: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_missiond"));
+    program_at(Path::new(env!("CARGO_BIN_EXE_missiond")), root)
+}
+
+fn program_at(program: &Path, root: &Path) -> Command {
+    let mut command = Command::new(program);
     command
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())

@@ -25,7 +25,7 @@ pub fn kill(pid: i32) {
     }
 }
 
-fn all_of(directory: &Path) -> Vec<i32> {
+pub fn all_of(directory: &Path) -> Vec<i32> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();
     };
@@ -53,4 +53,11 @@ fn has_it_open(pid: i32, directory: &Path) -> bool {
         .flatten()
         .filter_map(|file| fs::read_link(file.path()).ok())
         .any(|target| target.starts_with(directory))
+}
+
+pub fn parent_of(pid: i32) -> Option<i32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name before it may hold anything, brackets too.
+    let after_name = stat.get(stat.rfind(')')? + 2..)?;
+    after_name.split(' ').nth(1)?.parse().ok()
 }

@@ -1,0 +1,9 @@
+//! What may go wrong around a daemon, and what must hold through it. The slots are plain programs where that is
+//! enough, and the real Claude Code where it matters.
+
+mod support;
+
+mod faults {
+    mod shells;
+    mod survival;
+}

@@ -1,0 +1,88 @@
+//! Slots that are plain programs, and what they have written.
+
+use crate::support::daemon::Daemon;
+use crate::support::setup::Setup;
+use missiond::recording::{Recording, What};
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+/// Counts, and says what it reads. Each line is one write, so that the two writers don't mix.
+pub const COUNTS_AND_ECHOES: &str = "stty -echo; \
+    (i=0; while :; do i=$((i+1)); echo \"tick $i\"; sleep 0.005; done) & \
+    while read -r line; do echo \"got $line\"; done";
+
+/// A daemon with slots that run `script`.
+pub fn shells(names: &[&str], script: &str) -> Daemon {
+    shells_with(names, "", script)
+}
+
+pub fn shells_with(names: &[&str], keys: &str, script: &str) -> Daemon {
+    let slot =
+        |setup: Setup, name: &&str| setup.slot_with(name, &format!("kind = \"shell\"\n{keys}"));
+    let setup = names.iter().fold(Setup::new(), slot);
+    let command = ["/bin/sh", "-c", script].map(str::to_owned);
+    Daemon::start_with(&setup, &command)
+}
+
+/// Everything that a slot's program has written, by its recordings, in order.
+pub fn recorded(daemon: &Daemon, slot: &str) -> String {
+    let path = log_file(daemon, &format!("{slot}.cast"));
+    let mut text = String::new();
+    for file in missiond::files::with_rotated(&path).expect("a recording") {
+        let recording = Recording::read(std::io::BufReader::new(file)).expect("a header");
+        for event in recording {
+            if let What::Output(output) = event.expect("a whole event").what {
+                text.push_str(&output);
+            }
+        }
+    }
+    text
+}
+
+pub fn log_file(daemon: &Daemon, name: &str) -> PathBuf {
+    daemon.root().join("logs").join(name)
+}
+
+/// The numbers of `tick` lines follow each other, from 1 on; how many there are.
+#[track_caller]
+pub fn unbroken_ticks(text: &str) -> usize {
+    let ticks = text.lines().filter_map(|line| line.strip_prefix("tick "));
+    let mut count = 0;
+    for tick in ticks {
+        count += 1;
+        assert_eq!(tick, count.to_string(), "a tick is missing or doubled");
+    }
+    count
+}
+
+/// What was read by the program, each at most once.
+#[track_caller]
+pub fn got(text: &str) -> HashSet<&str> {
+    let mut seen = HashSet::new();
+    for line in text.lines().filter_map(|line| line.strip_prefix("got ")) {
+        assert!(seen.insert(line), "{line} was written twice");
+    }
+    seen
+}
+
+/// Moments that differ from run to run; the seed is printed, and `SEED=…` repeats a run.
+pub struct Chance(u64);
+
+impl Chance {
+    pub fn new() -> Chance {
+        let given = std::env::var("SEED")
+            .ok()
+            .and_then(|seed| seed.parse().ok());
+        let seed = given.unwrap_or_else(|| u64::from(std::process::id()) << 20 | 1);
+        println!("SEED={seed}");
+        Chance(seed)
+    }
+
+    /// Below `bound`, evenly enough.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % bound
+    }
+}

@@ -1,0 +1,196 @@
+//! A daemon that is killed at any moment loses nothing and does nothing twice.
+
+use super::shells::*;
+use crate::support::daemon::Daemon;
+use crate::support::setup::Setup;
+use crate::support::{processes, until};
+use missiond::rehearsal::Step;
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+const ROUNDS: usize = 50;
+
+#[test]
+fn fifty_kills_lose_no_byte_and_write_nothing_twice() {
+    let slots = ["a", "b", "c"];
+    let mut daemon = shells(&slots, COUNTS_AND_ECHOES);
+    let mut chance = Chance::new();
+    for slot in slots {
+        daemon.wait_state(slot, "idle");
+    }
+    let pids = slots.map(|slot| daemon.status(slot)["pid"].clone());
+    let mut acknowledged = Vec::new();
+    let mut adoptions = Vec::new();
+    for round in 0..ROUNDS {
+        let slot = slots[round % slots.len()];
+        let texts = [format!("{slot}-{round}-x"), format!("{slot}-{round}-y")];
+        let writes = texts.map(|text| {
+            let write = daemon.spawn(&["write", slot, &format!("{text}\\r")]);
+            (text, write)
+        });
+        std::thread::sleep(Duration::from_millis(chance.below(120)));
+        daemon.crash();
+        for (text, write) in writes {
+            if write.end().code == 0 {
+                acknowledged.push((slot, text));
+            }
+        }
+        let begun = Instant::now();
+        daemon.again();
+        for (slot, pid) in slots.iter().zip(&pids) {
+            daemon.wait_state(slot, "idle");
+            assert_eq!(daemon.status(slot)["pid"], *pid, "round {round}");
+        }
+        adoptions.push(begun.elapsed());
+    }
+    adoptions.sort();
+    println!(
+        "from start to adopted, in the median: {:?}",
+        adoptions[ROUNDS / 2]
+    );
+    for slot in slots {
+        let last = format!("{slot}-last");
+        daemon
+            .cmd(&["write", slot, &format!("{last}\\r")])
+            .expect(0);
+        let text = until("the last input to be read", || {
+            Some(recorded(&daemon, slot)).filter(|text| got(text).contains(last.as_str()))
+        });
+        assert!(unbroken_ticks(&text) > ROUNDS);
+        let got = got(&text);
+        for (_, sent) in acknowledged.iter().filter(|(to, _)| *to == slot) {
+            assert!(
+                got.contains(sent.as_str()),
+                "{sent} was acknowledged and lost"
+            );
+        }
+        assert_eq!(
+            daemon
+                .logged(&format!("{slot}.log"))
+                .matches("  started ")
+                .count(),
+            1
+        );
+    }
+    println!("{} inputs were acknowledged", acknowledged.len());
+    every_key_is_audited(&daemon, &slots);
+}
+
+/// What the log tells of keys and verdicts is in the audit too, whose chain is whole.
+#[track_caller]
+fn every_key_is_audited(daemon: &Daemon, slots: &[&str]) {
+    let audit = daemon.logged("audit.jsonl");
+    let entries = missiond::audit::verify(&audit).expect("the chain is whole");
+    println!("{entries} entries in the audit");
+    let audited: Vec<Value> = audit.lines().map(value).collect();
+    for slot in slots {
+        let events = daemon.logged(&format!("{slot}.events.jsonl"));
+        let events: Vec<Value> = events.lines().map(value).collect();
+        for what in ["key", "verdict"] {
+            let told = events.iter().filter(|event| event["event"] == what).count();
+            let mine = |entry: &&Value| entry["slot"] == **slot && entry["what"] == what;
+            let written = audited.iter().filter(mine).count();
+            assert!(
+                told <= written,
+                "{slot}: {told} of {what} told, {written} written"
+            );
+        }
+    }
+}
+
+fn value(line: &str) -> Value {
+    serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))
+}
+
+#[test]
+fn down_keep_and_another_binary_leave_the_programs_alone() {
+    let mut daemon = shells(&["a"], COUNTS_AND_ECHOES);
+    daemon.wait_state("a", "idle");
+    let pid = daemon.status("a")["pid"].clone();
+    daemon.cmd(&["down", "--keep"]).expect(0);
+    assert_eq!(daemon.cmd(&["status"]).code, 3);
+    daemon.again();
+    assert_eq!(daemon.status("a")["pid"], pid);
+
+    // A copy of the program is run, and replaced by another file while it runs.
+    daemon.crash();
+    let copy = daemon.root().join("missiond-copy");
+    std::fs::copy(env!("CARGO_BIN_EXE_missiond"), &copy).expect("a copy");
+    daemon.again_as(&copy);
+    daemon.wait_state("a", "idle");
+    let newer = daemon.root().join("missiond-newer");
+    std::fs::copy(env!("CARGO_BIN_EXE_missiond"), &newer).expect("a copy");
+    std::fs::rename(&newer, &copy).expect("it is replaced");
+    daemon.cmd(&["restart", "a"]).expect(0);
+    daemon.wait_state("a", "idle");
+    let pid = daemon.status("a")["pid"].clone();
+    daemon.crash();
+    daemon.again_as(&copy);
+    daemon.wait_state("a", "idle");
+    assert_eq!(daemon.status("a")["pid"], pid);
+    daemon.cmd(&["write", "a", "hello\\r"]).expect(0);
+    until("the input to be read", || {
+        recorded(&daemon, "a").contains("got hello").then_some(())
+    });
+}
+
+#[test]
+fn a_dialog_stands_through_kills_and_is_answered_once() {
+    let Some(mut daemon) = Daemon::start(&Setup::new().slot("coder")) else {
+        return;
+    };
+    let mut chance = Chance::new();
+    daemon.wait_state("coder", "idle");
+    let made = daemon.cwd("coder").join("made");
+    let command = format!("echo once >> {}", made.display());
+    let input = json!({"command": command, "description": "Write a line"});
+    let steps = vec![Step::tool("Bash", input), Step::text("It is made.")];
+    daemon.endpoint.on("make it", steps);
+    daemon.cmd(&["send", "coder", "make it"]).expect(5);
+    let before = daemon.status("coder");
+    for round in 0..5 {
+        std::thread::sleep(Duration::from_millis(chance.below(300)));
+        daemon.crash();
+        daemon.again();
+        daemon.wait_state("coder", "confirming");
+        let now = daemon.status("coder");
+        for key in ["pid", "session_id", "gate"] {
+            assert_eq!(now[key], before[key], "{key} in round {round}");
+        }
+        assert_eq!(now["dialog"]["id"], before["dialog"]["id"], "round {round}");
+    }
+    daemon.cmd(&["confirm", "coder", "yes"]).expect(0);
+    daemon.wait_state("coder", "idle");
+    let written = std::fs::read_to_string(&made).expect("the tool ran");
+    assert_eq!(written, "once\n");
+    let answer = daemon.cmd(&["send", "coder", "hello"]).expect(0);
+    assert_eq!(answer.text(), "You said: hello");
+    every_key_is_audited(&daemon, &["coder"]);
+}
+
+#[test]
+fn a_killed_shim_is_a_crash_and_leaves_nobody() {
+    let script =
+        "trap '' HUP; (trap '' HUP; setsid sleep 1000) & echo up; while :; do sleep 0.1; done";
+    let daemon = shells_with(&["a"], "restart = \"always\"", script);
+    daemon.wait_state("a", "idle");
+    let pid = daemon.status("a")["pid"].as_i64().expect("a pid");
+    let shim = processes::parent_of(pid as i32).expect("a shim");
+    let before = until("the whole tree", || {
+        Some(processes::all_of(daemon.root()))
+            .filter(|all| all.iter().any(|&p| p == pid as i32) && all.len() >= 4)
+    });
+    processes::kill(shim);
+    let after = until("another process in the slot", || {
+        let now = daemon.status("a");
+        now["pid"].as_i64().filter(|now| *now != pid)
+    });
+    let daemon_pid = daemon.pid();
+    let left: Vec<i32> = before
+        .into_iter()
+        .filter(|&p| p != daemon_pid && processes::all_of(daemon.root()).contains(&p))
+        .collect();
+    assert!(left.is_empty(), "strays beside {after}: {left:?}");
+    let status = daemon.status("a");
+    assert_eq!(status["restarts"], 1, "{status}");
+}
