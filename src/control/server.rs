@@ -4,15 +4,16 @@
 use super::dispatch::Dispatcher;
 use super::envelope::{self, ErrorObject, Lagged, Line, Request};
 use super::protocol::{Event, Events, Fault, MAX_LINE, Method, RpcError, Select, What};
-use futures_util::{SinkExt, StreamExt};
+use futures_util::{Sink, SinkExt, Stream, StreamExt};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{Semaphore, mpsc};
-use tokio::task::JoinSet;
+use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::codec::{Framed, LinesCodec, LinesCodecError};
+use tokio_util::sync::CancellationToken;
 
 /// Clients at once: hooks of every slot, people, and scripts that wait. More is a fork bomb.
 const MAX_CLIENTS: usize = 512;
@@ -23,21 +24,50 @@ const MAX_UNREAD: usize = 64;
 /// A client that reads nothing for this long is gone, whatever its socket says.
 const WRITE_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Accepts until it is dropped.
-pub async fn serve(listener: UnixListener, dispatcher: Arc<Dispatcher>) {
+/// At the end of the daemon, answers that are under way have this long to reach their clients.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// The server in its task.
+#[derive(Debug)]
+pub struct Server {
+    task: JoinHandle<()>,
+    ending: CancellationToken,
+}
+
+impl Server {
+    pub fn start(listener: UnixListener, dispatcher: Arc<Dispatcher>) -> Server {
+        let ending = CancellationToken::new();
+        let task = tokio::spawn(serve(listener, dispatcher, ending.clone()));
+        Server { task, ending }
+    }
+
+    /// Takes nothing new, and lets go of the clients when what they asked is answered.
+    pub async fn end(mut self) {
+        self.ending.cancel();
+        if tokio::time::timeout(LAST_WORDS, &mut self.task)
+            .await
+            .is_err()
+        {
+            self.task.abort();
+        }
+    }
+}
+
+async fn serve(listener: UnixListener, dispatcher: Arc<Dispatcher>, ending: CancellationToken) {
     let places = Arc::new(Semaphore::new(MAX_CLIENTS));
     let mut clients = JoinSet::new();
     loop {
         tokio::select! {
+            () = ending.cancelled() => break,
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
                     let Ok(place) = places.clone().try_acquire_owned() else {
                         tracing::warn!("a client was turned away: {MAX_CLIENTS} are connected");
                         continue;
                     };
-                    let dispatcher = dispatcher.clone();
+                    let (dispatcher, ending) = (dispatcher.clone(), ending.clone());
                     clients.spawn(async move {
-                        client(stream, dispatcher).await;
+                        client(stream, dispatcher, ending).await;
                         drop(place);
                     });
                 }
@@ -50,44 +80,65 @@ pub async fn serve(listener: UnixListener, dispatcher: Arc<Dispatcher>) {
             Some(_) = clients.join_next() => {}
         }
     }
+    while clients.join_next().await.is_some() {}
 }
 
-async fn client(stream: UnixStream, dispatcher: Arc<Dispatcher>) {
+async fn client(stream: UnixStream, dispatcher: Arc<Dispatcher>, ending: CancellationToken) {
     if let Err(reason) = check_peer(&stream) {
         tracing::warn!("a client was refused: {reason}");
         return;
     }
-    let (mut sink, mut lines) =
-        Framed::new(stream, LinesCodec::new_with_max_length(MAX_LINE)).split();
-    let (answers, mut unread) = mpsc::channel::<Line>(MAX_UNREAD);
-    let writer = async move {
-        while let Some(line) = unread.recv().await {
-            let Ok(text) = serde_json::to_string(&line) else {
-                continue;
-            };
-            match tokio::time::timeout(WRITE_PATIENCE, sink.send(text)).await {
-                Ok(Ok(())) => {}
-                _ => return,
-            }
-        }
-    };
-    let reader = async move {
-        let mut requests = JoinSet::new();
-        while let Some(line) = lines.next().await {
-            let Some(request) = understood(line, &answers).await else {
-                break;
-            };
-            while requests.len() >= MAX_REQUESTS {
-                requests.join_next().await;
-            }
-            while requests.try_join_next().is_some() {}
-            requests.spawn(answer(request, dispatcher.clone(), answers.clone()));
-        }
-        // The client has closed its end: what it no longer waits for is dropped with `requests`.
-    };
+    let (sink, lines) = Framed::new(stream, LinesCodec::new_with_max_length(MAX_LINE)).split();
+    let (answers, unread) = mpsc::channel::<Line>(MAX_UNREAD);
+    let writer = write(sink, unread);
+    let mut writer = std::pin::pin!(writer);
     tokio::select! {
-        () = writer => {}
-        () = reader => {}
+        () = &mut writer => return,
+        () = read(lines, dispatcher, answers, ending) => {}
+    }
+    // What was answered last, such as why the connection ends.
+    writer.await;
+}
+
+/// Until nobody can send an answer any more, or the client does not read.
+async fn write(mut sink: impl Sink<String> + Unpin, mut unread: mpsc::Receiver<Line>) {
+    while let Some(line) = unread.recv().await {
+        let Ok(text) = serde_json::to_string(&line) else {
+            continue;
+        };
+        match tokio::time::timeout(WRITE_PATIENCE, sink.send(text)).await {
+            Ok(Ok(())) => {}
+            _ => return,
+        }
+    }
+}
+
+async fn read(
+    mut lines: impl Stream<Item = Result<String, LinesCodecError>> + Unpin,
+    dispatcher: Arc<Dispatcher>,
+    answers: mpsc::Sender<Line>,
+    ending: CancellationToken,
+) {
+    let mut requests = JoinSet::new();
+    loop {
+        let line = tokio::select! {
+            line = lines.next() => line,
+            () = ending.cancelled() => {
+                while requests.join_next().await.is_some() {}
+                return;
+            }
+        };
+        // When the client has closed its end, what it no longer waits for is dropped with `requests`.
+        let Some(line) = line else { return };
+        let Some(request) = understood(line, &answers).await else {
+            return;
+        };
+        while requests.len() >= MAX_REQUESTS {
+            requests.join_next().await;
+        }
+        while requests.try_join_next().is_some() {}
+        let (dispatcher, answers) = (dispatcher.clone(), answers.clone());
+        requests.spawn(answer(request, dispatcher, answers, ending.clone()));
     }
 }
 
@@ -132,9 +183,18 @@ fn error_line(code: i64, message: String) -> Line {
     )
 }
 
-async fn answer(request: Request, dispatcher: Arc<Dispatcher>, answers: mpsc::Sender<Line>) {
+async fn answer(
+    request: Request,
+    dispatcher: Arc<Dispatcher>,
+    answers: mpsc::Sender<Line>,
+    ending: CancellationToken,
+) {
     if request.method == Events::NAME {
-        return listen(request, &dispatcher, &answers).await;
+        tokio::select! {
+            () = listen(request, &dispatcher, &answers) => {}
+            () = ending.cancelled() => {}
+        }
+        return;
     }
     let outcome = dispatcher.call(&request.method, request.params).await;
     let _ = answers

@@ -10,7 +10,7 @@ use crate::audit::Audit;
 use crate::config::{self, Config};
 use crate::control::dispatch::Dispatcher;
 use crate::control::protocol::{Fault, Nothing, Pong, ReloadAnswer, RpcError, What};
-use crate::control::server;
+use crate::control::server::Server;
 use crate::events::Bus;
 use crate::paths::{self, Env};
 use crate::slot::{self, Command, SlotHandle, World};
@@ -161,14 +161,14 @@ pub async fn run(file: &Path, env: &Env) -> Result<(), DaemonError> {
     daemon.start_all();
     let server = door
         .take_listener()
-        .map(|listener| tokio::spawn(server::serve(listener, Arc::new(Dispatcher::new(handle)))));
+        .map(|listener| Server::start(listener, Arc::new(Dispatcher::new(handle))));
     tracing::info!(socket = %door.socket().display(), slots = daemon.kept.len(), "ready");
     tell_init_system(sd_notify::NotifyState::Ready);
     let keep = daemon.serve_orders(queue).await?;
     tell_init_system(sd_notify::NotifyState::Stopping);
     daemon.end(keep).await;
     if let Some(server) = server {
-        server.abort();
+        server.end().await;
     }
     drop(door);
     Ok(())

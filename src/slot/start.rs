@@ -2,6 +2,7 @@
 
 use super::adopt::Questions;
 use super::machine::{Cause, Input};
+use super::strays::Strays;
 use super::task::{Slot, ready};
 use crate::config::{Kind, SlotConfig};
 use crate::control::protocol::{Fault, RpcError, What};
@@ -62,6 +63,7 @@ impl Slot {
     }
 
     async fn launch(&mut self, start: Start) -> Result<Vec<Input>, NotStarted> {
+        self.end_strays(&start.spec.socket).await;
         let (link, hello) = ShimLink::launch(&start.spec, &self.world.program).await?;
         self.forget_screen();
         self.connected(link, &hello);
@@ -79,6 +81,21 @@ impl Slot {
         };
         let ready = (self.running.kind == Kind::Shell).then(ready);
         Ok([Some(started), ready, seen].into_iter().flatten().collect())
+    }
+
+    /// What a shim that was killed left behind must not go on beside the new program.
+    async fn end_strays(&mut self, shim_socket: &Path) {
+        let strays = Strays {
+            slot: self.running.name.clone(),
+            control_socket: self.world.socket.clone(),
+            shim_socket: shim_socket.to_owned(),
+        };
+        let ended = tokio::task::spawn_blocking(move || strays.end()).await;
+        if let Ok(count @ 1..) = ended {
+            self.warn(&format!(
+                "{count} processes of a shim that is gone were ended"
+            ));
+        }
     }
 
     pub(super) fn connected(&mut self, link: ShimLink, hello: &Hello) {
