@@ -1,6 +1,9 @@
 //! What each request means: from a method and its params to the slots, and back.
 
+use super::peer::{Marks, Origin, Peer};
+use super::permission;
 use super::protocol::*;
+use crate::audit::Record;
 use crate::daemon::{DaemonHandle, Order};
 use crate::events::Bus;
 use crate::hook::HookEvent;
@@ -32,7 +35,35 @@ impl Dispatcher {
         &self.daemon.bus
     }
 
-    pub async fn call(&self, method: &str, params: Value) -> Result<Value, RpcError> {
+    /// By what a client inside a slot is known.
+    pub fn marks(&self) -> Marks {
+        self.daemon.marks()
+    }
+
+    /// Whether this client may ask for this. What is refused is written down before the answer leaves.
+    pub async fn permit(&self, peer: &Peer, method: &str, params: &Value) -> Result<(), RpcError> {
+        let Err(refusal) = permission::check(peer, method, params) else {
+            return Ok(());
+        };
+        let named = || params.get("slot").and_then(Value::as_str);
+        let slot = match &peer.origin {
+            Origin::Slot(slot) => slot,
+            _ => named().unwrap_or_default(),
+        };
+        let text = format!("refused: {}", refusal.message);
+        let record = Record::refused(slot, peer, method, params, &refusal.message);
+        if let Err(error) = self.daemon.audit.write(record).await {
+            tracing::error!("the audit can't be written: {error}");
+        }
+        match self.daemon.slots().get(slot) {
+            // One that is gone has no log to write to.
+            Some(slot) => drop(slot.send(Command::Note(What::Warning { text })).await),
+            None => tracing::warn!("{text}"),
+        }
+        Err(refusal)
+    }
+
+    pub async fn call(&self, peer: &Peer, method: &str, params: Value) -> Result<Value, RpcError> {
         match method {
             Ping::NAME => run::<Ping, _>(params, |_| async { Ok(self.daemon.pong()) }).await,
             Status::NAME => run::<Status, _>(params, |select| self.status(select)).await,
@@ -44,7 +75,9 @@ impl Dispatcher {
             }
             Send::NAME => run::<Send, _>(params, |params| self.send(params)).await,
             Pending::NAME => run::<Pending, _>(params, |select| self.pending(select)).await,
-            Confirm::NAME => run::<Confirm, _>(params, |params| self.confirm(params)).await,
+            Confirm::NAME => {
+                run::<Confirm, _>(params, |params| self.confirm(params, peer.uid)).await
+            }
             Interrupt::NAME => run::<Interrupt, _>(params, |one| self.interrupt(one)).await,
             Screen::NAME => run::<Screen, _>(params, |params| self.screen(params)).await,
             History::NAME => run::<History, _>(params, |params| self.history(params)).await,
@@ -231,7 +264,7 @@ impl Dispatcher {
         Ok(waiting.collect())
     }
 
-    async fn confirm(&self, params: ConfirmParams) -> Result<ConfirmAnswer, RpcError> {
+    async fn confirm(&self, params: ConfirmParams, uid: u32) -> Result<ConfirmAnswer, RpcError> {
         let slot = self.slot(&params.slot)?;
         let before = slot.status();
         let always = params.answer.eq_ignore_ascii_case("always");
@@ -248,6 +281,7 @@ impl Dispatcher {
                     answer,
                     dialog,
                     reason,
+                    uid,
                 })
             })
             .await?;

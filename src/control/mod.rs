@@ -3,5 +3,7 @@
 pub mod client;
 pub mod dispatch;
 pub mod envelope;
+pub mod peer;
+pub mod permission;
 pub mod protocol;
 pub mod server;

@@ -95,6 +95,9 @@ pub struct SlotStatus {
     /// When the program that runs now was started.
     pub started_at: Option<DateTime<Utc>>,
     pub pid: Option<u32>,
+    /// The process that holds its terminal and adopts its orphans.
+    #[serde(default)]
+    pub shim_pid: Option<u32>,
     pub restarts: u32,
     /// Claude Code's conversation.
     pub session_id: Option<String>,

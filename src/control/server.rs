@@ -3,6 +3,7 @@
 
 use super::dispatch::Dispatcher;
 use super::envelope::{self, ErrorObject, Lagged, Line, Request};
+use super::peer::{self, Peer};
 use super::protocol::{Event, Events, Fault, MAX_LINE, Method, RpcError, Select, What};
 use futures_util::{Sink, SinkExt, Stream, StreamExt};
 use serde_json::Value;
@@ -83,18 +84,34 @@ async fn serve(listener: UnixListener, dispatcher: Arc<Dispatcher>, ending: Canc
     while clients.join_next().await.is_some() {}
 }
 
+/// One client, for as long as it stays.
+#[derive(Clone)]
+struct Connection {
+    peer: Arc<Peer>,
+    dispatcher: Arc<Dispatcher>,
+    ending: CancellationToken,
+}
+
 async fn client(stream: UnixStream, dispatcher: Arc<Dispatcher>, ending: CancellationToken) {
-    if let Err(reason) = check_peer(&stream) {
-        tracing::warn!("a client was refused: {reason}");
-        return;
-    }
+    let peer = match identify(&stream, &dispatcher) {
+        Ok(peer) => Arc::new(peer),
+        Err(reason) => {
+            tracing::warn!("a client was refused: {reason}");
+            return;
+        }
+    };
+    let connection = Connection {
+        peer,
+        dispatcher,
+        ending,
+    };
     let (sink, lines) = Framed::new(stream, LinesCodec::new_with_max_length(MAX_LINE)).split();
     let (answers, unread) = mpsc::channel::<Line>(MAX_UNREAD);
     let writer = write(sink, unread);
     let mut writer = std::pin::pin!(writer);
     tokio::select! {
         () = &mut writer => return,
-        () = read(lines, dispatcher, answers, ending) => {}
+        () = read(lines, connection, answers) => {}
     }
     // What was answered last, such as why the connection ends.
     writer.await;
@@ -115,15 +132,14 @@ async fn write(mut sink: impl Sink<String> + Unpin, mut unread: mpsc::Receiver<L
 
 async fn read(
     mut lines: impl Stream<Item = Result<String, LinesCodecError>> + Unpin,
-    dispatcher: Arc<Dispatcher>,
+    connection: Connection,
     answers: mpsc::Sender<Line>,
-    ending: CancellationToken,
 ) {
     let mut requests = JoinSet::new();
     loop {
         let line = tokio::select! {
             line = lines.next() => line,
-            () = ending.cancelled() => {
+            () = connection.ending.cancelled() => {
                 while requests.join_next().await.is_some() {}
                 return;
             }
@@ -137,19 +153,25 @@ async fn read(
             requests.join_next().await;
         }
         while requests.try_join_next().is_some() {}
-        let (dispatcher, answers) = (dispatcher.clone(), answers.clone());
-        requests.spawn(answer(request, dispatcher, answers, ending.clone()));
+        requests.spawn(answer(request, connection.clone(), answers.clone()));
     }
 }
 
-/// The socket is 0600 in a 0700 directory; this is the second lock on the same door.
-fn check_peer(stream: &UnixStream) -> Result<(), String> {
+/// The socket is 0600 in a 0700 directory; the look at the user is the second lock on the same door. Where the
+/// client comes from is looked up at once, before it can end and another process take its id.
+fn identify(stream: &UnixStream, dispatcher: &Dispatcher) -> Result<Peer, String> {
     let mine = rustix::process::geteuid().as_raw();
-    match stream.peer_cred() {
-        Ok(peer) if peer.uid() == mine => Ok(()),
-        Ok(peer) => Err(format!("it belongs to uid {}", peer.uid())),
-        Err(error) => Err(format!("its user can't be told: {error}")),
+    let told = stream
+        .peer_cred()
+        .map_err(|error| format!("its user can't be told: {error}"))?;
+    if told.uid() != mine {
+        return Err(format!("it belongs to uid {}", told.uid()));
     }
+    Ok(Peer {
+        pid: told.pid(),
+        uid: told.uid(),
+        origin: peer::origin(told.pid(), &dispatcher.marks(), &peer::Proc),
+    })
 }
 
 /// A line that is no request gets an answer that says so; after one that is too long the connection ends, since
@@ -183,20 +205,23 @@ fn error_line(code: i64, message: String) -> Line {
     )
 }
 
-async fn answer(
-    request: Request,
-    dispatcher: Arc<Dispatcher>,
-    answers: mpsc::Sender<Line>,
-    ending: CancellationToken,
-) {
-    if request.method == Events::NAME {
-        tokio::select! {
-            () = listen(request, &dispatcher, &answers) => {}
-            () = ending.cancelled() => {}
+async fn answer(request: Request, connection: Connection, answers: mpsc::Sender<Line>) {
+    let Connection {
+        peer,
+        dispatcher,
+        ending,
+    } = connection;
+    let Request { method, params, .. } = &request;
+    let outcome = match dispatcher.permit(&peer, method, params).await {
+        Ok(()) if *method == Events::NAME => {
+            return tokio::select! {
+                () = listen(request, &dispatcher, &answers) => {}
+                () = ending.cancelled() => {}
+            };
         }
-        return;
-    }
-    let outcome = dispatcher.call(&request.method, request.params).await;
+        Ok(()) => dispatcher.call(&peer, method, params.clone()).await,
+        Err(refusal) => Err(refusal),
+    };
     let _ = answers
         .send(Line::answer(request.id, outcome.map_err(ErrorObject::from)))
         .await;

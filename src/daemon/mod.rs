@@ -6,9 +6,10 @@ mod rules;
 
 pub use rules::Rules;
 
-use crate::audit::Audit;
+use crate::audit::{self, Audit};
 use crate::config::{self, Config};
 use crate::control::dispatch::Dispatcher;
+use crate::control::peer::Marks;
 use crate::control::protocol::{Fault, Nothing, Pong, ReloadAnswer, RpcError, What};
 use crate::control::server::Server;
 use crate::events::Bus;
@@ -58,6 +59,9 @@ pub enum Order {
 #[derive(Debug, Clone)]
 pub struct DaemonHandle {
     pub bus: Bus,
+    pub audit: Audit,
+    /// As the slots have it in their environment.
+    socket: PathBuf,
     slots: watch::Receiver<Slots>,
     orders: mpsc::Sender<Order>,
     about: Pong,
@@ -66,6 +70,18 @@ pub struct DaemonHandle {
 impl DaemonHandle {
     pub fn slots(&self) -> Slots {
         self.slots.borrow().clone()
+    }
+
+    /// By what the processes of the slots are known, as they are now.
+    pub fn marks(&self) -> Marks {
+        let slots = self.slots();
+        let pids = slots
+            .iter()
+            .flat_map(|(name, slot)| slot.pids().map(|pid| (pid, name.clone())));
+        Marks {
+            pids: pids.collect(),
+            socket: self.socket.display().to_string(),
+        }
     }
 
     pub fn pong(&self) -> Pong {
@@ -146,6 +162,8 @@ pub async fn run(file: &Path, env: &Env) -> Result<(), DaemonError> {
     let (orders, queue) = mpsc::channel(MAX_ORDERS);
     let handle = DaemonHandle {
         bus: world.bus.clone(),
+        audit: world.audit.clone(),
+        socket: world.socket.clone(),
         slots,
         orders: orders.clone(),
         about: about(&config),
@@ -197,7 +215,7 @@ fn world(config: &Config, env: &Env, door: &Door) -> Result<World, DaemonError> 
     let state = state.join(&config.daemon.name);
     paths::ensure_private_dir(&state)
         .map_err(|error| DaemonError::place("the state directory", error))?;
-    let audit_file = logs.join("audit.jsonl");
+    let audit_file = logs.join(audit::FILE);
     let audit = Audit::open(&audit_file)
         .map_err(|error| DaemonError::place(audit_file.display().to_string(), error))?;
     let program = std::env::current_exe()

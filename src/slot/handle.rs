@@ -92,6 +92,13 @@ impl SlotHandle {
         self.status.borrow().clone()
     }
 
+    /// The processes that everything in the slot descends from: the shim and its program.
+    pub fn pids(&self) -> impl Iterator<Item = i32> + use<> {
+        let status = self.status.borrow();
+        let pids = [status.shim_pid, status.pid];
+        pids.into_iter().flatten().map(u32::cast_signed)
+    }
+
     pub fn watch_status(&self) -> watch::Receiver<SlotStatus> {
         self.status.clone()
     }

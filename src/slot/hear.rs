@@ -3,6 +3,7 @@
 use super::handle::Answer;
 use super::machine::{Input, Sight};
 use super::task::Slot;
+use crate::audit::Record;
 use crate::config::Kind;
 use crate::control::protocol::{Fault, RpcError, What};
 use crate::hook::{HookEvent, HookWhat};
@@ -158,6 +159,36 @@ impl Slot {
             self.memory.gated = self.machine.pid();
             self.save_memory();
         }
+    }
+
+    /// Why a hook's word counts for nothing: it speaks of a conversation that this slot does not have. A new one
+    /// begins with its own SessionStart.
+    fn stranger(&self, event: &HookEvent) -> Option<String> {
+        if event.what == HookWhat::SessionStart {
+            return None;
+        }
+        let id = event.session_id.as_deref().unwrap_or("none");
+        let known = self.memory.sessions.iter();
+        let is_known = known
+            .map(|session| session.id.to_string())
+            .any(|own| own == id);
+        (!is_known)
+            .then(|| format!("a hook spoke of the session {id}, which this slot does not have"))
+    }
+
+    /// Whether this input may go on to the machine; a hook that may not is refused and written down.
+    pub(super) async fn is_from_own_session(&mut self, input: &Input) -> bool {
+        let Input::Heard(token, event) = input else {
+            return true;
+        };
+        let Some(why) = self.stranger(event) else {
+            return true;
+        };
+        let record = Record::stranger(&self.running.name, event, &why);
+        self.audited(record).await;
+        self.warn(&format!("refused: {why}"));
+        self.reply(*token, Err(RpcError::new(Fault::Refused, why)));
+        false
     }
 
     /// `/clear` begins a new conversation under a new id, and a hook is how one hears of it.

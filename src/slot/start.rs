@@ -100,6 +100,7 @@ impl Slot {
 
     pub(super) fn connected(&mut self, link: ShimLink, hello: &Hello) {
         self.link = Some(link);
+        self.shim_pid = Some(hello.shim_pid);
         self.last_input = hello.last_input;
         self.started_at = Some(Utc::now());
         self.last_exit = None;

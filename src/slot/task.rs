@@ -34,6 +34,7 @@ pub struct Slot {
     pub(super) machine: Machine,
     pub(super) judge: Arc<dyn Judge>,
     pub(super) link: Option<ShimLink>,
+    pub(super) shim_pid: Option<u32>,
     pub(super) terminal: Terminal,
     pub(super) observer: Observer,
     pub(super) journal: Journal,
@@ -77,6 +78,7 @@ pub fn start(
         machine,
         judge,
         link: None,
+        shim_pid: None,
         journal,
         paths,
         memory,
@@ -172,8 +174,10 @@ impl Slot {
                 reply,
             } => {
                 self.replies.insert(token, reply);
-                self.note_hook(&input);
-                self.input(*input).await;
+                if self.is_from_own_session(&input).await {
+                    self.note_hook(&input);
+                    self.input(*input).await;
+                }
             }
             Command::Withdraw(token) => {
                 self.input(Input::Withdraw(token)).await;

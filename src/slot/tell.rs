@@ -3,7 +3,7 @@
 use super::answer::{self, Place};
 use super::handle::Answer;
 use super::journal::News;
-use super::machine::{self, Reply, Token};
+use super::machine::{self, Decider, Reply, Token};
 use super::task::Slot;
 use crate::audit::Record;
 use crate::control::protocol::{RpcError, What};
@@ -16,22 +16,21 @@ impl Slot {
         &mut self,
         verdict: Verdict,
         ask: &Ask,
-        decider: machine::Decider,
+        decider: Decider,
     ) -> bool {
         let record = Record {
             session: self.memory.session().map(|session| session.id.to_string()),
             verdict: Some(verdict.decision),
             rule: verdict.rule,
             why: verdict.why,
-            by: match decider {
-                machine::Decider::Policy => "policy",
-                machine::Decider::Person => "person",
-            }
-            .to_owned(),
-            ..Record::verdict(&self.running.name, &ask.tool, &ask.input)
+            cwd: Some(ask.cwd.clone()),
+            ..decided_by(
+                decider,
+                Record::verdict(&self.running.name, &ask.tool, &ask.input),
+            )
         };
-        let by_rule = decider == machine::Decider::Policy && verdict.decision == Decision::Allow;
-        self.audited(record).await || !by_rule
+        let by_person = matches!(decider, Decider::Person { .. });
+        self.audited(record).await || by_person || verdict.decision != Decision::Allow
     }
 
     pub(super) async fn audited(&mut self, record: Record) -> bool {
@@ -138,5 +137,20 @@ impl Slot {
         self.tell(What::Warning {
             text: text.to_owned(),
         });
+    }
+}
+
+fn decided_by(decider: Decider, record: Record) -> Record {
+    match decider {
+        Decider::Policy => record,
+        Decider::Gate(told) => Record {
+            answer: Some(told.map_or("none", Decision::word).to_owned()),
+            ..record
+        },
+        Decider::Person { uid } => Record {
+            by: "person".to_owned(),
+            uid: Some(uid),
+            ..record
+        },
     }
 }

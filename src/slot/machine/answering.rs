@@ -190,8 +190,11 @@ impl Machine {
             why: why.clone(),
         };
         self.tell(verdict_event(&ask, &verdict, "person"));
+        let decider = Decider::Person {
+            uid: confirmation.uid,
+        };
         self.effects
-            .push(Effect::Audit(verdict, Box::new(ask), Decider::Person));
+            .push(Effect::Audit(verdict, Box::new(ask), decider));
         self.choose(Some(token), &dialog, pick, why, confirmation.reason, now);
         self.progress_hands(now);
     }

@@ -52,11 +52,12 @@ impl Machine {
         let verdict = self.judge.decide(&ask);
         self.tell(verdict_event(&ask, &verdict, "policy"));
         let output = self.gate_output(&verdict);
+        let told = output.is_some().then_some(verdict.decision);
         if verdict.decision == Decision::Ask {
             self.open_ask(&ask, &verdict, id);
         }
         self.effects
-            .push(Effect::Audit(verdict, Box::new(ask), Decider::Policy));
+            .push(Effect::Audit(verdict, Box::new(ask), Decider::Gate(told)));
         output
     }
 

@@ -70,6 +70,8 @@ pub struct Confirmation {
     pub answer: String,
     pub dialog: Option<String>,
     pub reason: Option<String>,
+    /// Whose answer it is.
+    pub uid: u32,
 }
 
 /// What was found at the end of a turn.
@@ -141,8 +143,13 @@ pub enum Effect {
 /// Who decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decider {
+    /// A rule, at a dialog.
     Policy,
-    Person,
+    /// A rule, at the gate; with what the hook answers, if anything.
+    Gate(Option<Decision>),
+    Person {
+        uid: u32,
+    },
 }
 
 #[derive(Debug, PartialEq)]

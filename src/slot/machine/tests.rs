@@ -249,6 +249,7 @@ fn confirm(token: Token, answer: &str, dialog: Option<&str>) -> Input {
         answer: answer.into(),
         dialog,
         reason: None,
+        uid: 1000,
     })
 }
 

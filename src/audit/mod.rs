@@ -1,0 +1,192 @@
+//! `audit.jsonl`: every verdict, key and refusal, each entry chained to the one before by its hash, written
+//! before the answer leaves.
+
+mod chain;
+mod witness;
+mod writer;
+
+pub use chain::{Broken, Head, Verified, entries, verify};
+pub use writer::Audit;
+
+use crate::control::peer::Peer;
+use crate::hook::HookEvent;
+use crate::policy::{Decision, RuleRef};
+use crate::secrets;
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use std::path::PathBuf;
+
+/// The file's name in the log directory.
+pub const FILE: &str = "audit.jsonl";
+
+/// What is written down.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    pub slot: String,
+    pub session: Option<String>,
+    pub what: Kind,
+    pub tool: Option<String>,
+    /// Secrets masked.
+    pub input: Value,
+    /// Of the whole input, as it was.
+    pub input_hash: Option<String>,
+    /// What relative paths in the input are meant in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<PathBuf>,
+    pub verdict: Option<Decision>,
+    pub rule: Option<RuleRef>,
+    pub why: String,
+    /// `policy`, `person` or, where it was no decision of theirs, `missiond`.
+    pub by: String,
+    /// The person's user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uid: Option<u32>,
+    /// The process that was refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<i32>,
+    /// The key that was pressed.
+    pub key: Option<String>,
+    /// What Claude Code's hook was told; `none` leaves it to Claude Code's own flow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// A decision on a tool call or a dialog.
+    Verdict,
+    /// A key was pressed.
+    Key,
+    /// Somebody asked for what he may not do.
+    Refused,
+}
+
+impl Kind {
+    pub fn word(self) -> &'static str {
+        match self {
+            Kind::Verdict => "verdict",
+            Kind::Key => "key",
+            Kind::Refused => "refused",
+        }
+    }
+}
+
+/// A record in its place in the chain.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    pub seq: u64,
+    pub time: DateTime<Utc>,
+    #[serde(flatten)]
+    pub record: Record,
+    /// The hash of the entry before; of nothing at the beginning.
+    pub prev: String,
+    /// Of this entry's text with this field empty. The last field, so that it is found in the text.
+    pub hash: String,
+}
+
+impl Record {
+    fn new(slot: &str, what: Kind) -> Record {
+        Record {
+            slot: slot.to_owned(),
+            session: None,
+            what,
+            tool: None,
+            input: Value::Null,
+            input_hash: None,
+            cwd: None,
+            verdict: None,
+            rule: None,
+            why: String::new(),
+            by: "missiond".to_owned(),
+            uid: None,
+            pid: None,
+            key: None,
+            answer: None,
+        }
+    }
+
+    pub fn verdict(slot: &str, tool: &str, input: &Value) -> Record {
+        Record {
+            tool: Some(tool.to_owned()),
+            by: "policy".to_owned(),
+            ..Record::new(slot, Kind::Verdict).with_input(input)
+        }
+    }
+
+    pub fn key(slot: &str, key: &str, why: &str) -> Record {
+        Record {
+            why: why.to_owned(),
+            key: Some(key.to_owned()),
+            ..Record::new(slot, Kind::Key)
+        }
+    }
+
+    /// A client asked for what it may not do.
+    pub fn refused(slot: &str, peer: &Peer, method: &str, params: &Value, why: &str) -> Record {
+        Record {
+            verdict: Some(Decision::Deny),
+            why: why.to_owned(),
+            uid: Some(peer.uid),
+            pid: peer.pid,
+            ..Record::new(slot, Kind::Refused)
+                .with_input(&json!({ "method": method, "params": params }))
+        }
+    }
+
+    /// A hook spoke of a conversation that is not the slot's.
+    pub fn stranger(slot: &str, hook: &HookEvent, why: &str) -> Record {
+        let session = &hook.session_id;
+        Record {
+            verdict: Some(Decision::Deny),
+            session: session.clone(),
+            why: why.to_owned(),
+            ..Record::new(slot, Kind::Refused)
+                .with_input(&json!({ "hook": format!("{:?}", hook.what) }))
+        }
+    }
+
+    fn with_input(self, input: &Value) -> Record {
+        Record {
+            input: secrets::mask_json(input),
+            input_hash: Some(hash_of(input.to_string().as_bytes())),
+            ..self
+        }
+    }
+
+    /// Whether something in the input was masked, so that it is no longer what was judged.
+    pub fn is_masked(&self) -> bool {
+        self.input_hash
+            .as_ref()
+            .is_some_and(|hash| *hash != hash_of(self.input.to_string().as_bytes()))
+    }
+}
+
+/// Hex of SHA-256.
+pub fn hash_of(bytes: &[u8]) -> String {
+    Sha256::digest(bytes)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_masked_and_the_whole_is_hashed() {
+        let input = json!({"command": "curl -H 'Authorization: Bearer abcdefgh12345'"});
+        let record = Record::verdict("a", "Bash", &input);
+        assert!(!record.input.to_string().contains("abcdefgh12345"));
+        assert_eq!(
+            record.input_hash,
+            Some(hash_of(input.to_string().as_bytes()))
+        );
+        assert!(record.is_masked());
+        assert!(!Record::verdict("a", "Bash", &json!({"command": "ls"})).is_masked());
+        assert!(!Record::key("a", "1", "").is_masked());
+    }
+}

@@ -1,0 +1,262 @@
+//! Who is at the other end of a connection: somebody outside, or something that a slot runs.
+//!
+//! The kernel names the process that connected; its ancestors are looked up in /proc. A shim adopts the orphans
+//! of its slot, so that a tool can't leave its slot by losing its parents. This is a tripwire, not a wall: a
+//! program of the same user can have itself started by somebody else.
+
+use std::collections::HashMap;
+
+/// A client, as it was when it connected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Peer {
+    pub pid: Option<i32>,
+    pub uid: u32,
+    pub origin: Origin,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// No slot is above it: a person, or a program that a person started.
+    Outside,
+    /// It runs inside this slot.
+    Slot(String),
+    /// It was gone before it could be looked up, or is not to be seen from here.
+    Untold,
+}
+
+/// By what the processes of a daemon's slots are known.
+#[derive(Debug, Default)]
+pub struct Marks {
+    /// Shims and the programs in them.
+    pub pids: HashMap<i32, String>,
+    /// `MISSIOND_SOCKET` of this daemon's slots. A slot that is just being started has no known shim yet, and
+    /// one whose shim was killed has none any more: what they run still has the slot's environment.
+    pub socket: String,
+}
+
+/// Where processes are looked up.
+pub trait ProcessTable {
+    fn stat(&self, pid: i32) -> Option<Stat>;
+    /// The environment that it was started with, `NAME=value` with NUL between them.
+    fn environment(&self, pid: i32) -> Option<Vec<u8>>;
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stat {
+    /// 0 where there is none.
+    pub parent: i32,
+    /// In clock ticks since the machine was started: with the id, this names a process for good.
+    pub started: u64,
+}
+
+impl Stat {
+    /// From a line of /proc/PID/stat. The second field is a name in brackets that may itself hold brackets,
+    /// blanks and newlines.
+    fn parse(line: &[u8]) -> Option<Stat> {
+        let name_end = line.iter().rposition(|&byte| byte == b')')?;
+        let rest = std::str::from_utf8(&line[name_end + 1..]).ok()?;
+        let mut fields = rest.split_ascii_whitespace();
+        Some(Stat {
+            parent: fields.nth(1)?.parse().ok()?,
+            started: fields.nth(17)?.parse().ok()?,
+        })
+    }
+}
+
+/// The processes of this machine.
+#[derive(Debug, Clone, Copy)]
+pub struct Proc;
+
+impl ProcessTable for Proc {
+    fn stat(&self, pid: i32) -> Option<Stat> {
+        Stat::parse(&std::fs::read(format!("/proc/{pid}/stat")).ok()?)
+    }
+
+    fn environment(&self, pid: i32) -> Option<Vec<u8>> {
+        std::fs::read(format!("/proc/{pid}/environ")).ok()
+    }
+}
+
+/// A parent that ends while we walk up sends us back to the start; that happens once, not for ever.
+const TRIES: usize = 5;
+/// More generations than any machine has between a process and its first.
+const MAX_GENERATIONS: usize = 4096;
+
+/// Where this process belongs.
+pub fn origin(pid: Option<i32>, marks: &Marks, table: &dyn ProcessTable) -> Origin {
+    let Some(pid) = pid.filter(|pid| *pid > 0) else {
+        return Origin::Untold;
+    };
+    (0..TRIES)
+        .find_map(|_| walk_up(pid, marks, table))
+        .unwrap_or(Origin::Untold)
+}
+
+/// `None` where the line of ancestors changed under us.
+fn walk_up(pid: i32, marks: &Marks, table: &dyn ProcessTable) -> Option<Origin> {
+    let first = table.stat(pid)?;
+    let (mut at, mut stat) = (pid, first);
+    for _ in 0..MAX_GENERATIONS {
+        if let Some(slot) = marks.slot_of(at, table) {
+            return Some(Origin::Slot(slot));
+        }
+        if stat.parent <= 0 {
+            // Only one that is still the same process has told us its own ancestors.
+            return (table.stat(pid)? == first).then_some(Origin::Outside);
+        }
+        at = stat.parent;
+        stat = table.stat(at)?;
+    }
+    None
+}
+
+impl Marks {
+    fn slot_of(&self, pid: i32, table: &dyn ProcessTable) -> Option<String> {
+        if let Some(slot) = self.pids.get(&pid) {
+            return Some(slot.clone());
+        }
+        // The environment of another user's process is not to be seen; then its ancestors tell.
+        slot_in(&table.environment(pid)?, &self.socket)
+    }
+}
+
+/// The slot that an environment names, if it is one of this daemon's.
+fn slot_in(environment: &[u8], socket: &str) -> Option<String> {
+    let value = |name: &str| {
+        environment
+            .split(|&byte| byte == 0)
+            .find_map(|variable| variable.strip_prefix(name.as_bytes()))
+    };
+    let slot = value("MISSIOND_SLOT=")?;
+    (value("MISSIOND_SOCKET=")? == socket.as_bytes())
+        .then(|| String::from_utf8_lossy(slot).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    /// Process, parent, environment.
+    struct Table(Vec<(i32, i32, &'static str)>);
+
+    impl ProcessTable for Table {
+        fn stat(&self, pid: i32) -> Option<Stat> {
+            let (_, parent, _) = self.0.iter().find(|(id, ..)| *id == pid)?;
+            Some(Stat {
+                parent: *parent,
+                started: 1,
+            })
+        }
+
+        fn environment(&self, pid: i32) -> Option<Vec<u8>> {
+            let (.., environment) = self.0.iter().find(|(id, ..)| *id == pid)?;
+            Some(environment.replace(' ', "\0").into_bytes())
+        }
+    }
+
+    fn marks() -> Marks {
+        Marks {
+            pids: HashMap::from([(50, "coder".to_owned()), (51, "coder".to_owned())]),
+            socket: "/run/a.sock".to_owned(),
+        }
+    }
+
+    fn of(pid: i32) -> Origin {
+        let table = Table(vec![
+            (1, 0, ""),
+            (10, 1, "HOME=/root"),
+            (11, 10, "HOME=/root"),
+            (50, 1, ""),
+            (51, 50, "MISSIOND_SLOT=coder MISSIOND_SOCKET=/run/a.sock"),
+            (52, 51, ""),
+            (53, 52, ""),
+            // An orphan that the shim has adopted.
+            (54, 50, ""),
+            (60, 1, ""),
+            (61, 60, "MISSIOND_SLOT=new MISSIOND_SOCKET=/run/a.sock"),
+            (62, 61, ""),
+            // Inside a slot of another daemon.
+            (70, 1, "MISSIOND_SLOT=coder MISSIOND_SOCKET=/run/b.sock"),
+            // Its parent has ended, or is not to be seen.
+            (80, 79, ""),
+        ]);
+        origin(Some(pid), &marks(), &table)
+    }
+
+    #[test]
+    fn a_slot_is_found_at_any_depth_and_by_either_mark() {
+        for pid in [50, 51, 52, 53, 54] {
+            assert_eq!(of(pid), Origin::Slot("coder".into()), "{pid}");
+        }
+        assert_eq!(of(62), Origin::Slot("new".into()));
+    }
+
+    #[test]
+    fn a_person_and_another_daemons_slot_are_outside() {
+        assert_eq!(of(11), Origin::Outside);
+        assert_eq!(of(70), Origin::Outside);
+    }
+
+    #[test]
+    fn whoever_is_gone_or_has_no_known_ancestors_is_untold() {
+        assert_eq!(of(99), Origin::Untold);
+        assert_eq!(of(80), Origin::Untold);
+        assert_eq!(origin(None, &marks(), &Proc), Origin::Untold);
+        assert_eq!(origin(Some(0), &marks(), &Proc), Origin::Untold);
+    }
+
+    /// Another process takes the id while its ancestors are looked up.
+    struct Reused(Cell<u64>);
+
+    impl ProcessTable for Reused {
+        fn stat(&self, pid: i32) -> Option<Stat> {
+            self.0.set(self.0.get() + 1);
+            let started = if pid == 1 { 0 } else { self.0.get() };
+            let parent = if pid == 1 { 0 } else { 1 };
+            Some(Stat { parent, started })
+        }
+
+        fn environment(&self, _: i32) -> Option<Vec<u8>> {
+            None
+        }
+    }
+
+    #[test]
+    fn an_id_that_was_given_to_another_process_is_untold() {
+        assert_eq!(
+            origin(Some(9), &marks(), &Reused(Cell::new(0))),
+            Origin::Untold
+        );
+    }
+
+    #[test]
+    fn a_name_can_not_disguise_the_parent() {
+        let rest = "0 0 0 -1 4194304 100 0 0 0 1 2 0 0 20 0 1 0 777 1 1";
+        let line = format!("7 (a) S 1 (b) \n) R 42 {rest}");
+        let parent = |line: &str| Stat::parse(line.as_bytes());
+        assert_eq!(
+            parent(&line),
+            Some(Stat {
+                parent: 42,
+                started: 777
+            })
+        );
+        assert_eq!(parent("7 (a) R"), None);
+        assert_eq!(parent(""), None);
+    }
+
+    #[test]
+    fn this_test_is_outside_and_known_by_its_own_mark() {
+        let own = std::process::id().cast_signed();
+        assert_eq!(origin(Some(own), &Marks::default(), &Proc), Origin::Outside);
+        let pids = HashMap::from([(own, "me".to_owned())]);
+        let marks = Marks {
+            pids,
+            ..Marks::default()
+        };
+        assert_eq!(origin(Some(own), &marks, &Proc), Origin::Slot("me".into()));
+        let started = Proc.stat(own).map(|stat| stat.started);
+        assert!(started.is_some_and(|ticks| ticks > 0), "{started:?}");
+    }
+}

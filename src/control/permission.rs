@@ -1,0 +1,121 @@
+//! What a client may ask for, by where it comes from. Nobody approves himself: what a slot runs may look at the
+//! status and call the hooks of its own slot, nothing more.
+
+use super::peer::{Origin, Peer};
+use super::protocol::*;
+use serde_json::Value;
+
+/// What everybody may ask: how things stand, and nothing that was said or shown.
+const STATUS: &[&str] = &[Ping::NAME, Status::NAME, Stats::NAME];
+
+/// Whether this client may call this method; the error says why not.
+pub fn check(peer: &Peer, method: &str, params: &Value) -> Result<(), RpcError> {
+    match &peer.origin {
+        _ if method == Hook::NAME => check_hook(peer, params),
+        Origin::Outside => Ok(()),
+        _ if STATUS.contains(&method) => Ok(()),
+        Origin::Slot(slot) => Err(refused(format!(
+            "`{method}` was called from inside slot {slot}: nobody approves himself"
+        ))),
+        Origin::Untold => Err(refused(format!(
+            "`{method}` was called by a process that can't be told from one inside a slot"
+        ))),
+    }
+}
+
+/// A hook speaks for the slot that it runs in, and for no other.
+fn check_hook(peer: &Peer, params: &Value) -> Result<(), RpcError> {
+    let named = params.get("slot").and_then(Value::as_str);
+    match (&peer.origin, named) {
+        (Origin::Slot(slot), Some(named)) if slot == named => Ok(()),
+        (origin, named) => {
+            let from = match origin {
+                Origin::Slot(slot) => format!("slot {slot}"),
+                Origin::Outside => "outside of all slots".to_owned(),
+                Origin::Untold => "an unknown place".to_owned(),
+            };
+            let named = named.unwrap_or("no slot");
+            let text = format!("a hook of {named} was called from {from}");
+            Err(RpcError::new(Fault::Refused, text))
+        }
+    }
+}
+
+fn refused(text: String) -> RpcError {
+    RpcError::new(Fault::Refused, text)
+        .next("a person does this, in a terminal outside of the slots")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn from(origin: Origin) -> Peer {
+        Peer {
+            pid: Some(7),
+            uid: 1000,
+            origin,
+        }
+    }
+
+    fn may(origin: Origin, method: &str) -> bool {
+        check(&from(origin), method, &json!({"slot": "coder"})).is_ok()
+    }
+
+    const METHODS: &[&str] = &[
+        Start::NAME,
+        Stop::NAME,
+        Restart::NAME,
+        Send::NAME,
+        Pending::NAME,
+        Confirm::NAME,
+        Interrupt::NAME,
+        Screen::NAME,
+        History::NAME,
+        Search::NAME,
+        Wait::NAME,
+        Write::NAME,
+        Why::NAME,
+        Events::NAME,
+        Reload::NAME,
+        Down::NAME,
+        "no such method",
+    ];
+
+    #[test]
+    fn a_person_may_do_everything_but_play_a_hook() {
+        for method in METHODS.iter().chain(STATUS) {
+            assert!(may(Origin::Outside, method), "{method}");
+        }
+        assert!(!may(Origin::Outside, Hook::NAME));
+    }
+
+    #[test]
+    fn a_slot_and_the_unknown_see_the_status_and_do_nothing() {
+        for origin in [Origin::Slot("coder".into()), Origin::Untold] {
+            for method in METHODS {
+                let error =
+                    check(&from(origin.clone()), method, &json!({"slot": "coder"})).unwrap_err();
+                assert_eq!(error.fault, Fault::Refused, "{method}");
+            }
+            for method in STATUS {
+                assert!(may(origin.clone(), method), "{method}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_hook_is_heard_from_its_own_slot_only() {
+        assert!(may(Origin::Slot("coder".into()), Hook::NAME));
+        for origin in [
+            Origin::Slot("reader".into()),
+            Origin::Untold,
+            Origin::Outside,
+        ] {
+            assert!(!may(origin, Hook::NAME));
+        }
+        let nameless = check(&from(Origin::Slot("coder".into())), Hook::NAME, &json!({}));
+        assert!(nameless.is_err());
+    }
+}

@@ -1,0 +1,8 @@
+//! What holds a slot in check: nobody approves himself, everything is written down, and nothing secret is.
+
+mod support;
+
+mod oversight {
+    mod inside;
+    mod self_approval;
+}

@@ -1,0 +1,111 @@
+//! What a slot runs may look at the status, and nothing more.
+
+use super::inside::{missiond_in, refusals, run_in, shells};
+use crate::support::until;
+use std::fs;
+
+#[test]
+fn a_slot_sees_the_status_and_is_refused_everything_else() {
+    let daemon = shells();
+    for arguments in ["status", "stats"] {
+        let ended = missiond_in(&daemon, "one", "", arguments);
+        assert_eq!(ended.code, "0", "{arguments}: {ended:?}");
+    }
+    assert!(refusals(&daemon).is_empty());
+    let forbidden = [
+        ("confirm two yes", "confirm"),
+        ("confirm one yes", "confirm"),
+        ("send two hello", "send"),
+        ("start two", "start"),
+        ("stop two", "stop"),
+        ("restart two", "restart"),
+        ("interrupt two", "interrupt"),
+        ("write two x", "write"),
+        ("reload", "reload"),
+        ("down", "down"),
+        ("screen two", "screen"),
+        ("history two", "history"),
+        ("events", "events"),
+    ];
+    for (arguments, _) in forbidden {
+        let ended = missiond_in(&daemon, "one", "", arguments);
+        assert_eq!(ended.code, "4", "{arguments}: {ended:?}");
+        assert!(
+            ended.output.contains("inside slot one"),
+            "{arguments}: {ended:?}"
+        );
+    }
+    let written = refusals(&daemon);
+    let methods: Vec<&str> = written
+        .iter()
+        .filter_map(|entry| entry["input"]["method"].as_str())
+        .collect();
+    assert_eq!(methods, forbidden.map(|(_, method)| method));
+    for entry in &written {
+        assert_eq!(entry["slot"], "one", "{entry}");
+        assert_eq!(entry["verdict"], "deny", "{entry}");
+        assert!(entry["uid"].is_u64() && entry["pid"].is_u64(), "{entry}");
+    }
+    assert!(daemon.log("one").contains("nobody approves himself"));
+    assert_eq!(daemon.status("two")["restarts"], 0);
+    daemon.cmd(&["stop", "two"]).expect(0);
+}
+
+/// Losing its parents does not take a process out of its slot: the shim adopts it.
+#[test]
+fn an_orphan_in_a_session_of_its_own_with_no_environment_is_still_inside() {
+    let daemon = shells();
+    let shim = daemon.status("one")["shim_pid"].clone();
+    let script = format!(
+        "until [ $(cut -d' ' -f4 /proc/$$/stat) = {shim} ]; do sleep 0.05; done\n\
+         env -i MISSIOND_SOCKET=$MISSIOND_SOCKET {} stop two >said 2>&1\n\
+         echo $? >ended.new; mv ended.new ended\n",
+        env!("CARGO_BIN_EXE_missiond")
+    );
+    let cwd = daemon.cwd("one");
+    fs::write(cwd.join("orphan.sh"), script).expect("a file");
+    let began = run_in(&daemon, "one", "(setsid sh orphan.sh &)");
+    assert_eq!(began.code, "0", "{began:?}");
+    let code = until("the orphan to be answered", || {
+        fs::read_to_string(cwd.join("ended")).ok()
+    });
+    let said = fs::read_to_string(cwd.join("said"));
+    assert_eq!(code.trim(), "4", "{said:?}");
+    assert_eq!(refusals(&daemon).len(), 1);
+    assert_eq!(daemon.status("two")["state"], "idle");
+}
+
+/// A hook speaks for the slot that it runs in and for a conversation that the slot has.
+#[test]
+fn a_hook_from_elsewhere_or_of_another_conversation_is_refused() {
+    let daemon = shells();
+    let call = r#"{"hook_event_name":"PreToolUse","session_id":"5a8b1c9e-0000-4000-8000-000000000000","tool_name":"Bash","tool_input":{"command":"ls"}}"#;
+    fs::write(daemon.cwd("one").join("call"), call).expect("a file");
+    let hook = |slot: &str| {
+        let arguments = format!("hook --socket $MISSIOND_SOCKET --slot {slot} <call");
+        missiond_in(&daemon, "one", "", &arguments)
+    };
+    let foreign = hook("two");
+    assert_eq!(foreign.code, "2", "{foreign:?}");
+    assert!(foreign.output.contains("from slot one"), "{foreign:?}");
+    let unknown = hook("one");
+    assert_eq!(unknown.code, "2", "{unknown:?}");
+    assert!(unknown.output.contains("5a8b1c9e"), "{unknown:?}");
+    let socket = fs::read_to_string(format!("/proc/{}/environ", daemon.status("one")["pid"]))
+        .expect("the environment of the slot")
+        .split('\0')
+        .find_map(|variable| variable.strip_prefix("MISSIOND_SOCKET=").map(str::to_owned))
+        .expect("a socket");
+    let outside = daemon
+        .cmd_with_input(&["hook", "--socket", &socket, "--slot", "one"], call)
+        .expect(2);
+    assert!(outside.stderr.contains("outside"), "{outside}");
+    let written = refusals(&daemon);
+    assert_eq!(written.len(), 3, "{written:?}");
+    assert_eq!(written[0]["slot"], "one");
+    assert_eq!(
+        written[1]["session"],
+        "5a8b1c9e-0000-4000-8000-000000000000"
+    );
+    assert!(daemon.log("one").contains("WARNING   refused: "));
+}
