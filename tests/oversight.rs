@@ -3,6 +3,7 @@
 mod support;
 
 mod oversight {
+    mod auditing;
     mod inside;
     mod self_approval;
 }

@@ -42,7 +42,7 @@ const ONE_PLACE: &[(&str, &[&str])] = &[
     ("portable_pty", &["shim"]),
     (
         "notify::recommended_watcher",
-        &["config/watch.rs", "cli/logs.rs"],
+        &["config/watch.rs", "cli/follow.rs"],
     ),
     ("tree_sitter", &["policy"]),
     ("toml_edit", &["policy"]),

@@ -10,6 +10,7 @@ mod dialog;
 mod done;
 mod failure;
 mod flags;
+mod follow;
 mod out;
 mod sanitise;
 mod slots;
@@ -18,6 +19,7 @@ mod table;
 mod tail;
 mod target;
 
+mod audit;
 mod completions;
 mod config;
 mod confirm;
@@ -102,6 +104,7 @@ enum Command {
     History(history::History),
     Search(search::Search),
     Logs(logs::Logs),
+    Audit(audit::Audit),
     Events(events::Events),
     Wait(wait::Wait),
     Write(write::Write),
@@ -184,6 +187,7 @@ fn dispatch(command: Command, context: &Context) -> Result<(), Failure> {
         Command::History(verb) => block_on(verb.run(context)),
         Command::Search(verb) => block_on(verb.run(context)),
         Command::Logs(verb) => block_on(verb.run(context)),
+        Command::Audit(verb) => block_on(verb.run(context)),
         Command::Events(verb) => block_on(verb.run(context)),
         Command::Wait(verb) => block_on(verb.run(context)),
         Command::Write(verb) => block_on(verb.run(context)),

@@ -146,6 +146,18 @@ fn time_of(line: &str) -> Option<DateTime<Utc>> {
     Some(DateTime::parse_from_rfc3339(&word).ok()?.to_utc())
 }
 
+/// A moment as people write it: a time, or how long ago.
+pub fn parse_since(text: &str) -> Result<DateTime<Utc>, String> {
+    if let Ok(time) = DateTime::parse_from_rfc3339(text) {
+        return Ok(time.to_utc());
+    }
+    let ago = humantime::parse_duration(text).map_err(|error| error.to_string())?;
+    chrono::Duration::from_std(ago)
+        .ok()
+        .and_then(|ago| Utc::now().checked_sub_signed(ago))
+        .ok_or_else(|| "too long ago".to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

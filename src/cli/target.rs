@@ -61,6 +61,34 @@ pub fn place(context: &Context, config: &Path) -> Result<Place, Failure> {
     })
 }
 
+/// Where the logs are: as the named daemon or config says, else as any daemon or config says.
+pub async fn logs(context: &Context) -> Result<PathBuf, Failure> {
+    if let Some(socket) = context.named_socket()
+        && let Ok(pong) = ping(&socket).await
+    {
+        return Ok(pong.logs);
+    }
+    if let Some(config) = context.named_config() {
+        return Ok(place(context, config)?.logs);
+    }
+    let failure = match socket(context).await {
+        Ok(socket) => match ping(&socket).await {
+            Ok(pong) => return Ok(pong.logs),
+            Err(error) => unreached(context, error),
+        },
+        Err(failure) => failure,
+    };
+    match config_to_run(context) {
+        Ok(config) => Ok(place(context, &config)?.logs),
+        Err(_) if failure.blame == Blame::NoDaemon => Err(Failure {
+            next: Some("say whose logs: add -c slots.toml".into()),
+            message: "no daemon answers and no config says where the logs are".into(),
+            ..failure
+        }),
+        Err(_) => Err(failure),
+    }
+}
+
 /// Who answers at this socket, if anybody does.
 pub async fn ping(socket: &Path) -> Result<Pong, CallError> {
     Client::connect(socket)

@@ -64,6 +64,13 @@ impl Daemon {
         self.child.wait().expect("it is a child");
     }
 
+    /// Waits for its end after `missiond down`.
+    pub fn ended(&mut self) {
+        until("the daemon to end", || {
+            self.child.try_wait().expect("it is a child")
+        });
+    }
+
     /// Starts the daemon again after [`Daemon::crash`] or `missiond down`.
     pub fn again(&mut self) {
         self.again_as(Path::new(env!("CARGO_BIN_EXE_missiond")));
@@ -143,6 +150,11 @@ impl Daemon {
         self.root.path().join("slots.toml")
     }
 
+    /// The log directory.
+    pub fn logs(&self) -> PathBuf {
+        self.root.path().join("logs")
+    }
+
     /// The readable log of a slot.
     pub fn log(&self, slot: &str) -> String {
         self.logged(&format!("{slot}.log"))
@@ -150,7 +162,7 @@ impl Daemon {
 
     /// A file in logs/.
     pub fn logged(&self, name: &str) -> String {
-        fs::read_to_string(self.root.path().join("logs").join(name)).unwrap_or_default()
+        fs::read_to_string(self.logs().join(name)).unwrap_or_default()
     }
 
     pub fn transcript(&self, slot: &str, session_id: &str) -> PathBuf {
