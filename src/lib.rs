@@ -54,6 +54,7 @@ pub mod hook;
 pub mod keys;
 pub mod launch;
 pub mod paths;
+pub mod pause;
 pub mod policy;
 pub mod reading;
 pub mod recording;

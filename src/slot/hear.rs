@@ -16,26 +16,39 @@ use regex::Regex;
 /// Clients that may wait for output of one slot at once.
 const MAX_WAITERS: usize = 64;
 
+/// What a message of the shim comes to.
+#[derive(Debug)]
+pub(super) enum Heard {
+    /// The frames that are due, often none.
+    Frames(Vec<Frame>),
+    Exited(ExitReport),
+    Lost(LinkError),
+}
+
 impl Slot {
     pub(super) async fn hear_shim(&mut self, message: Result<FromShim, LinkError>) {
+        match self.take_in(message) {
+            Heard::Frames(frames) => self.read(frames).await,
+            Heard::Exited(report) => self.ended(report).await,
+            Heard::Lost(error) => self.lost(error).await,
+        }
+    }
+
+    /// Brings a message of the shim to the terminal. What follows from it is for the caller.
+    pub(super) fn take_in(&mut self, message: Result<FromShim, LinkError>) -> Heard {
+        let mut frames = Vec::new();
         match message {
             Ok(FromShim::Output { at, bytes }) => {
-                let frames = self.terminal.feed(at, &bytes);
+                frames = self.terminal.feed(at, &bytes);
                 let replies = self.terminal.take_replies();
                 if !replies.is_empty() {
                     self.next_input(replies);
                 }
                 self.pulse.send_modify(|count| *count += 1);
-                self.read(frames).await;
             }
-            Ok(FromShim::Quiet { at }) => {
-                let frames = self.terminal.quiet(at);
-                self.read(frames).await;
-                self.wait_on_screen(at).await;
-            }
+            Ok(FromShim::Quiet { at }) => frames = self.terminal.quiet(at),
             Ok(FromShim::Resized { at, cols, rows }) => {
-                let frames = self.terminal.resize(at, cols.into(), rows.into());
-                self.read(frames).await;
+                frames = self.terminal.resize(at, cols.into(), rows.into());
             }
             Ok(FromShim::Written { .. } | FromShim::Rotated { .. }) => {}
             Ok(FromShim::NotRotated { reason }) => {
@@ -45,9 +58,10 @@ impl Slot {
                 self.warn(&format!("keys were not written: {reason}"))
             }
             Ok(FromShim::Trouble { text }) => self.warn(&text),
-            Ok(FromShim::Exited(report)) => self.ended(report).await,
-            Err(error) => self.lost(error).await,
+            Ok(FromShim::Exited(report)) => return Heard::Exited(report),
+            Err(error) => return Heard::Lost(error),
         }
+        Heard::Frames(frames)
     }
 
     /// Reads each whole frame; what has not changed is not told again.

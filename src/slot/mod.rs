@@ -8,6 +8,7 @@ pub mod journal;
 mod log_file;
 pub mod machine;
 mod memory;
+mod press;
 mod start;
 mod strays;
 mod task;

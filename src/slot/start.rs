@@ -8,6 +8,7 @@ use crate::config::{Kind, SlotConfig};
 use crate::control::protocol::{Fault, RpcError, What};
 use crate::files;
 use crate::launch::{self, SessionStart, Version};
+use crate::pause::{self, Moment};
 use crate::shim::{Hello, LaunchError, ShimLink, ShimSpec};
 use chrono::Utc;
 use std::path::{Path, PathBuf};
@@ -63,6 +64,7 @@ impl Slot {
     }
 
     async fn launch(&mut self, start: Start) -> Result<Vec<Input>, NotStarted> {
+        pause::at(Moment::BeforeStart).await;
         self.end_strays(&start.spec.socket).await;
         let (link, hello) = ShimLink::launch(&start.spec, &self.world.program).await?;
         self.forget_screen();

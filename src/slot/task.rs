@@ -5,6 +5,7 @@ use super::handle::{Answer, Command, MAX_COMMANDS, SlotHandle};
 use super::journal::{Journal, Paths};
 use super::machine::{self, Effect, Input, Judge, Machine, Reply, Sight, Token};
 use super::memory::Memory;
+use super::press::Key;
 use super::view::first_status;
 use super::world::World;
 use crate::config::SlotConfig;
@@ -54,6 +55,8 @@ pub struct Slot {
     pub(super) waiters: Vec<(Regex, Answer<String>)>,
     pub(super) status: watch::Sender<SlotStatus>,
     pub(super) pulse: watch::Sender<u64>,
+    /// The end of the program or of the connection, seen while a key was being pressed.
+    pub(super) unheard: Option<Result<FromShim, LinkError>>,
 }
 
 /// Starts the task of a slot. It first looks for a shim that an earlier daemon left.
@@ -94,6 +97,7 @@ pub fn start(
         waiters: Vec::new(),
         status,
         pulse,
+        unheard: None,
     };
     let task = tokio::spawn(slot.run(queue, fault));
     Ok((SlotHandle::new(commands, status_seen, pulse_seen), task))
@@ -115,7 +119,7 @@ impl Slot {
                     Some(command) => self.command(command).await,
                     None => return,
                 },
-                message = next_of(&mut self.link) => self.hear_shim(message).await,
+                message = next_of(&mut self.unheard, &mut self.link) => self.hear_shim(message).await,
                 answer = found_by(&mut self.searching) => {
                     self.searching = None;
                     self.input(Input::Found(answer)).await;
@@ -153,7 +157,15 @@ impl Slot {
                     key,
                     reason,
                     submits,
-                } => self.press(bytes, &key, &reason, submits).await,
+                } => {
+                    let key = Key {
+                        bytes,
+                        name: key,
+                        reason,
+                        submits,
+                    };
+                    inputs.extend(self.press_carefully(key).await);
+                }
                 Effect::Reply(token, reply) => {
                     self.reply(token, if unaudited { unallowed(reply) } else { reply })
                 }
@@ -213,7 +225,7 @@ impl Slot {
         } else {
             self.input(Input::Stop(0)).await;
             while !self.machine.is_gone() && self.link.is_some() {
-                let message = next_of(&mut self.link).await;
+                let message = next_of(&mut self.unheard, &mut self.link).await;
                 self.hear_shim(message).await;
             }
         }
@@ -251,7 +263,13 @@ fn unallowed(
 }
 
 /// The next message of the shim; never, where there is none.
-async fn next_of(link: &mut Option<ShimLink>) -> Result<FromShim, LinkError> {
+async fn next_of(
+    unheard: &mut Option<Result<FromShim, LinkError>>,
+    link: &mut Option<ShimLink>,
+) -> Result<FromShim, LinkError> {
+    if let Some(message) = unheard.take() {
+        return message;
+    }
     match link {
         Some(link) => link.next().await,
         None => std::future::pending().await,

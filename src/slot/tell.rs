@@ -4,6 +4,7 @@ use super::answer::{self, Place};
 use super::handle::Answer;
 use super::journal::News;
 use super::machine::{self, Decider, Reply, Token};
+use super::press::Key;
 use super::task::Slot;
 use crate::audit::Record;
 use crate::control::protocol::{RpcError, What};
@@ -41,25 +42,30 @@ impl Slot {
         written.is_ok()
     }
 
-    pub(super) async fn press(&mut self, bytes: Vec<u8>, key: &str, reason: &str, submits: bool) {
-        self.audited(Record::key(&self.running.name, key, reason))
-            .await;
+    /// Its entry is in the audit by now.
+    pub(super) fn press(&mut self, key: Key) {
         self.tell(What::Key {
-            key: key.to_owned(),
-            reason: reason.to_owned(),
+            key: key.name,
+            reason: key.reason,
         });
-        if submits {
+        if key.submits {
             self.turn_began = self.transcript().map(|path| Place::end_of(&path));
         }
-        self.next_input(bytes);
+        self.next_input(key.bytes);
     }
 
     /// Raw input, for experts: not a key that missiond chose, but written down like one.
     pub(super) async fn write(&mut self, bytes: Vec<u8>, reply: Answer<()>) {
         let outcome = if self.link.is_some() {
-            let key = format!("write {} bytes", bytes.len());
-            self.press(bytes, &key, "a person writes raw input", false)
+            let key = Key {
+                name: format!("write {} bytes", bytes.len()),
+                reason: "a person writes raw input".to_owned(),
+                bytes,
+                submits: false,
+            };
+            self.audited(Record::key(&self.running.name, &key.name, &key.reason))
                 .await;
+            self.press(key);
             Ok(())
         } else {
             Err(self.not_running())

@@ -81,6 +81,11 @@ impl Terminal {
         frames
     }
 
+    /// Whether something was drawn that no frame has shown yet.
+    pub fn is_drawing(&self) -> bool {
+        self.frames.is_open()
+    }
+
     /// What is to be written back to the program, which has asked for it.
     pub fn take_replies(&mut self) -> Vec<u8> {
         self.desk.take_replies()

@@ -29,6 +29,10 @@ impl Frames {
         Some(due)
     }
 
+    pub(super) fn is_open(&self) -> bool {
+        self.due().is_some()
+    }
+
     fn due(&self) -> Option<At> {
         let silence_over = self.last.saturating_add(FRAME_SILENCE);
         match self.open {

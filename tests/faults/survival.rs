@@ -1,7 +1,7 @@
 //! A daemon that is killed at any moment loses nothing and does nothing twice.
 
 use super::shells::*;
-use crate::support::daemon::Daemon;
+use crate::support::daemon::{Daemon, program_at};
 use crate::support::setup::Setup;
 use crate::support::{processes, until};
 use missiond::rehearsal::Step;
@@ -78,7 +78,7 @@ fn fifty_kills_lose_no_byte_and_write_nothing_twice() {
 
 /// What the log tells of keys and verdicts is in the audit too, whose chain is whole.
 #[track_caller]
-fn every_key_is_audited(daemon: &Daemon, slots: &[&str]) {
+pub fn every_key_is_audited(daemon: &Daemon, slots: &[&str]) {
     let audit = daemon.logged("audit.jsonl");
     let verified = missiond::audit::verify(audit.as_bytes(), &[]).expect("the audit can be read");
     let entries = verified.expect("the chain is whole").head.seq;
@@ -117,7 +117,7 @@ fn down_keep_and_another_binary_leave_the_programs_alone() {
     daemon.crash();
     let copy = daemon.root().join("missiond-copy");
     std::fs::copy(env!("CARGO_BIN_EXE_missiond"), &copy).expect("a copy");
-    daemon.again_as(&copy);
+    daemon.again_as(program_at(&copy, daemon.root()));
     daemon.wait_state("a", "idle");
     let newer = daemon.root().join("missiond-newer");
     std::fs::copy(env!("CARGO_BIN_EXE_missiond"), &newer).expect("a copy");
@@ -126,7 +126,7 @@ fn down_keep_and_another_binary_leave_the_programs_alone() {
     daemon.wait_state("a", "idle");
     let pid = daemon.status("a")["pid"].clone();
     daemon.crash();
-    daemon.again_as(&copy);
+    daemon.again_as(program_at(&copy, daemon.root()));
     daemon.wait_state("a", "idle");
     assert_eq!(daemon.status("a")["pid"], pid);
     daemon.cmd(&["write", "a", "hello\\r"]).expect(0);

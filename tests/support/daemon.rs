@@ -37,7 +37,7 @@ impl Daemon {
             .expect("a directory");
         let endpoint = Endpoint::start().expect("a free port");
         let home = prepare(setup, root.path(), command, &endpoint);
-        let child = spawn(Path::new(env!("CARGO_BIN_EXE_missiond")), root.path());
+        let child = spawn(missiond(root.path()), root.path());
         let slots = setup.slots.iter().map(|slot| slot.name.clone()).collect();
         let mut daemon = Daemon {
             child,
@@ -73,11 +73,11 @@ impl Daemon {
 
     /// Starts the daemon again after [`Daemon::crash`] or `missiond down`.
     pub fn again(&mut self) {
-        self.again_as(Path::new(env!("CARGO_BIN_EXE_missiond")));
+        self.again_as(missiond(self.root.path()));
     }
 
-    /// The same with another binary.
-    pub fn again_as(&mut self, program: &Path) {
+    /// The same with another binary or another environment.
+    pub fn again_as(&mut self, program: Command) {
         self.child.wait().expect("it is a child");
         self.child = spawn(program, self.root.path());
         self.wait_until_it_answers();
@@ -233,13 +233,13 @@ fn prepare(setup: &Setup, root: &Path, command: &[String], endpoint: &Endpoint) 
     home
 }
 
-fn spawn(program: &Path, root: &Path) -> Child {
+fn spawn(mut program: Command, root: &Path) -> Child {
     let stderr = File::options()
         .create(true)
         .append(true)
         .open(root.join("daemon.stderr"))
         .expect("a file");
-    program_at(program, root)
+    program
         .arg("run")
         .stdin(Stdio::null())
         .stdout(stderr.try_clone().expect("a file"))
@@ -253,7 +253,8 @@ pub fn missiond(root: &Path) -> Command {
     program_at(Path::new(env!("CARGO_BIN_EXE_missiond")), root)
 }
 
-fn program_at(program: &Path, root: &Path) -> Command {
+/// The same for another binary.
+pub fn program_at(program: &Path, root: &Path) -> Command {
     let mut command = Command::new(program);
     command
         .env_clear()

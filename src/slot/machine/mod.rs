@@ -11,6 +11,7 @@ mod life;
 mod lifted;
 mod sending;
 mod up;
+mod withheld;
 
 #[cfg(test)]
 mod tests;
@@ -87,6 +88,8 @@ pub struct Answer {
 #[derive(Debug)]
 pub enum Input {
     Saw(Sight),
+    /// The last key was not pressed, since by then the screen showed this.
+    Withheld(Sight),
     Heard(Token, HookEvent),
     /// The program runs; `continues` where it goes on with a conversation.
     Started {
@@ -242,6 +245,7 @@ impl Machine {
         let before = self.state();
         match input {
             Input::Saw(sight) => self.saw(sight, now),
+            Input::Withheld(sight) => self.withheld(sight, now),
             Input::Heard(token, event) => self.heard(token, event, now),
             Input::Started { pid, continues } => self.started(pid, continues),
             Input::NotStarted { reason, cause } => self.not_started(reason, cause, now),

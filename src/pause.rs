@@ -1,0 +1,54 @@
+//! Named moments at which the daemon can be held, so that races can be tested: whatever may come between two
+//! steps can then be made to come there. Off unless the daemon's environment has
+//! `MISSIOND_PAUSE=<moment>:<path of a named pipe>`.
+//!
+//! At the moment the daemon's task opens the pipe for reading, which waits for somebody who opens it for writing,
+//! and goes on when that one closes it. Where there is no pipe at the path (any more), nothing is waited for.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+const VARIABLE: &str = "MISSIOND_PAUSE";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    /// A key was decided on by what the screen showed; nothing is written down.
+    Decided,
+    /// The key is in the audit, and not yet pressed.
+    Audited,
+    /// A program has ended, and the next one is not yet started.
+    BeforeStart,
+}
+
+impl Moment {
+    fn name(self) -> &'static str {
+        match self {
+            Moment::Decided => "decided",
+            Moment::Audited => "audited",
+            Moment::BeforeStart => "before-start",
+        }
+    }
+}
+
+/// Waits here if the daemon was told to.
+pub async fn at(moment: Moment) {
+    static WANTED: OnceLock<Option<(String, PathBuf)>> = OnceLock::new();
+    let wanted = WANTED.get_or_init(|| parse(&std::env::var(VARIABLE).ok()?));
+    if let Some((name, pipe)) = wanted
+        && name == moment.name()
+    {
+        tracing::warn!("held at {name}");
+        // Opening waits as well, so both are for a thread that may wait.
+        let held = tokio::task::spawn_blocking(move || {
+            File::open(pipe).and_then(|mut file| file.read_to_end(&mut Vec::new()))
+        });
+        let _ = held.await;
+    }
+}
+
+fn parse(text: &str) -> Option<(String, PathBuf)> {
+    let (name, pipe) = text.split_once(':')?;
+    Some((name.to_owned(), pipe.into()))
+}

@@ -1,0 +1,89 @@
+//! Pressing a key that was decided on: written down first, and only while the screen still shows what it was
+//! decided by.
+
+use super::hear::Heard;
+use super::machine::{Input, Sight};
+use super::task::Slot;
+use crate::audit::Record;
+use crate::config::Kind;
+use crate::pause::{self, Moment};
+use crate::shim::FromShim;
+use std::time::Duration;
+
+/// What the shim has sent by now arrives within this.
+const ARRIVES: Duration = Duration::from_millis(2);
+/// A frame that has begun is waited for; the shim tells of an end or a silence well within this.
+const FRAME_ENDS: Duration = Duration::from_millis(300);
+
+/// A key that the machine wants pressed.
+#[derive(Debug)]
+pub(super) struct Key {
+    pub bytes: Vec<u8>,
+    pub name: String,
+    pub reason: String,
+    pub submits: bool,
+}
+
+impl Slot {
+    /// What was seen meanwhile is for the machine, with the news that the key was withheld where it no longer
+    /// fits.
+    pub(super) async fn press_carefully(&mut self, key: Key) -> Option<Input> {
+        pause::at(Moment::Decided).await;
+        let record = Record::key(&self.running.name, &key.name, &key.reason);
+        self.audited(record).await;
+        pause::at(Moment::Audited).await;
+        let before = self.last_sight.clone();
+        let news = self.look_again().await;
+        match news {
+            Some(Input::Saw(sight)) if !same_place(before.as_ref(), &sight) => {
+                self.warn(&format!(
+                    "{} was withheld: the screen has changed",
+                    key.name
+                ));
+                Some(Input::Withheld(sight))
+            }
+            news => {
+                self.press(key);
+                news
+            }
+        }
+    }
+
+    /// Takes in all that has come from the program, up to the end of a frame.
+    async fn look_again(&mut self) -> Option<Input> {
+        if self.running.kind == Kind::Shell {
+            return None;
+        }
+        let mut patience = ARRIVES;
+        while let Some(link) = self.link.as_mut() {
+            let Ok(message) = tokio::time::timeout(patience, link.next()).await else {
+                break;
+            };
+            if matches!(message, Ok(FromShim::Exited(_)) | Err(_)) {
+                // Heard in its turn; no key matters any more.
+                self.unheard = Some(message);
+                break;
+            }
+            if let Heard::Frames(frames) = self.take_in(message) {
+                frames.iter().for_each(|frame| {
+                    self.observer.see(frame);
+                });
+            }
+            patience = match self.terminal.is_drawing() {
+                true => FRAME_ENDS,
+                false => ARRIVES,
+            };
+        }
+        self.check_waiters();
+        self.news()
+    }
+}
+
+/// Whether a key means the same on both: what would take it is there as it was.
+fn same_place(before: Option<&Sight>, now: &Sight) -> bool {
+    before.is_some_and(|before| {
+        before.dialog == now.dialog
+            && before.composer == now.composer
+            && before.certain == now.certain
+    })
+}

@@ -1,0 +1,186 @@
+//! What comes between two steps of the daemon, with the daemon held there.
+
+use super::shells::shells_with;
+use super::survival::every_key_is_audited;
+use crate::support::daemon::{Daemon, missiond};
+use crate::support::setup::Setup;
+use crate::support::until;
+use missiond::reading::Observer;
+use missiond::recording::{Recording, What};
+use missiond::rehearsal::Step;
+use missiond::terminal::Terminal;
+use serde_json::json;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+/// A daemon that stops at a moment until it is let go.
+struct Held {
+    pipe: PathBuf,
+    /// While this is open, the daemon waits.
+    grip: Option<File>,
+}
+
+impl Held {
+    /// Starts the daemon again, to be held at `moment`.
+    fn restart(daemon: &mut Daemon, moment: &str) -> Held {
+        let pipe = daemon.root().join(format!("held-{moment}"));
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            &pipe,
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RWXU,
+            0,
+        )
+        .expect("a named pipe");
+        daemon.crash();
+        let mut program = missiond(daemon.root());
+        program.env("MISSIOND_PAUSE", format!("{moment}:{}", pipe.display()));
+        daemon.again_as(program);
+        Held { pipe, grip: None }
+    }
+
+    /// Returns when the daemon has come to the moment.
+    fn arrives(&mut self) {
+        // Fails for as long as nobody reads.
+        let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+        self.grip = Some(until("the daemon to be held", || {
+            let mut options = File::options();
+            std::os::unix::fs::OpenOptionsExt::custom_flags(options.write(true), flags)
+                .open(&self.pipe)
+                .ok()
+        }));
+    }
+
+    /// Lets it go, now and when it comes here again.
+    fn let_go(&mut self) {
+        let _ = fs::remove_file(&self.pipe);
+        self.grip = None;
+    }
+}
+
+#[test]
+fn killed_between_audit_and_key_leaves_an_entry_without_effect() {
+    let Some(mut daemon) = Daemon::start(&Setup::new().slot("coder")) else {
+        return;
+    };
+    daemon.wait_state("coder", "idle");
+    let made = daemon.cwd("coder").join("made");
+    let command = format!("echo once >> {}", made.display());
+    let input = json!({"command": command, "description": "Write a line"});
+    let steps = vec![Step::tool("Bash", input), Step::text("It is made.")];
+    daemon.endpoint.on("make it", steps);
+    daemon.cmd(&["send", "coder", "make it"]).expect(5);
+    let dialog = daemon.wait_dialog("coder");
+
+    for (moment, entries) in [("decided", 0), ("audited", 1)] {
+        let mut held = Held::restart(&mut daemon, moment);
+        daemon.wait_state("coder", "confirming");
+        let before = keys_in_audit(&daemon);
+        let confirm = daemon.spawn(&["confirm", "coder", "yes"]);
+        held.arrives();
+        daemon.crash();
+        assert_ne!(confirm.end().code, 0);
+        assert_eq!(keys_in_audit(&daemon) - before, entries, "at {moment}");
+        assert!(!made.exists(), "an effect at {moment}");
+        daemon.again();
+        let now = daemon.wait_dialog("coder");
+        assert_eq!(now["id"], dialog["id"]);
+    }
+    daemon.cmd(&["confirm", "coder", "yes"]).expect(0);
+    daemon.wait_state("coder", "idle");
+    assert_eq!(fs::read_to_string(&made).expect("the tool ran"), "once\n");
+    every_key_is_audited(&daemon, &["coder"]);
+}
+
+fn keys_in_audit(daemon: &Daemon) -> usize {
+    let audit = daemon.logged("audit.jsonl");
+    audit.matches("\"what\":\"key\"").count()
+}
+
+/// What Claude Code has drawn in a recording up to its first dialog.
+fn up_to_a_dialog(scene: &str) -> String {
+    let path = Path::new("tests/recordings/2.1.325-120x40").join(format!("{scene}.cast"));
+    let file = File::open(path).expect("a recording");
+    let recording = Recording::read(std::io::BufReader::new(file)).expect("a header");
+    let mut terminal = Terminal::new(120, 40);
+    let mut observer = Observer::new();
+    let mut drawn = String::new();
+    for event in recording {
+        let event = event.expect("a whole event");
+        let What::Output(text) = event.what else {
+            continue;
+        };
+        let due = terminal.quiet(event.at);
+        if due.iter().any(|frame| observer.see(frame).dialog.is_some()) {
+            return drawn;
+        }
+        for frame in terminal.feed(event.at, text.as_bytes()) {
+            observer.see(&frame);
+        }
+        drawn.push_str(&text);
+        if observer.observed().dialog.is_some() {
+            return drawn;
+        }
+    }
+    panic!("no dialog in {scene}");
+}
+
+#[test]
+fn a_dialog_that_changes_before_the_key_gets_no_key() {
+    let script = "[ \"$1\" = --version ] && exit; stty raw -echo; exec 3<&0; cat <&3 >keys & \
+        cat first; while [ ! -e go ]; do sleep 0.02; done; printf '\\033c'; cat second; touch drawn; \
+        while :; do sleep 1; done";
+    let setup = Setup::new().slot_with("fake", "autostart = false");
+    let command = ["/bin/sh", "-c", script, "sh"].map(str::to_owned);
+    let mut daemon = Daemon::start_with(&setup, &command);
+    for moment in ["decided", "audited"] {
+        let cwd = daemon.cwd("fake");
+        for file in ["go", "drawn", "keys"] {
+            let _ = fs::remove_file(cwd.join(file));
+        }
+        fs::write(cwd.join("first"), up_to_a_dialog("bash_allow")).expect("a file");
+        fs::write(cwd.join("second"), up_to_a_dialog("fetch")).expect("a file");
+        let mut held = Held::restart(&mut daemon, moment);
+        daemon.cmd(&["start", "fake"]).expect(0);
+        let seen = daemon.wait_dialog("fake");
+        let confirm = daemon.spawn(&["confirm", "fake", "yes"]);
+        held.arrives();
+        fs::write(cwd.join("go"), "").expect("a file");
+        until("the other dialog", || {
+            cwd.join("drawn").exists().then_some(())
+        });
+        held.let_go();
+        let refused = confirm.end().expect(4);
+        assert!(refused.stderr.contains("before the key"), "{refused}");
+        let now = daemon.wait_dialog("fake");
+        assert_ne!(now["id"], seen["id"]);
+        let keys = fs::read_to_string(cwd.join("keys")).expect("what was typed");
+        // Answers to what a program asks its terminal are no keys.
+        let answers =
+            regex::Regex::new("\x1b(\\[[?>0-9;]*[a-zA-Z]|[P\\]_][^\x1b\x07]*(\x1b\\\\|\x07))");
+        let typed = answers.expect("an expression").replace_all(&keys, "");
+        assert_eq!(typed, "", "in all: {keys:?}");
+        let log = daemon.log("fake");
+        assert!(
+            log.contains("was withheld: the screen has changed"),
+            "{log}"
+        );
+        daemon.cmd(&["stop", "fake"]).expect(0);
+    }
+}
+
+#[test]
+fn a_stop_between_exit_and_restart_wins() {
+    let mut daemon = shells_with(&["a"], "restart = \"always\"", "read x");
+    daemon.wait_state("a", "idle");
+    let mut held = Held::restart(&mut daemon, "before-start");
+    daemon.wait_state("a", "idle");
+    daemon.cmd(&["write", "a", "end\\r"]).expect(0);
+    held.arrives();
+    let stop = daemon.spawn(&["stop", "a"]);
+    held.let_go();
+    stop.end().expect(0);
+    daemon.wait_state("a", "exited");
+    let status = daemon.status("a");
+    assert!(status["pid"].is_null(), "{status}");
+}
