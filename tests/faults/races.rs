@@ -131,7 +131,9 @@ fn a_dialog_that_changes_before_the_key_gets_no_key() {
         cat first; while [ ! -e go ]; do sleep 0.02; done; printf '\\033c'; cat second; touch drawn; \
         while :; do sleep 1; done";
     let setup = Setup::new().slot_with("fake", "autostart = false");
-    let command = ["/bin/sh", "-c", script, "sh"].map(str::to_owned);
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    fs::write(&file, script).expect("a file");
+    let command = ["/bin/sh".to_owned(), file.path().display().to_string()];
     let mut daemon = Daemon::start_with(&setup, &command);
     for moment in ["decided", "audited"] {
         let cwd = daemon.cwd("fake");
