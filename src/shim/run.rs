@@ -24,6 +24,10 @@ pub(super) const READ: usize = 16 << 10;
 /// line must be found without reading much of it.
 const MAX_MARK: usize = 4 << 10;
 
+/// How long the terminal is not read after a rotation was refused for newer output, so that the next snapshot
+/// can be complete. A child that writes on meanwhile waits no longer than at a busy terminal.
+const HOLD: Duration = Duration::from_millis(200);
+
 /// A shim that is told to end (the machine shuts down) gives the child this long.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 
@@ -43,6 +47,8 @@ pub(super) struct Shim {
     text: TextStream,
     /// When a held beginning of a character is given up.
     text_due: Option<Instant>,
+    /// Until when nothing is read from the terminal.
+    held_until: Option<Instant>,
     silence: Silence,
     pub(super) inputs: Inputs,
     pub(super) phase: Phase,
@@ -79,6 +85,7 @@ impl Shim {
             recorder,
             text: TextStream::default(),
             text_due: None,
+            held_until: None,
             silence,
             inputs: Inputs::default(),
             phase: Phase::Alive,
@@ -113,7 +120,9 @@ impl Shim {
                 self.dismissed = true;
                 self.stop(SHUTDOWN_GRACE);
             }
-            self.pump_output();
+            if self.held_until.is_none() {
+                self.pump_output();
+            }
             if ready.peer.intersects(PollFlags::OUT) {
                 self.tell(Peer::flush);
             }
@@ -145,7 +154,8 @@ impl Shim {
     }
 
     fn wait(&self, signals: &Signals) -> Ready {
-        let mut pty_events = PollFlags::IN;
+        let mut pty_events = PollFlags::empty();
+        pty_events.set(PollFlags::IN, self.held_until.is_none());
         pty_events.set(PollFlags::OUT, self.inputs.front().is_some());
         let mut fds = vec![
             PollFd::new(&signals.child, PollFlags::IN),
@@ -184,6 +194,7 @@ impl Shim {
             quiet,
             self.end_due(),
             self.text_due,
+            self.held_until,
             self.recorder.retry_at(),
         ]
         .into_iter()
@@ -196,6 +207,9 @@ impl Shim {
         let now = Instant::now();
         if self.text_due.is_some_and(|due| due <= now) {
             self.flush_text();
+        }
+        if self.held_until.is_some_and(|until| until <= now) {
+            self.held_until = None;
         }
         self.tell_silence(self.recorder.now());
         self.recorder.retry();
@@ -313,9 +327,11 @@ impl Shim {
     }
 
     fn rotate(&mut self, to: &Path, seen: At, snapshot: &str) {
-        // What still waits in the terminal would come after the snapshot as well.
-        let is_current =
-            !self.pump_output() && self.silence.last_change().is_none_or(|last| last <= seen);
+        // What still waits in the terminal would come after the snapshot as well; while it is not read, nothing
+        // does.
+        let came = self.held_until.is_none() && self.pump_output();
+        let is_current = !came && self.silence.last_change().is_none_or(|last| last <= seen);
+        self.held_until = (!is_current).then(|| Instant::now() + HOLD);
         let rotated = if is_current && !self.text.is_holding() {
             let size = (self.pty.cols, self.pty.rows);
             self.recorder

@@ -45,15 +45,18 @@ impl Slot {
                     self.next_input(replies);
                 }
                 self.pulse.send_modify(|count| *count += 1);
+                self.has_written(bytes.len());
             }
-            Ok(FromShim::Quiet { at }) => frames = self.terminal.quiet(at),
+            Ok(FromShim::Quiet { at }) => {
+                frames = self.terminal.quiet(at);
+                self.rotate_if_due();
+            }
             Ok(FromShim::Resized { at, cols, rows }) => {
                 frames = self.terminal.resize(at, cols.into(), rows.into());
             }
-            Ok(FromShim::Written { .. } | FromShim::Rotated { .. }) => {}
-            Ok(FromShim::NotRotated { reason }) => {
-                tracing::debug!(slot = %self.running.name, "not rotated: {reason}")
-            }
+            Ok(FromShim::Written { .. }) => {}
+            Ok(FromShim::Rotated { .. }) => self.rotated(),
+            Ok(FromShim::NotRotated { reason }) => self.not_rotated(&reason),
             Ok(FromShim::Refused { reason, .. }) => {
                 self.warn(&format!("keys were not written: {reason}"))
             }

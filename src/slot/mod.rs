@@ -9,6 +9,7 @@ mod log_file;
 pub mod machine;
 mod memory;
 mod press;
+mod rotation;
 mod start;
 mod strays;
 mod task;

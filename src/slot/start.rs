@@ -2,6 +2,7 @@
 
 use super::adopt::Questions;
 use super::machine::{Cause, Input};
+use super::rotation::Rotation;
 use super::strays::Strays;
 use super::task::{Slot, ready};
 use crate::config::{Kind, SlotConfig};
@@ -104,6 +105,7 @@ impl Slot {
         self.link = Some(link);
         self.shim_pid = Some(hello.shim_pid);
         self.last_input = hello.last_input;
+        self.rotation = Rotation::of(hello.recording.clone());
         self.started_at = Some(Utc::now());
         self.last_exit = None;
     }

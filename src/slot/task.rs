@@ -6,6 +6,7 @@ use super::journal::{Journal, Paths};
 use super::machine::{self, Effect, Input, Judge, Machine, Reply, Sight, Token};
 use super::memory::Memory;
 use super::press::Key;
+use super::rotation::Rotation;
 use super::view::first_status;
 use super::world::World;
 use crate::config::SlotConfig;
@@ -57,6 +58,7 @@ pub struct Slot {
     pub(super) pulse: watch::Sender<u64>,
     /// The end of the program or of the connection, seen while a key was being pressed.
     pub(super) unheard: Option<Result<FromShim, LinkError>>,
+    pub(super) rotation: Rotation,
 }
 
 /// Starts the task of a slot. It first looks for a shim that an earlier daemon left.
@@ -98,6 +100,7 @@ pub fn start(
         status,
         pulse,
         unheard: None,
+        rotation: Rotation::default(),
     };
     let task = tokio::spawn(slot.run(queue, fault));
     Ok((SlotHandle::new(commands, status_seen, pulse_seen), task))

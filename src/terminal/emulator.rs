@@ -81,6 +81,11 @@ impl Terminal {
         frames
     }
 
+    /// The recorded time of the last output or resize.
+    pub fn last_change(&self) -> At {
+        self.frames.last_change()
+    }
+
     /// Whether something was drawn that no frame has shown yet.
     pub fn is_drawing(&self) -> bool {
         self.frames.is_open()

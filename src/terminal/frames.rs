@@ -29,6 +29,10 @@ impl Frames {
         Some(due)
     }
 
+    pub(super) fn last_change(&self) -> At {
+        self.last
+    }
+
     pub(super) fn is_open(&self) -> bool {
         self.due().is_some()
     }

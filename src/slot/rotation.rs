@@ -1,0 +1,85 @@
+//! The recording is rotated before it grows without end. The shim does it, with a snapshot of the screen from
+//! here, so that each file can be replayed alone and a daemon that comes later reads the newest one only.
+
+use super::log_file::Cap;
+use super::task::Slot;
+use crate::files;
+use crate::shim::ToShim;
+use std::path::PathBuf;
+
+/// A day or more of a busy Claude Code. A daemon that takes a slot up again reads up to this much of it, which
+/// takes a second or two at worst.
+const CAP: Cap = Cap {
+    bytes: 16 << 20,
+    files: 4,
+};
+
+/// A program that never pauses is looked after as often as it has written this much.
+const LOOK_EVERY: usize = 1 << 20;
+
+/// How often one rotation is asked for. The shim refuses when there is newer output than the snapshot shows, and
+/// then reads no more for a moment, so that the second snapshot is mostly right.
+const MAX_ATTEMPTS: u32 = 3;
+
+#[derive(Debug, Default)]
+pub(super) struct Rotation {
+    /// The file that the shim writes.
+    pub recording: PathBuf,
+    /// Output since the file's length was looked at.
+    unlooked: usize,
+    /// How often the rotation that is under way was asked for; 0 when there is none.
+    attempts: u32,
+}
+
+impl Rotation {
+    /// For a shim that was just connected to.
+    pub fn of(recording: PathBuf) -> Rotation {
+        Rotation {
+            recording,
+            ..Rotation::default()
+        }
+    }
+}
+
+impl Slot {
+    pub(super) fn has_written(&mut self, bytes: usize) {
+        self.rotation.unlooked += bytes;
+        if self.rotation.unlooked >= LOOK_EVERY {
+            self.rotate_if_due();
+        }
+    }
+
+    /// At best when the program is quiet.
+    pub(super) fn rotate_if_due(&mut self) {
+        self.rotation.unlooked = 0;
+        let length = std::fs::metadata(&self.rotation.recording).map_or(0, |file| file.len());
+        if length > CAP.bytes && self.rotation.attempts == 0 {
+            self.ask_for_rotation();
+        }
+    }
+
+    fn ask_for_rotation(&mut self) {
+        self.rotation.attempts += 1;
+        let recording = &self.rotation.recording;
+        // Where this fails the oldest file is overwritten, which keeps the total.
+        let _ = files::make_room(recording, CAP.files);
+        let message = ToShim::Rotate {
+            to: files::rotated(recording, 1),
+            seen: self.terminal.last_change(),
+            snapshot: String::from_utf8_lossy(&self.terminal.snapshot()).into_owned(),
+        };
+        self.tell_shim(&message);
+    }
+
+    pub(super) fn rotated(&mut self) {
+        self.rotation.attempts = 0;
+    }
+
+    pub(super) fn not_rotated(&mut self, reason: &str) {
+        if self.rotation.attempts < MAX_ATTEMPTS {
+            return self.ask_for_rotation();
+        }
+        tracing::debug!(slot = %self.running.name, "not rotated: {reason}");
+        self.rotation.attempts = 0;
+    }
+}
