@@ -278,6 +278,7 @@ impl Machine {
             decided: false,
             moved_from: None,
             moves: 0,
+            again: now,
             until: now + KEY_WORKS,
         });
     }
@@ -295,9 +296,8 @@ impl Machine {
         if now >= choosing.until {
             return self.not_chosen(&choosing, "the key was pressed, but the dialog is still up");
         }
-        let stands =
-            choosing.decided || (choosing.moves > 0 && choosing.moved_from == dialog.selected);
-        if !stands {
+        let settled = up.is_certain() && up.settled_dialog(now).is_some();
+        if settled && choosing.may_step(&dialog, now) {
             if choosing.moves > 2 * dialog.options.len() {
                 return self.not_chosen(&choosing, "the menu does not follow the arrow keys");
             }
@@ -307,10 +307,7 @@ impl Machine {
                     "no row of the dialog is marked, so no key is safe",
                 );
             };
-            choosing.decided = step.decides;
-            choosing.moves += 1;
-            choosing.moved_from = dialog.selected;
-            choosing.until = now + KEY_WORKS;
+            choosing.stepped(&step, &dialog, now);
             self.press(&step.bytes, &step.name, &choosing.reason.clone());
         }
         if let Some(up) = self.up_mut() {
@@ -467,6 +464,23 @@ impl Machine {
                 },
             );
         }
+    }
+}
+
+impl Choosing {
+    /// Whether the next key is due: none was pressed yet, or the last arrow moved the marked row, or it was lost.
+    /// An arrow decides nothing and may be pressed again; the key that decides is pressed once.
+    fn may_step(&self, dialog: &Dialog, now: Instant) -> bool {
+        let moved = self.moved_from != dialog.selected;
+        !self.decided && (self.moves == 0 || moved || now >= self.again)
+    }
+
+    fn stepped(&mut self, step: &keys::Step, dialog: &Dialog, now: Instant) {
+        self.decided = step.decides;
+        self.moves += 1;
+        self.moved_from = dialog.selected;
+        self.again = now + ARROW_IS_LOST;
+        self.until = now + KEY_WORKS;
     }
 }
 

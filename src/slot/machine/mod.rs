@@ -438,6 +438,8 @@ const PASTE_SHOWS: Duration = Duration::from_secs(15);
 const ENTER_WORKS: Duration = Duration::from_secs(10);
 /// A key on a dialog moves it or ends it.
 const KEY_WORKS: Duration = Duration::from_secs(5);
+/// An arrow key that has not moved the marked row by now was lost.
+const ARROW_IS_LOST: Duration = Duration::from_secs(1);
 /// An Esc ends a turn.
 const ESC_WORKS: Duration = Duration::from_secs(10);
 /// Where no Stop hook was heard, a turn is over when the screen has been idle this long.

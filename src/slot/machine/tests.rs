@@ -242,6 +242,15 @@ fn at(dialog: Dialog) -> Sight {
     }
 }
 
+impl Bench {
+    /// A dialog that has stood long enough to press keys on.
+    fn settled(&mut self, dialog: Dialog) {
+        self.see(at(dialog));
+        self.pass(SETTLED);
+        self.keys.clear();
+    }
+}
+
 fn confirm(token: Token, answer: &str, dialog: Option<&str>) -> Input {
     let dialog = dialog.map(str::to_owned);
     Input::Confirm(Confirmation {
@@ -446,7 +455,7 @@ fn send_is_refused_at_a_dialog_and_when_the_slot_is_down() {
 fn confirm_presses_the_digit_of_the_label_and_waits_until_the_dialog_is_gone() {
     for (answer, key, label) in [("yes", "1", "Yes"), ("no", "4", "No")] {
         let mut bench = Bench::idle();
-        bench.see(at(dialog("d1", "make")));
+        bench.settled(dialog("d1", "make"));
         bench.put(confirm(2, answer, Some("d1")));
         assert_eq!(bench.keys, [key]);
         assert!(!bench.replies.contains_key(&2));
@@ -475,7 +484,7 @@ fn confirm_is_refused_for_another_dialog_and_for_none() {
 #[test]
 fn no_second_key_is_pressed_on_a_dialog_that_stays() {
     let mut bench = Bench::idle();
-    bench.see(at(dialog("d1", "make")));
+    bench.settled(dialog("d1", "make"));
     bench.put(confirm(2, "yes", None));
     bench.see(at(dialog("d1", "make")));
     bench.pass(KEY_WORKS);
@@ -488,7 +497,7 @@ fn no_second_key_is_pressed_on_a_dialog_that_stays() {
 #[test]
 fn an_unnumbered_menu_is_walked_and_its_row_checked_before_enter() {
     let mut bench = Bench::idle();
-    bench.see(at(trust(0)));
+    bench.settled(trust(0));
     bench.put(confirm(2, "yes", None));
     assert_eq!(bench.keys, ["Down"]);
     bench.see(at(trust(0)));
@@ -498,9 +507,34 @@ fn an_unnumbered_menu_is_walked_and_its_row_checked_before_enter() {
 }
 
 #[test]
+fn a_key_waits_until_the_dialog_has_stood_long_enough_to_take_it() {
+    let mut bench = Bench::idle();
+    bench.see(at(dialog("d1", "make")));
+    bench.put(confirm(2, "yes", Some("d1")));
+    assert!(bench.keys.is_empty());
+    assert_eq!(bench.machine.poll_timeout(), Some(bench.now + SETTLED));
+    bench.pass(SETTLED);
+    assert_eq!(bench.keys, ["1"]);
+}
+
+#[test]
+fn a_lost_arrow_is_pressed_again_and_enter_never_is() {
+    let mut bench = Bench::idle();
+    bench.settled(trust(0));
+    bench.put(confirm(2, "yes", None));
+    bench.pass(ARROW_IS_LOST);
+    assert_eq!(bench.keys, ["Down", "Down"]);
+    bench.see(at(trust(1)));
+    bench.pass(ARROW_IS_LOST);
+    bench.pass(KEY_WORKS);
+    assert_eq!(bench.keys, ["Down", "Down", "Enter"]);
+    assert_eq!(bench.fault(2), Some(Fault::Failed));
+}
+
+#[test]
 fn a_dialog_that_changes_under_the_walk_gets_no_enter() {
     let mut bench = Bench::idle();
-    bench.see(at(trust(0)));
+    bench.settled(trust(0));
     bench.put(confirm(2, "yes", None));
     bench.see(at(dialog("d9", "rm -rf /")));
     assert_eq!(bench.keys, ["Down"]);
@@ -677,7 +711,7 @@ fn interrupt_presses_one_esc_when_busy_and_none_when_idle() {
 #[test]
 fn interrupt_declines_a_dialog_and_never_approves_it() {
     let mut bench = Bench::idle();
-    bench.see(at(dialog("d1", "make")));
+    bench.settled(dialog("d1", "make"));
     bench.put(Input::Interrupt(2));
     assert_eq!(bench.keys, ["4"]);
     assert_eq!(
@@ -787,7 +821,7 @@ fn a_refused_folder_is_not_tried_again() {
         pid: 42,
         continues: false,
     });
-    bench.see(at(trust(0)));
+    bench.settled(trust(0));
     bench.put(confirm(2, "no", None));
     assert_eq!(bench.keys, ["Enter"]);
     bench.see(Sight {
@@ -912,6 +946,7 @@ fn a_dialog_that_changed_before_the_key_gets_none() {
     assert_eq!(bench.fault(5), Some(Fault::Refused));
 
     // Another look at the same dialog, such as a row that was marked meanwhile, is no reason to give up.
+    bench.pass(SETTLED);
     bench.put(confirm(6, "yes", Some("e")));
     bench.put(Input::Withheld(at(dialog("e", "rm -rf /"))));
     assert_eq!(bench.keys, ["1", "1", "1"]);

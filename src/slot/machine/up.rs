@@ -48,6 +48,8 @@ pub(super) struct Choosing {
     pub moved_from: Option<usize>,
     /// Arrow keys so far; more than twice round the menu means that it does not obey.
     pub moves: usize,
+    /// When an arrow key that moved nothing counts as lost.
+    pub again: Instant,
     pub until: Instant,
 }
 
@@ -174,11 +176,14 @@ impl Up {
             | Hands::Interrupting { until, .. } => Some(*until),
             Hands::Choosing(choosing) => Some(choosing.until),
         };
-        let settle = match (&self.hands, self.dialog_since) {
+        // On a screen that is not certain nothing is due, however long the dialog has stood.
+        let since = self.dialog_since.filter(|_| self.is_certain());
+        let settle = match (&self.hands, since) {
             (Hands::Free, Some(since)) if !self.is_dialog_dealt_with() => Some(since + SETTLED),
             (Hands::Choosing(choosing), Some(since)) if choosing.moves == 0 => {
                 Some(since + SETTLED)
             }
+            (Hands::Choosing(choosing), Some(_)) if !choosing.decided => Some(choosing.again),
             _ => None,
         };
         let turn = self.turn.as_ref().filter(|turn| !turn.looking);
