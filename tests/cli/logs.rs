@@ -97,7 +97,7 @@ fn what_cannot_be_shown_is_explained() {
         .exits(2);
     let nowhere = home.run(&["logs", "coder"]).exits(3);
     assert!(
-        nowhere.stderr.contains("missiond logs SLOT -c slots.toml"),
+        nowhere.stderr.contains("add -c slots.toml"),
         "{nowhere:?}"
     );
 }

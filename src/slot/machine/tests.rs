@@ -941,14 +941,14 @@ fn a_dialog_that_changed_before_the_key_gets_none() {
     bench.pass(SETTLED);
     bench.put(confirm(5, "yes", Some("d")));
     assert_eq!(bench.keys, ["1"]);
-    bench.put(Input::Withheld(at(dialog("e", "rm -rf /"))));
+    bench.put(Input::Withheld(at(dialog("e", "make install"))));
     assert_eq!(bench.keys, ["1"], "no second key");
     assert_eq!(bench.fault(5), Some(Fault::Refused));
 
     // Another look at the same dialog, such as a row that was marked meanwhile, is no reason to give up.
     bench.pass(SETTLED);
     bench.put(confirm(6, "yes", Some("e")));
-    bench.put(Input::Withheld(at(dialog("e", "rm -rf /"))));
+    bench.put(Input::Withheld(at(dialog("e", "make install"))));
     assert_eq!(bench.keys, ["1", "1", "1"]);
 }
 
