@@ -5,5 +5,6 @@ mod support;
 mod oversight {
     mod auditing;
     mod inside;
+    mod policy_tools;
     mod self_approval;
 }

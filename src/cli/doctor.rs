@@ -1,6 +1,6 @@
-use crate::cli::config::config_file;
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
+use crate::cli::target;
 use crate::config::{self, Config, DaemonConfig, Kind, SlotConfig};
 use crate::launch::{
     Version, check_cwd, environment, installed_version, process_environment, resolve_program,
@@ -102,7 +102,7 @@ impl Doctor {
 }
 
 async fn examine(context: &Context) -> Vec<Finding> {
-    let file = match config_file(context) {
+    let file = match target::config_to_run(context) {
         Ok(file) => file,
         Err(failure) => return vec![Finding::fail("config", failure.message).fix("missiond init")],
     };

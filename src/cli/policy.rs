@@ -1,15 +1,23 @@
-use crate::cli::config::config_file;
-use crate::cli::context::Context;
+mod asked;
+mod on_disk;
+mod show;
+mod suggest;
+mod test;
+
+use crate::cli::context::{Context, block_on};
 use crate::cli::failure::Failure;
-use crate::cli::sanitise;
+use crate::cli::{sanitise, target};
 use crate::config::{self, read_source};
 use crate::diagnostic::{Problem, render};
 use crate::policy::{Ask, Decision, Explanation, Policy as Rules, RealPaths, Verdict, explain};
 use anstyle::{AnsiColor, Style};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use show::Show;
 use std::io::{self, BufRead, Read};
 use std::path::{Path, PathBuf};
+use suggest::Suggest;
+use test::Test;
 use unicode_width::UnicodeWidthStr;
 
 /// Checks policies, and says what one decides on a tool call and why.
@@ -19,7 +27,10 @@ Examples:
   missiond policy check                          every policy of the config, and its examples
   missiond policy check policies/coder.toml
   missiond policy explain --policy policies/coder.toml --tool Bash --input '{\"command\":\"git push\"}'
-  missiond policy explain --policy policies/coder.toml - < calls.jsonl")]
+  missiond policy explain --policy policies/coder.toml - < calls.jsonl
+  missiond policy show coder                     what is in force, with where each rule comes from
+  missiond policy test --policy new.toml --role coder
+  missiond policy suggest                        rules for what you have confirmed")]
 pub struct Policy {
     #[command(subcommand)]
     command: Command,
@@ -31,6 +42,9 @@ enum Command {
     Check(Check),
     /// Decide on a tool call as the daemon would: the verdict, the rule with file and line, and why
     Explain(Explain),
+    Show(Show),
+    Test(Test),
+    Suggest(Suggest),
 }
 
 #[derive(Debug, clap::Args)]
@@ -76,6 +90,9 @@ impl Policy {
         match self.command {
             Command::Check(check) => check.run(context),
             Command::Explain(explain) => explain.run(context),
+            Command::Show(show) => block_on(show.run(context)),
+            Command::Test(test) => block_on(test.run(context)),
+            Command::Suggest(suggest) => block_on(suggest.run(context)),
         }
     }
 }
@@ -102,7 +119,7 @@ impl Check {
 }
 
 fn policies_of_config(context: &Context) -> Result<Vec<PathBuf>, Failure> {
-    let file = config_file(context)?;
+    let file = target::config_to_run(context)?;
     let config = config::load(&file).map_err(|error| {
         Failure::usage(error.to_string()).next("name the files: missiond policy check FILE…")
     })?;

@@ -42,7 +42,11 @@ impl Dispatcher {
 
     /// Whether this client may ask for this. What is refused is written down before the answer leaves.
     pub async fn permit(&self, peer: &Peer, method: &str, params: &Value) -> Result<(), RpcError> {
-        let Err(refusal) = permission::check(peer, method, params) else {
+        let granted = match &peer.origin {
+            Origin::Slot(own) => self.is_granted(own, method, params),
+            Origin::Outside | Origin::Untold => false,
+        };
+        let Err(refusal) = permission::check(peer, method, params, granted) else {
             return Ok(());
         };
         let named = || params.get("slot").and_then(Value::as_str);
@@ -61,6 +65,28 @@ impl Dispatcher {
             None => tracing::warn!("{text}"),
         }
         Err(refusal)
+    }
+
+    /// Whether `[mcp]` of a slot's role grants this to the programs inside it.
+    fn is_granted(&self, own: &str, method: &str, params: &Value) -> bool {
+        let policies = self.daemon.policies();
+        let Some(grants) = policies.get(own).map(|standing| &standing.policy.grants) else {
+            return false;
+        };
+        let named = |slots: Vec<String>| self.names(&Select { slots }).unwrap_or_default();
+        let reach = match &grants.slots {
+            Some(slots) if slots.is_empty() => Vec::new(),
+            Some(slots) => named(slots.iter().cloned().collect()),
+            None => named(Vec::new())
+                .into_iter()
+                .filter(|name| name != own)
+                .collect(),
+        };
+        let wanted = named(permission::targets(params));
+        grants.allow.contains(method)
+            && !permission::escapes(params)
+            && !wanted.is_empty()
+            && wanted.iter().all(|name| reach.contains(name))
     }
 
     pub async fn call(&self, peer: &Peer, method: &str, params: Value) -> Result<Value, RpcError> {
@@ -85,6 +111,7 @@ impl Dispatcher {
             Wait::NAME => run::<Wait, _>(params, |params| self.wait(params)).await,
             Write::NAME => run::<Write, _>(params, |params| self.write(params)).await,
             Why::NAME => run::<Why, _>(params, |one| self.why(one)).await,
+            InForce::NAME => run::<InForce, _>(params, |one| self.policy(one)).await,
             Reload::NAME => run::<Reload, _>(params, |_| self.reload()).await,
             Down::NAME => run::<Down, _>(params, |params| self.down(params)).await,
             Hook::NAME => run::<Hook, _>(params, |params| self.hook(params)).await,
@@ -364,6 +391,20 @@ impl Dispatcher {
             slot: one.slot,
             state: slot.status().state,
             evidence,
+        })
+    }
+
+    async fn policy(&self, one: OneSlot) -> Result<PolicyAnswer, RpcError> {
+        let status = self.slot(&one.slot)?.status();
+        let in_force = self.daemon.policies();
+        let standing = in_force
+            .get(&status.slot)
+            .ok_or_else(|| RpcError::new(Fault::Refused, "the slot is leaving"))?;
+        Ok(PolicyAnswer {
+            slot: status.slot,
+            role: status.role,
+            waits: standing.waits,
+            policy: standing.policy.summary(),
         })
     }
 

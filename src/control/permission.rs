@@ -8,12 +8,14 @@ use serde_json::Value;
 /// What everybody may ask: how things stand, and nothing that was said or shown.
 const STATUS: &[&str] = &[Ping::NAME, Status::NAME, Stats::NAME];
 
-/// Whether this client may call this method; the error says why not.
-pub fn check(peer: &Peer, method: &str, params: &Value) -> Result<(), RpcError> {
+/// Whether this client may call this method; the error says why not. `granted` is what `[mcp]` in the policy of
+/// the client's slot says.
+pub fn check(peer: &Peer, method: &str, params: &Value, granted: bool) -> Result<(), RpcError> {
     match &peer.origin {
         _ if method == Hook::NAME => check_hook(peer, params),
         Origin::Outside => Ok(()),
         _ if STATUS.contains(&method) => Ok(()),
+        Origin::Slot(_) if granted => Ok(()),
         Origin::Slot(slot) => Err(refused(format!(
             "`{method}` was called from inside slot {slot}: nobody approves himself"
         ))),
@@ -41,6 +43,25 @@ fn check_hook(peer: &Peer, params: &Value) -> Result<(), RpcError> {
     }
 }
 
+/// The slots that a request is about, as they are named there; none for all.
+pub fn targets(params: &Value) -> Vec<String> {
+    let one = params.get("slot").into_iter();
+    let several = params.get("slots").and_then(Value::as_array);
+    one.chain(several.into_iter().flatten())
+        .filter_map(Value::as_str)
+        .map(str::to_owned)
+        .collect()
+}
+
+/// A message that is a shell command or a command of Claude Code is run without any rule: no grant covers it.
+pub fn escapes(params: &Value) -> bool {
+    ["shell", "slash"].iter().any(|flag| {
+        params
+            .get(flag)
+            .is_some_and(|set| *set != Value::Bool(false))
+    })
+}
+
 fn refused(text: String) -> RpcError {
     RpcError::new(Fault::Refused, text)
         .next("a person does this, in a terminal outside of the slots")
@@ -60,7 +81,7 @@ mod tests {
     }
 
     fn may(origin: Origin, method: &str) -> bool {
-        check(&from(origin), method, &json!({"slot": "coder"})).is_ok()
+        check(&from(origin), method, &json!({"slot": "coder"}), false).is_ok()
     }
 
     const METHODS: &[&str] = &[
@@ -95,8 +116,13 @@ mod tests {
     fn a_slot_and_the_unknown_see_the_status_and_do_nothing() {
         for origin in [Origin::Slot("coder".into()), Origin::Untold] {
             for method in METHODS {
-                let error =
-                    check(&from(origin.clone()), method, &json!({"slot": "coder"})).unwrap_err();
+                let error = check(
+                    &from(origin.clone()),
+                    method,
+                    &json!({"slot": "coder"}),
+                    false,
+                )
+                .unwrap_err();
                 assert_eq!(error.fault, Fault::Refused, "{method}");
             }
             for method in STATUS {
@@ -115,7 +141,12 @@ mod tests {
         ] {
             assert!(!may(origin, Hook::NAME));
         }
-        let nameless = check(&from(Origin::Slot("coder".into())), Hook::NAME, &json!({}));
+        let nameless = check(
+            &from(Origin::Slot("coder".into())),
+            Hook::NAME,
+            &json!({}),
+            true,
+        );
         assert!(nameless.is_err());
     }
 }

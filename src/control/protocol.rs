@@ -3,7 +3,7 @@
 //! A request is `{"jsonrpc":"2.0","id":1,"method":"status","params":{…}}`, one per line; its answer has the
 //! same id. `events` answers first and then sends notifications `{"method":"event","params":{…}}`.
 
-use crate::policy::{Decision, RuleRef};
+use crate::policy::{Decision, RuleRef, Summary};
 use crate::reading::{Dialog, State};
 use chrono::{DateTime, Utc};
 use serde::de::DeserializeOwned;
@@ -52,6 +52,8 @@ methods! {
     Why = "why": OneSlot => WhyAnswer;
     /// Answers with nothing, then the snapshot and what happens come as notifications.
     Events = "events": Select => Nothing;
+    /// The policy of a slot, as it is in force.
+    InForce = "policy": OneSlot => PolicyAnswer;
     Reload = "reload": Nothing => ReloadAnswer;
     Down = "down": DownParams => Nothing;
     /// What `missiond hook` passes on from Claude Code.
@@ -334,6 +336,16 @@ pub struct Evidence {
     /// `screen`, `title`, `cursor`, `hook`, `process`, …
     pub witness: String,
     pub says: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PolicyAnswer {
+    pub slot: String,
+    pub role: String,
+    /// The file on disk allows more, and waits for `reload`.
+    pub waits: bool,
+    #[serde(flatten)]
+    pub policy: Summary,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,7 +4,7 @@ mod door;
 mod reload;
 mod rules;
 
-pub use rules::Rules;
+pub use rules::{Rules, Standing};
 
 use crate::audit::{self, Audit};
 use crate::config::{self, Config};
@@ -28,6 +28,9 @@ use tokio::task::JoinHandle;
 const MAX_ORDERS: usize = 16;
 
 pub type Slots = Arc<BTreeMap<String, SlotHandle>>;
+
+/// The policy of each slot, as it is in force.
+pub type Policies = Arc<BTreeMap<String, Standing>>;
 
 pub type Reply<T> = oneshot::Sender<Result<T, RpcError>>;
 
@@ -63,6 +66,7 @@ pub struct DaemonHandle {
     /// As the slots have it in their environment.
     socket: PathBuf,
     slots: watch::Receiver<Slots>,
+    policies: watch::Receiver<Policies>,
     orders: mpsc::Sender<Order>,
     about: Pong,
 }
@@ -82,6 +86,10 @@ impl DaemonHandle {
             pids: pids.collect(),
             socket: self.socket.display().to_string(),
         }
+    }
+
+    pub fn policies(&self) -> Policies {
+        self.policies.borrow().clone()
     }
 
     pub fn pong(&self) -> Pong {
@@ -149,6 +157,7 @@ pub struct Daemon {
     world: Arc<World>,
     kept: BTreeMap<String, Kept>,
     published: watch::Sender<Slots>,
+    in_force: watch::Sender<Policies>,
     orders: mpsc::Sender<Order>,
 }
 
@@ -159,12 +168,14 @@ pub async fn run(file: &Path, env: &Env) -> Result<(), DaemonError> {
     let world = Arc::new(world(&config, env, &door)?);
     let rules = Rules::load(&config, &world)?;
     let (published, slots) = watch::channel(Slots::default());
+    let (in_force, policies) = watch::channel(Policies::default());
     let (orders, queue) = mpsc::channel(MAX_ORDERS);
     let handle = DaemonHandle {
         bus: world.bus.clone(),
         audit: world.audit.clone(),
         socket: world.socket.clone(),
         slots,
+        policies,
         orders: orders.clone(),
         about: about(&config),
     };
@@ -174,6 +185,7 @@ pub async fn run(file: &Path, env: &Env) -> Result<(), DaemonError> {
         world,
         kept: BTreeMap::new(),
         published,
+        in_force,
         orders,
     };
     daemon.start_all();
@@ -270,6 +282,12 @@ impl Daemon {
             .iter()
             .map(|(name, kept)| (name.clone(), kept.handle.clone()));
         self.published.send_replace(Arc::new(slots.collect()));
+        let policies = self
+            .config
+            .slots
+            .iter()
+            .map(|slot| (slot.name.clone(), self.rules.standing(slot)));
+        self.in_force.send_replace(Arc::new(policies.collect()));
     }
 
     /// Returns when the daemon is to end, with whether the slots live on.

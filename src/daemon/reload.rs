@@ -80,7 +80,9 @@ impl Daemon {
             if wider_too || !Policy::widens(&old.policy, &now.policy) {
                 changes.push(format!("policy {role}: changed"));
             } else {
-                taken.roles.insert(role.clone(), old.clone());
+                let mut old = old.clone();
+                old.waits = true;
+                taken.roles.insert(role.clone(), old);
                 changes.push(format!(
                     "policy {role}: wider on disk, not taken; missiond reload takes it"
                 ));

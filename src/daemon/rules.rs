@@ -16,6 +16,15 @@ use std::sync::Arc;
 pub(super) struct Role {
     pub text: Arc<str>,
     pub policy: Arc<Policy>,
+    /// What is on the disk allows more, and waits for a person.
+    pub waits: bool,
+}
+
+/// The policy that a slot is judged by.
+#[derive(Debug, Clone)]
+pub struct Standing {
+    pub policy: Policy,
+    pub waits: bool,
 }
 
 /// One policy for each role that a slot has.
@@ -57,14 +66,23 @@ impl Rules {
         }
     }
 
-    /// The judge of one slot. A role with no policy is a plain program's, which is never asked about.
+    /// The policy of one slot. A role with no policy is a plain program's, which is never asked about.
+    pub fn standing(&self, slot: &SlotConfig) -> Standing {
+        match self.roles.get(&slot.role) {
+            Some(role) => Standing {
+                policy: role.policy.for_slot(&slot.name),
+                waits: role.waits,
+            },
+            None => Standing {
+                policy: Policy::asking(&slot.cwd, &slot.cwd),
+                waits: false,
+            },
+        }
+    }
+
     pub fn judge(&self, slot: &SlotConfig) -> Arc<dyn Judge> {
-        let policy = match self.roles.get(&slot.role) {
-            Some(role) => role.policy.for_slot(&slot.name),
-            None => Policy::asking(&slot.cwd, &slot.cwd),
-        };
         Arc::new(PolicyJudge {
-            policy,
+            policy: self.standing(slot).policy,
             paths: RealPaths::new(self.home.clone()),
         })
     }
@@ -78,6 +96,7 @@ fn read_role(config: &Config, role: &str) -> Result<Role, Vec<Problem>> {
     Ok(Role {
         text: source.text.clone(),
         policy: Arc::new(policy),
+        waits: false,
     })
 }
 

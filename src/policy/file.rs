@@ -1,5 +1,6 @@
 //! The text of a policy file to a [`Policy`]: every fault at its place, and the file's own examples run.
 
+use super::grants::{self, Grants};
 use super::rule::{BadRule, Dialect, Level, Meaning, Rule};
 use super::{Ask, Decision, Dialogs, LexicalPaths, Policy, RuleRef, decide};
 use crate::config::table::Table;
@@ -77,6 +78,7 @@ impl Reader<'_> {
         };
         let deny_reason = table.string("deny_reason");
         let dialogs = sub_table(&mut table, "dialogs");
+        let mcp = sub_table(&mut table, "mcp");
         let roles = sub_table(&mut table, "roles");
         let slots = sub_table(&mut table, "slots");
         let examples = example_tables(&mut table);
@@ -90,6 +92,7 @@ impl Reader<'_> {
         policy.default = default.map_or(Decision::Ask, Spanned::into_inner);
         policy.deny_reason = deny_reason.map(Spanned::into_inner);
         policy.dialogs = self.dialogs(dialogs);
+        policy.grants = self.grants(mcp);
         let policy = policy.with_rules(std::mem::take(&mut self.rules));
         let examples = examples
             .into_iter()
@@ -199,6 +202,27 @@ impl Reader<'_> {
         }
         table.finish();
         dialogs
+    }
+
+    fn grants(&mut self, entries: Option<&DeTable<'_>>) -> Grants {
+        let Some(entries) = entries else {
+            return Grants::default();
+        };
+        let mut table = Table::new(self.source, entries, "[mcp]", &mut self.problems);
+        let words = |list: Spanned<Vec<Spanned<String>>>| list.into_inner().into_iter();
+        let allow: Vec<Spanned<String>> =
+            table.strings("allow").into_iter().flat_map(words).collect();
+        let slots = table.strings("slots");
+        for word in &allow {
+            if let Some(why) = grants::fault(word.get_ref()) {
+                table.fault(word.span(), "not something to grant", why);
+            }
+        }
+        table.finish();
+        Grants {
+            allow: allow.into_iter().map(Spanned::into_inner).collect(),
+            slots: slots.map(|slots| words(slots).map(Spanned::into_inner).collect()),
+        }
     }
 
     fn example(&mut self, entry: &Spanned<DeValue<'_>>) -> Option<Example> {

@@ -7,6 +7,7 @@
 mod command;
 mod edit;
 mod file;
+mod grants;
 mod ground;
 mod harm;
 mod hosts;
@@ -18,13 +19,16 @@ mod protected;
 mod real_paths;
 mod rule;
 mod shell;
+mod summary;
 mod tools;
 
 pub use edit::{EditError, add_allow_rule, narrow_rule_for};
+pub use grants::Grants;
 pub use judge::{Explanation, PartVerdict, decide, explain};
 pub use paths::{LexicalPaths, Paths};
 pub use real_paths::RealPaths;
 pub use rule::{Level, Rule};
+pub use summary::{RuleInForce, Summary};
 
 use crate::diagnostic::Problem;
 use crate::reading::DialogKind;
@@ -119,6 +123,8 @@ pub struct Policy {
     pub default: Decision,
     /// Told to Claude with a denial.
     pub deny_reason: Option<String>,
+    /// What the programs inside a slot may ask of the daemon.
+    pub grants: Grants,
     dialogs: Dialogs,
     rules: Vec<Rule>,
     index: Index,
@@ -161,6 +167,7 @@ impl Policy {
             project: project.to_owned(),
             default: Decision::Ask,
             deny_reason: None,
+            grants: Grants::default(),
             dialogs: Dialogs::default(),
             rules: Vec::new(),
             index: Index::default(),
@@ -227,6 +234,7 @@ impl Policy {
             && new.default >= old.default
             && new.dialogs.at_least_as_strict_as(&old.dialogs)
             && new.protected.covers(&old.protected)
+            && new.grants.are_within(&old.grants)
             && new.adds_no_allowance_to(old)
             && new.keeps_restrictions_of(old);
         !narrower

@@ -25,6 +25,7 @@ impl Slot {
             rule: verdict.rule,
             why: verdict.why,
             cwd: Some(ask.cwd.clone()),
+            partial: !ask.complete,
             ..decided_by(
                 decider,
                 Record::verdict(&self.running.name, &ask.tool, &ask.input),

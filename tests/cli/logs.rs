@@ -96,10 +96,7 @@ fn what_cannot_be_shown_is_explained() {
     home.run(&["logs", "../secret", "-c", "slots.toml"])
         .exits(2);
     let nowhere = home.run(&["logs", "coder"]).exits(3);
-    assert!(
-        nowhere.stderr.contains("add -c slots.toml"),
-        "{nowhere:?}"
-    );
+    assert!(nowhere.stderr.contains("add -c slots.toml"), "{nowhere:?}");
 }
 
 #[test]

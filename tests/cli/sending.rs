@@ -158,7 +158,7 @@ fn pending_shows_dialogs_harmlessly() {
     let home = Home::new();
     let _requests = home.daemon("missiond", |_, _| {
         let mut dialog = dialog();
-        dialog["input"] = json!({"command": "Proceed?\u{1b}]52;c;bad\u{7}"});
+        dialog["input"]["command"] = "Proceed?\u{1b}]52;c;bad\u{7}".into();
         Reply::Result(json!([{
             "slot": "coder", "role": "coder", "since": "2026-01-01T10:00:00Z", "dialog": dialog,
             "why": "no rule speaks"

@@ -1,0 +1,65 @@
+//! The policies of a config, as its daemon reads them.
+
+use super::{load, report};
+use crate::cli::context::Context;
+use crate::cli::failure::Failure;
+use crate::cli::target;
+use crate::config::{self, Config, SlotConfig};
+use crate::policy::{self, Policy};
+use std::path::Path;
+
+pub fn config(context: &Context) -> Result<Config, Failure> {
+    Ok(config::load(&target::config_to_run(context)?)?)
+}
+
+pub fn slot<'a>(config: &'a Config, name: &str) -> Result<&'a SlotConfig, Failure> {
+    config
+        .slots
+        .iter()
+        .find(|slot| slot.name == name)
+        .ok_or_else(|| {
+            let known: Vec<&str> = config.slots.iter().map(|slot| slot.name.as_str()).collect();
+            Failure::usage(format!("no slot `{name}`"))
+                .next(format!("the slots are: {}", known.join(", ")))
+        })
+}
+
+/// The policy of a role.
+pub fn policy(context: &Context, config: &Config, role: &str) -> Result<Policy, Failure> {
+    read(context, config, &config.daemon.policy_file(role))
+}
+
+/// The policy of a role as it would be with one more rule; `None` where it could not have it.
+pub fn with_rule(config: &Config, role: &str, rule: &str) -> Option<Policy> {
+    let file = config.daemon.policy_file(role);
+    let text = std::fs::read_to_string(&file).ok()?;
+    let text = policy::add_allow_rule(&text, rule).ok()?;
+    Policy::parse(&text, &file, project(config))
+        .ok()
+        .map(|policy| protecting(policy, config))
+}
+
+fn project(config: &Config) -> &Path {
+    config.file.parent().unwrap_or(&config.file)
+}
+
+fn protecting(policy: Policy, config: &Config) -> Policy {
+    let daemon = &config.daemon;
+    policy.protecting([
+        config.file.clone(),
+        daemon.policies.clone(),
+        daemon.logs.clone(),
+    ])
+}
+
+/// A policy file, judged as one of this config.
+pub fn read(context: &Context, config: &Config, file: &Path) -> Result<Policy, Failure> {
+    let policy = match load(file, project(config)) {
+        Ok(policy) => policy,
+        Err(problems) => {
+            report(context, file, &problems)?;
+            return Err(Failure::usage(format!("{} can't be used", file.display())));
+        }
+    };
+    Ok(protecting(policy, config))
+}

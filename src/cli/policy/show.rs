@@ -1,0 +1,95 @@
+use super::{on_disk, word};
+use crate::cli::context::Context;
+use crate::cli::failure::{Blame, Failure};
+use crate::cli::{complete, sanitise};
+use crate::control::protocol::{InForce, OneSlot, PolicyAnswer};
+
+/// Prints what is in force for a slot.
+///
+/// With no daemon it is what the files say, which is what the next one will take.
+#[derive(Debug, clap::Args)]
+pub struct Show {
+    /// The slot
+    #[arg(add = complete::slots())]
+    slot: String,
+}
+
+impl Show {
+    pub async fn run(self, context: &Context) -> Result<(), Failure> {
+        let slot = self.slot.clone();
+        let answer = match context.ask::<InForce>(OneSlot { slot }).await {
+            Err(failure) if failure.blame == Blame::NoDaemon => {
+                context
+                    .out
+                    .note("no daemon answers: this is what the files say");
+                self.from_files(context)?
+            }
+            answer => answer?,
+        };
+        if context.out.json {
+            return context.out.json(&answer);
+        }
+        context.out.line(for_people(&answer))?;
+        if answer.waits {
+            context
+                .out
+                .note("the file on disk allows more and is not in force: missiond reload takes it");
+        }
+        Ok(())
+    }
+
+    fn from_files(&self, context: &Context) -> Result<PolicyAnswer, Failure> {
+        let config = on_disk::config(context)?;
+        let slot = on_disk::slot(&config, &self.slot)?;
+        let policy = on_disk::policy(context, &config, &slot.role)?;
+        Ok(PolicyAnswer {
+            slot: slot.name.clone(),
+            role: slot.role.clone(),
+            waits: false,
+            policy: policy.for_slot(&slot.name).summary(),
+        })
+    }
+}
+
+fn for_people(answer: &PolicyAnswer) -> String {
+    let policy = &answer.policy;
+    let mut lines = vec![format!(
+        "{} (role {}, {})",
+        answer.slot,
+        answer.role,
+        policy.file.display()
+    )];
+    for rule in &policy.rules {
+        let level = match rule.level.as_str() {
+            "role" => String::new(),
+            level => format!("  ({level})"),
+        };
+        lines.push(format!(
+            "  {}  {}  {}:{}{level}",
+            word(rule.decision),
+            sanitise::one_line(&rule.rule),
+            rule.file.display(),
+            rule.line
+        ));
+    }
+    lines.push(format!("  {}  where no rule speaks", word(policy.default)));
+    for (kind, decision) in &policy.dialogs {
+        lines.push(format!("  {}  dialog: {kind}", word(*decision)));
+    }
+    if let Some(reason) = &policy.deny_reason {
+        lines.push(format!("  told with a no: {}", sanitise::one_line(reason)));
+    }
+    if !policy.mcp.is_empty() {
+        let methods: Vec<&str> = policy.mcp.iter().map(String::as_str).collect();
+        let slots = match &policy.mcp_slots {
+            None => "every other slot".to_owned(),
+            Some(slots) => slots.iter().cloned().collect::<Vec<_>>().join(", "),
+        };
+        lines.push(format!(
+            "  granted to its programs: {} (on {})",
+            methods.join(", "),
+            sanitise::one_line(&slots)
+        ));
+    }
+    lines.join("\n")
+}

@@ -1,0 +1,135 @@
+use super::asked::{self, Asked};
+use super::on_disk;
+use super::test::times;
+use crate::cli::context::Context;
+use crate::cli::failure::Failure;
+use crate::cli::sanitise;
+use crate::config::{Config, SlotConfig};
+use crate::policy::{Decision, Policy, RealPaths, decide, narrow_rule_for};
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// Suggests rules for what a person has confirmed, as text to paste into a policy.
+///
+/// Each rule is the narrowest that would have allowed the call. Nothing is changed.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  missiond policy suggest
+  missiond policy suggest --from logs/ --at-least 3")]
+pub struct Suggest {
+    /// The audit file, or the log directory that it is in [default: that of the daemon]
+    #[arg(long, value_name = "FILE")]
+    from: Option<PathBuf>,
+    /// Only what was confirmed so many times
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    at_least: usize,
+}
+
+/// A rule that would have spared a person some questions.
+#[derive(Debug, Clone, Serialize)]
+struct Suggestion {
+    role: String,
+    file: PathBuf,
+    /// `None` where no rule could allow it.
+    rule: Option<String>,
+    call: String,
+    confirmed: usize,
+    last: DateTime<Utc>,
+}
+
+impl Suggest {
+    pub async fn run(self, context: &Context) -> Result<(), Failure> {
+        let config = on_disk::config(context)?;
+        let paths = RealPaths::new(std::env::home_dir());
+        let mut policies: BTreeMap<String, Policy> = BTreeMap::new();
+        let mut found: Vec<Suggestion> = Vec::new();
+        for call in asked::calls(context, self.from.clone(), "person").await? {
+            let slot = config.slots.iter().find(|slot| slot.name == call.slot);
+            // A slot that is no longer there needs no rule.
+            let Some(slot) = slot.filter(|_| call.decision == Decision::Allow) else {
+                continue;
+            };
+            if !policies.contains_key(&slot.role) {
+                let policy = on_disk::policy(context, &config, &slot.role)?;
+                policies.insert(slot.role.clone(), policy);
+            }
+            let policy = policies[&slot.role].for_slot(&slot.name);
+            if decide(&policy, &call.ask, &paths).decision != Decision::Allow {
+                add(&mut found, suggestion(&call, &config, slot, &paths));
+            }
+        }
+        found.retain(|suggestion| suggestion.confirmed >= self.at_least);
+        found.sort_by(|a, b| (&a.role, b.confirmed).cmp(&(&b.role, a.confirmed)));
+        print(context, &found)
+    }
+}
+
+fn suggestion(call: &Asked, config: &Config, slot: &SlotConfig, paths: &RealPaths) -> Suggestion {
+    // A rule for a masked call would never fit, and one that something stricter overrules would change nothing.
+    let helps = |rule: &String| {
+        on_disk::with_rule(config, &slot.role, rule).is_some_and(|policy| {
+            decide(&policy.for_slot(&slot.name), &call.ask, paths).decision == Decision::Allow
+        })
+    };
+    let rule = narrow_rule_for(&call.ask).filter(|rule| !call.is_masked && helps(rule));
+    Suggestion {
+        role: slot.role.clone(),
+        file: config.daemon.policy_file(&slot.role),
+        rule,
+        call: call.shown(),
+        confirmed: call.count,
+        last: call.last,
+    }
+}
+
+/// Calls that the same rule would allow, such as pages of one host, are one suggestion.
+fn add(found: &mut Vec<Suggestion>, new: Suggestion) {
+    let same = found
+        .iter_mut()
+        .find(|known| known.role == new.role && known.rule.is_some() && known.rule == new.rule);
+    match same {
+        Some(known) => {
+            known.confirmed += new.confirmed;
+            known.last = known.last.max(new.last);
+        }
+        None => found.push(new),
+    }
+}
+
+fn print(context: &Context, found: &[Suggestion]) -> Result<(), Failure> {
+    if context.out.json {
+        return found.iter().try_for_each(|one| context.out.json(one));
+    }
+    let mut role = None;
+    for one in found {
+        if role != Some(&one.role) {
+            let file = one.file.display();
+            context.out.line(format!("# for `allow` in {file}"))?;
+            role = Some(&one.role);
+        }
+        context.out.line(line(one))?;
+    }
+    if found.is_empty() {
+        context
+            .out
+            .note("a person has confirmed nothing that a narrow rule would allow");
+    }
+    Ok(())
+}
+
+fn line(one: &Suggestion) -> String {
+    let confirmed = times(one.confirmed);
+    match &one.rule {
+        Some(rule) => {
+            let quoted = toml::Value::from(rule.as_str());
+            format!("  {quoted},  # confirmed {confirmed}")
+        }
+        None => format!(
+            "  # no narrow rule for: {} (confirmed {confirmed})",
+            sanitise::one_line(&one.call)
+        ),
+    }
+}

@@ -1,0 +1,213 @@
+//! `missiond policy show|test|suggest` on a config and an audit, with no daemon.
+
+use crate::support::daemon::missiond;
+use crate::support::run::{Output, Running};
+use missiond::audit::{Audit, Record};
+use missiond::policy::Decision;
+use serde_json::{Value, json};
+use std::fs;
+use std::path::Path;
+use tempfile::TempDir;
+
+const POLICY: &str = "\
+# What the coder may do.
+allow = [\"Bash(cargo *)\"]
+ask = [\"Bash(git push *)\"]
+deny = [\"Bash(rm *)\"]
+deny_reason = \"Ask first.\"
+
+[dialogs]
+plan = \"deny\"
+
+[mcp]
+allow = [\"send\"]
+
+[slots.second]
+ask = [\"Bash\"]
+";
+
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> Place {
+        let place = Place(tempfile::tempdir().expect("a directory"));
+        for directory in ["policies", "logs", "run", "state", "home"] {
+            fs::create_dir(place.path(directory)).expect("a directory");
+        }
+        let slot =
+            |name: &str| format!("[[slot]]\nname = \"{name}\"\nrole = \"coder\"\ncwd = \".\"\n");
+        place.write(
+            "slots.toml",
+            &format!(
+                "[daemon]\n[defaults]\ncommand = [\"true\"]\n{}{}",
+                slot("first"),
+                slot("second")
+            ),
+        );
+        place.write("policies/coder.toml", POLICY);
+        place
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).expect("a file");
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        let mut command = missiond(self.0.path());
+        command.args(arguments);
+        Running::start(command, arguments.join(" "), "").end()
+    }
+}
+
+fn call(cwd: &Path, command: &str, decision: Decision, by: &str) -> Record {
+    Record {
+        verdict: Some(decision),
+        by: by.to_owned(),
+        cwd: Some(cwd.to_owned()),
+        ..Record::verdict("first", "Bash", &json!({ "command": command }))
+    }
+}
+
+/// Writes an audit as a daemon would.
+fn audited(place: &Place) {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(async {
+        let audit = Audit::open(&place.path("logs/audit.jsonl")).expect("an audit");
+        let cwd = place.0.path();
+        let records = [
+            call(cwd, "cargo test", Decision::Allow, "policy"),
+            call(cwd, "cargo test", Decision::Allow, "policy"),
+            call(cwd, "npm test", Decision::Ask, "policy"),
+            call(cwd, "npm test", Decision::Allow, "person"),
+            call(cwd, "npm test", Decision::Allow, "person"),
+            call(cwd, "git push origin", Decision::Allow, "person"),
+            call(cwd, "rm x", Decision::Deny, "policy"),
+            call(cwd, "make all", Decision::Deny, "person"),
+            call(cwd, "cargo doc", Decision::Allow, "person"),
+            Record {
+                partial: true,
+                ..call(cwd, "ls cut", Decision::Allow, "person")
+            },
+            Record::key("first", "1", "a key"),
+        ];
+        for record in records {
+            audit.write(record).await.expect("it is written");
+        }
+    });
+}
+
+#[test]
+fn show_says_where_each_rule_comes_from() {
+    let place = Place::new();
+    let shown = place.run(&["policy", "show", "second"]).expect(0);
+    let file = place.path("policies/coder.toml");
+    for text in [
+        format!("Bash(rm *)  {}:4", file.display()),
+        format!("Bash  {}:14  (slot second)", file.display()),
+        "ask    where no rule speaks".to_owned(),
+        "deny   dialog: plan".to_owned(),
+        "told with a no: Ask first.".to_owned(),
+        "granted to its programs: send (on every other slot)".to_owned(),
+    ] {
+        assert!(shown.stdout.contains(&text), "{text} in {shown}");
+    }
+    let first = place
+        .run(&["policy", "show", "first", "--json"])
+        .expect(0)
+        .json();
+    assert_eq!(first["role"], "coder", "{first}");
+    let rules: Vec<&Value> = first["rules"].as_array().into_iter().flatten().collect();
+    assert_eq!(rules.len(), 3, "{first}");
+    assert_eq!(rules[0]["rule"], "Bash(rm *)", "{first}");
+    assert_eq!(rules[0]["line"], 4, "{first}");
+    let unknown = place.run(&["policy", "show", "third"]).expect(2);
+    assert!(unknown.stderr.contains("first, second"), "{unknown}");
+}
+
+#[test]
+fn test_says_what_another_policy_changes() {
+    let place = Place::new();
+    audited(&place);
+    place.write(
+        "new.toml",
+        "allow = [\"Bash(npm test)\", \"Bash(cargo *)\"]\n",
+    );
+    let arguments = ["policy", "test", "--policy", "new.toml", "--role", "coder"];
+    let told = place.run(&arguments).expect(0);
+    for text in [
+        "ask -> allow Bash: npm test  (first, once)",
+        "deny -> ask   Bash: rm x",
+        "4 calls, 3 of them different: 1 as before, 2 changed",
+    ] {
+        assert!(told.stdout.contains(text), "{text} in {told}");
+    }
+    let json = place.run(&[&arguments[..], &["--json", "--from", "logs"]].concat());
+    let lines = json.expect(0).json_lines();
+    assert_eq!(lines.len(), 3);
+    assert_eq!(lines[0]["count"], 2);
+    assert_eq!(lines[1]["before"], "ask");
+    assert_eq!(lines[1]["after"], "allow");
+    assert_eq!(lines[1]["rule"]["text"], "Bash(npm test)");
+
+    // The role's own file, after an edit, is compared with what was decided then.
+    place.write("policies/coder.toml", "deny = [\"Bash(cargo *)\"]\n");
+    let own = place.run(&["policy", "test", "--policy", "policies/coder.toml"]);
+    let own = own.expect(0);
+    assert!(
+        own.stdout.contains("allow -> deny  Bash: cargo test"),
+        "{own}"
+    );
+    assert!(
+        own.stdout.contains("against what was decided then"),
+        "{own}"
+    );
+    place
+        .run(&["policy", "test", "--policy", "new.toml"])
+        .expect(2);
+}
+
+#[test]
+fn suggest_gives_narrow_rules_that_would_help() {
+    let place = Place::new();
+    audited(&place);
+    let told = place.run(&["policy", "suggest"]).expect(0);
+    // What the policy allows already, what was cut off and what was declined is not there.
+    assert_eq!(
+        told.text(),
+        format!(
+            "# for `allow` in {}\n  \"Bash(npm test)\",  # confirmed twice\n  \
+             # no narrow rule for: Bash: git push origin (confirmed once)",
+            place.path("policies/coder.toml").display()
+        )
+    );
+    let once = place
+        .run(&["policy", "suggest", "--at-least", "2", "--json"])
+        .expect(0);
+    let lines = once.json_lines();
+    assert_eq!(lines.len(), 1, "{once}");
+    assert_eq!(lines[0]["rule"], "Bash(npm test)");
+
+    // Pasted, it is a policy that loads and allows it.
+    let pasted: String = told
+        .text()
+        .lines()
+        .skip(1)
+        .map(|line| format!("{line}\n"))
+        .collect();
+    place.write("pasted.toml", &format!("allow = [\n{pasted}]\n"));
+    let explain = [
+        "policy",
+        "explain",
+        "--policy",
+        "pasted.toml",
+        "--tool",
+        "Bash",
+    ];
+    let input = ["--input", "{\"command\":\"npm test\"}", "--json"];
+    let verdict = place.run(&[&explain[..], &input].concat()).expect(0).json();
+    assert_eq!(verdict["verdict"], "allow", "{verdict}");
+}
