@@ -45,6 +45,7 @@ const ONE_PLACE: &[(&str, &[&str])] = &[
         &["config/watch.rs", "cli/follow.rs"],
     ),
     ("tree_sitter", &["policy"]),
+    ("sysinfo", &["usage.rs"]),
     ("toml_edit", &["policy"]),
 ];
 

@@ -86,6 +86,9 @@ pub struct SlotConfig {
     pub session: Option<uuid::Uuid>,
     #[serde(flatten)]
     pub care: Care,
+    /// Set by the daemon when `cwd` is a worktree: the directory that the file names.
+    #[serde(skip)]
+    pub worktree_of: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

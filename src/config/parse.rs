@@ -259,6 +259,7 @@ impl Parser<'_> {
             prompt: keys.prompt.map(Spanned::into_inner),
             session: keys.session.map(Spanned::into_inner),
             care: keys.care.filled_in(),
+            worktree_of: None,
         };
         Some(DraftSlot {
             slot,

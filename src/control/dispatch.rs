@@ -180,10 +180,26 @@ impl Dispatcher {
 
     async fn status(&self, select: Select) -> Result<Vec<SlotStatus>, RpcError> {
         let names = self.names(&select)?;
-        names
+        let mut statuses: Vec<SlotStatus> = names
             .iter()
             .map(|name| self.slot(name).map(|slot| slot.status()))
-            .collect()
+            .collect::<Result<_, _>>()?;
+        self.measure(&mut statuses).await;
+        Ok(statuses)
+    }
+
+    /// Fills in what the processes use, which is measured only for those who ask.
+    async fn measure(&self, statuses: &mut [SlotStatus]) {
+        let running: Vec<u32> = statuses.iter().filter_map(|status| status.pid).collect();
+        if running.is_empty() {
+            return;
+        }
+        let used = self.daemon.meter.of(running).await;
+        let statuses = statuses.iter_mut().filter(|status| status.pid.is_some());
+        for (status, usage) in statuses.zip(used) {
+            status.memory = usage.map(|usage| usage.memory);
+            status.cpu = usage.map(|usage| usage.cpu);
+        }
     }
 
     fn stats(&self) -> StatsAnswer {

@@ -129,6 +129,12 @@ pub struct SlotStatus {
     /// Why it last ended or did not start, by name: `crash`, `not logged in`, …
     #[serde(default)]
     pub cause: Option<String>,
+    /// Bytes that its processes hold, measured when it is asked; shared pages count for each.
+    #[serde(default)]
+    pub memory: Option<u64>,
+    /// Its processes' share of one processor since they were last measured, in percent.
+    #[serde(default)]
+    pub cpu: Option<f32>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -455,6 +461,11 @@ pub enum What {
     },
     GaveUp {
         reason: String,
+    },
+    /// It stalled, reached a limit or lost its login; `cause` is its name.
+    Trouble {
+        cause: String,
+        text: String,
     },
     /// The conversation has a new id (`/clear`).
     Session {

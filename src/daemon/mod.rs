@@ -15,6 +15,8 @@ use crate::control::server::Server;
 use crate::events::Bus;
 use crate::paths::{self, Env};
 use crate::slot::{self, Command, SlotHandle, World};
+use crate::usage::Meter;
+use crate::{notify, worktree};
 use door::Door;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -65,6 +67,7 @@ pub struct DaemonHandle {
     pub audit: Audit,
     /// As the slots have it in their environment.
     socket: PathBuf,
+    pub meter: Arc<Meter>,
     slots: watch::Receiver<Slots>,
     policies: watch::Receiver<Policies>,
     orders: mpsc::Sender<Order>,
@@ -159,6 +162,7 @@ pub struct Daemon {
     published: watch::Sender<Slots>,
     in_force: watch::Sender<Policies>,
     orders: mpsc::Sender<Order>,
+    notify: watch::Sender<config::NotifyConfig>,
 }
 
 /// Runs until it is told to end. Everything that can be wrong is found before the first slot starts.
@@ -174,11 +178,14 @@ pub async fn run(file: &Path, env: &Env) -> Result<(), DaemonError> {
         bus: world.bus.clone(),
         audit: world.audit.clone(),
         socket: world.socket.clone(),
+        meter: world.meter.clone(),
         slots,
         policies,
         orders: orders.clone(),
         about: about(&config),
     };
+    let (notify, settings) = watch::channel(config.notify.clone());
+    let notifier = notify::start(world.bus.clone(), settings);
     let mut daemon = Daemon {
         config,
         rules,
@@ -187,6 +194,7 @@ pub async fn run(file: &Path, env: &Env) -> Result<(), DaemonError> {
         published,
         in_force,
         orders,
+        notify,
     };
     daemon.start_all();
     let server = door
@@ -200,6 +208,7 @@ pub async fn run(file: &Path, env: &Env) -> Result<(), DaemonError> {
     if let Some(server) = server {
         server.end().await;
     }
+    notifier.abort();
     drop(door);
     Ok(())
 }
@@ -242,6 +251,7 @@ fn world(config: &Config, env: &Env, door: &Door) -> Result<World, DaemonError> 
         name: config.daemon.name.clone(),
         bus: Bus::default(),
         audit,
+        meter: Arc::default(),
     })
 }
 
@@ -256,6 +266,7 @@ impl Daemon {
     /// Starts the task of a slot. One whose log can't be opened is reported and left out.
     fn add(&mut self, slot: config::SlotConfig) {
         let name = slot.name.clone();
+        let slot = self.settled(&slot);
         let judge = self.rules.judge(&slot);
         match slot::start(self.world.clone(), Arc::new(slot), judge) {
             Ok((handle, task)) => {
@@ -274,6 +285,17 @@ impl Daemon {
                 self.world.bus.publish(Some(&name), What::Warning { text });
             }
         }
+    }
+
+    /// The slot's settings with its worktree, where it has one, for its directory.
+    fn settled(&self, slot: &config::SlotConfig) -> config::SlotConfig {
+        let mut settled = slot.clone();
+        if slot.care.worktree {
+            let root = worktree::root(&self.world.state, &slot.name);
+            settled.cwd = worktree::cwd_in(&root, &slot.cwd);
+            settled.worktree_of = Some(slot.cwd.clone());
+        }
+        settled
     }
 
     fn publish(&self) {

@@ -48,6 +48,7 @@ impl Daemon {
         let mut changes = self.take_rules(rules, wider_too);
         let slots = config::diff(&self.config, &config);
         self.config = config;
+        self.notify.send_replace(self.config.notify.clone());
         for change in &slots {
             self.apply(change).await;
             changes.push(in_words(change));
@@ -117,7 +118,9 @@ impl Daemon {
             let Some(kept) = self.kept.get(&slot.name) else {
                 continue;
             };
-            let (config, judge) = (Arc::new(slot.clone()), self.rules.judge(slot));
+            let slot = self.settled(slot);
+            let judge = self.rules.judge(&slot);
+            let config = Arc::new(slot);
             // A slot that is gone needs no settings.
             let _ = kept
                 .handle
@@ -162,12 +165,23 @@ impl Daemon {
             .is_some_and(|Kept { leaving, .. }| leaving.is_some())
         {
             self.kept.remove(name);
+            self.clear_worktree(name);
             self.publish();
             let text = format!("slot {name}: stopped and removed");
             self.world
                 .bus
                 .publish(None, What::Config { ok: true, text });
         }
+    }
+
+    /// What was not yet committed in the worktree of a slot that is gone is kept with it.
+    fn clear_worktree(&self, name: &str) {
+        let root = crate::worktree::root(&self.world.state, name);
+        tokio::spawn(async move {
+            if let Err(reason) = crate::worktree::remove_if_clean(&root).await {
+                tracing::warn!("{} is kept: {reason}", root.display());
+            }
+        });
     }
 
     /// Adds the narrow rule for what a person has just confirmed, and takes it at once.

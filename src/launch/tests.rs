@@ -29,6 +29,7 @@ fn slot() -> SlotConfig {
         prompt: None,
         session: None,
         care: Care::default(),
+        worktree_of: None,
     }
 }
 

@@ -141,7 +141,10 @@ fn is_error(text: &str) -> bool {
         "API Error",
         "Invalid API key",
         "Please run /login",
+        "Not logged in",
         "Login expired",
+        "You've hit your",
+        "Usage limit reached",
         "OAuth token",
     ];
     begins.iter().any(|words| text.starts_with(words)) || text.contains("· API Error")

@@ -175,6 +175,7 @@ fn words(what: &What) -> (&'static str, String) {
             format!("number {attempt} in {}", seconds(*delay_ms)),
         ),
         What::Stopped { by } => ("stopped", format!("by a {by}")),
+        What::Trouble { cause, text } => ("TROUBLE", format!("{cause}: {text}")),
         What::GaveUp { reason } => ("gave up", reason.clone()),
         What::Session { session_id } => ("session", session_id.clone()),
         What::Config { ok, text } => (if *ok { "config" } else { "BAD CONF" }, text.clone()),

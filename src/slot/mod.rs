@@ -15,6 +15,7 @@ mod strays;
 mod task;
 mod tell;
 mod view;
+mod vigil;
 mod world;
 
 pub use handle::{Command, SlotHandle};

@@ -11,6 +11,7 @@ use crate::files;
 use crate::launch::{self, SessionStart, Version};
 use crate::pause::{self, Moment};
 use crate::shim::{Hello, LaunchError, ShimLink, ShimSpec};
+use crate::worktree;
 use chrono::Utc;
 use std::path::{Path, PathBuf};
 use uuid::Uuid;
@@ -129,6 +130,12 @@ impl Slot {
     /// Everything that can be found wrong before the spawn is found here.
     async fn prepare(&mut self) -> Result<Start, NotStarted> {
         let config = self.running.clone();
+        if let Some(repository) = &config.worktree_of {
+            let root = worktree::root(&self.world.state, &config.name);
+            worktree::ensure(&root, repository, &config.name)
+                .await
+                .map_err(|error| NotStarted::new(Cause::BadSettings, error))?;
+        }
         launch::check_cwd(&config.cwd)
             .map_err(|error| NotStarted::new(Cause::BadSettings, error))?;
         let env = self.slot_environment();
@@ -147,6 +154,7 @@ impl Slot {
         match session {
             Some(session) => {
                 let version = self.version(&program, &config, &env).await;
+                check_version(config.care.version, version)?;
                 let settings = self.write_settings(&config)?;
                 argv.extend(launch::claude_args(&config, session, &settings, version));
             }
@@ -233,4 +241,16 @@ impl Slot {
         RpcError::new(Fault::Refused, format!("{name} is not running"))
             .next(format!("missiond start {name}"))
     }
+}
+
+/// A slot that names a version runs no other, and none that can't be told.
+fn check_version(wanted: Option<Version>, found: Option<Version>) -> Result<(), NotStarted> {
+    let Some(wanted) = wanted.filter(|wanted| found != Some(*wanted)) else {
+        return Ok(());
+    };
+    let found = found.map_or("an unknown version".to_owned(), |found| found.to_string());
+    let reason = format!(
+        "Claude Code is {found} and the slot takes only {wanted}: install that, or change `version`"
+    );
+    Err(NotStarted::new(Cause::WrongVersion, reason))
 }

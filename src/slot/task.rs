@@ -8,6 +8,7 @@ use super::memory::Memory;
 use super::press::Key;
 use super::rotation::Rotation;
 use super::view::first_status;
+use super::vigil::{self, Vigil};
 use super::world::World;
 use crate::config::SlotConfig;
 use crate::control::protocol::{SlotStatus, What};
@@ -59,6 +60,7 @@ pub struct Slot {
     /// The end of the program or of the connection, seen while a key was being pressed.
     pub(super) unheard: Option<Result<FromShim, LinkError>>,
     pub(super) rotation: Rotation,
+    pub(super) vigil: Vigil,
 }
 
 /// Starts the task of a slot. It first looks for a shim that an earlier daemon left.
@@ -101,6 +103,7 @@ pub fn start(
         pulse,
         unheard: None,
         rotation: Rotation::default(),
+        vigil: Vigil::new(Instant::now()),
     };
     let task = tokio::spawn(slot.run(queue, fault));
     Ok((SlotHandle::new(commands, status_seen, pulse_seen), task))
@@ -114,6 +117,7 @@ impl Slot {
         self.adopt().await;
         loop {
             self.publish();
+            let look = self.vigil_due();
             tokio::select! {
                 // Commands first: an interrupt or a stop never waits behind output.
                 biased;
@@ -128,6 +132,7 @@ impl Slot {
                     self.input(Input::Found(answer)).await;
                 }
                 () = until(self.machine.poll_timeout()) => self.input(Input::TimePassed).await,
+                () = until(look) => self.look().await,
             }
         }
     }
@@ -174,6 +179,7 @@ impl Slot {
                 }
                 Effect::StopTree => self.tell_shim(&ToShim::Stop { grace_ms: GRACE_MS }),
                 Effect::FindAnswer => self.find_answer(),
+                Effect::FindReset(text) => inputs.push(vigil::limited(text)),
                 Effect::ForgetConversation => self.forget_conversation(),
                 Effect::Spawn => inputs.extend(self.spawn().await),
             }

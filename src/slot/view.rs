@@ -162,6 +162,8 @@ pub(super) fn first_status(config: &SlotConfig, paths: &Paths) -> SlotStatus {
         waits_because: None,
         exit_code: None,
         cause: None,
+        memory: None,
+        cpu: None,
     }
 }
 

@@ -3,7 +3,9 @@
 use crate::audit::Audit;
 use crate::events::Bus;
 use crate::paths::{Env, PathError};
+use crate::usage::Meter;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 #[derive(Debug, Clone)]
 pub struct World {
@@ -21,6 +23,7 @@ pub struct World {
     pub name: String,
     pub bus: Bus,
     pub audit: Audit,
+    pub meter: Arc<Meter>,
 }
 
 impl World {

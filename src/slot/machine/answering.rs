@@ -39,6 +39,7 @@ impl Machine {
             self.tell(What::Dialog { dialog });
         }
         self.check_mode();
+        self.check_error();
     }
 
     /// A mode other than the configured one is reported at once, and once.

@@ -153,6 +153,11 @@ fn by_words(said: &str) -> Option<Cause> {
         .map(|(_, cause)| *cause)
 }
 
+/// What an error above a working input box means for the slot.
+pub fn of_error(text: &str) -> Option<Cause> {
+    by_words(text).filter(|cause| matches!(cause, Cause::NotLoggedIn | Cause::UsageLimit))
+}
+
 /// How it ended, for a person: the name of the cause, and what is known besides.
 pub fn in_words(cause: Cause, report: &ExitReport, said: Option<&str>) -> String {
     let how = match (report.code, report.signal) {

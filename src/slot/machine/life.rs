@@ -6,12 +6,22 @@ use super::*;
 use crate::config::Restart;
 use crate::control::protocol::Fault;
 
+/// Why a program is being ended.
+#[derive(Debug)]
+pub(super) enum Ending {
+    ByPerson,
+    /// It has used up what it may; it stays down, with this reason.
+    ByLimit(String),
+    /// It counts as a failure, and is started again as after one.
+    Failing(Cause, String),
+}
+
 impl Machine {
     pub(super) fn start(&mut self, token: Token) {
         match &mut self.life {
             Life::Up(_) => self.reply(token, Ok(Reply::Done)),
             Life::Down { .. } | Life::Waiting { .. } => {
-                self.backoff.forget();
+                self.begin_anew();
                 self.starters.push(token);
                 self.launch();
             }
@@ -19,6 +29,7 @@ impl Machine {
             Life::Stopping {
                 tokens,
                 start_again,
+                ..
             } => {
                 *start_again = true;
                 tokens.push(token);
@@ -43,6 +54,7 @@ impl Machine {
                 self.life = Life::Stopping {
                     tokens: vec![token],
                     start_again,
+                    ending: Ending::ByPerson,
                 };
                 self.effects.push(Effect::StopTree);
             }
@@ -51,8 +63,10 @@ impl Machine {
             Life::Stopping {
                 tokens,
                 start_again: again,
+                ending,
             } => {
                 *again = start_again;
+                *ending = Ending::ByPerson;
                 tokens.push(token);
             }
         }
@@ -106,7 +120,6 @@ impl Machine {
             at_trust: self.up().is_some_and(Up::ended_at_trust),
         });
         let words = in_words(cause, &report, said.as_deref());
-        self.cause = Some(cause);
         self.tell(What::Exit {
             code: report.code,
             signal: report.signal,
@@ -123,25 +136,63 @@ impl Machine {
             Life::Stopping {
                 tokens,
                 start_again,
-            } => self.stopped(tokens, start_again),
+                ending,
+            } => self.stopped(tokens, start_again, ending, now),
             other => self.life = other,
         }
     }
 
-    fn stopped(&mut self, tokens: Vec<Token>, start_again: bool) {
+    /// A person's start forgets what was before.
+    fn begin_anew(&mut self) {
+        self.backoff.forget();
+        self.turns = 0;
+    }
+
+    /// Ends a program that runs, without a person's wish.
+    pub(super) fn end(&mut self, ending: Ending) {
+        let why = match &ending {
+            Ending::ByPerson => "the slot is being stopped",
+            Ending::ByLimit(why) | Ending::Failing(_, why) => why,
+        };
+        let why = why.to_owned();
+        self.report_what_waited();
+        self.let_go(&why);
+        self.refuse_queue(&why);
+        self.life = Life::Stopping {
+            tokens: Vec::new(),
+            start_again: false,
+            ending,
+        };
+        self.effects.push(Effect::StopTree);
+    }
+
+    fn stopped(&mut self, tokens: Vec<Token>, start_again: bool, ending: Ending, now: Instant) {
         if start_again {
             self.restarts += 1;
-            self.backoff.forget();
+            self.begin_anew();
             self.starters.extend(tokens);
             return self.launch();
         }
-        self.go_down(State::Exited, Some("stopped".to_owned()));
-        self.tell(What::Stopped {
-            by: "person".to_owned(),
-        });
         for token in tokens {
             self.reply(token, Ok(Reply::Done));
         }
+        match ending {
+            Ending::ByPerson => {
+                self.cause = None;
+                self.stay_down("person", "stopped".to_owned());
+            }
+            Ending::ByLimit(reason) => self.stay_down("limit", reason),
+            Ending::Failing(cause, words) => {
+                self.cause = Some(cause);
+                let words = format!("{}: {words}", cause.name());
+                self.start_again_or_not(cause, words, Duration::ZERO, now);
+            }
+        }
+    }
+
+    fn stay_down(&mut self, by: &str, reason: String) {
+        self.go_down(State::Exited, Some(reason));
+        self.tell(What::Stopped { by: by.to_owned() });
     }
 
     /// The program ended and nobody had asked it to.
@@ -157,10 +208,18 @@ impl Machine {
         if cause == Cause::UnknownConversation {
             self.effects.push(Effect::ForgetConversation);
         }
+        if cause == Cause::UsageLimit {
+            self.effects.push(Effect::FindReset(words.clone()));
+        }
+        self.cause = Some(cause);
+        self.start_again_or_not(cause, words, healthy_for, now);
+    }
+
+    fn start_again_or_not(&mut self, cause: Cause, words: String, healthy: Duration, now: Instant) {
         if !cause.is_curable() {
             self.give_up(words);
         } else if cause.wants_restart(self.config.restart) {
-            self.try_again(words, healthy_for, now);
+            self.try_again(words, healthy, now);
         } else {
             self.go_down(State::Exited, Some(words));
         }
@@ -216,7 +275,7 @@ impl Machine {
         self.go_down(State::Error, Some(reason));
     }
 
-    fn go_down(&mut self, state: State, reason: Option<String>) {
+    pub(super) fn go_down(&mut self, state: State, reason: Option<String>) {
         let why = reason
             .clone()
             .unwrap_or_else(|| "the slot is not running".to_owned());

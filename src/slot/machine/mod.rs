@@ -9,6 +9,7 @@ mod cause;
 mod gate;
 mod life;
 mod lifted;
+mod limits;
 mod sending;
 mod up;
 mod withheld;
@@ -20,6 +21,7 @@ pub use answering::state_name;
 pub use backoff::Pace;
 pub use cause::{Cause, KERNEL_KILLED};
 pub use lifted::lifted_in;
+pub use limits::Measure;
 pub use up::{about, target_of};
 
 use crate::config::SlotConfig;
@@ -106,6 +108,13 @@ pub enum Input {
         said: Option<String>,
     },
     Found(Answer),
+    /// The slot was looked at.
+    Measured(Measure),
+    /// The account's usage limit was reached; it is lifted at `until`, where the screen says when.
+    Limited {
+        text: String,
+        until: Option<Instant>,
+    },
     TimePassed,
     Start(Token),
     Stop(Token),
@@ -137,6 +146,8 @@ pub enum Effect {
     StopTree,
     /// Look for the answer of the turn that has just ended.
     FindAnswer,
+    /// Find out when the usage limit that this text tells of is lifted.
+    FindReset(String),
     Reply(Token, Result<Reply, RpcError>),
     Tell(What),
     /// Write this down before anything that follows leaves.
@@ -203,6 +214,7 @@ enum Life {
     Stopping {
         tokens: Vec<Token>,
         start_again: bool,
+        ending: life::Ending,
     },
 }
 
@@ -215,6 +227,10 @@ pub struct Machine {
     restarts: u32,
     /// Why it last ended or did not start.
     cause: Option<Cause>,
+    /// Turns since a person last started it.
+    turns: u32,
+    /// The usage limit is lifted then; nothing is sent before.
+    held_until: Option<Instant>,
     queue: VecDeque<Message>,
     /// Starters that wait for the outcome of `Effect::Spawn`.
     starters: Vec<Token>,
@@ -234,6 +250,8 @@ impl Machine {
             backoff: Backoff::new(pace, seed),
             restarts: 0,
             cause: None,
+            turns: 0,
+            held_until: None,
             queue: VecDeque::new(),
             starters: Vec::new(),
             effects: Vec::new(),
@@ -250,7 +268,9 @@ impl Machine {
             Input::Started { pid, continues } => self.started(pid, continues),
             Input::NotStarted { reason, cause } => self.not_started(reason, cause, now),
             Input::Ended { report, said } => self.ended(report, said, now),
-            Input::Found(answer) => self.found(answer, now),
+            Input::Found(answer) => self.turn_found(answer, now),
+            Input::Measured(measure) => self.measured(measure, now),
+            Input::Limited { text, until } => self.limited(text, until),
             Input::TimePassed => {}
             Input::Start(token) => self.start(token),
             Input::Stop(token) => self.stop(token, false),
@@ -277,7 +297,13 @@ impl Machine {
     pub fn poll_timeout(&self) -> Option<Instant> {
         match &self.life {
             Life::Waiting { until, .. } => Some(*until),
-            Life::Up(up) => up.deadline(),
+            Life::Up(up) => {
+                let held = self.held_until.filter(|_| !self.queue.is_empty());
+                [up.deadline(), self.rest_ends(), held]
+                    .into_iter()
+                    .flatten()
+                    .min()
+            }
             Life::Down { .. } | Life::Launching { .. } | Life::Stopping { .. } => None,
         }
     }
@@ -296,6 +322,7 @@ impl Machine {
         self.answer_by_rule(now);
         self.progress_turn(now);
         self.type_next_message(now);
+        self.stop_at_rest(now);
     }
 
     pub fn state(&self) -> State {

@@ -91,9 +91,10 @@ impl Machine {
         let Some(composer) = up.composer().cloned() else {
             return;
         };
-        if self.queue.is_empty() {
+        if self.queue.is_empty() || self.is_held(now) {
             return;
         }
+        let Some(up) = self.up() else { return };
         if up.is_own_draft(&composer) {
             return self.clear_own_draft(now);
         }

@@ -75,6 +75,7 @@ fn config() -> SlotConfig {
         prompt: None,
         session: None,
         care: Care::default(),
+        worktree_of: None,
     }
 }
 

@@ -106,6 +106,12 @@ pub(super) struct Up {
     pub answered: Option<String>,
     pub last_dialog: Option<DialogKind>,
     pub warned_mode: Option<String>,
+    /// The error that was told last.
+    pub told_error: Option<String>,
+    /// For how long it has shown no sign of life, once that is too long.
+    pub stalled: Option<Duration>,
+    /// Since when it has had nothing to do.
+    pub rests_since: Option<Instant>,
 }
 
 impl Up {
@@ -125,6 +131,9 @@ impl Up {
             answered: None,
             last_dialog: None,
             warned_mode: None,
+            told_error: None,
+            stalled: None,
+            rests_since: None,
         }
     }
 
@@ -202,6 +211,9 @@ impl Up {
     pub fn doing(&self) -> Option<String> {
         if let Some(dialog) = self.dialog() {
             return Some(about(dialog));
+        }
+        if let Some(quiet_for) = self.stalled {
+            return Some(limits::no_sign_of_life(quiet_for));
         }
         match &self.hands {
             Hands::Pasting { .. } | Hands::Submitting { .. } => Some("taking a message".to_owned()),

@@ -1,0 +1,192 @@
+//! What a slot that runs may use, and what happens when it is too much: stalls, memory, turns, idleness, and the
+//! usage limit of the account.
+
+use super::life::Ending;
+use super::up::{Hands, Up};
+use super::*;
+use crate::config::{Kind, OnLimit, OnStall};
+use crate::keys;
+
+/// What was found when the slot was looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Measure {
+    /// Bytes that its processes hold, where they were counted.
+    pub memory: Option<u64>,
+    /// How long it has shown no sign of life.
+    pub quiet_for: Duration,
+}
+
+impl Machine {
+    /// Whether it claims to be at work, so that silence means something.
+    pub fn is_busy(&self) -> bool {
+        let busy = matches!(
+            self.state(),
+            State::Starting | State::Thinking | State::Responding | State::ToolRunning
+        );
+        self.is_up() && busy
+    }
+
+    pub(super) fn measured(&mut self, measure: Measure, now: Instant) {
+        if !self.is_up() {
+            return;
+        }
+        let care = &self.config.care;
+        if let (Some(most), Some(memory)) = (care.max_memory, measure.memory)
+            && memory > most
+        {
+            let text = format!("{} in use, {} allowed", in_mb(memory), in_mb(most));
+            self.trouble(Cause::TooMuchMemory.name(), &text);
+            return self.end(Ending::Failing(Cause::TooMuchMemory, text));
+        }
+        let stall = care
+            .stall_after
+            .filter(|after| self.is_busy() && measure.quiet_for >= *after);
+        let Some(up) = self.up_mut() else { return };
+        let known = up.stalled.is_some();
+        up.stalled = stall.map(|_| measure.quiet_for);
+        if stall.is_some() && !known {
+            self.stalled(measure.quiet_for, now);
+        }
+    }
+
+    fn stalled(&mut self, quiet_for: Duration, now: Instant) {
+        let text = no_sign_of_life(quiet_for);
+        self.trouble(Cause::Stalled.name(), &text);
+        match self.config.care.on_stall {
+            OnStall::Report => {}
+            OnStall::Interrupt => self.interrupt_stall(now),
+            OnStall::Restart => self.end(Ending::Failing(Cause::Stalled, text)),
+        }
+    }
+
+    /// One Esc, as a person would press it; where keys are under way or a dialog is up, none.
+    fn interrupt_stall(&mut self, now: Instant) {
+        let Some(up) = self.up() else { return };
+        if !up.hands_are_free() || up.dialog().is_some() || up.state() == State::Starting {
+            return;
+        }
+        self.press(keys::ESC, "Esc", "it has stalled");
+        if let Some(up) = self.up_mut() {
+            up.hands = Hands::Interrupting {
+                tokens: Vec::new(),
+                effect: "interrupted",
+                until: now + ESC_WORKS,
+            };
+        }
+    }
+
+    /// The answer of a turn is there; whether that was the last one allowed.
+    pub(super) fn turn_found(&mut self, answer: Answer, now: Instant) {
+        let counts = self.up().is_some_and(|up| up.turn.is_some());
+        self.found(answer, now);
+        if !counts {
+            return;
+        }
+        self.turns = self.turns.saturating_add(1);
+        let most = self.config.care.max_turns.map(u32::from);
+        if most.is_some_and(|most| self.turns >= most) {
+            let text = format!("{} turns, and no more are allowed", self.turns);
+            self.trouble("max_turns", &text);
+            self.end(Ending::ByLimit(format!("max_turns: {text}")));
+        }
+    }
+
+    /// Stops a slot that has had nothing to do for long enough.
+    pub(super) fn stop_at_rest(&mut self, now: Instant) {
+        let idle_stop = self.config.care.idle_stop;
+        let queue_is_empty = self.queue.is_empty();
+        let Some(up) = self.up_mut() else { return };
+        up.rests_since = match queue_is_empty && up.is_at_rest() {
+            true => up.rests_since.or(Some(now)),
+            false => None,
+        };
+        let rest = up
+            .rests_since
+            .map(|since| now.saturating_duration_since(since));
+        let (Some(rest), Some(most)) = (rest, idle_stop) else {
+            return;
+        };
+        if rest >= most && self.config.kind == Kind::Claude {
+            let text = format!("idle for {}", humantime::format_duration(most));
+            self.trouble("idle_stop", &text);
+            self.end(Ending::ByLimit(format!("idle_stop: {text}")));
+        }
+    }
+
+    /// When the slot is stopped if nothing happens until then.
+    pub(super) fn rest_ends(&self) -> Option<Instant> {
+        let most = self.config.care.idle_stop?;
+        let since = self.up()?.rests_since?;
+        (self.config.kind == Kind::Claude).then(|| since + most)
+    }
+
+    /// An error above the input box that is no matter of one turn is told once.
+    pub(super) fn check_error(&mut self) {
+        let Some(up) = self.up_mut() else { return };
+        let error = up.sight.as_ref().and_then(|sight| sight.last_error.clone());
+        if up.told_error == error {
+            return;
+        }
+        up.told_error = error.clone();
+        let Some(text) = error else { return };
+        match cause::of_error(&text) {
+            Some(Cause::UsageLimit) => self.effects.push(Effect::FindReset(text)),
+            Some(cause) => self.trouble(cause.name(), &text),
+            None => {}
+        }
+    }
+
+    /// The account's usage limit is reached, and is lifted at `until` where the screen says when.
+    pub(super) fn limited(&mut self, text: String, until: Option<Instant>) {
+        self.trouble(Cause::UsageLimit.name(), &text);
+        self.cause = Some(Cause::UsageLimit);
+        match self.config.care.on_limit {
+            OnLimit::Wait => self.hold(until),
+            OnLimit::Stop if self.is_up() => self.end(Ending::ByLimit(text)),
+            OnLimit::Stop => self.go_down(State::Exited, Some(text)),
+        }
+    }
+
+    /// Messages, or the next start, wait until then.
+    fn hold(&mut self, lifted: Option<Instant>) {
+        self.held_until = lifted;
+        if let (Life::Waiting { until, .. }, Some(lifted)) = (&mut self.life, lifted) {
+            *until = lifted.max(*until);
+        }
+    }
+
+    /// Whether messages wait for the usage limit to be lifted.
+    pub(super) fn is_held(&mut self, now: Instant) -> bool {
+        if self.held_until.is_some_and(|until| until <= now) {
+            self.held_until = None;
+        }
+        self.held_until.is_some()
+    }
+
+    pub(super) fn trouble(&mut self, cause: &str, text: &str) {
+        self.tell(What::Trouble {
+            cause: cause.to_owned(),
+            text: text.to_owned(),
+        });
+    }
+}
+
+impl Up {
+    /// Nothing under way, in front or behind.
+    fn is_at_rest(&self) -> bool {
+        let background = self.sight.as_ref().map_or(0, |sight| sight.background);
+        self.state() == State::Idle
+            && self.turn.is_none()
+            && self.hands_are_free()
+            && background == 0
+    }
+}
+
+pub(super) fn no_sign_of_life(quiet_for: Duration) -> String {
+    let whole = Duration::from_secs(quiet_for.as_secs());
+    format!("no sign of life for {}", humantime::format_duration(whole))
+}
+
+fn in_mb(bytes: u64) -> String {
+    format!("{} MB", bytes / 1_000_000)
+}

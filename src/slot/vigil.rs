@@ -1,0 +1,145 @@
+//! Looking at a slot from time to time: whether it lives, and what it uses. What that means is for the machine.
+
+use super::machine::{Input, Measure, lifted_in};
+use super::task::Slot;
+use crate::usage::Usage;
+use chrono::Local;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::{Duration, Instant};
+
+/// Between two looks, at most.
+const PACE: Duration = Duration::from_secs(30);
+/// So many looks fit into the time after which silence is a stall.
+const LOOKS_PER_STALL: u32 = 4;
+/// Tools that use less of a processor than this, in hundredths, only wait.
+const WORKING: u32 = 1;
+
+/// What was seen at the last look.
+#[derive(Debug)]
+pub(super) struct Vigil {
+    looked: Instant,
+    busy: bool,
+    signs: Signs,
+    tools_cpu: Option<Duration>,
+    /// When the last sign of life was seen.
+    active: Instant,
+}
+
+/// What moves when something is done: the words on the screen and the transcript.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Signs {
+    words: u64,
+    transcript: Option<u64>,
+}
+
+impl Vigil {
+    pub fn new(now: Instant) -> Vigil {
+        Vigil {
+            looked: now,
+            busy: false,
+            signs: Signs::default(),
+            tools_cpu: None,
+            active: now,
+        }
+    }
+}
+
+impl Slot {
+    /// When the next look is due; never while there is nothing to find.
+    pub(super) fn vigil_due(&self) -> Option<Instant> {
+        let care = &self.machine.config().care;
+        let stall = care.stall_after.filter(|_| self.machine.is_busy());
+        let memory = care.max_memory.filter(|_| self.machine.is_up());
+        if stall.is_none() && memory.is_none() {
+            return None;
+        }
+        let pace = stall.map_or(PACE, |after| (after / LOOKS_PER_STALL).min(PACE));
+        Some(self.vigil.looked + pace)
+    }
+
+    pub(super) async fn look(&mut self) {
+        let now = Instant::now();
+        let busy = self.machine.is_busy();
+        let signs = self.signs();
+        let mut alive = !busy || !self.vigil.busy || signs != self.vigil.signs;
+        let counted = self.machine.config().care.max_memory.is_some();
+        let usage = if counted || !alive {
+            self.usage().await
+        } else {
+            None
+        };
+        let tools_cpu = usage.map(|usage| usage.tools_cpu);
+        alive |= self.tools_work(tools_cpu, now);
+        self.vigil = Vigil {
+            looked: now,
+            busy,
+            signs,
+            tools_cpu,
+            active: if alive { now } else { self.vigil.active },
+        };
+        let measure = Measure {
+            memory: usage.map(|usage| usage.memory),
+            quiet_for: now.saturating_duration_since(self.vigil.active),
+        };
+        self.input(Input::Measured(measure)).await;
+    }
+
+    async fn usage(&mut self) -> Option<Usage> {
+        let pid = self.machine.pid()?;
+        self.world.meter.of(vec![pid]).await.into_iter().next()?
+    }
+
+    /// The first count of a silence has nothing to be compared with: it is no sign of death.
+    fn tools_work(&self, tools_cpu: Option<Duration>, now: Instant) -> bool {
+        let (Some(tools_cpu), Some(before)) = (tools_cpu, self.vigil.tools_cpu) else {
+            return false;
+        };
+        let since = now.saturating_duration_since(self.vigil.looked);
+        tools_cpu.saturating_sub(before) * 100 > since * WORKING
+    }
+
+    fn signs(&self) -> Signs {
+        let screen = self.terminal.screen();
+        let transcript = self.transcript();
+        Signs {
+            words: words(screen.lines.iter().map(|line| line.text.as_str())),
+            transcript: transcript
+                .and_then(|path| std::fs::metadata(path).ok())
+                .map(|found| found.len()),
+        }
+    }
+}
+
+/// The letters alone: a spinner that turns and a clock that counts go on in a program that hangs.
+fn words<'a>(lines: impl Iterator<Item = &'a str>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for line in lines {
+        for letter in line.chars().filter(|letter| letter.is_alphabetic()) {
+            letter.hash(&mut hasher);
+        }
+        '\n'.hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+/// The screen shows the time of the slot's surroundings, which are those of the daemon.
+pub(super) fn limited(text: String) -> Input {
+    let lifted = lifted_in(&text, Local::now().naive_local());
+    let until = lifted.and_then(|wait| Instant::now().checked_add(wait));
+    Input::Limited { text, until }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spinner_and_a_clock_are_no_signs_of_life() {
+        let one = ["✻ Pondering… (12s · esc)", "❯"];
+        let later = ["✽ Pondering… (604s · esc)", "❯"];
+        let other = ["✽ Pondering… (604s · esc)", "❯ x"];
+        let of = |lines: [&'static str; 2]| words(lines.into_iter());
+        assert_eq!(of(one), of(later));
+        assert_ne!(of(one), of(other));
+    }
+}

@@ -1,0 +1,148 @@
+//! What the processes of a slot use. The only module that names sysinfo.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use sysinfo::{Pid, ProcessRefreshKind, ProcessesToUpdate, System};
+
+/// Those who ask more often get the same answer: a look at all processes costs some milliseconds, and a share of
+/// the processor over less time says little.
+const FRESH: Duration = Duration::from_secs(1);
+
+/// What a program and everything that it started use together.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Usage {
+    /// Resident bytes; pages that processes share count for each.
+    pub memory: u64,
+    /// Percent of one processor since the look before.
+    pub cpu: f32,
+    /// Processor time that all but the program itself have used so far.
+    pub tools_cpu: Duration,
+    pub processes: usize,
+}
+
+/// Looks at the processes of this machine.
+#[derive(Debug, Default)]
+pub struct Meter {
+    seen: Mutex<Seen>,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    system: System,
+    at: Option<Instant>,
+}
+
+impl Meter {
+    /// The usage of each of these programs; `None` for one that is gone. The look reads files of the kernel, so
+    /// it is done off the runtime's threads.
+    pub async fn of(self: &Arc<Meter>, programs: Vec<u32>) -> Vec<Option<Usage>> {
+        let (meter, count) = (self.clone(), programs.len());
+        let look = tokio::task::spawn_blocking(move || meter.look(&programs));
+        look.await.unwrap_or_else(|_| vec![None; count])
+    }
+
+    fn look(&self, programs: &[u32]) -> Vec<Option<Usage>> {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if seen.at.is_none_or(|at| at.elapsed() >= FRESH) {
+            let what = ProcessRefreshKind::nothing()
+                .with_cpu()
+                .with_memory()
+                .without_tasks();
+            seen.system
+                .refresh_processes_specifics(ProcessesToUpdate::All, true, what);
+            seen.at = Some(Instant::now());
+        }
+        let children = children(&seen.system);
+        programs
+            .iter()
+            .map(|program| of_tree(&seen.system, &children, Pid::from_u32(*program)))
+            .collect()
+    }
+}
+
+fn children(system: &System) -> HashMap<Pid, Vec<Pid>> {
+    let mut children: HashMap<Pid, Vec<Pid>> = HashMap::new();
+    for (pid, process) in system.processes() {
+        if let Some(parent) = process.parent() {
+            children.entry(parent).or_default().push(*pid);
+        }
+    }
+    children
+}
+
+/// All that is below the program's shim, which takes in whoever lost its parent.
+fn of_tree(system: &System, children: &HashMap<Pid, Vec<Pid>>, program: Pid) -> Option<Usage> {
+    let shim = system.process(program)?.parent()?;
+    let mut usage = Usage::default();
+    for pid in below(children, shim) {
+        let Some(process) = system.process(pid) else {
+            continue;
+        };
+        usage.memory += process.memory();
+        usage.cpu += process.cpu_usage();
+        usage.processes += 1;
+        if pid != program {
+            usage.tools_cpu += Duration::from_millis(process.accumulated_cpu_time());
+        }
+    }
+    Some(usage)
+}
+
+fn below(children: &HashMap<Pid, Vec<Pid>>, root: Pid) -> HashSet<Pid> {
+    let mut found = HashSet::new();
+    let mut open = vec![root];
+    while let Some(pid) = open.pop() {
+        let of_pid = children.get(&pid).into_iter().flatten();
+        open.extend(of_pid.filter(|child| found.insert(**child)));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Child, Command, Stdio};
+
+    /// A shell that stands for the shim, a shell in it for the program, and a busy tool below that.
+    fn family() -> (Child, u32) {
+        let program = "echo $$; sh -c 'while :; do :; done' & wait";
+        let mut shim = Command::new("sh")
+            .args(["-c", &format!("sh -c \"$0\" & wait"), program])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let stdout = shim.stdout.take().unwrap();
+        std::io::BufRead::read_line(&mut std::io::BufReader::new(stdout), &mut line).unwrap();
+        (shim, line.trim().parse().unwrap())
+    }
+
+    #[test]
+    fn a_tree_is_counted_whole_and_its_tools_apart() {
+        let (mut shim, program) = family();
+        let meter = Meter::default();
+        let end = Instant::now() + Duration::from_secs(60);
+        let usage = loop {
+            let usage = meter.look(&[program])[0].unwrap();
+            if usage.tools_cpu >= Duration::from_millis(100) && usage.cpu > 0.0 {
+                break usage;
+            }
+            assert!(Instant::now() < end, "{usage:?}");
+            std::thread::sleep(Duration::from_millis(50));
+        };
+        assert_eq!(usage.processes, 2, "{usage:?}");
+        assert!(usage.memory > 100_000, "{usage:?}");
+        kill_below(shim.id());
+        shim.wait().unwrap();
+        assert_eq!(meter.look(&[u32::MAX - 7]), [None]);
+    }
+
+    fn kill_below(root: u32) {
+        let mut system = System::new();
+        system.refresh_processes(ProcessesToUpdate::All, true);
+        for pid in below(&children(&system), Pid::from_u32(root)) {
+            system.process(pid).map(sysinfo::Process::kill);
+        }
+    }
+}
