@@ -14,6 +14,7 @@ mod read;
 mod replay;
 #[cfg(test)]
 mod tests;
+pub mod witness;
 
 pub use answer::last_answer;
 pub use observer::{Observed, Observer};
@@ -106,9 +107,9 @@ fn pasted_line_breaks(draft: &str) -> Option<usize> {
 }
 
 /// Whether a character can be expected on the screen as it was written: blanks are moved by wrapping,
-/// and signs that are put together from several overlap.
+/// and what joins or styles the signs beside it may be left out.
 fn is_shown(c: &char) -> bool {
-    let joined = matches!(c, '\u{200d}' | '\u{fe00}'..='\u{fe0f}' | '\u{1f000}'..='\u{1faff}' | '\u{e0000}'..);
+    let joined = matches!(c, '\u{200d}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0000}'..);
     !c.is_whitespace() && !c.is_control() && !joined
 }
 

@@ -1,7 +1,7 @@
 //! The screen as a reader goes through it: rows of text with the marks that Claude Code draws.
 
 use crate::terminal::{Line, Screen, Style};
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthStr;
 
 /// The mark in front of the selected row of a list, and of the input box since 2.1.
 pub(super) const MARKER: char = '❯';
@@ -114,11 +114,8 @@ impl<'a> Row<'a> {
 
     /// The styles of the characters from column `from` on; blanks between words may have any.
     fn styles_from(&self, from: usize) -> impl Iterator<Item = Style> {
-        let columns = self.line.text.chars().scan(0, |next, c| {
-            let col = *next;
-            *next += c.width().unwrap_or(0);
-            Some((col, c))
-        });
+        let text = &self.line.text;
+        let columns = text.char_indices().map(|(at, c)| (text[..at].width(), c));
         let text = columns.filter(move |(col, c)| *col >= from && !c.is_whitespace());
         text.map(|(col, _)| self.line.style_at(col))
     }

@@ -123,7 +123,7 @@ fn is_listening(screen: &Screen) -> bool {
 }
 
 /// The first sign of the title turns while Claude Code works, and is `✳` at rest.
-fn is_moving_title(title: &str) -> bool {
+pub(super) fn is_moving_title(title: &str) -> bool {
     title.starts_with(|c: char| ('\u{2800}'..='\u{28ff}').contains(&c) || ('◐'..='◓').contains(&c))
 }
 

@@ -1,5 +1,6 @@
 //! The emulator with its scanner, its answers and its frames.
 
+use super::cluster::attach;
 use super::frames::Frames;
 use super::replies::Desk;
 use super::scan::{Piece, Scanner};
@@ -51,6 +52,7 @@ impl Terminal {
         for piece in self.scanner.scan(bytes, cols) {
             match piece {
                 Piece::Bytes(bytes) => self.draw(&bytes),
+                Piece::Part(part) => self.guarded(|terminal| attach(&mut terminal.term, &part)),
                 Piece::FrameBegin => self.frames.begin(),
                 Piece::FrameEnd if self.frames.end() => frames.push(self.frame(at)),
                 Piece::FrameEnd => {}

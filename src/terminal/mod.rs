@@ -3,6 +3,7 @@
 //! Pure: no IO and no clock. Time comes in as the recorded time of the bytes, so that a replay of a
 //! recording goes through exactly the moments that the live slot went through.
 
+mod cluster;
 mod emulator;
 mod frames;
 mod replies;

@@ -6,7 +6,7 @@
 //! for, and reports the three things that the emulator does not tell: where a marked frame begins and
 //! ends, and that the program asked for the terminal's version.
 
-use unicode_width::UnicodeWidthChar;
+use super::cluster::{Cluster, Fit, Part};
 
 /// Longest control sequence that is passed on. Real ones stay below 50 bytes (two true colours).
 const MAX_CSI: usize = 128;
@@ -14,10 +14,6 @@ const MAX_CSI: usize = 128;
 /// Longest operating system command that is passed on; what follows is dropped up to its end. Titles
 /// and colours, the only commands that are used, are far shorter.
 const MAX_OSC: usize = 512;
-
-/// Combining marks that may follow one character. Emoji sequences need three; a cell that takes any
-/// number of them is a leak.
-const MAX_MARKS: u8 = 4;
 
 /// Titles and colours: every other operating system command (clipboard, hyperlinks, notifications,
 /// working directory) is of no use to a reader and is left out.
@@ -34,6 +30,8 @@ pub(super) enum Piece {
     FrameEnd,
     /// `CSI > q`, which the emulator's parser drops.
     AskVersion,
+    /// Belongs to the character that was drawn last.
+    Part(Part),
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -55,8 +53,8 @@ pub(super) struct Scanner {
     state: State,
     /// The bytes of the unfinished character or sequence, without its introducer.
     held: Vec<u8>,
-    /// Combining marks that the last character may still take.
-    marks_left: u8,
+    /// The last character, while more may be added to it.
+    cluster: Cluster,
     out: Vec<u8>,
     pieces: Vec<Piece>,
 }
@@ -73,7 +71,7 @@ impl Scanner {
                 }
                 run => {
                     self.out.extend_from_slice(&rest[..run]);
-                    self.marks_left = MAX_MARKS;
+                    self.cluster.begin(char::from(rest[run - 1]));
                     rest = &rest[run..];
                 }
             }
@@ -109,8 +107,7 @@ impl Scanner {
     fn enter(&mut self, state: State) {
         self.state = state;
         self.held.clear();
-        // A mark after a control would land on whatever cell the control moved to.
-        self.marks_left = 0;
+        self.cluster.end();
     }
 
     fn hold(&mut self, byte: u8, limit: usize) {
@@ -122,11 +119,11 @@ impl Scanner {
     fn step_ground(&mut self, byte: u8) {
         match byte {
             0x00..=0x1f | 0x7f => {
-                self.marks_left = 0;
+                self.cluster.end();
                 self.out.push(byte);
             }
             0x20..=0x7e => {
-                self.marks_left = MAX_MARKS;
+                self.cluster.begin(char::from(byte));
                 self.out.push(byte);
             }
             _ => {
@@ -161,16 +158,13 @@ impl Scanner {
             .and_then(|s| s.chars().next())
             .unwrap_or('\u{fffd}');
         self.held.clear();
-        if ch.width() == Some(0) {
-            if self.marks_left == 0 {
-                return;
-            }
-            self.marks_left -= 1;
-        } else {
-            self.marks_left = MAX_MARKS;
+        match self.cluster.add(ch) {
+            Fit::Plain => self
+                .out
+                .extend_from_slice(ch.encode_utf8(&mut [0; 4]).as_bytes()),
+            Fit::Part(part) => self.mark(Piece::Part(part)),
+            Fit::Dropped => {}
         }
-        self.out
-            .extend_from_slice(ch.encode_utf8(&mut [0; 4]).as_bytes());
     }
 
     fn step_escape(&mut self, byte: u8) {
@@ -277,6 +271,7 @@ fn clamped(param: &[u8], limit: usize) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::terminal::cluster::MAX_PARTS;
 
     fn scan(bytes: &[u8]) -> Vec<Piece> {
         Scanner::default().scan(bytes, 80)
@@ -335,10 +330,7 @@ mod tests {
     #[test]
     fn marks_are_bounded_and_stick_only_to_the_character_before_them() {
         let many = format!("e{}", "\u{301}".repeat(1000));
-        assert_eq!(
-            passed(many.as_bytes()).len(),
-            1 + 2 * usize::from(MAX_MARKS)
-        );
+        assert_eq!(passed(many.as_bytes()).len(), 1 + 2 * MAX_PARTS);
         assert_eq!(passed("e\u{8}\u{301}".as_bytes()), b"e\x08");
     }
 

@@ -1,5 +1,6 @@
 //! Escape sequences that draw the visible screen again on a fresh terminal of the same size.
 
+use super::cluster::may_join;
 use super::emulator::Terminal;
 use alacritty_terminal::grid::Dimensions;
 use alacritty_terminal::index::{Column, Line as GridLine};
@@ -19,6 +20,9 @@ const MODES: [(TermMode, u16); 8] = [
     (TermMode::SGR_MOUSE, 1006),
     (TermMode::UTF8_MOUSE, 1005),
 ];
+
+/// Choosing the plain character set changes nothing, and keeps two cells from becoming one emoji.
+const APART: &str = "\x1b(B";
 
 impl Terminal {
     /// What a new recording or a person who joins has to be sent first: the screen with its
@@ -70,6 +74,7 @@ impl Terminal {
             .rev()
             .find(|col| wraps || !blank(col))
             .map_or(0, |col| col + 1);
+        let mut before = ' ';
         for col in 0..used {
             let cell = &cells[Column(col)];
             if !cell
@@ -77,8 +82,16 @@ impl Terminal {
                 .intersects(Flags::WIDE_CHAR_SPACER | Flags::LEADING_WIDE_CHAR_SPACER)
             {
                 pen.change_to(cell, out);
+                if may_join(before, cell.c) {
+                    out.push_str(APART);
+                }
                 out.push(if cell.c == '\t' { ' ' } else { cell.c });
                 out.extend(cell.zerowidth().unwrap_or_default());
+                before = cell
+                    .zerowidth()
+                    .and_then(<[char]>::last)
+                    .copied()
+                    .unwrap_or(cell.c);
             }
         }
         wraps

@@ -154,7 +154,8 @@ fn vt_stream() -> impl Strategy<Value = Vec<u8>> {
         proptest::collection::vec(any::<u8>(), 0..8),
         "\\x1b\\[[0-9;?>]{0,6}[a-zA-Z@`]".prop_map(String::into_bytes),
         "\\x1b[\\]PX^_][0-9]{0,2};[a-z?]{0,9}(\\x07|\\x1b\\\\)?".prop_map(String::into_bytes),
-        "[─│╭❯●⎿✻漢字é👩\u{200d}\u{301} a-z\r\n\t]{1,12}".prop_map(String::into_bytes),
+        "[─│╭❯●⎿✻漢字é👩❤👍1\u{200d}\u{301}\u{fe0f}\u{1f3fd} a-z\r\n\t]{1,12}"
+            .prop_map(String::into_bytes),
         Just(b"\x1b[?2026h".to_vec()),
         Just(b"\x1b[?2026l".to_vec()),
         Just(b"\x1b[?1049h".to_vec()),
