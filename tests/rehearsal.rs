@@ -1,135 +1,175 @@
-//! The scripted endpoint and the throw-away home, proven on the real Claude Code.
+//! `missiond doctor --rehearse`, on the real Claude Code and on programs that are none. What it finds on the real one
+//! proves the scripted endpoint, the throw-away home and the reading of every screen that it leads to.
 
 mod support;
 
-use missiond::rehearsal::{Endpoint, Home, HomeOptions, Request, Step};
-use serde_json::{Value, json};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 use std::fs;
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 use support::claude_code::claude;
-use support::pty::Pty;
-use support::{PATIENCE, PINNED, until};
+use support::daemon::missiond;
+use support::run::{Output, Running};
+use support::{PINNED, processes, until};
 use tempfile::TempDir;
 
-const SESSION: &str = "7a5dcc7a-3236-43d6-b810-059e3db202c9";
-const READY: &str = "manual mode on";
+/// It takes less than a minute; a loaded machine gets this long.
+const PATIENCE: Duration = Duration::from_secs(300);
 
-struct Stage {
-    endpoint: Endpoint,
-    home: Home,
-    cwd: TempDir,
-    command: Vec<String>,
+/// A directory for everything that a rehearsal writes.
+struct Room {
+    root: TempDir,
 }
 
-impl Stage {
-    fn set() -> Option<Stage> {
-        let command = claude(PINNED)?;
-        let cwd = tempfile::tempdir().expect("a directory");
-        let options = HomeOptions {
-            trusted: vec![cwd.path().to_owned()],
-            ask_about_key: false,
+impl Room {
+    fn new() -> Room {
+        let root = tempfile::Builder::new().prefix("md").tempdir();
+        let room = Room {
+            root: root.expect("a directory"),
         };
-        Some(Stage {
-            endpoint: Endpoint::start().expect("a free port"),
-            home: Home::create(&std::env::temp_dir(), &options).expect("a home"),
-            cwd,
-            command,
-        })
+        fs::create_dir(room.homes()).expect("a directory");
+        room
     }
 
-    fn start(&self) -> Pty {
-        let arguments = ["--permission-mode", "manual", "--session-id", SESSION];
-        let pty = Pty::claude(
-            &self.command,
-            &arguments,
-            self.cwd.path(),
-            &self.home,
-            &self.endpoint,
-        );
-        pty.wait_for(READY);
-        pty
+    /// Where the throw-away homes are made.
+    fn homes(&self) -> PathBuf {
+        self.root.path().join("tmp")
     }
 
-    /// The texts of the assistant in the transcript.
-    fn answers(&self) -> Vec<String> {
-        let path = self.home.transcript_path(self.cwd.path(), SESSION);
-        lines(&path)
-            .iter()
-            .filter(|line| line["type"] == "assistant")
-            .filter_map(|line| line["message"]["content"][0]["text"].as_str())
-            .map(str::to_owned)
-            .collect()
+    fn start(&self, arguments: &[&str]) -> Running {
+        let mut command = missiond(self.root.path());
+        command
+            .args(arguments)
+            .env("TMPDIR", self.homes())
+            .env_remove("MISSIOND_CONFIG");
+        Running::start(command, arguments.join(" "), "")
+    }
+
+    fn rehearse(&self, program: &Path) -> Output {
+        let program = program.to_str().expect("a plain path");
+        let arguments = ["doctor", "--rehearse", "--json", "--claude", program];
+        self.start(&arguments).end_within(PATIENCE)
+    }
+
+    /// A program of the test's own.
+    fn script(&self, text: &str) -> PathBuf {
+        let path = self.root.path().join("fake");
+        fs::write(&path, format!("#!/bin/sh\n{text}\n")).expect("a file");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a mode");
+        path
+    }
+
+    fn remembered(&self) -> String {
+        let file = self.root.path().join("state/missiond/rehearsed.json");
+        fs::read_to_string(file).unwrap_or_default()
+    }
+
+    /// Neither files nor processes stay behind.
+    #[track_caller]
+    fn is_left_empty(&self) {
+        let homes = fs::read_dir(self.homes()).expect("it is there");
+        assert_eq!(homes.count(), 0, "homes are left");
+        let left = processes::all_of(self.root.path());
+        assert!(left.is_empty(), "processes are left: {left:?}");
     }
 }
 
-fn lines(path: &Path) -> Vec<Value> {
-    let text = fs::read_to_string(path).unwrap_or_default();
-    text.lines()
-        .filter_map(|line| serde_json::from_str(line).ok())
+impl Drop for Room {
+    fn drop(&mut self) {
+        processes::kill_all_of(self.root.path());
+    }
+}
+
+/// The pinned Claude Code, which is one program.
+fn pinned() -> Option<PathBuf> {
+    let command = claude(PINNED)?;
+    assert_eq!(command.len(), 1, "{command:?}");
+    command.first().map(PathBuf::from)
+}
+
+fn results(report: &Value) -> Vec<(&str, &str)> {
+    let scenes = report["scenes"].as_array().map_or(&[][..], Vec::as_slice);
+    scenes
+        .iter()
+        .map(|scene| {
+            let text = |key: &str| scene[key].as_str().unwrap_or_default();
+            (text("scene"), text("result"))
+        })
         .collect()
 }
 
 #[test]
-fn a_conversation_with_the_real_program() {
-    let Some(stage) = Stage::set() else { return };
-    let mut pty = stage.start();
-
-    pty.say("hello there");
-    let answer = "You said: hello there".to_owned();
-    until("the answer in the transcript", || {
-        stage.answers().contains(&answer).then_some(())
-    });
-
-    // Nothing comes until the gate opens: the program thinks. Then the text is streamed in two parts.
-    stage.endpoint.on(
-        "think",
-        vec![
-            Step::gate("thought"),
-            Step::gated_text("half whole", 2, "said"),
-        ],
-    );
-    pty.say("think");
-    let request = stage.endpoint.wait_for_request(PATIENCE, |request| {
-        request.is_turn() && request.prompt() == "think"
-    });
-    assert!(request.is_some());
-    let mark = pty.mark();
-    pty.wait_for_after(mark, "esc to interrupt");
-    stage.endpoint.open("thought");
-    stage.endpoint.open("said");
-    until("the whole text in the transcript", || {
-        let answers = stage.answers();
-        answers.contains(&"half whole".to_owned()).then_some(())
-    });
-
-    let error = r#"JSON:[{"status":400,"error":"invalid_request_error","message":"scripted"}]"#;
-    pty.say(error);
-    pty.wait_for("API Error: 400 scripted");
-    assert!(stage.endpoint.requests().iter().any(Request::is_turn));
+fn every_scene_holds_on_the_pinned_version() {
+    let Some(program) = pinned() else { return };
+    let room = Room::new();
+    let rehearsed = room.rehearse(&program);
+    let report = rehearsed.json();
+    let results = results(&report);
+    for (scene, result) in &results {
+        assert_eq!(*result, "holds", "{scene} in {rehearsed}");
+    }
+    assert!(results.len() >= 24, "{rehearsed}");
+    assert_eq!(report["version"], PINNED);
+    rehearsed.expect(0);
+    let remembered = room.remembered();
+    assert!(remembered.contains(PINNED), "{remembered}");
+    room.is_left_empty();
 }
 
 #[test]
-fn a_tool_call_asks_and_its_result_goes_on() {
-    let Some(stage) = Stage::set() else { return };
-    let made = stage.cwd.path().join("made");
-    let command = format!("mkfifo {}", made.display());
-    let call = Step::tool(
-        "Bash",
-        json!({"command": command, "description": "Make a pipe"}),
-    );
-    stage
-        .endpoint
-        .on("make", vec![call, Step::text("It is made.")]);
-    let mut pty = stage.start();
-
-    pty.say("make");
-    pty.wait_for("Do you want to proceed?");
-    assert!(!made.exists());
-    // Claude Code drops keys that come right after a dialog is drawn.
-    pty.press_until("1", || made.exists());
-    until("the answer after the tool's result", || {
-        let answers = stage.answers();
-        answers.contains(&"It is made.".to_owned()).then_some(())
+fn a_rehearsal_that_is_stopped_leaves_nothing_behind() {
+    let Some(program) = pinned() else { return };
+    let room = Room::new();
+    let program = program.to_str().expect("a plain path");
+    let running = room.start(&["doctor", "--rehearse", "--claude", program]);
+    until("the program on its stage", || {
+        // The shim, the program and missiond itself.
+        (processes::all_of(room.root.path()).len() >= 3).then_some(())
     });
-    assert!(made.exists());
+    let pid = i32::try_from(running.pid()).ok().and_then(Pid::from_raw);
+    kill_process(pid.expect("a process"), Signal::INT).expect("it runs");
+    let stopped = running.end().expect(1);
+    assert!(stopped.stderr.contains("was stopped"), "{stopped}");
+    assert_eq!(room.remembered(), "");
+    room.is_left_empty();
+}
+
+#[test]
+fn another_program_fails_at_once_and_clearly() {
+    let room = Room::new();
+    let nonsense = room.script("echo nonsense");
+    let failed = room.rehearse(&nonsense).expect(1);
+    assert!(
+        failed.stderr.contains("does not tell its version"),
+        "{failed}"
+    );
+
+    let pretender = room.script("[ \"$1\" = --version ] && echo 9.9.9 || echo nonsense");
+    let failed = room.rehearse(&pretender).expect(1);
+    let report = failed.json();
+    assert_eq!(report["ok"], false, "{failed}");
+    let results = results(&report);
+    assert_eq!(results.first(), Some(&("trust", "fails")), "{failed}");
+    assert!(
+        results[1..]
+            .iter()
+            .all(|(_, result)| *result == "not_tried"),
+        "{failed}"
+    );
+    let why = report["scenes"][0]["why"].as_str().unwrap_or_default();
+    assert!(why.contains("ended with exit code 0"), "{failed}");
+    assert_eq!(report["scenes"][0]["screen"], "nonsense", "{failed}");
+    assert!(room.remembered().contains("\"holds\": false"), "{failed}");
+    room.is_left_empty();
+}
+
+#[test]
+fn a_missing_program_is_named() {
+    let room = Room::new();
+    let missing = room.rehearse(Path::new("/no/such/claude")).expect(2);
+    assert!(missing.stderr.contains("/no/such/claude"), "{missing}");
+    assert_eq!(room.remembered(), "");
+    room.is_left_empty();
 }

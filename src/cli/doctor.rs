@@ -1,11 +1,13 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
+use crate::cli::rehearse;
 use crate::cli::target;
 use crate::config::{self, Config, DaemonConfig, Kind, SlotConfig};
 use crate::launch::{
     Version, check_cwd, environment, installed_version, process_environment, resolve_program,
 };
 use crate::paths::{Env, check_private_dir};
+use crate::rehearsal::{Acquaintance, COMMAND, acquaintance};
 use anstyle::{AnsiColor, Style};
 use rustix::fs::{Access, access, statvfs};
 use rustix::process::{Resource, getrlimit};
@@ -15,16 +17,24 @@ use std::path::{Path, PathBuf};
 
 /// Looks for what would stop a slot: program, config, policies, socket, logs, limits; each with the fix.
 ///
-/// Ends with 1 if anything would.
+/// Ends with 1 if anything would. With `--rehearse` the installed Claude Code is led through every state and dialog
+/// in a throw-away home, with no account and no network, and it is told which of them missiond reads right. That
+/// takes about a minute and is remembered for this version.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   missiond doctor -c slots.toml
-  missiond doctor --json")]
-pub struct Doctor {}
-
-/// The versions whose screens and hooks were tried.
-const REHEARSED: &[Version] = &[Version::new(2, 1, 325)];
+  missiond doctor --json
+  missiond doctor --rehearse             before the first use of a new version
+  missiond doctor --rehearse --claude ~/.local/bin/claude")]
+pub struct Doctor {
+    /// Try every state and dialog on the installed program
+    #[arg(long)]
+    rehearse: bool,
+    /// The program to rehearse, where it is not the first slot's
+    #[arg(long, value_name = "PATH", requires = "rehearse", value_hint = clap::ValueHint::ExecutablePath)]
+    claude: Option<PathBuf>,
+}
 
 /// Below this a busy slot's recording may fill the disk within days.
 const LITTLE_SPACE: u64 = 1024 * 1024 * 1024;
@@ -84,6 +94,9 @@ impl Finding {
 
 impl Doctor {
     pub async fn run(self, context: &Context) -> Result<(), Failure> {
+        if self.rehearse {
+            return rehearse::run(context, self.claude.as_deref()).await;
+        }
         let findings = examine(context).await;
         let healthy = findings.iter().all(|found| found.health != Health::Fail);
         if context.out.json {
@@ -171,25 +184,40 @@ async fn program(slot: &SlotConfig, env: &Env, daemon: &DaemonConfig) -> Finding
     }
     let first = slot.command.get(1..).unwrap_or_default();
     let version = installed_version(&program, first, &variables, &slot.cwd).await;
-    judge_version(&program, version)
-}
-
-fn judge_version(program: &Path, version: Result<Version, String>) -> Finding {
-    let program = program.display();
     match version {
-        Ok(version) if REHEARSED.contains(&version) => {
-            Finding::ok("program", format!("{program}, {version}"))
-        }
         Ok(version) => {
-            let detail = format!("{program}, {version}: this version was not rehearsed");
-            let fix = "it may well work; where a screen is not understood, missiond asks you";
-            Finding::warn("program", detail).fix(fix)
+            let state = env.state_dir().unwrap_or_default();
+            let known = acquaintance(&state, version, &program);
+            judge_version(&program, version, known)
         }
         Err(why) => {
+            let program = program.display();
             let detail = format!("{program} does not tell its version: {why}");
             Finding::warn("program", detail).fix(format!("try: {program} --version"))
         }
     }
+}
+
+fn judge_version(program: &Path, version: Version, known: Acquaintance) -> Finding {
+    let is_known = known.is_known();
+    let rehearsed = match known {
+        Acquaintance::Recorded => "yes, with recordings of this version".to_owned(),
+        Acquaintance::Rehearsed(last) => format!("yes, on {}", last.at),
+        Acquaintance::Failed(last) => {
+            format!(
+                "on {}, and these failed: {}",
+                last.at,
+                last.failed.join(", ")
+            )
+        }
+        Acquaintance::Stranger => "no".to_owned(),
+    };
+    let detail = format!("{}, {version}; rehearsed: {rehearsed}", program.display());
+    if is_known {
+        return Finding::ok("program", detail);
+    }
+    let fix = format!("{COMMAND} --claude {}", program.display());
+    Finding::warn("program", detail).fix(fix)
 }
 
 fn socket(env: &Env, daemon: &DaemonConfig) -> Finding {

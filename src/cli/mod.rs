@@ -12,6 +12,7 @@ mod failure;
 mod flags;
 mod follow;
 mod out;
+mod rehearse;
 mod sanitise;
 mod slots;
 mod states;

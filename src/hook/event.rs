@@ -1,6 +1,6 @@
 //! The JSON of a hook as a value. Pure.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::path::PathBuf;
 
 /// One call of a hook by Claude Code.
@@ -69,4 +69,13 @@ impl HookEvent {
             what,
         })
     }
+}
+
+/// What the gate prints to decide on a tool call: `allow`, `ask` or `deny`.
+pub fn gate_output(decision: &str, reason: &str) -> Value {
+    json!({"hookSpecificOutput": {
+        "hookEventName": "PreToolUse",
+        "permissionDecision": decision,
+        "permissionDecisionReason": reason,
+    }})
 }

@@ -3,5 +3,5 @@
 mod event;
 mod main;
 
-pub use event::{HookEvent, HookWhat};
+pub use event::{HookEvent, HookWhat, gate_output};
 pub use main::{VERB, main};

@@ -2,7 +2,7 @@
 //! of the rehearsal leaks out.
 
 use rustix::process::geteuid;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::fs;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -34,9 +34,24 @@ impl Home {
         let path = parent.join(format!("home-{}", uuid::Uuid::new_v4().simple()));
         fs::DirBuilder::new().mode(0o700).create(&path)?;
         let home = Home { path };
-        let settings = start_settings(options)?;
-        fs::write(home.path.join(".claude.json"), settings.to_string())?;
+        fs::write(home.settings_file(), start_settings(options).to_string())?;
+        for directory in &options.trusted {
+            home.trust(directory)?;
+        }
         Ok(home)
+    }
+
+    /// Notes that the trust dialog of a directory was accepted. For a time when no Claude Code runs here.
+    pub fn trust(&self, directory: &Path) -> io::Result<()> {
+        let directory = fs::canonicalize(directory)?;
+        let mut settings: Value = serde_json::from_slice(&fs::read(self.settings_file())?)?;
+        let known = &mut settings["projects"][directory.to_string_lossy().as_ref()];
+        known["hasTrustDialogAccepted"] = json!(true);
+        fs::write(self.settings_file(), settings.to_string())
+    }
+
+    fn settings_file(&self) -> PathBuf {
+        self.path.join(".claude.json")
     }
 
     pub fn path(&self) -> &Path {
@@ -95,25 +110,19 @@ fn project_name(cwd: &Path) -> String {
 }
 
 /// `.claude.json` of somebody who has been through the first start.
-fn start_settings(options: &HomeOptions) -> io::Result<Value> {
+fn start_settings(options: &HomeOptions) -> Value {
     let end = &API_KEY[API_KEY.len() - REMEMBERED_KEY_CHARS..];
     let approved = if options.ask_about_key {
         vec![]
     } else {
         vec![end]
     };
-    let mut projects = Map::new();
-    for directory in &options.trusted {
-        let directory = fs::canonicalize(directory)?;
-        let known = json!({"hasTrustDialogAccepted": true});
-        projects.insert(directory.to_string_lossy().into_owned(), known);
-    }
-    Ok(json!({
+    json!({
         "hasCompletedOnboarding": true,
         "theme": "dark",
         "customApiKeyResponses": {"approved": approved, "rejected": []},
-        "projects": projects,
-    }))
+        "projects": {},
+    })
 }
 
 #[cfg(test)]
@@ -133,20 +142,19 @@ mod tests {
 
     #[test]
     fn trust_and_key_are_as_asked() {
-        let cwd = tempfile::tempdir().expect("a directory");
+        let parent = tempfile::tempdir().expect("a directory");
         let options = HomeOptions {
-            trusted: vec![cwd.path().to_owned()],
+            trusted: vec![parent.path().to_owned()],
             ask_about_key: true,
         };
-        let settings = start_settings(&options).expect("settings");
+        let home = Home::create(parent.path(), &options).expect("a home");
+        let settings = fs::read(home.settings_file()).expect("settings");
+        let settings: Value = serde_json::from_slice(&settings).expect("JSON");
         assert_eq!(settings["customApiKeyResponses"]["approved"], json!([]));
-        let projects = settings["projects"].as_object().expect("projects");
-        assert_eq!(projects.len(), 1);
-        let missing = HomeOptions {
-            trusted: vec![cwd.path().join("missing")],
-            ask_about_key: false,
-        };
-        assert!(start_settings(&missing).is_err());
+        let directory = parent.path().canonicalize().expect("it is there");
+        let project = &settings["projects"][directory.to_string_lossy().as_ref()];
+        assert_eq!(project["hasTrustDialogAccepted"], json!(true));
+        assert!(home.trust(&parent.path().join("missing")).is_err());
     }
 
     #[test]

@@ -1,13 +1,21 @@
 //! Claude Code without an account: a scripted Messages API on loopback and a throw-away home to run an
 //! installed `claude` in. The tests and `missiond doctor --rehearse` stand on the same ground.
 
+mod actor;
 mod conversation;
 mod endpoint;
 mod home;
+mod hooks;
+mod house;
 mod http;
+mod play;
+mod remembered;
+mod scenes;
 mod script;
 mod sse;
 
 pub use endpoint::{Endpoint, Request};
 pub use home::{Home, HomeOptions};
+pub use play::{Company, Outcome, Progress, Verdict, rehearse};
+pub use remembered::{Acquaintance, COMMAND, Program, RECORDED, acquaintance, holds, remember};
 pub use script::{Step, ToolCall};

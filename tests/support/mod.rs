@@ -6,7 +6,6 @@
 pub mod claude_code;
 pub mod daemon;
 pub mod processes;
-pub mod pty;
 pub mod run;
 pub mod setup;
 
@@ -20,8 +19,13 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Polls for a fact that has no other way to tell; panics with `what` when it never comes.
 #[track_caller]
-pub fn until<T>(what: &str, mut fact: impl FnMut() -> Option<T>) -> T {
-    let end = Instant::now() + PATIENCE;
+pub fn until<T>(what: &str, fact: impl FnMut() -> Option<T>) -> T {
+    until_within(PATIENCE, what, fact)
+}
+
+#[track_caller]
+pub fn until_within<T>(patience: Duration, what: &str, mut fact: impl FnMut() -> Option<T>) -> T {
+    let end = Instant::now() + patience;
     loop {
         if let Some(found) = fact() {
             return found;

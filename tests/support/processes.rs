@@ -25,6 +25,7 @@ pub fn kill(pid: i32) {
     }
 }
 
+/// The processes of a test that run now.
 pub fn all_of(directory: &Path) -> Vec<i32> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();

@@ -1,11 +1,12 @@
 //! The missiond program, run and looked at.
 
-use super::{PATIENCE, until};
+use super::{PATIENCE, until_within};
 use serde_json::Value;
 use std::fmt;
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// How a command ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,15 +87,25 @@ impl Running {
 
     /// Waits for its end.
     #[track_caller]
-    pub fn end(mut self) -> Output {
-        let what = format!("the end of `missiond {}` within {PATIENCE:?}", self.line);
-        let status = until(&what, || self.child.try_wait().expect("it is a child"));
+    pub fn end(self) -> Output {
+        self.end_within(PATIENCE)
+    }
+
+    #[track_caller]
+    pub fn end_within(mut self, patience: Duration) -> Output {
+        let what = format!("the end of `missiond {}` within {patience:?}", self.line);
+        let ended = || self.child.try_wait().expect("it is a child");
+        let status = until_within(patience, &what, ended);
         Output {
             line: std::mem::take(&mut self.line),
             code: status.code().unwrap_or(-1),
             stdout: joined(self.stdout.take()),
             stderr: joined(self.stderr.take()),
         }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     /// Ends it, for a command that would go on for ever, and gives what it printed.

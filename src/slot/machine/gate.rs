@@ -4,8 +4,7 @@
 use super::answering::verdict_event;
 use super::up::{Hands, OpenAsk, Over};
 use super::*;
-use crate::hook::HookWhat;
-use serde_json::json;
+use crate::hook::{HookWhat, gate_output};
 
 /// Tool calls of one turn that wait for a person at once; parallel calls are a handful.
 const MAX_ASKS: usize = 64;
@@ -71,11 +70,7 @@ impl Machine {
             Decision::Ask => ("ask", format!("missiond: {}", verdict.why)),
             Decision::Deny => ("deny", self.deny_text(verdict)),
         };
-        Some(json!({"hookSpecificOutput": {
-            "hookEventName": "PreToolUse",
-            "permissionDecision": decision,
-            "permissionDecisionReason": reason,
-        }}))
+        Some(gate_output(decision, &reason))
     }
 
     fn deny_text(&self, verdict: &Verdict) -> String {

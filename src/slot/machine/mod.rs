@@ -458,7 +458,7 @@ impl Machine {
 
 /// A dialog must have stood on the screen this long, unchanged, before a key is pressed on it: Claude Code drops
 /// keys that come within about 200 ms after it has drawn one.
-const SETTLED: Duration = Duration::from_millis(500);
+pub const SETTLED: Duration = Duration::from_millis(500);
 /// A paste shows within a frame or two; a slow machine gets this long.
 const PASTE_SHOWS: Duration = Duration::from_secs(15);
 /// An Enter that was taken empties the input box at once.

@@ -1,0 +1,260 @@
+//! Which programs were rehearsed, in `rehearsed.json` of the state directory, and which versions need no rehearsal.
+
+use super::play::{Outcome, Verdict};
+use crate::files;
+use crate::launch::Version;
+use chrono::{DateTime, SecondsFormat, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The versions whose screens are in `tests/recordings`, and are read right there.
+pub const RECORDED: &[Version] = &[
+    Version::new(2, 0, 42),
+    Version::new(2, 0, 76),
+    Version::new(2, 1, 0),
+    Version::new(2, 1, 50),
+    Version::new(2, 1, 100),
+    Version::new(2, 1, 150),
+    Version::new(2, 1, 200),
+    Version::new(2, 1, 250),
+    Version::new(2, 1, 325),
+];
+
+/// How to rehearse, for those who are told that it is due.
+pub const COMMAND: &str = "missiond doctor --rehearse";
+
+const FILE: &str = "rehearsed.json";
+
+/// Programs that are remembered: years of updates. The oldest are forgotten.
+const MAX_REMEMBERED: usize = 64;
+
+/// What is in the file.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Rehearsed {
+    #[serde(default)]
+    rehearsals: Vec<Remembered>,
+    /// What a newer missiond wrote is kept.
+    #[serde(flatten)]
+    unknown: Map<String, Value>,
+}
+
+/// One program, and what came of its last rehearsal.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Remembered {
+    #[serde(flatten)]
+    pub program: Program,
+    pub at: String,
+    /// Everything held that a key rests on.
+    pub holds: bool,
+    /// The scenes that did not.
+    #[serde(default)]
+    pub failed: Vec<String>,
+    #[serde(flatten)]
+    unknown: Map<String, Value>,
+}
+
+/// What a rehearsal is good for: this very file, read by this very missiond.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Program {
+    pub version: String,
+    pub path: PathBuf,
+    /// When the program's file was changed last.
+    pub modified: String,
+    pub missiond: String,
+}
+
+impl Program {
+    pub fn new(version: Version, path: &Path) -> io::Result<Program> {
+        let path = path.canonicalize()?;
+        let modified: DateTime<Utc> = path.metadata()?.modified()?.into();
+        Ok(Program {
+            version: version.to_string(),
+            path,
+            modified: modified.to_rfc3339_opts(SecondsFormat::Micros, true),
+            missiond: env!("CARGO_PKG_VERSION").to_owned(),
+        })
+    }
+}
+
+/// How well a program is known, as far as its screens go.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Acquaintance {
+    /// Its version is in the recordings that missiond is tested with.
+    Recorded,
+    Rehearsed(Remembered),
+    /// A rehearsal was held and did not go well.
+    Failed(Remembered),
+    Stranger,
+}
+
+impl Acquaintance {
+    /// Whether the screen alone may be a ground to allow something.
+    pub fn is_known(&self) -> bool {
+        matches!(self, Acquaintance::Recorded | Acquaintance::Rehearsed(_))
+    }
+}
+
+/// How well the program at `path` is known; `state` is missiond's state directory.
+pub fn acquaintance(state: &Path, version: Version, path: &Path) -> Acquaintance {
+    let last = Program::new(version, path)
+        .ok()
+        .and_then(|program| load(state).ok()?.last(&program));
+    match last {
+        // A rehearsal that failed here says more than recordings of the same version made elsewhere.
+        Some(last) if !last.holds => Acquaintance::Failed(last),
+        _ if RECORDED.contains(&version) => Acquaintance::Recorded,
+        Some(last) => Acquaintance::Rehearsed(last),
+        None => Acquaintance::Stranger,
+    }
+}
+
+/// Adds a rehearsal to the file. A file that can't be understood is not overwritten.
+pub fn remember(state: &Path, program: Program, outcomes: &[Outcome]) -> io::Result<()> {
+    let mut rehearsed = load(state)?;
+    rehearsed.add(Remembered {
+        program,
+        at: Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true),
+        holds: holds(outcomes),
+        failed: failed(outcomes),
+        unknown: Map::new(),
+    });
+    let text = serde_json::to_string_pretty(&rehearsed).map_err(io::Error::other)?;
+    files::replace(&state.join(FILE), &format!("{text}\n"))
+}
+
+/// Whether everything holds that a key rests on.
+pub fn holds(outcomes: &[Outcome]) -> bool {
+    let needed = outcomes.iter().filter(|outcome| outcome.needed);
+    needed.clone().count() > 0
+        && needed
+            .clone()
+            .all(|outcome| outcome.result == Verdict::Holds)
+}
+
+fn failed(outcomes: &[Outcome]) -> Vec<String> {
+    let failed = outcomes
+        .iter()
+        .filter(|outcome| outcome.result != Verdict::Holds);
+    failed.map(|outcome| outcome.scene.to_owned()).collect()
+}
+
+fn load(state: &Path) -> io::Result<Rehearsed> {
+    let file = state.join(FILE);
+    match std::fs::read_to_string(&file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Rehearsed::default()),
+        Err(error) => Err(error),
+        Ok(text) => serde_json::from_str(&text).map_err(|error| {
+            io::Error::other(format!("{} can't be read: {error}", file.display()))
+        }),
+    }
+}
+
+impl Rehearsed {
+    fn last(mut self, program: &Program) -> Option<Remembered> {
+        let found = self
+            .rehearsals
+            .iter()
+            .rposition(|known| known.program == *program)?;
+        Some(self.rehearsals.swap_remove(found))
+    }
+
+    /// The newest rehearsal of a program takes the place of the one before.
+    fn add(&mut self, new: Remembered) {
+        self.rehearsals.retain(|known| known.program != new.program);
+        self.rehearsals.push(new);
+        let surplus = self.rehearsals.len().saturating_sub(MAX_REMEMBERED);
+        self.rehearsals.drain(..surplus);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+    use std::fs;
+
+    const NEW: Version = Version::new(9, 1, 2);
+
+    fn outcome(result: Verdict, needed: bool) -> Outcome {
+        Outcome {
+            scene: "idle",
+            result,
+            needed,
+            seconds: 0.1,
+            why: None,
+            screen: None,
+        }
+    }
+
+    fn program(dir: &Path) -> PathBuf {
+        let path = dir.join("claude");
+        fs::write(&path, "one").expect("a file");
+        path
+    }
+
+    #[test]
+    fn the_list_is_that_of_the_recordings() {
+        let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings");
+        let folders = fs::read_dir(recordings).expect("recordings");
+        let there: BTreeSet<Version> = folders
+            .flatten()
+            .filter_map(|folder| Version::parse(folder.file_name().to_str()?))
+            .collect();
+        assert_eq!(there, RECORDED.iter().copied().collect());
+    }
+
+    #[test]
+    fn a_program_is_known_once_it_was_rehearsed_and_until_it_changes() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (state, path) = (dir.path(), program(dir.path()));
+        assert_eq!(acquaintance(state, NEW, &path), Acquaintance::Stranger);
+        let good = [
+            outcome(Verdict::Holds, true),
+            outcome(Verdict::Fails, false),
+        ];
+        let this = Program::new(NEW, &path).expect("a program");
+        remember(state, this, &good).expect("it can be written");
+        assert!(acquaintance(state, NEW, &path).is_known());
+        assert!(!acquaintance(state, Version::new(9, 1, 3), &path).is_known());
+        let later = std::time::SystemTime::now() + std::time::Duration::from_secs(60);
+        let file = fs::File::options().write(true).open(&path).expect("a file");
+        file.set_modified(later).expect("a new time");
+        assert_eq!(acquaintance(state, NEW, &path), Acquaintance::Stranger);
+    }
+
+    #[test]
+    fn a_rehearsal_that_failed_outweighs_the_recordings() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (state, path) = (dir.path(), program(dir.path()));
+        let version = RECORDED[0];
+        assert!(acquaintance(state, version, &path).is_known());
+        let this = Program::new(version, &path).expect("a program");
+        let bad = [outcome(Verdict::NotTried, true)];
+        remember(state, this.clone(), &bad).expect("it can be written");
+        assert!(matches!(
+            acquaintance(state, version, &path),
+            Acquaintance::Failed(_)
+        ));
+        remember(state, this, &[outcome(Verdict::Holds, true)]).expect("it can be written");
+        assert!(acquaintance(state, version, &path).is_known());
+    }
+
+    #[test]
+    fn what_a_newer_missiond_wrote_is_kept_and_a_broken_file_too() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (state, path) = (dir.path(), program(dir.path()));
+        let file = state.join(FILE);
+        let newer = r#"{"later": 1, "rehearsals": [{"version": "1.0.0", "path": "/p", "modified": "m",
+            "missiond": "0", "at": "t", "holds": true, "how": "well"}]}"#;
+        fs::write(&file, newer).expect("a file");
+        let this = Program::new(NEW, &path).expect("a program");
+        remember(state, this.clone(), &[]).expect("it can be written");
+        let text = fs::read_to_string(&file).expect("a file");
+        assert!(text.contains("later") && text.contains("well"), "{text}");
+        fs::write(&file, "{").expect("a file");
+        assert!(remember(state, this, &[]).is_err());
+        assert_eq!(fs::read_to_string(&file).expect("a file"), "{");
+    }
+}
