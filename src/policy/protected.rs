@@ -106,8 +106,10 @@ fn protected_by_name(path: &Path) -> bool {
     let start = names
         .windows(2)
         .position(|pair| pair[0] == ".claude" && pair[1] == "worktrees")
-        .map_or(0, |at| at + 3);
-    let names = names.get(start..).unwrap_or_default();
+        .map(|at| at + 3)
+        .filter(|start| *start < names.len())
+        .unwrap_or_default();
+    let names = &names[start..];
     let is =
         |name: &OsStr, list: &[&str]| list.iter().any(|known| name.eq_ignore_ascii_case(known));
     let last_is_hook = names.len() >= 2

@@ -157,7 +157,7 @@ fn is_harmless_sed(script: &str) -> bool {
             return false;
         };
         rest = after.trim_start_matches([' ', '\t']);
-        if !(rest.is_empty() || rest.starts_with([';', '\n', '}'])) {
+        if !(rest.is_empty() || rest.starts_with([';', '\n', '{', '}'])) {
             return false;
         }
     }
