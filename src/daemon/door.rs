@@ -1,6 +1,7 @@
 //! The daemon's place in the file system: its directories, its locks and its socket.
 
 use super::DaemonError;
+use super::service;
 use crate::config::Config;
 use crate::files;
 use crate::paths::{self, Env};
@@ -14,7 +15,8 @@ use tokio::net::{UnixListener, UnixStream};
 pub struct Door {
     socket: PathBuf,
     listener: Option<UnixListener>,
-    /// Device and inode of the socket file: a newer daemon's socket is not ours to remove.
+    /// Device and inode of the socket file: a newer daemon's socket is not ours to remove, nor is the service
+    /// manager's.
     own: Option<(u64, u64)>,
     /// One daemon per name and per log directory. The kernel lets go of them when the process ends.
     _locks: [File; 2],
@@ -39,8 +41,10 @@ impl Door {
         let by_name = lock(&name_lock, &named)?;
         let logging = format!("a daemon that logs to {}", logs.display());
         let by_logs = lock(&paths::log_lock_for(&config.daemon), &logging)?;
-        let listener = listen(&socket).await?;
-        let own = identity(&socket);
+        let (listener, own) = match service::passed_listener(&socket)? {
+            Some(passed) => (passed, None),
+            None => (listen(&socket).await?, identity(&socket)),
+        };
         Ok(Door {
             socket,
             listener: Some(listener),

@@ -3,6 +3,7 @@
 mod door;
 mod reload;
 mod rules;
+mod service;
 
 pub use rules::{Rules, Standing};
 
@@ -201,9 +202,9 @@ pub async fn run(file: &Path, env: &Env) -> Result<(), DaemonError> {
         .take_listener()
         .map(|listener| Server::start(listener, Arc::new(Dispatcher::new(handle))));
     tracing::info!(socket = %door.socket().display(), slots = daemon.kept.len(), "ready");
-    tell_init_system(sd_notify::NotifyState::Ready);
+    service::ready(daemon.kept.len());
     let keep = daemon.serve_orders(queue).await?;
-    tell_init_system(sd_notify::NotifyState::Stopping);
+    service::stopping();
     daemon.end(keep).await;
     if let Some(server) = server {
         server.end().await;
@@ -211,11 +212,6 @@ pub async fn run(file: &Path, env: &Env) -> Result<(), DaemonError> {
     notifier.abort();
     drop(door);
     Ok(())
-}
-
-/// Where there is no init system that listens, nothing is lost.
-fn tell_init_system(state: sd_notify::NotifyState) {
-    let _ = sd_notify::notify(&[state]);
 }
 
 fn about(config: &Config) -> Pong {
@@ -322,6 +318,7 @@ impl Daemon {
         let mut interrupt = listen(SignalKind::interrupt())?;
         let mut hangup = listen(SignalKind::hangup())?;
         let mut changes = self.watch();
+        let mut watchdog = service::Watchdog::new();
         loop {
             tokio::select! {
                 order = queue.recv() => match order {
@@ -336,6 +333,7 @@ impl Daemon {
                     self.files_changed().await;
                     changes = self.watch();
                 }
+                () = watchdog.due() => service::alive(),
                 _ = hangup.recv() => drop(self.reload().await),
                 () = either(&mut terminate, &mut interrupt) => return Ok(false),
             }

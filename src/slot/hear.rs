@@ -1,7 +1,7 @@
 //! What comes to a slot: bytes of its program, the end of it, hooks, and those who wait for output.
 
 use super::handle::Answer;
-use super::machine::{Input, Sight};
+use super::machine::{Input, KERNEL_KILLED, Sight};
 use super::task::Slot;
 use crate::audit::Record;
 use crate::config::Kind;
@@ -24,6 +24,8 @@ pub(super) enum Heard {
     Exited(ExitReport),
     Lost(LinkError),
 }
+/// Lines of the last screen that are logged: enough for any message, and no more than a screenful.
+const LAST_SCREEN: usize = 20;
 
 impl Slot {
     pub(super) async fn hear_shim(&mut self, message: Result<FromShim, LinkError>) {
@@ -114,15 +116,24 @@ impl Slot {
     }
 
     pub(super) async fn ended(&mut self, report: ExitReport) {
+        let end = self.take_leave(report).await;
+        self.input(end).await;
+    }
+
+    /// The program is gone: its shim may go too, and what is known of the end is kept.
+    pub(super) async fn take_leave(&mut self, report: ExitReport) -> Input {
         self.tell_shim(&ToShim::Dismiss);
         if let Some(mut link) = self.link.take() {
             // The shim ends by itself if this does not reach it before it is asked again.
             let _ = link.flush().await;
         }
-        let said = self.last_words();
+        let kernel = self.kernel_killed().then(|| KERNEL_KILLED.to_owned());
+        let said = self.last_words().into_iter().chain(kernel);
+        let said = said.reduce(|words, more| format!("{words} / {more}"));
+        self.last_screen = self.lower_screen();
         self.forget_screen();
         self.last_exit = Some(report.clone());
-        self.input(Input::Ended { report, said }).await;
+        Input::Ended { report, said }
     }
 
     /// The connection broke. A shim that lives is taken up again; with a dead one the program is gone too.
@@ -137,6 +148,24 @@ impl Slot {
             signal: None,
         })
         .await;
+    }
+
+    /// Where a slot is given up, its last screen stands below the reason.
+    pub(super) fn tell_with_screen(&mut self, what: What) {
+        let gave_up = matches!(what, What::GaveUp { .. });
+        self.tell(what);
+        let screen = std::mem::take(&mut self.last_screen);
+        if gave_up && !screen.is_empty() {
+            self.warn(&format!("its last screen was:\n{screen}"));
+        } else {
+            self.last_screen = screen;
+        }
+    }
+
+    /// The lower part of the screen, for the log of a slot that is given up.
+    fn lower_screen(&self) -> String {
+        let lines = self.terminal.lines(LAST_SCREEN);
+        lines.join("\n").trim().to_owned()
     }
 
     /// What a program that failed to start said last.

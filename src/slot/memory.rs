@@ -59,6 +59,11 @@ impl Memory {
         files::replace(path, &text)
     }
 
+    /// Whether this was ever one of its conversations.
+    pub fn knows(&self, id: Uuid) -> bool {
+        self.sessions.iter().any(|session| session.id == id)
+    }
+
     pub fn session(&self) -> Option<&Session> {
         self.sessions.last()
     }

@@ -5,6 +5,7 @@ use super::machine::{Cause, Input};
 use super::rotation::Rotation;
 use super::strays::Strays;
 use super::task::{Slot, ready};
+use super::vigil::Vigil;
 use crate::config::{Kind, SlotConfig};
 use crate::control::protocol::{Fault, RpcError, What};
 use crate::files;
@@ -14,6 +15,7 @@ use crate::shim::{Hello, LaunchError, ShimLink, ShimSpec};
 use crate::worktree;
 use chrono::Utc;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 use uuid::Uuid;
 
 /// Why a program was not started.
@@ -84,7 +86,13 @@ impl Slot {
             continues: resumed,
         };
         let ready = (self.running.kind == Kind::Shell).then(ready);
-        Ok([Some(started), ready, seen].into_iter().flatten().collect())
+        // One that has ended already is not told of again by its shim.
+        let ended = match hello.exit {
+            Some(report) => Some(self.take_leave(report).await),
+            None => None,
+        };
+        let inputs = [Some(started), ready, seen, ended];
+        Ok(inputs.into_iter().flatten().collect())
     }
 
     /// What a shim that was killed left behind must not go on beside the new program.
@@ -109,6 +117,7 @@ impl Slot {
         self.rotation = Rotation::of(hello.recording.clone());
         self.started_at = Some(Utc::now());
         self.last_exit = None;
+        self.vigil = Vigil::new(Instant::now());
     }
 
     fn enter_session(&mut self, session: Option<SessionStart>) -> Option<String> {
@@ -179,12 +188,13 @@ impl Slot {
     /// The same conversation by its id, never the latest in the directory. One that died before its first
     /// message has no transcript and is begun anew under its id.
     fn session_to_start(&self, config: &SlotConfig) -> SessionStart {
-        let known = self
+        let new_in_config = config.session.filter(|id| !self.memory.knows(*id));
+        let remembered = self
             .memory
             .session()
             .map(|session| session.id)
-            .filter(|_| config.resume)
-            .or(config.session);
+            .filter(|_| config.resume);
+        let known = new_in_config.or(remembered).or(config.session);
         match known {
             Some(id) if self.transcript_of(id).is_some_and(|path| path.exists()) => {
                 SessionStart::Resume(id)

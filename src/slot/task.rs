@@ -47,6 +47,8 @@ pub struct Slot {
     pub(super) last_input: u64,
     pub(super) started_at: Option<DateTime<Utc>>,
     pub(super) last_exit: Option<ExitReport>,
+    /// What stood on the screen when the program ended.
+    pub(super) last_screen: String,
     /// The last hook that was heard, for `why`.
     pub(super) last_hook: Option<(DateTime<Utc>, String)>,
     pub(super) last_sight: Option<Sight>,
@@ -92,6 +94,7 @@ pub fn start(
         last_input: 0,
         started_at: None,
         last_exit: None,
+        last_screen: String::new(),
         last_hook: None,
         last_sight: None,
         since: Utc::now(),
@@ -153,7 +156,7 @@ impl Slot {
         let mut unaudited = false;
         for effect in effects {
             match effect {
-                Effect::Tell(what) => self.tell(what),
+                Effect::Tell(what) => self.tell_with_screen(what),
                 Effect::Audit(verdict, ask, decider) => {
                     unaudited |= !self.audit_verdict(verdict, &ask, decider).await;
                 }

@@ -23,6 +23,8 @@ pub(super) struct Vigil {
     tools_cpu: Option<Duration>,
     /// When the last sign of life was seen.
     active: Instant,
+    /// The kernel's count when the program was started.
+    memory_kills: u64,
 }
 
 /// What moves when something is done: the words on the screen and the transcript.
@@ -40,6 +42,7 @@ impl Vigil {
             signs: Signs::default(),
             tools_cpu: None,
             active: now,
+            memory_kills: memory_kills(),
         }
     }
 }
@@ -76,12 +79,18 @@ impl Slot {
             signs,
             tools_cpu,
             active: if alive { now } else { self.vigil.active },
+            memory_kills: self.vigil.memory_kills,
         };
         let measure = Measure {
             memory: usage.map(|usage| usage.memory),
             quiet_for: now.saturating_duration_since(self.vigil.active),
         };
         self.input(Input::Measured(measure)).await;
+    }
+
+    /// Whether the kernel has ended any process for want of memory since the program was started.
+    pub(super) fn kernel_killed(&self) -> bool {
+        memory_kills() > self.vigil.memory_kills
     }
 
     async fn usage(&mut self) -> Option<Usage> {
@@ -108,6 +117,15 @@ impl Slot {
                 .map(|found| found.len()),
         }
     }
+}
+
+/// How many processes the kernel has killed for want of memory; 0 where it does not say.
+fn memory_kills() -> u64 {
+    let counts = std::fs::read_to_string("/proc/vmstat").unwrap_or_default();
+    let count = counts
+        .lines()
+        .find_map(|line| line.strip_prefix("oom_kill "));
+    count.and_then(|count| count.parse().ok()).unwrap_or(0)
 }
 
 /// The letters alone: a spinner that turns and a clock that counts go on in a program that hangs.

@@ -6,6 +6,9 @@ use super::*;
 use crate::config::Restart;
 use crate::control::protocol::Fault;
 
+#[cfg(test)]
+mod tests;
+
 /// Why a program is being ended.
 #[derive(Debug)]
 pub(super) enum Ending {
@@ -25,7 +28,11 @@ impl Machine {
                 self.starters.push(token);
                 self.launch();
             }
-            Life::Launching { .. } => self.starters.push(token),
+            // The last word counts: who wanted it stopped is answered with the others.
+            Life::Launching { stoppers } => {
+                self.starters.append(stoppers);
+                self.starters.push(token);
+            }
             Life::Stopping {
                 tokens,
                 start_again,
@@ -43,10 +50,7 @@ impl Machine {
             Life::Down { .. } | Life::Waiting { .. } if start_again => self.start(token),
             Life::Down { .. } => self.reply(token, Ok(Reply::Done)),
             Life::Waiting { .. } => {
-                self.go_down(State::Exited, Some("stopped".to_owned()));
-                self.tell(What::Stopped {
-                    by: "person".to_owned(),
-                });
+                self.stay_down("person", "stopped".to_owned());
                 self.reply(token, Ok(Reply::Done));
             }
             Life::Up(_) => {
@@ -58,7 +62,7 @@ impl Machine {
                 };
                 self.effects.push(Effect::StopTree);
             }
-            Life::Launching { .. } if start_again => self.starters.push(token),
+            Life::Launching { .. } if start_again => self.start(token),
             Life::Launching { stoppers } => stoppers.push(token),
             Life::Stopping {
                 tokens,
@@ -94,11 +98,10 @@ impl Machine {
 
     pub(super) fn not_started(&mut self, reason: String, cause: Cause, now: Instant) {
         self.cause = Some(cause);
-        if let Life::Launching { stoppers } = &mut self.life {
-            for token in std::mem::take(stoppers) {
-                self.reply(token, Ok(Reply::Done));
-            }
-        }
+        let stoppers = match &mut self.life {
+            Life::Launching { stoppers } => std::mem::take(stoppers),
+            _ => Vec::new(),
+        };
         let error = RpcError::new(
             Fault::Failed,
             format!("{} did not start: {reason}", self.config.name),
@@ -106,7 +109,12 @@ impl Machine {
         for token in std::mem::take(&mut self.starters) {
             self.reply(token, Err(error.clone()));
         }
-        if cause.is_curable() && self.config.restart != Restart::Never {
+        if !stoppers.is_empty() {
+            self.stay_down("person", "stopped".to_owned());
+            for token in stoppers {
+                self.reply(token, Ok(Reply::Done));
+            }
+        } else if cause.is_curable() && self.config.restart != Restart::Never {
             self.try_again(reason, Duration::ZERO, now);
         } else {
             self.give_up(reason);
@@ -190,7 +198,7 @@ impl Machine {
         }
     }
 
-    fn stay_down(&mut self, by: &str, reason: String) {
+    pub(super) fn stay_down(&mut self, by: &str, reason: String) {
         self.go_down(State::Exited, Some(reason));
         self.tell(What::Stopped { by: by.to_owned() });
     }
@@ -275,7 +283,7 @@ impl Machine {
         self.go_down(State::Error, Some(reason));
     }
 
-    pub(super) fn go_down(&mut self, state: State, reason: Option<String>) {
+    fn go_down(&mut self, state: State, reason: Option<String>) {
         let why = reason
             .clone()
             .unwrap_or_else(|| "the slot is not running".to_owned());

@@ -140,10 +140,11 @@ impl Machine {
     pub(super) fn limited(&mut self, text: String, until: Option<Instant>) {
         self.trouble(Cause::UsageLimit.name(), &text);
         self.cause = Some(Cause::UsageLimit);
-        match self.config.care.on_limit {
-            OnLimit::Wait => self.hold(until),
-            OnLimit::Stop if self.is_up() => self.end(Ending::ByLimit(text)),
-            OnLimit::Stop => self.go_down(State::Exited, Some(text)),
+        match (self.config.care.on_limit, &self.life) {
+            (OnLimit::Wait, _) => self.hold(until),
+            (OnLimit::Stop, Life::Up(_)) => self.end(Ending::ByLimit(text)),
+            (OnLimit::Stop, Life::Waiting { .. }) => self.stay_down("limit", text),
+            (OnLimit::Stop, _) => {}
         }
     }
 

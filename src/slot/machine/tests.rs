@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 /// Allows `ls`, denies `rm`, is silent on the rest.
 #[derive(Debug)]
-struct Rules;
+pub(super) struct Rules;
 
 impl Judge for Rules {
     fn decide(&self, ask: &Ask) -> Verdict {
@@ -53,7 +53,7 @@ impl Judge for Rules {
     }
 }
 
-fn config() -> SlotConfig {
+pub(super) fn config() -> SlotConfig {
     SlotConfig {
         name: "a".into(),
         role: "r".into(),
@@ -189,6 +189,10 @@ fn screen(state: State, draft: &str) -> Sight {
         last_error: None,
         background: 0,
     }
+}
+
+pub(super) fn idle() -> Input {
+    Input::Saw(screen(State::Idle, ""))
 }
 
 fn dialog(id: &str, command: &str) -> Dialog {

@@ -1,0 +1,102 @@
+//! Why a slot is down, and whether it is started again.
+
+use super::scripts::{QUICK, claude, log_when, shell, status_when};
+use crate::support::daemon::Daemon;
+use crate::support::setup::Setup;
+use crate::support::until;
+use serde_json::json;
+use std::fs;
+
+fn daemon(setup: &Setup) -> Daemon {
+    Daemon::start_with(setup, &["true".to_owned()])
+}
+
+#[test]
+fn each_end_has_its_cause_and_what_no_restart_can_cure_is_left_alone() {
+    let never = "restart = \"never\"";
+    let setup = Setup::new()
+        .slot_with("absent", "command = [\"/no/such/program\"]")
+        .slot_with("crashes", &shell("kill -SEGV $$", never))
+        .slot_with("killed", &shell("kill -KILL $$", never))
+        .slot_with("clean", &shell("exit 0", ""))
+        .slot_with("older", &claude("sleep 1000", "version = \"2.1.324\""))
+        .slot_with("logged-out", &claude("echo 'Not logged in'; exit 1", ""))
+        .slot_with(
+            "bad-flag",
+            &claude("echo \"error: unknown option '--x'\"; exit 1", ""),
+        );
+    let daemon = daemon(&setup);
+    let expected = [
+        ("absent", "error", "missing program"),
+        ("crashes", "exited", "crash"),
+        ("killed", "exited", "killed by a signal"),
+        ("clean", "exited", "clean exit"),
+        ("older", "error", "wrong version"),
+        ("logged-out", "error", "not logged in"),
+        ("bad-flag", "error", "bad settings"),
+    ];
+    for (slot, state, cause) in expected {
+        let status = until(&format!("the cause of {slot}"), || {
+            Some(daemon.status(slot)).filter(|status| status["cause"] == cause)
+        });
+        assert_eq!(status["state"], state, "{status}");
+        assert_eq!(status["restarts"], 0, "{status}");
+    }
+    assert!(daemon.log("crashes").contains("crash: signal 11"));
+    assert!(daemon.log("older").contains("2.1.324"));
+    assert!(daemon.log("logged-out").contains("Not logged in"));
+}
+
+/// The reason, the last screen and the notice; and a person's start begins anew.
+#[test]
+fn a_slot_that_fails_too_often_is_given_up_and_a_person_is_fetched_once() {
+    let note = "printf '%s|%s|%s|%s\\n' \"$MISSIOND_EVENT\" \"$MISSIOND_SLOT\" \"$MISSIOND_TEXT\" \"$1\" >> notices";
+    let notify = toml::Value::from(vec!["sh", "-c", note, "sh"]);
+    let more = format!("{QUICK}restart_tries = 2\n\n[notify]\ncommand = {notify}\n");
+    let script = "echo; echo the disk is made of cheese; exit 3";
+    let daemon = daemon(&Setup::new().slot_with("fails", &shell(script, &more)));
+    let status = status_when(&daemon, "fails", "given up", |status| {
+        status["state"] == "error"
+    });
+    assert_eq!(status["restarts"], 2, "{status}");
+    assert_eq!(status["cause"], "failed");
+    let reason = status["last_error"].as_str().unwrap_or_default();
+    assert!(
+        reason.contains("exit 3: the disk is made of cheese"),
+        "{status}"
+    );
+    let log = log_when(&daemon, "fails", "its last screen was:");
+    assert!(log.contains("gave up"), "{log}");
+    let notices = daemon.config().with_file_name("notices");
+    let told = until("a notice", || {
+        fs::read_to_string(&notices)
+            .ok()
+            .filter(|told| told.ends_with('\n'))
+    });
+    assert_eq!(told.lines().count(), 1, "{told}");
+    assert!(told.starts_with("gave_up|fails|failed: exit 3"), "{told}");
+    assert!(told.contains("|fails: gave_up: failed"), "{told}");
+    daemon.cmd(&["start", "fails"]).expect(0);
+    until("three more failures", || {
+        let log = daemon.log("fails");
+        (log.matches("gave up").count() == 2).then_some(())
+    });
+}
+
+#[test]
+fn a_persons_stop_wins_over_a_restart_that_waits() {
+    let daemon =
+        daemon(&Setup::new().slot_with("waits", &shell("exit 1", "restart_delay = \"1h\"")));
+    let status = status_when(&daemon, "waits", "waiting", |status| {
+        status["restarts"] == 1
+    });
+    let doing = status["doing"].as_str().unwrap_or_default();
+    assert!(doing.contains("restart 1 in"), "{status}");
+    daemon.cmd(&["stop", "waits"]).expect(0);
+    let status = daemon.status("waits");
+    assert_eq!(
+        (&status["state"], &status["doing"]),
+        (&json!("exited"), &json!("stopped"))
+    );
+    assert_eq!(daemon.log("waits").matches("started").count(), 1);
+}

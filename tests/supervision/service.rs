@@ -1,0 +1,78 @@
+//! The daemon under a service manager: readiness, the watchdog and a socket that was passed on.
+
+use crate::support::daemon::missiond;
+use crate::support::{PATIENCE, processes, until};
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::net::{UnixDatagram, UnixListener};
+use std::path::Path;
+use std::process::{Child, Stdio};
+
+const CONFIG: &str = "[[slot]]\nname = \"a\"\nkind = \"shell\"\ncwd = \".\"\nautostart = false\n\
+    command = [\"sh\"]\n";
+
+/// Started as a service manager does it: the socket is descriptor 3, and the variables name this process.
+fn start(root: &Path, listener: UnixListener) -> Child {
+    let program = missiond(root);
+    let script = "exec 3<&0 </dev/null; LISTEN_FDS=1 LISTEN_PID=$$ exec \"$0\" run";
+    let mut command = std::process::Command::new("sh");
+    command
+        .args(["-c", script])
+        .arg(program.get_program())
+        .env_clear();
+    for (name, value) in program.get_envs() {
+        command.env(name, value.unwrap_or_default());
+    }
+    command
+        .env("NOTIFY_SOCKET", root.join("notify.sock"))
+        .env("WATCHDOG_USEC", "400000")
+        .current_dir(root)
+        .stdin(Stdio::from(OwnedFd::from(listener)))
+        .spawn()
+        .expect("sh runs")
+}
+
+fn hear(service: &UnixDatagram, wanted: &str) {
+    let mut text = [0; 4096];
+    until(wanted, || {
+        let length = service.recv(&mut text).expect("the daemon speaks");
+        let said = String::from_utf8_lossy(&text[..length]).into_owned();
+        said.lines().any(|line| line == wanted).then_some(())
+    });
+}
+
+#[test]
+fn the_service_manager_is_told_and_its_socket_is_used_and_left() {
+    let root = tempfile::Builder::new()
+        .prefix("md")
+        .tempdir()
+        .expect("a directory");
+    let root = root.path();
+    for private in ["run", "run/missiond", "state", "home"] {
+        let mut builder = fs::DirBuilder::new();
+        builder
+            .mode(0o700)
+            .create(root.join(private))
+            .expect("it can be made");
+    }
+    fs::write(root.join("slots.toml"), CONFIG).expect("it can be written");
+    let service = UnixDatagram::bind(root.join("notify.sock")).expect("a socket");
+    service.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+    let socket = root.join("run/missiond/missiond.sock");
+    let mut daemon = start(root, UnixListener::bind(&socket).expect("a socket"));
+    hear(&service, "READY=1");
+    hear(&service, "WATCHDOG=1");
+    let status = missiond(root)
+        .arg("status")
+        .output()
+        .expect("missiond runs");
+    assert!(status.status.success(), "{status:?}");
+    let down = missiond(root).arg("down").output().expect("missiond runs");
+    assert!(down.status.success(), "{down:?}");
+    hear(&service, "STOPPING=1");
+    let ended = until("its end", || daemon.try_wait().expect("it is a child"));
+    assert!(ended.success(), "{ended:?}");
+    assert!(socket.exists(), "the socket is the service manager's");
+    processes::kill_all_of(root);
+}
