@@ -32,6 +32,16 @@ pub fn replace(path: &Path, text: &str) -> io::Result<()> {
     std::fs::rename(&beside, &target)
 }
 
+/// Whether the disk has room again after it was full. A few bytes are always found somewhere, and a log that goes
+/// on with each of them would fail with the next line.
+pub fn has_room(file: &File) -> bool {
+    const ROOM: u64 = 64 << 10;
+    // Where it can't be told, writing is what tells.
+    rustix::fs::fstatvfs(file).map_or(true, |disk| {
+        disk.f_bavail.saturating_mul(disk.f_frsize) >= ROOM
+    })
+}
+
 /// The file that `path` became `n` rotations ago.
 pub fn rotated(path: &Path, n: usize) -> PathBuf {
     let mut name = path.as_os_str().to_owned();

@@ -4,6 +4,7 @@
 mod support;
 
 mod faults {
+    mod logs;
     mod races;
     mod shells;
     mod survival;

@@ -2,6 +2,7 @@
 //! events in the file, and never the child.
 
 use super::cast;
+use crate::files;
 use crate::recording::{event_line, header_line};
 use crate::terminal::At;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -104,11 +105,7 @@ impl Recorder {
     /// The same for one that has come at `now`.
     pub fn record_at(&mut self, now: At, code: char, data: &str) -> At {
         let at = self.clock.stamp(now);
-        let waits = self
-            .gap
-            .as_ref()
-            .is_some_and(|gap| Instant::now() < gap.retry_at);
-        if waits || !self.append(at, &event_line(at, code, data)) {
+        if self.waits() || !self.append(at, &event_line(at, code, data)) {
             self.gap.iter_mut().for_each(|gap| gap.lost += 1);
         }
         at
@@ -151,10 +148,22 @@ impl Recorder {
 
     /// Tries to close the gap, so that the file says what is missing even if nothing comes any more.
     pub fn retry(&mut self) {
-        if self.retry_at().is_some_and(|at| at <= Instant::now()) {
+        if self.gap.is_some() && !self.waits() {
             let at = self.clock.stamp(self.clock.now());
             self.append(at, "");
         }
+    }
+
+    /// Whether it is too early, or of no use, to write again after a failure.
+    fn waits(&mut self) -> bool {
+        let Some(gap) = &mut self.gap else {
+            return false;
+        };
+        let now = Instant::now();
+        if now >= gap.retry_at && !files::has_room(&self.file) {
+            gap.retry_at = now + RETRY;
+        }
+        now < gap.retry_at
     }
 
     /// What a person should know, once.

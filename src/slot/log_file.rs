@@ -20,6 +20,8 @@ pub struct LogFile {
     file: File,
     length: u64,
     cap: Cap,
+    /// The last write failed.
+    failed: bool,
 }
 
 impl LogFile {
@@ -31,16 +33,22 @@ impl LogFile {
             file,
             length,
             cap,
+            failed: false,
         })
     }
 
     /// Adds lines: all of them or, as far as the file system allows, nothing.
     pub fn append(&mut self, lines: &str) -> io::Result<()> {
+        if self.failed && !files::has_room(&self.file) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
         let grown = self.length + lines.len() as u64;
         if self.length > 0 && grown > self.cap.bytes {
             self.rotate();
         }
-        if let Err(error) = self.file.write_all(lines.as_bytes()) {
+        let written = self.file.write_all(lines.as_bytes());
+        self.failed = written.is_err();
+        if let Err(error) = written {
             // A failure here leaves a torn line, which the next opening cuts off.
             let _ = self.file.set_len(self.length);
             return Err(error);

@@ -4,6 +4,7 @@
 use super::log_file::Cap;
 use super::task::Slot;
 use crate::files;
+use crate::reading::State;
 use crate::shim::ToShim;
 use std::path::PathBuf;
 
@@ -53,8 +54,18 @@ impl Slot {
     pub(super) fn rotate_if_due(&mut self) {
         self.rotation.unlooked = 0;
         let length = std::fs::metadata(&self.rotation.recording).map_or(0, |file| file.len());
-        if length > CAP.bytes && self.rotation.attempts == 0 {
+        if length > CAP.bytes && self.rotation.attempts == 0 && self.may_rotate(length) {
             self.ask_for_rotation();
+        }
+    }
+
+    /// A dialog's id says when it came up, which a snapshot can't; and what a program is at is best read from
+    /// what led to it. So an idle moment is waited for, though not for ever.
+    fn may_rotate(&self, length: u64) -> bool {
+        match self.machine.state() {
+            State::Idle => true,
+            State::Confirming => false,
+            _ => length > 2 * CAP.bytes,
         }
     }
 

@@ -63,6 +63,8 @@ pub struct Slot {
     pub(super) unheard: Option<Result<FromShim, LinkError>>,
     pub(super) rotation: Rotation,
     pub(super) vigil: Vigil,
+    /// The audit could not be written the last time, which was told.
+    pub(super) audit_fails: bool,
 }
 
 /// Starts the task of a slot. It first looks for a shim that an earlier daemon left.
@@ -107,6 +109,7 @@ pub fn start(
         unheard: None,
         rotation: Rotation::default(),
         vigil: Vigil::new(Instant::now()),
+        audit_fails: false,
     };
     let task = tokio::spawn(slot.run(queue, fault));
     Ok((SlotHandle::new(commands, status_seen, pulse_seen), task))

@@ -37,8 +37,13 @@ impl Slot {
 
     pub(super) async fn audited(&mut self, record: Record) -> bool {
         let written = self.world.audit.write(record).await;
-        if let Err(error) = &written {
-            self.warn(&format!("the audit can't be written: {error}"));
+        let failed_before = std::mem::replace(&mut self.audit_fails, written.is_err());
+        match &written {
+            Err(error) if !failed_before => {
+                self.warn(&format!("the audit can't be written: {error}"));
+            }
+            Ok(_) if failed_before => self.warn("the audit is written again"),
+            _ => {}
         }
         written.is_ok()
     }

@@ -30,8 +30,14 @@ pub fn recorded(daemon: &Daemon, slot: &str) -> String {
     let mut text = String::new();
     for file in missiond::files::with_rotated(&path).expect("a recording") {
         let recording = Recording::read(std::io::BufReader::new(file)).expect("a header");
-        for event in recording {
-            if let What::Output(output) = event.expect("a whole event").what {
+        let mut events = recording.map(|event| event.expect("a whole event").what);
+        // After a rotation the screen is drawn again, which the program did not do.
+        let (first, second) = (events.next(), events.next());
+        let continues =
+            matches!(&second, Some(What::Marker(text)) if text.starts_with("continues "));
+        let own = first.filter(|_| !continues);
+        for event in own.into_iter().chain(second).chain(events) {
+            if let What::Output(output) = event {
                 text.push_str(&output);
             }
         }

@@ -118,7 +118,7 @@ impl SmallDisk {
     fn mount(at: &Path) -> Option<Self> {
         std::fs::create_dir(at).expect("a directory");
         let mounted = std::process::Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=64k,mode=0700", "tmpfs"])
+            .args(["-t", "tmpfs", "-o", "size=128k,mode=0700", "tmpfs"])
             .arg(at)
             .output();
         if mounted.is_ok_and(|output| output.status.success()) {

@@ -1,0 +1,196 @@
+//! Logs and recordings that grow, and a disk that is full.
+
+use super::shells::*;
+use crate::support::daemon::Daemon;
+use crate::support::until;
+use missiond::reading::{Dialog, Observer, State, replay};
+use missiond::recording::{Recording, What, event_line, header_line};
+use missiond::terminal::{At, Terminal};
+use std::fs::File;
+use std::io::{BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Writes some 20 MB with no pause, then says what it reads.
+const FLOODS: &str = "stty -echo; read go; \
+    awk 'BEGIN { for (i = 1; i <= 260000; i++) { print \"tick \" i; if (i % 2 == 0) \
+    print \"and some more of it, so that it becomes a lot, a lot, a lot, a lot, a lot, a lot, a lot, a lot, a lot, a lot\" } }'; \
+    while read -r line; do echo \"got $line\"; done";
+
+#[test]
+fn a_recording_is_rotated_under_a_flood_and_loses_nothing() {
+    let mut daemon = shells(&["a"], FLOODS);
+    daemon.wait_state("a", "idle");
+    daemon.cmd(&["write", "a", "go\\r"]).expect(0);
+    daemon.cmd(&["write", "a", "done\\r"]).expect(0);
+    daemon
+        .cmd(&["wait", "a", "--output", "got done", "--timeout", "55s"])
+        .expect(0);
+    let recording = log_file(&daemon, "a.cast");
+    let files = missiond::files::with_rotated(&recording).expect("recordings");
+    let sizes: Vec<u64> = files
+        .iter()
+        .map(|file| file.metadata().expect("a file").len() >> 20)
+        .collect();
+    println!("the recordings have {sizes:?} MiB");
+    assert!(
+        sizes.len() > 1 && sizes.iter().all(|size| *size <= 20),
+        "{sizes:?}"
+    );
+    let text = recorded(&daemon, "a");
+    assert_eq!(unbroken_ticks(&text), 260_000);
+
+    let before = daemon.cmd(&["screen", "a"]).expect(0).stdout;
+    daemon.crash();
+    let begun = std::time::Instant::now();
+    daemon.again();
+    daemon.wait_state("a", "idle");
+    println!("taken up again in {:?}", begun.elapsed());
+    assert_eq!(daemon.cmd(&["screen", "a"]).expect(0).stdout, before);
+    daemon.cmd(&["write", "a", "more\\r"]).expect(0);
+    until("more", || {
+        recorded(&daemon, "a").contains("got more").then_some(())
+    });
+}
+
+/// Where a recording ends in an input box or at a dialog, a snapshot of it reads the same.
+#[test]
+fn a_recording_that_begins_with_a_snapshot_reads_the_same() {
+    let directory = Path::new("tests/recordings/2.1.325-120x40");
+    let mut compared = 0;
+    for entry in directory.read_dir().expect("recordings") {
+        let path = entry.expect("a file").path();
+        if path.extension().is_some_and(|ending| ending == "cast") {
+            compared += compare(&path);
+        }
+    }
+    assert!(compared > 40, "{compared} screens were compared");
+}
+
+fn compare(path: &Path) -> usize {
+    let recording = Recording::read(BufReader::new(File::open(path).expect("a file")));
+    let recording = recording.expect("a header");
+    let (cols, rows) = (recording.header().cols, recording.header().rows);
+    let mut terminal = Terminal::new(cols, rows);
+    let mut observer = Observer::new();
+    let mut compared = 0;
+    for event in recording {
+        let event = event.expect("a whole event");
+        for frame in terminal.quiet(event.at) {
+            observer.see(&frame);
+        }
+        let observed = observer.observed().clone();
+        let is_drawing = terminal.is_drawing();
+        let snapshot = terminal.snapshot();
+        if let What::Output(text) = event.what {
+            for frame in terminal.feed(event.at, text.as_bytes()) {
+                observer.see(&frame);
+            }
+        }
+        let at_rest = matches!(observed.state, State::Idle | State::Confirming);
+        if !at_rest || is_drawing {
+            continue;
+        }
+        let snapshot = String::from_utf8(snapshot).expect("text");
+        let text = header_line(cols, rows, 0, "") + &event_line(At::ZERO, 'o', &snapshot);
+        let again = Recording::read(text.as_bytes()).expect("a header");
+        let last = replay(again).last().expect("a state").expect("whole");
+        let shown = path.display();
+        assert_eq!(last.state, observed.state, "{shown} at {:?}", event.at);
+        let read = |dialog: Option<Dialog>| dialog.map(|dialog| (dialog.text, dialog.options));
+        let (last, live) = (read(last.dialog), read(observed.dialog));
+        assert_eq!(last, live, "{shown} at {:?}", event.at);
+        compared += 1;
+    }
+    compared
+}
+
+/// A disk of a few pages in the place of a directory, which needs the right to mount.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    fn mount(at: &Path) -> Option<SmallDisk> {
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=128k,mode=0700", "tmpfs"])
+            .arg(at)
+            .output();
+        if mounted.is_ok_and(|output| output.status.success()) {
+            return Some(SmallDisk(at.to_owned()));
+        }
+        eprintln!("skipped: a full disk is not tested, since none can be mounted (needs root)");
+        None
+    }
+
+    fn fill(&self) {
+        let mut filler = File::create(self.filler()).expect("a file");
+        while filler.write_all(&[0; 512]).is_ok() {}
+    }
+
+    fn free(&self) {
+        std::fs::remove_file(self.filler()).expect("it was filled");
+    }
+
+    fn filler(&self) -> PathBuf {
+        self.0.join("filler")
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_full_disk_stops_no_slot_is_told_once_and_recovers() {
+    let script = "stty -echo; while read -r line; do echo \"got $line\"; done";
+    let mut daemon = shells(&["a"], script);
+    daemon.cmd(&["down"]).expect(0);
+    let Some(disk) = SmallDisk::mount(&daemon.root().join("logs")) else {
+        return;
+    };
+    daemon.again();
+    daemon.wait_state("a", "idle");
+    let events = daemon.spawn(&["events", "-f"]);
+    disk.fill();
+    // Long enough that what is left of a page is used up.
+    for number in 0..40 {
+        write(&daemon, &format!("{}-{number}", "full".repeat(200)));
+    }
+    daemon
+        .cmd(&["wait", "a", "--output", "full-39", "--timeout", "20s"])
+        .expect(0);
+    disk.free();
+    write(&daemon, "free");
+    daemon
+        .cmd(&["wait", "a", "--output", "got free", "--timeout", "20s"])
+        .expect(0);
+    until("the recording to go on", || {
+        write(&daemon, "more");
+        recorded(&daemon, "a").contains("got more").then_some(())
+    });
+    let told = events.kill();
+    for once in [
+        "the log can't be written",
+        "the log goes on",
+        "the recording can't be written",
+        "the recording goes on",
+    ] {
+        assert_eq!(told.matches(once).count(), 1, "{once}");
+    }
+    assert!(told.contains("the audit can't be written"));
+    assert!(told.contains("the audit is written again"));
+    let log = daemon.log("a");
+    assert!(log.contains("the log goes on; "), "{log}");
+    let audit = daemon.logged("audit.jsonl");
+    let verified = missiond::audit::verify(audit.as_bytes(), &[]).expect("the audit can be read");
+    verified.expect("the chain is whole");
+    for line in daemon.logged("a.events.jsonl").lines() {
+        serde_json::from_str::<serde_json::Value>(line).expect("a whole event");
+    }
+    daemon.cmd(&["down"]).expect(0);
+}
+
+fn write(daemon: &Daemon, text: &str) {
+    daemon.cmd(&["write", "a", &format!("{text}\\r")]).expect(0);
+}
