@@ -1,116 +1,299 @@
 //! Masks what should not stand in a log: API keys, tokens, passwords in addresses, private keys. Pure.
 //!
-//! Text is masked whole, after wrapped rows and split reads were joined: half a key is not recognised.
+//! Text is masked whole, never piece by piece as it is read. A secret that a terminal or a program has wrapped at
+//! the right margin is found too: where a row ends in the middle of a word, the next row may go on with it.
 
 use regex::{Captures, Regex};
+use serde_json::Value;
+use std::ops::Range;
 use std::sync::LazyLock;
 
-struct Kind {
-    pattern: Regex,
-    /// Whether group 1 stays in front of the mask.
-    keeps_head: bool,
-}
+/// What stands in place of a secret.
+pub const MASK: &str = "[masked]";
 
-static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
-    let whole = |pattern: &str| kind(pattern, false);
-    let headed = |pattern: &str| kind(pattern, true);
-    [
-        whole(r"sk-ant-[A-Za-z0-9_-]{8,}"),
-        whole(r"\bsk-[A-Za-z0-9_-]{20,}"),
-        whole(r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})"),
-        whole(r"\bglpat-[A-Za-z0-9_-]{16,}"),
-        whole(r"\bxox[abpors]-[A-Za-z0-9-]{10,}"),
-        whole(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"),
-        whole(r"\bAIza[A-Za-z0-9_-]{30,}"),
-        whole(r"\bnpm_[A-Za-z0-9]{30,}"),
-        whole(r"\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{5,}"),
-        whole(r"(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\z)"),
-        headed(r"(\b[a-z][a-z0-9+.-]*://[^\s/:@]+:)[^\s/@]+@"),
-        headed(r"(?i)(\bauthorization:\s*(?:bearer|basic|token)\s+)[A-Za-z0-9._~+/=-]{8,}"),
-        headed(r#"(?i)(\b(?:api[_-]?key|secret|token|passwd|password)["']?\s*[=:]\s*["']?)[^\s"'$<>{}]{8,}"#),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+/// Each kind of secret; group `s` is the secret itself, where that is not the whole match.
+const PATTERNS: &[&str] = &[
+    r"sk-ant-[A-Za-z0-9_-]{8,}",
+    r"\bsk-[A-Za-z0-9_-]{20,}",
+    r"\b[sr]k_(?:live|test)_[A-Za-z0-9]{10,}",
+    r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})",
+    r"\bglpat-[A-Za-z0-9_-]{16,}",
+    r"\bxox[abpors]-[A-Za-z0-9-]{10,}",
+    r"\bhttps://hooks\.slack\.com/services/(?<s>[A-Za-z0-9/]{20,})",
+    r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",
+    r"\bAIza[A-Za-z0-9_-]{30,}",
+    r"\bya29\.[A-Za-z0-9_-]{20,}",
+    r"\b(?:npm|hf)_[A-Za-z0-9]{20,}",
+    r"\bpypi-[A-Za-z0-9_-]{16,}",
+    r"\bAGE-SECRET-KEY-1[A-Z0-9]{20,}",
+    r"\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{5,}",
+    r"(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\z)",
+    r"\b[a-z][a-z0-9+.-]*://[^\s/:@]*:(?<s>[^\s/@]+)@",
+    r"(?i)\bauthorization\\?[\x22']?\s*:\s*\\?[\x22']?(?:bearer|basic|token)\s+(?<s>[A-Za-z0-9._~+/=-]{8,})",
+    r"(?i)\bbearer\s+(?<s>[A-Za-z0-9._~+/=-]{20,})",
+    // A name that says so, and what is assigned to it.
+    r"(?ix) (?:api[_-]?key | access[_-]?key | private[_-]?key | secret | token | passw(?:or)?d)
+        (?:[_-][a-z0-9_-]+)? \\?[\x22']? \s*[=:]\s* \\?[\x22']? (?<s>[^\s\x22'\\$<>{}]{8,})",
+];
+
+static KINDS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
+    let compiled = PATTERNS.iter().map(|pattern| Regex::new(pattern));
+    // That each of them compiles is held by a test.
+    compiled.filter_map(Result::ok).collect()
 });
-
-fn kind(pattern: &str, keeps_head: bool) -> Option<Kind> {
-    Regex::new(pattern).ok().map(|pattern| Kind {
-        pattern,
-        keeps_head,
-    })
-}
 
 /// The text with every secret in it replaced by a mark.
 pub fn mask(text: &str) -> String {
-    let mut masked = text.to_owned();
-    for kind in KINDS.iter() {
-        if kind.pattern.is_match(&masked) {
-            masked = kind
-                .pattern
-                .replace_all(&masked, |found: &Captures| replacement(kind, found))
-                .into_owned();
-        }
+    replaced(text, |_| MASK.to_owned())
+}
+
+/// The same for the rows of a screen: as many rows come back.
+pub fn mask_rows(rows: &[String]) -> Vec<String> {
+    let whole = rows.join("\n");
+    let masked = replaced(&whole, |secret| {
+        let breaks = secret.matches('\n').count();
+        format!("{MASK}{}", "\n".repeat(breaks))
+    });
+    masked
+        .split('\n')
+        .take(rows.len())
+        .map(str::to_owned)
+        .collect()
+}
+
+fn replaced(text: &str, mark: impl Fn(&str) -> String) -> String {
+    let mut masked = String::with_capacity(text.len());
+    let mut end = 0;
+    for secret in secrets_in(text) {
+        masked.push_str(&text[end..secret.start]);
+        masked.push_str(&mark(&text[secret.clone()]));
+        end = secret.end;
     }
+    masked.push_str(&text[end..]);
     masked
 }
 
-fn replacement(kind: &Kind, found: &Captures) -> String {
-    let head = if kind.keeps_head {
-        found.get(1).map_or("", |head| head.as_str())
-    } else {
-        ""
-    };
-    let tail = if found[0].ends_with('@') { "@" } else { "" };
-    format!("{head}[masked]{tail}")
+/// Where the secrets are, in order, none of them overlapping.
+fn secrets_in(text: &str) -> Vec<Range<usize>> {
+    let mut found = matches_in(text);
+    // A row may have ended in the middle of a word, or with one.
+    for unwrapped in ["", " "]
+        .map(|glue| Unwrapped::new(text, glue))
+        .iter()
+        .flatten()
+    {
+        let inside = matches_in(&unwrapped.text);
+        found.extend(inside.iter().map(|range| unwrapped.in_original(range)));
+    }
+    found.sort_by_key(|range| range.start);
+    let mut merged: Vec<Range<usize>> = Vec::new();
+    for range in found {
+        match merged.last_mut() {
+            Some(last) if range.start < last.end => last.end = last.end.max(range.end),
+            _ => merged.push(range),
+        }
+    }
+    merged
 }
 
-/// A JSON value with the secrets in its strings masked.
-pub fn mask_json(value: &serde_json::Value) -> serde_json::Value {
-    use serde_json::Value;
+fn matches_in(text: &str) -> Vec<Range<usize>> {
+    let secret = |found: Captures| {
+        let secret = found.name("s").or_else(|| found.get(0));
+        secret.map(|secret| secret.range())
+    };
+    KINDS
+        .iter()
+        .flat_map(|kind| kind.captures_iter(text).filter_map(secret))
+        .collect()
+}
+
+/// A text without the breaks at which it may have been wrapped.
+struct Unwrapped {
+    text: String,
+    /// For each break that was taken out: where it was in this text, and how many bytes went before and with it.
+    breaks: Vec<(usize, usize)>,
+}
+
+/// A break between two words or inside of one, with the margin and the frame that may be drawn around it.
+static BREAK: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"[^\s│┃|](?<b>[ \t]*[│┃|]?[ \t]*\n[ \t]*[│┃|]?[ \t]*)[^\s│┃|]").ok()
+});
+
+/// A row that is shorter has ended by itself: no terminal is that narrow.
+const NARROWEST: usize = 30;
+
+impl Unwrapped {
+    /// `None` where nothing can have been wrapped.
+    fn new(text: &str, glue: &str) -> Option<Unwrapped> {
+        let pattern = BREAK.as_ref()?;
+        let mut unwrapped = Unwrapped {
+            text: String::with_capacity(text.len()),
+            breaks: Vec::new(),
+        };
+        let (mut end, mut at) = (0, 0);
+        while let Some(found) = pattern
+            .captures_at(text, at)
+            .and_then(|found| found.name("b"))
+        {
+            // The character behind a break may stand before the next one too.
+            at = found.end();
+            let row = text[..found.start()].rfind('\n').map_or(0, |at| at + 1);
+            if text[row..found.start()].chars().count() < NARROWEST {
+                continue;
+            }
+            unwrapped.text.push_str(&text[end..found.start()]);
+            unwrapped.text.push_str(glue);
+            end = found.end();
+            unwrapped
+                .breaks
+                .push((unwrapped.text.len(), end - unwrapped.text.len()));
+        }
+        unwrapped.text.push_str(&text[end..]);
+        (!unwrapped.breaks.is_empty()).then_some(unwrapped)
+    }
+
+    /// A range of this text in the original. A break at either end of it stays outside.
+    fn in_original(&self, range: &Range<usize>) -> Range<usize> {
+        let shift = |breaks: &mut dyn Iterator<Item = &(usize, usize)>| {
+            breaks.last().map_or(0, |(_, taken)| *taken)
+        };
+        let before_start = shift(&mut self.breaks.iter().filter(|(at, _)| *at <= range.start));
+        let before_end = shift(&mut self.breaks.iter().filter(|(at, _)| *at < range.end));
+        range.start + before_start..range.end + before_end
+    }
+}
+
+/// A JSON value with the secrets in its strings masked, and whatever stands under a name that says so.
+pub fn mask_json(value: &Value) -> Value {
     match value {
         Value::String(text) => Value::String(mask(text)),
         Value::Array(items) => Value::Array(items.iter().map(mask_json).collect()),
-        Value::Object(fields) => Value::Object(
-            fields
-                .iter()
-                .map(|(key, value)| (key.clone(), mask_json(value)))
-                .collect(),
-        ),
+        Value::Object(fields) => {
+            let masked = fields.iter().map(|(key, value)| match value {
+                Value::String(_) if is_secret_name(key) => (key.clone(), MASK.into()),
+                value => (key.clone(), mask_json(value)),
+            });
+            Value::Object(masked.collect())
+        }
         other => other.clone(),
     }
+}
+
+fn is_secret_name(name: &str) -> bool {
+    const NAMES: &[&str] = &[
+        "apikey",
+        "accesskey",
+        "privatekey",
+        "secretkey",
+        "secret",
+        "token",
+        "accesstoken",
+        "refreshtoken",
+        "password",
+        "passwd",
+        "authorization",
+    ];
+    let letters = name.chars().filter(char::is_ascii_alphanumeric);
+    let plain: String = letters.map(|letter| letter.to_ascii_lowercase()).collect();
+    NAMES.contains(&plain.as_str())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
 
     #[test]
     fn every_kind_compiles() {
-        assert_eq!(KINDS.len(), 13);
+        assert_eq!(KINDS.len(), PATTERNS.len());
+        assert!(BREAK.is_some());
     }
 
+    /// Text, and the part of it that must not be left.
+    const SECRETS: &[(&str, &str)] = &[
+        ("key sk-ant-api03-abcdefgh12345678 end", "abcdefgh12345678"),
+        (
+            "sk-proj-0123456789abcdefghij0123456789",
+            "0123456789abcdefghij",
+        ),
+        ("stripe sk_live_51H0abcdefghijkl", "51H0abcdefghijkl"),
+        (
+            "ghp_0123456789abcdefghijABCDEFGHIJ0123",
+            "0123456789abcdefghij",
+        ),
+        (
+            "github_pat_11ABCDEFG0123456789_abcdefghijkl",
+            "0123456789_abcdefghijkl",
+        ),
+        ("glpat-abcdefghij0123456789", "abcdefghij0123456789"),
+        ("xoxb-123456789012-abcdefghijkl", "abcdefghijkl"),
+        (
+            "https://hooks.slack.com/services/T00000000/B00000000/XXXXXXXXXXXX",
+            "XXXXXXXXXXXX",
+        ),
+        ("AKIAABCDEFGHIJKLMNOP", "ABCDEFGHIJKLMNOP"),
+        (
+            "AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+            "wJalrXUtnFEMI",
+        ),
+        (
+            "AIzaSyA0123456789abcdefghijklmnopqrstuv",
+            "0123456789abcdefghij",
+        ),
+        (
+            "npm_0123456789abcdefghijABCDEFGHIJ0123",
+            "0123456789abcdefghij",
+        ),
+        (
+            "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NSJ9.abcdefghijk",
+            "eyJzdWIiOiIxMjM0NSJ9",
+        ),
+        ("postgres://user:hunter22@db/x", "hunter22"),
+        ("redis://:hunter22@cache:6379", "hunter22"),
+        (
+            "git clone https://x-access-token:abc123@github.com/a/b",
+            "abc123",
+        ),
+        ("Authorization: Bearer abcdef.123456", "abcdef.123456"),
+        (
+            "curl -H 'authorization: Basic dXNlcjpwYXNzd29yZA=='",
+            "dXNlcjpwYXNzd29yZA",
+        ),
+        ("password = \"correct-horse\"", "correct-horse"),
+        (
+            "{\\\"api_key\\\": \\\"abcdef0123456789\\\"}",
+            "abcdef0123456789",
+        ),
+        ("x-api-key: abcdef0123456789", "abcdef0123456789"),
+        ("export MY_TOKEN=abcdef0123456789", "abcdef0123456789"),
+        (
+            "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAA\nAAAAB3NzaC1yc2E\n-----END OPENSSH PRIVATE KEY-----\nx",
+            "AAAAB3NzaC1yc2E",
+        ),
+        (
+            "-----BEGIN PRIVATE KEY-----\ncut off in the middle",
+            "cut off",
+        ),
+    ];
+
     #[test]
-    fn secrets_are_masked_and_the_rest_stays() {
-        let cases = [
+    fn secrets_are_masked_and_what_is_around_them_stays() {
+        for (text, secret) in SECRETS {
+            let masked = mask(text);
+            assert!(!masked.contains(secret), "{masked}");
+            assert!(masked.contains(MASK), "{masked}");
+            assert_eq!(mask(&masked), masked, "twice is once");
+        }
+        let around = [
             ("key sk-ant-api03-abcdefgh12345678 end", "key [masked] end"),
-            ("ghp_0123456789abcdefghijABCDEFGHIJ0123", "[masked]"),
             (
                 "postgres://user:hunter22@db/x",
                 "postgres://user:[masked]@db/x",
             ),
-            (
-                "Authorization: Bearer abcdef.123456",
-                "Authorization: Bearer [masked]",
-            ),
-            ("AKIAABCDEFGHIJKLMNOP", "[masked]"),
             ("password = \"correct-horse\"", "password = \"[masked]\""),
-            (
-                "-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----\nx",
-                "[masked]\nx",
-            ),
         ];
-        for (text, wanted) in cases {
+        for (text, wanted) in around {
             assert_eq!(mask(text), wanted);
         }
     }
@@ -123,8 +306,95 @@ mod tests {
             "cargo test --all",
             "sk-learn",
             "the password is asked for",
+            "Tokens: 1234",
+            "a tokenizer: sentencepiece",
+            "https://example.org:8080/path",
+            "a long line of text that ends in the middle of\nnothing that is secret",
         ] {
             assert_eq!(mask(text), text);
+        }
+    }
+
+    /// Wrapped at this width, as a terminal does it, with a margin and a frame.
+    fn wrapped(text: &str, width: usize, before: &str, after: &str) -> String {
+        let letters: Vec<char> = text.chars().collect();
+        let rows = letters.chunks(width).map(|row| {
+            let row: String = row.iter().collect();
+            format!("{before}{row}{after}")
+        });
+        rows.collect::<Vec<_>>().join("\n")
+    }
+
+    /// The letters of a secret, wherever its rows were broken.
+    fn letters(text: &str) -> String {
+        text.chars()
+            .filter(|c| !c.is_whitespace() && *c != '│')
+            .collect()
+    }
+
+    #[test]
+    fn a_secret_that_is_wrapped_at_the_margin_is_masked() {
+        for (text, secret) in SECRETS.iter().filter(|(text, _)| !text.contains('\n')) {
+            for width in [40, 41, 47, 53, 60, 80] {
+                for filler in [0, 11, 23, 31, 38] {
+                    let text = format!("{} {text}", "w".repeat(filler));
+                    for (before, after) in [("", ""), ("  ", ""), ("│ ", " │")] {
+                        let text = wrapped(&text, width, before, after);
+                        let masked = mask(&text);
+                        let left = letters(&masked);
+                        assert!(!left.contains(&letters(secret)), "{text:?}\n{masked:?}");
+                        assert!(masked.contains(MASK), "{text:?}\n{masked:?}");
+                        let half = &secret[secret.len() / 2..];
+                        assert!(
+                            half.len() < 8 || !left.contains(half),
+                            "{text:?}\n{masked:?}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn rows_stay_where_they_are() {
+        let rows: Vec<String> = wrapped(
+            "export ANTHROPIC_API_KEY=sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789",
+            40,
+            "",
+            "",
+        )
+        .lines()
+        .map(str::to_owned)
+        .chain([
+            "$ ls".to_owned(),
+            String::new(),
+            "-----BEGIN PRIVATE KEY-----".to_owned(),
+            "abc".to_owned(),
+        ])
+        .collect();
+        let masked = mask_rows(&rows);
+        assert_eq!(masked.len(), rows.len());
+        assert_eq!(masked[0], "export ANTHROPIC_API_KEY=[masked]");
+        assert_eq!(masked[1..], ["", "$ ls", "", "[masked]", ""]);
+        assert_eq!(mask_rows(&[]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_name_that_says_so_is_enough_in_json() {
+        let value = json!({"password": "short", "apiKey": "x", "token": 7, "text": "token", "list": [{"Secret": "y"}]});
+        assert_eq!(
+            mask_json(&value),
+            json!({"password": "[masked]", "apiKey": "[masked]", "token": 7, "text": "token", "list": [{"Secret": "[masked]"}]})
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_breaks_it_and_rows_are_kept(rows in proptest::collection::vec("[ -~│\u{e4}\u{4e2d}]{0,60}", 0..8)) {
+            let masked = mask_rows(&rows);
+            prop_assert_eq!(masked.len(), rows.len());
+            let whole = rows.join("\n");
+            prop_assert_eq!(mask(&mask(&whole)), mask(&whole));
         }
     }
 }

@@ -4,6 +4,7 @@ mod support;
 
 mod oversight {
     mod auditing;
+    mod claude;
     mod inside;
     mod policy_tools;
     mod self_approval;

@@ -213,6 +213,10 @@ impl Parser<'_> {
         let Some(name) = self.name(written) else {
             return;
         };
+        if name == DAEMONS_OWN {
+            let label = "the daemon's own log has this name: give the slot another one";
+            return self.fault(written.span(), "reserved name", label);
+        }
         if let Some(first) = names.get(&name) {
             let label = format!("`{name}` is taken: give this slot another name");
             let problem = self
@@ -386,6 +390,9 @@ fn slot_tables<'a>(table: &mut Table<'a, '_>) -> Vec<(Range<usize>, &'a DeTable<
     }
     tables
 }
+
+/// `<slot>.log` must not be the log of the daemon itself.
+const DAEMONS_OWN: &str = "missiond";
 
 /// `^[a-z0-9][a-z0-9_-]{0,63}$`
 pub fn is_name(name: &str) -> bool {

@@ -4,6 +4,8 @@
 //! of its slot, so that a tool can't leave its slot by losing its parents. This is a tripwire, not a wall: a
 //! program of the same user can have itself started by somebody else.
 
+use crate::secrets;
+use serde_json::Value;
 use std::collections::HashMap;
 
 /// A client, as it was when it connected.
@@ -12,6 +14,16 @@ pub struct Peer {
     pub pid: Option<i32>,
     pub uid: u32,
     pub origin: Origin,
+}
+
+impl Peer {
+    /// An answer as this client gets it: a slot does not learn another one's secrets.
+    pub fn may_see(&self, answer: Value) -> Value {
+        match self.origin {
+            Origin::Outside => answer,
+            Origin::Slot(_) | Origin::Untold => secrets::mask_json(&answer),
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

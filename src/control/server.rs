@@ -219,7 +219,10 @@ async fn answer(request: Request, connection: Connection, answers: mpsc::Sender<
                 () = ending.cancelled() => {}
             };
         }
-        Ok(()) => dispatcher.call(&peer, method, params.clone()).await,
+        Ok(()) => {
+            let answer = dispatcher.call(&peer, method, params.clone()).await;
+            answer.map(|answer| peer.may_see(answer))
+        }
         Err(refusal) => Err(refusal),
     };
     let _ = answers

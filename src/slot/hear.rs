@@ -8,6 +8,7 @@ use crate::config::Kind;
 use crate::control::protocol::{Fault, RpcError, What};
 use crate::hook::{HookEvent, HookWhat};
 use crate::reading::{Seen, State};
+use crate::secrets;
 use crate::shim::{ExitReport, FromShim, LinkError, ToShim};
 use crate::terminal::{At, Frame};
 use chrono::Utc;
@@ -177,7 +178,7 @@ impl Slot {
         {
             return None;
         }
-        let lines = self.terminal.lines(6);
+        let lines = secrets::mask_rows(&self.terminal.lines(6));
         let words: Vec<&str> = lines
             .iter()
             .map(|line| line.trim())
@@ -293,8 +294,8 @@ impl Slot {
         let lines = self.terminal.lines(usize::from(self.running.rows) + 200);
         let waiters = std::mem::take(&mut self.waiters);
         for (pattern, reply) in waiters {
-            match lines.iter().find(|line| pattern.is_match(line)) {
-                Some(line) => drop(reply.send(Ok(line.clone()))),
+            match lines.iter().position(|line| pattern.is_match(line)) {
+                Some(at) => drop(reply.send(Ok(secrets::mask_rows(&lines).swap_remove(at)))),
                 None => self.waiters.push((pattern, reply)),
             }
         }

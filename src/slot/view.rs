@@ -73,7 +73,8 @@ impl Slot {
 
     /// The screen with its scrollback, and the conversation.
     pub(super) fn search(&self, pattern: &Regex, limit: usize) -> Vec<Match> {
-        let screen = self.terminal.lines(ALL_LINES);
+        // Masked first: a pattern must not find out what it is not shown.
+        let screen = secrets::mask_rows(&self.terminal.lines(ALL_LINES));
         let on_screen = matches_in("screen", &screen, pattern);
         let history: Vec<String> = self
             .history(None)
@@ -193,6 +194,6 @@ fn matches_in<'a>(
     matching.map(move |(index, line)| Match {
         place: place.to_owned(),
         line: index + 1,
-        text: secrets::mask(line),
+        text: line.clone(),
     })
 }
