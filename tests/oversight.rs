@@ -8,4 +8,5 @@ mod oversight {
     mod inside;
     mod policy_tools;
     mod self_approval;
+    mod walls;
 }
