@@ -29,7 +29,7 @@ enum Command {
 
 impl Config {
     pub fn run(self, context: &Context) -> Result<(), Failure> {
-        let file = target::config_to_run(context)?;
+        let file = target::config_file(context)?;
         match config::load(&file) {
             Err(error) => Err(faults(context, &file, &error)?),
             Ok(config) => match self.command {

@@ -115,7 +115,7 @@ impl Doctor {
 }
 
 async fn examine(context: &Context) -> Vec<Finding> {
-    let file = match target::config_to_run(context) {
+    let file = match target::config_file(context) {
         Ok(file) => file,
         Err(failure) => return vec![Finding::fail("config", failure.message).fix("missiond init")],
     };

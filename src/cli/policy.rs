@@ -119,7 +119,7 @@ impl Check {
 }
 
 fn policies_of_config(context: &Context) -> Result<Vec<PathBuf>, Failure> {
-    let file = target::config_to_run(context)?;
+    let file = target::config_file(context)?;
     let config = config::load(&file).map_err(|error| {
         Failure::usage(error.to_string()).next("name the files: missiond policy check FILE…")
     })?;

@@ -45,10 +45,14 @@ fn named((socket, pong): &(PathBuf, Pong)) -> String {
     format!("--socket {socket}   ({}, {config})", pong.name)
 }
 
+/// The config that is meant, as it was named.
+pub fn config_file(context: &Context) -> Result<PathBuf, Failure> {
+    Ok(context.env.config_file(context.flags.config.as_deref())?)
+}
+
 /// The config of a daemon that is to be started.
 pub fn config_to_run(context: &Context) -> Result<PathBuf, Failure> {
-    let file = context.env.config_file(context.flags.config.as_deref())?;
-    Ok(context.env.cwd.join(file))
+    Ok(context.env.cwd.join(config_file(context)?))
 }
 
 /// What the config says about the daemon; the slots in it are the daemon's concern.

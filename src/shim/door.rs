@@ -1,8 +1,9 @@
 //! Where daemons come in: the listening socket, and the one connection that counts.
 
 use super::wire::{self, Decoder};
-use super::{FromShim, Hello, ToShim};
+use super::{FromShim, Hello, ToShim, tree};
 use crate::terminal::At;
+use rustix::process::Pid;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt;
@@ -52,6 +53,10 @@ impl Door {
         if credentials.uid != rustix::process::geteuid() {
             return None;
         }
+        // What the slot itself runs is no daemon: it would press its own keys.
+        if tree::all().contains(&credentials.pid) || !is_alive(credentials.pid) {
+            return None;
+        }
         stream.set_nonblocking(true).ok()?;
         Some(Peer {
             stream,
@@ -72,6 +77,11 @@ impl AsFd for Door {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.listener.as_fd()
     }
+}
+
+/// One that has ended since it connected may have left its connection to anybody.
+fn is_alive(pid: Pid) -> bool {
+    rustix::process::test_kill_process(pid).is_ok()
 }
 
 /// Only the user may be able to reach the socket: the directory is theirs, and closed to others.

@@ -109,3 +109,30 @@ fn a_hook_from_elsewhere_or_of_another_conversation_is_refused() {
     );
     assert!(daemon.log("one").contains("WARNING   refused: "));
 }
+
+/// The shim takes keys from whoever connects to it, but not from what it runs itself.
+#[test]
+fn a_slot_can_not_press_its_own_keys() {
+    let daemon = shells();
+    let found = run_in(&daemon, "one", "perl -e 'use IO::Socket::UNIX'");
+    if found.code != "0" {
+        eprintln!("skipped: there is no perl to connect with: {found:?}");
+        return;
+    }
+    let connects = |slot: &str| {
+        let place = daemon.cwd("one").join("said");
+        let script = "use IO::Socket::UNIX; my $s = IO::Socket::UNIX->new(Peer => $ARGV[0]) or die; \
+                      my $n = sysread($s, my $b, 1); print $n ? 1 : 0;";
+        fs::write(daemon.cwd("one").join("connect.pl"), script).expect("a file");
+        let shims = format!("$(dirname $MISSIOND_SOCKET)/shims/*{slot}*");
+        let ended = run_in(&daemon, "one", &format!("perl connect.pl {shims} >said"));
+        assert_eq!(ended.code, "0", "{ended:?}");
+        fs::read_to_string(place).expect("an answer")
+    };
+    assert_eq!(
+        connects("two"),
+        "1",
+        "another shim greets it: this is no wall"
+    );
+    assert_eq!(connects("one"), "0", "its own turns it away");
+}

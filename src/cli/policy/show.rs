@@ -22,7 +22,7 @@ impl Show {
                 context
                     .out
                     .note("no daemon answers: this is what the files say");
-                self.from_files(context)?
+                self.as_on_disk(context)?
             }
             answer => answer?,
         };
@@ -38,7 +38,7 @@ impl Show {
         Ok(())
     }
 
-    fn from_files(&self, context: &Context) -> Result<PolicyAnswer, Failure> {
+    fn as_on_disk(&self, context: &Context) -> Result<PolicyAnswer, Failure> {
         let config = on_disk::config(context)?;
         let slot = on_disk::slot(&config, &self.slot)?;
         let policy = on_disk::policy(context, &config, &slot.role)?;
