@@ -10,5 +10,6 @@ mod e2e {
     mod life;
     mod messages;
     mod policy;
+    mod witnesses;
     mod words;
 }

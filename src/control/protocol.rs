@@ -135,6 +135,8 @@ pub struct SlotStatus {
     /// Its processes' share of one processor since they were last measured, in percent.
     #[serde(default)]
     pub cpu: Option<f32>,
+    /// Why what its screen shows is not to be trusted: nothing is answered by rule until it is `None` again.
+    pub doubtful: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -476,6 +478,12 @@ pub enum What {
         ok: bool,
         text: String,
     },
+    /// Its screen shows one thing and Claude Code's own record another, for more than a moment.
+    Doubtful {
+        why: String,
+    },
+    /// They agree again.
+    DoubtGone,
     /// Anything a person should know.
     Warning {
         text: String,

@@ -6,13 +6,7 @@ use uuid::Uuid;
 /// The transcript of a conversation: `projects/<cwd>/<id>.jsonl` under Claude Code's own directory, where every
 /// character of the directory's name that is no letter or digit is a dash.
 pub fn transcript_path(env: &[(String, String)], cwd: &Path, session: Uuid) -> Option<PathBuf> {
-    let value = |name: &str| {
-        env.iter()
-            .find(|(key, _)| key == name)
-            .map(|(_, value)| PathBuf::from(value))
-    };
-    let own =
-        value("CLAUDE_CONFIG_DIR").or_else(|| value("HOME").map(|home| home.join(".claude")))?;
+    let own = own_directory(env)?;
     let cwd = cwd.canonicalize().unwrap_or_else(|_| cwd.to_owned());
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
     let project: String = cwd.to_string_lossy().chars().map(plain).collect();
@@ -21,6 +15,16 @@ pub fn transcript_path(env: &[(String, String)], cwd: &Path, session: Uuid) -> O
             .join(project)
             .join(format!("{session}.jsonl")),
     )
+}
+
+/// Claude Code's own directory, where it keeps all that it remembers.
+pub fn own_directory(env: &[(String, String)]) -> Option<PathBuf> {
+    let value = |name: &str| {
+        env.iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| PathBuf::from(value))
+    };
+    value("CLAUDE_CONFIG_DIR").or_else(|| value("HOME").map(|home| home.join(".claude")))
 }
 
 /// The shell command of a hook.

@@ -7,6 +7,7 @@
 use super::read::is_moving_title;
 use super::{DialogKind, Observed, State};
 use serde_json::Value;
+use std::fmt;
 
 /// What a slot may be doing, as far as a witness can tell: any of the three that are set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +53,15 @@ pub struct Witness {
     pub may: May,
     /// What it says, for a person.
     pub says: String,
+}
+
+impl fmt::Display for Witness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.may {
+            May::ANY => write!(f, "{}", self.says),
+            may => write!(f, "{} — {}", self.says, may.words()),
+        }
+    }
 }
 
 /// What the witnesses say together.

@@ -11,8 +11,8 @@ use crate::reading::{Seen, State};
 use crate::secrets;
 use crate::shim::{ExitReport, FromShim, LinkError, ToShim};
 use crate::terminal::{At, Frame};
-use chrono::Utc;
 use regex::Regex;
+use std::time::Instant;
 
 /// Clients that may wait for output of one slot at once.
 const MAX_WAITERS: usize = 64;
@@ -42,6 +42,7 @@ impl Slot {
         let mut frames = Vec::new();
         match message {
             Ok(FromShim::Output { at, bytes }) => {
+                self.witnesses.wrote = Some(Instant::now());
                 frames = self.terminal.feed(at, &bytes);
                 let replies = self.terminal.take_replies();
                 if !replies.is_empty() {
@@ -90,6 +91,7 @@ impl Slot {
     async fn bring_news(&mut self) {
         if let Some(news) = self.news() {
             self.input(news).await;
+            self.ask_witnesses().await;
         }
     }
 
@@ -189,6 +191,7 @@ impl Slot {
 
     pub(super) fn forget_screen(&mut self) {
         self.last_sight = None;
+        self.witnesses.forget();
         self.searching = None;
         self.turn_began = None;
     }
@@ -197,10 +200,7 @@ impl Slot {
         let Input::Heard(_, event) = input else {
             return;
         };
-        self.last_hook = Some((
-            Utc::now(),
-            format!("{:?}", event.what).chars().take(120).collect(),
-        ));
+        self.witnesses.heard(&event.what);
         self.follow_session(event);
         if event.what == HookWhat::SessionStart && self.memory.gated != self.machine.pid() {
             self.memory.gated = self.machine.pid();

@@ -179,6 +179,8 @@ fn words(what: &What) -> (&'static str, String) {
         What::GaveUp { reason } => ("gave up", reason.clone()),
         What::Session { session_id } => ("session", session_id.clone()),
         What::Config { ok, text } => (if *ok { "config" } else { "BAD CONF" }, text.clone()),
+        What::Doubtful { why } => ("DOUBTFUL", why.clone()),
+        What::DoubtGone => ("doubt", "the witnesses agree again".to_owned()),
         What::Warning { text } => ("WARNING", text.clone()),
     }
 }

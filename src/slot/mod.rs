@@ -16,6 +16,7 @@ mod task;
 mod tell;
 mod view;
 mod vigil;
+mod witness;
 mod world;
 
 pub use handle::{Command, SlotHandle};

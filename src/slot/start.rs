@@ -128,7 +128,7 @@ impl Slot {
         Some(id.to_string())
     }
 
-    fn slot_environment(&self) -> Vec<(String, String)> {
+    pub(super) fn slot_environment(&self) -> Vec<(String, String)> {
         launch::environment(
             &self.running,
             &self.world.socket,

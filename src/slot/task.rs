@@ -9,6 +9,7 @@ use super::press::Key;
 use super::rotation::Rotation;
 use super::view::first_status;
 use super::vigil::{self, Vigil};
+use super::witness::Witnesses;
 use super::world::World;
 use crate::config::SlotConfig;
 use crate::control::protocol::{SlotStatus, What};
@@ -49,8 +50,7 @@ pub struct Slot {
     pub(super) last_exit: Option<ExitReport>,
     /// What stood on the screen when the program ended.
     pub(super) last_screen: String,
-    /// The last hook that was heard, for `why`.
-    pub(super) last_hook: Option<(DateTime<Utc>, String)>,
+    pub(super) witnesses: Witnesses,
     pub(super) last_sight: Option<Sight>,
     pub(super) since: DateTime<Utc>,
     pub(super) turn_began: Option<Place>,
@@ -97,7 +97,7 @@ pub fn start(
         started_at: None,
         last_exit: None,
         last_screen: String::new(),
-        last_hook: None,
+        witnesses: Witnesses::default(),
         last_sight: None,
         since: Utc::now(),
         turn_began: None,
@@ -137,7 +137,12 @@ impl Slot {
                     self.searching = None;
                     self.input(Input::Found(answer)).await;
                 }
-                () = until(self.machine.poll_timeout()) => self.input(Input::TimePassed).await,
+                () = until(self.machine.poll_timeout()) => {
+                    // What is done now rests on what they say now.
+                    self.ask_witnesses().await;
+                    self.input(Input::TimePassed).await;
+                }
+                () = until(self.witnesses.due()) => self.ask_witnesses().await,
                 () = until(look) => self.look().await,
             }
         }
@@ -205,6 +210,7 @@ impl Slot {
                     self.note_hook(&input);
                     self.input(*input).await;
                 }
+                self.ask_witnesses().await;
             }
             Command::Withdraw(token) => {
                 self.input(Input::Withdraw(token)).await;

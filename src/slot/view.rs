@@ -33,6 +33,7 @@ impl Slot {
             background: self.machine.background(),
             queued: self.machine.queued(),
             waits_because: self.machine.why_a_person(),
+            doubtful: self.machine.doubt().map(str::to_owned),
             exit_code: self.last_exit.as_ref().and_then(|report| report.code),
             cause: self.machine.cause().map(str::to_owned),
             changed: self.machine.is_up() && **self.machine.config() != *self.running,
@@ -118,19 +119,25 @@ impl Slot {
                 .iter()
                 .map(|because| says("screen", because.clone())),
         );
-        evidence.push(says("title", format!("{:?}", screen.title)));
+        let witnesses = self.witness_all();
+        let others = witnesses.iter().skip(1);
+        evidence.extend(others.map(|witness| says(witness.name, witness.to_string())));
         evidence.push(says(
             "cursor",
             format!("row {}, column {}", screen.cursor.row, screen.cursor.col),
         ));
-        if let Some((time, hook)) = &self.last_hook {
-            evidence.push(says("hook", format!("{} {hook}", time.to_rfc3339())));
-        }
+        let more = [
+            ("activity", self.last_activity()),
+            ("transcript", self.last_of_transcript()),
+            ("policy", self.machine.why_a_person()),
+            ("DOUBTFUL", self.machine.doubt().map(str::to_owned)),
+        ];
+        evidence.extend(
+            more.into_iter()
+                .filter_map(|(name, words)| Some(says(name, words?))),
+        );
         if let Some(report) = &self.last_exit {
             evidence.push(says("process", format!("ended: {report:?}")));
-        }
-        if let Some(why) = self.machine.why_a_person() {
-            evidence.push(says("policy", why));
         }
         evidence
     }
@@ -165,6 +172,7 @@ pub(super) fn first_status(config: &SlotConfig, paths: &Paths) -> SlotStatus {
         cause: None,
         memory: None,
         cpu: None,
+        doubtful: None,
     }
 }
 

@@ -127,6 +127,11 @@ impl Terminal {
         }
     }
 
+    /// The title set with OSC 0 or 2; empty when none was set or it was reset.
+    pub fn title(&self) -> String {
+        self.desk.title()
+    }
+
     /// The last `n` rows down to the last one that holds text, from the scrollback too.
     pub fn lines(&self, n: usize) -> Vec<String> {
         let top = self.term.topmost_line().0;

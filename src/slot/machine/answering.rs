@@ -86,6 +86,14 @@ impl Machine {
         let Some(dialog) = up.settled_dialog(now).cloned() else {
             return;
         };
+        match &up.dispute {
+            Some(dispute) if dispute.told => {
+                let why = format!("doubtful: {}", dispute.why);
+                return self.leave_to_person(&dialog, why);
+            }
+            Some(_) => return,
+            None => {}
+        }
         let verdict = self.verdict_on(&dialog);
         let answer = match verdict.decision {
             Decision::Allow => "yes",

@@ -6,6 +6,7 @@
 mod answering;
 mod backoff;
 mod cause;
+mod doubt;
 mod gate;
 mod life;
 mod lifted;
@@ -115,6 +116,8 @@ pub enum Input {
         text: String,
         until: Option<Instant>,
     },
+    /// Why the witnesses differ, or that they agree.
+    Witnessed(Option<String>),
     TimePassed,
     Start(Token),
     Stop(Token),
@@ -271,6 +274,7 @@ impl Machine {
             Input::Found(answer) => self.turn_found(answer, now),
             Input::Measured(measure) => self.measured(measure, now),
             Input::Limited { text, until } => self.limited(text, until),
+            Input::Witnessed(why) => self.witnessed(why, now),
             Input::TimePassed => {}
             Input::Start(token) => self.start(token),
             Input::Stop(token) => self.stop(token, false),
@@ -318,6 +322,7 @@ impl Machine {
     }
 
     fn advance_up(&mut self, now: Instant) {
+        self.progress_doubt(now);
         self.progress_hands(now);
         self.answer_by_rule(now);
         self.progress_turn(now);

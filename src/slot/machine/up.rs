@@ -1,5 +1,6 @@
 //! The facts of a running program.
 
+use super::doubt::{Dispute, MOMENT};
 use super::*;
 
 /// What the hands are doing: at most one key sequence at a time.
@@ -112,6 +113,8 @@ pub(super) struct Up {
     pub stalled: Option<Duration>,
     /// Since when it has had nothing to do.
     pub rests_since: Option<Instant>,
+    /// Those who can tell what the program is doing differ.
+    pub dispute: Option<Dispute>,
 }
 
 impl Up {
@@ -134,6 +137,7 @@ impl Up {
             told_error: None,
             stalled: None,
             rests_since: None,
+            dispute: None,
         }
     }
 
@@ -188,7 +192,7 @@ impl Up {
         // On a screen that is not certain nothing is due, however long the dialog has stood.
         let since = self.dialog_since.filter(|_| self.is_certain());
         let settle = match (&self.hands, since) {
-            (Hands::Free, Some(since)) if !self.is_dialog_dealt_with() => Some(since + SETTLED),
+            (Hands::Free, Some(since)) if self.may_answer_soon() => Some(since + SETTLED),
             (Hands::Choosing(choosing), Some(since)) if choosing.moves == 0 => {
                 Some(since + SETTLED)
             }
@@ -199,7 +203,15 @@ impl Up {
         let idle = turn
             .and_then(|turn| turn.idle_since)
             .map(|since| since + IDLE_IS_OVER);
-        [hands, settle, idle].into_iter().flatten().min()
+        let dispute = self.dispute.as_ref().filter(|dispute| !dispute.told);
+        let doubt = dispute.map(|dispute| dispute.since + MOMENT);
+        [hands, settle, idle, doubt].into_iter().flatten().min()
+    }
+
+    /// Whether a rule may look at the dialog as soon as it has settled: nobody disputes it for the moment.
+    fn may_answer_soon(&self) -> bool {
+        let disputed = self.dispute.as_ref().is_some_and(|dispute| !dispute.told);
+        !self.is_dialog_dealt_with() && !disputed
     }
 
     /// Keys were pressed on it, or a person was told of it.
@@ -209,6 +221,9 @@ impl Up {
     }
 
     pub fn doing(&self) -> Option<String> {
+        if let Some(dispute) = self.dispute.as_ref().filter(|dispute| dispute.told) {
+            return Some(format!("doubtful: {}", dispute.why));
+        }
         if let Some(dialog) = self.dialog() {
             return Some(about(dialog));
         }

@@ -1,0 +1,173 @@
+//! What can be learned of a slot beside its screen, read where it lies.
+
+use super::machine::Input;
+use super::task::Slot;
+use crate::config::Kind;
+use crate::hook::HookWhat;
+use crate::launch;
+use crate::reading::witness::{self, Weighed, Witness};
+use crate::{secrets, transcript};
+use chrono::{DateTime, Utc};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How soon the witnesses are asked again while they differ: Claude Code notes a change within 0.2 s.
+const ASK_AGAIN: Duration = Duration::from_millis(250);
+
+/// What is read of a file at most: a record has less than 1 KB, and the last line of a transcript is
+/// cut where it is longer.
+const MAX_READ: u64 = 64 * 1024;
+
+/// The last hook that was heard.
+#[derive(Debug)]
+pub(super) struct LastHook {
+    time: DateTime<Utc>,
+    says: String,
+    /// No turn has begun since one ended.
+    between_turns: bool,
+}
+
+/// What is remembered of the witnesses between two times of asking.
+#[derive(Debug, Default)]
+pub(super) struct Witnesses {
+    pub(super) hook: Option<LastHook>,
+    /// When the program wrote last.
+    pub(super) wrote: Option<Instant>,
+    /// What the machine was told last.
+    doubt: Option<String>,
+    ask_again: Option<Instant>,
+}
+
+impl Witnesses {
+    pub(super) fn heard(&mut self, what: &HookWhat) {
+        let before = self.hook.as_ref().is_some_and(|hook| hook.between_turns);
+        let between_turns = match what {
+            HookWhat::SessionStart | HookWhat::TurnOver { .. } => true,
+            HookWhat::PromptTaken | HookWhat::BeforeTool { .. } | HookWhat::AfterTool { .. } => {
+                false
+            }
+            HookWhat::Other => before,
+        };
+        self.hook = Some(LastHook {
+            time: Utc::now(),
+            says: format!("{what:?}").chars().take(120).collect(),
+            between_turns,
+        });
+    }
+
+    /// When they are to be asked again, though nothing has changed on the screen.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.ask_again
+    }
+
+    /// The program they spoke of has ended.
+    pub(super) fn forget(&mut self) {
+        *self = Witnesses::default();
+    }
+}
+
+impl Slot {
+    /// Asks everyone, and tells the machine where the outcome has changed.
+    pub(super) async fn ask_witnesses(&mut self) {
+        let doubt = match witness::weigh(&self.witness_all()) {
+            Weighed::Doubt { why } if self.machine.is_up() => Some(why),
+            _ => None,
+        };
+        self.witnesses.ask_again = doubt.as_ref().map(|_| Instant::now() + ASK_AGAIN);
+        if self.witnesses.doubt != doubt {
+            self.witnesses.doubt = doubt.clone();
+            self.input(Input::Witnessed(doubt)).await;
+        }
+    }
+
+    /// The screen, and those who can confirm it. Nothing is known of a plain program.
+    pub(super) fn witness_all(&self) -> Vec<Witness> {
+        if self.running.kind == Kind::Shell {
+            return Vec::new();
+        }
+        let mut witnesses = vec![
+            witness::screen(self.observer.observed()),
+            witness::title(&self.terminal.title()),
+        ];
+        witnesses.extend(self.session_record());
+        if let Some(hook) = &self.witnesses.hook {
+            let says = format!("{} {}", hook.time.to_rfc3339(), hook.says);
+            witnesses.push(witness::hook(hook.between_turns, says));
+        }
+        witnesses
+    }
+
+    /// What Claude Code notes of the session. Absent before its first screen, and in older versions.
+    fn session_record(&self) -> Option<Witness> {
+        let pid = self.machine.pid()?;
+        let own = launch::own_directory(&self.slot_environment())?;
+        let file = own.join("sessions").join(format!("{pid}.json"));
+        let json = read_end(&file).ok()?;
+        witness::record(&json, process_start(pid).as_deref())
+    }
+
+    /// The last entry of the conversation, in a line.
+    pub(super) fn last_of_transcript(&self) -> Option<String> {
+        let session = self.memory.session()?;
+        let text = read_end(&self.transcript_of(session.id)?).ok()?;
+        let turn = transcript::turns(text.lines()).pop()?;
+        let said: String = secrets::mask(&turn.text).chars().take(80).collect();
+        let tool = turn.tool.map(|tool| format!(" {tool}")).unwrap_or_default();
+        Some(format!("{}{tool}: {said}", turn.role))
+    }
+
+    pub(super) fn last_activity(&self) -> Option<String> {
+        let ago = self.witnesses.wrote?.elapsed().as_secs_f64();
+        Some(format!("last output {ago:.1} s ago"))
+    }
+}
+
+fn read_end(file: &Path) -> io::Result<String> {
+    let mut file = File::open(file)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(MAX_READ)))?;
+    let mut bytes = Vec::new();
+    file.take(MAX_READ).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// When a process began, in the kernel's own count since boot; `None` where that can't be told.
+fn process_start(pid: u32) -> Option<String> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name, in parentheses, may hold anything; the fields after it are numbers.
+    let (_, fields) = stat.rsplit_once(')')?;
+    fields.split_whitespace().nth(19).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_start_of_a_process_is_a_number_that_stays() {
+        let own = process_start(std::process::id()).expect("this process runs");
+        assert!(own.parse::<u64>().is_ok_and(|start| start > 0), "{own}");
+        assert_eq!(process_start(std::process::id()), Some(own));
+    }
+
+    #[test]
+    fn a_hook_that_says_nothing_changes_nothing() {
+        let mut witnesses = Witnesses::default();
+        let mut between = |what: HookWhat| {
+            witnesses.heard(&what);
+            witnesses
+                .hook
+                .as_ref()
+                .is_some_and(|hook| hook.between_turns)
+        };
+        assert!(between(HookWhat::SessionStart));
+        assert!(between(HookWhat::Other));
+        assert!(!between(HookWhat::PromptTaken));
+        assert!(!between(HookWhat::Other));
+        let (text, failure) = (None, None);
+        assert!(between(HookWhat::TurnOver { text, failure }));
+    }
+}
