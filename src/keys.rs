@@ -1,6 +1,6 @@
 //! An intention (say this, pick that option, stop) as the bytes of key presses. Pure.
 
-use crate::reading::{Choice, Dialog, DialogKind};
+use crate::reading::{Choice, Composer, Dialog, DialogKind};
 use unicode_normalization::UnicodeNormalization;
 
 pub const ENTER: &[u8] = b"\r";
@@ -104,15 +104,20 @@ pub fn paste(message: &str) -> Vec<u8> {
 pub enum Pick {
     /// The option at this index, whose label was checked.
     Option(usize),
+    /// A tick at this index, or none.
+    Tick(usize, bool),
+    /// This text in the free line at this index.
+    Text(usize, String),
     Esc,
 }
 
 impl Pick {
     /// What the person chose, in the dialog's own words.
-    pub fn label<'a>(&self, dialog: &'a Dialog) -> &'a str {
+    pub fn label<'a>(&'a self, dialog: &'a Dialog) -> &'a str {
         match self {
             Pick::Esc => "Esc",
-            Pick::Option(index) => dialog
+            Pick::Text(_, text) => text,
+            Pick::Option(index) | Pick::Tick(index, _) => dialog
                 .options
                 .get(*index)
                 .map_or("?", |choice| &choice.label),
@@ -136,6 +141,52 @@ pub fn pick(dialog: &Dialog, answer: &str) -> Result<Pick, NoPick> {
         "esc" => Ok(Pick::Esc),
         _ => by_label(dialog, answer),
     }
+}
+
+/// What a person's answer means, in order. In a question where several can be chosen a label ticks or unticks its
+/// row, and labels with commas between them are ticked and submitted; an answer that is no label is written into
+/// the free line.
+pub fn picks(dialog: &Dialog, answer: &str) -> Result<Vec<Pick>, NoPick> {
+    match pick(dialog, answer) {
+        Ok(Pick::Option(index)) => Ok(vec![match dialog.options[index].checked {
+            Some(checked) => Pick::Tick(index, !checked),
+            None => Pick::Option(index),
+        }]),
+        Ok(pick) => Ok(vec![pick]),
+        Err(NoPick::None(_)) if can_tick(dialog) => several(dialog, answer),
+        Err(NoPick::None(none)) => free_text(dialog, answer)
+            .map(|pick| vec![pick])
+            .ok_or(NoPick::None(none)),
+        Err(error) => Err(error),
+    }
+}
+
+fn can_tick(dialog: &Dialog) -> bool {
+    dialog.options.iter().any(|choice| choice.checked.is_some())
+}
+
+fn several(dialog: &Dialog, answer: &str) -> Result<Vec<Pick>, NoPick> {
+    let tick = |label: &str| match by_label(dialog, label)? {
+        Pick::Option(index) if dialog.options[index].checked.is_some() => {
+            Ok(Pick::Tick(index, true))
+        }
+        _ => Err(NoPick::None(label.to_owned())),
+    };
+    let ticks: Result<Vec<Pick>, NoPick> = answer.split(',').map(str::trim).map(tick).collect();
+    let button = dialog
+        .options
+        .iter()
+        .position(|choice| choice.number.is_none());
+    let button = button.ok_or_else(|| NoPick::None(answer.to_owned()))?;
+    ticks.map(|ticks| ticks.into_iter().chain([Pick::Option(button)]).collect())
+}
+
+/// The text as it goes into the free line of a question, which nobody has written into yet.
+fn free_text(dialog: &Dialog, text: &str) -> Option<Pick> {
+    let index = dialog.free_line()?;
+    let empty = dialog.options[index].label.starts_with("Type something");
+    let text = visible(text).replace(['\n', '\t'], " ").trim().to_owned();
+    (empty && !text.is_empty()).then_some(Pick::Text(index, text))
 }
 
 /// The one option that says yes to this dialog and to nothing more.
@@ -236,14 +287,18 @@ pub struct Step {
 /// A digit picks a numbered option at once. In an unnumbered menu the marked row is moved one at a time, and
 /// Enter comes only when it is seen to stand on the wanted one.
 pub fn step_towards(dialog: &Dialog, pick: &Pick) -> Option<Step> {
-    let index = match pick {
+    let (index, decides) = match pick {
         Pick::Esc => return Some(step(ESC, "Esc", true)),
-        Pick::Option(index) => *index,
+        Pick::Text(index, text) if dialog.selected == Some(*index) => {
+            return write_step(dialog.options.get(*index)?, text);
+        }
+        Pick::Text(index, _) => (*index, false),
+        Pick::Option(index) | Pick::Tick(index, _) => (*index, true),
     };
     let choice = dialog.options.get(index)?;
     if let Some(number) = choice.number.filter(|number| *number <= 9) {
         let digit = number.to_string();
-        return Some(step(digit.as_bytes(), &digit, true));
+        return Some(step(digit.as_bytes(), &digit, decides));
     }
     let selected = dialog.selected?;
     Some(match selected.cmp(&index) {
@@ -252,6 +307,21 @@ pub fn step_towards(dialog: &Dialog, pick: &Pick) -> Option<Step> {
         std::cmp::Ordering::Greater => step(UP, "Up", false),
     })
 }
+
+/// The text goes into the line first; Enter comes when it is seen to stand there.
+fn write_step(line: &Choice, text: &str) -> Option<Step> {
+    let written = Composer {
+        draft: line.label.clone(),
+        menu: false,
+    };
+    Some(match written.holds(text) {
+        true => step(ENTER, "Enter", true),
+        false => step(&paste(text), PASTE, false),
+    })
+}
+
+/// The name of the step that writes a text; it is never taken twice.
+pub const PASTE: &str = "paste";
 
 fn step(bytes: &[u8], name: &str, decides: bool) -> Step {
     Step {
@@ -443,5 +513,55 @@ mod tests {
             message(" \n\t", Meaning::default()),
             Err(NotSendable::Empty)
         );
+    }
+
+    fn toppings() -> Dialog {
+        let labels = [
+            "Cheese",
+            "Ham",
+            "Type something",
+            "Submit",
+            "Chat about this",
+        ];
+        let mut dialog = dialog(DialogKind::Question, &labels, true);
+        for (index, checked) in [false, true, false].into_iter().enumerate() {
+            dialog.options[index].checked = Some(checked);
+        }
+        dialog.options[3].number = None;
+        dialog.options[4].number = Some(4);
+        dialog
+    }
+
+    #[test]
+    fn a_label_ticks_and_several_are_submitted() {
+        let dialog = toppings();
+        assert_eq!(picks(&dialog, "cheese"), Ok(vec![Pick::Tick(0, true)]));
+        assert_eq!(picks(&dialog, "Ham"), Ok(vec![Pick::Tick(1, false)]));
+        assert_eq!(picks(&dialog, "Submit"), Ok(vec![Pick::Option(3)]));
+        let both = [Pick::Tick(0, true), Pick::Tick(1, true), Pick::Option(3)];
+        assert_eq!(picks(&dialog, "Cheese, Ham"), Ok(both.to_vec()));
+        let none = Err(NoPick::None("Olives".into()));
+        assert_eq!(picks(&dialog, "Cheese,Olives"), none);
+        let digit = step_towards(&dialog, &Pick::Tick(1, false)).unwrap();
+        assert_eq!((digit.name.as_str(), digit.decides), ("2", true));
+    }
+
+    #[test]
+    fn an_answer_that_is_no_label_is_written_and_seen_before_enter() {
+        let labels = ["Small", "Large", "Type something.", "Chat about this"];
+        let mut dialog = dialog(DialogKind::Question, &labels, true);
+        let pick = Pick::Text(2, "a medium one".into());
+        assert_eq!(picks(&dialog, "a medium\none "), Ok(vec![pick.clone()]));
+        let step = |dialog: &Dialog| {
+            let step = step_towards(dialog, &pick).unwrap();
+            (step.name, step.decides)
+        };
+        assert_eq!(step(&dialog), ("3".into(), false));
+        dialog.selected = Some(2);
+        assert_eq!(step(&dialog), ("paste".into(), false));
+        dialog.options[2].label = "a medium one".into();
+        assert_eq!(step(&dialog), ("Enter".into(), true));
+        dialog.kind = DialogKind::Permission;
+        assert_eq!(picks(&dialog, "text"), Err(NoPick::None("text".into())));
     }
 }

@@ -3,11 +3,14 @@
 //! A new case is two files and no code: `<version>-<cols>x<rows>/<case>.cast` and `<case>.truth.json`.
 //! A moment says what is true at recorded second `t`; what it does not mention is not checked.
 
+use missiond::reading::witness::{self, Weighed};
 use missiond::reading::{Dialog, DialogKind, Observed, Observer, State, read, replay};
 use missiond::recording::{Recording, What};
-use missiond::terminal::{At, Terminal};
+use missiond::terminal::{At, Frame, Terminal};
 use proptest::prelude::*;
 use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -44,6 +47,8 @@ struct Expected {
     target: Option<String>,
     options: Vec<String>,
     selected: Option<usize>,
+    /// The ticks, of those choices that have one.
+    checked: Option<Vec<bool>>,
     #[serde(default = "yes")]
     complete: bool,
 }
@@ -73,6 +78,31 @@ fn recordings() -> Vec<PathBuf> {
 
 /// What is known after every frame of a recording. `split` cuts the output into pieces.
 fn observe(cast: &[u8], split: impl Fn(&str) -> Vec<Vec<u8>>) -> Vec<(At, Observed)> {
+    let mut observer = Observer::new();
+    let mut observed = Vec::new();
+    for frame in frames(cast, split) {
+        observed.extend(
+            observer
+                .wait(frame.at)
+                .map(|at| (at, observer.observed().clone())),
+        );
+        observed.push((frame.at, observer.see(&frame).clone()));
+    }
+    observed.extend(
+        observer
+            .wait(At::MAX)
+            .map(|at| (at, observer.observed().clone())),
+    );
+    observed
+}
+
+fn observe_with_title(cast: &[u8]) -> Vec<(At, Observed, String)> {
+    let mut observer = Observer::new();
+    let see = |frame: Frame| (frame.at, observer.see(&frame).clone(), frame.screen.title);
+    frames(cast, whole).into_iter().map(see).collect()
+}
+
+fn frames(cast: &[u8], split: impl Fn(&str) -> Vec<Vec<u8>>) -> Vec<Frame> {
     let recording = Recording::read(cast).expect("a header");
     let mut terminal = Terminal::new(recording.header().cols, recording.header().rows);
     let mut frames = Vec::new();
@@ -91,59 +121,200 @@ fn observe(cast: &[u8], split: impl Fn(&str) -> Vec<Vec<u8>>) -> Vec<(At, Observ
         }
     }
     frames.extend(terminal.quiet(last + Duration::from_secs(1)));
-    let mut observer = Observer::new();
-    let mut observed = Vec::new();
-    for frame in frames {
-        observed.extend(
-            observer
-                .wait(frame.at)
-                .map(|at| (at, observer.observed().clone())),
-        );
-        observed.push((frame.at, observer.see(&frame).clone()));
-    }
-    observed.extend(
-        observer
-            .wait(At::MAX)
-            .map(|at| (at, observer.observed().clone())),
-    );
-    observed
+    frames
 }
 
 fn whole(text: &str) -> Vec<Vec<u8>> {
     vec![text.as_bytes().to_vec()]
 }
 
+/// Run with `-- --nocapture` it prints the table of the README.
 #[test]
 fn every_labelled_moment_is_read_right() {
     let mut wrong = Vec::new();
-    let mut moments = 0;
+    let mut table = Table::default();
     for cast in recordings() {
-        let truth = std::fs::read_to_string(cast.with_extension("truth.json"))
-            .expect("a truth file beside the recording");
-        let truth: Truth =
-            serde_json::from_str(&truth).unwrap_or_else(|e| panic!("{}: {e}", cast.display()));
-        let observed = observe(&std::fs::read(&cast).expect("a recording"), whole);
-        for moment in truth.moments {
-            moments += 1;
+        for (moment, differences) in check(&cast) {
+            table.count(&cast, differences.is_empty());
             let name = format!("{} at {}", cast.display(), moment.t);
-            let until = Duration::from_secs_f64(moment.t);
-            match observed.iter().rev().find(|(at, _)| *at <= until) {
-                Some((_, seen)) => wrong.extend(
-                    differences(&moment, seen)
-                        .iter()
-                        .map(|diff| format!("{name}: {diff}")),
-                ),
-                None => wrong.push(format!("{name}: no frame yet")),
+            wrong.extend(differences.iter().map(|diff| format!("{name}: {diff}")));
+        }
+    }
+    println!("{table}");
+    assert!(!table.cells.is_empty());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The labelled moments of a recording, each with what was read otherwise.
+fn check(cast: &Path) -> Vec<(Moment, Vec<String>)> {
+    let truth = std::fs::read_to_string(cast.with_extension("truth.json"))
+        .expect("a truth file beside the recording");
+    let truth: Truth =
+        serde_json::from_str(&truth).unwrap_or_else(|e| panic!("{}: {e}", cast.display()));
+    let observed = observe(&std::fs::read(cast).expect("a recording"), whole);
+    let check = |moment: Moment| {
+        let until = Duration::from_secs_f64(moment.t);
+        let seen = observed.iter().rev().find(|(at, _)| *at <= until);
+        let differences = match seen {
+            Some((_, seen)) => differences(&moment, seen),
+            None => vec!["no frame yet".to_owned()],
+        };
+        (moment, differences)
+    };
+    truth.moments.into_iter().map(check).collect()
+}
+
+/// What the cases are about, by how their names begin.
+const SCENARIOS: [(&str, &[&str]); 9] = [
+    ("start, trust, key", &["trust", "api_key", "startup"]),
+    (
+        "at work",
+        &[
+            "thinking",
+            "responding",
+            "hello",
+            "run",
+            "bash_run",
+            "nocolor",
+            "tasks",
+            "compact",
+            "agent_run",
+        ],
+    ),
+    (
+        "tool calls",
+        &[
+            "bash", "write", "edit", "notebook", "fetch", "search", "read", "mcp", "agent",
+            "emoji", "unmarked",
+        ],
+    ),
+    ("questions", &["ask", "light_ask"]),
+    ("plans", &["plan"]),
+    (
+        "input box",
+        &[
+            "draft",
+            "slash",
+            "up_history",
+            "name",
+            "statusline",
+            "shell",
+            "queued",
+        ],
+    ),
+    (
+        "menus, views",
+        &[
+            "model",
+            "config",
+            "help",
+            "permissions",
+            "resume",
+            "rewind",
+            "ctrl_o",
+            "history",
+            "agents_view",
+            "auto",
+        ],
+    ),
+    (
+        "errors, limits, ends",
+        &[
+            "error",
+            "bad",
+            "overloaded",
+            "limit",
+            "interrupted",
+            "exit",
+            "ctrl_c",
+            "background",
+        ],
+    ),
+    ("forgeries", &["spoof"]),
+];
+
+/// Moments that were read right, of all, by version and scenario.
+#[derive(Default)]
+struct Table {
+    cells: BTreeMap<(Vec<u32>, usize), (usize, usize)>,
+}
+
+impl Table {
+    fn count(&mut self, cast: &Path, right: bool) {
+        let cell = self
+            .cells
+            .entry((version(cast), scenario(cast)))
+            .or_default();
+        cell.0 += usize::from(right);
+        cell.1 += 1;
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = SCENARIOS.map(|(name, _)| name).join(" | ");
+        writeln!(
+            f,
+            "| version | {names} |\n|{}",
+            " --- |".repeat(SCENARIOS.len() + 1)
+        )?;
+        let versions: BTreeSet<&Vec<u32>> = self.cells.keys().map(|(version, _)| version).collect();
+        for version in versions {
+            let dotted: Vec<String> = version.iter().map(u32::to_string).collect();
+            write!(f, "| {} |", dotted.join("."))?;
+            for scenario in 0..SCENARIOS.len() {
+                match self.cells.get(&(version.clone(), scenario)) {
+                    Some((right, all)) => write!(f, " {right}/{all} |")?,
+                    None => write!(f, " |")?,
+                }
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}
+
+/// The folder's name begins with it.
+fn version(cast: &Path) -> Vec<u32> {
+    let folder = cast.parent().and_then(Path::file_name).unwrap_or_default();
+    let folder = folder.to_string_lossy();
+    let version = folder.split('-').next().unwrap_or_default();
+    version
+        .split('.')
+        .filter_map(|part| part.parse().ok())
+        .collect()
+}
+
+/// The scenario with the longest beginning that fits.
+fn scenario(cast: &Path) -> usize {
+    let name = cast.file_stem().unwrap_or_default().to_string_lossy();
+    let fit = |(_, starts): &(&str, &[&str])| {
+        let fitting = starts.iter().filter(|start| name.starts_with(**start));
+        fitting.map(|start| start.len()).max().unwrap_or(0)
+    };
+    let best = (0..SCENARIOS.len()).max_by_key(|index| fit(&SCENARIOS[*index]));
+    best.filter(|index| fit(&SCENARIOS[*index]) > 0)
+        .unwrap_or_else(|| panic!("no scenario for {}", cast.display()))
+}
+
+/// The title may lag behind the screen by a moment, as `slot::machine` allows it to, and no more.
+#[test]
+fn the_title_confirms_the_screen() {
+    const MOMENT: Duration = Duration::from_secs(3);
+    for cast in recordings() {
+        let mut since = None;
+        for (at, observed, title) in observe_with_title(&std::fs::read(&cast).expect("a recording"))
+        {
+            let both = [witness::screen(&observed), witness::title(&title)];
+            match witness::weigh(&both) {
+                Weighed::Agreement => since = None,
+                Weighed::Doubt { why } => {
+                    let lasted = at - *since.get_or_insert(at);
+                    assert!(lasted < MOMENT, "{} at {at:?}: {why}", cast.display());
+                }
             }
         }
     }
-    assert!(moments > 0);
-    assert!(
-        wrong.is_empty(),
-        "{} of {moments} moments:\n{}",
-        wrong.len(),
-        wrong.join("\n")
-    );
 }
 
 #[test]
@@ -304,7 +475,12 @@ fn is_dialog(expected: &Expected, dialog: &Dialog) -> bool {
             .as_ref()
             .is_some_and(|input| input.values().any(|value| value == target))
     };
+    let ticks = || dialog.options.iter().filter_map(|choice| choice.checked);
     expected.kind == dialog.kind
+        && expected
+            .checked
+            .as_ref()
+            .is_none_or(|ticked| ticks().eq(ticked.iter().copied()))
         && expected.tool == dialog.tool
         && expected.target.as_ref().is_none_or(shown)
         && expected.options == labels

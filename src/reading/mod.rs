@@ -131,6 +131,20 @@ pub struct Dialog {
     pub complete: bool,
 }
 
+impl Dialog {
+    /// The index of the line into which an answer of one's own can be written: the last of a question's
+    /// choices. Its label is what was written so far.
+    pub fn free_line(&self) -> Option<usize> {
+        let is_choice = |choice: &Choice| choice.number.is_some() && choice.label != TALK_INSTEAD;
+        (self.kind == DialogKind::Question)
+            .then(|| self.options.iter().rposition(is_choice))
+            .flatten()
+    }
+}
+
+/// The choice that answers no question, below all others in newer versions.
+const TALK_INSTEAD: &str = "Chat about this";
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choice {
     pub label: String,

@@ -158,15 +158,17 @@ impl Observer {
     }
 }
 
-/// A digest of everything in a dialog but the selection and the ticks.
+/// A digest of everything in a dialog but the selection, the ticks and what is written into it.
 fn what_it_says(dialog: &Dialog) -> Vec<u8> {
     let mut hash = Sha256::new();
     hash.update(format!(
         "{:?}\0{:?}\0{:?}",
         dialog.kind, dialog.tool, dialog.input
     ));
-    for choice in &dialog.options {
-        hash.update(format!("\0{}", choice.label));
+    let free = dialog.free_line();
+    for (index, choice) in dialog.options.iter().enumerate() {
+        let label = Some(&choice.label).filter(|_| free != Some(index));
+        hash.update(format!("\0{label:?}"));
     }
     hash.finalize().to_vec()
 }

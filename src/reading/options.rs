@@ -17,6 +17,12 @@ pub(super) struct Options {
     pub(super) whole: bool,
 }
 
+/// What ends a question where several can be ticked: a row without a number among those that have one.
+const BUTTONS: [&str; 2] = ["Submit", "Next"];
+
+/// Columns between the marker and the ticks, below which the button stands: `❯ 4. [ ]`.
+const TICK_INDENT: usize = 5;
+
 /// A row that begins a choice.
 struct Entry<'a> {
     row: usize,
@@ -46,8 +52,8 @@ impl Options {
             number: None,
             text: "",
         });
-        let entries = match entry.number {
-            Some(number) => numbered(page, col, row, number),
+        let entries = match numbered_from(page, col, &entry) {
+            Some((row, number)) => with_button(page, col, numbered(page, col, row, number)),
             None => unnumbered(page, col, row),
         };
         let aside = second_column(page, &entries);
@@ -118,6 +124,41 @@ fn entry_at<'a>(page: &Page<'a>, row: usize, col: usize) -> Option<Entry<'a>> {
     Some(Entry { row, number, text })
 }
 
+/// Where a numbered list can be followed from: the entry itself, or the one above the button.
+fn numbered_from(page: &Page, col: usize, entry: &Entry) -> Option<(usize, u32)> {
+    let start = match entry.number {
+        Some(_) => entry.row,
+        None => button_at(page, entry.row, col).map(|button| button.row)?,
+    };
+    let numbered = |row: usize| entry_at(page, row, col).and_then(|entry| entry.number);
+    (0..=start)
+        .rev()
+        .find_map(|row| Some((row, numbered(row)?)))
+}
+
+/// The button, where `row` is it.
+fn button_at<'a>(page: &Page<'a>, row: usize, col: usize) -> Option<Entry<'a>> {
+    let text = page.text(row);
+    let label = text.trim_start_matches([' ', '\u{a0}', MARKER]);
+    let start = text.chars().count() - label.chars().count();
+    let found = BUTTONS.contains(&label) && start == col + TICK_INDENT;
+    found.then_some(Entry {
+        row,
+        number: None,
+        text: label,
+    })
+}
+
+/// Puts the button of the list behind the last choice that can be ticked, below which it stands.
+fn with_button<'a>(page: &Page<'a>, col: usize, mut entries: Vec<Entry<'a>>) -> Vec<Entry<'a>> {
+    let ticked = |entry: &Entry| split_check(entry.text).0.is_some();
+    if let Some(last) = entries.iter().rposition(ticked) {
+        let end = entry_end(page, col, entries[last].row);
+        entries.splice(last + 1..last + 1, button_at(page, end, col));
+    }
+    entries
+}
+
 /// `2. No` into its number and its label.
 fn split_number(label: &str) -> (Option<u32>, &str) {
     let numbered = label
@@ -135,14 +176,15 @@ fn numbered<'a>(page: &Page<'a>, col: usize, row: usize, number: u32) -> Vec<Ent
     let (mut at, mut wanted) = (row, number);
     while let Some(entry) = wanted
         .checked_sub(1)
-        .and_then(|n| find_near(page, (0..at).rev(), |row| with_number(row, n)))
+        .and_then(|n| find_near(page, col, (0..at).rev(), |row| with_number(row, n)))
     {
         (at, wanted) = (entry.row, wanted - 1);
         entries.insert(0, entry);
     }
     (at, wanted) = (row, number);
-    while let Some(entry) = find_near(page, at + 1..page.len(), |row| with_number(row, wanted + 1))
-    {
+    while let Some(entry) = find_near(page, col, at + 1..page.len(), |row| {
+        with_number(row, wanted + 1)
+    }) {
         (at, wanted) = (entry.row, wanted + 1);
         entries.push(entry);
     }
@@ -152,6 +194,7 @@ fn numbered<'a>(page: &Page<'a>, col: usize, row: usize, number: u32) -> Vec<Ent
 /// The next entry in the order of `rows`, over descriptions, wrapped labels, a rule and a few blanks.
 fn find_near<'a>(
     page: &Page<'a>,
+    col: usize,
     rows: impl Iterator<Item = usize>,
     wanted: impl Fn(usize) -> Option<Entry<'a>>,
 ) -> Option<Entry<'a>> {
@@ -160,7 +203,8 @@ fn find_near<'a>(
         if let Some(entry) = wanted(row) {
             return Some(entry);
         }
-        let belongs = page.is_rule(row) || page.row(row).indent() >= 2;
+        let belongs =
+            page.is_rule(row) || page.row(row).indent() >= 2 || button_at(page, row, col).is_some();
         blanks += usize::from(page.is_blank(row));
         if blanks > 1 || !(belongs || page.is_blank(row)) {
             return None;
@@ -194,9 +238,16 @@ fn is_scroll_note(text: &str) -> bool {
 /// The row after the choice that begins in `row`: over what is indented as far as a number.
 fn entry_end(page: &Page, col: usize, row: usize) -> usize {
     let ends = |next: &usize| {
-        page.is_blank(*next) || page.row(*next).indent() <= col || entry_starts(page, *next, col)
+        page.is_blank(*next)
+            || page.row(*next).indent() <= col
+            || entry_starts(page, *next, col)
+            || button_at(page, *next, col).is_some() && is_ticked_row(page, row, col)
     };
     (row + 1..page.len()).find(ends).unwrap_or(page.len())
+}
+
+fn is_ticked_row(page: &Page, row: usize, col: usize) -> bool {
+    entry_at(page, row, col).is_some_and(|entry| split_check(entry.text).0.is_some())
 }
 
 fn entry_starts(page: &Page, row: usize, col: usize) -> bool {

@@ -43,7 +43,8 @@ pub(super) fn tool_and_input(found: &Found) -> (Option<String>, Input) {
     let input = match *tool {
         "Bash" | "PowerShell" => one("command", command(found)),
         "WebFetch" => one("url", url(found)),
-        "Edit" | "Write" | "NotebookEdit" => one("file_path", file_path(found, title, words)),
+        "Edit" | "Write" => one("file_path", file_path(found, title, words)),
+        "NotebookEdit" => one("notebook_path", file_path(found, title, words)),
         _ => called(found).1,
     };
     (Some((*tool).to_owned()), input)
@@ -143,7 +144,10 @@ fn unindented<'a>(page: &Page<'a>, rows: &[usize]) -> (Vec<&'a str>, usize) {
     (texts, page.cols().saturating_sub(common + 3))
 }
 
-/// The path behind the title, or in the rows below it.
+/// How the row below a notebook's path begins, which says what is done to it.
+const CELL_NOTES: [&str; 3] = ["Replace cell", "Insert ", "Delete cell"];
+
+/// The path behind the title, or in the rows below it, over the lines that frame the change.
 fn file_path(found: &Found, title: &str, words: &str) -> Option<String> {
     let behind = title.strip_prefix(words).unwrap_or_default().trim();
     if !behind.is_empty() {
@@ -153,10 +157,21 @@ fn file_path(found: &Found, title: &str, words: &str) -> Option<String> {
     let body = found.body();
     let below_title = body.clone().filter(|row| !page.is_blank(*row)).nth(1)?;
     let is_border = |row: usize| page.text(row).starts_with(['╭', '╰', '╌']);
-    let rows = (below_title..body.end)
-        .skip_while(|row| is_border(*row))
-        .take_while(|row| !is_border(*row) && !page.is_blank(*row));
-    let path: String = rows.map(|row| page.text(row).trim()).collect();
+    // Without them the change is not drawn yet, and what stands here may be anything.
+    body.clone().find(|row| is_border(*row))?;
+    let first = (below_title..body.end).find(|row| !is_border(*row))?;
+    let goes_on = |row: &usize| {
+        let full = page.text(row - 1).width() + MARGIN >= page.cols();
+        let note = CELL_NOTES
+            .iter()
+            .any(|note| page.text(*row).trim().starts_with(note));
+        full && !note && !is_border(*row) && !page.is_blank(*row)
+    };
+    let more = (first + 1..body.end).take_while(goes_on);
+    let path: String = std::iter::once(first)
+        .chain(more)
+        .map(|row| page.text(row).trim())
+        .collect();
     (!path.is_empty()).then_some(path)
 }
 

@@ -341,3 +341,67 @@ fn a_program_has_ended_when_it_has_given_everything_back() {
     left.screen.title.clear();
     assert_eq!(observer.see(&left).state, State::Exited);
 }
+
+const TOPPINGS: &str = "
+RULE
+←  ☐ Toppings  ✔ Submit  →
+
+Which toppings?
+
+❯ 1. [ ] Cheese
+         yellow
+  2. [✔] Ham
+         pink
+  3. [ ] Type something
+     Submit
+RULE
+  4. Chat about this
+
+Enter to select · ↑/↓ to navigate · Esc to cancel
+";
+
+#[test]
+fn the_button_of_a_question_is_a_choice_of_its_own() {
+    let on_button = TOPPINGS
+        .replace("❯ 1.", "  1.")
+        .replace("     Submit", "❯    Submit");
+    let own_words = TOPPINGS.replace("Type something", "more of it");
+    for (rows, selected) in [(TOPPINGS, 0), (&on_button, 3), (&own_words, 0)] {
+        let dialog = dialog(rows);
+        assert_eq!((dialog.kind, dialog.complete), (DialogKind::Question, true));
+        assert_eq!(labels(&dialog)[3..], ["Submit", "Chat about this"]);
+        assert_eq!(dialog.options[2].description, None);
+        let checked: Vec<Option<bool>> = dialog.options.iter().map(|one| one.checked).collect();
+        assert_eq!(checked, [Some(false), Some(true), Some(false), None, None]);
+        assert_eq!(
+            (dialog.selected, dialog.free_line()),
+            (Some(selected), Some(2))
+        );
+        assert_eq!(input(&dialog, "question"), Some("Which toppings?"));
+    }
+    let mut observer = Observer::new();
+    let mut id = |ms, rows: &str| {
+        let observed = observer.see(&frame(ms, rows));
+        observed.dialog.clone().map(|dialog| dialog.id)
+    };
+    let first = id(0, TOPPINGS);
+    assert!(first.is_some());
+    assert_eq!(id(1, &on_button), first);
+    assert_eq!(
+        id(2, &own_words),
+        first,
+        "what is written into it leaves it the same"
+    );
+}
+
+#[test]
+fn the_path_of_a_notebook_is_not_what_is_done_to_it() {
+    let rows = "RULE\n Edit notebook\n /work/nb.ipynb\n Replace cell contents for cell c1\nDASH\n  1 -a\n  1 +b\nDASH\n Do you want to make this edit to nb.ipynb?\n ❯ 1. Yes\n   2. No\n\n Esc to cancel";
+    let whole = dialog(rows);
+    assert_eq!(whole.tool.as_deref(), Some("NotebookEdit"));
+    assert_eq!(input(&whole, "notebook_path"), Some("/work/nb.ipynb"));
+    let half = dialog(
+        "RULE\n Edit notebook\n\n Do you want to make this edit to nb.ipynb?\n ❯ 1. Yes\n   2. No\n\n Esc to cancel",
+    );
+    assert_eq!((half.input, half.complete), (None, false));
+}

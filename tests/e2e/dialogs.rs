@@ -16,6 +16,8 @@ fn a_person_answers_dialogs() {
     denied(&daemon);
     interrupted_at_a_dialog(&daemon);
     a_question(&daemon);
+    several_answers(&daemon);
+    an_answer_in_own_words(&daemon);
 }
 
 fn approved(daemon: &Daemon) {
@@ -107,14 +109,50 @@ fn a_question(daemon: &Daemon) {
     assert_eq!(labels[..2], ["Red", "Blue"], "{dialog}");
     daemon.cmd(&["confirm", "coder", "Blue"]).expect(0);
     daemon.wait_state("coder", "idle");
+    was_told(daemon, r#"\"Which colour?\"=\"Blue\""#);
+}
+
+/// Asks with these labels; goes on when the question is up.
+fn ask(daemon: &Daemon, prompt: &str, question: &str, several: bool) -> Value {
+    let options: Vec<Value> = ["Red", "Green", "Blue"]
+        .map(|label| json!({"label": label, "description": "a colour"}))
+        .into();
+    let question = json!({"question": question, "header": "Colour", "multiSelect": several, "options": options});
+    let call = Step::tool("AskUserQuestion", json!({"questions": [question]}));
+    daemon
+        .endpoint
+        .on(prompt, vec![call, Step::text("Thank you.")]);
+    daemon.cmd(&["send", "coder", prompt]).expect(5);
+    daemon.wait_dialog("coder")
+}
+
+fn several_answers(daemon: &Daemon) {
+    let dialog = ask(daemon, "ask for several", "Which colours?", true);
+    assert_eq!(dialog["options"][4]["label"], "Submit", "{dialog}");
+    assert_eq!(dialog["options"][0]["checked"], false, "{dialog}");
+    daemon.cmd(&["confirm", "coder", "Red"]).expect(0);
+    let dialog = daemon.status("coder")["dialog"].clone();
+    assert_eq!(dialog["options"][0]["checked"], true, "{dialog}");
+    daemon.cmd(&["confirm", "coder", "Red"]).expect(0);
+    daemon.cmd(&["confirm", "coder", "Green, Blue"]).expect(0);
+    daemon.wait_state("coder", "idle");
+    was_told(daemon, r#"\"Which colours?\"=\"Green, Blue\""#);
+}
+
+fn an_answer_in_own_words(daemon: &Daemon) {
+    ask(daemon, "ask openly", "Which one colour?", false);
+    let words = "a dark 漢字 👩‍👩‍👧 blue";
+    daemon.cmd(&["confirm", "coder", words]).expect(0);
+    daemon.wait_state("coder", "idle");
+    was_told(daemon, &format!(r#"\"Which one colour?\"=\"{words}\""#));
+}
+
+/// The answer reached the model.
+#[track_caller]
+fn was_told(daemon: &Daemon, answer: &str) {
     let requests = daemon.endpoint.requests();
-    let told = requests.iter().any(|request| {
-        request
-            .body
-            .to_string()
-            .contains(r#"\"Which colour?\"=\"Blue\""#)
-    });
-    assert!(told, "the answer reached the model");
+    let told = |request: &missiond::rehearsal::Request| request.body.to_string().contains(answer);
+    assert!(requests.iter().any(told), "{answer}");
 }
 
 #[track_caller]

@@ -10,11 +10,10 @@ use std::io::Write;
 /// Denied by a rule, so that the dialog would be answered by itself.
 const POLICY: &str = "default = \"ask\"\ndeny = [\"Bash(rm *)\"]\n";
 
-const FAKE: [&str; 12] = [
+const FAKE: [&str; 11] = [
     " Bash command",
     "",
     "   rm -rf p",
-    "   Remove a directory",
     "",
     " Do you want to proceed?",
     " ❯ 1. Yes",

@@ -1,5 +1,6 @@
 //! Dialogs: seeing them, answering them by rule or for a person, and stopping a turn.
 
+use super::several::labels_of;
 use super::up::{Choosing, ForPerson, Hands};
 use super::*;
 use crate::config::Gate;
@@ -112,7 +113,7 @@ impl Machine {
         self.tell(verdict_event(&ask, &verdict, "policy"));
         self.effects
             .push(Effect::Audit(verdict, Box::new(ask), Decider::Policy));
-        self.choose(None, dialog, pick, reason, None, now);
+        self.choose(None, dialog, vec![pick], reason, None, now);
         self.progress_hands(now);
     }
 
@@ -182,7 +183,7 @@ impl Machine {
     /// A person's answer, to the dialog that he saw.
     pub(super) fn confirm(&mut self, confirmation: Confirmation, now: Instant) {
         let token = confirmation.token;
-        let (dialog, pick) = match self.may_confirm(&confirmation) {
+        let (dialog, picks) = match self.may_confirm(&confirmation) {
             Ok(found) => found,
             Err(error) => return self.reply(token, Err(error)),
         };
@@ -192,7 +193,7 @@ impl Machine {
         } else {
             Decision::Allow
         };
-        let why = format!("a person chose {}", pick.label(&dialog));
+        let why = format!("a person chose {}", labels_of(&picks, &dialog));
         let verdict = Verdict {
             decision,
             rule: None,
@@ -204,11 +205,11 @@ impl Machine {
         };
         self.effects
             .push(Effect::Audit(verdict, Box::new(ask), decider));
-        self.choose(Some(token), &dialog, pick, why, confirmation.reason, now);
+        self.choose(Some(token), &dialog, picks, why, confirmation.reason, now);
         self.progress_hands(now);
     }
 
-    fn may_confirm(&self, confirmation: &Confirmation) -> Result<(Dialog, Pick), RpcError> {
+    fn may_confirm(&self, confirmation: &Confirmation) -> Result<(Dialog, Vec<Pick>), RpcError> {
         let name = &self.config.name;
         let refused = |text: String| RpcError::new(Fault::Refused, text);
         let Some(dialog) = self.dialog() else {
@@ -242,8 +243,8 @@ impl Machine {
                 .map(|choice| format!("`{}`", choice.label))
                 .collect::<Vec<_>>()
         };
-        keys::pick(dialog, &confirmation.answer)
-            .map(|pick| (dialog.clone(), pick))
+        keys::picks(dialog, &confirmation.answer)
+            .map(|picks| (dialog.clone(), picks))
             .map_err(|error| {
                 let next = match error {
                     NoPick::None(_) | NoPick::Ambiguous(_) => {
@@ -266,13 +267,17 @@ impl Machine {
         &mut self,
         token: Option<Token>,
         dialog: &Dialog,
-        pick: Pick,
+        picks: Vec<Pick>,
         reason: String,
         then_say: Option<String>,
         now: Instant,
     ) {
-        let Some(up) = self.up_mut() else { return };
-        let label = pick.label(dialog).to_owned();
+        let label = labels_of(&picks, dialog);
+        let submits = picks.len() > 1;
+        let mut then = VecDeque::from(picks);
+        let (Some(pick), Some(up)) = (then.pop_front(), self.up_mut()) else {
+            return;
+        };
         let declines =
             dialog.kind == DialogKind::Permission && keys::pick(dialog, "no").as_ref() == Ok(&pick);
         up.answered = Some(dialog.id.clone());
@@ -280,12 +285,15 @@ impl Machine {
             token,
             dialog: dialog.id.clone(),
             pick,
+            then,
+            submits,
             label,
             reason,
             then_say,
             declines,
             decided: false,
             moved_from: None,
+            pasted: false,
             moves: 0,
             again: now,
             until: now + KEY_WORKS,
@@ -302,10 +310,14 @@ impl Machine {
         let Some(dialog) = same else {
             return self.chosen(choosing);
         };
+        let settled = up.is_certain() && up.settled_dialog(now).is_some();
+        choosing.go_on(&dialog, now);
+        if choosing.is_done(&dialog) {
+            return self.ticked(choosing);
+        }
         if now >= choosing.until {
             return self.not_chosen(&choosing, "the key was pressed, but the dialog is still up");
         }
-        let settled = up.is_certain() && up.settled_dialog(now).is_some();
         if settled && choosing.may_step(&dialog, now) {
             if choosing.moves > 2 * dialog.options.len() {
                 return self.not_chosen(&choosing, "the menu does not follow the arrow keys");
@@ -316,8 +328,9 @@ impl Machine {
                     "no row of the dialog is marked, so no key is safe",
                 );
             };
-            choosing.stepped(&step, &dialog, now);
-            self.press(&step.bytes, &step.name, &choosing.reason.clone());
+            if choosing.stepped(&step, &dialog, now) {
+                self.press(&step.bytes, &step.name, &choosing.reason.clone());
+            }
         }
         if let Some(up) = self.up_mut() {
             up.hands = Hands::Choosing(choosing);
@@ -334,6 +347,9 @@ impl Machine {
                 text: None,
                 failure: None,
             });
+        }
+        if let Some(review) = self.review_after(&choosing) {
+            return self.submit_review(choosing, &review);
         }
         if let Some(text) = choosing.then_say {
             self.say_next(&text);
@@ -421,7 +437,7 @@ impl Machine {
             Ok(pick) => {
                 self.drop_typing("interrupted");
                 let reason = "a person interrupts at a dialog".to_owned();
-                self.choose(None, dialog, pick, reason, None, now);
+                self.choose(None, dialog, vec![pick], reason, None, now);
                 self.progress_hands(now);
                 self.reply(token, Ok(Reply::Interrupted("declined")));
             }
@@ -477,20 +493,38 @@ impl Machine {
 }
 
 impl Choosing {
-    /// Whether the next key is due: none was pressed yet, or the last arrow moved the marked row, or it was lost.
+    /// Whether the next key is due: none was pressed yet, or the last one shows, or it was an arrow that was lost.
     /// An arrow decides nothing and may be pressed again; the key that decides is pressed once.
     fn may_step(&self, dialog: &Dialog, now: Instant) -> bool {
-        let moved = self.moved_from != dialog.selected;
-        !self.decided && (self.moves == 0 || moved || now >= self.again)
+        let shows = self.moved_from.as_ref() != Some(&rows_of(dialog));
+        !self.decided && (self.moves == 0 || shows || now >= self.again)
     }
 
-    fn stepped(&mut self, step: &keys::Step, dialog: &Dialog, now: Instant) {
-        self.decided = step.decides;
+    /// Notes the step, and says whether its key is to be pressed: a text is written once.
+    fn stepped(&mut self, step: &keys::Step, dialog: &Dialog, now: Instant) -> bool {
+        let is_arrow = step.bytes == keys::UP || step.bytes == keys::DOWN;
+        let is_paste = step.name == keys::PASTE;
         self.moves += 1;
-        self.moved_from = dialog.selected;
-        self.again = now + ARROW_IS_LOST;
+        self.moved_from = Some(rows_of(dialog));
+        self.again = now
+            + if is_arrow {
+                ARROW_IS_LOST
+            } else {
+                2 * KEY_WORKS
+            };
+        if is_paste && self.pasted {
+            return false;
+        }
+        self.pasted |= is_paste;
+        self.decided = step.decides;
         self.until = now + KEY_WORKS;
+        true
     }
+}
+
+/// What changes when a key that does not decide has worked.
+fn rows_of(dialog: &Dialog) -> (Option<usize>, Vec<Choice>) {
+    (dialog.selected, dialog.options.clone())
 }
 
 /// The hook has the whole input of the call that the dialog asks about; the screen may show a part.

@@ -12,6 +12,7 @@ mod life;
 mod lifted;
 mod limits;
 mod sending;
+mod several;
 mod up;
 mod withheld;
 
@@ -29,7 +30,7 @@ use crate::config::SlotConfig;
 use crate::control::protocol::{RpcError, What};
 use crate::hook::HookEvent;
 use crate::policy::{Ask, Decision, Verdict};
-use crate::reading::{Composer, Dialog, DialogKind, State};
+use crate::reading::{Choice, Composer, Dialog, DialogKind, State};
 use crate::shim::ExitReport;
 use backoff::Backoff;
 use serde_json::Value;

@@ -37,6 +37,10 @@ pub(super) struct Choosing {
     pub token: Option<Token>,
     pub dialog: String,
     pub pick: crate::keys::Pick,
+    /// What is picked in the same dialog after it.
+    pub then: VecDeque<crate::keys::Pick>,
+    /// Several answers are given at once: the page that shows them is confirmed as well.
+    pub submits: bool,
     pub label: String,
     pub reason: String,
     /// Told to Claude as a message once the dialog is declined.
@@ -45,8 +49,10 @@ pub(super) struct Choosing {
     pub declines: bool,
     /// The key that decides was pressed.
     pub decided: bool,
-    /// The marked row at which an arrow key was pressed last.
-    pub moved_from: Option<usize>,
+    /// The marked row and the rows when a key that does not decide was pressed last.
+    pub moved_from: Option<(Option<usize>, Vec<Choice>)>,
+    /// The text was written; it is not written again.
+    pub pasted: bool,
     /// Arrow keys so far; more than twice round the menu means that it does not obey.
     pub moves: usize,
     /// When an arrow key that moved nothing counts as lost.
