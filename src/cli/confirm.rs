@@ -18,7 +18,7 @@ pub struct Confirm {
     /// The slot
     #[arg(add = complete::slots())]
     slot: String,
-    /// yes, always, no, or the label of an option
+    /// yes, always, no, the label of an option, several with commas between them, or your own words
     answer: String,
     /// The dialog that is meant, as `pending` shows it
     #[arg(long, value_name = "ID")]

@@ -114,11 +114,23 @@ impl<'a> Row<'a> {
 
     /// The styles of the characters from column `from` on; blanks between words may have any.
     fn styles_from(&self, from: usize) -> impl Iterator<Item = Style> {
-        let text = &self.line.text;
-        let columns = text.char_indices().map(|(at, c)| (text[..at].width(), c));
+        let columns = columns(&self.line.text);
         let text = columns.filter(move |(col, c)| *col >= from && !c.is_whitespace());
         text.map(|(col, _)| self.line.style_at(col))
     }
+}
+
+/// The characters with the columns they stand in. Signs that become one never do so across a blank, so
+/// that only the word has to be measured.
+fn columns(text: &str) -> impl Iterator<Item = (usize, char)> {
+    let (mut word, mut word_col) = (0, 0);
+    text.char_indices().map(move |(at, c)| {
+        let col = word_col + text[word..at].width();
+        if c == ' ' {
+            (word, word_col) = (at, col);
+        }
+        (col, c)
+    })
 }
 
 fn is_rule(text: &str, cols: usize) -> bool {
@@ -181,6 +193,14 @@ pub(super) fn join_label<'a>(rows: impl IntoIterator<Item = &'a str>) -> String 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn joined_signs_stand_in_one_place() {
+        let at = |text: &str, c: char| columns(text).find(|(_, other)| *other == c);
+        assert_eq!(at("a 漢 b", 'b'), Some((5, 'b')));
+        assert_eq!(at("a 👩\u{200d}👧| ❤\u{fe0f} b", '|'), Some((4, '|')));
+        assert_eq!(at("a 👩\u{200d}👧| ❤\u{fe0f} b", 'b'), Some((9, 'b')));
+    }
 
     #[test]
     fn rows_are_joined_where_the_next_word_had_no_room() {
