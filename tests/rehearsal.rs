@@ -6,7 +6,6 @@ mod support;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use support::claude_code::claude;
@@ -55,10 +54,7 @@ impl Room {
 
     /// A program of the test's own.
     fn script(&self, text: &str) -> PathBuf {
-        let path = self.root.path().join("fake");
-        fs::write(&path, format!("#!/bin/sh\n{text}\n")).expect("a file");
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a mode");
-        path
+        support::script(self.root.path(), text)
     }
 
     fn remembered(&self) -> String {

@@ -58,6 +58,9 @@ impl Slot {
         self.tell(What::Adopted { pid });
         let continues = true;
         self.input(Input::Started { pid, continues }).await;
+        if self.memory.unrehearsed == Some(pid) {
+            self.input(Input::Unrehearsed).await;
+        }
         if self.memory.gated == Some(pid) {
             self.input(Input::Heard(0, gate_was_heard())).await;
         }

@@ -18,6 +18,9 @@ pub struct Memory {
     /// The process whose gate was heard.
     #[serde(default)]
     pub gated: Option<u32>,
+    /// The process whose screens were never rehearsed.
+    #[serde(default)]
+    pub unrehearsed: Option<u32>,
     /// What a newer missiond wrote is kept.
     #[serde(flatten)]
     pub unknown: Map<String, Value>,

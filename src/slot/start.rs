@@ -11,6 +11,7 @@ use crate::control::protocol::{Fault, RpcError, What};
 use crate::files;
 use crate::launch::{self, SessionStart, Version};
 use crate::pause::{self, Moment};
+use crate::rehearsal;
 use crate::shim::{Hello, LaunchError, ShimLink, ShimSpec};
 use crate::worktree;
 use chrono::Utc;
@@ -51,6 +52,8 @@ impl From<LaunchError> for NotStarted {
 struct Start {
     spec: ShimSpec,
     session: Option<SessionStart>,
+    /// Whether its screens were tried.
+    known: bool,
 }
 
 impl Slot {
@@ -85,13 +88,15 @@ impl Slot {
             pid: hello.child_pid,
             continues: resumed,
         };
+        let strange = (!start.known).then_some(Input::Unrehearsed);
+        self.note_strange(hello.child_pid, start.known);
         let ready = (self.running.kind == Kind::Shell).then(ready);
         // One that has ended already is not told of again by its shim.
         let ended = match hello.exit {
             Some(report) => Some(self.take_leave(report).await),
             None => None,
         };
-        let inputs = [Some(started), ready, seen, ended];
+        let inputs = [Some(started), strange, ready, seen, ended];
         Ok(inputs.into_iter().flatten().collect())
     }
 
@@ -107,6 +112,15 @@ impl Slot {
             self.warn(&format!(
                 "{count} processes of a shim that is gone were ended"
             ));
+        }
+    }
+
+    /// A daemon that takes the program over later has no version to go by.
+    fn note_strange(&mut self, pid: u32, known: bool) {
+        let strange = (!known).then_some(pid);
+        if self.memory.unrehearsed != strange {
+            self.memory.unrehearsed = strange;
+            self.save_memory();
         }
     }
 
@@ -160,10 +174,12 @@ impl Slot {
             Kind::Shell => None,
             Kind::Claude => Some(self.session_to_start(&config)),
         };
+        let mut known = true;
         match session {
             Some(session) => {
                 let version = self.version(&program, &config, &env).await;
                 check_version(config.care.version, version)?;
+                known = self.knows_screens(version, &program);
                 let settings = self.write_settings(&config)?;
                 argv.extend(launch::claude_args(&config, session, &settings, version));
             }
@@ -182,7 +198,11 @@ impl Slot {
                 .shim_socket(&config.name)
                 .map_err(|error| NotStarted::new(Cause::BadSettings, error))?,
         };
-        Ok(Start { spec, session })
+        Ok(Start {
+            spec,
+            session,
+            known,
+        })
     }
 
     /// The same conversation by its id, never the latest in the directory. One that died before its first
@@ -234,6 +254,24 @@ impl Slot {
             ));
         }
         version.ok()
+    }
+
+    /// Whether the screens of this program were tried; a person is told where they were not.
+    fn knows_screens(&mut self, version: Option<Version>, program: &Path) -> bool {
+        let state = self.world.env.state_dir().unwrap_or_default();
+        let known = version
+            .is_some_and(|version| rehearsal::acquaintance(&state, version, program).is_known());
+        if !known {
+            let version = version.map_or("of no known version".to_owned(), |v| v.to_string());
+            self.warn(&format!(
+                "Claude Code {version} has not passed a rehearsal: nothing is allowed by its screen alone, while hooks \
+                 hold as ever; to change that: {} --claude {}, then missiond restart {}",
+                rehearsal::COMMAND,
+                program.display(),
+                self.running.name
+            ));
+        }
+        known
     }
 
     fn write_settings(&self, config: &SlotConfig) -> Result<PathBuf, NotStarted> {

@@ -3,7 +3,7 @@
 use super::words::prompts;
 use crate::support::daemon::Daemon;
 use crate::support::setup::Setup;
-use crate::support::{PATIENCE, processes, until};
+use crate::support::{PATIENCE, processes, script, until};
 use missiond::rehearsal::Step;
 use serde_json::Value;
 
@@ -125,6 +125,21 @@ fn pid(status: &Value) -> i32 {
         .as_i64()
         .and_then(|pid| i32::try_from(pid).ok());
     pid.unwrap_or_else(|| panic!("no process in {status}"))
+}
+
+/// A version that nobody has tried is used, but the log says so, and what to do.
+#[test]
+fn a_version_that_was_never_rehearsed_is_named() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let text = r#"[ "$1" = --version ] && echo 9.9.9 || exec sleep 600"#;
+    let program = script(directory.path(), text).display().to_string();
+    let daemon = Daemon::start_with(&Setup::new().slot("coder"), &[program]);
+    let warning = until("the warning in the log", || {
+        let log = daemon.log("coder");
+        let line = log.lines().find(|line| line.contains("9.9.9"));
+        line.map(str::to_owned)
+    });
+    assert!(warning.contains("missiond doctor --rehearse"), "{warning}");
 }
 
 #[test]

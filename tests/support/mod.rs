@@ -9,6 +9,8 @@ pub mod processes;
 pub mod run;
 pub mod setup;
 
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// The version that the tests are written against.
@@ -33,4 +35,18 @@ pub fn until_within<T>(patience: Duration, what: &str, mut fact: impl FnMut() ->
         assert!(Instant::now() < end, "waited in vain for {what}");
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// A shell script that can be executed. It is put in place by a process of its own: were it written here, a process
+/// that another test starts at that moment would have it open, and nobody could execute it.
+pub fn script(directory: &Path, text: &str) -> PathBuf {
+    let (draft, program) = (directory.join("script.draft"), directory.join("script"));
+    std::fs::write(&draft, format!("#!/bin/sh\n{text}\n")).expect("a file");
+    let mut install = Command::new("install");
+    let status = install
+        .args(["-m", "755"])
+        .args([&draft, &program])
+        .status();
+    assert!(status.is_ok_and(|status| status.success()), "no script");
+    program
 }

@@ -125,8 +125,17 @@ impl Machine {
     }
 
     /// What the rules say of a dialog. Only a whole dialog is decided on, and the screen alone allows a tool
-    /// only where the slot says so.
+    /// only where the slot says so, and never on screens that were not rehearsed.
     fn verdict_on(&self, dialog: &Dialog) -> Verdict {
+        let verdict = self.verdict_by_kind(dialog);
+        let unrehearsed = self.up().is_some_and(|up| up.unrehearsed);
+        match verdict.decision {
+            Decision::Allow if unrehearsed => ask("this version of Claude Code was not rehearsed"),
+            _ => verdict,
+        }
+    }
+
+    fn verdict_by_kind(&self, dialog: &Dialog) -> Verdict {
         match dialog.kind {
             DialogKind::Permission => self.verdict_on_tool(dialog),
             DialogKind::Other => ask("this dialog is not a known one"),

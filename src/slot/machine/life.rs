@@ -96,6 +96,12 @@ impl Machine {
         }
     }
 
+    pub(super) fn unrehearsed(&mut self) {
+        if let Some(up) = self.up_mut() {
+            up.unrehearsed = true;
+        }
+    }
+
     pub(super) fn not_started(&mut self, reason: String, cause: Cause, now: Instant) {
         self.cause = Some(cause);
         let stoppers = match &mut self.life {

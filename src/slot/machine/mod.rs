@@ -100,6 +100,8 @@ pub enum Input {
         pid: u32,
         continues: bool,
     },
+    /// The screens of the program that was just started were never tried: they alone allow nothing.
+    Unrehearsed,
     /// The program could not be started.
     NotStarted {
         reason: String,
@@ -270,6 +272,7 @@ impl Machine {
             Input::Withheld(sight) => self.withheld(sight, now),
             Input::Heard(token, event) => self.heard(token, event, now),
             Input::Started { pid, continues } => self.started(pid, continues),
+            Input::Unrehearsed => self.unrehearsed(),
             Input::NotStarted { reason, cause } => self.not_started(reason, cause, now),
             Input::Ended { report, said } => self.ended(report, said, now),
             Input::Found(answer) => self.turn_found(answer, now),

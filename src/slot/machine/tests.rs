@@ -561,6 +561,23 @@ fn a_rule_answers_a_settled_dialog_once_where_the_screen_may_decide() {
 }
 
 #[test]
+fn a_screen_that_was_never_rehearsed_allows_nothing_but_denies() {
+    let mut bench = Bench::idle_with(SlotConfig {
+        gate: Gate::Screen,
+        ..config()
+    });
+    bench.put(Input::Unrehearsed);
+    bench.see(at(dialog("d1", "ls -la")));
+    bench.pass(SETTLED);
+    assert!(bench.keys.is_empty());
+    assert!(bench.machine.why_a_person().unwrap().contains("rehearsed"));
+    bench.see(screen(State::Idle, ""));
+    bench.see(at(dialog("d2", "rm -rf x")));
+    bench.pass(SETTLED);
+    assert_eq!(bench.keys, ["4"]);
+}
+
+#[test]
 fn the_screen_alone_allows_nothing_by_default_but_denies() {
     let mut bench = Bench::idle();
     bench.see(at(dialog("d1", "ls -la")));

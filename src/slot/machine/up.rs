@@ -106,6 +106,8 @@ pub(super) struct Up {
     pub prompted: bool,
     /// SessionStart was heard: the gate holds.
     pub gated: bool,
+    /// Nobody knows whether the screens of this program read right.
+    pub unrehearsed: bool,
     pub asks: Vec<OpenAsk>,
     pub dialog_since: Option<Instant>,
     pub for_person: Option<ForPerson>,
@@ -134,6 +136,7 @@ impl Up {
             last_message: None,
             prompted: continues,
             gated: false,
+            unrehearsed: false,
             asks: Vec::new(),
             dialog_since: None,
             for_person: None,
