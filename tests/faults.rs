@@ -7,5 +7,7 @@ mod faults {
     mod logs;
     mod races;
     mod shells;
+    mod socket;
+    mod strays;
     mod survival;
 }

@@ -5,8 +5,8 @@ use super::service;
 use crate::config::Config;
 use crate::files;
 use crate::paths::{self, Env};
-use std::fs::File;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::fs::{File, Metadata};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use tokio::net::{UnixListener, UnixStream};
 
@@ -83,17 +83,37 @@ fn private(what: &str, directory: &Path) -> Result<(), DaemonError> {
 
 /// Made for us alone where it is missing; one that exists may be read by others, but not written.
 fn log_directory(directory: &Path) -> Result<(), DaemonError> {
-    let place = |cause: String| DaemonError::place("the log directory", cause);
+    let what = "the log directory";
     if !directory.exists() {
-        return private("the log directory", directory);
+        return private(what, directory);
     }
-    let found = std::fs::metadata(directory).map_err(|error| place(error.to_string()))?;
+    let found = std::fs::metadata(directory);
+    let found = found.map_err(|error| DaemonError::place(what, error))?;
+    ours_to_write(what, directory, &found)
+}
+
+/// Whoever can write the directory could put a socket of his own in its place.
+fn socket_directory(directory: &Path) -> Result<(), DaemonError> {
+    let what = "the socket's directory";
+    let found = std::fs::symlink_metadata(directory);
+    let found = found.map_err(|error| DaemonError::place(what, error))?;
+    if found.is_symlink() {
+        let shown = directory.display();
+        let cause = format!("{shown} is a symbolic link, which may lead elsewhere tomorrow");
+        return Err(DaemonError::place(what, cause).next("name the directory itself"));
+    }
+    ours_to_write(what, directory, &found)
+}
+
+fn ours_to_write(what: &str, directory: &Path, found: &Metadata) -> Result<(), DaemonError> {
+    let place = |cause: String| DaemonError::place(what, cause);
     let shown = directory.display();
     if !found.is_dir() {
         return Err(place(format!("{shown} is not a directory")));
     }
     if found.uid() != rustix::process::geteuid().as_raw() {
-        return Err(place(format!("{shown} belongs to user {}", found.uid())));
+        let cause = format!("{shown} belongs to user {}, not to you", found.uid());
+        return Err(place(cause).next("choose a directory of your own"));
     }
     if found.mode() & 0o022 != 0 {
         return Err(
@@ -117,7 +137,13 @@ fn lock(path: &Path, whose: &str) -> Result<File, DaemonError> {
 /// Binds the socket; a stale one is probed before it is replaced.
 async fn listen(socket: &Path) -> Result<UnixListener, DaemonError> {
     let place = |error: std::io::Error| DaemonError::place(socket.display().to_string(), error);
-    if socket.symlink_metadata().is_ok() {
+    socket_directory(socket.parent().unwrap_or(Path::new("/")))?;
+    if let Ok(found) = socket.symlink_metadata() {
+        if !found.file_type().is_socket() {
+            let cause = format!("{} is no socket", socket.display());
+            return Err(DaemonError::place("the socket", cause)
+                .next("move it away, or choose another path for the socket"));
+        }
         if UnixStream::connect(socket).await.is_ok() {
             return Err(DaemonError::Taken(format!(
                 "something that answers at {}",

@@ -19,6 +19,7 @@ use crate::slot::{self, Command, SlotHandle, World};
 use crate::usage::Meter;
 use crate::{notify, worktree};
 use door::Door;
+use rustix::process::Pid;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -366,6 +367,7 @@ impl Daemon {
 
     /// Ends every slot at once, each in its own grace; a second signal does not wait for that.
     async fn end(mut self, keep: bool) {
+        let shims = self.shims();
         let ending = self.kept.values_mut().map(|kept| async move {
             let (done, ended) = oneshot::channel();
             if kept
@@ -388,8 +390,29 @@ impl Daemon {
         };
         tokio::select! {
             _ = all => tracing::info!("ended"),
-            () = either(&mut terminate, &mut interrupt) => tracing::warn!("ended by force"),
+            () = either(&mut terminate, &mut interrupt) => {
+                tracing::warn!("ended by force");
+                if !keep {
+                    shims.into_iter().for_each(dismiss);
+                }
+            }
         }
+    }
+
+    fn shims(&self) -> Vec<Pid> {
+        let statuses = self.kept.values().map(|kept| kept.handle.status());
+        statuses
+            .filter_map(|status| Pid::from_raw(i32::try_from(status.shim_pid?).ok()?))
+            .collect()
+    }
+}
+
+/// Nobody will take note of how its program ended, so the shim is told to end with it.
+fn dismiss(shim: Pid) {
+    let comm = std::fs::read_to_string(format!("/proc/{}/comm", shim.as_raw_nonzero()));
+    // It may have ended, and its number may be another's by now.
+    if comm.is_ok_and(|name| name.trim() == "missiond-shim") {
+        let _ = rustix::process::kill_process(shim, rustix::process::Signal::TERM);
     }
 }
 

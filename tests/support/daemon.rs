@@ -83,6 +83,12 @@ impl Daemon {
         self.wait_until_it_answers();
     }
 
+    /// The exit code of a daemon that ends by itself.
+    pub fn wait_for_its_end(&mut self) -> Option<i32> {
+        let ended = || self.child.try_wait().expect("it is a child");
+        until("the end of the daemon", ended).code()
+    }
+
     /// The process of the daemon itself.
     pub fn pid(&self) -> i32 {
         i32::try_from(self.child.id()).expect("a pid")

@@ -62,3 +62,11 @@ pub fn parent_of(pid: i32) -> Option<i32> {
     let after_name = stat.get(stat.rfind(')')? + 2..)?;
     after_name.split(' ').nth(1)?.parse().ok()
 }
+
+pub fn children_of(parent: i32) -> Vec<i32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(|pid| parent_of(*pid) == Some(parent))
+        .collect()
+}

@@ -1,0 +1,215 @@
+//! Clients that behave badly, and places where no socket may be.
+
+use super::shells::*;
+use crate::support::daemon::{Daemon, missiond};
+use crate::support::run::Running;
+use crate::support::until;
+use std::fs::{self, Permissions};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+const QUIET: &str = "echo up; exec cat";
+/// How long `ping` may take while others misbehave; the machine may be busy with other tests too.
+const SOON: Duration = Duration::from_millis(200);
+
+fn socket_of(daemon: &Daemon) -> PathBuf {
+    daemon.root().join("run/missiond/missiond.sock")
+}
+
+fn connect(daemon: &Daemon) -> UnixStream {
+    let stream = UnixStream::connect(socket_of(daemon)).expect("the daemon listens");
+    let patience = Some(Duration::from_secs(30));
+    stream.set_read_timeout(patience).expect("a socket");
+    stream.set_write_timeout(patience).expect("a socket");
+    stream
+}
+
+/// Asks for the status as another client; how long the answer takes, at best of three.
+fn answers_soon(daemon: &Daemon) {
+    let ask = || {
+        let begun = Instant::now();
+        let mut stream = connect(daemon);
+        let request = r#"{"jsonrpc":"2.0","id":1,"method":"status","params":{}}"#;
+        writeln!(stream, "{request}").expect("it reads");
+        let mut line = String::new();
+        BufReader::new(stream)
+            .read_line(&mut line)
+            .expect("an answer");
+        assert!(line.contains("\"result\""), "{line}");
+        begun.elapsed()
+    };
+    let best = (0..3).map(|_| ask()).min().expect("three");
+    assert!(best < SOON, "status took {best:?}");
+}
+
+#[test]
+fn bad_clients_are_bounded_and_harm_nobody() {
+    let daemon = shells(&["a"], QUIET);
+    daemon.wait_state("a", "idle");
+
+    let crowd: Vec<UnixStream> = (0..500).map(|_| connect(&daemon)).collect();
+    answers_soon(&daemon);
+    // One more than there are places: it is turned away, and there is place again when some have left.
+    let more: Vec<UnixStream> = (0..12).map(|_| connect(&daemon)).collect();
+    let mut turned_away = connect(&daemon);
+    assert_eq!(turned_away.read(&mut [0; 10]).expect("an end"), 0);
+    drop((crowd, more));
+    until("room for clients", || {
+        (daemon.cmd(&["status"]).code == 0).then_some(())
+    });
+
+    let mut endless = connect(&daemon);
+    let chunk = vec![b'x'; 1 << 20];
+    let sent = (0..10)
+        .take_while(|_| endless.write_all(&chunk).is_ok())
+        .count();
+    println!("{sent} MB of one line were taken");
+    answers_soon(&daemon);
+    let mut told = String::new();
+    let _ = endless.read_to_string(&mut told);
+    assert!(told.is_empty() || told.contains("bytes"), "{told}");
+
+    let mut half = connect(&daemon);
+    half.write_all(b"{\"jsonrpc\":\"2.0\",").expect("it reads");
+    answers_soon(&daemon);
+
+    let mut nonsense = connect(&daemon);
+    nonsense.write_all(b"\x00\xff\xfe\n").expect("it reads");
+    let _ = nonsense.read_to_end(&mut Vec::new());
+    answers_soon(&daemon);
+    drop(half);
+}
+
+#[test]
+fn a_client_that_stops_reading_its_events_is_dropped_and_told() {
+    let daemon = shells(&["a"], QUIET);
+    daemon.wait_state("a", "idle");
+    let mut deaf = connect(&daemon);
+    let request = r#"{"jsonrpc":"2.0","id":1,"method":"events","params":{}}"#;
+    writeln!(deaf, "{request}").expect("it reads");
+    // Each write is an event of a kilobyte or so in the reason of nobody but itself.
+    let mut busy = connect(&daemon);
+    let write = r#"{"jsonrpc":"2.0","id":1,"method":"write","params":{"slot":"a","bytes":[120]}}"#;
+    let mut answers = BufReader::new(busy.try_clone().expect("a socket"));
+    for _ in 0..4000 {
+        writeln!(busy, "{write}").expect("it reads");
+        let mut line = String::new();
+        answers.read_line(&mut line).expect("an answer");
+        assert!(line.contains("result"), "{line}");
+    }
+    answers_soon(&daemon);
+    let mut heard = String::new();
+    let _ = deaf.read_to_string(&mut heard);
+    assert!(heard.contains("lagged"), "{} bytes were heard", heard.len());
+}
+
+#[test]
+fn another_user_is_refused() {
+    let daemon = shells(&["a"], QUIET);
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: another user can't be tried (needs root)");
+        return;
+    }
+    // Even where the file system would let him in.
+    for open in [
+        daemon.root(),
+        &daemon.root().join("run"),
+        &daemon.root().join("run/missiond"),
+    ] {
+        fs::set_permissions(open, Permissions::from_mode(0o755)).expect("it is ours");
+    }
+    fs::set_permissions(socket_of(&daemon), Permissions::from_mode(0o666)).expect("it is ours");
+    // Being hung up on before or after the request was read is the same to us.
+    let script = r#"use IO::Socket::UNIX; $SIG{PIPE} = 'IGNORE'; $| = 1;
+        my $s = IO::Socket::UNIX->new(Peer => $ARGV[0]) or die; $s->autoflush(1);
+        print $s "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"status\",\"params\":{}}\n";
+        print sysread($s, my $answer, 100) || 0;"#;
+    let foreign = Command::new("setpriv")
+        .args(["--reuid=65534", "--clear-groups", "perl", "-e", script])
+        .arg(socket_of(&daemon))
+        .output();
+    let Some(foreign) = foreign.ok().filter(|output| !output.stdout.is_empty()) else {
+        eprintln!("skipped: another user can't be tried (needs setpriv and perl)");
+        return;
+    };
+    assert_eq!(String::from_utf8_lossy(&foreign.stdout).trim(), "0");
+    let told = fs::read_to_string(daemon.root().join("daemon.stderr")).unwrap_or_default();
+    assert!(told.contains("belongs to uid 65534"), "{told}");
+}
+
+/// Starts a daemon that must not start; what it says.
+fn refused(root: &Path) -> String {
+    let mut command = missiond(root);
+    command.arg("run");
+    let output = Running::start(command, "run".to_owned(), "").end();
+    assert_ne!(output.code, 0, "{output}");
+    output.stderr
+}
+
+#[test]
+fn a_place_that_others_reach_is_refused_with_the_cure() {
+    let daemon = shells(&["a"], QUIET);
+    daemon.cmd(&["down"]).expect(0);
+    let run = daemon.root().join("run/missiond");
+    fs::set_permissions(&run, Permissions::from_mode(0o777)).expect("it is ours");
+    let told = refused(daemon.root());
+    assert!(
+        told.contains(&format!("chmod 700 {}", run.display())),
+        "{told}"
+    );
+    fs::set_permissions(&run, Permissions::from_mode(0o700)).expect("it is ours");
+
+    let aside = daemon.root().join("aside");
+    fs::rename(&run, &aside).expect("it is ours");
+    symlink(&aside, &run).expect("a link");
+    let told = refused(daemon.root());
+    assert!(told.contains("symbolic link"), "{told}");
+    fs::remove_file(&run).expect("it is ours");
+    fs::rename(&aside, &run).expect("it is ours");
+
+    if rustix::process::geteuid().is_root() {
+        std::os::unix::fs::chown(&run, Some(65534), None).expect("as root");
+        let told = refused(daemon.root());
+        assert!(told.contains("belongs to user 65534"), "{told}");
+        std::os::unix::fs::chown(&run, Some(0), None).expect("as root");
+    }
+
+    // A file that is no socket is not ours to remove.
+    fs::write(run.join("missiond.sock"), "a letter").expect("it is ours");
+    let told = refused(daemon.root());
+    assert!(told.contains("is no socket"), "{told}");
+    assert_eq!(
+        fs::read_to_string(run.join("missiond.sock")).expect("still there"),
+        "a letter"
+    );
+}
+
+#[test]
+fn a_dead_socket_is_replaced_and_a_newer_one_is_left_alone() {
+    let mut daemon = shells(&["a"], QUIET);
+    daemon.wait_state("a", "idle");
+    let socket = socket_of(&daemon);
+    daemon.crash();
+    assert!(socket.exists(), "it is left behind");
+    daemon.again();
+    let mode = fs::metadata(&socket).expect("a socket").mode();
+    assert_eq!(mode & 0o777, 0o600);
+
+    // Something newer listens in the place of the daemon's own.
+    fs::remove_file(&socket).expect("it is ours");
+    let newer = UnixListener::bind(&socket).expect("a socket");
+    rustix::process::kill_process(
+        rustix::process::Pid::from_raw(daemon.pid()).expect("a pid"),
+        rustix::process::Signal::TERM,
+    )
+    .expect("it runs");
+    assert_eq!(daemon.wait_for_its_end(), Some(0));
+    assert!(socket.exists(), "the newer one stays");
+    let told = refused(daemon.root());
+    assert!(told.contains("is running already"), "{told}");
+    drop(newer);
+}

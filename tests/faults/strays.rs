@@ -1,0 +1,83 @@
+//! Whatever a slot has started ends with it.
+
+use super::shells::*;
+use crate::support::daemon::Daemon;
+use crate::support::{processes, until};
+use rustix::process::{Pid, Signal, kill_process};
+use std::time::{Duration, Instant};
+
+/// Ignores TERM, and has a tool that fled into a session of its own and ignores it too.
+const STUBBORN: &str = "trap '' TERM HUP; \
+    setsid sh -c 'trap \"\" TERM HUP; while :; do sleep 0.1; done' & \
+    echo up; while :; do sleep 0.1; done";
+
+fn is_up(daemon: &Daemon, slot: &str) {
+    daemon
+        .cmd(&["wait", slot, "--output", "up", "--timeout", "20s"])
+        .expect(0);
+}
+
+fn of_slots(daemon: &Daemon) -> Vec<i32> {
+    let mut all = processes::all_of(daemon.root());
+    all.retain(|pid| *pid != daemon.pid());
+    all
+}
+
+fn signal(daemon: &Daemon, signal: Signal) {
+    let pid = Pid::from_raw(daemon.pid()).expect("a pid");
+    kill_process(pid, signal).expect("it runs");
+}
+
+#[test]
+fn stop_ends_the_whole_tree_also_the_deaf() {
+    let daemon = shells(&["a"], STUBBORN);
+    is_up(&daemon, "a");
+    let begun = Instant::now();
+    daemon.cmd(&["stop", "a"]).expect(0);
+    println!("stopped after {:?}", begun.elapsed());
+    assert_eq!(of_slots(&daemon), [0i32; 0], "strays");
+}
+
+#[test]
+fn sigterm_ends_everything_in_order_and_a_second_one_forces() {
+    let mut daemon = shells(&["a", "b"], "echo up; exec sleep 1000");
+    is_up(&daemon, "a");
+    is_up(&daemon, "b");
+    let socket = daemon.root().join("run/missiond/missiond.sock");
+    assert!(socket.exists());
+    signal(&daemon, Signal::TERM);
+    assert_eq!(daemon.wait_for_its_end(), Some(0));
+    assert!(!socket.exists(), "the socket is removed");
+    assert_eq!(of_slots(&daemon), [0i32; 0], "strays");
+    assert!(daemon.log("a").contains("exit"), "{}", daemon.log("a"));
+
+    let mut daemon = shells(&["a"], STUBBORN);
+    is_up(&daemon, "a");
+    let begun = Instant::now();
+    signal(&daemon, Signal::TERM);
+    until("the end to begin", || {
+        daemon.log("a").contains("-> exited").then_some(())
+    });
+    signal(&daemon, Signal::TERM);
+    daemon.wait_for_its_end();
+    assert!(
+        begun.elapsed() < Duration::from_secs(5),
+        "it waited for the grace"
+    );
+    // The shim goes on with what it was told.
+    until("the end of the tree", || {
+        of_slots(&daemon).is_empty().then_some(())
+    });
+}
+
+#[test]
+fn a_thousand_orphans_leave_no_zombie() {
+    let script = "i=0; while [ $i -lt 1000 ]; do (: & ); i=$((i+1)); done; echo up; read x";
+    let daemon = shells(&["a"], script);
+    is_up(&daemon, "a");
+    let pid = daemon.status("a")["pid"].as_i64().expect("a pid") as i32;
+    let shim = processes::parent_of(pid).expect("a shim");
+    until("only the child to be left", || {
+        (processes::children_of(shim) == [pid]).then_some(())
+    });
+}
