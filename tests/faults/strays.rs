@@ -2,6 +2,7 @@
 
 use super::shells::*;
 use crate::support::daemon::Daemon;
+use crate::support::setup::Setup;
 use crate::support::{processes, until};
 use rustix::process::{Pid, Signal, kill_process};
 use std::time::{Duration, Instant};
@@ -80,4 +81,22 @@ fn a_thousand_orphans_leave_no_zombie() {
     until("only the child to be left", || {
         (processes::children_of(shim) == [pid]).then_some(())
     });
+}
+
+/// Claude Code has a background daemon of its own, which would outlive its session.
+#[test]
+fn nothing_of_claude_code_is_left_after_a_stop() {
+    let Some(daemon) = Daemon::start(&Setup::new().slot("coder")) else {
+        return;
+    };
+    daemon.wait_state("coder", "idle");
+    daemon.cmd(&["send", "coder", "hello"]).expect(0);
+    for pid in of_slots(&daemon) {
+        let line = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let shown: String = line.replace('\0', " ").chars().take(150).collect();
+        println!("{pid} of {:?}: {shown}", processes::parent_of(pid));
+    }
+    daemon.cmd(&["stop", "coder"]).expect(0);
+    daemon.wait_state("coder", "exited");
+    assert_eq!(of_slots(&daemon), [0i32; 0], "strays");
 }
