@@ -247,11 +247,18 @@ async fn a_shim_with_nothing_to_do_sleeps() {
     shim.until_quiet(2).await;
     let status = format!("/proc/{}/status", shim.hello.shim_pid);
     let wakeups = || figure(&status, "voluntary_ctxt_switches:");
-    let state = |pid| state_of(pid) == Some('S');
-    eventually("it sleeps", || state(shim.hello.shim_pid)).await;
-    let before = wakeups();
-    tokio::time::sleep(Duration::from_millis(500)).await;
-    assert_eq!(wakeups(), before);
+    let sleeps = async || {
+        let before = wakeups();
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        state_of(shim.hello.shim_pid) == Some('S') && wakeups() == before
+    };
+    // On a busy machine the last silence may be told late.
+    for _ in 0..10 {
+        if sleeps().await {
+            return;
+        }
+    }
+    panic!("it wakes up again and again");
 }
 
 /// What many slots cost in memory is mostly this. There are two, since the pages of the program count as
