@@ -108,7 +108,7 @@ mod tests {
     fn family() -> (Child, u32) {
         let program = "echo $$; sh -c 'while :; do :; done' & wait";
         let mut shim = Command::new("sh")
-            .args(["-c", &format!("sh -c \"$0\" & wait"), program])
+            .args(["-c", "sh -c \"$0\" & wait", program])
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();

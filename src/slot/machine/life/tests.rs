@@ -323,3 +323,52 @@ fn a_usage_limit_is_waited_for_before_the_next_start() {
     world.does(Op::PassesUntilDue);
     assert!(world.spawning);
 }
+
+fn idle_with(care: Care) -> World {
+    let mut world = World::new(SlotConfig { care, ..config() });
+    for op in [Op::Start, Op::Spawns, Op::IsIdle] {
+        world.does(op);
+    }
+    world
+}
+
+#[test]
+fn a_slot_that_has_nothing_to_do_is_stopped_when_that_is_set() {
+    let idle_stop = Some(Duration::from_secs(300));
+    let mut world = idle_with(Care {
+        idle_stop,
+        ..Care::default()
+    });
+    let due = world.machine.poll_timeout();
+    assert_eq!(due, Some(world.now + Duration::from_secs(300)));
+    world.does(Op::PassesUntilDue);
+    assert!(!world.machine.is_up());
+    world.does(Op::Ends(Some(143), None));
+    assert_eq!(world.machine.state(), State::Exited);
+    let reason = world.machine.last_error().unwrap_or_default();
+    assert_eq!(reason, "idle_stop: idle for 5m");
+    assert_eq!(world.machine.poll_timeout(), None);
+}
+
+#[test]
+fn messages_wait_until_the_usage_limit_is_lifted() {
+    let mut world = idle_with(Care::default());
+    world.does(Op::IsLimited(3600));
+    let lifted = world.now + Duration::from_secs(3600);
+    let message = Message {
+        token: Some(9),
+        text: "hello".into(),
+        slash: false,
+        wait: true,
+    };
+    let presses = |effects: Vec<Effect>| {
+        effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::Press { .. }))
+    };
+    assert!(!presses(
+        world.machine.handle(Input::Send(message), world.now)
+    ));
+    assert_eq!(world.machine.poll_timeout(), Some(lifted));
+    assert!(presses(world.machine.handle(Input::TimePassed, lifted)));
+}
