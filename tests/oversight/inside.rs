@@ -5,6 +5,8 @@ use crate::support::setup::Setup;
 use crate::support::until;
 use serde_json::Value;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use tempfile::TempDir;
 
 /// A daemon with two slots, `one` and `two`, in each of which a shell waits for commands.
 pub fn shells() -> Daemon {
@@ -16,6 +18,14 @@ pub fn shells() -> Daemon {
         daemon.wait_state(slot, "idle");
     }
     daemon
+}
+
+/// A program of the test's own; where it is.
+pub fn executable(directory: &TempDir, script: &str) -> String {
+    let file = directory.path().join("program");
+    fs::write(&file, script).expect("a file");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("our own file");
+    file.display().to_string()
 }
 
 /// How a command ended that was run inside a slot.

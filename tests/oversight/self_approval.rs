@@ -1,6 +1,8 @@
 //! What a slot runs may look at the status, and nothing more.
 
-use super::inside::{missiond_in, refusals, run_in, shells};
+use super::inside::{executable, missiond_in, refusals, run_in, shells};
+use crate::support::daemon::Daemon;
+use crate::support::setup::Setup;
 use crate::support::until;
 use std::fs;
 
@@ -135,4 +137,38 @@ fn a_slot_can_not_press_its_own_keys() {
         "another shim greets it: this is no wall"
     );
     assert_eq!(connects("one"), "0", "its own turns it away");
+}
+
+/// `[mcp]` grants what it names, on the slots that it names, and never an approval.
+#[test]
+fn a_role_can_grant_some_of_it() {
+    let setup = Setup::new().slot("one").slot("two").policy(
+        "one",
+        "[mcp]\nallow = [\"stop\", \"send\"]\nslots = [\"two\"]\n",
+    );
+    // A shell in place of Claude Code, whatever arguments it is given.
+    let directory = tempfile::tempdir().expect("a directory");
+    let command = [executable(&directory, "#!/bin/sh\nexec /bin/sh\n")];
+    let daemon = Daemon::start_with(&setup, &command);
+    for slot in ["one", "two"] {
+        until("the slot to run", || {
+            daemon.status(slot)["pid"].as_u64().map(drop)
+        });
+    }
+    for refused in [
+        "confirm two yes",
+        "start two",
+        "stop one",
+        "stop --all",
+        "send two --slash /help",
+        "send two --shell '!ls'",
+    ] {
+        let ended = missiond_in(&daemon, "one", "", refused);
+        assert_eq!(ended.code, "4", "{refused}: {ended:?}");
+        assert!(ended.output.contains("inside slot one"), "{ended:?}");
+    }
+    let ended = missiond_in(&daemon, "one", "", "stop two");
+    assert_eq!(ended.code, "0", "{ended:?}");
+    assert_eq!(daemon.status("two")["state"], "exited");
+    assert_eq!(refusals(&daemon).len(), 6);
 }

@@ -1,18 +1,14 @@
 //! A slot in the sandbox that docs/security.md shows: Claude Code works in it, the gate holds, and what is
 //! missiond's own is out of reach.
 
-use super::inside::refusals;
+use super::inside::{executable, refusals};
 use crate::support::PINNED;
 use crate::support::claude_code::claude;
 use crate::support::daemon::Daemon;
 use crate::support::setup::Setup;
 use missiond::rehearsal::Step;
 use serde_json::json;
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
 use std::process::Command;
-use tempfile::TempDir;
 
 /// The script as the document has it.
 fn script() -> String {
@@ -20,13 +16,6 @@ fn script() -> String {
     let (_, rest) = document.split_once("```sh\n#!/bin/sh\n").expect("a script");
     let (script, _) = rest.split_once("```").expect("its end");
     format!("#!/bin/sh\n{script}")
-}
-
-fn sandbox(directory: &TempDir) -> PathBuf {
-    let file = directory.path().join("slot-sandbox");
-    fs::write(&file, script()).expect("a file");
-    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("our own file");
-    file
 }
 
 /// Bubblewrap needs namespaces, which not every machine gives.
@@ -46,7 +35,7 @@ fn claude_code_works_in_a_sandbox_and_missiond_is_out_of_reach() {
     let Some(program) = claude(PINNED).filter(|_| has_bubblewrap()) else {
         return;
     };
-    let mut command = vec![sandbox(&directory).display().to_string()];
+    let mut command = vec![executable(&directory, &script())];
     command.extend(program);
     let setup = Setup::new().slot("coder").policy(
         "coder",
