@@ -85,7 +85,7 @@ pub async fn logs(context: &Context) -> Result<PathBuf, Failure> {
     match config_to_run(context) {
         Ok(config) => Ok(place(context, &config)?.logs),
         Err(_) if failure.blame == Blame::NoDaemon => Err(Failure {
-            next: Some("say whose they are, such as: missiond logs SLOT -c slots.toml".into()),
+            next: Some("say whose logs: add -c slots.toml".into()),
             message: "no daemon answers and no config says where the logs are".into(),
             ..failure
         }),
