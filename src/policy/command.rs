@@ -3,6 +3,7 @@
 
 use super::harm::{self, Harm};
 use super::judge::{Case, Explanation, PartVerdict, by_rule, strictest};
+use super::paths::Place;
 use super::rule::Rule;
 use super::shell::{self, Simple, Stripped, Word};
 use super::{Decision, Verdict};
@@ -21,10 +22,12 @@ pub fn judge(case: &Case<'_>, text: &str) -> Explanation {
     let mut directories = Directories::new(case.ask.cwd.clone());
     let mut parts = Vec::new();
     for simple in &script.commands {
+        let stripped = shell::strip(&simple.words);
         let part = Part {
             case,
             simple,
-            stripped: shell::strip(&simple.words),
+            named: places::named(case, stripped.words, &directories),
+            stripped,
             directories: &directories,
             exact,
         };
@@ -52,11 +55,11 @@ pub fn judge(case: &Case<'_>, text: &str) -> Explanation {
 
 /// Runs of blanks as one, line breaks kept: they end a command.
 fn one_spaced(text: &str) -> String {
-    text.trim()
-        .split([' ', '\t'])
-        .filter(|word| !word.is_empty())
-        .collect::<Vec<_>>()
-        .join(" ")
+    join(
+        text.trim()
+            .split([' ', '\t'])
+            .filter(|word| !word.is_empty()),
+    )
 }
 
 fn allows_exactly(rule: &Rule, whole: &str) -> bool {
@@ -128,6 +131,8 @@ struct Part<'a> {
     simple: &'a Simple,
     stripped: Stripped<'a>,
     directories: &'a Directories,
+    /// The places that its words may name.
+    named: Vec<Place>,
     /// A rule that spells out the whole command line.
     exact: Option<&'a Rule>,
 }
@@ -139,7 +144,7 @@ impl Part<'_> {
         let restricted = strictest(&rules_on(self.case, &texts))
             .filter(|rule| rule.decision > Decision::Allow)
             .map(by_rule);
-        let by_places = places::restriction(self.case, self.stripped.words, self.directories);
+        let by_places = places::restriction(self.case, self.stripped.words, &self.named);
         match restricted
             .into_iter()
             .chain(by_places)
@@ -153,15 +158,16 @@ impl Part<'_> {
 
     /// Every way to write this command and those that it would run.
     fn texts_to_restrict(&self) -> Vec<String> {
-        let mut texts = vec![
-            one_spaced(&self.simple.text),
-            join(self.simple.literal_words().iter()),
-        ];
-        texts.extend(
-            shell::commands_within(self.simple.literal_words())
-                .iter()
-                .map(|words| join(words.iter())),
-        );
+        let words = self.simple.words.iter().map(|word| word.text.as_str());
+        let mut texts = vec![one_spaced(&self.simple.text), join(words)];
+        if self.simple.may_run_others() {
+            let within = shell::commands_within(self.simple.literal_words());
+            texts.extend(
+                within
+                    .iter()
+                    .map(|words| join(words.iter().map(String::as_str))),
+            );
+        }
         texts.sort_unstable();
         texts.dedup();
         texts
@@ -170,9 +176,8 @@ impl Part<'_> {
     /// Every safe way to write this command, harmless wrappers taken off.
     fn texts_to_allow(&self) -> Vec<String> {
         let words = self.stripped.words;
-        let mut texts = vec![join(
-            words.iter().map(Word::canonical).collect::<Vec<_>>().iter(),
-        )];
+        let canonical: Vec<_> = words.iter().map(Word::canonical).collect();
+        let mut texts = vec![join(canonical.iter().map(|word| word.as_ref()))];
         // A backslash could join two words of the text into one.
         if !self.simple.text.contains('\\')
             && let Some(first) = words.first()
@@ -222,7 +227,7 @@ impl Part<'_> {
         harms.extend(places::protected(
             self.case,
             self.stripped.words,
-            self.directories,
+            &self.named,
         ));
         harms.extend(places::harm(
             self.case,
@@ -247,6 +252,13 @@ impl Part<'_> {
     }
 }
 
-fn join<'a>(words: impl Iterator<Item = &'a String>) -> String {
-    words.map(String::as_str).collect::<Vec<_>>().join(" ")
+fn join<'a>(words: impl Iterator<Item = &'a str>) -> String {
+    let mut text = String::new();
+    for word in words {
+        if !text.is_empty() {
+            text.push(' ');
+        }
+        text.push_str(word);
+    }
+    text
 }

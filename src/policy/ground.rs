@@ -1,8 +1,6 @@
-//! The places that one decision is about: where paths lead, looked up once each.
+//! The places that one decision is about: where paths lead.
 
 use super::paths::{Paths, Place, normalise};
-use std::cell::RefCell;
-use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 
 /// How many links may lead from one to the next; as many as Linux itself follows.
@@ -13,8 +11,6 @@ pub type Directory = [PathBuf; 2];
 
 pub struct Ground<'a> {
     paths: &'a dyn Paths,
-    /// What is known about links so far. A decision names few places, and each in few directories.
-    links: RefCell<HashMap<PathBuf, Option<PathBuf>>>,
     pub cwd: Directory,
     pub project: Directory,
     pub home: Option<Directory>,
@@ -31,7 +27,6 @@ impl<'a> Ground<'a> {
     ) -> Ground<'a> {
         let mut ground = Ground {
             paths,
-            links: RefCell::default(),
             cwd: Directory::default(),
             project: Directory::default(),
             home: None,
@@ -54,10 +49,23 @@ impl<'a> Ground<'a> {
 
     /// `text` as a tool or a shell would take it in the directory `cwd`.
     pub fn place(&self, text: &str, cwd: &Path) -> Place {
+        if is_plain_name(text) && cwd == self.cwd[0] {
+            return self.place_in_cwd(text);
+        }
         let absolute = cwd.join(self.expand_home(text));
         Place {
             written: normalise(&absolute),
             real: self.resolve(&absolute),
+        }
+    }
+
+    /// Most words of a command are plain names: no part of the way to them has to be looked at again.
+    fn place_in_cwd(&self, name: &str) -> Place {
+        let [cwd, real_cwd] = &self.cwd;
+        let mut links_left = MOST_LINKS;
+        Place {
+            written: cwd.join(name),
+            real: self.follow(real_cwd.clone(), Path::new(name), &mut links_left),
         }
     }
 
@@ -76,44 +84,45 @@ impl<'a> Ground<'a> {
     /// The same place with every link on the way followed; what does not exist stays as it is, since a tool may
     /// be about to create it.
     fn resolve(&self, path: &Path) -> PathBuf {
-        let mut real = PathBuf::new();
-        let mut waiting = vec![path.to_owned()];
+        // Where the working directory leads is known, and nearly every path of a call lies below it.
+        let [cwd, real_cwd] = &self.cwd;
         let mut links_left = MOST_LINKS;
-        while let Some(path) = waiting.pop() {
-            let mut components = path.components();
-            let Some(component) = components.next() else {
-                continue;
-            };
-            waiting.push(components.as_path().to_owned());
+        match path.strip_prefix(cwd) {
+            Ok(below) if !cwd.as_os_str().is_empty() => {
+                self.follow(real_cwd.clone(), below, &mut links_left)
+            }
+            _ => self.follow(PathBuf::new(), path, &mut links_left),
+        }
+    }
+
+    /// `path` from the real directory `real` on. It calls itself for each link, and the links that are left are
+    /// counted over the whole way: links that each name two others would else double the work every time.
+    fn follow(&self, mut real: PathBuf, path: &Path, links_left: &mut usize) -> PathBuf {
+        for component in path.components() {
             match component {
                 Component::CurDir => {}
                 Component::ParentDir => {
                     real.pop();
                 }
-                other => real.push(other),
-            }
-            if matches!(component, Component::Normal(_))
-                && links_left > 0
-                && let Some(target) = self.link(&real)
-            {
-                links_left -= 1;
-                real.pop();
-                waiting.push(target);
+                Component::Prefix(_) | Component::RootDir => real = PathBuf::from("/"),
+                Component::Normal(name) => {
+                    real.push(name);
+                    if *links_left > 0
+                        && let Some(target) = self.paths.link(&real)
+                    {
+                        *links_left -= 1;
+                        real.pop();
+                        real = self.follow(real, &target, links_left);
+                    }
+                }
             }
         }
         real
     }
+}
 
-    fn link(&self, path: &Path) -> Option<PathBuf> {
-        if let Some(known) = self.links.borrow().get(path) {
-            return known.clone();
-        }
-        let link = self.paths.link(path);
-        self.links
-            .borrow_mut()
-            .insert(path.to_owned(), link.clone());
-        link
-    }
+fn is_plain_name(text: &str) -> bool {
+    !text.contains('/') && !matches!(text, "" | "." | "..") && !text.starts_with('~')
 }
 
 #[cfg(test)]

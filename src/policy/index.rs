@@ -4,7 +4,7 @@ use super::Decision;
 use super::ground::Ground;
 use super::paths::{PathSet, Place};
 use super::rule::{Meaning, Rule};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 #[derive(Debug, Clone, Default)]
 pub struct Index {
@@ -42,14 +42,17 @@ impl Index {
     }
 
     /// Where the rules are that may speak about one of these commands, in their order.
-    pub fn for_commands(&self, commands: &[String]) -> BTreeSet<usize> {
+    pub fn for_commands(&self, commands: &[String]) -> Vec<usize> {
         let programs = commands
             .iter()
             .map(|command| command.split(' ').next().unwrap_or_default());
         let named = programs
             .filter_map(|program| self.by_program.get(program))
             .flatten();
-        named.chain(&self.any_program).copied().collect()
+        let mut places: Vec<usize> = named.chain(&self.any_program).copied().collect();
+        places.sort_unstable();
+        places.dedup();
+        places
     }
 
     /// Whether any path is restricted, so that paths among a command's words matter.

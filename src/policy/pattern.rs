@@ -110,11 +110,6 @@ impl CommandPattern {
         self.whole.is_exact()
     }
 
-    /// Whether more words may follow those that are written.
-    pub fn ends_open(&self) -> bool {
-        self.whole.ends_open()
-    }
-
     /// The first word of every command that it matches, where that is one word.
     pub fn program(&self) -> Option<&str> {
         match self.whole.literal_start().split_once(' ') {

@@ -51,22 +51,35 @@ impl Directories {
     }
 }
 
-/// The strictest thing that path rules say about the words of a command.
-pub fn restriction(case: &Case<'_>, words: &[Word], directories: &Directories) -> Option<Verdict> {
+/// The places that the words of a command may name, where it matters which they are.
+pub fn named(case: &Case<'_>, words: &[Word], directories: &Directories) -> Vec<Place> {
+    let Some((name, arguments)) = words.split_first() else {
+        return Vec::new();
+    };
+    if harm::only_reads(&name.text) && !case.policy.index.restricts_paths() {
+        return Vec::new();
+    }
+    let literal = arguments.iter().filter(|word| !word.globs);
+    literal
+        .flat_map(|word| directories.places(word, &case.ground))
+        .collect()
+}
+
+/// The strictest thing that path rules say about the words of a command and the places that they name.
+pub fn restriction(case: &Case<'_>, words: &[Word], named: &[Place]) -> Option<Verdict> {
     let (name, arguments) = words.split_first()?;
     if !case.policy.index.restricts_paths() {
         return None;
     }
-    let on_word = |word: &Word| match word.globs {
-        true => on_glob(case, word),
-        false => directories
-            .places(word, &case.ground)
-            .filter_map(|place| on_place(case, &place, &name.text))
-            .max_by_key(|verdict| verdict.decision),
-    };
-    arguments
+    let on_places = named
         .iter()
-        .filter_map(on_word)
+        .filter_map(|place| on_place(case, place, &name.text));
+    let on_globs = arguments
+        .iter()
+        .filter(|word| word.globs)
+        .filter_map(|word| on_glob(case, word));
+    on_places
+        .chain(on_globs)
         .max_by_key(|verdict| verdict.decision)
 }
 
@@ -116,19 +129,23 @@ fn on_glob(case: &Case<'_>, word: &Word) -> Option<Verdict> {
 }
 
 /// Words that may name a protected path, given to a program that may write.
-pub fn protected(case: &Case<'_>, words: &[Word], directories: &Directories) -> Option<Harm> {
+pub fn protected(case: &Case<'_>, words: &[Word], named: &[Place]) -> Option<Harm> {
     let (name, arguments) = words.split_first()?;
     if harm::only_reads(&name.text) {
         return None;
     }
-    let why = |word: &Word| match word.globs {
-        true => hidden_glob(&word.text)
-            .then(|| format!("`{}` may stand for a protected file", word.text)),
-        false => directories
-            .places(word, &case.ground)
-            .find_map(|place| guarded::forbids(&place, &case.ground)),
+    let by_place = || {
+        named
+            .iter()
+            .find_map(|place| guarded::forbids(place, &case.ground))
     };
-    arguments.iter().find_map(why).map(Harm::inexcusable)
+    let by_glob = || {
+        let hidden = arguments
+            .iter()
+            .find(|word| word.globs && hidden_glob(&word.text))?;
+        Some(format!("`{}` may stand for a protected file", hidden.text))
+    };
+    by_place().or_else(by_glob).map(Harm::inexcusable)
 }
 
 /// Globs leave hidden files out, unless they begin with a dot.

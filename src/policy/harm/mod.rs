@@ -6,7 +6,7 @@ mod scripts;
 mod table;
 
 use super::shell::Word;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 use table::{Danger, TABLE};
 
@@ -170,26 +170,42 @@ fn has_word(list: &str, word: &str) -> bool {
 }
 
 fn is_one_of_long(word: &str, options: &str) -> bool {
-    options
-        .split_whitespace()
-        .any(|option| is_long(word, option))
+    word.starts_with('-')
+        && options
+            .split_whitespace()
+            .any(|option| is_long(word, option))
+}
+
+/// Names of programs, for looking them up.
+type Names = LazyLock<HashSet<&'static str>>;
+
+fn names(list: &'static str) -> HashSet<&'static str> {
+    list.split_whitespace().collect()
 }
 
 /// Programs that only read what they are given and print: protected files are safe from them.
-const READERS: &str = "ls stat file du tree grep egrep fgrep zgrep rg diff cmp comm md5sum sha1sum sha256sum \
+static READERS: Names = LazyLock::new(|| {
+    names(
+        "ls stat file du tree grep egrep fgrep zgrep rg diff cmp comm md5sum sha1sum sha256sum \
     sha512sum b2sum cksum realpath readlink basename dirname echo test pwd true false which \
-    type jq column fold fmt rev paste join tr expand cd printf seq";
+    type jq column fold fmt rev paste join tr expand cd printf seq",
+    )
+});
 
 /// Programs that print the files that they are given.
-const OPENERS: &str = "cat head tail less more nl tac od hexdump strings base64 base32 wc cut sort zcat bat \
-    batcat";
+static OPENERS: Names = LazyLock::new(|| {
+    names(
+        "cat head tail less more nl tac od hexdump strings base64 base32 wc cut sort zcat bat \
+    batcat",
+    )
+});
 
 pub fn only_reads(program: &str) -> bool {
-    has_word(READERS, program) || opens_its_arguments(program)
+    READERS.contains(program) || opens_its_arguments(program)
 }
 
 pub fn opens_its_arguments(program: &str) -> bool {
-    has_word(OPENERS, program)
+    OPENERS.contains(program)
 }
 
 #[cfg(test)]

@@ -11,7 +11,9 @@ pub fn doubt(text: &str) -> Option<String> {
             u32::from(c)
         ));
     }
-    if let Some(c) = text.chars().find(|c| is_deceptive(*c)) {
+    if !text.is_ascii()
+        && let Some(c) = text.chars().find(|c| is_deceptive(*c))
+    {
         return Some(format!(
             "it has a character that can't be seen or looks like another (U+{:04X})",
             u32::from(c)

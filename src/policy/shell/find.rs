@@ -39,6 +39,13 @@ fn base_name(name: &str) -> &str {
         .unwrap_or(name)
 }
 
+/// Whether a program runs others that its arguments name.
+pub fn runs_others(name: &str) -> bool {
+    is_shell(name)
+        || matches!(name, "eval" | "find" | "fd" | "fdfind")
+        || runner_operands(name).is_some()
+}
+
 fn inner_commands(name: &str, words: &[String]) -> Vec<Vec<String>> {
     if is_shell(name) {
         return scripts(

@@ -45,6 +45,13 @@ pub struct Simple {
 }
 
 impl Simple {
+    /// Whether it has to be looked into for other commands, or for its program behind a directory.
+    pub fn may_run_others(&self) -> bool {
+        self.words
+            .first()
+            .is_some_and(|name| name.text.contains('/') || find::runs_others(&name.text))
+    }
+
     /// The words as the program would get them, as far as they are literal.
     pub fn literal_words(&self) -> Vec<String> {
         self.words.iter().map(|word| word.text.clone()).collect()
@@ -128,25 +135,28 @@ impl<'t> Walk<'t> {
 
     fn node(&mut self, node: Node<'t>, waiting: &mut Vec<Node<'t>>) {
         match node.kind() {
-            "program" | "list" | "pipeline" | "redirected_statement" => self.check_gaps(node),
-            "&&" | "||" | ";" | "|" | "\n" if !node.is_named() => return,
-            "command" => return self.command(node, waiting),
-            "file_redirect" if self.is_harmless_redirect(node) => return,
+            "program" | "list" | "pipeline" | "redirected_statement" => {
+                self.statements(node, waiting);
+            }
+            "&&" | "||" | ";" | "|" | "\n" if !node.is_named() => {}
+            "command" => self.command(node, waiting),
+            "file_redirect" if self.is_harmless_redirect(node) => {}
             kind => {
                 self.script.misplaced_words |= may_hide_words(node);
                 self.script.doubt(name_of(kind));
+                waiting.extend(node.children(&mut node.walk()));
             }
         }
-        push_children(node, waiting);
     }
 
     /// Between what the parser names there may be nothing but blanks.
-    fn check_gaps(&mut self, node: Node<'t>) {
+    fn statements(&mut self, node: Node<'t>, waiting: &mut Vec<Node<'t>>) {
         let mut end = node.start_byte();
         let mut cursor = node.walk();
         for child in node.children(&mut cursor) {
             self.check_gap(end, child.start_byte());
             end = child.end_byte();
+            waiting.push(child);
         }
         self.check_gap(end, node.end_byte());
     }
@@ -159,28 +169,31 @@ impl<'t> Walk<'t> {
     }
 
     fn command(&mut self, node: Node<'t>, waiting: &mut Vec<Node<'t>>) {
-        self.check_gaps(node);
         let mut simple = Simple {
             text: self.text[node.byte_range()].to_owned(),
             start: node.start_byte(),
             ..Simple::default()
         };
+        let mut end = node.start_byte();
         let mut cursor = node.walk();
         for child in node.children(&mut cursor) {
+            self.check_gap(end, child.start_byte());
+            end = child.end_byte();
             match child.kind() {
                 "variable_assignment"
                 | "file_redirect"
                 | "herestring_redirect"
                 | "heredoc_redirect"
-                | "subshell" => {
-                    waiting.push(child);
-                }
-                _ => {
+                | "subshell" => waiting.push(child),
+                kind => {
                     simple.words.push(self.word(child, simple.words.is_empty()));
-                    push_substitutions(child, waiting);
+                    if kind != "word" {
+                        push_substitutions(child, waiting);
+                    }
                 }
             }
         }
+        self.check_gap(end, node.end_byte());
         if !simple.text.is_empty() {
             self.script.commands.push(simple);
         }
@@ -219,11 +232,6 @@ impl<'t> Walk<'t> {
             [">" | ">>" | "&>" | "&>>" | "<", "/dev/null"] | [">&", "1" | "2"]
         )
     }
-}
-
-fn push_children<'t>(node: Node<'t>, waiting: &mut Vec<Node<'t>>) {
-    let mut cursor = node.walk();
-    waiting.extend(node.children(&mut cursor));
 }
 
 /// Whatever is substituted inside a word is searched for commands as well.

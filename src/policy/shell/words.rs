@@ -1,6 +1,7 @@
 //! One word of a command: what the program gets, and whether that is certain.
 
 use super::characters::mixes_alphabets;
+use std::borrow::Cow;
 use tree_sitter::Node;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -28,16 +29,25 @@ impl Word {
     }
 
     /// The word as a shell could read it again: bare where that is safe, else in single quotes.
-    pub fn canonical(&self) -> String {
+    pub fn canonical(&self) -> Cow<'_, str> {
         let safe = |c: char| c.is_alphanumeric() || "-_./:=@%+,^~{}[]*?!#".contains(c);
         match !self.text.is_empty() && self.text.chars().all(safe) {
-            true => self.text.clone(),
-            false => format!("'{}'", self.text.replace('\'', r"'\''")),
+            true => Cow::Borrowed(&self.text),
+            false => Cow::Owned(format!("'{}'", self.text.replace('\'', r"'\''"))),
         }
     }
 }
 
 pub fn read(node: Node<'_>, source: &str) -> Word {
+    let raw = &source[node.byte_range()];
+    // Most words have nothing in them that could mean anything to a shell.
+    if node.kind() == "word" && raw.bytes().all(means_nothing) && !raw.starts_with('=') {
+        return Word {
+            text: raw.to_owned(),
+            start: node.start_byte(),
+            ..Word::default()
+        };
+    }
     let mut reading = Reading {
         source,
         ..Reading::default()
@@ -54,6 +64,10 @@ pub fn read(node: Node<'_>, source: &str) -> Word {
         },
         doubt,
     }
+}
+
+fn means_nothing(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-_./:=@%+,".contains(&byte)
 }
 
 /// Stands in the shape for every character that was quoted.
