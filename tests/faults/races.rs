@@ -135,6 +135,10 @@ fn a_dialog_that_changes_before_the_key_gets_no_key() {
     fs::write(&file, script).expect("a file");
     let command = ["/bin/sh".to_owned(), file.path().display().to_string()];
     let mut daemon = Daemon::start_with(&setup, &command);
+    // Answers to what a program asks its terminal are no keys.
+    let answers =
+        regex::Regex::new("\x1b(\\[[?>0-9;]*[a-zA-Z]|[P\\]_][^\x1b\x07]*(\x1b\\\\|\x07))");
+    let answers = answers.expect("an expression");
     for moment in ["decided", "audited"] {
         let cwd = daemon.cwd("fake");
         for file in ["go", "drawn", "keys"] {
@@ -157,10 +161,7 @@ fn a_dialog_that_changes_before_the_key_gets_no_key() {
         let now = daemon.wait_dialog("fake");
         assert_ne!(now["id"], seen["id"]);
         let keys = fs::read_to_string(cwd.join("keys")).expect("what was typed");
-        // Answers to what a program asks its terminal are no keys.
-        let answers =
-            regex::Regex::new("\x1b(\\[[?>0-9;]*[a-zA-Z]|[P\\]_][^\x1b\x07]*(\x1b\\\\|\x07))");
-        let typed = answers.expect("an expression").replace_all(&keys, "");
+        let typed = answers.replace_all(&keys, "");
         assert_eq!(typed, "", "in all: {keys:?}");
         let log = daemon.log("fake");
         assert!(

@@ -179,7 +179,7 @@ fn a_killed_shim_is_a_crash_and_leaves_nobody() {
     let shim = processes::parent_of(pid as i32).expect("a shim");
     let before = until("the whole tree", || {
         Some(processes::all_of(daemon.root()))
-            .filter(|all| all.iter().any(|&p| p == pid as i32) && all.len() >= 4)
+            .filter(|all| all.contains(&(pid as i32)) && all.len() >= 4)
     });
     processes::kill(shim);
     let after = until("another process in the slot", || {
