@@ -183,7 +183,8 @@ mod tests {
         (None, Some(signal))
     }
 
-    /// (how it ended, at the trust dialog, last words, cause), as Claude Code 2.1.325 was seen to end.
+    /// (how it ended, at the trust dialog, last words, cause). The ends that `docs/claude-code.md` lists were seen;
+    /// those by memory, a lost login or a usage limit were made up from the program's words.
     type Row = ((Option<i32>, Option<i32>), bool, &'static str, Cause);
 
     const TABLE: &[Row] = &[
