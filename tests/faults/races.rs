@@ -137,8 +137,8 @@ fn a_dialog_that_changes_before_the_key_gets_no_key() {
     let mut daemon = Daemon::start_with(&setup, &command);
     // Answers to what a program asks its terminal are no keys.
     let answers =
-        regex::Regex::new("\x1b(\\[[?>0-9;]*[a-zA-Z]|[P\\]_][^\x1b\x07]*(\x1b\\\\|\x07))");
-    let answers = answers.expect("an expression");
+        regex::Regex::new("\x1b(\\[[?>0-9;]*[a-zA-Z]|[P\\]_][^\x1b\x07]*(\x1b\\\\|\x07))")
+            .expect("an expression");
     for moment in ["decided", "audited"] {
         let cwd = daemon.cwd("fake");
         for file in ["go", "drawn", "keys"] {
