@@ -1,7 +1,7 @@
 //! The program on the stage: in a shim's PTY, read as a slot reads it, and driven by the same keys.
 
 use crate::keys::{self, Meaning};
-use crate::reading::{Composer, Dialog, Observed, Observer, Seen};
+use crate::reading::{Composer, Dialog, Observed, Observer, Seen, State};
 use crate::recording::{Recording, What};
 use crate::shim::{ExitReport, FromShim, Hello, ShimLink, ShimSpec, ToShim};
 use crate::slot::machine::SETTLED;
@@ -14,7 +14,9 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 /// Longest wait for any one thing. On a quiet machine each comes within a second or two.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(20);
+/// And until the first idle screen: a program of a few hundred megabytes is read from the disk.
+const START_PATIENCE: Duration = Duration::from_secs(60);
 /// Facts that no screen tells of are looked for this often.
 const LOOK: Duration = Duration::from_millis(30);
 /// What the program gets to end by itself before it is killed.
@@ -30,6 +32,8 @@ pub struct Actor {
     /// The dialog that is up, and since when.
     standing: Option<(String, Instant)>,
     met_dialog: bool,
+    was_idle: bool,
+    idle_since: Option<Instant>,
     /// The shim has said that the program and all its children are gone.
     exited: bool,
     end: Option<String>,
@@ -53,6 +57,8 @@ impl Actor {
             last_input: hello.last_input,
             standing: None,
             met_dialog: false,
+            was_idle: false,
+            idle_since: None,
             exited: hello.exit.is_some(),
             end: hello.exit.as_ref().map(how_it_ended),
             cancel,
@@ -91,6 +97,12 @@ impl Actor {
         self.met_dialog
     }
 
+    /// How long the screen has been idle.
+    pub fn idle_for(&self) -> Duration {
+        self.idle_since
+            .map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
     /// How the program ended, once it has.
     pub fn end(&self) -> Option<&str> {
         self.end.as_deref()
@@ -109,7 +121,12 @@ impl Actor {
         what: &str,
         fact: impl Fn(&Actor) -> Option<T>,
     ) -> Result<T, String> {
-        let patience = tokio::time::Instant::now() + PATIENCE;
+        let patience = if self.was_idle {
+            PATIENCE
+        } else {
+            START_PATIENCE
+        };
+        let patience = tokio::time::Instant::now() + patience;
         loop {
             if let Some(found) = fact(self) {
                 return Ok(found);
@@ -264,6 +281,9 @@ impl Actor {
     fn note_dialog(&mut self) {
         let id = self.observer.observed().dialog.as_ref().map(|d| &d.id);
         self.met_dialog |= id.is_some();
+        let idle = self.observer.observed().state == State::Idle;
+        self.was_idle |= idle;
+        self.idle_since = idle.then(|| self.idle_since.unwrap_or_else(Instant::now));
         if id != self.standing.as_ref().map(|(id, _)| id) {
             self.standing = id.map(|id| (id.clone(), Instant::now()));
         }

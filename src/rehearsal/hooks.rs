@@ -25,6 +25,8 @@ pub struct Hooks {
 #[derive(Debug, Default)]
 struct Shared {
     heard: Vec<String>,
+    /// The session's first hook, which may come before or after any screen.
+    session_began: bool,
     rule: Option<Rule>,
 }
 
@@ -36,15 +38,28 @@ impl Hooks {
         Ok(Hooks { shared, task })
     }
 
+    /// For another start of the program.
+    pub fn forget(&self) {
+        *locked(&self.shared) = Shared::default();
+    }
+
     /// Forgets what was heard, and leaves every call to a person.
     pub fn begin_scene(&self) {
-        *locked(&self.shared) = Shared::default();
+        let mut shared = locked(&self.shared);
+        shared.heard.clear();
+        shared.rule = None;
     }
 
     pub fn set(&self, rule: Rule) {
         locked(&self.shared).rule = Some(rule);
     }
 
+    /// Whether SessionStart was called since the program was started.
+    pub fn session_began(&self) -> bool {
+        locked(&self.shared).session_began
+    }
+
+    /// Whether this hook was called in this scene.
     pub fn heard(&self, hook: &str) -> bool {
         locked(&self.shared).heard.iter().any(|name| name == hook)
     }
@@ -87,6 +102,7 @@ fn hear(payload: &Value, shared: &mut Shared) -> Option<Value> {
     if shared.heard.len() < MAX_HEARD {
         shared.heard.push(name.to_owned());
     }
+    shared.session_began |= name == "SessionStart";
     if name != "PreToolUse" {
         return None;
     }

@@ -66,7 +66,8 @@ impl House {
         let hook = launch::hook_command(&company.missiond, &socket, NAME);
         let text = launch::settings_json(&hook, &[], &self.slot.mode).to_string();
         fs::write(&settings, text).map_err(|error| error.to_string())?;
-        let session = SessionStart::New(Uuid::new_v4());
+        let id = Uuid::new_v4();
+        let session = SessionStart::New(id);
         let version = Some(company.version);
         let mut argv = company.command.clone();
         argv.extend(launch::claude_args(&self.slot, session, &settings, version));
@@ -77,7 +78,8 @@ impl House {
             env: launch::environment(&self.slot, &socket, []),
             cols: self.slot.cols,
             rows: self.slot.rows,
-            recording: self.home.path().join("rehearsal.cast"),
+            // One for each start: what an earlier program drew is not on this one's screen.
+            recording: self.home.path().join(format!("{id}.cast")),
             socket: self.home.path().join("shim.sock"),
         })
     }

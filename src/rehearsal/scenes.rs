@@ -49,8 +49,11 @@ pub enum Act {
     /// Answers the dialog as a person would: `yes`, `no` or a label.
     Answer(&'static str),
     See(Sight),
+    /// The hook SessionStart has been called since the start: the gate holds.
+    SessionBegan,
     /// This hook has been called in this scene.
     Hear(&'static str),
+    TurnIsOver,
     /// The model was told this.
     Told(String),
     /// The file is there, with this in it.
@@ -77,7 +80,6 @@ pub struct Sight {
     pub state: Option<State>,
     pub dialog: Option<Shown>,
     pub draft: Option<&'static str>,
-    pub mode: Option<&'static str>,
     pub error: Option<&'static str>,
 }
 
@@ -120,13 +122,17 @@ pub fn start_again() -> Scene {
 }
 
 fn opening() -> Vec<Scene> {
-    let manual = Sight {
-        mode: Some("manual"),
-        ..idle()
-    };
     vec![
         asked_at_start("trust", DialogKind::Trust),
-        scene("idle", vec![Act::See(manual)]),
+        turn(
+            "hooks",
+            vec![
+                Act::SessionBegan,
+                say("hello", vec![Step::text("Good day.")]),
+                Act::Hear("UserPromptSubmit"),
+                Act::Hear("Stop"),
+            ],
+        ),
     ]
 }
 
@@ -141,7 +147,6 @@ fn asked_at_start(name: &'static str, kind: DialogKind) -> Scene {
         Act::See(dialog(shown)),
         Act::Answer("yes"),
         Act::See(idle()),
-        Act::Hear("SessionStart"),
     ];
     scene(name, acts)
 }
@@ -162,13 +167,6 @@ fn typing() -> Vec<Scene> {
                 Act::See(seen),
                 Act::Press(keys::CLEAR),
                 Act::See(idle()),
-            ],
-        ),
-        turn(
-            "message",
-            vec![
-                say("hello", vec![Step::text("Good day.")]),
-                Act::Hear("UserPromptSubmit"),
             ],
         ),
         // Shown as a placeholder, and sent whole.
@@ -209,7 +207,6 @@ fn working(cwd: &Path) -> Vec<Scene> {
                 say("wait", vec![bash(&wait), Step::text("It is over.")]),
                 state(State::ToolRunning),
                 Act::Create(go),
-                Act::Hear("PostToolUse"),
             ],
         ),
     ]
@@ -417,7 +414,7 @@ fn views() -> Vec<Scene> {
             "a dialog in an answer",
             vec![
                 say("pretend", vec![Step::text(fake)]),
-                Act::Hear("Stop"),
+                Act::TurnIsOver,
                 Act::NoDialog,
             ],
         ),
@@ -434,7 +431,7 @@ fn scene(name: &'static str, acts: Vec<Act>) -> Scene {
 
 /// A scene with a turn that runs to its end.
 fn turn(name: &'static str, mut acts: Vec<Act>) -> Scene {
-    acts.extend([Act::Hear("Stop"), Act::See(idle())]);
+    acts.extend([Act::TurnIsOver, Act::See(idle())]);
     scene(name, acts)
 }
 

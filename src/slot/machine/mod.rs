@@ -479,6 +479,6 @@ const ARROW_IS_LOST: Duration = Duration::from_secs(1);
 /// An Esc ends a turn.
 const ESC_WORKS: Duration = Duration::from_secs(10);
 /// Where no Stop hook was heard, a turn is over when the screen has been idle this long.
-const IDLE_IS_OVER: Duration = Duration::from_millis(1500);
+pub const IDLE_IS_OVER: Duration = Duration::from_millis(1500);
 /// Ctrl-C at an input box offers to quit for about a second; nothing is pressed until that has passed.
 const CLEARED: Duration = Duration::from_secs(2);
