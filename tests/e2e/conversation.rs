@@ -82,10 +82,12 @@ fn everything_shows_it(daemon: &Daemon) {
 /// The stream begins with a snapshot, and a message is told with its answer.
 fn events_tell_it(daemon: &Daemon) {
     let listening = daemon.spawn(&["events", "-f", "coder", "--json"]);
-    // The listener is there once a message that was sent later is in the file of the same events.
+    until("the snapshot", || {
+        listening.printed().contains('\n').then_some(())
+    });
     daemon.cmd(&["send", "coder", "tell it"]).expect(0);
-    until("the answer in the events file", || {
-        let told = daemon.logged("coder.events.jsonl");
+    until("the answer among the events", || {
+        let told = listening.printed();
         told.contains("You said: tell it").then_some(())
     });
     let heard = listening.kill();

@@ -5,6 +5,7 @@ use serde_json::Value;
 use std::fmt;
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -58,8 +59,14 @@ impl fmt::Display for Output {
 pub struct Running {
     line: String,
     child: Child,
-    stdout: Option<JoinHandle<String>>,
-    stderr: Option<JoinHandle<String>>,
+    stdout: Collected,
+    stderr: Collected,
+}
+
+/// What came through a pipe so far, and the thread that reads on.
+struct Collected {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    thread: Option<JoinHandle<()>>,
 }
 
 impl Running {
@@ -75,8 +82,8 @@ impl Running {
         let input = input.to_owned();
         // A thread, since neither side may wait for the other; a command that reads nothing closes it.
         std::thread::spawn(move || stdin.write_all(input.as_bytes()));
-        let stdout = Some(collect(child.stdout.take()));
-        let stderr = Some(collect(child.stderr.take()));
+        let stdout = Collected::from(child.stdout.take());
+        let stderr = Collected::from(child.stderr.take());
         Running {
             line,
             child,
@@ -99,8 +106,8 @@ impl Running {
         Output {
             line: std::mem::take(&mut self.line),
             code: status.code().unwrap_or(-1),
-            stdout: joined(self.stdout.take()),
-            stderr: joined(self.stderr.take()),
+            stdout: self.stdout.whole(),
+            stderr: self.stderr.whole(),
         }
     }
 
@@ -111,7 +118,12 @@ impl Running {
     /// Ends it, for a command that would go on for ever, and gives what it printed.
     pub fn kill(mut self) -> String {
         let _ = self.child.kill();
-        joined(self.stdout.take())
+        self.stdout.whole()
+    }
+
+    /// What it has printed by now.
+    pub fn printed(&self) -> String {
+        self.stdout.so_far()
     }
 }
 
@@ -123,18 +135,35 @@ impl Drop for Running {
     }
 }
 
-fn collect(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
-    let mut pipe = pipe.expect("it is piped");
-    std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        // What came before an error is what there is to see.
-        let _ = pipe.read_to_end(&mut bytes);
-        String::from_utf8_lossy(&bytes).into_owned()
-    })
-}
+impl Collected {
+    fn from(pipe: Option<impl Read + Send + 'static>) -> Collected {
+        let mut pipe = pipe.expect("it is piped");
+        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let sink = Arc::clone(&bytes);
+        let thread = std::thread::spawn(move || {
+            let mut buffer = [0; 8192];
+            // What came before an error is what there is to see.
+            while let Ok(count @ 1..) = pipe.read(&mut buffer) {
+                let mut bytes = sink.lock().expect("no panic there");
+                bytes.extend_from_slice(&buffer[..count]);
+            }
+        });
+        Collected {
+            bytes,
+            thread: Some(thread),
+        }
+    }
 
-fn joined(thread: Option<JoinHandle<String>>) -> String {
-    thread
-        .and_then(|thread| thread.join().ok())
-        .unwrap_or_default()
+    fn so_far(&self) -> String {
+        let bytes = self.bytes.lock().expect("no panic there");
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// All of it, once the other side has closed the pipe.
+    fn whole(&mut self) -> String {
+        if let Some(thread) = self.thread.take() {
+            thread.join().expect("it only reads");
+        }
+        self.so_far()
+    }
 }
