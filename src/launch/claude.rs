@@ -137,48 +137,91 @@ const GATE: &str = "PreToolUse";
 
 /// What Claude Code tells missiond of besides. Here a failing hook must not count as a refusal: it would swallow
 /// a message, or keep a turn from ending.
-const EVIDENCE: &[&str] = &[
-    "SessionStart",
-    "UserPromptSubmit",
-    "PermissionRequest",
-    "PostToolUse",
-    "Notification",
-    "Stop",
-    "StopFailure",
-    "SessionEnd",
+/// With the first version that is known to take each: an older one refuses settings that name a hook it does not
+/// know, all of them.
+const EVIDENCE: &[(&str, Version)] = &[
+    ("SessionStart", ALWAYS),
+    ("UserPromptSubmit", ALWAYS),
+    ("PermissionRequest", Version::new(2, 0, 76)),
+    ("PostToolUse", ALWAYS),
+    ("Notification", ALWAYS),
+    ("Stop", ALWAYS),
+    ("StopFailure", Version::new(2, 1, 100)),
+    ("SessionEnd", ALWAYS),
 ];
+
+const ALWAYS: Version = Version::new(0, 0, 0);
+/// There is an auto mode to be disabled.
+const AUTO_MODE_SINCE: Version = Version::new(2, 1, 100);
 
 /// Longer than the hook itself waits for a daemon that is away: where Claude Code gives up first, the call goes
 /// on unjudged.
 const GATE_SECONDS: u32 = 120;
 const EVIDENCE_SECONDS: u32 = 10;
 
+/// The first version whose rules take a `*` anywhere; the ones before know only a prefix, and refuse settings that
+/// hold any other.
+const WILDCARDS_SINCE: Version = Version::new(2, 1, 0);
+
+/// A rule on commands as an older version writes it; `None` where it can't. The gate holds it all the same.
+fn as_prefix(rule: &str) -> Option<String> {
+    let Some(command) = rule
+        .strip_prefix("Bash(")
+        .and_then(|rest| rest.strip_suffix(')'))
+    else {
+        return Some(rule.to_owned());
+    };
+    let prefix = command
+        .strip_suffix(":*")
+        .or_else(|| command.strip_suffix(" *"));
+    match prefix {
+        Some(prefix) if !prefix.contains('*') => Some(format!("Bash({prefix}:*)")),
+        None if !command.contains('*') => Some(rule.to_owned()),
+        _ => None,
+    }
+}
+
 fn hook(command: String, seconds: u32) -> Value {
     json!([{ "matcher": "*", "hooks": [{ "type": "command", "command": command, "timeout": seconds }] }])
 }
 
 /// The settings that a slot is started with. `hook_command` is a shell command; whatever way it fails at the
-/// gate, even by not being there, counts as a refusal.
-pub fn settings_json(hook_command: &str, deny_rules: &[String], mode: &str) -> Value {
+/// gate, even by not being there, counts as a refusal. A version that can't be told is taken for the newest.
+pub fn settings_json(
+    hook_command: &str,
+    deny_rules: &[String],
+    mode: &str,
+    version: Option<Version>,
+) -> Value {
+    let has = |since: Version| version.is_none_or(|version| version >= since);
+    let deny: Vec<String> = deny_rules
+        .iter()
+        .filter_map(|rule| {
+            if has(WILDCARDS_SINCE) {
+                Some(rule.clone())
+            } else {
+                as_prefix(rule)
+            }
+        })
+        .collect();
     let gate = (
         GATE.to_owned(),
         hook(format!("{hook_command} || exit 2"), GATE_SECONDS),
     );
-    let evidence = EVIDENCE.iter().map(|event| {
-        (
-            (*event).to_owned(),
-            hook(hook_command.to_owned(), EVIDENCE_SECONDS),
-        )
+    let known = EVIDENCE.iter().filter(|(_, since)| has(*since));
+    let evidence = known.map(|(event, _)| {
+        let hook = hook(hook_command.to_owned(), EVIDENCE_SECONDS);
+        ((*event).to_owned(), hook)
     });
     let hooks: serde_json::Map<String, Value> = evidence.chain([gate]).collect();
     let mut settings = json!({
         "hooks": hooks,
         // A project could switch all hooks off; said here, that has no effect.
         "disableAllHooks": false,
-        "permissions": { "deny": deny_rules },
+        "permissions": { "deny": deny },
     });
     // A key press or a dialog's option must not take the slot into a mode in which nothing is asked.
-    if mode != "auto" {
+    if mode != "auto" && has(AUTO_MODE_SINCE) {
         settings["disableAutoMode"] = json!("disable");
     }
     if mode != "bypassPermissions" {

@@ -159,7 +159,7 @@ fn our_own_flags_are_reserved_in_each_spelling() {
 
 #[test]
 fn settings_hook_every_event_and_fail_closed() {
-    let settings = settings_json("/bin/missiond hook", &["Bash(rm *)".into()], "manual");
+    let settings = settings_json("/bin/missiond hook", &["Bash(rm *)".into()], "manual", None);
     let gate = json!([{
         "matcher": "*",
         "hooks": [{ "type": "command", "command": "/bin/missiond hook || exit 2", "timeout": 120 }],
@@ -181,10 +181,46 @@ fn settings_hook_every_event_and_fail_closed() {
 }
 
 #[test]
+fn an_older_version_is_told_only_what_it_knows() {
+    let settings = |version: &str| settings_json("h", &[], "manual", Version::parse(version));
+    let hooks = |version: &str| settings(version)["hooks"].as_object().unwrap().len();
+    assert_eq!(hooks("2.0.42"), 7);
+    assert_eq!(hooks("2.0.76"), 8);
+    assert_eq!(hooks("2.1.325"), 9);
+    assert!(settings("2.0.76").get("disableAutoMode").is_none());
+    assert!(settings("2.0.42")["hooks"].get("PreToolUse").is_some());
+}
+
+#[test]
+fn an_older_version_gets_deny_rules_in_its_own_words() {
+    let rules = [
+        "Bash(rm *)",
+        "Bash(git push)",
+        "Bash(git * main)",
+        "Bash(a:*)",
+        "Read(./.env)",
+        "WebFetch",
+    ];
+    let rules: Vec<String> = rules.iter().map(|rule| (*rule).to_owned()).collect();
+    let denied = |version: &str| {
+        settings_json("h", &rules, "manual", Version::parse(version))["permissions"]["deny"].clone()
+    };
+    let old = json!([
+        "Bash(rm:*)",
+        "Bash(git push)",
+        "Bash(a:*)",
+        "Read(./.env)",
+        "WebFetch"
+    ]);
+    assert_eq!(denied("2.0.76"), old);
+    assert_eq!(denied("2.1.0"), json!(rules));
+}
+
+#[test]
 fn a_mode_that_the_slot_asks_for_is_not_disabled() {
-    let auto = settings_json("h", &[], "auto");
+    let auto = settings_json("h", &[], "auto", None);
     assert!(auto.get("disableAutoMode").is_none());
-    let bypass = settings_json("h", &[], "bypassPermissions");
+    let bypass = settings_json("h", &[], "bypassPermissions", None);
     let permissions = bypass["permissions"].as_object().unwrap();
     assert!(!permissions.contains_key("disableBypassPermissionsMode"));
 }

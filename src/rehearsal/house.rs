@@ -64,11 +64,11 @@ impl House {
         let socket = hook_socket(&self.home);
         let settings = self.home.path().join("settings.json");
         let hook = launch::hook_command(&company.missiond, &socket, NAME);
-        let text = launch::settings_json(&hook, &[], &self.slot.mode).to_string();
+        let version = Some(company.version);
+        let text = launch::settings_json(&hook, &[], &self.slot.mode, version).to_string();
         fs::write(&settings, text).map_err(|error| error.to_string())?;
         let id = Uuid::new_v4();
         let session = SessionStart::New(id);
-        let version = Some(company.version);
         let mut argv = company.command.clone();
         argv.extend(launch::claude_args(&self.slot, session, &settings, version));
         Ok(ShimSpec {

@@ -180,7 +180,7 @@ impl Slot {
                 let version = self.version(&program, &config, &env).await;
                 check_version(config.care.version, version)?;
                 known = self.knows_screens(version, &program);
-                let settings = self.write_settings(&config)?;
+                let settings = self.write_settings(&config, version)?;
                 argv.extend(launch::claude_args(&config, session, &settings, version));
             }
             None => argv.extend(config.args.iter().cloned()),
@@ -274,10 +274,15 @@ impl Slot {
         known
     }
 
-    fn write_settings(&self, config: &SlotConfig) -> Result<PathBuf, NotStarted> {
+    fn write_settings(
+        &self,
+        config: &SlotConfig,
+        version: Option<Version>,
+    ) -> Result<PathBuf, NotStarted> {
         let file = self.world.settings_file(&config.name);
         let hook = launch::hook_command(&self.world.program, &self.world.socket, &config.name);
-        let settings = launch::settings_json(&hook, &self.judge.deny_rules(), &config.mode);
+        let denied = self.judge.deny_rules();
+        let settings = launch::settings_json(&hook, &denied, &config.mode, version);
         files::replace(&file, &settings.to_string()).map_err(|error| {
             NotStarted::new(Cause::Failed, format!("{}: {error}", file.display()))
         })?;

@@ -8,6 +8,7 @@ mod backoff;
 mod cause;
 mod doubt;
 mod gate;
+mod interrupting;
 mod life;
 mod lifted;
 mod limits;

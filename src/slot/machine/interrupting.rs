@@ -1,0 +1,100 @@
+//! Stopping a turn: one Esc, or a no to the dialog that is up.
+
+use super::up::Hands;
+use super::*;
+use crate::control::protocol::Fault;
+use crate::keys;
+
+impl Machine {
+    /// Stops the turn, never the program.
+    pub(super) fn interrupt(&mut self, token: Token, now: Instant) {
+        let name = self.config.name.clone();
+        let Some(up) = self.up_mut() else {
+            let error = RpcError::new(Fault::Refused, format!("{name} is not running"));
+            return self.reply(token, Err(error.next(format!("missiond start {name}"))));
+        };
+        if let Hands::Interrupting { tokens, .. } = &mut up.hands {
+            return tokens.push(token);
+        }
+        if let Some(dialog) = up.dialog().cloned() {
+            return self.decline(token, &dialog, now);
+        }
+        if matches!(up.state(), State::Idle | State::Starting) {
+            return self.reply(token, Ok(Reply::Interrupted("nothing")));
+        }
+        self.drop_typing("interrupted");
+        self.press(keys::ESC, "Esc", "a person interrupts the turn");
+        if let Some(up) = self.up_mut() {
+            let until = now + ESC_WORKS;
+            up.hands = Hands::Interrupting {
+                tokens: vec![token],
+                effect: "interrupted",
+                until,
+            };
+        }
+    }
+
+    /// At a dialog an interrupt is a no. Where nothing is known to say no, no key is pressed.
+    fn decline(&mut self, token: Token, dialog: &Dialog, now: Instant) {
+        if !self.up().is_some_and(up::Up::is_certain) {
+            let error = self.unknown_screen();
+            return self.reply(token, Err(error));
+        }
+        match keys::pick(dialog, "no") {
+            Ok(pick) => {
+                self.drop_typing("interrupted");
+                let reason = "a person interrupts at a dialog".to_owned();
+                self.choose(None, dialog, vec![pick], reason, None, now);
+                self.progress_hands(now);
+                self.reply(token, Ok(Reply::Interrupted("declined")));
+            }
+            Err(error) => self.reply(token, Err(RpcError::new(Fault::Refused, error.to_string()))),
+        }
+    }
+
+    /// Whoever had keys under way is told that they were cut off.
+    fn drop_typing(&mut self, why: &str) {
+        let Some(up) = self.up_mut() else { return };
+        let token = match std::mem::replace(&mut up.hands, Hands::Free) {
+            Hands::Pasting { message, .. } | Hands::Submitting { message, .. } => message.token,
+            Hands::Choosing(choosing) => choosing.token,
+            Hands::Interrupting { .. } | Hands::Clearing { .. } | Hands::Free => None,
+        };
+        if let Some(token) = token {
+            self.reply(token, Err(RpcError::new(Fault::Failed, why)));
+        }
+    }
+
+    pub(super) fn progress_interrupting(
+        &mut self,
+        tokens: Vec<Token>,
+        effect: &'static str,
+        until: Instant,
+        now: Instant,
+    ) {
+        let Some(up) = self.up_mut() else { return };
+        let over = up.state() == State::Idle || up.dialog().is_some();
+        if !over && now < until {
+            up.hands = Hands::Interrupting {
+                tokens,
+                effect,
+                until,
+            };
+            return;
+        }
+        if over {
+            self.tell(What::Interrupted);
+        }
+        for token in tokens {
+            let error = || RpcError::new(Fault::Failed, "Esc was pressed, but the turn goes on");
+            self.reply(
+                token,
+                if over {
+                    Ok(Reply::Interrupted(effect))
+                } else {
+                    Err(error())
+                },
+            );
+        }
+    }
+}
