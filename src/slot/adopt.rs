@@ -44,9 +44,11 @@ impl Slot {
         if !self.machine.is_up() {
             self.found_running(&hello).await;
         }
+        self.forget_raw(hello.last_input);
         if let Some(news) = self.catch_up(&hello, Questions::Answered) {
             self.input(news).await;
         }
+        self.resend_raw();
         if let Some(report) = hello.exit {
             self.ended(report).await;
         }

@@ -58,10 +58,11 @@ impl Slot {
             Ok(FromShim::Resized { at, cols, rows }) => {
                 frames = self.terminal.resize(at, cols.into(), rows.into());
             }
-            Ok(FromShim::Written { .. }) => {}
+            Ok(FromShim::Written { n }) => self.forget_raw(n),
             Ok(FromShim::Rotated { .. }) => self.rotated(),
             Ok(FromShim::NotRotated { reason }) => self.not_rotated(&reason),
-            Ok(FromShim::Refused { reason, .. }) => {
+            Ok(FromShim::Refused { n, reason }) => {
+                self.forget_raw(n);
                 self.warn(&format!("keys were not written: {reason}"))
             }
             Ok(FromShim::Trouble { text }) => self.warn(&text),

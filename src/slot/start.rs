@@ -129,7 +129,10 @@ impl Slot {
         self.shim_pid = Some(hello.shim_pid);
         self.last_input = hello.last_input;
         self.rotation = Rotation::of(hello.recording.clone());
-        self.started_at = Some(Utc::now());
+        if !self.machine.is_up() {
+            self.started_at = Some(Utc::now());
+            self.raw.clear();
+        }
         self.last_exit = None;
         self.vigil = Vigil::new(Instant::now());
     }

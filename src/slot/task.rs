@@ -62,6 +62,8 @@ pub struct Slot {
     /// The end of the program or of the connection, seen while a key was being pressed.
     pub(super) unheard: Option<Result<FromShim, LinkError>>,
     pub(super) rotation: Rotation,
+    /// Raw input of a person, with its number, until the shim says that it is written.
+    pub(super) raw: VecDeque<(u64, Vec<u8>)>,
     pub(super) vigil: Vigil,
     /// The audit could not be written the last time, which was told.
     pub(super) audit_fails: bool,
@@ -108,6 +110,7 @@ pub fn start(
         pulse,
         unheard: None,
         rotation: Rotation::default(),
+        raw: VecDeque::new(),
         vigil: Vigil::new(Instant::now()),
         audit_fails: false,
     };

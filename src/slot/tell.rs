@@ -12,6 +12,9 @@ use crate::policy::{Ask, Decision, Verdict};
 use crate::shim::ToShim;
 use chrono::Utc;
 
+/// Raw inputs that are kept until they are written: more than a person has on the way at once.
+const MAX_RAW: usize = 64;
+
 impl Slot {
     pub(super) async fn audit_verdict(
         &mut self,
@@ -71,12 +74,35 @@ impl Slot {
             };
             self.audited(Record::key(&self.running.name, &key.name, &key.reason))
                 .await;
+            let bytes = key.bytes.clone();
             self.press(key);
+            self.keep_raw(bytes);
             Ok(())
         } else {
             Err(self.not_running())
         };
         let _ = reply.send(outcome);
+    }
+
+    fn keep_raw(&mut self, bytes: Vec<u8>) {
+        if self.raw.len() >= MAX_RAW {
+            self.raw.pop_front();
+        }
+        self.raw.push_back((self.last_input, bytes));
+    }
+
+    /// Everything up to this number is written, or never will be.
+    pub(super) fn forget_raw(&mut self, n: u64) {
+        self.raw.retain(|(number, _)| *number > n);
+    }
+
+    /// A connection that broke may have taken a person's input along. Its number sees to it that it is written
+    /// once. A key of the machine is not sent again: it was decided on by a screen that may be gone.
+    pub(super) fn resend_raw(&mut self) {
+        for (n, bytes) in self.raw.clone() {
+            self.last_input = self.last_input.max(n);
+            self.tell_shim(&ToShim::Input { n, bytes });
+        }
     }
 
     pub(super) fn next_input(&mut self, bytes: Vec<u8>) {
