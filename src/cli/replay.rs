@@ -1,6 +1,6 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
-use crate::cli::{states, table};
+use crate::cli::table;
 use crate::reading::{Change, replay};
 use crate::recording::Recording;
 use std::fs::File;
@@ -49,7 +49,7 @@ impl Replay {
 }
 
 fn plain(change: &Change) -> String {
-    let line = format!("{:9.3}  {}", change.t, states::name(change.state));
+    let line = format!("{:9.3}  {}", change.t, change.state.name());
     match &change.dialog {
         Some(dialog) => format!("{line}  {}", table::question(dialog)),
         None => line,

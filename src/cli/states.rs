@@ -1,36 +1,13 @@
-//! The states of a slot as words.
+//! The states of a slot as words on the command line.
 
 use crate::reading::State;
 
-pub const ALL: [State; 8] = [
-    State::Starting,
-    State::Idle,
-    State::Thinking,
-    State::Responding,
-    State::ToolRunning,
-    State::Confirming,
-    State::Error,
-    State::Exited,
-];
-
-/// The word that JSON has for it.
-pub fn name(state: State) -> &'static str {
-    match state {
-        State::Starting => "starting",
-        State::Idle => "idle",
-        State::Thinking => "thinking",
-        State::Responding => "responding",
-        State::ToolRunning => "tool_running",
-        State::Confirming => "confirming",
-        State::Error => "error",
-        State::Exited => "exited",
-    }
-}
-
 pub fn parse(word: &str) -> Result<State, String> {
-    ALL.into_iter()
-        .find(|state| name(*state) == word)
-        .ok_or_else(|| format!("no such state; there are: {}", ALL.map(name).join(", ")))
+    let known = State::ALL.into_iter().find(|state| state.name() == word);
+    known.ok_or_else(|| {
+        let words = State::ALL.map(State::name).join(", ");
+        format!("no such state; there are: {words}")
+    })
 }
 
 #[cfg(test)]
@@ -39,9 +16,9 @@ mod tests {
 
     #[test]
     fn names_are_those_of_the_json() {
-        for state in ALL {
-            assert_eq!(serde_json::to_value(state).unwrap(), name(state));
-            assert_eq!(parse(name(state)), Ok(state));
+        for state in State::ALL {
+            assert_eq!(serde_json::to_value(state).unwrap(), state.name());
+            assert_eq!(parse(state.name()), Ok(state));
         }
         assert!(parse("busy").unwrap_err().contains("tool_running"));
     }

@@ -1,6 +1,6 @@
 //! The table of `status`. Pure: the time and the width come in.
 
-use crate::cli::{sanitise, states};
+use crate::cli::sanitise;
 use crate::control::protocol::SlotStatus;
 use crate::reading::{Dialog, DialogKind, State};
 use chrono::{DateTime, Utc};
@@ -60,7 +60,7 @@ fn row(status: &SlotStatus, now: DateTime<Utc>) -> Row {
     let mut row = Row::from([
         Cell::new(&status.slot),
         Cell::new(&status.role),
-        coloured(Cell::new(states::name(status.state)), status.state),
+        coloured(Cell::new(status.state.name()), status.state),
         Cell::new(age(now.signed_duration_since(status.since).num_seconds())),
         Cell::new(doing(status)),
         Cell::new(status.restarts),

@@ -90,7 +90,7 @@ fn print(context: &Context, answer: &WaitAnswer) -> Result<(), Failure> {
     if context.out.json {
         return context.out.json(answer);
     }
-    let mut line = format!("{}: {}", answer.slot, states::name(answer.state));
+    let mut line = format!("{}: {}", answer.slot, answer.state.name());
     if let Some(code) = answer.exit_code {
         line += &format!(", exit code {code}");
     }

@@ -1,6 +1,6 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
-use crate::cli::{complete, sanitise, states};
+use crate::cli::{complete, sanitise};
 use crate::control::protocol::{OneSlot, Why as Request};
 
 /// Explains why a slot is read to be in its state: who says what.
@@ -23,7 +23,7 @@ impl Why {
         }
         context
             .out
-            .line(format!("{}: {}", answer.slot, states::name(answer.state)))?;
+            .line(format!("{}: {}", answer.slot, answer.state.name()))?;
         let wide = answer
             .evidence
             .iter()

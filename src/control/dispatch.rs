@@ -522,7 +522,7 @@ fn late(error: RpcError, slot: &SlotHandle) -> RpcError {
         return error;
     }
     let status = slot.status();
-    let state = crate::slot::machine::state_name(status.state);
+    let state = status.state.name();
     RpcError {
         message: format!("{}: {} is {state}", error.message, status.slot),
         ..error

@@ -38,6 +38,33 @@ pub enum State {
     Exited,
 }
 
+impl State {
+    pub const ALL: [State; 8] = [
+        State::Starting,
+        State::Idle,
+        State::Thinking,
+        State::Responding,
+        State::ToolRunning,
+        State::Confirming,
+        State::Error,
+        State::Exited,
+    ];
+
+    /// The word that users see and JSON has.
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Starting => "starting",
+            State::Idle => "idle",
+            State::Thinking => "thinking",
+            State::Responding => "responding",
+            State::ToolRunning => "tool_running",
+            State::Confirming => "confirming",
+            State::Error => "error",
+            State::Exited => "exited",
+        }
+    }
+}
+
 /// What one screen shows by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reading {

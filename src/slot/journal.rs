@@ -5,7 +5,7 @@ use crate::control::protocol::{Event, What};
 use crate::policy::Decision;
 use crate::secrets;
 use crate::slot::log_file::{Cap, LogFile};
-use crate::slot::machine::{about, state_name};
+use crate::slot::machine::about;
 use chrono::{DateTime, Local, SecondsFormat};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -126,7 +126,7 @@ fn plain(text: &str) -> String {
 
 fn words(what: &What) -> (&'static str, String) {
     match what {
-        What::Snapshot { status } => ("snapshot", state_name(status.state).to_owned()),
+        What::Snapshot { status } => ("snapshot", status.state.name().to_owned()),
         What::Spawned {
             pid,
             session_id,
@@ -136,10 +136,7 @@ fn words(what: &What) -> (&'static str, String) {
             "adopted",
             format!("pid {pid}, which an earlier daemon had started"),
         ),
-        What::State { from, to } => (
-            "state",
-            format!("{} -> {}", state_name(*from), state_name(*to)),
-        ),
+        What::State { from, to } => ("state", format!("{} -> {}", from.name(), to.name())),
         What::Dialog { dialog } => ("dialog", dialog_text(dialog)),
         What::DialogGone { id } => ("dialog", format!("{id} is gone")),
         What::Message { text } => ("message", text.clone()),

@@ -3,7 +3,7 @@
 use super::answer::{self, Place};
 use super::handle::Answer;
 use super::journal::News;
-use super::machine::{self, Decider, Reply, Token};
+use super::machine::{Decider, Reply, Token};
 use super::press::Key;
 use super::task::Slot;
 use crate::audit::Record;
@@ -152,7 +152,7 @@ impl Slot {
         if let What::State { to, .. } = &what {
             self.since = Utc::now();
             self.tell_shim(&ToShim::Mark {
-                text: machine::state_name(*to).to_owned(),
+                text: to.name().to_owned(),
             });
         }
         let event = self.world.bus.publish(Some(&self.running.name), what);

@@ -1,7 +1,6 @@
 //! What a slot shows of itself when it is asked.
 
 use super::journal::Paths;
-use super::machine::state_name;
 use super::task::Slot;
 use crate::config::{Gate, Kind, SlotConfig};
 use crate::control::protocol::{Evidence, Match, ScreenAnswer, ScreenParams, SlotStatus, Turn};
@@ -111,7 +110,7 @@ impl Slot {
     /// What each witness says of the slot's state.
     pub(super) fn evidence(&self) -> Vec<Evidence> {
         let screen = self.terminal.screen();
-        let mut evidence = vec![says("machine", state_name(self.machine.state()).to_owned())];
+        let mut evidence = vec![says("machine", self.machine.state().name().to_owned())];
         let reading = crate::reading::read(&screen);
         evidence.extend(
             reading

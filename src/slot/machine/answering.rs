@@ -224,7 +224,7 @@ impl Machine {
         let Some(dialog) = self.dialog() else {
             return Err(refused(format!(
                 "no dialog is up in {name}, which is {}",
-                state_name(self.state())
+                self.state().name()
             )));
         };
         if confirmation
@@ -495,19 +495,5 @@ fn kind_name(kind: DialogKind) -> &'static str {
         DialogKind::Trust => "trust",
         DialogKind::ApiKey => "api_key",
         DialogKind::Other => "other",
-    }
-}
-
-/// A state in the word that users see.
-pub fn state_name(state: State) -> &'static str {
-    match state {
-        State::Starting => "starting",
-        State::Idle => "idle",
-        State::Thinking => "thinking",
-        State::Responding => "responding",
-        State::ToolRunning => "tool_running",
-        State::Confirming => "confirming",
-        State::Error => "error",
-        State::Exited => "exited",
     }
 }

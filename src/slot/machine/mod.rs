@@ -20,7 +20,6 @@ mod withheld;
 #[cfg(test)]
 mod tests;
 
-pub use answering::state_name;
 pub use backoff::Pace;
 pub use cause::{Cause, KERNEL_KILLED};
 pub use lifted::lifted_in;
