@@ -121,8 +121,11 @@ impl SmallDisk {
         None
     }
 
+    /// Takes all that is left, also what was given back since.
     fn fill(&self) {
-        let mut filler = File::create(self.filler()).expect("a file");
+        let mut options = File::options();
+        let filler = options.append(true).create(true).open(self.filler());
+        let mut filler = filler.expect("a file");
         while filler.write_all(&[0; 512]).is_ok() {}
     }
 
@@ -152,9 +155,13 @@ fn a_full_disk_stops_no_slot_is_told_once_and_recovers() {
     daemon.again();
     daemon.wait_state("a", "idle");
     let events = daemon.spawn(&["events", "-f"]);
+    until("the snapshot", || {
+        events.printed().contains('\n').then_some(())
+    });
     disk.fill();
     // Long enough that what is left of a page is used up.
     for number in 0..40 {
+        disk.fill();
         write(&daemon, &format!("{}-{number}", "full".repeat(200)));
     }
     daemon
@@ -178,7 +185,7 @@ fn a_full_disk_stops_no_slot_is_told_once_and_recovers() {
     ] {
         assert_eq!(told.matches(once).count(), 1, "{once}");
     }
-    assert!(told.contains("the audit can't be written"));
+    assert!(told.contains("the audit can't be written"), "{told}");
     assert!(told.contains("the audit is written again"));
     let log = daemon.log("a");
     assert!(log.contains("the log goes on; "), "{log}");
