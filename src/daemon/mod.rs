@@ -31,6 +31,9 @@ use tokio::task::JoinHandle;
 /// Orders that may wait for the daemon; each is short, and people give them one at a time.
 const MAX_ORDERS: usize = 16;
 
+/// A shim answers at once and a recording is read in moments; one that is stopped must not hold up the rest.
+const LOOKING: std::time::Duration = std::time::Duration::from_secs(5);
+
 pub type Slots = Arc<BTreeMap<String, SlotHandle>>;
 
 /// The policy of each slot, as it is in force.
@@ -199,6 +202,7 @@ pub async fn run(file: &Path, env: &Env) -> Result<(), DaemonError> {
         notify,
     };
     daemon.start_all();
+    daemon.look_for_running().await;
     let server = door
         .take_listener()
         .map(|listener| Server::start(listener, Arc::new(Dispatcher::new(handle))));
@@ -258,6 +262,15 @@ impl Daemon {
             self.add(slot);
         }
         self.publish();
+    }
+
+    /// Whoever asks how the slots stand is answered when it is known which of them have run all the time.
+    async fn look_for_running(&self) {
+        let looking = self.kept.values().map(|kept| kept.handle.has_looked());
+        let all = futures_util::future::join_all(looking);
+        if tokio::time::timeout(LOOKING, all).await.is_err() {
+            tracing::warn!("a shim is slow to answer; its slot is taken up when it does");
+        }
     }
 
     /// Starts the task of a slot. One whose log can't be opened is reported and left out.

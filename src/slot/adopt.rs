@@ -10,6 +10,7 @@ use crate::recording::{self, Recording};
 use crate::shim::{Hello, ShimLink};
 use crate::terminal::{Frame, Terminal};
 use std::io::{BufReader, Read};
+use tokio::sync::watch;
 
 /// Whether what a program asked its terminal is still to be answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,12 +23,12 @@ pub(super) enum Questions {
 
 impl Slot {
     /// At the start of the daemon: a shim that an earlier one left is taken up, else the slot starts by itself
-    /// where it is set to.
-    pub(super) async fn adopt(&mut self) {
-        if self.take_up_again().await {
-            return;
-        }
-        if self.running.autostart {
+    /// where it is set to. Once the first is settled, `looked` says so.
+    pub(super) async fn adopt(&mut self, looked: watch::Sender<bool>) {
+        let found = self.take_up_again().await;
+        self.publish();
+        looked.send_replace(true);
+        if !found && self.running.autostart {
             self.input(Input::Start(0)).await;
         }
     }

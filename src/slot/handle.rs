@@ -70,6 +70,8 @@ pub struct SlotHandle {
     status: watch::Receiver<SlotStatus>,
     /// Counts pieces of output, for those who wait for silence.
     pulse: watch::Receiver<u64>,
+    /// Whether it has looked for a program that an earlier daemon left.
+    looked: watch::Receiver<bool>,
     tokens: Arc<AtomicU64>,
 }
 
@@ -78,13 +80,21 @@ impl SlotHandle {
         commands: mpsc::Sender<Command>,
         status: watch::Receiver<SlotStatus>,
         pulse: watch::Receiver<u64>,
+        looked: watch::Receiver<bool>,
     ) -> SlotHandle {
         SlotHandle {
             commands,
             status,
             pulse,
+            looked,
             tokens: Arc::new(AtomicU64::new(1)),
         }
+    }
+
+    /// Returns when the slot knows whether a program of its own runs already.
+    pub async fn has_looked(&self) {
+        // A slot that is gone has nothing to find.
+        let _ = self.looked.clone().wait_for(|looked| *looked).await;
     }
 
     /// How the slot stands now.

@@ -114,16 +114,23 @@ pub fn start(
         vigil: Vigil::new(Instant::now()),
         audit_fails: false,
     };
-    let task = tokio::spawn(slot.run(queue, fault));
-    Ok((SlotHandle::new(commands, status_seen, pulse_seen), task))
+    let (looked, looked_seen) = watch::channel(false);
+    let task = tokio::spawn(slot.run(queue, fault, looked));
+    let handle = SlotHandle::new(commands, status_seen, pulse_seen, looked_seen);
+    Ok((handle, task))
 }
 
 impl Slot {
-    async fn run(mut self, mut queue: mpsc::Receiver<Command>, fault: Option<String>) {
+    async fn run(
+        mut self,
+        mut queue: mpsc::Receiver<Command>,
+        fault: Option<String>,
+        looked: watch::Sender<bool>,
+    ) {
         if let Some(text) = fault {
             self.tell(What::Warning { text });
         }
-        self.adopt().await;
+        self.adopt(looked).await;
         loop {
             self.publish();
             let look = self.vigil_due();
