@@ -396,10 +396,10 @@ fn the_button_of_a_question_is_a_choice_of_its_own() {
 
 #[test]
 fn the_path_of_a_notebook_is_not_what_is_done_to_it() {
-    let rows = "RULE\n Edit notebook\n /work/nb.ipynb\n Replace cell contents for cell c1\nDASH\n  1 -a\n  1 +b\nDASH\n Do you want to make this edit to nb.ipynb?\n ❯ 1. Yes\n   2. No\n\n Esc to cancel";
+    let rows = "RULE\n Edit notebook\n /home/nb.ipynb\n Replace cell contents for cell c1\nDASH\n  1 -a\n  1 +b\nDASH\n Do you want to make this edit to nb.ipynb?\n ❯ 1. Yes\n   2. No\n\n Esc to cancel";
     let whole = dialog(rows);
     assert_eq!(whole.tool.as_deref(), Some("NotebookEdit"));
-    assert_eq!(input(&whole, "notebook_path"), Some("/work/nb.ipynb"));
+    assert_eq!(input(&whole, "notebook_path"), Some("/home/nb.ipynb"));
     let half = dialog(
         "RULE\n Edit notebook\n\n Do you want to make this edit to nb.ipynb?\n ❯ 1. Yes\n   2. No\n\n Esc to cancel",
     );
