@@ -13,7 +13,7 @@ const PURE: &[&str] = &[
     "slot/machine",
     "transcript.rs",
     "secrets.rs",
-    "control/protocol.rs",
+    "control/protocol",
     "control/envelope.rs",
     "hook/event.rs",
 ];

@@ -3,7 +3,13 @@
 //! A request is `{"jsonrpc":"2.0","id":1,"method":"status","params":{…}}`, one per line; its answer has the
 //! same id. `events` answers first and then sends notifications `{"method":"event","params":{…}}`.
 
-use crate::policy::{Decision, RuleRef, Summary};
+mod event;
+mod fault;
+
+pub use event::{Event, What};
+pub use fault::{Fault, RpcError};
+
+use crate::policy::Summary;
 use crate::reading::{Dialog, State};
 use chrono::{DateTime, Utc};
 use serde::de::DeserializeOwned;
@@ -380,166 +386,4 @@ pub struct HookParams {
 pub struct HookAnswer {
     /// What to print for Claude Code; nothing to print where `None`.
     pub output: Option<Value>,
-}
-
-/// Something that happened.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Event {
-    /// Grows by one for each event of this daemon: a gap shows that the listener was too slow.
-    pub seq: u64,
-    pub time: DateTime<Utc>,
-    /// `None` for the daemon itself.
-    pub slot: Option<String>,
-    #[serde(flatten)]
-    pub what: What,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "event", rename_all = "snake_case")]
-pub enum What {
-    /// How a slot stands when a listener arrives.
-    Snapshot {
-        status: Box<SlotStatus>,
-    },
-    Spawned {
-        pid: u32,
-        session_id: Option<String>,
-        resumed: bool,
-    },
-    /// A program that an earlier daemon started was found running.
-    Adopted {
-        pid: u32,
-    },
-    State {
-        from: State,
-        to: State,
-    },
-    Dialog {
-        dialog: Dialog,
-    },
-    DialogGone {
-        id: String,
-    },
-    /// A message was taken by Claude Code.
-    Message {
-        text: String,
-    },
-    /// The assistant's answer to it.
-    Answer {
-        text: String,
-        duration_ms: u64,
-    },
-    /// The turn ended with no answer: an API error, an interrupt, a no.
-    Failed {
-        text: String,
-    },
-    Verdict {
-        tool: String,
-        /// What it was about, in a line.
-        target: String,
-        verdict: Decision,
-        rule: Option<RuleRef>,
-        why: String,
-        /// `policy` or `person`.
-        by: String,
-    },
-    /// A key was pressed, and why.
-    Key {
-        key: String,
-        reason: String,
-    },
-    Interrupted,
-    Exit {
-        code: Option<i32>,
-        signal: Option<i32>,
-        cause: String,
-    },
-    Restart {
-        attempt: u32,
-        delay_ms: u64,
-    },
-    Stopped {
-        by: String,
-    },
-    GaveUp {
-        reason: String,
-    },
-    /// It stalled, reached a limit or lost its login; `cause` is its name.
-    Trouble {
-        cause: String,
-        text: String,
-    },
-    /// The conversation has a new id (`/clear`).
-    Session {
-        session_id: String,
-    },
-    /// The config on disk was taken, or could not be.
-    Config {
-        ok: bool,
-        text: String,
-    },
-    /// Its screen shows one thing and Claude Code's own record another, for more than a moment.
-    Doubtful {
-        why: String,
-    },
-    /// They agree again.
-    DoubtGone,
-    /// Anything a person should know.
-    Warning {
-        text: String,
-    },
-}
-
-/// Whose fault it was, which is also the exit code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Fault {
-    /// It failed: 1.
-    Failed,
-    /// Wrong usage, config or an unknown name: 2.
-    Usage,
-    /// Wrong state, another dialog, policy: 4.
-    Refused,
-    /// Done so far, a person is needed: 5.
-    NeedsPerson,
-    /// 124.
-    TimedOut,
-}
-
-impl Fault {
-    pub fn exit_code(self) -> u8 {
-        match self {
-            Fault::Failed => 1,
-            Fault::Usage => 2,
-            Fault::Refused => 4,
-            Fault::NeedsPerson => 5,
-            Fault::TimedOut => 124,
-        }
-    }
-}
-
-/// An error as it goes over the wire, in the envelope's `error.data`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-#[error("{message}")]
-pub struct RpcError {
-    pub fault: Fault,
-    pub message: String,
-    /// What to do next.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next: Option<String>,
-}
-
-impl RpcError {
-    pub fn new(fault: Fault, message: impl Into<String>) -> RpcError {
-        RpcError {
-            fault,
-            message: message.into(),
-            next: None,
-        }
-    }
-
-    pub fn next(mut self, next: impl Into<String>) -> RpcError {
-        self.next = Some(next.into());
-        self
-    }
 }

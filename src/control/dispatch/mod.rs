@@ -1,5 +1,7 @@
 //! What each request means: from a method and its params to the slots, and back.
 
+mod wait;
+
 use super::peer::{Marks, Origin, Peer};
 use super::permission;
 use super::protocol::*;
@@ -436,21 +438,6 @@ impl Dispatcher {
         })
     }
 
-    async fn wait(&self, params: WaitParams) -> Result<WaitAnswer, RpcError> {
-        let slot = self.slot(&params.slot)?;
-        let timeout = params.timeout_ms;
-        let matched = within(timeout, wait_for(&slot, params))
-            .await
-            .map_err(|error| late(error, &slot))?;
-        let status = slot.status();
-        Ok(WaitAnswer {
-            slot: status.slot,
-            state: status.state,
-            matched,
-            exit_code: status.exit_code,
-        })
-    }
-
     async fn reload(&self) -> Result<ReloadAnswer, RpcError> {
         self.daemon.order(|reply| Order::Reload { reply }).await
     }
@@ -499,37 +486,6 @@ where
     serde_json::to_value(answer).map_err(|error| RpcError::new(Fault::Failed, error.to_string()))
 }
 
-/// Either what was awaited, or its error, or the time ran out.
-async fn within<T>(
-    timeout_ms: Option<u64>,
-    awaited: impl Future<Output = Result<T, RpcError>>,
-) -> Result<T, RpcError> {
-    let Some(ms) = timeout_ms else {
-        return awaited.await;
-    };
-    match tokio::time::timeout(Duration::from_millis(ms), awaited).await {
-        Ok(outcome) => outcome,
-        Err(_) => Err(RpcError::new(
-            Fault::TimedOut,
-            format!("not within {:.1} s", ms as f64 / 1000.0),
-        )),
-    }
-}
-
-/// A timeout says where the slot stands.
-fn late(error: RpcError, slot: &SlotHandle) -> RpcError {
-    if error.fault != Fault::TimedOut {
-        return error;
-    }
-    let status = slot.status();
-    let state = status.state.name();
-    RpcError {
-        message: format!("{}: {} is {state}", error.message, status.slot),
-        ..error
-    }
-    .next(format!("missiond status {}", status.slot))
-}
-
 fn not_sendable(error: &keys::NotSendable) -> RpcError {
     match error {
         keys::NotSendable::Slash(_) => RpcError::new(Fault::Refused, error.to_string())
@@ -543,48 +499,4 @@ fn regex(pattern: &str) -> Result<Regex, RpcError> {
         .size_limit(MAX_REGEX)
         .build()
         .map_err(|error| RpcError::new(Fault::Usage, format!("not a regular expression: {error}")))
-}
-
-/// The first of what is waited for; the line that matched, where it was output.
-async fn wait_for(slot: &SlotHandle, params: WaitParams) -> Result<Option<String>, RpcError> {
-    let pattern = params.output.as_deref().map(regex).transpose()?;
-    if params.states.is_empty() && !params.exit && params.quiet_ms.is_none() && pattern.is_none() {
-        return Err(RpcError::new(Fault::Usage, "nothing to wait for")
-            .next("--for STATE, --exit, --quiet or --output"));
-    }
-    tokio::select! {
-        outcome = state_reached(slot, &params) => outcome.map(|()| None),
-        () = silence(slot, params.quiet_ms) => Ok(None),
-        matched = output(slot, pattern) => matched.map(Some),
-    }
-}
-
-async fn state_reached(slot: &SlotHandle, params: &WaitParams) -> Result<(), RpcError> {
-    let mut status = slot.watch_status();
-    let is_there = |status: &SlotStatus| {
-        params.states.contains(&status.state)
-            || (params.exit && matches!(status.state, State::Exited | State::Error))
-    };
-    if params.states.is_empty() && !params.exit {
-        return std::future::pending().await;
-    }
-    let gone = |_| RpcError::new(Fault::Failed, "the slot has been removed");
-    status.wait_for(is_there).await.map(|_| ()).map_err(gone)
-}
-
-async fn silence(slot: &SlotHandle, quiet_ms: Option<u64>) {
-    let Some(ms) = quiet_ms else {
-        return std::future::pending().await;
-    };
-    let mut pulse = slot.watch_output();
-    pulse.mark_unchanged();
-    while let Ok(Ok(())) = tokio::time::timeout(Duration::from_millis(ms), pulse.changed()).await {}
-}
-
-async fn output(slot: &SlotHandle, pattern: Option<Regex>) -> Result<String, RpcError> {
-    let Some(pattern) = pattern else {
-        return std::future::pending().await;
-    };
-    slot.request(|reply| Command::AwaitOutput { pattern, reply })
-        .await
 }

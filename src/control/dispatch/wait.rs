@@ -1,0 +1,101 @@
+//! `wait`: a state, the end, silence or a line of output, whichever comes first.
+
+use super::{Dispatcher, regex};
+use crate::control::protocol::{Fault, RpcError, SlotStatus, WaitAnswer, WaitParams};
+use crate::reading::State;
+use crate::slot::{Command, SlotHandle};
+use regex::Regex;
+use std::future::Future;
+use std::time::Duration;
+
+impl Dispatcher {
+    pub(super) async fn wait(&self, params: WaitParams) -> Result<WaitAnswer, RpcError> {
+        let slot = self.slot(&params.slot)?;
+        let timeout = params.timeout_ms;
+        let matched = within(timeout, wait_for(&slot, params))
+            .await
+            .map_err(|error| late(error, &slot))?;
+        let status = slot.status();
+        Ok(WaitAnswer {
+            slot: status.slot,
+            state: status.state,
+            matched,
+            exit_code: status.exit_code,
+        })
+    }
+}
+
+/// The first of what is waited for; the line that matched, where it was output.
+async fn wait_for(slot: &SlotHandle, params: WaitParams) -> Result<Option<String>, RpcError> {
+    let pattern = params.output.as_deref().map(regex).transpose()?;
+    if params.states.is_empty() && !params.exit && params.quiet_ms.is_none() && pattern.is_none() {
+        return Err(RpcError::new(Fault::Usage, "nothing to wait for")
+            .next("--for STATE, --exit, --quiet or --output"));
+    }
+    tokio::select! {
+        outcome = state_reached(slot, &params) => outcome.map(|()| None),
+        () = silence(slot, params.quiet_ms) => Ok(None),
+        matched = output(slot, pattern) => matched.map(Some),
+    }
+}
+
+async fn state_reached(slot: &SlotHandle, params: &WaitParams) -> Result<(), RpcError> {
+    let mut status = slot.watch_status();
+    let is_there = |status: &SlotStatus| {
+        params.states.contains(&status.state)
+            || (params.exit && matches!(status.state, State::Exited | State::Error))
+    };
+    if params.states.is_empty() && !params.exit {
+        return std::future::pending().await;
+    }
+    let gone = |_| RpcError::new(Fault::Failed, "the slot has been removed");
+    status.wait_for(is_there).await.map(|_| ()).map_err(gone)
+}
+
+async fn silence(slot: &SlotHandle, quiet_ms: Option<u64>) {
+    let Some(ms) = quiet_ms else {
+        return std::future::pending().await;
+    };
+    let mut pulse = slot.watch_output();
+    pulse.mark_unchanged();
+    while let Ok(Ok(())) = tokio::time::timeout(Duration::from_millis(ms), pulse.changed()).await {}
+}
+
+async fn output(slot: &SlotHandle, pattern: Option<Regex>) -> Result<String, RpcError> {
+    let Some(pattern) = pattern else {
+        return std::future::pending().await;
+    };
+    slot.request(|reply| Command::AwaitOutput { pattern, reply })
+        .await
+}
+
+/// Either what was awaited, or its error, or the time ran out.
+async fn within<T>(
+    timeout_ms: Option<u64>,
+    awaited: impl Future<Output = Result<T, RpcError>>,
+) -> Result<T, RpcError> {
+    let Some(ms) = timeout_ms else {
+        return awaited.await;
+    };
+    match tokio::time::timeout(Duration::from_millis(ms), awaited).await {
+        Ok(outcome) => outcome,
+        Err(_) => Err(RpcError::new(
+            Fault::TimedOut,
+            format!("not within {:.1} s", ms as f64 / 1000.0),
+        )),
+    }
+}
+
+/// A timeout says where the slot stands.
+fn late(error: RpcError, slot: &SlotHandle) -> RpcError {
+    if error.fault != Fault::TimedOut {
+        return error;
+    }
+    let status = slot.status();
+    let state = status.state.name();
+    RpcError {
+        message: format!("{}: {} is {state}", error.message, status.slot),
+        ..error
+    }
+    .next(format!("missiond status {}", status.slot))
+}

@@ -1,0 +1,115 @@
+//! What happens, as listeners and the journal are told.
+
+use super::SlotStatus;
+use crate::policy::{Decision, RuleRef};
+use crate::reading::{Dialog, State};
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// Grows by one for each event of this daemon: a gap shows that the listener was too slow.
+    pub seq: u64,
+    pub time: DateTime<Utc>,
+    /// `None` for the daemon itself.
+    pub slot: Option<String>,
+    #[serde(flatten)]
+    pub what: What,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum What {
+    /// How a slot stands when a listener arrives.
+    Snapshot {
+        status: Box<SlotStatus>,
+    },
+    Spawned {
+        pid: u32,
+        session_id: Option<String>,
+        resumed: bool,
+    },
+    /// A program that an earlier daemon started was found running.
+    Adopted {
+        pid: u32,
+    },
+    State {
+        from: State,
+        to: State,
+    },
+    Dialog {
+        dialog: Dialog,
+    },
+    DialogGone {
+        id: String,
+    },
+    /// A message was taken by Claude Code.
+    Message {
+        text: String,
+    },
+    /// The assistant's answer to it.
+    Answer {
+        text: String,
+        duration_ms: u64,
+    },
+    /// The turn ended with no answer: an API error, an interrupt, a no.
+    Failed {
+        text: String,
+    },
+    Verdict {
+        tool: String,
+        /// What it was about, in a line.
+        target: String,
+        verdict: Decision,
+        rule: Option<RuleRef>,
+        why: String,
+        /// `policy` or `person`.
+        by: String,
+    },
+    /// A key was pressed, and why.
+    Key {
+        key: String,
+        reason: String,
+    },
+    Interrupted,
+    Exit {
+        code: Option<i32>,
+        signal: Option<i32>,
+        cause: String,
+    },
+    Restart {
+        attempt: u32,
+        delay_ms: u64,
+    },
+    Stopped {
+        by: String,
+    },
+    GaveUp {
+        reason: String,
+    },
+    /// It stalled, reached a limit or lost its login; `cause` is its name.
+    Trouble {
+        cause: String,
+        text: String,
+    },
+    /// The conversation has a new id (`/clear`).
+    Session {
+        session_id: String,
+    },
+    /// The config on disk was taken, or could not be.
+    Config {
+        ok: bool,
+        text: String,
+    },
+    /// Its screen shows one thing and Claude Code's own record another, for more than a moment.
+    Doubtful {
+        why: String,
+    },
+    /// They agree again.
+    DoubtGone,
+    /// Anything a person should know.
+    Warning {
+        text: String,
+    },
+}

@@ -1,0 +1,57 @@
+//! What went wrong, whose fault it was and what to do next.
+
+use serde::{Deserialize, Serialize};
+
+/// Whose fault it was, which is also the exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fault {
+    /// It failed: 1.
+    Failed,
+    /// Wrong usage, config or an unknown name: 2.
+    Usage,
+    /// Wrong state, another dialog, policy: 4.
+    Refused,
+    /// Done so far, a person is needed: 5.
+    NeedsPerson,
+    /// 124.
+    TimedOut,
+}
+
+impl Fault {
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Fault::Failed => 1,
+            Fault::Usage => 2,
+            Fault::Refused => 4,
+            Fault::NeedsPerson => 5,
+            Fault::TimedOut => 124,
+        }
+    }
+}
+
+/// An error as it goes over the wire, in the envelope's `error.data`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{message}")]
+pub struct RpcError {
+    pub fault: Fault,
+    pub message: String,
+    /// What to do next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+impl RpcError {
+    pub fn new(fault: Fault, message: impl Into<String>) -> RpcError {
+        RpcError {
+            fault,
+            message: message.into(),
+            next: None,
+        }
+    }
+
+    pub fn next(mut self, next: impl Into<String>) -> RpcError {
+        self.next = Some(next.into());
+        self
+    }
+}
