@@ -1,0 +1,165 @@
+//! What rules answer, and the gate before a tool runs.
+
+use super::*;
+
+#[test]
+fn a_rule_answers_a_settled_dialog_once_where_the_screen_may_decide() {
+    let mut bench = Bench::idle_with(SlotConfig {
+        gate: Gate::Screen,
+        ..config()
+    });
+    bench.see(at(dialog("d1", "ls -la")));
+    assert!(bench.keys.is_empty(), "not yet settled");
+    bench.pass(SETTLED);
+    assert_eq!(bench.keys, ["1"]);
+    bench.pass(SETTLED);
+    assert_eq!(bench.keys, ["1"]);
+}
+
+#[test]
+fn a_screen_that_was_never_rehearsed_allows_nothing_but_denies() {
+    let mut bench = Bench::idle_with(SlotConfig {
+        gate: Gate::Screen,
+        ..config()
+    });
+    bench.put(Input::Unrehearsed);
+    bench.see(at(dialog("d1", "ls -la")));
+    bench.pass(SETTLED);
+    assert!(bench.keys.is_empty());
+    assert!(bench.machine.why_a_person().unwrap().contains("rehearsed"));
+    bench.see(screen(State::Idle, ""));
+    bench.see(at(dialog("d2", "rm -rf x")));
+    bench.pass(SETTLED);
+    assert_eq!(bench.keys, ["4"]);
+}
+
+#[test]
+fn the_screen_alone_allows_nothing_by_default_but_denies() {
+    let mut bench = Bench::idle();
+    bench.see(at(dialog("d1", "ls -la")));
+    bench.pass(SETTLED);
+    assert!(bench.keys.is_empty());
+    assert!(bench.machine.why_a_person().unwrap().contains("ungated"));
+    bench.see(screen(State::Idle, ""));
+    bench.see(at(dialog("d2", "rm -rf x")));
+    bench.pass(SETTLED);
+    assert_eq!(bench.keys, ["4"]);
+}
+
+#[test]
+fn questions_of_another_kind_follow_their_own_rules() {
+    let mut bench = Bench::idle();
+    bench.see(at(Dialog {
+        kind: DialogKind::Question,
+        ..dialog("q1", "ls")
+    }));
+    bench.pass(SETTLED);
+    assert!(bench.keys.is_empty());
+    bench.see(at(Dialog {
+        kind: DialogKind::Other,
+        ..dialog("o1", "rm")
+    }));
+    bench.pass(SETTLED);
+    assert!(bench.keys.is_empty());
+    bench.see(at(Dialog {
+        kind: DialogKind::ApiKey,
+        ..dialog("k1", "")
+    }));
+    bench.pass(SETTLED);
+    assert_eq!(bench.keys, ["1"]);
+}
+
+#[test]
+fn an_incomplete_dialog_is_left_to_a_person() {
+    let mut bench = Bench::idle();
+    let cut = Dialog {
+        complete: false,
+        kind: DialogKind::ApiKey,
+        ..dialog("k1", "")
+    };
+    bench.see(at(cut));
+    bench.pass(SETTLED);
+    assert!(bench.keys.is_empty());
+}
+
+#[test]
+fn the_gate_allows_denies_asks_or_is_silent() {
+    let decision = |command: &str| {
+        let mut bench = Bench::idle();
+        let input = json!({"command": command});
+        bench.hear(
+            9,
+            HookWhat::BeforeTool {
+                tool: "Bash".into(),
+                input,
+                id: None,
+            },
+        );
+        assert!(
+            matches!(bench.others.last(), Some(Effect::Audit(..))),
+            "audited before the answer"
+        );
+        match bench.replies.remove(&9) {
+            Some(Ok(Reply::Hook(output))) => output.map(|output| {
+                output["hookSpecificOutput"]["permissionDecision"]
+                    .as_str()
+                    .unwrap()
+                    .to_owned()
+            }),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(decision("ls"), Some("allow".into()));
+    assert_eq!(decision("rm x"), Some("deny".into()));
+    assert_eq!(decision("git push"), Some("ask".into()));
+    assert_eq!(decision("make"), None);
+}
+
+#[test]
+fn where_claude_code_might_not_ask_silence_means_ask() {
+    let mut bench = Bench::idle_with(SlotConfig {
+        mode: "auto".into(),
+        ..config()
+    });
+    let input = json!({"command": "make"});
+    bench.hear(
+        9,
+        HookWhat::BeforeTool {
+            tool: "Bash".into(),
+            input,
+            id: None,
+        },
+    );
+    assert!(matches!(
+        bench.replies.get(&9),
+        Some(Ok(Reply::Hook(Some(_))))
+    ));
+}
+
+#[test]
+fn a_turn_that_needs_a_person_says_so_and_goes_on() {
+    let mut bench = Bench::idle();
+    bench.send(2, "hello");
+    bench.see(screen(State::Idle, "hello"));
+    bench.see(screen(State::Thinking, ""));
+    bench.see(at(dialog("d1", "make")));
+    bench.pass(SETTLED);
+    assert!(matches!(
+        bench.replies.get(&2),
+        Some(Ok(Reply::NeedsPerson(_)))
+    ));
+    bench.put(confirm(3, "yes", None));
+    bench.see(screen(State::Idle, ""));
+    bench.pass(IDLE_IS_OVER);
+    bench.put(Input::Found(Answer {
+        text: Some("done".into()),
+        source: "transcript",
+        failure: None,
+    }));
+    assert!(
+        bench
+            .told
+            .iter()
+            .any(|what| matches!(what, What::Answer { text, .. } if text == "done"))
+    );
+}

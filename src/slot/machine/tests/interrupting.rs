@@ -1,0 +1,37 @@
+//! One Esc where it helps, and none where it harms.
+
+use super::*;
+
+#[test]
+fn interrupt_presses_one_esc_when_busy_and_none_when_idle() {
+    let mut bench = Bench::idle();
+    bench.put(Input::Interrupt(2));
+    assert!(bench.keys.is_empty());
+    assert_eq!(
+        bench.replies.get(&2),
+        Some(&Ok(Reply::Interrupted("nothing")))
+    );
+    bench.see(screen(State::Thinking, ""));
+    bench.put(Input::Interrupt(3));
+    bench.put(Input::Interrupt(4));
+    assert_eq!(bench.keys, ["Esc"]);
+    bench.see(screen(State::Idle, ""));
+    for token in [3, 4] {
+        assert_eq!(
+            bench.replies.get(&token),
+            Some(&Ok(Reply::Interrupted("interrupted")))
+        );
+    }
+}
+
+#[test]
+fn interrupt_declines_a_dialog_and_never_approves_it() {
+    let mut bench = Bench::idle();
+    bench.settled(dialog("d1", "make"));
+    bench.put(Input::Interrupt(2));
+    assert_eq!(bench.keys, ["4"]);
+    assert_eq!(
+        bench.replies.get(&2),
+        Some(&Ok(Reply::Interrupted("declined")))
+    );
+}

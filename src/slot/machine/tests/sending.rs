@@ -1,0 +1,192 @@
+//! Messages: into the input box, proven, entered, answered.
+
+use super::*;
+
+#[test]
+fn enter_follows_only_when_the_text_stands_in_the_input_box() {
+    let mut bench = Bench::idle();
+    bench.send(2, "hello");
+    assert_eq!(bench.keys, ["paste"]);
+    bench.see(screen(State::Idle, "hel"));
+    assert_eq!(bench.keys, ["paste"]);
+    bench.see(screen(State::Idle, "hello"));
+    assert_eq!(bench.keys, ["paste", "Enter"]);
+    bench.see(screen(State::Thinking, ""));
+    assert!(bench.told.contains(&What::Message {
+        text: "hello".into()
+    }));
+    assert!(!bench.replies.contains_key(&2));
+}
+
+#[test]
+fn enter_is_withheld_when_a_dialog_comes_in_between() {
+    let mut bench = Bench::idle();
+    bench.send(2, "hello");
+    bench.see(at(dialog("d1", "make")));
+    assert_eq!(bench.keys, ["paste"]);
+    assert_eq!(bench.fault(2), Some(Fault::Refused));
+}
+
+#[test]
+fn enter_is_withheld_when_the_text_never_shows() {
+    let mut bench = Bench::idle();
+    bench.send(2, "hello");
+    bench.pass(PASTE_SHOWS);
+    assert_eq!(bench.keys, ["paste"]);
+    assert_eq!(bench.fault(2), Some(Fault::Failed));
+}
+
+#[test]
+fn a_long_message_is_proven_by_its_placeholder_or_its_end() {
+    let lines = vec!["line"; 50].join("\n");
+    let long = "word ".repeat(300);
+    for (text, shown) in [
+        (&lines, "[Pasted text #1 +49 lines]"),
+        (&long, "[Pasted text #3]"),
+    ] {
+        let mut bench = Bench::idle();
+        bench.send(2, text);
+        bench.see(screen(State::Idle, shown));
+        assert_eq!(bench.keys, ["paste", "Enter"], "{shown}");
+    }
+    let mut bench = Bench::idle();
+    bench.send(2, &lines);
+    bench.see(screen(State::Idle, "[Pasted text #1 +7 lines]"));
+    assert_eq!(bench.keys, ["paste"]);
+}
+
+#[test]
+fn a_turn_ends_with_the_stop_hook_and_the_idle_screen() {
+    let mut bench = Bench::idle();
+    bench.send(2, "hello");
+    bench.see(screen(State::Idle, "hello"));
+    bench.see(screen(State::Thinking, ""));
+    bench.hear(
+        3,
+        HookWhat::TurnOver {
+            text: Some("from the hook".into()),
+            failure: None,
+        },
+    );
+    assert!(!bench.has(&Effect::FindAnswer));
+    bench.see(screen(State::Idle, ""));
+    assert!(bench.has(&Effect::FindAnswer));
+    bench.put(Input::Found(Answer {
+        text: Some("hi".into()),
+        source: "transcript",
+        failure: None,
+    }));
+    let wanted = Reply::Answered {
+        text: Some("hi".into()),
+        source: "transcript",
+    };
+    assert_eq!(bench.replies.get(&2), Some(&Ok(wanted)));
+}
+
+#[test]
+fn without_a_stop_hook_a_turn_ends_after_a_while_of_idle() {
+    let mut bench = Bench::idle();
+    bench.send(2, "hello");
+    bench.see(screen(State::Idle, "hello"));
+    bench.see(screen(State::Idle, ""));
+    assert!(!bench.has(&Effect::FindAnswer));
+    assert_eq!(bench.machine.poll_timeout(), Some(bench.now + IDLE_IS_OVER));
+    bench.pass(IDLE_IS_OVER);
+    assert!(bench.has(&Effect::FindAnswer));
+}
+
+#[test]
+fn messages_go_one_after_another_in_order() {
+    let mut bench = Bench::idle();
+    bench.send(2, "one");
+    bench.send(3, "two");
+    assert_eq!(bench.machine.queued(), 1);
+    for (token, text) in [(2, "one"), (3, "two")] {
+        bench.see(screen(State::Idle, text));
+        bench.see(screen(State::Thinking, ""));
+        bench.hear(
+            token + 100,
+            HookWhat::TurnOver {
+                text: None,
+                failure: None,
+            },
+        );
+        bench.see(screen(State::Idle, ""));
+        bench.put(Input::Found(Answer {
+            text: Some(text.into()),
+            source: "transcript",
+            failure: None,
+        }));
+        assert!(matches!(
+            bench.replies.get(&token),
+            Some(Ok(Reply::Answered { .. }))
+        ));
+    }
+    assert_eq!(bench.keys, ["paste", "Enter", "paste", "Enter"]);
+}
+
+#[test]
+fn a_withdrawn_message_is_not_typed() {
+    let mut bench = Bench::idle();
+    bench.see(screen(State::Thinking, ""));
+    bench.send(2, "late");
+    bench.put(Input::Withdraw(2));
+    bench.see(screen(State::Idle, ""));
+    assert!(bench.keys.is_empty());
+    assert!(
+        bench.replies[&2]
+            .as_ref()
+            .unwrap_err()
+            .message
+            .contains("not sent")
+    );
+}
+
+#[test]
+fn a_turn_that_nobody_waits_for_goes_on() {
+    let mut bench = Bench::idle();
+    bench.send(2, "hello");
+    bench.see(screen(State::Idle, "hello"));
+    bench.see(screen(State::Thinking, ""));
+    bench.put(Input::Withdraw(2));
+    assert!(
+        bench.replies[&2]
+            .as_ref()
+            .unwrap_err()
+            .message
+            .contains("goes on")
+    );
+    bench.see(screen(State::Idle, ""));
+    bench.pass(IDLE_IS_OVER);
+    bench.put(Input::Found(Answer {
+        text: Some("hi".into()),
+        source: "transcript",
+        failure: None,
+    }));
+    assert!(
+        bench
+            .told
+            .iter()
+            .any(|what| matches!(what, What::Answer { .. }))
+    );
+}
+
+#[test]
+fn a_draft_that_is_not_ours_is_left_alone() {
+    let mut bench = Bench::idle();
+    bench.see(screen(State::Idle, "somebody types"));
+    bench.send(2, "hello");
+    assert!(bench.keys.is_empty());
+    assert_eq!(bench.fault(2), Some(Fault::Refused));
+}
+
+#[test]
+fn send_is_refused_at_a_dialog_and_when_the_slot_is_down() {
+    let mut bench = Bench::idle();
+    bench.see(at(dialog("d1", "make")));
+    bench.send(2, "hello");
+    assert_eq!(bench.fault(2), Some(Fault::Refused));
+    let mut down = Bench::with(config());
+    down.send(3, "hello");
+    assert_eq!(down.fault(3), Some(Fault::Refused));
+}
