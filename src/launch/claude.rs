@@ -71,7 +71,8 @@ pub fn claude_args(
     args
 }
 
-fn mode_word(mode: &str, version: Option<Version>) -> String {
+/// The word that a version has for a permission mode.
+pub fn mode_word(mode: &str, version: Option<Version>) -> String {
     let old = version.is_some_and(|version| version < MANUAL_SINCE);
     match mode {
         "manual" if old => "default".into(),

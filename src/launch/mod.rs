@@ -6,7 +6,7 @@ mod environment;
 mod places;
 mod program;
 
-pub use claude::{SessionStart, Version, claude_args, reserved_flag, settings_json};
+pub use claude::{SessionStart, Version, claude_args, mode_word, reserved_flag, settings_json};
 pub use environment::{HOOKS_OFF, LEFT_OUT, LEFT_OUT_PREFIXES, environment, process_environment};
 pub use places::{hook_command, own_directory, transcript_path};
 pub use program::{LaunchError, check_cwd, installed_version, resolve_program};

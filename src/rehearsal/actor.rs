@@ -5,7 +5,7 @@ use crate::reading::{Composer, Dialog, Observed, Observer, Seen, State};
 use crate::recording::{Recording, What};
 use crate::shim::{ExitReport, FromShim, Hello, ShimLink, ShimSpec, ToShim};
 use crate::slot::machine::SETTLED;
-use crate::terminal::{Frame, Terminal};
+use crate::terminal::{At, Frame, Terminal};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -37,6 +37,8 @@ pub struct Actor {
     /// The shim has said that the program and all its children are gone.
     exited: bool,
     end: Option<String>,
+    /// The latest recorded time that is known, and when it was heard.
+    heard: (At, Instant),
     cancel: CancellationToken,
 }
 
@@ -61,6 +63,7 @@ impl Actor {
             idle_since: None,
             exited: hello.exit.is_some(),
             end: hello.exit.as_ref().map(how_it_ended),
+            heard: (At::ZERO, Instant::now()),
             cancel,
         };
         actor.catch_up(&hello)?;
@@ -75,6 +78,7 @@ impl Actor {
             .map_err(|error| unreadable(&error))?;
         for event in recording {
             let event = event.map_err(|error| unreadable(&error))?;
+            self.heard = (event.at, Instant::now());
             if let What::Output(text) = event.what {
                 let frames = self.terminal.feed(event.at, text.as_bytes());
                 self.see(frames);
@@ -101,6 +105,12 @@ impl Actor {
     pub fn idle_for(&self) -> Duration {
         self.idle_since
             .map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
+    /// What the recording's clock shows.
+    pub fn now(&self) -> At {
+        let (at, heard) = self.heard;
+        at + heard.elapsed()
     }
 
     /// How the program ended, once it has.
@@ -241,11 +251,13 @@ impl Actor {
     fn hear(&mut self, message: FromShim) {
         let frames = match message {
             FromShim::Output { at, bytes } => {
+                self.heard = (at, Instant::now());
                 let frames = self.terminal.feed(at, &bytes);
                 self.reply();
                 frames
             }
             FromShim::Quiet { at } => {
+                self.heard = (at, Instant::now());
                 let frames = self.terminal.quiet(at);
                 self.see(frames);
                 self.observer.wait(at);

@@ -14,6 +14,7 @@ mod scenes;
 mod script;
 mod sse;
 
+pub use actor::Actor;
 pub use endpoint::{Endpoint, Request};
 pub use home::{Home, HomeOptions};
 pub use play::{Company, Outcome, Progress, Verdict, rehearse};

@@ -1,0 +1,405 @@
+//! Plays one session in front of the recorder. What is waited for is what stands on the screen, not what is read from
+//! it: a screen that reads wrongly must not keep itself from being recorded.
+
+use crate::scenes::{self, Mark, Move, Scene, Session};
+use crate::truth::{self, Moment};
+use anyhow::{Result, anyhow, bail};
+use missiond::keys;
+use missiond::launch::{self, Version};
+use missiond::reading::State;
+use missiond::rehearsal::{Actor, Endpoint, Home, HomeOptions, Step};
+use missiond::shim::ShimSpec;
+use serde_json::{Map, Value, json};
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// After a dialog is drawn Claude Code drops keys for a moment; a slow machine gets more.
+const SETTLED: Duration = Duration::from_millis(900);
+/// Between two keys of one press.
+const KEY: Duration = Duration::from_millis(250);
+/// A moment is marked when the screen has stood for so long, or has moved on by so much of its spinner.
+const STANDS: Duration = Duration::from_millis(500);
+
+/// Keys that lead back to an empty input box, at most.
+const WAYS_BACK: usize = 5;
+
+/// What is recorded, and where to.
+pub struct Place {
+    pub command: Vec<String>,
+    pub version: Version,
+    pub size: (u16, u16),
+    pub missiond: PathBuf,
+    pub out: PathBuf,
+    pub screens: Option<PathBuf>,
+}
+
+/// What came of it.
+#[derive(Default)]
+pub struct Told {
+    moments: usize,
+    wrong: usize,
+    /// Scenes that this version does not play.
+    unplayed: Vec<String>,
+}
+
+impl fmt::Display for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} moments, {} read wrongly", self.moments, self.wrong)?;
+        if self.unplayed.is_empty() {
+            return Ok(());
+        }
+        write!(f, "; not played: {}", self.unplayed.join(", "))
+    }
+}
+
+/// Records a session; a scene that goes astray is left out, and the rest goes on in a recording of its own.
+pub async fn record(place: &Place, session: &Session, told: &mut Told) -> Result<()> {
+    let scenes: Vec<&Scene> = session
+        .scene
+        .iter()
+        .filter(|scene| scene.is_for(place.version))
+        .collect();
+    let (mut next, mut part) = (0, 1);
+    while next < scenes.len() {
+        let name = match part {
+            1 => session.name.clone(),
+            part => format!("{}_{part}", session.name),
+        };
+        let mut stage = Stage::set(place, session, &name).await?;
+        while next < scenes.len() {
+            let scene = scenes[next];
+            next += 1;
+            if let Err(why) = stage.play(scene).await {
+                println!("{name}: {}: {why}\n{}", scene.name, stage.actor.screen());
+                told.unplayed.push(format!("{name}/{}", scene.name));
+                break;
+            }
+            if scene.last {
+                break;
+            }
+        }
+        stage.strike(told).await?;
+        part += 1;
+    }
+    Ok(())
+}
+
+struct Stage<'a> {
+    place: &'a Place,
+    name: String,
+    actor: Actor,
+    endpoint: Endpoint,
+    moments: Vec<Moment>,
+    /// The answer to the next message.
+    model: Vec<Step>,
+    recording: PathBuf,
+    /// Last, so that it is removed when everything else has ended.
+    home: Home,
+}
+
+impl<'a> Stage<'a> {
+    async fn set(place: &'a Place, session: &Session, name: &str) -> Result<Stage<'a>> {
+        let options = HomeOptions {
+            trusted: Vec::new(),
+            ask_about_key: session.unapproved_key,
+        };
+        let home = Home::create(&std::env::temp_dir(), &options)?;
+        let work = home.path().join("work");
+        furnish(&home, &work, session)?;
+        let endpoint = Endpoint::start()?;
+        let recording = home.path().join("recording.cast");
+        let mut env = home.environment(&endpoint.url());
+        env.extend(session.env.clone());
+        let spec = ShimSpec {
+            slot: name.to_owned(),
+            argv: argv(place, session, &home),
+            cwd: work,
+            env,
+            cols: place.size.0,
+            rows: place.size.1,
+            recording: recording.clone(),
+            socket: home.path().join("shim.sock"),
+        };
+        let started = Actor::start(&spec, &place.missiond, CancellationToken::new()).await;
+        let mut actor = started.map_err(|why| anyhow!(why))?;
+        let up = |actor: &Actor| {
+            let state = actor.observed().state;
+            matches!(state, State::Idle | State::Confirming).then_some(())
+        };
+        actor.until("a first screen", up).await.map_err(|why| {
+            let screen = actor.screen();
+            anyhow!("{name}: {why}\n{screen}")
+        })?;
+        Ok(Stage {
+            place,
+            name: name.to_owned(),
+            actor,
+            endpoint,
+            moments: Vec::new(),
+            model: Vec::new(),
+            recording,
+            home,
+        })
+    }
+
+    async fn play(&mut self, scene: &Scene) -> Result<()> {
+        let before = self.moments.len();
+        let played = self.moves(scene).await;
+        if played.is_err() {
+            self.moments.truncate(before);
+        }
+        played
+    }
+
+    async fn moves(&mut self, scene: &Scene) -> Result<()> {
+        for each in &scene.moves {
+            self.do_move(scene, each).await?;
+        }
+        if scene.last {
+            return Ok(());
+        }
+        self.come_to_rest().await
+    }
+
+    /// An empty input box, by what a person would press to get there.
+    async fn come_to_rest(&mut self) -> Result<()> {
+        for _ in 0..WAYS_BACK {
+            self.wait(SETTLED).await?;
+            for _ in 0..10 {
+                if is_at_rest(&self.actor) {
+                    return Ok(());
+                }
+                self.wait(KEY).await?;
+            }
+            let drafted = self
+                .actor
+                .composer()
+                .is_some_and(|box_| !box_.draft.is_empty());
+            self.actor
+                .press(if drafted { keys::CLEAR } else { keys::ESC });
+        }
+        bail!(
+            "no empty input box; it reads {:?}",
+            self.actor.observed().state
+        )
+    }
+
+    async fn do_move(&mut self, scene: &Scene, each: &Move) -> Result<()> {
+        match each {
+            Move::Script { prompt, steps } => self.endpoint.on(prompt, self.filled(steps)?),
+            Move::IfShown { text, press } => {
+                self.wait(SETTLED).await?;
+                self.wait(SETTLED).await?;
+                if squeezed(&self.actor.screen()).contains(&squeezed(text)) {
+                    self.mark(scene, &Mark::view()).await?;
+                    self.actor.press(&scenes::key(press)?);
+                }
+            }
+            Move::Model(steps) => self.model = self.filled(steps)?,
+            Move::Say(text) => self.say(text).await?,
+            Move::Paste(text) => self.paste(text).await?,
+            Move::Type(text) => {
+                for c in text.chars() {
+                    self.actor.press(c.to_string().as_bytes());
+                    self.wait(KEY / 4).await?;
+                }
+            }
+            Move::Press(names) => {
+                self.wait(SETTLED).await?;
+                for name in names.split(' ') {
+                    self.actor.press(&scenes::key(name)?);
+                    self.wait(KEY).await?;
+                }
+            }
+            Move::Shows(text) => {
+                let shows = |actor: &Actor| {
+                    squeezed(&actor.screen())
+                        .contains(&squeezed(text))
+                        .then_some(())
+                };
+                self.until(&format!("{text:?} on the screen"), shows)
+                    .await?;
+            }
+            Move::Hides(text) => {
+                let hides = |actor: &Actor| {
+                    (!squeezed(&actor.screen()).contains(&squeezed(text))).then_some(())
+                };
+                self.until(&format!("{text:?} to go"), hides).await?;
+            }
+            Move::Pause(seconds) => self.wait(Duration::from_secs_f64(*seconds)).await?,
+            Move::Open(gate) => self.endpoint.open(gate),
+            Move::Choose(label) => {
+                let chosen = self.actor.answer(label).await;
+                chosen.map_err(|why| anyhow!(why))?;
+            }
+            Move::Mark(mark) => self.mark(scene, mark).await?,
+            Move::Ended(wanted) => {
+                let ended = |actor: &Actor| (actor.end().is_some() == *wanted).then_some(());
+                self.until("the end of the program", ended).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The steps with the places of this stage in them.
+    fn filled(&self, steps: &[Value]) -> Result<Vec<Step>> {
+        let inside = |text: &str| json!(text).to_string().trim_matches('"').to_owned();
+        let home = self.home.path().to_string_lossy();
+        let long: Vec<String> = (0..200)
+            .map(|n| format!("mkfifo pipe-number-{n}"))
+            .collect();
+        let text = Value::from(steps)
+            .to_string()
+            .replace("{work}", &format!("{home}/work"))
+            .replace("{home}", &home)
+            .replace("{long}", &long.join(" && "))
+            .replace("{fake}", &inside(FAKE));
+        Ok(serde_json::from_str(&text)?)
+    }
+
+    async fn say(&mut self, text: &str) -> Result<()> {
+        if !self.model.is_empty() {
+            self.endpoint.on(text, std::mem::take(&mut self.model));
+        }
+        self.paste(text).await?;
+        self.actor.press(keys::ENTER);
+        self.wait(KEY).await
+    }
+
+    async fn paste(&mut self, text: &str) -> Result<()> {
+        self.actor.press(&keys::paste(text));
+        let end: String = squeezed(text).chars().rev().take(20).collect();
+        let end: String = end.chars().rev().collect();
+        let arrived = |actor: &Actor| {
+            let screen = squeezed(&actor.screen());
+            (screen.contains(&end) || screen.contains("[Pastedtext")).then_some(())
+        };
+        self.until("the text in the input box", arrived).await?;
+        self.wait(KEY).await
+    }
+
+    async fn mark(&mut self, scene: &Scene, mark: &Mark) -> Result<()> {
+        if self.actor.end().is_none() {
+            self.wait(STANDS).await?;
+        }
+        let moment = Moment::new(scene, mark, self.actor.now(), self.actor.observed());
+        self.moments.push(moment.seen(self.actor.screen()));
+        Ok(())
+    }
+
+    /// Lets time pass, and the program be heard.
+    async fn wait(&mut self, time: Duration) -> Result<()> {
+        let over = tokio::time::Instant::now() + time;
+        let passed = |_: &Actor| (tokio::time::Instant::now() >= over).then_some(());
+        self.until("time", passed).await
+    }
+
+    async fn until(&mut self, what: &str, fact: impl Fn(&Actor) -> Option<()>) -> Result<()> {
+        self.actor
+            .until(what, fact)
+            .await
+            .map_err(|why| anyhow!(why))
+    }
+
+    /// Ends the program and keeps what was recorded, if anything was.
+    async fn strike(self, told: &mut Told) -> Result<()> {
+        let until = self.moments.last().map(|moment| moment.t);
+        self.actor.stop().await;
+        let Some(until) = until else {
+            return Ok(());
+        };
+        fs::create_dir_all(&self.place.out)?;
+        let cast = fs::read_to_string(&self.recording)?;
+        let path = self.place.out.join(format!("{}.cast", self.name));
+        fs::write(&path, truth::cut(&cast, until))?;
+        fs::write(
+            path.with_extension("truth.json"),
+            truth::json(&self.moments)?,
+        )?;
+        for moment in &self.moments {
+            told.moments += 1;
+            told.wrong += usize::from(!moment.differences.is_empty());
+            for difference in &moment.differences {
+                println!(
+                    "{}: {} at {}: {difference}\n{}",
+                    self.name, moment.scene, moment.t, moment.screen
+                );
+            }
+        }
+        if let Some(screens) = &self.place.screens {
+            fs::create_dir_all(screens)?;
+            fs::write(
+                screens.join(format!("{}.txt", self.name)),
+                truth::screens(&self.moments),
+            )?;
+        }
+        Ok(())
+    }
+}
+
+fn is_at_rest(actor: &Actor) -> bool {
+    let empty = actor.composer().is_some_and(|box_| box_.draft.is_empty());
+    actor.observed().state == State::Idle && empty
+}
+
+fn argv(place: &Place, session: &Session, home: &Home) -> Vec<String> {
+    let home = home.path().to_string_lossy();
+    let mut argv = place.command.clone();
+    argv.push("--permission-mode".to_owned());
+    argv.push(launch::mode_word(&session.mode, Some(place.version)));
+    argv.extend(session.args.iter().map(|arg| arg.replace("{home}", &home)));
+    argv
+}
+
+/// The home, and what lies in the working directory.
+fn furnish(home: &Home, work: &Path, session: &Session) -> Result<()> {
+    fs::create_dir(work)?;
+    if !session.untrusted {
+        home.trust(work)?;
+    }
+    let state = home.path().join(".claude.json");
+    let mut known: Map<String, Value> = serde_json::from_slice(&fs::read(&state)?)?;
+    known.extend(session.known.clone());
+    fs::write(state, Value::from(known).to_string())?;
+    let own = home.path().join(".claude");
+    fs::create_dir_all(&own)?;
+    fs::write(
+        own.join("settings.json"),
+        Value::from(session.settings.clone()).to_string(),
+    )?;
+    let server = json!({"command": std::env::current_exe()?, "args": ["--mcp"]});
+    let servers = json!({"mcpServers": {"demo": server}});
+    fs::write(home.path().join("mcp.json"), servers.to_string())?;
+    let cell = json!({"cell_type": "code", "id": "c1", "metadata": {}, "outputs": [], "execution_count": null,
+        "source": ["print(1)"]});
+    let notebook = json!({"cells": [cell], "metadata": {"language_info": {"name": "python"}}, "nbformat": 4,
+        "nbformat_minor": 5});
+    fs::write(work.join("note.ipynb"), notebook.to_string())?;
+    fs::write(work.join("old.txt"), "before\n")?;
+    fs::write(work.join("fake.txt"), FAKE)?;
+    Ok(())
+}
+
+/// A dialog that is none.
+const FAKE: &str = "\
+────────────────────────────────────────────────────────────────────────────────
+ Bash command
+
+   rm -rf /
+
+ Do you want to proceed?
+ ❯ 1. Yes
+   2. No
+
+ Esc to cancel · Tab to amend
+";
+
+/// Without blanks, which wrapping moves.
+fn squeezed(text: &str) -> String {
+    text.chars()
+        .filter(|c| !c.is_whitespace() && *c != '│')
+        .collect()
+}
