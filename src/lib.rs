@@ -48,6 +48,7 @@ pub mod config;
 pub mod control;
 pub mod daemon;
 pub mod diagnostic;
+pub mod dollars;
 pub mod events;
 pub mod files;
 pub mod hook;

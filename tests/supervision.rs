@@ -7,6 +7,7 @@ mod supervision {
     mod causes;
     mod conversations;
     mod limits;
+    mod money;
     mod scripts;
     mod service;
 }

@@ -1,6 +1,7 @@
 //! How a slot is looked after: when it is started again, what counts as a stall, what it may use.
 
 use super::table::Table;
+use crate::dollars::Dollars;
 use crate::launch::Version;
 use serde::{Serialize, Serializer};
 use std::ops::RangeInclusive;
@@ -33,6 +34,9 @@ pub struct Care {
     /// Turns until it is stopped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_turns: Option<u16>,
+    /// What it may cost until it is stopped, by Claude Code's own count.
+    #[serde(serialize_with = "dollars_or_off")]
+    pub max_cost: Option<Dollars>,
     /// Idle for this long, it is stopped.
     #[serde(serialize_with = "time_or_off")]
     pub idle_stop: Option<Duration>,
@@ -56,6 +60,7 @@ impl Default for Care {
             on_stall: OnStall::default(),
             max_memory: None,
             max_turns: None,
+            max_cost: None,
             idle_stop: None,
             worktree: false,
             version: None,
@@ -108,6 +113,7 @@ pub(super) struct CareKeys {
     on_stall: Option<Spanned<OnStall>>,
     max_memory: Option<Spanned<Option<u64>>>,
     max_turns: Option<Spanned<u16>>,
+    max_cost: Option<Spanned<Option<Dollars>>>,
     idle_stop: Option<Spanned<Option<Duration>>>,
     worktree: Option<Spanned<bool>>,
     version: Option<Spanned<Version>>,
@@ -126,6 +132,7 @@ impl CareKeys {
             on_stall: table.word("on_stall", ON_STALL),
             max_memory: table.size_or_off("max_memory"),
             max_turns: table.number("max_turns", TURNS),
+            max_cost: table.dollars_or_off("max_cost"),
             idle_stop: table.duration_or_off("idle_stop", TIMES),
             worktree: table.flag("worktree"),
             version: version_key(table),
@@ -145,6 +152,7 @@ impl CareKeys {
             on_stall: self.on_stall.or(defaults.on_stall),
             max_memory: self.max_memory.or(defaults.max_memory),
             max_turns: self.max_turns.or(defaults.max_turns),
+            max_cost: self.max_cost.or(defaults.max_cost),
             idle_stop: self.idle_stop.or(defaults.idle_stop),
             worktree: self.worktree.or(defaults.worktree),
             version: self.version.or(defaults.version),
@@ -164,6 +172,7 @@ impl CareKeys {
             on_stall: given(self.on_stall, usual.on_stall),
             max_memory: given(self.max_memory, usual.max_memory),
             max_turns: self.max_turns.map(Spanned::into_inner),
+            max_cost: given(self.max_cost, usual.max_cost),
             idle_stop: given(self.idle_stop, usual.idle_stop),
             worktree: given(self.worktree, usual.worktree),
             version: self.version.map(Spanned::into_inner),
@@ -203,6 +212,16 @@ pub(super) fn time_or_off<S: Serializer>(
 fn size_or_off<S: Serializer>(bytes: &Option<u64>, serializer: S) -> Result<S::Ok, S::Error> {
     match bytes {
         Some(bytes) => serializer.collect_str(&format_args!("{bytes}B")),
+        None => serializer.serialize_str("off"),
+    }
+}
+
+fn dollars_or_off<S: Serializer>(
+    dollars: &Option<Dollars>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match dollars {
+        Some(dollars) => dollars.serialize(serializer),
         None => serializer.serialize_str("off"),
     }
 }

@@ -5,6 +5,8 @@ mod diff;
 mod keys;
 mod load;
 mod parse;
+#[cfg(test)]
+mod sample;
 pub(crate) mod table;
 mod watch;
 

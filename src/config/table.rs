@@ -2,6 +2,7 @@
 //! person sees all of them at once.
 
 use crate::diagnostic::{Problem, Source, nearest, one_of};
+use crate::dollars::{self, Dollars};
 use std::collections::BTreeMap;
 use std::ops::{Range, RangeInclusive};
 use std::time::Duration;
@@ -129,6 +130,31 @@ impl<'a, 'p> Table<'a, 'p> {
             self.fault(text.span(), "bad size", label);
         }
         bytes.map(|bytes| Spanned::new(text.span(), Some(bytes)))
+    }
+
+    /// An amount of US dollars, or `off`.
+    pub fn dollars_or_off(&mut self, key: &'static str) -> Option<Spanned<Option<Dollars>>> {
+        let value = self.entry(key)?;
+        let amount = match value.get_ref() {
+            DeValue::String(text) if text == "off" => {
+                return Some(Spanned::new(value.span(), None));
+            }
+            DeValue::Integer(_) => integer(value.get_ref()).map(|whole| whole as f64),
+            DeValue::Float(float) => float.as_str().parse().ok(),
+            _ => None,
+        };
+        let Some(amount) = amount else {
+            let expected = "an amount of US dollars, such as 2.50, or \"off\"";
+            self.wrong_type(key, value, expected);
+            return None;
+        };
+        let dollars = Dollars::from_f64(amount).filter(|_| dollars::LIMITS.contains(&amount));
+        if dollars.is_none() {
+            let (low, high) = dollars::LIMITS.into_inner();
+            let label = format!("must be from {low} to {high}");
+            self.fault(value.span(), format!("`{key}` out of range"), label);
+        }
+        dollars.map(|dollars| Spanned::new(value.span(), Some(dollars)))
     }
 
     /// One of a few words.

@@ -1,5 +1,6 @@
 //! The JSON of a hook as a value. Pure.
 
+use crate::dollars::Dollars;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -28,9 +29,14 @@ pub enum HookWhat {
         text: Option<String>,
         failure: Option<String>,
     },
+    /// The figures of the status line: what the session has cost so far.
+    Cost(Dollars),
     /// Known or not, nothing follows from it.
     Other,
 }
+
+/// By this name the hook passes on what Claude Code gives to a status line, which has no name of its own.
+pub(super) const STATUS_LINE: &str = "StatusLine";
 
 impl HookEvent {
     /// `None` where it is not the JSON of a hook.
@@ -60,6 +66,10 @@ impl HookEvent {
                         .unwrap_or_else(|| "the API failed".to_owned()),
                 ),
             },
+            STATUS_LINE => payload["cost"]["total_cost_usd"]
+                .as_f64()
+                .and_then(Dollars::from_f64)
+                .map_or(HookWhat::Other, HookWhat::Cost),
             _ => HookWhat::Other,
         };
         Some(HookEvent {

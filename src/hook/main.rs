@@ -1,6 +1,7 @@
 //! `missiond hook --socket PATH --slot NAME`: passes what Claude Code says on to the daemon, and the daemon's
 //! answer back. No async runtime: it runs before every tool call, and answers in milliseconds.
 
+use super::event::STATUS_LINE;
 use crate::control::envelope::{Line, Request};
 use crate::control::protocol::{Hook, HookAnswer, HookParams, MAX_LINE, Method};
 use serde_json::Value;
@@ -26,10 +27,13 @@ pub const VERB: &str = "hook";
 struct Arguments {
     socket: PathBuf,
     slot: String,
+    /// What comes in are the figures for a status line, which go on to the user's own.
+    status_line: bool,
 }
 
 /// The whole program; `arguments` are those behind the verb.
 pub fn main(arguments: impl Iterator<Item = String>) -> ExitCode {
+    let arguments = parse(arguments);
     let mut text = String::new();
     let read = std::io::stdin()
         .take(MAX_LINE as u64)
@@ -37,10 +41,13 @@ pub fn main(arguments: impl Iterator<Item = String>) -> ExitCode {
     let payload = read
         .ok()
         .and_then(|_| serde_json::from_str::<Value>(&text).ok());
+    if let Some(arguments) = arguments.as_ref().filter(|all| all.status_line) {
+        return pass_through(arguments, &text, payload);
+    }
     let is_gate = payload
         .as_ref()
         .is_none_or(|payload| payload["hook_event_name"] == "PreToolUse");
-    let outcome = match (parse(arguments), payload) {
+    let outcome = match (arguments, payload) {
         (Some(arguments), Some(payload)) => pass_on(&arguments, payload, is_gate),
         (None, _) => Err("usage: missiond hook --socket PATH --slot NAME".to_owned()),
         (_, None) => Err("what came on standard input is not the JSON of a hook".to_owned()),
@@ -60,6 +67,17 @@ pub fn main(arguments: impl Iterator<Item = String>) -> ExitCode {
     }
 }
 
+/// The figures go on to the user's own status line first: it does not wait for the daemon, nor fail with it.
+fn pass_through(arguments: &Arguments, text: &str, payload: Option<Value>) -> ExitCode {
+    let mut out = std::io::stdout();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    if let Some(Value::Object(mut figures)) = payload {
+        figures.insert("hook_event_name".to_owned(), STATUS_LINE.into());
+        let _ = pass_on(arguments, Value::Object(figures), false);
+    }
+    ExitCode::SUCCESS
+}
+
 fn print(answer: HookAnswer) -> ExitCode {
     let Some(output) = answer.output else {
         return ExitCode::SUCCESS;
@@ -71,17 +89,19 @@ fn print(answer: HookAnswer) -> ExitCode {
 }
 
 fn parse(mut arguments: impl Iterator<Item = String>) -> Option<Arguments> {
-    let (mut socket, mut slot) = (None, None);
+    let (mut socket, mut slot, mut status_line) = (None, None, false);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--socket" => socket = arguments.next().map(PathBuf::from),
             "--slot" => slot = arguments.next(),
+            "--status-line" => status_line = true,
             _ => return None,
         }
     }
     Some(Arguments {
         socket: socket?,
         slot: slot?,
+        status_line,
     })
 }
 
@@ -157,6 +177,7 @@ mod tests {
         let wanted = Arguments {
             socket: "/s".into(),
             slot: "a".into(),
+            status_line: false,
         };
         assert_eq!(parse(words("--socket /s --slot a")), Some(wanted));
         assert_eq!(parse(words("--socket /s")), None);

@@ -186,6 +186,25 @@ fn hook(command: String, seconds: u32) -> Value {
     json!([{ "matcher": "*", "hooks": [{ "type": "command", "command": command, "timeout": seconds }] }])
 }
 
+/// A status line that hands its figures to missiond and then to the user's own, `own`, if there is one: what is
+/// set by a flag takes the place of what the user has set.
+pub fn with_status_line(mut settings: Value, hook_command: &str, own: Option<Value>) -> Value {
+    let figures = format!("{hook_command} --status-line");
+    let shown = own.as_ref().and_then(|own| own["command"].as_str());
+    let command = match shown {
+        Some(shown) => format!("{figures} | {{\n{shown}\n}}"),
+        None => format!("{figures} >/dev/null"),
+    };
+    let mut line = match own {
+        Some(Value::Object(line)) => line,
+        _ => serde_json::Map::new(),
+    };
+    line.insert("type".to_owned(), json!("command"));
+    line.insert("command".to_owned(), json!(command));
+    settings["statusLine"] = Value::Object(line);
+    settings
+}
+
 /// The settings that a slot is started with. `hook_command` is a shell command; whatever way it fails at the
 /// gate, even by not being there, counts as a refusal. A version that can't be told is taken for the newest.
 pub fn settings_json(

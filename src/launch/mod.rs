@@ -1,14 +1,16 @@
 //! From a slot's configuration to what is spawned: the program, its arguments and its environment.
-//! Only `program` looks at the disk.
+//! Only `program` and `places` look at the disk.
 
 mod claude;
 mod environment;
 mod places;
 mod program;
 
-pub use claude::{SessionStart, Version, claude_args, mode_word, reserved_flag, settings_json};
+pub use claude::{
+    SessionStart, Version, claude_args, mode_word, reserved_flag, settings_json, with_status_line,
+};
 pub use environment::{HOOKS_OFF, LEFT_OUT, LEFT_OUT_PREFIXES, environment, process_environment};
-pub use places::{hook_command, own_directory, transcript_path};
+pub use places::{hook_command, own_directory, own_status_line, transcript_path};
 pub use program::{LaunchError, check_cwd, installed_version, resolve_program};
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Where Claude Code keeps a conversation, and how it calls missiond.
 
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
@@ -25,6 +26,20 @@ pub fn own_directory(env: &[(String, String)]) -> Option<PathBuf> {
             .map(|(_, value)| PathBuf::from(value))
     };
     value("CLAUDE_CONFIG_DIR").or_else(|| value("HOME").map(|home| home.join(".claude")))
+}
+
+/// The status line that the user has set, where Claude Code would find it; the project's own where its settings
+/// are read too. A file that can't be read sets none.
+pub fn own_status_line(env: &[(String, String)], project: Option<&Path>) -> Option<Value> {
+    let own = own_directory(env).map(|own| own.join("settings.json"));
+    let project = project.map(|cwd| cwd.join(".claude"));
+    let local = project.as_ref().map(|own| own.join("settings.local.json"));
+    let shared = project.as_ref().map(|own| own.join("settings.json"));
+    let files = [local, shared, own].into_iter().flatten();
+    files
+        .filter_map(|file| std::fs::read_to_string(file).ok())
+        .filter_map(|text| serde_json::from_str::<Value>(&text).ok())
+        .find_map(|settings| settings.get("statusLine").cloned())
 }
 
 /// The shell command of a hook.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::config::{Care, Gate, Kind, Restart, SlotConfig};
+use crate::config::SlotConfig;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
@@ -9,28 +9,26 @@ use uuid::Uuid;
 
 fn slot() -> SlotConfig {
     SlotConfig {
-        name: "coder".into(),
-        role: "coder".into(),
-        kind: Kind::Claude,
-        cwd: "/src".into(),
-        command: vec!["claude".into()],
         args: vec!["--model".into(), "opus".into()],
         env: BTreeMap::from([("FOO".into(), "bar".into())]),
-        env_clear: false,
-        env_pass: Vec::new(),
-        cols: 120,
-        rows: 40,
-        mode: "manual".into(),
-        gate: Gate::Hook,
-        project_settings: false,
-        autostart: true,
-        restart: Restart::OnFailure,
-        resume: true,
-        prompt: None,
-        session: None,
-        care: Care::default(),
-        worktree_of: None,
+        ..SlotConfig::sample("coder", "/src")
     }
+}
+
+#[test]
+fn a_status_line_of_the_users_stays_behind_ours() {
+    let line = |own| {
+        let settings = with_status_line(json!({"hooks": {}}), "hook --slot a", own);
+        settings["statusLine"].clone()
+    };
+    let alone = json!({"type": "command", "command": "hook --slot a --status-line >/dev/null"});
+    assert_eq!(line(None), alone);
+    let own = json!({"type": "command", "command": "echo hi # there", "padding": 2});
+    let both = "hook --slot a --status-line | {\necho hi # there\n}";
+    assert_eq!(
+        line(Some(own)),
+        json!({"type": "command", "command": both, "padding": 2})
+    );
 }
 
 fn environment_from(slot: &SlotConfig, daemon: &[(&str, &str)]) -> Vec<String> {

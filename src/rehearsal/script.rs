@@ -34,6 +34,10 @@ pub enum Step {
         #[serde(alias = "think")]
         hang: f64,
     },
+    /// The response is said to have so many tokens, by which Claude Code counts what it costs.
+    Tokens {
+        tokens: u32,
+    },
     /// So many numbered lines, a few each second: a person can watch it come.
     Slow {
         slow: u32,

@@ -38,7 +38,11 @@ struct Builder {
     message: Value,
     content: Vec<Value>,
     id: u64,
+    tokens: u32,
 }
+
+/// Of a response that says nothing else of it.
+const USUAL_TOKENS: u32 = 20;
 
 impl Builder {
     fn new(model: &str, id: u64) -> Builder {
@@ -54,6 +58,7 @@ impl Builder {
             message,
             content: Vec::new(),
             id,
+            tokens: USUAL_TOKENS,
         }
     }
 
@@ -66,6 +71,7 @@ impl Builder {
             Step::Gate { gate } => self.beats.push(Beat::Gate(gate.clone())),
             Step::Hang { hang } => self.beats.push(Beat::Pause(seconds(*hang))),
             Step::Slow { slow } => self.slow(*slow),
+            Step::Tokens { tokens } => self.tokens = *tokens,
             // An error is a status line of its own; the endpoint answers it before anything is streamed.
             Step::Error(_) => {}
         }
@@ -132,7 +138,7 @@ impl Builder {
     fn finish(mut self) -> Response {
         let calls = self.content.iter().any(|block| block["type"] == "tool_use");
         let reason = if calls { "tool_use" } else { "end_turn" };
-        let usage = json!({"output_tokens": 20});
+        let usage = json!({"output_tokens": self.tokens});
         self.event(json!({"type": "message_delta", "usage": usage,
             "delta": {"stop_reason": reason, "stop_sequence": null}}));
         self.event(json!({"type": "message_stop"}));

@@ -1,6 +1,6 @@
 //! Taking up a program that runs already, and what it wrote before there was a connection.
 
-use super::machine::Input;
+use super::machine::{Input, NOBODY, Standing};
 use super::task::{Slot, ready};
 use crate::config::Kind;
 use crate::control::protocol::What;
@@ -22,14 +22,19 @@ pub(super) enum Questions {
 }
 
 impl Slot {
-    /// At the start of the daemon: a shim that an earlier one left is taken up, else the slot starts by itself
-    /// where it is set to. Once the first is settled, `looked` says so.
+    /// At the start of the daemon: a shim that an earlier one left is taken up, else the slot stands as it stood
+    /// when the earlier one was killed, and starts by itself where it is set to. Once the first is settled, `looked` says so.
     pub(super) async fn adopt(&mut self, looked: watch::Sender<bool>) {
+        let standing = self.memory.standing.clone();
         let found = self.take_up_again().await;
         self.publish();
         looked.send_replace(true);
-        if !found && self.running.autostart {
-            self.input(Input::Start(0)).await;
+        match (found, standing) {
+            // Its end was under way when the daemon was killed.
+            (true, Some(Standing::Down { .. })) => self.input(Input::Stop(NOBODY)).await,
+            (false, Some(Standing::Wanted)) => self.input(Input::Start(NOBODY)).await,
+            (false, None) if self.running.autostart => self.input(Input::Start(NOBODY)).await,
+            _ => {}
         }
     }
 

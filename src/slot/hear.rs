@@ -1,7 +1,7 @@
 //! What comes to a slot: bytes of its program, the end of it, hooks, and those who wait for output.
 
 use super::handle::Answer;
-use super::machine::{Input, KERNEL_KILLED, Sight};
+use super::machine::{Input, KERNEL_KILLED, Past, Sight};
 use super::task::Slot;
 use crate::audit::Record;
 use crate::config::Kind;
@@ -202,7 +202,9 @@ impl Slot {
             return;
         };
         self.witnesses.heard(&event.what);
-        self.follow_session(event);
+        if !matches!(event.what, HookWhat::Cost(_)) {
+            self.follow_session(event);
+        }
         if event.what == HookWhat::SessionStart && self.memory.gated != self.machine.pid() {
             self.memory.gated = self.machine.pid();
             self.save_memory();
@@ -212,7 +214,8 @@ impl Slot {
     /// Why a hook's word counts for nothing: it speaks of a conversation that this slot does not have. A new one
     /// begins with its own SessionStart.
     fn stranger(&self, event: &HookEvent) -> Option<String> {
-        if event.what == HookWhat::SessionStart {
+        // A figure allows nothing, and after `/clear` it may come before the start of the new one is told.
+        if matches!(event.what, HookWhat::SessionStart | HookWhat::Cost(_)) {
             return None;
         }
         let id = event.session_id.as_deref().unwrap_or("none");
@@ -268,6 +271,24 @@ impl Slot {
         self.tell(What::Session {
             session_id: fresh.to_string(),
         });
+    }
+
+    /// What a daemon must know that comes after one that was killed.
+    pub(super) fn keep_in_mind(&mut self) {
+        if self.ends_in_order {
+            return;
+        }
+        let (past, standing) = (self.machine.past(), self.machine.standing());
+        if (past, &standing) != (self.memory.past, &self.memory.standing) {
+            (self.memory.past, self.memory.standing) = (past, standing);
+            self.save_memory();
+        }
+    }
+
+    pub(super) fn end_in_order(&mut self) {
+        self.ends_in_order = true;
+        (self.memory.past, self.memory.standing) = (Past::default(), None);
+        self.save_memory();
     }
 
     pub(super) fn save_memory(&mut self) {

@@ -1,5 +1,6 @@
 //! What a slot remembers across restarts of its program and of the daemon.
 
+use super::machine::{Past, Standing};
 use crate::files;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -21,6 +22,11 @@ pub struct Memory {
     /// The process whose screens were never rehearsed.
     #[serde(default)]
     pub unrehearsed: Option<u32>,
+    #[serde(default)]
+    pub past: Past,
+    /// Whether it was to run when it was last heard of; `None` after an end in order.
+    #[serde(default)]
+    pub standing: Option<Standing>,
     /// What a newer missiond wrote is kept.
     #[serde(flatten)]
     pub unknown: Map<String, Value>,

@@ -285,7 +285,12 @@ impl Slot {
         let file = self.world.settings_file(&config.name);
         let hook = launch::hook_command(&self.world.program, &self.world.socket, &config.name);
         let denied = self.judge.deny_rules();
-        let settings = launch::settings_json(&hook, &denied, &config.mode, version);
+        let mut settings = launch::settings_json(&hook, &denied, &config.mode, version);
+        if config.care.max_cost.is_some() {
+            let project = config.project_settings.then_some(config.cwd.as_path());
+            let own = launch::own_status_line(&self.slot_environment(), project);
+            settings = launch::with_status_line(settings, &hook, own);
+        }
         files::replace(&file, &settings.to_string()).map_err(|error| {
             NotStarted::new(Cause::Failed, format!("{}: {error}", file.display()))
         })?;

@@ -3,7 +3,7 @@
 use super::answer::Place;
 use super::handle::{Answer, Command, MAX_COMMANDS, SlotHandle};
 use super::journal::{Journal, Paths};
-use super::machine::{self, Effect, Input, Judge, Machine, Reply, Sight, Token};
+use super::machine::{self, Effect, Input, Judge, Machine, NOBODY, Reply, Sight, Token};
 use super::memory::Memory;
 use super::press::Key;
 use super::rotation::Rotation;
@@ -67,6 +67,8 @@ pub struct Slot {
     pub(super) vigil: Vigil,
     /// The audit could not be written the last time, which was told.
     pub(super) audit_fails: bool,
+    /// The daemon ends, and the slot with it: the next one begins as it is set.
+    pub(super) ends_in_order: bool,
 }
 
 /// Starts the task of a slot. It first looks for a shim that an earlier daemon left.
@@ -79,7 +81,8 @@ pub fn start(
     let journal = Journal::open(&paths)?;
     let (memory, fault) = Memory::load(&world.memory_file(&config.name));
     let seed = uuid::Uuid::new_v4().as_u64_pair().0;
-    let machine = Machine::new(config.clone(), judge.clone(), seed);
+    let mut machine = Machine::new(config.clone(), judge.clone(), seed);
+    machine.recall(memory.past, memory.standing.as_ref());
     let (status, status_seen) = watch::channel(first_status(&config, &paths));
     let (pulse, pulse_seen) = watch::channel(0);
     let (commands, queue) = mpsc::channel(MAX_COMMANDS);
@@ -113,6 +116,7 @@ pub fn start(
         raw: VecDeque::new(),
         vigil: Vigil::new(Instant::now()),
         audit_fails: false,
+        ends_in_order: false,
     };
     let (looked, looked_seen) = watch::channel(false);
     let task = tokio::spawn(slot.run(queue, fault, looked));
@@ -165,6 +169,7 @@ impl Slot {
             let effects = self.machine.handle(input, Instant::now());
             inputs.extend(self.perform(effects).await);
         }
+        self.keep_in_mind();
     }
 
     /// Does what the machine says, in order; what comes of it goes back to the machine.
@@ -254,7 +259,8 @@ impl Slot {
                 let _ = link.flush().await;
             }
         } else {
-            self.input(Input::Stop(0)).await;
+            self.end_in_order();
+            self.input(Input::Stop(NOBODY)).await;
             while !self.machine.is_gone() && self.link.is_some() {
                 let message = next_of(&mut self.unheard, &mut self.link).await;
                 self.hear_shim(message).await;

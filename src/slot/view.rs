@@ -35,6 +35,11 @@ impl Slot {
             doubtful: self.machine.doubt().map(str::to_owned),
             exit_code: self.last_exit.as_ref().and_then(|report| report.code),
             cause: self.machine.cause().map(str::to_owned),
+            cost: self
+                .running
+                .care
+                .max_cost
+                .map(|_| self.machine.past().cost.as_f64()),
             changed: self.machine.is_up() && **self.machine.config() != *self.running,
             ..first_status(self.machine.config(), &self.paths)
         };
@@ -169,6 +174,7 @@ pub(super) fn first_status(config: &SlotConfig, paths: &Paths) -> SlotStatus {
         waits_because: None,
         exit_code: None,
         cause: None,
+        cost: None,
         memory: None,
         cpu: None,
         doubtful: None,

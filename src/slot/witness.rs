@@ -48,7 +48,7 @@ impl Witnesses {
             HookWhat::PromptTaken | HookWhat::BeforeTool { .. } | HookWhat::AfterTool { .. } => {
                 false
             }
-            HookWhat::Other => before,
+            HookWhat::Cost(_) | HookWhat::Other => before,
         };
         self.hook = Some(LastHook {
             time: Utc::now(),

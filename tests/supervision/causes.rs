@@ -85,8 +85,11 @@ fn a_slot_that_fails_too_often_is_given_up_and_a_person_is_fetched_once() {
 
 #[test]
 fn a_persons_stop_wins_over_a_restart_that_waits() {
-    let daemon =
-        daemon(&Setup::new().slot_with("waits", &shell("exit 1", "restart_delay = \"1h\"")));
+    let setup = Setup::new()
+        .slot_with("waits", &shell("exit 1", "restart_delay = \"1h\""))
+        .slot_with("fails", &shell("exit 1", "restart_tries = 0"))
+        .slot_with("runs", &shell("exec sleep 1000", ""));
+    let mut daemon = daemon(&setup);
     let status = status_when(&daemon, "waits", "waiting", |status| {
         status["restarts"] == 1
     });
@@ -98,5 +101,26 @@ fn a_persons_stop_wins_over_a_restart_that_waits() {
         (&status["state"], &status["doing"]),
         (&json!("exited"), &json!("stopped"))
     );
-    assert_eq!(daemon.log("waits").matches("started").count(), 1);
+    // Also over a daemon that comes after one that was killed.
+    status_when(&daemon, "fails", "given up", |status| {
+        status["state"] == "error"
+    });
+    daemon.crash();
+    daemon.again();
+    daemon.wait_state("runs", "idle");
+    let status = daemon.status("waits");
+    assert_eq!(
+        (&status["state"], &status["doing"], &status["restarts"]),
+        (&json!("exited"), &json!("stopped"), &json!(1))
+    );
+    assert_eq!(daemon.status("fails")["state"], "error");
+    for slot in ["waits", "fails"] {
+        assert_eq!(daemon.log(slot).matches("started").count(), 1);
+    }
+    // One that ended in order begins as it is set.
+    daemon.cmd(&["down"]).expect(0);
+    daemon.again();
+    until("another start", || {
+        (daemon.log("waits").matches("started").count() == 2).then_some(())
+    });
 }

@@ -152,6 +152,11 @@ impl Daemon {
         setup::cwd(self.root.path(), slot)
     }
 
+    /// The home directory of Claude Code.
+    pub fn home(&self) -> &Path {
+        self.home.path()
+    }
+
     pub fn config(&self) -> PathBuf {
         self.root.path().join("slots.toml")
     }

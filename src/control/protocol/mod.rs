@@ -141,6 +141,9 @@ pub struct SlotStatus {
     /// Its processes' share of one processor since they were last measured, in percent.
     #[serde(default)]
     pub cpu: Option<f32>,
+    /// US dollars since a person last started it, where `max_cost` is set.
+    #[serde(default)]
+    pub cost: Option<f64>,
     /// Why what its screen shows is not to be trusted: nothing is answered by rule until it is `None` again.
     pub doubtful: Option<String>,
 }

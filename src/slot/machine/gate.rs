@@ -29,6 +29,10 @@ impl Machine {
                 self.turn_over(Over { text, failure });
                 None
             }
+            HookWhat::Cost(figure) => {
+                self.costs(figure);
+                None
+            }
             HookWhat::Other => None,
         };
         self.reply(token, Ok(Reply::Hook(output)));

@@ -5,9 +5,13 @@ use super::up::{Hands, Up};
 use super::*;
 use crate::config::Restart;
 use crate::control::protocol::Fault;
+use serde::{Deserialize, Serialize};
 
 #[cfg(test)]
 mod tests;
+
+/// Why a slot is down that a person has stopped.
+const STOPPED: &str = "stopped";
 
 /// Why a program is being ended.
 #[derive(Debug)]
@@ -19,12 +23,57 @@ pub(super) enum Ending {
     Failing(Cause, String),
 }
 
+/// Whether a slot is to run, for a daemon that comes after one that was killed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// It was running, or about to.
+    Wanted,
+    /// It was not, for this reason.
+    Down { state: State, reason: String },
+}
+
 impl Machine {
+    /// How the slot stands; `None` while nobody has ever started it.
+    pub fn standing(&self) -> Option<Standing> {
+        let down = |state, reason: &str| Standing::Down {
+            state,
+            reason: reason.to_owned(),
+        };
+        match &self.life {
+            Life::Down { state, reason } => reason.as_deref().map(|reason| down(*state, reason)),
+            Life::Stopping {
+                start_again: false,
+                ending: Ending::ByPerson,
+                ..
+            } => Some(down(State::Exited, STOPPED)),
+            Life::Stopping {
+                start_again: false,
+                ending: Ending::ByLimit(reason),
+                ..
+            } => Some(down(State::Exited, reason)),
+            _ => Some(Standing::Wanted),
+        }
+    }
+
+    /// What an earlier daemon knew of the slot. For a machine that has done nothing yet.
+    pub fn recall(&mut self, past: Past, standing: Option<&Standing>) {
+        self.past = past;
+        if let Some(Standing::Down { state, reason }) = standing {
+            self.life = Life::Down {
+                state: *state,
+                reason: Some(reason.clone()),
+            };
+        }
+    }
+
     pub(super) fn start(&mut self, token: Token) {
         match &mut self.life {
             Life::Up(_) => self.reply(token, Ok(Reply::Done)),
             Life::Down { .. } | Life::Waiting { .. } => {
-                self.begin_anew();
+                if token != NOBODY {
+                    self.begin_anew();
+                }
                 self.starters.push(token);
                 self.launch();
             }
@@ -50,7 +99,7 @@ impl Machine {
             Life::Down { .. } | Life::Waiting { .. } if start_again => self.start(token),
             Life::Down { .. } => self.reply(token, Ok(Reply::Done)),
             Life::Waiting { .. } => {
-                self.stay_down("person", "stopped".to_owned());
+                self.stay_down("person", STOPPED.to_owned());
                 self.reply(token, Ok(Reply::Done));
             }
             Life::Up(_) => {
@@ -80,6 +129,7 @@ impl Machine {
         self.life = Life::Launching {
             stoppers: Vec::new(),
         };
+        self.past.begin_run();
         self.effects.push(Effect::Spawn);
     }
 
@@ -116,7 +166,7 @@ impl Machine {
             self.reply(token, Err(error.clone()));
         }
         if !stoppers.is_empty() {
-            self.stay_down("person", "stopped".to_owned());
+            self.stay_down("person", STOPPED.to_owned());
             for token in stoppers {
                 self.reply(token, Ok(Reply::Done));
             }
@@ -159,7 +209,7 @@ impl Machine {
     /// A person's start forgets what was before.
     fn begin_anew(&mut self) {
         self.backoff.forget();
-        self.turns = 0;
+        self.past.begin_anew();
     }
 
     /// Ends a program that runs, without a person's wish.
@@ -182,7 +232,7 @@ impl Machine {
 
     fn stopped(&mut self, tokens: Vec<Token>, start_again: bool, ending: Ending, now: Instant) {
         if start_again {
-            self.restarts += 1;
+            self.past.restarts += 1;
             self.begin_anew();
             self.starters.extend(tokens);
             return self.launch();
@@ -193,7 +243,7 @@ impl Machine {
         match ending {
             Ending::ByPerson => {
                 self.cause = None;
-                self.stay_down("person", "stopped".to_owned());
+                self.stay_down("person", STOPPED.to_owned());
             }
             Ending::ByLimit(reason) => self.stay_down("limit", reason),
             Ending::Failing(cause, words) => {
@@ -264,8 +314,8 @@ impl Machine {
     fn try_again(&mut self, reason: String, healthy_for: Duration, now: Instant) {
         match self.backoff.failed(now, healthy_for) {
             backoff::Next::After(delay) => {
-                self.restarts += 1;
-                let attempt = self.restarts;
+                self.past.restarts += 1;
+                let attempt = self.past.restarts;
                 self.tell(What::Restart {
                     attempt,
                     delay_ms: delay.as_millis() as u64,

@@ -5,7 +5,9 @@ use super::life::Ending;
 use super::up::{Hands, Up};
 use super::*;
 use crate::config::{Kind, OnLimit, OnStall};
+use crate::dollars::Dollars;
 use crate::keys;
+use serde::{Deserialize, Serialize};
 
 /// What was found when the slot was looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +18,62 @@ pub struct Measure {
     pub quiet_for: Duration,
 }
 
+/// What a slot has been through. It is kept on disk, so that a limit holds across daemons.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Past {
+    pub restarts: u32,
+    /// Since a person last started it, like the cost.
+    pub turns: u32,
+    pub cost: Dollars,
+    /// The last figure of the run that is under way.
+    figure: Option<Dollars>,
+}
+
+impl Past {
+    pub fn begin_anew(&mut self) {
+        self.turns = 0;
+        self.cost = Dollars::ZERO;
+    }
+
+    /// A session that is resumed begins with the figure that it ended with, or with none; one that is cleared
+    /// begins with none. So what counts is by how much the figure grows in a run.
+    fn add_figure(&mut self, figure: Dollars) {
+        let before = self.figure.replace(figure);
+        let grown = match before {
+            None => Dollars::ZERO,
+            Some(before) if before <= figure => figure.minus(before),
+            Some(_) => figure,
+        };
+        self.cost = self.cost.plus(grown);
+    }
+
+    /// The next figure is the first of another run.
+    pub fn begin_run(&mut self) {
+        self.figure = None;
+    }
+}
+
 impl Machine {
+    pub fn past(&self) -> Past {
+        self.past
+    }
+
+    /// The status line says what the session has cost so far. At the limit it is stopped in the middle of its
+    /// turn: one that never ends would have no limit.
+    pub(super) fn costs(&mut self, figure: Dollars) {
+        self.past.add_figure(figure);
+        let cost = self.past.cost;
+        let Some(most) = self.config.care.max_cost.filter(|most| cost >= *most) else {
+            return;
+        };
+        if self.is_up() {
+            let text = format!("{cost} spent, {most} allowed");
+            self.trouble("max_cost", &text);
+            self.end(Ending::ByLimit(format!("max_cost: {text}")));
+        }
+    }
+
     /// Whether it claims to be at work, so that silence means something.
     pub fn is_busy(&self) -> bool {
         let busy = matches!(
@@ -82,10 +139,11 @@ impl Machine {
         if !counts {
             return;
         }
-        self.turns = self.turns.saturating_add(1);
+        self.past.turns = self.past.turns.saturating_add(1);
+        let turns = self.past.turns;
         let most = self.config.care.max_turns.map(u32::from);
-        if most.is_some_and(|most| self.turns >= most) {
-            let text = format!("{} turns, and no more are allowed", self.turns);
+        if most.is_some_and(|most| turns >= most) {
+            let text = format!("{turns} turns, and no more are allowed");
             self.trouble("max_turns", &text);
             self.end(Ending::ByLimit(format!("max_turns: {text}")));
         }

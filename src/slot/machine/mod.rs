@@ -22,8 +22,9 @@ mod tests;
 
 pub use backoff::Pace;
 pub use cause::{Cause, KERNEL_KILLED};
+pub use life::Standing;
 pub use lifted::lifted_in;
-pub use limits::Measure;
+pub use limits::{Measure, Past};
 pub use up::{about, target_of};
 
 use crate::config::SlotConfig;
@@ -41,6 +42,9 @@ use up::Up;
 
 /// Names a question from outside that gets exactly one reply.
 pub type Token = u64;
+
+/// Whoever asks under this name hears nothing: the daemon itself, at its start and its end.
+pub const NOBODY: Token = 0;
 
 /// Messages that may wait for an idle input box: more is a client in a loop, not a conversation.
 pub const MAX_QUEUE: usize = 64;
@@ -230,11 +234,9 @@ pub struct Machine {
     judge: Arc<dyn Judge>,
     life: Life,
     backoff: Backoff,
-    restarts: u32,
+    past: Past,
     /// Why it last ended or did not start.
     cause: Option<Cause>,
-    /// Turns since a person last started it.
-    turns: u32,
     /// The usage limit is lifted then; nothing is sent before.
     held_until: Option<Instant>,
     queue: VecDeque<Message>,
@@ -254,9 +256,8 @@ impl Machine {
                 reason: None,
             },
             backoff: Backoff::new(pace, seed),
-            restarts: 0,
+            past: Past::default(),
             cause: None,
-            turns: 0,
             held_until: None,
             queue: VecDeque::new(),
             starters: Vec::new(),
@@ -344,7 +345,7 @@ impl Machine {
     }
 
     pub fn restarts(&self) -> u32 {
-        self.restarts
+        self.past.restarts
     }
 
     /// Why it last ended or did not start, by name.

@@ -5,12 +5,13 @@ mod by_rule;
 mod doubt;
 mod dying;
 mod interrupting;
+mod limits;
 mod sending;
 mod several;
 mod withheld;
 
 use super::*;
-use crate::config::{Care, Gate, Kind, Restart};
+use crate::config::{Care, Gate, Restart};
 use crate::control::protocol::Fault;
 use crate::hook::HookWhat;
 use crate::policy::RuleRef;
@@ -63,29 +64,7 @@ impl Judge for Rules {
 }
 
 pub(super) fn config() -> SlotConfig {
-    SlotConfig {
-        name: "a".into(),
-        role: "r".into(),
-        kind: Kind::Claude,
-        cwd: "/w".into(),
-        command: vec!["claude".into()],
-        args: Vec::new(),
-        env: BTreeMap::new(),
-        env_clear: false,
-        env_pass: Vec::new(),
-        cols: 120,
-        rows: 40,
-        mode: "manual".into(),
-        gate: Gate::Hook,
-        project_settings: false,
-        autostart: true,
-        restart: Restart::OnFailure,
-        resume: true,
-        prompt: None,
-        session: None,
-        care: Care::default(),
-        worktree_of: None,
-    }
+    SlotConfig::sample("a", "/w")
 }
 
 struct Bench {
