@@ -47,6 +47,7 @@ pub mod cli;
 pub mod config;
 pub mod control;
 pub mod daemon;
+pub mod demo;
 pub mod diagnostic;
 pub mod dollars;
 pub mod events;

@@ -19,4 +19,4 @@ pub use endpoint::{Endpoint, Request};
 pub use home::{Home, HomeOptions};
 pub use play::{Company, Outcome, Progress, Verdict, rehearse};
 pub use remembered::{Acquaintance, COMMAND, Program, RECORDED, acquaintance, holds, remember};
-pub use script::{Step, ToolCall};
+pub use script::{ErrorStep, Script, Step, TextStep, ToolCall};

@@ -118,7 +118,7 @@ impl Step {
     }
 
     /// Whether the model has nothing more to say until Claude Code comes back.
-    fn ends_response(&self) -> bool {
+    pub fn ends_response(&self) -> bool {
         matches!(self, Step::Tool(_) | Step::Tools { .. } | Step::Error(_))
     }
 }
