@@ -24,6 +24,7 @@ mod audit;
 mod completions;
 mod config;
 mod confirm;
+mod demo;
 mod doctor;
 mod down;
 mod events;
@@ -114,6 +115,7 @@ enum Command {
     Replay(replay::Replay),
     Config(config::Config),
     Policy(policy::Policy),
+    Demo(demo::Demo),
     Init(init::Init),
     Doctor(doctor::Doctor),
     Completions(completions::Completions),
@@ -194,6 +196,7 @@ fn dispatch(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Write(verb) => block_on(verb.run(context)),
         Command::Keys(verb) => block_on(verb.run(context)),
         Command::Why(verb) => block_on(verb.run(context)),
+        Command::Demo(verb) => block_on(verb.run(context)),
         Command::Doctor(verb) => block_on(verb.run(context)),
         Command::Version(verb) => block_on(verb.run(context)),
     }

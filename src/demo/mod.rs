@@ -1,8 +1,81 @@
 //! The first minute: a daemon in a throw-away directory with three slots, and what they do told as it happens.
 //!
 //! `scenario` says what is played; `stage` makes the place and takes it away; `story` sends, answers and tells,
-//! through the control socket like everybody else; `view` prints; `person` hears who sits at the terminal;
-//! [`stand_in`] is the program in the slots where no Claude Code is installed.
+//! through the control socket like everybody else; `told` has the words for what happens; `view` shows them;
+//! `person` hears who sits at the terminal; [`stand_in`] is the program in the slots where no Claude Code is wanted.
 
+mod person;
 mod scenario;
+mod stage;
 pub mod stand_in;
+mod story;
+mod text;
+mod told;
+mod view;
+
+pub use stage::Program;
+pub use view::Mode;
+
+use crate::control::client::CallError;
+use person::Person;
+use stage::Stage;
+use std::path::PathBuf;
+use tokio::signal::unix::{SignalKind, signal};
+use view::View;
+
+/// How it is played.
+#[derive(Debug)]
+pub struct Options {
+    /// This program.
+    pub missiond: PathBuf,
+    pub program: Program,
+    pub mode: Mode,
+    /// Leave the directory behind.
+    pub keep: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum DemoError {
+    #[error("the stage can't be set: {0}")]
+    Stage(#[from] std::io::Error),
+    #[error("{0}")]
+    Call(#[from] CallError),
+    #[error("the output can't be written: {0}")]
+    Output(std::io::Error),
+    /// Whoever read the output has seen enough.
+    #[error("the reader has gone")]
+    ReaderGone,
+}
+
+/// Plays it to its end, or until a signal ends it. Nothing is left running either way.
+pub async fn run(options: Options) -> Result<(), DemoError> {
+    let view = View::new(options.mode);
+    let mut stage = Stage::set(&options)?;
+    let person = Person::at(options.mode);
+    let played = tokio::select! {
+        played = story::play(&mut stage, &view, person) => played,
+        () = told_to_end() => view.say("stopped"),
+    };
+    // Whatever went wrong so far, and whoever reads on or not: nothing is left behind.
+    let told = view.say("ending the daemon and its slots");
+    let ended = stage.end_daemon().await;
+    let told = told.and_then(|()| story::last_words(&stage, &view, options.keep));
+    let removed = if options.keep { Ok(()) } else { stage.remove() };
+    let closed = view.close();
+    played
+        .and(told)
+        .and(ended)
+        .and(removed.map_err(DemoError::Stage))
+        .and(closed)
+}
+
+async fn told_to_end() {
+    let kinds = [
+        SignalKind::interrupt(),
+        SignalKind::terminate(),
+        SignalKind::hangup(),
+    ];
+    let signals = kinds.into_iter().filter_map(|kind| signal(kind).ok());
+    let heard = signals.map(|mut signal| Box::pin(async move { signal.recv().await }));
+    futures_util::future::select_all(heard).await;
+}

@@ -1,7 +1,8 @@
 //! A dialog of the stand-in: what it shows, and what keys do to it. Pure.
 
-use super::page::{rule, wrapped};
+use super::page::rule;
 use super::typed::Key;
+use crate::demo::text::wrapped;
 use serde_json::Value;
 
 /// A dialog that is up.

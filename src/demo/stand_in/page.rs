@@ -1,7 +1,8 @@
 //! What the stand-in shows, as rows of text. Pure.
 
 use super::asked::Asked;
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use crate::demo::text::{clipped, wrapped};
+use unicode_width::UnicodeWidthStr;
 
 /// One entry of the conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -147,51 +148,6 @@ fn marked(first: &str, other: &str, rows: Vec<String>) -> Vec<String> {
         .collect()
 }
 
-/// At most this wide. Whatever would act on the terminal is left out.
-fn clipped(text: &str, width: usize) -> String {
-    let mut taken = 0;
-    text.chars()
-        .filter(|c| !c.is_control())
-        .take_while(|c| {
-            taken += c.width().unwrap_or(0);
-            taken <= width
-        })
-        .collect()
-}
-
-/// Wrapped at blanks, a long word wherever it has to be; a line break stays one. There is always a row.
-pub fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let width = width.max(1);
-    let mut rows = Vec::new();
-    for line in text.split('\n') {
-        let mut row = String::new();
-        for word in line.split(' ') {
-            place(&mut rows, &mut row, word, width);
-        }
-        rows.push(row);
-    }
-    rows
-}
-
-fn place(rows: &mut Vec<String>, row: &mut String, word: &str, width: usize) {
-    let mut word: String = word.chars().filter(|c| !c.is_control()).collect();
-    if !row.is_empty() && row.width() + 1 + word.width() > width {
-        rows.push(std::mem::take(row));
-    } else if !row.is_empty() {
-        row.push(' ');
-    }
-    while word.width() > width {
-        let head = clipped(&word, width);
-        // A character that is wider than the row can't be shown at all.
-        if head.is_empty() {
-            return;
-        }
-        word.drain(..head.len());
-        rows.push(head);
-    }
-    row.push_str(&word);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -260,12 +216,5 @@ mod tests {
         let rows = entry(&call(Some("\x1b[2Jgone\u{7}")), COLS);
         assert!(rows.concat().contains("[2Jgone"), "{rows:?}");
         assert!(!rows.concat().contains('\x1b'), "{rows:?}");
-    }
-
-    #[test]
-    fn long_words_and_narrow_rows_are_broken_somewhere() {
-        assert_eq!(wrapped("abcdef gh", 4), ["abcd", "ef", "gh"]);
-        assert_eq!(wrapped("漢", 1), [""]);
-        assert_eq!(wrapped("", 4), [""]);
     }
 }

@@ -1,0 +1,138 @@
+//! Who answers: somebody at the terminal, or nobody.
+
+use super::DemoError;
+use super::view::{Mode, View};
+use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long somebody may take; then the demo goes on by itself.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How often the terminal is looked at, and so how late the end is noticed.
+const LOOK: Duration = Duration::from_millis(100);
+/// How long an answer that nobody gave is held back, so that what it answers can be read.
+const BY_ITSELF: Duration = Duration::from_secs(2);
+
+#[derive(Debug, Clone, Copy)]
+pub struct Person {
+    there: bool,
+}
+
+/// What was pressed.
+enum Pressed {
+    Digit(usize),
+    End,
+    Nothing,
+}
+
+impl Person {
+    pub fn at(mode: Mode) -> Person {
+        Person {
+            there: mode == Mode::Live,
+        }
+    }
+
+    /// Which of the choices it is to be, from 0; `usual` where nobody says so. `None` where the person ends it all.
+    pub async fn choose(
+        &self,
+        view: &View,
+        choices: &[&str],
+        usual: usize,
+    ) -> Result<Option<usize>, DemoError> {
+        if !self.there {
+            tokio::time::sleep(BY_ITSELF).await;
+            return Ok(Some(usual));
+        }
+        let keys = Keys::listen()?;
+        let end = Instant::now() + PATIENCE;
+        let chosen = loop {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break Some(usual);
+            }
+            view.prompt(Some(prompt(choices, usual, left)))?;
+            match keys.next().await {
+                Pressed::Digit(digit) if (1..=choices.len()).contains(&digit) => {
+                    break Some(digit - 1);
+                }
+                Pressed::End => break None,
+                Pressed::Digit(_) | Pressed::Nothing => {}
+            }
+        };
+        drop(keys);
+        view.prompt(None)?;
+        Ok(chosen)
+    }
+}
+
+fn prompt(choices: &[&str], usual: usize, left: Duration) -> String {
+    let listed: Vec<String> = choices
+        .iter()
+        .enumerate()
+        .map(|(index, label)| format!("{} {label}", index + 1))
+        .collect();
+    let usual = choices.get(usual).copied().unwrap_or_default();
+    format!(
+        "your answer? press  {}   (in {} s: {usual})",
+        listed.join("   "),
+        left.as_secs() + 1
+    )
+}
+
+/// The keyboard, without echo and line by line, until it is dropped.
+struct Keys {
+    ended: Arc<AtomicBool>,
+}
+
+impl Keys {
+    fn listen() -> Result<Keys, DemoError> {
+        crossterm::terminal::enable_raw_mode()?;
+        Ok(Keys {
+            ended: Arc::default(),
+        })
+    }
+
+    /// The next key within a moment. The thread that looks ends with this, whatever happens.
+    async fn next(&self) -> Pressed {
+        let ended = self.ended.clone();
+        let looked = tokio::task::spawn_blocking(move || {
+            let mut looks = 0;
+            while !ended.load(Ordering::Relaxed) && looks < 10 {
+                if let Some(pressed) = look() {
+                    return pressed;
+                }
+                looks += 1;
+            }
+            Pressed::Nothing
+        });
+        looked.await.unwrap_or(Pressed::Nothing)
+    }
+}
+
+fn look() -> Option<Pressed> {
+    match crossterm::event::poll(LOOK) {
+        Ok(true) => {}
+        _ => return None,
+    }
+    let Ok(Event::Key(KeyEvent {
+        code, modifiers, ..
+    })) = crossterm::event::read()
+    else {
+        return None;
+    };
+    match code {
+        // In raw mode the terminal makes no signal of it.
+        KeyCode::Char('c' | 'd') if modifiers.contains(KeyModifiers::CONTROL) => Some(Pressed::End),
+        KeyCode::Char(c) => c.to_digit(10).map(|digit| Pressed::Digit(digit as usize)),
+        _ => None,
+    }
+}
+
+impl Drop for Keys {
+    fn drop(&mut self) {
+        self.ended.store(true, Ordering::Relaxed);
+        // A terminal that is gone has no mode to go back to.
+        let _ = crossterm::terminal::disable_raw_mode();
+    }
+}
