@@ -17,6 +17,7 @@ mod truth;
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 use missiond::launch::Version;
+use missiond::rehearsal::{Home, HomeOptions};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -81,9 +82,12 @@ async fn main() -> Result<()> {
 
 fn version(command: &[String]) -> Result<Version> {
     let (program, arguments) = command.split_first().context("no program")?;
+    let home = Home::create(&std::env::temp_dir(), &HomeOptions::default())?;
     let said = Command::new(program)
         .args(arguments)
         .arg("--version")
+        .env_clear()
+        .envs(home.environment("http://127.0.0.1:9"))
         .output()
         .with_context(|| program.clone())?;
     let said = String::from_utf8_lossy(&said.stdout);

@@ -101,6 +101,8 @@ pub enum Move {
     Hides(String),
     /// Lets recorded time pass.
     Pause(f64),
+    /// Waits for an empty input box and nothing going on.
+    Rest(bool),
     Open(String),
     /// Answers the dialog by label.
     Choose(String),

@@ -230,6 +230,10 @@ impl<'a> Stage<'a> {
                 self.until(&format!("{text:?} to go"), hides).await?;
             }
             Move::Pause(seconds) => self.wait(Duration::from_secs_f64(*seconds)).await?,
+            Move::Rest(wanted) => {
+                let rests = |actor: &Actor| (is_at_rest(actor) == *wanted).then_some(());
+                self.until("an empty input box", rests).await?;
+            }
             Move::Open(gate) => self.endpoint.open(gate),
             Move::Choose(label) => {
                 let chosen = self.actor.answer(label).await;

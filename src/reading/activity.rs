@@ -37,6 +37,10 @@ pub(super) fn busy(page: &Page, end: usize) -> Seen {
     let Some(head) = last_entry(page, end) else {
         return Seen::Thinking;
     };
+    if is_prompt(page.text(head)) && is_call_pending(page, head) {
+        // A message that waits until the call has run.
+        return Seen::ToolRunning;
+    }
     let output = (head..end)
         .rev()
         .find(|row| page.text(*row).trim_start().starts_with(OUTPUT));

@@ -99,14 +99,23 @@ impl<'a, 'p> Found<'a, 'p> {
         }
     }
 
-    /// The first row of text below the head; a panel may have a line of its own first.
+    /// The first row of text below the head.
     pub(super) fn title(&self) -> &'a str {
-        let text = |row: usize| self.page.text(row).trim();
-        let is_text = |row: &usize| text(*row).contains(|c| c != '─');
-        let row = self
-            .top
-            .and_then(|top| (top + 1..self.page.len()).find(is_text));
-        row.map_or("", text)
+        self.title_row()
+            .map_or("", |row| self.page.text(row).trim())
+    }
+
+    /// How far the title is indented, and everything that the dialog says in its own words.
+    pub(super) fn title_indent(&self) -> usize {
+        self.title_row()
+            .map_or(1, |row| self.page.row(row).indent())
+    }
+
+    /// A panel may have a line of its own first.
+    fn title_row(&self) -> Option<usize> {
+        let is_text = |row: &usize| self.page.text(*row).trim().contains(|c| c != '─');
+        let top = self.top?;
+        (top + 1..self.page.len()).find(is_text)
     }
 
     /// A question of the model: chips with the headers below the head, and choices in the first column,

@@ -1,7 +1,7 @@
 //! Readings in a row: what one screen can't tell by itself.
 
 use super::read::unknown_view;
-use super::{Dialog, Reading, Seen, State, read};
+use super::{Dialog, DialogKind, Reading, Seen, State, read};
 use crate::terminal::{At, Frame};
 use sha2::{Digest, Sha256};
 use std::time::Duration;
@@ -24,7 +24,7 @@ pub struct Observed {
 #[derive(Debug)]
 pub struct Observer {
     observed: Observed,
-    /// Whether the program has been seen at its input box or at a dialog.
+    /// Whether the program has been seen past its start.
     was_up: bool,
     /// A view that is not known, and since when it has been on the screen.
     unknown: Option<(At, Dialog)>,
@@ -70,7 +70,7 @@ impl Observer {
         self.wait(frame.at);
         let reading = read(&frame.screen);
         let state = self.next_state(&reading.seen, &frame.screen.title);
-        self.was_up |= matches!(state, State::Idle | State::Confirming);
+        self.was_up |= is_up(&reading);
         self.unknown = self.unknown_view(&reading.seen, frame);
         let dialog = match &reading.seen {
             Seen::Dialog(dialog) => Some(self.named(dialog.clone(), frame.at)),
@@ -156,6 +156,16 @@ impl Observer {
         self.dialog_says = says;
         dialog
     }
+}
+
+/// Whether a screen shows that the start is over. What is asked before, say whether a folder is trusted, is
+/// taken off the screen, and then nothing is there for a while.
+fn is_up(reading: &Reading) -> bool {
+    let in_turn = |dialog: &Dialog| {
+        use DialogKind::{Permission, Plan, Question};
+        matches!(dialog.kind, Permission | Question | Plan)
+    };
+    reading.composer.is_some() || matches!(&reading.seen, Seen::Dialog(dialog) if in_turn(dialog))
 }
 
 /// A digest of everything in a dialog but the selection, the ticks and what is written into it.

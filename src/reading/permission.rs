@@ -115,7 +115,8 @@ fn is_barred(page: &Page, row: usize) -> bool {
 /// that is followed by something less indented.
 fn indented_block<'f>(found: &'f Found) -> impl Iterator<Item = usize> + 'f {
     let page = found.page;
-    let deep = |row: usize| page.row(row).indent() >= 3;
+    let title = found.title_indent();
+    let deep = move |row: usize| page.row(row).indent() > title;
     let body = found.body();
     let start = body.clone().find(|row| deep(*row)).unwrap_or(body.end);
     (start..body.end).take_while(move |row| deep(*row) || page.is_blank(*row))
@@ -204,10 +205,9 @@ fn url(found: &Found) -> Option<String> {
 /// `demo - look (MCP)(what: "the sky")`, or, newer, `demo — Look Tool: (MCP)` with its values below.
 fn called(found: &Found) -> (Option<String>, Input) {
     let page = found.page;
-    let below_title = found.body().filter(|row| !page.is_blank(*row)).nth(1);
-    let named = below_title.map_or("", |row| page.text(row).trim());
-    if let Some(tool) = mcp_tool(named) {
-        return (Some(tool), arguments(named).or_else(|| values(found)));
+    let named = first_paragraph(found);
+    if let Some(tool) = mcp_tool(&named) {
+        return (Some(tool), arguments(&named).or_else(|| values(found)));
     }
     let rows: Vec<usize> = match dashed(found) {
         Some(rows) => rows.collect(),
@@ -223,16 +223,30 @@ fn called(found: &Found) -> (Option<String>, Input) {
     }
 }
 
-/// The name that Claude Code gives to a tool of an MCP server.
+/// The first rows of the indented block, joined.
+fn first_paragraph(found: &Found) -> String {
+    let page = found.page;
+    let rows = indented_block(found).take_while(|row| !page.is_blank(*row));
+    join_label(rows.map(|row| page.text(row)))
+}
+
+/// The name that Claude Code gives to a tool of an MCP server, from `demo - look (MCP)(what: "the sky")`, from
+/// `demo - look(what: "the sky") (MCP)` or, newer, from `demo — Look Tool: (MCP)`.
 fn mcp_tool(row: &str) -> Option<String> {
-    let (named, _) = row.split_once("(MCP)")?;
-    let (server, tool) = named
-        .split_once(" - ")
-        .or_else(|| named.split_once(" — "))?;
-    let tool = tool.trim().trim_end_matches("Tool:").trim();
-    let tool = tool.to_lowercase().replace(' ', "_");
-    let is_name = |name: &str| !name.is_empty() && !name.contains([' ', ':', '(', '"']);
+    row.contains("(MCP)").then_some(())?;
+    let (server, rest) = row.split_once(" - ").or_else(|| row.split_once(" — "))?;
+    let named = rest.split('(').next().unwrap_or_default().trim();
+    let words = named.trim_end_matches("Tool:").split_whitespace();
+    let tool = words.map(uncapitalised).collect::<Vec<_>>().join("_");
+    let is_name = |name: &str| !name.is_empty() && !name.contains([' ', ':', '"']);
     (is_name(server) && is_name(&tool)).then(|| format!("mcp__{server}__{tool}"))
+}
+
+/// `Look` as it was written, `look`; newer versions begin every word of a name with a capital.
+fn uncapitalised(word: &str) -> String {
+    let mut chars = word.chars();
+    let first = chars.next().into_iter().flat_map(char::to_lowercase);
+    first.chain(chars).collect()
 }
 
 /// The `name: value` rows between the dashed lines, or below the row with the tool's name.
@@ -257,7 +271,8 @@ fn value_of(text: &str) -> Value {
 
 /// The values of a call on one row: `demo - look (MCP)(what: "the sky", n: 3)`.
 fn arguments(row: &str) -> Input {
-    let (_, mut rest) = row.split_once("(MCP)(")?;
+    let call = row.replacen("(MCP)", "", 1);
+    let mut rest = call.split_once('(')?.1;
     let mut values = Map::new();
     while let Some((key, text)) = rest.split_once(": ") {
         let end = value_end(text)?;

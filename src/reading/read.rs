@@ -45,9 +45,9 @@ fn read_conversation(page: &Page, found: &Box) -> Reading {
     let signs = Signs {
         spinner: spinner.is_some(),
         interruptible: footer::interruptible(&footer),
-        // A draft takes the footer's place, and streaming text that of the spinner. Work in the
-        // background turns the sign too.
-        title: !composer.draft.is_empty() && background == 0 && is_moving_title(&page.screen.title),
+        // A draft or a status line takes the footer's place, and streaming text that of the spinner.
+        // Work in the background turns the sign too.
+        title: background == 0 && is_moving_title(&page.screen.title),
         pending: activity::is_call_pending(page, spinner.unwrap_or(found.top)),
     };
     let end = spinner.unwrap_or(found.top);
