@@ -35,6 +35,7 @@ const LONGEST_BELOW: usize = "/run/missiond/shims/demo.reviewer.sock".len();
 #[derive(Debug)]
 pub struct Stage {
     root: PathBuf,
+    missiond: PathBuf,
     daemon: Child,
     /// In the model's place and in the person's, for as long as the slots run.
     _company: Option<(Endpoint, Home)>,
@@ -62,6 +63,7 @@ impl Stage {
         let _company = company;
         Ok(Stage {
             root,
+            missiond: options.missiond.clone(),
             daemon,
             _company,
         })
@@ -69,6 +71,11 @@ impl Stage {
 
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// The program that the daemon is.
+    pub fn missiond(&self) -> &Path {
+        &self.missiond
     }
 
     pub fn logs(&self) -> PathBuf {

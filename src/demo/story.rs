@@ -69,6 +69,8 @@ impl Tale<'_> {
         let root = self.stage.root().display();
         self.view
             .say(&format!("A daemon with three slots, in {root}"))?;
+        let missiond = self.stage.missiond().display();
+        self.view.say(&format!("`missiond` below is {missiond}"))?;
         let socket = format!("missiond --socket {root}/demo.sock");
         self.view.by_hand(&format!(
             "{socket} status          from another terminal, while this runs"
@@ -76,6 +78,11 @@ impl Tale<'_> {
         for slot in [READER, CODER, REVIEWER] {
             self.wait(slot, State::Idle).await?;
         }
+        self.glance().await
+    }
+
+    /// What has just happened is told and looked at before something else begins.
+    async fn glance(&self) -> Result<(), DemoError> {
         tokio::time::sleep(GLANCE).await;
         Ok(())
     }
@@ -87,7 +94,8 @@ impl Tale<'_> {
             scenario::SUMMARISE
         ))?;
         self.send(READER, scenario::SUMMARISE, true).await?;
-        self.wait(READER, State::Idle).await
+        self.wait(READER, State::Idle).await?;
+        self.glance().await
     }
 
     /// Whether the person wants to see more.
@@ -103,20 +111,15 @@ impl Tale<'_> {
             return Ok(false);
         }
         self.wait(CODER, State::Idle).await?;
+        self.glance().await?;
         let work = self.stage.work(CODER);
-        self.view.say(&format!(
-            "build/ {}; published {}",
-            if work.join("build").is_dir() {
-                "is still there"
-            } else {
-                "is gone"
-            },
-            if work.join("published").exists() {
-                "is there"
-            } else {
-                "is not there"
-            },
-        ))?;
+        let there = |name: &str| match work.join(name).exists() {
+            true => "is there",
+            false => "is not there",
+        };
+        let (kept, made) = (there("build"), there("published"));
+        let seen = format!("on disk: build/ {kept}; the file that publish.sh writes {made}");
+        self.view.say(&seen)?;
         Ok(true)
     }
 
@@ -132,6 +135,7 @@ impl Tale<'_> {
             return Ok(false);
         }
         self.wait(REVIEWER, State::Idle).await?;
+        self.glance().await?;
         Ok(true)
     }
 
@@ -169,7 +173,7 @@ impl Tale<'_> {
         self.view.act("a crash")?;
         self.send(REVIEWER, scenario::LONG, false).await?;
         self.wait(REVIEWER, State::Thinking).await?;
-        tokio::time::sleep(GLANCE).await;
+        self.glance().await?;
         let before = self.status(REVIEWER).await?;
         if let Some(pid) = before.as_ref().and_then(|status| status.pid) {
             self.view.by_hand(&format!("kill -9 {pid}"))?;
@@ -188,7 +192,7 @@ impl Tale<'_> {
         let id = after.unwrap_or_default();
         let turns = self.history(REVIEWER).await?;
         self.view.say(&format!(
-            "restarted {restarts} time, in {same} conversation {}, with {turns} entries in its history",
+            "restarts: {restarts}; it is in {same} conversation {}, which has {turns} entries so far",
             short(&id)
         ))?;
         self.view.by_hand(&format!("missiond history {REVIEWER}"))

@@ -20,31 +20,33 @@ pub fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut rows = Vec::new();
     for line in text.split('\n') {
         let mut row = String::new();
-        for word in line.split(' ') {
-            place(&mut rows, &mut row, word, width);
+        for (index, word) in line.split(' ').enumerate() {
+            let word: String = word.chars().filter(|c| !c.is_control()).collect();
+            if index > 0 && row.width() + 1 + word.width() > width {
+                rows.push(std::mem::take(&mut row));
+            } else if index > 0 {
+                row.push(' ');
+            }
+            place(&mut rows, &mut row, &word, width);
         }
         rows.push(row);
     }
     rows
 }
 
+/// Puts a word into the last row; one that is longer than any row takes several.
 fn place(rows: &mut Vec<String>, row: &mut String, word: &str, width: usize) {
-    let mut word: String = word.chars().filter(|c| !c.is_control()).collect();
-    if !row.is_empty() && row.width() + 1 + word.width() > width {
-        rows.push(std::mem::take(row));
-    } else if !row.is_empty() {
-        row.push(' ');
-    }
-    while word.width() > width {
-        let head = clipped(&word, width);
+    let mut rest = word;
+    while row.width() + rest.width() > width {
+        let head = clipped(rest, width);
         // A character that is wider than the row can't be shown at all.
         if head.is_empty() {
             return;
         }
-        word.drain(..head.len());
+        rest = &rest[head.len()..];
         rows.push(head);
     }
-    row.push_str(&word);
+    row.push_str(rest);
 }
 
 #[cfg(test)]
@@ -56,5 +58,6 @@ mod tests {
         assert_eq!(wrapped("abcdef gh", 4), ["abcd", "ef", "gh"]);
         assert_eq!(wrapped("漢", 1), [""]);
         assert_eq!(wrapped("", 4), [""]);
+        assert_eq!(wrapped("  a b", 4), ["  a", "b"]);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::control::protocol::{Event, What};
 use crate::policy::{Decision, RuleRef};
-use crate::reading::{Dialog, DialogKind};
+use crate::reading::Dialog;
 use std::path::Path;
 
 /// How much a line matters.
@@ -45,12 +45,7 @@ fn words(what: &What) -> Option<(Weight, String)> {
         What::Failed { text } => (Weight::Bad, format!("no answer: {text}")),
         What::Dialog { dialog } => (Weight::Asks, question(dialog)),
         What::Key { key, reason } => (Weight::Aside, format!("key {key}: {reason}")),
-        What::Exit { cause, signal, .. } => {
-            let by = signal
-                .map(|signal| format!(", signal {signal}"))
-                .unwrap_or_default();
-            (Weight::Bad, format!("its program ended: {cause}{by}"))
-        }
+        What::Exit { cause, .. } => (Weight::Bad, format!("its program ended: {cause}")),
         What::Restart { attempt, delay_ms } => {
             let delay = *delay_ms as f64 / 1000.0;
             (Weight::Plain, format!("restart {attempt} in {delay:.1} s"))
@@ -112,18 +107,15 @@ fn place(rule: &RuleRef) -> String {
     )
 }
 
-/// What a dialog asks, in a line.
-pub fn question(dialog: &Dialog) -> String {
-    let shown = |key: &str| dialog.input.as_ref()?.get(key)?.as_str().map(str::to_owned);
-    let labels: Vec<&str> = dialog
-        .options
-        .iter()
-        .map(|option| option.label.as_str())
-        .collect();
-    let what = match dialog.kind {
-        DialogKind::Question => shown("question").unwrap_or_else(|| "a question".to_owned()),
-        _ => shown("command").unwrap_or_else(|| dialog.tool.clone().unwrap_or_default()),
-    };
+/// What a dialog asks, and the answers that it offers.
+fn question(dialog: &Dialog) -> String {
+    let input = serde_json::Value::from(dialog.input.clone().unwrap_or_default());
+    let whole = &input["questions"][0]["question"];
+    let shown = [whole, &input["question"], &input["command"]];
+    let what = shown.iter().find_map(|value| value.as_str());
+    let what = what.or(dialog.tool.as_deref()).unwrap_or("something");
+    let labels = dialog.options.iter().map(|option| option.label.as_str());
+    let labels: Vec<&str> = labels.collect();
     format!("asks: {what}\n{}", labels.join(" | "))
 }
 
