@@ -173,6 +173,8 @@ impl Agent {
             }
             // Nobody is here to open one: it thinks until it is interrupted.
             Step::Gate { .. } => self.think(Duration::MAX)?,
+            // It costs nothing.
+            Step::Tokens { .. } => {}
             Step::Error(error) => self.fail(&error)?,
         }
         Ok(())
