@@ -34,12 +34,12 @@
 //! # Where things are, and what they may touch
 //! Pure (no IO, no clock, no runtime; `tests/tidy.rs` holds this): [`terminal`], [`recording`], [`reading`],
 //! [`keys`], [`policy`] (but for `real_paths`), [`slot::machine`], [`transcript`], [`secrets`],
-//! [`control::protocol`] and [`control::envelope`]. So any session can be replayed, and every fault found in the
+//! [`control::protocol`], [`control::envelope`] and [`tasks::queue`]. So any session can be replayed, and every fault found in the
 //! field becomes a recording in `tests/`.
 //!
 //! At the edges: [`config`] and [`paths`] (files that people write, and where things lie), [`launch`] (what a slot
 //! is started with), [`shim`] (the PTY; the only module that names portable-pty), [`slot`] (the task), [`daemon`],
-//! [`control`] (the socket), [`hook`] (what Claude Code runs), [`audit`] and [`slot::journal`] (what is written
+//! [`control`] (the socket), [`tasks`] (prompts that wait for a slot), [`hook`] (what Claude Code runs), [`audit`] and [`slot::journal`] (what is written
 //! down), [`rehearsal`] (Claude Code with no account), [`cli`] (one verb per file).
 
 pub mod audit;
@@ -51,6 +51,7 @@ pub mod demo;
 pub mod diagnostic;
 pub mod dollars;
 pub mod events;
+pub mod excerpt;
 pub mod files;
 pub mod hook;
 pub mod keys;
@@ -65,6 +66,7 @@ pub mod rehearsal;
 pub mod secrets;
 pub mod shim;
 pub mod slot;
+pub mod tasks;
 pub mod terminal;
 pub mod transcript;
 pub mod usage;

@@ -16,6 +16,8 @@ const PURE: &[&str] = &[
     "control/protocol",
     "control/envelope.rs",
     "hook/event.rs",
+    "tasks/queue.rs",
+    "excerpt.rs",
 ];
 
 /// The edge of the policy: it resolves symlinks.

@@ -4,6 +4,8 @@
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 
+mod address;
+mod columns;
 mod complete;
 mod context;
 mod dialog;
@@ -11,6 +13,7 @@ mod done;
 mod failure;
 mod flags;
 mod follow;
+mod message;
 mod out;
 mod rehearse;
 mod sanitise;
@@ -20,7 +23,9 @@ mod table;
 mod tail;
 mod target;
 
+mod ask;
 mod audit;
+mod cancel;
 mod completions;
 mod config;
 mod confirm;
@@ -47,6 +52,9 @@ mod start;
 mod stats;
 mod status;
 mod stop;
+mod submit;
+mod task;
+mod tasks;
 mod up;
 mod version;
 mod wait;
@@ -97,6 +105,11 @@ enum Command {
     #[command(alias = "respawn")]
     Restart(restart::Restart),
     Send(send::Send),
+    Ask(ask::Ask),
+    Submit(submit::Submit),
+    Task(task::Task),
+    Tasks(tasks::Tasks),
+    Cancel(cancel::Cancel),
     Pending(pending::Pending),
     Confirm(confirm::Confirm),
     Interrupt(interrupt::Interrupt),
@@ -181,6 +194,11 @@ fn dispatch(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Stop(verb) => block_on(verb.run(context)),
         Command::Restart(verb) => block_on(verb.run(context)),
         Command::Send(verb) => block_on(verb.run(context)),
+        Command::Ask(verb) => block_on(verb.run(context)),
+        Command::Submit(verb) => block_on(verb.run(context)),
+        Command::Task(verb) => block_on(verb.run(context)),
+        Command::Tasks(verb) => block_on(verb.run(context)),
+        Command::Cancel(verb) => block_on(verb.run(context)),
         Command::Pending(verb) => block_on(verb.run(context)),
         Command::Confirm(verb) => block_on(verb.run(context)),
         Command::Interrupt(verb) => block_on(verb.run(context)),

@@ -1,10 +1,8 @@
 use crate::cli::context::Context;
 use crate::cli::failure::{Blame, Failure};
-use crate::cli::{complete, dialog};
+use crate::cli::{complete, dialog, message};
 use crate::control::protocol::{Fault, Send as Request, SendAnswer, SendParams};
-use crate::keys::MAX_MESSAGE;
 use crate::reading::Dialog;
-use std::io::Read;
 use std::time::Duration;
 
 /// The daemon keeps the time; this much later it is taken for stuck.
@@ -72,11 +70,7 @@ impl Send {
                 )),
             );
         }
-        let text = match self.text.as_slice() {
-            [dash] if dash == "-" => from_stdin()?,
-            words => words.join(" "),
-        };
-        check(&text)?;
+        let text = message::text(&self.text)?;
         Ok(SendParams {
             slot: self.slot,
             text,
@@ -88,43 +82,6 @@ impl Send {
             slash: self.slash,
         })
     }
-}
-
-fn check(text: &str) -> Result<(), Failure> {
-    if text.trim().is_empty() {
-        return Err(Failure::usage("the message is empty"));
-    }
-    if text.len() > MAX_MESSAGE {
-        return Err(too_long());
-    }
-    Ok(())
-}
-
-fn too_long() -> Failure {
-    Failure::usage(format!(
-        "the message has more than {MAX_MESSAGE} bytes, the most that can be sent"
-    ))
-    .next("put it into a file and ask Claude to read that")
-}
-
-/// The newline at the end is the shell's, not the message's.
-fn from_stdin() -> Result<String, Failure> {
-    let mut bytes = Vec::new();
-    // One more than allowed, and the newline: enough to see that it is too long.
-    std::io::stdin()
-        .lock()
-        .take(MAX_MESSAGE as u64 + 2)
-        .read_to_end(&mut bytes)
-        .map_err(|error| Failure::failed(format!("cannot read standard input: {error}")))?;
-    if bytes.len() > MAX_MESSAGE + 1 {
-        return Err(too_long());
-    }
-    let mut text =
-        String::from_utf8(bytes).map_err(|_| Failure::usage("standard input is not UTF-8 text"))?;
-    if text.ends_with('\n') {
-        text.pop();
-    }
-    Ok(text)
 }
 
 fn print(context: &Context, answer: &SendAnswer) -> Result<(), Failure> {

@@ -1,7 +1,7 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::slots::AnySlots;
-use crate::cli::table;
+use crate::cli::{columns, table};
 use crate::control::protocol::Status as Request;
 
 /// Shows what every slot does, those that need you first.
@@ -23,10 +23,7 @@ impl Status {
             return context.out.json(&statuses);
         }
         table::sort(&mut statuses);
-        let width = rustix::termios::tcgetwinsize(rustix::stdio::stdout())
-            .ok()
-            .map(|size| size.ws_col)
-            .filter(|columns| *columns > 0);
+        let width = columns::terminal_width();
         context
             .out
             .line(table::render(&statuses, chrono::Utc::now(), width))?;

@@ -1,18 +1,17 @@
 //! The table of `status`. Pure: the time and the width come in.
 
+use crate::cli::columns::Columns;
 use crate::cli::sanitise;
 use crate::control::protocol::SlotStatus;
 use crate::reading::{Dialog, DialogKind, State};
 use chrono::{DateTime, Utc};
-use comfy_table::{
-    Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, Row, Table,
-};
+use comfy_table::{Attribute, Cell, Color, Row};
 
-const HEADER: [&str; 7] = ["SLOT", "ROLE", "STATE", "FOR", "DOING", "RESTARTS", "PID"];
-/// The columns whose figures stand at the right.
-const RIGHT: [usize; 3] = [3, 5, 6];
-/// The only column that gives way in a narrow terminal.
-const DOING: usize = 4;
+const COLUMNS: Columns<'static> = Columns {
+    header: &["SLOT", "ROLE", "STATE", "FOR", "DOING", "RESTARTS", "PID"],
+    right: &[3, 5, 6],
+    gives_way: 4,
+};
 
 /// Those that need a person first, then the busy, the idle and the dead; by name within.
 pub fn sort(statuses: &mut [SlotStatus]) {
@@ -31,33 +30,12 @@ fn urgency(state: State) -> u8 {
 
 /// With colours always: whoever prints it takes them out where they are not wanted.
 pub fn render(statuses: &[SlotStatus], now: DateTime<Utc>, width: Option<u16>) -> String {
-    let mut table = Table::new();
-    table
-        .load_style(comfy_table::presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_truncation_indicator("…")
-        .force_no_tty()
-        .enforce_styling()
-        .set_header(HEADER.map(|name| Cell::new(name).add_attribute(Attribute::Bold)))
-        .add_rows(statuses.iter().map(|status| row(status, now)));
-    if let Some(width) = width {
-        table.set_width(width);
-    }
-    for (index, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((0, if index + 1 < HEADER.len() { 2 } else { 0 }));
-        if index != DOING {
-            column.set_constraint(ColumnConstraint::ContentWidth);
-        }
-        if RIGHT.contains(&index) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    table.trim_fmt()
+    COLUMNS.render(statuses.iter().map(|status| row(status, now)), width)
 }
 
 fn row(status: &SlotStatus, now: DateTime<Utc>) -> Row {
     let pid = status.pid.map_or("-".into(), |pid| pid.to_string());
-    let mut row = Row::from([
+    Row::from([
         Cell::new(&status.slot),
         Cell::new(&status.role),
         coloured(Cell::new(status.state.name()), status.state),
@@ -65,9 +43,7 @@ fn row(status: &SlotStatus, now: DateTime<Utc>) -> Row {
         Cell::new(doing(status)),
         Cell::new(status.restarts),
         Cell::new(pid),
-    ]);
-    row.max_height(1);
-    row
+    ])
 }
 
 fn coloured(cell: Cell, state: State) -> Cell {

@@ -16,6 +16,8 @@ use crate::control::server::Server;
 use crate::events::Bus;
 use crate::paths::{self, Env};
 use crate::slot::{self, Command, SlotHandle, World};
+use crate::tasks::store::{Left, Store};
+use crate::tasks::{TasksHandle, keeper};
 use crate::usage::Meter;
 use crate::{notify, worktree};
 use door::Door;
@@ -33,6 +35,9 @@ const MAX_ORDERS: usize = 16;
 
 /// A shim answers at once and a recording is read in moments; one that is stopped must not hold up the rest.
 const LOOKING: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// At its end, what became of the tasks is written down within this time.
+const LAST_NOTES: std::time::Duration = std::time::Duration::from_secs(2);
 
 pub type Slots = Arc<BTreeMap<String, SlotHandle>>;
 
@@ -73,6 +78,7 @@ pub struct DaemonHandle {
     /// As the slots have it in their environment.
     socket: PathBuf,
     pub meter: Arc<Meter>,
+    pub tasks: TasksHandle,
     slots: watch::Receiver<Slots>,
     policies: watch::Receiver<Policies>,
     orders: mpsc::Sender<Order>,
@@ -179,16 +185,7 @@ pub async fn run(file: &Path, env: &Env) -> Result<(), DaemonError> {
     let (published, slots) = watch::channel(Slots::default());
     let (in_force, policies) = watch::channel(Policies::default());
     let (orders, queue) = mpsc::channel(MAX_ORDERS);
-    let handle = DaemonHandle {
-        bus: world.bus.clone(),
-        audit: world.audit.clone(),
-        socket: world.socket.clone(),
-        meter: world.meter.clone(),
-        slots,
-        policies,
-        orders: orders.clone(),
-        about: about(&config),
-    };
+    let (store, left) = task_store(&world)?;
     let (notify, settings) = watch::channel(config.notify.clone());
     let notifier = notify::start(world.bus.clone(), settings);
     let mut daemon = Daemon {
@@ -203,6 +200,18 @@ pub async fn run(file: &Path, env: &Env) -> Result<(), DaemonError> {
     };
     daemon.start_all();
     daemon.look_for_running().await;
+    let (tasks, keeper) = keeper::start(store, left, slots.clone(), daemon.world.bus.clone());
+    let handle = DaemonHandle {
+        bus: daemon.world.bus.clone(),
+        audit: daemon.world.audit.clone(),
+        socket: daemon.world.socket.clone(),
+        meter: daemon.world.meter.clone(),
+        tasks: tasks.clone(),
+        slots,
+        policies,
+        orders: daemon.orders.clone(),
+        about: about(&daemon.config),
+    };
     let server = door
         .take_listener()
         .map(|listener| Server::start(listener, Arc::new(Dispatcher::new(handle))));
@@ -210,13 +219,29 @@ pub async fn run(file: &Path, env: &Env) -> Result<(), DaemonError> {
     service::ready(daemon.kept.len());
     let keep = daemon.serve_orders(queue).await?;
     service::stopping();
+    if keep {
+        // What the slots have goes on, and is looked for by the next daemon.
+        keeper.abort();
+    } else {
+        tasks.close().await;
+    }
     daemon.end(keep).await;
+    if tokio::time::timeout(LAST_NOTES, keeper).await.is_err() {
+        tracing::warn!("what became of the tasks could not all be written down");
+    }
     if let Some(server) = server {
         server.end().await;
     }
     notifier.abort();
     drop(door);
     Ok(())
+}
+
+/// Where the tasks are, read before anything is started.
+fn task_store(world: &World) -> Result<(Store, Left), DaemonError> {
+    let directory = world.state.join("tasks");
+    Store::open(directory.clone())
+        .map_err(|error| DaemonError::place(directory.display().to_string(), error))
 }
 
 fn about(config: &Config) -> Pong {

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 /// ends the daemon.
 pub const GRANTABLE: &[&str] = &[
     "send",
+    "submit",
     "interrupt",
     "start",
     "stop",
@@ -45,6 +46,9 @@ pub fn fault(word: &str) -> Option<String> {
     match word {
         _ if GRANTABLE.contains(&word) => None,
         "confirm" | "write" => Some("nobody approves himself: this is never granted".to_owned()),
+        "task" | "tasks" | "cancel" => {
+            Some("`submit` brings this, for the tasks that the slot has submitted".to_owned())
+        }
         "ping" | "status" | "stats" => Some("every slot may do this: leave it out".to_owned()),
         _ => Some(format!("what can be granted is: {}", GRANTABLE.join(", "))),
     }
@@ -85,7 +89,7 @@ mod tests {
     #[test]
     fn nothing_that_approves_can_be_granted() {
         for word in [
-            "confirm", "write", "reload", "down", "hook", "policy", "", "Send", "*",
+            "confirm", "write", "cancel", "reload", "down", "hook", "policy", "", "Send", "*",
         ] {
             assert!(fault(word).is_some(), "{word}");
         }

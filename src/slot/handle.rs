@@ -3,7 +3,7 @@
 use super::machine::{Input, Judge, Reply, Token};
 use crate::config::SlotConfig;
 use crate::control::protocol::{
-    Evidence, Fault, Match, RpcError, ScreenAnswer, ScreenParams, SlotStatus, Turn, What,
+    Evidence, Fault, Match, RpcError, ScreenAnswer, ScreenParams, SlotStatus, Trace, Turn, What,
 };
 use regex::Regex;
 use std::sync::Arc;
@@ -129,6 +129,15 @@ impl SlotHandle {
         limit: Option<Duration>,
         make: impl FnOnce(Token) -> Input,
     ) -> Result<Reply, RpcError> {
+        self.ask_until(after(limit), make).await
+    }
+
+    /// The same until `stop` has come.
+    pub async fn ask_until(
+        &self,
+        stop: impl Future<Output = ()>,
+        make: impl FnOnce(Token) -> Input,
+    ) -> Result<Reply, RpcError> {
         let token = self.tokens.fetch_add(1, Ordering::Relaxed);
         let (reply, mut answer) = oneshot::channel();
         let input = Box::new(make(token));
@@ -144,7 +153,7 @@ impl SlotHandle {
         };
         let answer = tokio::select! {
             answer = &mut answer => answer,
-            () = after(limit) => {
+            () = stop => {
                 self.send(Command::Withdraw(token)).await?;
                 answer.await
             }
@@ -161,7 +170,8 @@ impl SlotHandle {
     }
 
     pub async fn send(&self, command: Command) -> Result<(), RpcError> {
-        self.commands.send(command).await.map_err(|_| gone())
+        let sent = self.commands.send(command).await;
+        sent.map_err(|_| gone().trace(Trace::Untouched))
     }
 }
 

@@ -175,6 +175,7 @@ fn words(what: &What) -> (&'static str, String) {
         What::Trouble { cause, text } => ("TROUBLE", format!("{cause}: {text}")),
         What::GaveUp { reason } => ("gave up", reason.clone()),
         What::Session { session_id } => ("session", session_id.clone()),
+        What::Task { id, state, .. } => ("task", format!("{id} is {}", state.name())),
         What::Config { ok, text } => (if *ok { "config" } else { "BAD CONF" }, text.clone()),
         What::Doubtful { why } => ("DOUBTFUL", why.clone()),
         What::DoubtGone => ("doubt", "the witnesses agree again".to_owned()),

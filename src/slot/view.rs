@@ -31,6 +31,7 @@ impl Slot {
             doing: self.machine.doing(Instant::now()),
             background: self.machine.background(),
             queued: self.machine.queued(),
+            task_id: self.machine.task().map(str::to_owned),
             waits_because: self.machine.why_a_person(),
             doubtful: self.machine.doubt().map(str::to_owned),
             exit_code: self.last_exit.as_ref().and_then(|report| report.code),

@@ -40,6 +40,15 @@ impl Setup {
         self
     }
 
+    /// One of several slots of a role.
+    pub fn slot_of(mut self, role: &str, name: &str) -> Setup {
+        self = self.slot(name);
+        if let Some(slot) = self.slots.last_mut() {
+            slot.role = role.to_owned();
+        }
+        self
+    }
+
     /// A slot whose directory Claude Code asks about.
     pub fn untrusted(mut self, name: &str, keys: &str) -> Setup {
         self = self.slot_with(name, keys);

@@ -1,5 +1,6 @@
 //! What each request means: from a method and its params to the slots, and back.
 
+mod task;
 mod wait;
 
 use super::peer::{Marks, Origin, Peer};
@@ -75,6 +76,9 @@ impl Dispatcher {
         let Some(grants) = policies.get(own).map(|standing| &standing.policy.grants) else {
             return false;
         };
+        if [Task::NAME, Tasks::NAME, Cancel::NAME].contains(&method) {
+            return grants.allow.contains(Submit::NAME) && self.is_own_task(own, params);
+        }
         let named = |slots: Vec<String>| self.names(&Select { slots }).unwrap_or_default();
         let reach = match &grants.slots {
             Some(slots) if slots.is_empty() => Vec::new(),
@@ -114,6 +118,10 @@ impl Dispatcher {
             Write::NAME => run::<Write, _>(params, |params| self.write(params)).await,
             Why::NAME => run::<Why, _>(params, |one| self.why(one)).await,
             InForce::NAME => run::<InForce, _>(params, |one| self.policy(one)).await,
+            Submit::NAME => run::<Submit, _>(params, |params| self.submit(params, peer)).await,
+            Task::NAME => run::<Task, _>(params, |params| self.task(params)).await,
+            Tasks::NAME => run::<Tasks, _>(params, |params| self.tasks(params, peer)).await,
+            Cancel::NAME => run::<Cancel, _>(params, |one| self.cancel(one)).await,
             Reload::NAME => run::<Reload, _>(params, |_| self.reload()).await,
             Down::NAME => run::<Down, _>(params, |params| self.down(params)).await,
             Hook::NAME => run::<Hook, _>(params, |params| self.hook(params)).await,
@@ -269,6 +277,7 @@ impl Dispatcher {
                 text,
                 slash,
                 wait,
+                task: None,
             })
         };
         let reply = slot.ask_within(limit, send).await?;

@@ -70,7 +70,7 @@ async fn output(slot: &SlotHandle, pattern: Option<Regex>) -> Result<String, Rpc
 }
 
 /// Either what was awaited, or its error, or the time ran out.
-async fn within<T>(
+pub(super) async fn within<T>(
     timeout_ms: Option<u64>,
     awaited: impl Future<Output = Result<T, RpcError>>,
 ) -> Result<T, RpcError> {

@@ -1,6 +1,6 @@
 //! What happens, as listeners and the journal are told.
 
-use super::SlotStatus;
+use super::{SlotStatus, TaskState};
 use crate::policy::{Decision, RuleRef};
 use crate::reading::{Dialog, State};
 use chrono::{DateTime, Utc};
@@ -96,6 +96,13 @@ pub enum What {
     /// The conversation has a new id (`/clear`).
     Session {
         session_id: String,
+    },
+    /// A task stands differently; of the slot that has it, where one has.
+    Task {
+        id: String,
+        to: String,
+        state: TaskState,
+        error: Option<String>,
     },
     /// The config on disk was taken, or could not be.
     Config {

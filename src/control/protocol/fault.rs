@@ -39,6 +39,19 @@ pub struct RpcError {
     /// What to do next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
+    /// What became of a message, where that is known for certain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Trace>,
+}
+
+/// What a message that was not answered has left behind: whoever would send it again must know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Trace {
+    /// It was never submitted.
+    Untouched,
+    /// The program ended while it was at work on it.
+    CutOff,
 }
 
 impl RpcError {
@@ -47,11 +60,17 @@ impl RpcError {
             fault,
             message: message.into(),
             next: None,
+            trace: None,
         }
     }
 
     pub fn next(mut self, next: impl Into<String>) -> RpcError {
         self.next = Some(next.into());
+        self
+    }
+
+    pub fn trace(mut self, trace: Trace) -> RpcError {
+        self.trace = Some(trace);
         self
     }
 }

@@ -5,9 +5,11 @@
 
 mod event;
 mod fault;
+mod task;
 
 pub use event::{Event, What};
-pub use fault::{Fault, RpcError};
+pub use fault::{Fault, RpcError, Trace};
+pub use task::{OneTask, SubmitParams, TaskParams, TaskState, TaskStatus, TasksParams};
 
 use crate::policy::Summary;
 use crate::reading::{Dialog, State};
@@ -60,6 +62,12 @@ methods! {
     Events = "events": Select => Nothing;
     /// The policy of a slot, as it is in force.
     InForce = "policy": OneSlot => PolicyAnswer;
+    /// Puts a task into the queue; it is on the disk before this answers.
+    Submit = "submit": SubmitParams => TaskStatus;
+    Task = "task": TaskParams => TaskStatus;
+    Tasks = "tasks": TasksParams => Vec<TaskStatus>;
+    /// Answers when the task has ended.
+    Cancel = "cancel": OneTask => TaskStatus;
     Reload = "reload": Nothing => ReloadAnswer;
     Down = "down": DownParams => Nothing;
     /// What `missiond hook` passes on from Claude Code.

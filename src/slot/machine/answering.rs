@@ -377,6 +377,7 @@ impl Machine {
                 text,
                 slash: false,
                 wait: false,
+                task: None,
             }),
             Err(error) => self.tell(What::Warning {
                 text: format!("the reason was not sent: {error}"),

@@ -4,7 +4,7 @@ use super::cause::{Remains, classify, in_words};
 use super::up::{Hands, Up};
 use super::*;
 use crate::config::Restart;
-use crate::control::protocol::Fault;
+use crate::control::protocol::{Fault, Trace};
 use serde::{Deserialize, Serialize};
 
 #[cfg(test)]
@@ -363,17 +363,16 @@ impl Machine {
             Hands::Clearing { .. } | Hands::Free => {}
         }
         for token in waiting {
-            self.reply(token, Err(RpcError::new(Fault::Failed, why)));
+            let error = RpcError::new(Fault::Failed, why).trace(Trace::CutOff);
+            self.reply(token, Err(error));
         }
     }
 
     fn refuse_queue(&mut self, why: &str) {
         for message in std::mem::take(&mut self.queue) {
             let Some(token) = message.token else { continue };
-            self.reply(
-                token,
-                Err(RpcError::new(Fault::Failed, format!("not sent: {why}"))),
-            );
+            let error = RpcError::new(Fault::Failed, format!("not sent: {why}"));
+            self.reply(token, Err(error.trace(Trace::Untouched)));
         }
     }
 }

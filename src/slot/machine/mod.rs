@@ -70,6 +70,8 @@ pub struct Message {
     pub slash: bool,
     /// The reply waits for the answer; else it comes when the message was taken.
     pub wait: bool,
+    /// The task that it is the text of. It is waited for to its end, whatever a person is asked in between.
+    pub task: Option<String>,
 }
 
 /// A person's answer to a dialog.
@@ -351,6 +353,11 @@ impl Machine {
     /// Why it last ended or did not start, by name.
     pub fn cause(&self) -> Option<&'static str> {
         self.cause.map(Cause::name)
+    }
+
+    /// The task that is being typed or worked on.
+    pub fn task(&self) -> Option<&str> {
+        self.up().and_then(Up::task)
     }
 
     pub fn queued(&self) -> usize {

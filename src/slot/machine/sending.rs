@@ -4,7 +4,7 @@
 
 use super::up::{Hands, Over, Turn};
 use super::*;
-use crate::control::protocol::Fault;
+use crate::control::protocol::{Fault, Trace};
 use crate::keys;
 
 impl Machine {
@@ -13,7 +13,7 @@ impl Machine {
             Ok(()) => self.queue.push_back(message),
             Err(error) => {
                 if let Some(token) = message.token {
-                    self.reply(token, Err(error));
+                    self.reply(token, Err(error.trace(Trace::Untouched)));
                 }
             }
         }
@@ -58,25 +58,21 @@ impl Machine {
     pub(super) fn withdraw(&mut self, token: Token) {
         let name = self.config.name.clone();
         let late = |text: String| {
-            Err(RpcError::new(Fault::TimedOut, text).next(format!("missiond status {name}")))
+            RpcError::new(Fault::TimedOut, text).next(format!("missiond status {name}"))
         };
         let waiting = self.queue.len();
         self.queue.retain(|message| message.token != Some(token));
         if self.queue.len() < waiting {
-            return self.reply(
-                token,
-                late(format!(
-                    "{name} was busy all the time; the message was not sent"
-                )),
-            );
+            let error = late(format!(
+                "{name} was busy all the time; the message was not sent"
+            ));
+            return self.reply(token, Err(error.trace(Trace::Untouched)));
         }
         if self.up_mut().is_some_and(|up| up.forget_sender(token)) {
-            self.reply(
-                token,
-                late(format!(
-                    "the message was sent, and the turn of {name} goes on"
-                )),
-            );
+            let error = late(format!(
+                "the message was sent, and the turn of {name} goes on"
+            ));
+            self.reply(token, Err(error));
         }
     }
 
@@ -155,6 +151,7 @@ impl Machine {
                 text,
                 slash: false,
                 wait: false,
+                task: None,
             }),
             Err(error) => self.tell(What::Warning {
                 text: format!("the first prompt was not sent: {error}"),
@@ -166,7 +163,8 @@ impl Machine {
         let name = &self.config.name;
         let text = format!("{name} has a draft in its input box that is not missiond's: {draft}");
         let error = RpcError::new(Fault::Refused, text)
-            .next("send or clear it first, by `missiond attach`");
+            .next("send or clear it first, by `missiond attach`")
+            .trace(Trace::Untouched);
         self.answer_sender(message.token, Err(error));
     }
 
@@ -188,7 +186,8 @@ impl Machine {
                 "a dialog came up before Enter, which was withheld: {}",
                 up::about(dialog)
             );
-            return self.answer_sender(message.token, Err(RpcError::new(Fault::Refused, text)));
+            let error = RpcError::new(Fault::Refused, text).trace(Trace::Untouched);
+            return self.answer_sender(message.token, Err(error));
         }
         let shown = up
             .composer()
@@ -207,7 +206,9 @@ impl Machine {
         }
         if now >= until {
             let text = "the text was not seen in the input box, so Enter was withheld";
-            let error = RpcError::new(Fault::Failed, text).next("look at it: missiond screen");
+            let error = RpcError::new(Fault::Failed, text)
+                .next("look at it: missiond screen")
+                .trace(Trace::Untouched);
             return self.answer_sender(message.token, Err(error));
         }
         up.hands = Hands::Pasting { message, until };
@@ -236,6 +237,7 @@ impl Machine {
             up.last_message = Some(message.text.clone());
         }
         self.tell(What::Message { text: message.text });
+        let task = message.task;
         let token = match message.token {
             Some(token) if !message.wait => {
                 self.reply(token, Ok(Reply::Taken));
@@ -247,6 +249,7 @@ impl Machine {
             up.hands = Hands::Free;
             up.turn = Some(Turn {
                 token,
+                task,
                 began: now,
                 over: None,
                 idle_since: None,
@@ -276,7 +279,11 @@ impl Machine {
         let idle = up.state() == State::Idle && up.dialog().is_none() && up.hands_are_free();
         let Some(turn) = up.turn.as_mut() else { return };
         if let Some(dialog) = dialog {
-            if let Some(token) = turn.token.take() {
+            let token = match turn.task {
+                Some(_) => None,
+                None => turn.token.take(),
+            };
+            if let Some(token) = token {
                 self.reply(token, Ok(Reply::NeedsPerson(Box::new(dialog))));
             }
             return;

@@ -64,6 +64,7 @@ pub(super) struct Choosing {
 #[derive(Debug)]
 pub(super) struct Turn {
     pub token: Option<Token>,
+    pub task: Option<String>,
     pub began: Instant,
     pub over: Option<Over>,
     pub idle_since: Option<Instant>,
@@ -164,6 +165,16 @@ impl Up {
         self.sight
             .as_ref()
             .and_then(|sight| sight.composer.as_ref())
+    }
+
+    pub fn task(&self) -> Option<&str> {
+        let typing = match &self.hands {
+            Hands::Pasting { message, .. } | Hands::Submitting { message, .. } => {
+                message.task.as_deref()
+            }
+            _ => None,
+        };
+        typing.or_else(|| self.turn.as_ref()?.task.as_deref())
     }
 
     /// It never got past the question whether the folder is trusted.

@@ -360,6 +360,7 @@ fn messages_wait_until_the_usage_limit_is_lifted() {
         text: "hello".into(),
         slash: false,
         wait: true,
+        task: None,
     };
     let presses = |effects: Vec<Effect>| {
         effects

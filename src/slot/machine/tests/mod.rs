@@ -8,6 +8,7 @@ mod interrupting;
 mod limits;
 mod sending;
 mod several;
+mod tasks;
 mod withheld;
 
 use super::*;
@@ -137,6 +138,7 @@ impl Bench {
             text,
             slash: false,
             wait: true,
+            task: None,
         }));
     }
 

@@ -1,0 +1,38 @@
+//! Who a task is for, and its text: `--role R TEXT…` or `SLOT TEXT…`.
+
+use crate::cli::failure::Failure;
+use crate::cli::{complete, message};
+use crate::control::protocol::SubmitParams;
+
+#[derive(Debug, clap::Args)]
+pub struct Addressed {
+    /// The role: the first slot of it that is free gets the task
+    #[arg(long)]
+    role: Option<String>,
+    /// Give it out again, this many times at most, when its slot ends under it
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    retries: u32,
+    /// The slot or @role, unless there is --role, and then the text; several words are joined by blanks, `-`
+    /// alone reads standard input
+    #[arg(required = true, value_name = "[SLOT] TEXT", add = complete::slots())]
+    words: Vec<String>,
+}
+
+impl Addressed {
+    pub fn params(self) -> Result<SubmitParams, Failure> {
+        let (slot, words) = match (&self.role, self.words.as_slice()) {
+            (Some(role), words) => (format!("@{}", role.trim_start_matches('@')), words),
+            (None, [slot, words @ ..]) => (slot.clone(), words),
+            (None, []) => (String::new(), [].as_slice()),
+        };
+        if words.is_empty() {
+            return Err(Failure::usage("there is no text, or nobody it is for")
+                .next("missiond submit SLOT TEXT, or missiond submit --role ROLE TEXT"));
+        }
+        Ok(SubmitParams {
+            slot,
+            text: message::text(words)?,
+            retries: self.retries,
+        })
+    }
+}

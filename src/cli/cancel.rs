@@ -1,0 +1,35 @@
+use crate::cli::context::Context;
+use crate::cli::done;
+use crate::cli::failure::Failure;
+use crate::control::protocol::{Cancel as Request, OneTask};
+
+/// Cancels tasks: one that waits is taken out of the queue, one that runs is interrupted.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  missiond cancel 5f0c21ab
+  missiond tasks --json | jq -r '.[].id' | xargs missiond cancel")]
+pub struct Cancel {
+    /// The ids, as `submit` printed them
+    #[arg(required = true, value_name = "ID")]
+    ids: Vec<String>,
+}
+
+impl Cancel {
+    pub async fn run(self, context: &Context) -> Result<(), Failure> {
+        let mut failures = Vec::new();
+        for id in self.ids {
+            match context.ask::<Request>(OneTask { id }).await {
+                Ok(task) if context.out.json => context.out.json(&task)?,
+                Ok(task) => {
+                    let why = task.error.unwrap_or_default();
+                    context
+                        .out
+                        .done(format!("{}: {}: {why}", task.id, task.state.name()))?;
+                }
+                Err(failure) => failures.push(failure),
+            }
+        }
+        done::settle(context, failures)
+    }
+}

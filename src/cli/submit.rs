@@ -1,0 +1,29 @@
+use crate::cli::address::Addressed;
+use crate::cli::context::Context;
+use crate::cli::failure::Failure;
+use crate::control::protocol::Submit as Request;
+
+/// Puts a task into the queue and prints its id.
+///
+/// A task is a prompt for a slot, or for the first slot of a role that is free. Until one is, it waits in a queue
+/// that outlives the daemon. A full queue refuses it (exit code 4).
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  missiond submit --role reviewer 'Review the last commit'
+  missiond submit coder - < task.md
+  id=$(missiond submit --role coder 'Fix the build'); missiond task $id --wait")]
+pub struct Submit {
+    #[command(flatten)]
+    addressed: Addressed,
+}
+
+impl Submit {
+    pub async fn run(self, context: &Context) -> Result<(), Failure> {
+        let task = context.ask::<Request>(self.addressed.params()?).await?;
+        match context.out.json {
+            true => context.out.json(&task),
+            false => context.out.line(task.id),
+        }
+    }
+}

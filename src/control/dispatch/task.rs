@@ -1,0 +1,127 @@
+//! Tasks: into the queue, and what became of them.
+
+use super::{Dispatcher, not_sendable};
+use crate::control::dispatch::wait::within;
+use crate::control::peer::{Origin, Peer};
+use crate::control::protocol::*;
+use crate::tasks::queue::{MAX_RETRIES, NewTask};
+use crate::{excerpt, keys};
+use serde_json::Value;
+use uuid::Uuid;
+
+/// What a list shows of a text; the whole would not fit into one answer.
+const SHOWN: usize = 400;
+/// An Esc ends a turn within ten seconds, or never.
+const CANCEL_LIMIT_MS: u64 = 20_000;
+
+impl Dispatcher {
+    pub(super) async fn submit(
+        &self,
+        params: SubmitParams,
+        peer: &Peer,
+    ) -> Result<TaskStatus, RpcError> {
+        keys::message(&params.text, keys::Meaning::default())
+            .map_err(|error| not_sendable(&error))?;
+        if params.retries > MAX_RETRIES {
+            let text = format!(
+                "{} retries are too many: at most {MAX_RETRIES}",
+                params.retries
+            );
+            return Err(RpcError::new(Fault::Usage, text));
+        }
+        let new = NewTask {
+            id: Uuid::new_v4().simple().to_string()[..8].to_owned(),
+            to: params.slot,
+            text: params.text,
+            retries: params.retries,
+            by: submitter(peer),
+        };
+        let task = self.daemon.tasks.submit(new).await?;
+        Ok((*task).clone())
+    }
+
+    pub(super) async fn task(&self, params: TaskParams) -> Result<TaskStatus, RpcError> {
+        let tasks = &self.daemon.tasks;
+        if !params.wait {
+            return Ok((*tasks.get(&params.id)?).clone());
+        }
+        let settled =
+            |task: &TaskStatus| task.state.is_final() || task.state == TaskState::NeedsPerson;
+        let waited = within(params.timeout_ms, tasks.wait(&params.id, settled)).await;
+        match waited {
+            Ok(task) => Ok((*task).clone()),
+            Err(error) if error.fault == Fault::TimedOut => {
+                let state = tasks.get(&params.id)?.state.name();
+                let text = format!("{}: task {} is {state}", error.message, params.id);
+                Err(RpcError::new(Fault::TimedOut, text)
+                    .next(format!("missiond task {} --wait", params.id)))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A slot sees its own tasks.
+    pub(super) async fn tasks(
+        &self,
+        params: TasksParams,
+        peer: &Peer,
+    ) -> Result<Vec<TaskStatus>, RpcError> {
+        let own = match peer.origin {
+            Origin::Outside => None,
+            _ => Some(submitter(peer)),
+        };
+        let all = self.daemon.tasks.all();
+        let wanted = all.iter().filter(|task| {
+            let state = params.states.is_empty() || params.states.contains(&task.state);
+            state && own.as_ref().is_none_or(|own| *own == task.by)
+        });
+        Ok(wanted.map(|task| in_short(task)).collect())
+    }
+
+    pub(super) async fn cancel(&self, one: OneTask) -> Result<TaskStatus, RpcError> {
+        let tasks = &self.daemon.tasks;
+        tasks.cancel(&one.id).await?;
+        let ended = tasks.wait(&one.id, |task| task.state.is_final());
+        let task = within(Some(CANCEL_LIMIT_MS), ended).await?;
+        Ok((*task).clone())
+    }
+
+    /// Whoever may submit may look at and cancel what he has submitted, and nothing else.
+    pub(super) fn is_own_task(&self, own: &str, params: &Value) -> bool {
+        let Some(id) = params.get("id") else {
+            return true;
+        };
+        let task = id.as_str().map(|id| self.daemon.tasks.get(id));
+        task.is_some_and(|task| task.is_ok_and(|task| task.by == inside(own)))
+    }
+}
+
+fn submitter(peer: &Peer) -> String {
+    match &peer.origin {
+        Origin::Outside => "user".to_owned(),
+        Origin::Slot(slot) => inside(slot),
+        Origin::Untold => "unknown".to_owned(),
+    }
+}
+
+fn inside(slot: &str) -> String {
+    format!("slot:{slot}")
+}
+
+fn in_short(task: &TaskStatus) -> TaskStatus {
+    let mut short = task.clone();
+    short.truncated = cut(&mut short.text);
+    if let Some(answer) = &mut short.answer {
+        short.truncated |= cut(answer);
+    }
+    short
+}
+
+fn cut(text: &mut String) -> bool {
+    let too_long = text.len() > SHOWN;
+    if too_long {
+        text.truncate(excerpt::head(text, SHOWN).len());
+        text.push('…');
+    }
+    too_long
+}

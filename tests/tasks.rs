@@ -1,0 +1,10 @@
+//! Tasks: handed to slots of the real Claude Code, against the scripted endpoint.
+
+mod support;
+
+mod tasks {
+    mod crashes;
+    mod dispatch;
+    mod refusals;
+    mod words;
+}
