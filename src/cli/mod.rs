@@ -23,6 +23,7 @@ mod table;
 mod tail;
 mod target;
 
+mod adopt;
 mod ask;
 mod audit;
 mod cancel;
@@ -104,6 +105,7 @@ enum Command {
     Stop(stop::Stop),
     #[command(alias = "respawn")]
     Restart(restart::Restart),
+    Adopt(adopt::Adopt),
     Send(send::Send),
     Ask(ask::Ask),
     Submit(submit::Submit),
@@ -193,6 +195,7 @@ fn dispatch(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Start(verb) => block_on(verb.run(context)),
         Command::Stop(verb) => block_on(verb.run(context)),
         Command::Restart(verb) => block_on(verb.run(context)),
+        Command::Adopt(verb) => block_on(verb.run(context)),
         Command::Send(verb) => block_on(verb.run(context)),
         Command::Ask(verb) => block_on(verb.run(context)),
         Command::Submit(verb) => block_on(verb.run(context)),

@@ -88,6 +88,7 @@ mod tests {
         Start::NAME,
         Stop::NAME,
         Restart::NAME,
+        Adopt::NAME,
         Send::NAME,
         Pending::NAME,
         Confirm::NAME,

@@ -46,6 +46,14 @@ pub enum SessionStart {
     Resume(Uuid),
 }
 
+impl SessionStart {
+    pub fn id(self) -> Uuid {
+        match self {
+            SessionStart::New(id) | SessionStart::Resume(id) => id,
+        }
+    }
+}
+
 /// The first version that says `manual`; the ones before know only `default`.
 const MANUAL_SINCE: Version = Version::new(2, 1, 200);
 

@@ -10,7 +10,9 @@ pub use claude::{
     SessionStart, Version, claude_args, mode_word, reserved_flag, settings_json, with_status_line,
 };
 pub use environment::{HOOKS_OFF, LEFT_OUT, LEFT_OUT_PREFIXES, environment, process_environment};
-pub use places::{hook_command, own_directory, own_status_line, transcript_path};
+pub use places::{
+    hook_command, own_directory, own_status_line, transcript_elsewhere, transcript_path,
+};
 pub use program::{LaunchError, check_cwd, installed_version, resolve_program};
 
 #[cfg(test)]

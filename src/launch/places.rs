@@ -18,6 +18,15 @@ pub fn transcript_path(env: &[(String, String)], cwd: &Path, session: Uuid) -> O
     )
 }
 
+/// The transcript of a conversation in whatever directory it was held.
+pub fn transcript_elsewhere(env: &[(String, String)], session: Uuid) -> Option<PathBuf> {
+    let projects = own_directory(env)?.join("projects").read_dir().ok()?;
+    let transcripts = projects
+        .flatten()
+        .map(|project| project.path().join(format!("{session}.jsonl")));
+    transcripts.into_iter().find(|path| path.is_file())
+}
+
 /// Claude Code's own directory, where it keeps all that it remembers.
 pub fn own_directory(env: &[(String, String)]) -> Option<PathBuf> {
     let value = |name: &str| {

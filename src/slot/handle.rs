@@ -43,6 +43,11 @@ pub enum Command {
         last: Option<usize>,
         reply: Answer<Vec<Turn>>,
     },
+    /// Goes on with this conversation from the next start; replies whether that start is to come now.
+    TakeOver {
+        session: uuid::Uuid,
+        reply: Answer<bool>,
+    },
     Why {
         reply: Answer<Vec<Evidence>>,
     },

@@ -201,10 +201,11 @@ impl Slot {
         let Input::Heard(_, event) = input else {
             return;
         };
-        self.witnesses.heard(&event.what);
-        if !matches!(event.what, HookWhat::Cost(_)) {
-            self.follow_session(event);
+        if matches!(event.what, HookWhat::Cost(_)) {
+            return;
         }
+        self.witnesses.heard(&event.what);
+        self.follow_session(event);
         if event.what == HookWhat::SessionStart && self.memory.gated != self.machine.pid() {
             self.memory.gated = self.machine.pid();
             self.save_memory();

@@ -22,6 +22,9 @@ pub struct Memory {
     /// The process whose screens were never rehearsed.
     #[serde(default)]
     pub unrehearsed: Option<u32>,
+    /// The conversation that the next start goes on with, in place of the present one.
+    #[serde(default)]
+    pub adopted: Option<Uuid>,
     #[serde(default)]
     pub past: Past,
     /// Whether it was to run when it was last heard of; `None` after an end in order.

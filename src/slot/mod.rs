@@ -2,6 +2,7 @@
 
 mod adopt;
 mod answer;
+mod conversation;
 mod handle;
 mod hear;
 pub mod journal;

@@ -17,7 +17,6 @@ use crate::worktree;
 use chrono::Utc;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use uuid::Uuid;
 
 /// Why a program was not started.
 struct NotStarted {
@@ -73,6 +72,7 @@ impl Slot {
     async fn launch(&mut self, start: Start) -> Result<Vec<Input>, NotStarted> {
         pause::at(Moment::BeforeStart).await;
         self.end_strays(&start.spec.socket).await;
+        self.check_nobody_has(start.session)?;
         let (link, hello) = ShimLink::launch(&start.spec, &self.world.program).await?;
         self.forget_screen();
         self.connected(link, &hello);
@@ -138,8 +138,9 @@ impl Slot {
     }
 
     fn enter_session(&mut self, session: Option<SessionStart>) -> Option<String> {
-        let (SessionStart::New(id) | SessionStart::Resume(id)) = session?;
-        if self.memory.enter(id, None) {
+        let id = session?.id();
+        let adopted = self.memory.adopted.take().is_some();
+        if self.memory.enter(id, None) || adopted {
             self.save_memory();
         }
         Some(id.to_string())
@@ -151,6 +152,15 @@ impl Slot {
             &self.world.socket,
             self.world.environment.iter().cloned(),
         )
+    }
+
+    /// Two programs on one conversation would write over each other's words.
+    fn check_nobody_has(&self, session: Option<SessionStart>) -> Result<(), NotStarted> {
+        let holder = session.and_then(|session| self.holder_of(session.id()));
+        holder.map_or(Ok(()), |pid| {
+            let reason = format!("its conversation is open in another Claude Code: pid {pid}");
+            Err(NotStarted::new(Cause::SessionInUse, reason))
+        })
     }
 
     /// Everything that can be found wrong before the spawn is found here.
@@ -206,39 +216,6 @@ impl Slot {
             session,
             known,
         })
-    }
-
-    /// The same conversation by its id, never the latest in the directory. One that died before its first
-    /// message has no transcript and is begun anew under its id.
-    fn session_to_start(&self, config: &SlotConfig) -> SessionStart {
-        let new_in_config = config.session.filter(|id| !self.memory.knows(*id));
-        let remembered = self
-            .memory
-            .session()
-            .map(|session| session.id)
-            .filter(|_| config.resume);
-        let known = new_in_config.or(remembered).or(config.session);
-        match known {
-            Some(id) if self.transcript_of(id).is_some_and(|path| path.exists()) => {
-                SessionStart::Resume(id)
-            }
-            Some(id) => SessionStart::New(id),
-            None => SessionStart::New(Uuid::new_v4()),
-        }
-    }
-
-    /// The transcript of the present conversation, whether it exists yet or not.
-    pub(super) fn transcript(&self) -> Option<PathBuf> {
-        self.memory
-            .session()
-            .and_then(|session| self.transcript_of(session.id))
-    }
-
-    /// As a hook told it; else where Claude Code puts it.
-    pub(super) fn transcript_of(&self, id: Uuid) -> Option<PathBuf> {
-        let told = self.memory.sessions.iter().find(|session| session.id == id);
-        told.and_then(|session| session.transcript.clone())
-            .or_else(|| launch::transcript_path(&self.slot_environment(), &self.running.cwd, id))
     }
 
     /// A version that can't be told is taken for the newest.

@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 const GRACE: Duration = Duration::from_secs(2);
 /// Whoever is still there after this has another user or hangs in the kernel.
 const KILL_PATIENCE: Duration = Duration::from_secs(3);
+/// A shim that still answers after this was stopped, or is not ours.
+const DISMISSAL: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(20);
 
 /// How a slot's processes are recognised, and where its shim listens while there is one.
@@ -25,7 +27,7 @@ pub(super) struct Strays {
 impl Strays {
     /// Ends them all and says how many there were. A process that cleared its environment is not found.
     pub fn end(&self) -> usize {
-        if is_answered(&self.shim_socket) {
+        if !self.shim_is_gone() {
             return 0;
         }
         let found = self.find();
@@ -40,6 +42,18 @@ impl Strays {
             left = self.find();
         }
         found.len()
+    }
+
+    /// One whose program has ended was told to go, and is waited for; it takes moments.
+    fn shim_is_gone(&self) -> bool {
+        let deadline = Instant::now() + DISMISSAL;
+        while is_answered(&self.shim_socket) {
+            if Instant::now() >= deadline {
+                return false;
+            }
+            std::thread::sleep(LOOK);
+        }
+        true
     }
 
     /// A handle, and not a number that may belong to another process a moment later.

@@ -239,6 +239,7 @@ impl Slot {
                 reply,
             } => drop(reply.send(Ok(self.search(&pattern, limit)))),
             Command::History { last, reply } => drop(reply.send(Ok(self.history(last)))),
+            Command::TakeOver { session, reply } => drop(reply.send(self.take_over(session))),
             Command::Why { reply } => drop(reply.send(Ok(self.evidence()))),
             Command::AwaitOutput { pattern, reply } => self.await_output(pattern, reply),
             Command::Reconfigure { config, judge } => self.reconfigure(config, judge).await,

@@ -1,4 +1,4 @@
-//! Which conversation a start goes on with.
+//! Which conversation a start goes on with: a script in the place of Claude Code, and the real one.
 
 use super::scripts::{QUICK, claude, log_when, status_when};
 use crate::support::daemon::Daemon;
@@ -74,4 +74,84 @@ fn a_conversation_is_taken_over_by_its_id() {
         "{starts:?}"
     );
     assert_eq!(daemon.status("heir")["session_id"], id);
+}
+
+/// The screen shows what was said before.
+fn shows(daemon: &Daemon, words: &str) {
+    daemon
+        .cmd(&["wait", "coder", "--output", words, "--timeout", "50s"])
+        .expect(0);
+}
+
+#[test]
+fn the_real_program_goes_on_with_an_adopted_conversation() {
+    let Some(daemon) = Daemon::start(&Setup::new().slot("coder")) else {
+        return;
+    };
+    daemon.wait_state("coder", "idle");
+    daemon.cmd(&["send", "coder", "the word is plum"]).expect(0);
+    let plum = id(&daemon.status("coder"));
+    daemon
+        .cmd(&["send", "coder", "--slash", "--no-wait", "/clear"])
+        .expect(0);
+    until("another conversation", || {
+        (id(&daemon.status("coder")) != plum).then_some(())
+    });
+    daemon.wait_state("coder", "idle");
+    daemon.cmd(&["send", "coder", "the word is pear"]).expect(0);
+    let pear = id(&daemon.status("coder"));
+    assert_ne!(pear, plum);
+
+    let unknown = "123e4567-e89b-42d3-a456-426614174000";
+    let refused = daemon.cmd(&["adopt", "coder", unknown]).expect(2);
+    assert!(refused.stderr.contains("no conversation"), "{refused}");
+    daemon.cmd(&["adopt", "coder", "plum"]).expect(2);
+
+    // Another Claude Code has it open; here it is only noted so, with a process that lives.
+    let record = daemon.home().join(".claude/sessions/1.json");
+    let noted = serde_json::json!({"pid": std::process::id(), "sessionId": plum});
+    fs::write(&record, noted.to_string()).expect("it can be written");
+    let refused = daemon.cmd(&["adopt", "coder", &plum]).expect(4);
+    assert!(refused.stderr.contains("another Claude Code"), "{refused}");
+    fs::remove_file(&record).expect("it was written");
+
+    // An idle slot is started again with it.
+    let adopted = daemon.json(&["adopt", "coder", &plum]);
+    assert_eq!(adopted["running"], true, "{adopted}");
+    daemon.wait_state("coder", "idle");
+    assert_eq!(id(&daemon.status("coder")), plum);
+    shows(&daemon, "You said: the word is plum");
+
+    // One that is stopped takes it up when it is started.
+    daemon.cmd(&["stop", "coder"]).expect(0);
+    let adopted = daemon.json(&["adopt", "coder", &pear]);
+    assert_eq!(adopted["running"], false, "{adopted}");
+    daemon.cmd(&["start", "coder"]).expect(0);
+    daemon.wait_state("coder", "idle");
+    shows(&daemon, "You said: the word is pear");
+    assert_eq!(id(&daemon.status("coder")), pear);
+    let answer = daemon.cmd(&["send", "coder", "hello"]).expect(0);
+    assert_eq!(answer.text(), "You said: hello");
+}
+
+#[test]
+fn the_real_program_takes_over_the_conversation_that_the_config_names() {
+    let Some(mut daemon) = Daemon::start(&Setup::new().slot("coder")) else {
+        return;
+    };
+    daemon.wait_state("coder", "idle");
+    daemon.cmd(&["send", "coder", "the word is plum"]).expect(0);
+    let plum = id(&daemon.status("coder"));
+    daemon.cmd(&["down"]).expect(0);
+    daemon.ended();
+    // To the daemon it is a conversation like any other of the same directory.
+    let memory = daemon.root().join("state/missiond/missiond/coder.json");
+    fs::remove_file(memory).expect("its memory");
+    let config = fs::read_to_string(daemon.config()).expect("a config");
+    let named = format!("name = \"coder\"\nsession = \"{plum}\"");
+    fs::write(daemon.config(), config.replace("name = \"coder\"", &named)).expect("a config");
+    daemon.again();
+    daemon.wait_state("coder", "idle");
+    assert_eq!(id(&daemon.status("coder")), plum);
+    shows(&daemon, "You said: the word is plum");
 }

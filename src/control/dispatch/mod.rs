@@ -105,6 +105,7 @@ impl Dispatcher {
             Restart::NAME => {
                 run::<Restart, _>(params, |select| self.each(select, Input::Restart)).await
             }
+            Adopt::NAME => run::<Adopt, _>(params, |params| self.adopt(params)).await,
             Send::NAME => run::<Send, _>(params, |params| self.send(params)).await,
             Pending::NAME => run::<Pending, _>(params, |select| self.pending(select)).await,
             Confirm::NAME => {
@@ -251,6 +252,31 @@ impl Dispatcher {
             }
         });
         Ok(done.collect())
+    }
+
+    async fn adopt(&self, params: AdoptParams) -> Result<AdoptAnswer, RpcError> {
+        let slot = self.slot(&params.slot)?;
+        let session = params.session_id;
+        let id = session.to_string();
+        let others = self.statuses(&None).into_iter();
+        let mut others = others.filter(|other| other.slot != params.slot);
+        if let Some(other) = others.find(|other| other.session_id.as_ref() == Some(&id)) {
+            let text = format!("{id} is the conversation of slot {}", other.slot);
+            return Err(RpcError::new(Fault::Refused, text));
+        }
+        let restarts = slot
+            .request(|reply| Command::TakeOver { session, reply })
+            .await?;
+        if restarts {
+            slot.ask(Input::Restart).await?;
+        } else if params.start {
+            slot.ask(Input::Start).await?;
+        }
+        Ok(AdoptAnswer {
+            slot: params.slot,
+            session_id: session,
+            running: slot.status().pid.is_some(),
+        })
     }
 
     async fn send(&self, params: SendParams) -> Result<SendAnswer, RpcError> {

@@ -48,6 +48,8 @@ methods! {
     Start = "start": Select => Vec<Done>;
     Stop = "stop": Select => Vec<Done>;
     Restart = "restart": Select => Vec<Done>;
+    /// Takes over a conversation that exists.
+    Adopt = "adopt": AdoptParams => AdoptAnswer;
     Send = "send": SendParams => SendAnswer;
     Pending = "pending": Select => Vec<PendingDialog>;
     Confirm = "confirm": ConfirmParams => ConfirmAnswer;
@@ -172,6 +174,24 @@ pub struct Done {
     pub state: State,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<RpcError>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AdoptParams {
+    pub slot: String,
+    pub session_id: uuid::Uuid,
+    /// Start the slot with it, where it does not run.
+    #[serde(default)]
+    pub start: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AdoptAnswer {
+    pub slot: String,
+    pub session_id: uuid::Uuid,
+    /// It runs with it now; else from its next start.
+    pub running: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

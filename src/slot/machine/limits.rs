@@ -171,6 +171,15 @@ impl Machine {
         }
     }
 
+    /// Whether nothing is under way that another conversation would cut off.
+    pub fn is_at_rest(&self) -> bool {
+        match &self.life {
+            Life::Down { .. } | Life::Waiting { .. } => true,
+            Life::Up(up) => self.queue.is_empty() && up.is_at_rest(),
+            Life::Launching { .. } | Life::Stopping { .. } => false,
+        }
+    }
+
     /// When the slot is stopped if nothing happens until then.
     pub(super) fn rest_ends(&self) -> Option<Instant> {
         let most = self.config.care.idle_stop?;

@@ -1,0 +1,130 @@
+//! Which conversation a slot has, which it takes over, and where it is written.
+
+use super::task::Slot;
+use super::witness::process_start;
+use crate::config::{Kind, SlotConfig};
+use crate::control::protocol::{Fault, RpcError};
+use crate::launch::{self, SessionStart};
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+use uuid::Uuid;
+
+/// What Claude Code notes of each of its processes, as far as it matters here.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Record {
+    pid: u32,
+    session_id: Uuid,
+    proc_start: Option<String>,
+}
+
+impl Slot {
+    /// The same conversation by its id, never the latest in the directory. One that died before its first
+    /// message has no transcript and is begun anew under its id.
+    pub(super) fn session_to_start(&self, config: &SlotConfig) -> SessionStart {
+        let new_in_config = config.session.filter(|id| !self.memory.knows(*id));
+        let adopted = self.memory.adopted;
+        let remembered = self
+            .memory
+            .session()
+            .map(|session| session.id)
+            .filter(|_| config.resume);
+        let known = adopted.or(new_in_config).or(remembered).or(config.session);
+        match known {
+            Some(id) if self.transcript_of(id).is_some_and(|path| path.exists()) => {
+                SessionStart::Resume(id)
+            }
+            Some(id) => SessionStart::New(id),
+            None => SessionStart::New(Uuid::new_v4()),
+        }
+    }
+
+    /// The transcript of the present conversation, whether it exists yet or not.
+    pub(super) fn transcript(&self) -> Option<PathBuf> {
+        self.memory
+            .session()
+            .and_then(|session| self.transcript_of(session.id))
+    }
+
+    /// As a hook told it; else where Claude Code puts it.
+    pub(super) fn transcript_of(&self, id: Uuid) -> Option<PathBuf> {
+        let told = self.memory.sessions.iter().find(|session| session.id == id);
+        told.and_then(|session| session.transcript.clone())
+            .or_else(|| launch::transcript_path(&self.slot_environment(), &self.running.cwd, id))
+    }
+
+    /// A conversation that this slot goes on with from its next start. Whether that start is to come now.
+    pub(super) fn take_over(&mut self, id: Uuid) -> Result<bool, RpcError> {
+        let name = self.running.name.clone();
+        if self.running.kind == Kind::Shell {
+            let text = format!("{name} is a plain program, which has no conversation");
+            return Err(RpcError::new(Fault::Refused, text));
+        }
+        if !self.machine.is_at_rest() {
+            let text = format!("{name} is at work on another conversation");
+            return Err(RpcError::new(Fault::Refused, text)
+                .next(format!("wait until it is idle, or: missiond stop {name}")));
+        }
+        let config = self.machine.config().clone();
+        self.find_transcript(id, &config.cwd)?;
+        let own = self
+            .memory
+            .session()
+            .is_some_and(|session| session.id == id);
+        let holder = self
+            .holder_of(id)
+            .filter(|_| !(own && self.machine.is_up()));
+        if let Some(pid) = holder {
+            let text = format!("conversation {id} is open in another Claude Code: pid {pid}");
+            return Err(RpcError::new(Fault::Refused, text).next("end that one first"));
+        }
+        if own && self.machine.is_up() {
+            return Ok(false);
+        }
+        self.memory.adopted = Some(id);
+        self.save_memory();
+        Ok(self.machine.is_up())
+    }
+
+    /// A slip in the id, or another directory, is told apart from a conversation that is not there.
+    fn find_transcript(&self, id: Uuid, cwd: &Path) -> Result<(), RpcError> {
+        let env = self.slot_environment();
+        let place = launch::transcript_path(&env, cwd, id);
+        if place.as_ref().is_some_and(|path| path.is_file()) || self.memory.knows(id) {
+            return Ok(());
+        }
+        let refused = |text: String| RpcError::new(Fault::Usage, text);
+        let Some(elsewhere) = launch::transcript_elsewhere(&env, id) else {
+            let shown = place.map_or("its place".to_owned(), |path| path.display().to_string());
+            return Err(refused(format!(
+                "there is no conversation {id}: {shown} is not there"
+            ))
+            .next("its id is in `claude --resume`, and the name of its file"));
+        };
+        let text = format!(
+            "conversation {id} belongs to another directory than {}: {}",
+            cwd.display(),
+            elsewhere.display()
+        );
+        Err(refused(text).next("adopt it into a slot whose `cwd` is that directory"))
+    }
+
+    /// The process of another Claude Code of the same home that has this conversation open.
+    pub(super) fn holder_of(&self, id: Uuid) -> Option<u32> {
+        let records = launch::own_directory(&self.slot_environment())?.join("sessions");
+        let files = std::fs::read_dir(records).ok()?.flatten();
+        let mut records = files
+            .filter_map(|file| std::fs::read_to_string(file.path()).ok())
+            .filter_map(|text| serde_json::from_str::<Record>(&text).ok());
+        let held = records.find(|record| record.session_id == id && record.is_alive());
+        held.map(|record| record.pid)
+    }
+}
+
+impl Record {
+    /// A record that a killed process left behind says nothing, also where its number is another's by now.
+    fn is_alive(&self) -> bool {
+        let began = process_start(self.pid);
+        began.is_some() && (self.proc_start.is_none() || self.proc_start == began)
+    }
+}
