@@ -67,6 +67,20 @@ pub fn make_room(path: &Path, keep: usize) -> io::Result<()> {
     Ok(())
 }
 
+/// Removes the file at `path` and all that it became by rotation; none there is no fault.
+pub fn remove_with_rotated(path: &Path) -> io::Result<()> {
+    for n in 1.. {
+        match std::fs::remove_file(rotated(path, n)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => break,
+            removed => removed?,
+        }
+    }
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
 /// The file at `path` and those that it became by rotation, oldest first, each once: a rotation in between
 /// only gives a file another name.
 pub fn with_rotated(path: &Path) -> io::Result<Vec<File>> {

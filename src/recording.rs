@@ -41,6 +41,13 @@ pub enum What {
     Exit,
 }
 
+impl Event {
+    /// Before it, a rotation has drawn the screen as it was; the program did not write that.
+    pub fn is_continuation(&self) -> bool {
+        matches!(&self.what, What::Marker(text) if text.starts_with("continues "))
+    }
+}
+
 /// A recording that can't be read on.
 #[derive(Debug, thiserror::Error)]
 pub enum Broken {

@@ -19,6 +19,9 @@ pub struct Usage {
     /// Processor time that all but the program itself have used so far.
     pub tools_cpu: Duration,
     pub processes: usize,
+    /// Bytes that those which still run have read from the disk and written to it.
+    pub read: u64,
+    pub written: u64,
 }
 
 /// Looks at the processes of this machine.
@@ -48,6 +51,7 @@ impl Meter {
             let what = ProcessRefreshKind::nothing()
                 .with_cpu()
                 .with_memory()
+                .with_disk_usage()
                 .without_tasks();
             seen.system
                 .refresh_processes_specifics(ProcessesToUpdate::All, true, what);
@@ -82,6 +86,9 @@ fn of_tree(system: &System, children: &HashMap<Pid, Vec<Pid>>, program: Pid) -> 
         usage.memory += process.memory();
         usage.cpu += process.cpu_usage();
         usage.processes += 1;
+        let disk = process.disk_usage();
+        usage.read += disk.total_read_bytes;
+        usage.written += disk.total_written_bytes;
         if pid != program {
             usage.tools_cpu += Duration::from_millis(process.accumulated_cpu_time());
         }

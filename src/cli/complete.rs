@@ -4,7 +4,7 @@ use crate::cli::context::Context;
 use crate::cli::flags::Flags;
 use crate::cli::target;
 use crate::control::client::Client;
-use crate::control::protocol::{Select, SlotStatus, Status};
+use crate::control::protocol::{Select, SessionInfo, Sessions, SessionsParams, SlotStatus, Status};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use std::ffi::OsStr;
 use std::time::Duration;
@@ -12,13 +12,15 @@ use std::time::Duration;
 /// A person is waiting with a finger on the Tab key.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Completes names of slots and `@role`s.
+/// Completes names of slots, `@role`s and ids of sessions.
 pub fn slots() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| {
         let current = current.to_string_lossy();
-        let mut names: Vec<CompletionCandidate> = live_slots()
+        let (slots, sessions) = live();
+        let mut names: Vec<CompletionCandidate> = slots
             .iter()
             .flat_map(candidates)
+            .chain(sessions.iter().map(session))
             .filter(|candidate| {
                 candidate
                     .get_value()
@@ -38,20 +40,26 @@ fn candidates(status: &SlotStatus) -> [CompletionCandidate; 2] {
     [slot, role.help(Some("every slot of the role".into()))]
 }
 
+fn session(info: &SessionInfo) -> CompletionCandidate {
+    CompletionCandidate::new(&info.id).help(Some(info.command.join(" ").into()))
+}
+
 /// Without a daemon there is nothing to offer, and a completion must not speak of errors.
-fn live_slots() -> Vec<SlotStatus> {
+fn live() -> (Vec<SlotStatus>, Vec<SessionInfo>) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
     let Ok(runtime) = runtime else {
-        return Vec::new();
+        return Default::default();
     };
     let asked = async { tokio::time::timeout(PATIENCE, ask()).await.ok().flatten() };
     runtime.block_on(asked).unwrap_or_default()
 }
 
-async fn ask() -> Option<Vec<SlotStatus>> {
+async fn ask() -> Option<(Vec<SlotStatus>, Vec<SessionInfo>)> {
     let socket = target::socket(&Context::new(Flags::default())).await.ok()?;
     let mut client = Client::connect(&socket).await.ok()?;
-    client.call::<Status>(Select::default()).await.ok()
+    let slots = client.call::<Status>(Select::default()).await.ok()?;
+    let sessions = client.call::<Sessions>(SessionsParams::default()).await;
+    Some((slots, sessions.unwrap_or_default()))
 }

@@ -33,3 +33,13 @@ pub fn settle(context: &Context, failures: Vec<Failure>) -> Result<(), Failure> 
     failures.for_each(|other| other.report(context.out.json));
     Err(first)
 }
+
+/// Done where the command has succeeded; else failed as it has.
+pub fn as_the_command(exit_code: Option<i32>) -> Result<(), Failure> {
+    match exit_code {
+        None | Some(0) => Ok(()),
+        Some(code) => Err(Failure::failed(format!(
+            "the command ended with exit code {code}"
+        ))),
+    }
+}

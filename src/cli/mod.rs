@@ -27,6 +27,8 @@ mod adopt;
 mod ask;
 mod audit;
 mod cancel;
+mod clear;
+mod close;
 mod completions;
 mod config;
 mod confirm;
@@ -34,21 +36,28 @@ mod demo;
 mod doctor;
 mod down;
 mod events;
+mod exec;
 mod history;
+mod info;
 mod init;
 mod interrupt;
 mod keys;
 mod logs;
 mod man;
+mod output;
 mod pending;
 mod policy;
 mod reload;
 mod replay;
+mod resize;
 mod restart;
 mod run;
 mod screen;
 mod search;
 mod send;
+mod sessions;
+mod signal;
+mod spawn;
 mod start;
 mod stats;
 mod status;
@@ -56,9 +65,11 @@ mod stop;
 mod submit;
 mod task;
 mod tasks;
+mod type_line;
 mod up;
 mod version;
 mod wait;
+mod watch;
 mod why;
 mod write;
 
@@ -126,6 +137,17 @@ enum Command {
     Wait(wait::Wait),
     Write(write::Write),
     Keys(keys::Keys),
+    Spawn(spawn::Spawn),
+    Sessions(sessions::Sessions),
+    Info(info::Info),
+    Type(type_line::Type),
+    Resize(resize::Resize),
+    Signal(signal::Signal),
+    Close(close::Close),
+    Output(output::Output),
+    Clear(clear::Clear),
+    Follow(watch::Follow),
+    Exec(exec::Exec),
     Why(why::Why),
     Replay(replay::Replay),
     Config(config::Config),
@@ -216,6 +238,17 @@ fn dispatch(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Wait(verb) => block_on(verb.run(context)),
         Command::Write(verb) => block_on(verb.run(context)),
         Command::Keys(verb) => block_on(verb.run(context)),
+        Command::Spawn(verb) => block_on(verb.run(context)),
+        Command::Sessions(verb) => block_on(verb.run(context)),
+        Command::Info(verb) => block_on(verb.run(context)),
+        Command::Type(verb) => block_on(verb.run(context)),
+        Command::Resize(verb) => block_on(verb.run(context)),
+        Command::Signal(verb) => block_on(verb.run(context)),
+        Command::Close(verb) => block_on(verb.run(context)),
+        Command::Output(verb) => block_on(verb.run(context)),
+        Command::Clear(verb) => block_on(verb.run(context)),
+        Command::Follow(verb) => block_on(verb.run(context)),
+        Command::Exec(verb) => block_on(verb.run(context)),
         Command::Why(verb) => block_on(verb.run(context)),
         Command::Demo(verb) => block_on(verb.run(context)),
         Command::Doctor(verb) => block_on(verb.run(context)),

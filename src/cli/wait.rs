@@ -18,7 +18,8 @@ Examples:
   missiond wait coder --exit
   missiond wait --all --for idle
   missiond wait coder --output 'test result: ok'
-  missiond wait coder --quiet 500ms")]
+  missiond wait coder --quiet 500ms
+  missiond wait build --prompt          the shell of a session is done")]
 pub struct Wait {
     #[command(flatten)]
     slots: SomeSlots,
@@ -41,6 +42,9 @@ struct Until {
     /// Nothing is printed for this long
     #[arg(id = "quiet_for", long = "quiet", value_name = "TIME", value_parser = humantime::parse_duration)]
     quiet: Option<Duration>,
+    /// The shell of a session waits for a command
+    #[arg(long)]
+    prompt: bool,
     /// A line of the screen or the output matches this regular expression
     #[arg(long, value_name = "REGEX")]
     output: Option<String>,
@@ -77,6 +81,7 @@ impl Until {
             exit: self.exit,
             quiet_ms: self.quiet.map(milliseconds),
             output: self.output.clone(),
+            prompt: self.prompt,
             timeout_ms: timeout.map(milliseconds),
         }
     }

@@ -226,6 +226,10 @@ fn dollars_or_off<S: Serializer>(
     }
 }
 
+pub(super) fn size<S: Serializer>(bytes: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&format_args!("{bytes}B"))
+}
+
 fn version<S: Serializer>(version: &Option<Version>, serializer: S) -> Result<S::Ok, S::Error> {
     match version {
         Some(version) => serializer.collect_str(version),

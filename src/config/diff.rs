@@ -16,6 +16,10 @@ pub enum Change {
     Notify {
         keys: Vec<String>,
     },
+    /// Keys of [sessions]; they take effect for new sessions.
+    Sessions {
+        keys: Vec<String>,
+    },
     Added {
         slot: String,
     },
@@ -35,6 +39,8 @@ pub fn diff(old: &Config, new: &Config) -> Vec<Change> {
     let daemon = (!daemon.is_empty()).then_some(Change::Daemon { keys: daemon });
     let notify = keys_that_differ(&old.notify, &new.notify);
     let notify = (!notify.is_empty()).then_some(Change::Notify { keys: notify });
+    let sessions = keys_that_differ(&old.sessions, &new.sessions);
+    let sessions = (!sessions.is_empty()).then_some(Change::Sessions { keys: sessions });
     let kept_or_added = new.slots.iter().filter_map(|slot| change(old, slot));
     let removed = old
         .slots
@@ -46,6 +52,7 @@ pub fn diff(old: &Config, new: &Config) -> Vec<Change> {
     daemon
         .into_iter()
         .chain(notify)
+        .chain(sessions)
         .chain(kept_or_added)
         .chain(removed)
         .collect()

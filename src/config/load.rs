@@ -45,6 +45,7 @@ pub fn load_at_home(file: &Path, home: Option<&Path>) -> Result<Config, ConfigEr
         file: absolute,
         daemon: draft.daemon,
         notify: draft.notify,
+        sessions: draft.sessions,
         slots: draft.slots.into_iter().map(|draft| draft.slot).collect(),
     })
 }

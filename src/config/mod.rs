@@ -7,13 +7,15 @@ mod load;
 mod parse;
 #[cfg(test)]
 mod sample;
+mod session;
 pub(crate) mod table;
 mod watch;
 
 pub use care::{Care, OnLimit, OnStall};
 pub use diff::{Change, diff};
 pub use load::{ConfigError, load, load_at_home, load_daemon, read_source};
-pub use parse::is_name;
+pub use parse::{DAEMONS_OWN, is_name};
+pub use session::{OwnerProcess, SessionTerms, SessionsConfig, Shell, ShellMarks};
 pub use watch::{Changed, Watch, WatchError, watch};
 
 use serde::{Deserialize, Serialize};
@@ -28,6 +30,7 @@ pub struct Config {
     pub file: PathBuf,
     pub daemon: DaemonConfig,
     pub notify: NotifyConfig,
+    pub sessions: SessionsConfig,
     pub slots: Vec<SlotConfig>,
 }
 
@@ -91,6 +94,9 @@ pub struct SlotConfig {
     /// Set by the daemon when `cwd` is a worktree: the directory that the file names.
     #[serde(skip)]
     pub worktree_of: Option<PathBuf>,
+    /// For a slot that was made at run time and is in no file.
+    #[serde(skip)]
+    pub terms: Option<SessionTerms>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -3,7 +3,7 @@
 use super::care::TIMES;
 use super::keys::{Keys, uuid_key};
 use super::table::Table;
-use super::{DaemonConfig, Kind, NotifyConfig, SlotConfig};
+use super::{DaemonConfig, Kind, NotifyConfig, SessionsConfig, SlotConfig};
 use crate::diagnostic::{Problem, Source};
 use crate::launch::reserved_flag;
 use std::collections::BTreeMap;
@@ -16,6 +16,7 @@ use toml::de::{DeTable, DeValue};
 pub(super) struct Draft {
     pub daemon: DaemonConfig,
     pub notify: NotifyConfig,
+    pub sessions: SessionsConfig,
     /// `policies` as it was written, for messages.
     pub policies_as_written: String,
     pub slots: Vec<DraftSlot>,
@@ -113,6 +114,7 @@ impl Parser<'_> {
         let mut table = Table::new(self.source, root, "slots.toml", self.problems);
         let daemon = sub_table(&mut table, "daemon").unwrap_or(&empty);
         let notify = sub_table(&mut table, "notify").unwrap_or(&empty);
+        let sessions = sub_table(&mut table, "sessions").unwrap_or(&empty);
         let defaults = sub_table(&mut table, "defaults").unwrap_or(&empty);
         let slots = slot_tables(&mut table);
         table.finish();
@@ -120,6 +122,7 @@ impl Parser<'_> {
         Draft {
             daemon,
             notify: self.notify(notify),
+            sessions: self.sessions(sessions),
             policies_as_written,
             slots: self.slots(defaults, slots),
         }
@@ -154,6 +157,13 @@ impl Parser<'_> {
             command: plain(value(command)),
             notify_after: value_or(after, NotifyConfig::default().notify_after),
         }
+    }
+
+    fn sessions(&mut self, entries: &DeTable<'_>) -> SessionsConfig {
+        let mut table = Table::new(self.source, entries, "[sessions]", self.problems);
+        let config = SessionsConfig::read(&mut table);
+        table.finish();
+        config
     }
 
     fn defaults(&mut self, entries: &DeTable<'_>) -> Keys {
@@ -264,6 +274,7 @@ impl Parser<'_> {
             session: keys.session.map(Spanned::into_inner),
             care: keys.care.filled_in(),
             worktree_of: None,
+            terms: None,
         };
         Some(DraftSlot {
             slot,
@@ -373,8 +384,8 @@ fn sub_table<'a>(table: &mut Table<'a, '_>, key: &'static str) -> Option<&'a DeT
 }
 
 fn slot_tables<'a>(table: &mut Table<'a, '_>) -> Vec<(Range<usize>, &'a DeTable<'a>)> {
+    // A daemon for sessions alone needs none.
     let Some(value) = table.entry("slot") else {
-        table.fault(0..0, "no slot", "add one: [[slot]] with name, role and cwd");
         return Vec::new();
     };
     let Some(items) = value.get_ref().as_array() else {
@@ -392,7 +403,7 @@ fn slot_tables<'a>(table: &mut Table<'a, '_>) -> Vec<(Range<usize>, &'a DeTable<
 }
 
 /// `<slot>.log` must not be the log of the daemon itself.
-const DAEMONS_OWN: &str = "missiond";
+pub const DAEMONS_OWN: &str = "missiond";
 
 /// `^[a-z0-9][a-z0-9_-]{0,63}$`
 pub fn is_name(name: &str) -> bool {

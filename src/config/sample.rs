@@ -27,6 +27,7 @@ impl SlotConfig {
             session: None,
             care: Care::default(),
             worktree_of: None,
+            terms: None,
         }
     }
 }

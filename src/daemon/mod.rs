@@ -4,14 +4,16 @@ mod door;
 mod reload;
 mod rules;
 mod service;
+mod sessions;
 
 pub use rules::{Rules, Standing};
+pub use sessions::{Gone, is_of_owner};
 
 use crate::audit::{self, Audit};
 use crate::config::{self, Config};
 use crate::control::dispatch::Dispatcher;
 use crate::control::peer::Marks;
-use crate::control::protocol::{Fault, Nothing, Pong, ReloadAnswer, RpcError, What};
+use crate::control::protocol::{Fault, Nothing, Pong, ReloadAnswer, RpcError, SpawnParams, What};
 use crate::control::server::Server;
 use crate::events::Bus;
 use crate::paths::{self, Env};
@@ -23,6 +25,7 @@ use crate::{notify, worktree};
 use door::Door;
 use rustix::process::Pid;
 use serde_json::Value;
+use sessions::{GoneOnes, Sessions};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -68,6 +71,23 @@ pub enum Order {
     Left {
         slot: String,
     },
+    /// A new session; the reply comes when its program runs.
+    Spawn {
+        params: Box<SpawnParams>,
+        reply: Reply<SlotHandle>,
+    },
+    /// Ends these sessions and removes what is kept of them; each is told of when it is gone.
+    Close {
+        ids: Vec<String>,
+        why: String,
+        force: bool,
+        done: Vec<oneshot::Sender<()>>,
+    },
+    /// The program of a session that is to go has ended.
+    SessionEnded {
+        id: String,
+        why: String,
+    },
 }
 
 /// The way to the daemon from a connection.
@@ -81,6 +101,7 @@ pub struct DaemonHandle {
     pub tasks: TasksHandle,
     slots: watch::Receiver<Slots>,
     policies: watch::Receiver<Policies>,
+    gone: watch::Receiver<GoneOnes>,
     orders: mpsc::Sender<Order>,
     about: Pong,
 }
@@ -108,6 +129,12 @@ impl DaemonHandle {
 
     pub fn pong(&self) -> Pong {
         self.about.clone()
+    }
+
+    /// An order that says by itself when it is done.
+    pub async fn give(&self, order: Order) -> Result<(), RpcError> {
+        let ending = |_| RpcError::new(Fault::Failed, "the daemon is ending");
+        self.orders.send(order).await.map_err(ending)
     }
 
     pub async fn order<T>(&self, make: impl FnOnce(Reply<T>) -> Order) -> Result<T, RpcError> {
@@ -174,6 +201,8 @@ pub struct Daemon {
     in_force: watch::Sender<Policies>,
     orders: mpsc::Sender<Order>,
     notify: watch::Sender<config::NotifyConfig>,
+    sessions: Sessions,
+    gone: watch::Sender<GoneOnes>,
 }
 
 /// Runs until it is told to end. Everything that can be wrong is found before the first slot starts.
@@ -184,6 +213,7 @@ pub async fn run(file: &Path, env: &Env) -> Result<(), DaemonError> {
     let rules = Rules::load(&config, &world)?;
     let (published, slots) = watch::channel(Slots::default());
     let (in_force, policies) = watch::channel(Policies::default());
+    let (gone, gone_seen) = watch::channel(GoneOnes::default());
     let (orders, queue) = mpsc::channel(MAX_ORDERS);
     let (store, left) = task_store(&world)?;
     let (notify, settings) = watch::channel(config.notify.clone());
@@ -197,7 +227,10 @@ pub async fn run(file: &Path, env: &Env) -> Result<(), DaemonError> {
         in_force,
         orders,
         notify,
+        sessions: Sessions::default(),
+        gone,
     };
+    daemon.load_sessions()?;
     daemon.start_all();
     daemon.look_for_running().await;
     let (tasks, keeper) = keeper::start(store, left, slots.clone(), daemon.world.bus.clone());
@@ -209,6 +242,7 @@ pub async fn run(file: &Path, env: &Env) -> Result<(), DaemonError> {
         tasks: tasks.clone(),
         slots,
         policies,
+        gone: gone_seen,
         orders: daemon.orders.clone(),
         about: about(&daemon.config),
     };
@@ -399,6 +433,19 @@ impl Daemon {
                 drop(reply.send(self.allow_always(&role, tool, input, cwd).await));
             }
             Order::Left { slot } => self.has_left(&slot),
+            Order::Spawn { params, reply } => self.spawn_session(*params, reply),
+            Order::Close {
+                ids,
+                why,
+                force,
+                done,
+            } => {
+                let mut done = done.into_iter();
+                for id in ids {
+                    self.leave_session(&id, &why, force, done.next());
+                }
+            }
+            Order::SessionEnded { id, why } => self.forget_session(&id, why).await,
             Order::Down { .. } => {}
         }
     }

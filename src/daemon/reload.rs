@@ -31,6 +31,7 @@ impl Daemon {
 
     async fn take(&mut self, wider_too: bool) -> Result<ReloadAnswer, ConfigError> {
         let read = config::load(&self.config.file)
+            .and_then(|config| self.check_sessions(&config).map(|()| config))
             .and_then(|config| Rules::read(&config, &self.world).map(|rules| (config, rules)));
         let (config, rules) = match read {
             Ok(read) => read,
@@ -108,7 +109,10 @@ impl Daemon {
                 }
             }
             Change::Removed { slot: name } => self.leave(name),
-            Change::Changed { .. } | Change::Daemon { .. } | Change::Notify { .. } => {}
+            Change::Changed { .. }
+            | Change::Daemon { .. }
+            | Change::Notify { .. }
+            | Change::Sessions { .. } => {}
         }
     }
 
@@ -225,6 +229,9 @@ fn in_words(change: &Change) -> String {
             keys.join(", ")
         ),
         Change::Notify { keys } => format!("[notify]: {} changed", keys.join(", ")),
+        Change::Sessions { keys } => {
+            format!("[sessions]: {} changed, for new ones", keys.join(", "))
+        }
         Change::Added { slot } => format!("slot {slot}: added"),
         Change::Removed { slot } => format!("slot {slot}: removed, to be stopped when it is idle"),
         Change::Changed { slot, keys } => format!(

@@ -47,10 +47,18 @@ impl Shim {
             Phase::Alive => {
                 // Whoever is stopped can't hear TERM before it goes on.
                 tree::signal_all(&[Signal::TERM, Signal::CONT]);
+                self.hang_up();
                 self.phase = Phase::Terminating { kill_at: wanted };
             }
             Phase::Terminating { kill_at } => *kill_at = wanted.min(*kill_at),
             Phase::Killing { .. } | Phase::Over => {}
+        }
+    }
+
+    /// An interactive shell ignores TERM; that its terminal is gone it understands.
+    fn hang_up(&self) {
+        if self.exit.is_none() && tree::ignores(self.pty.child, Signal::TERM) {
+            let _ = rustix::process::kill_process(self.pty.child, Signal::HUP);
         }
     }
 

@@ -131,9 +131,11 @@ pub enum ToShim {
         cols: u16,
         rows: u16,
     },
-    /// To the child's whole process group.
+    /// To the process group in the foreground of the terminal, else to the child's own; each whole.
     Signal {
         signal: i32,
+        #[serde(default)]
+        foreground: bool,
     },
     /// TERM to the whole tree, then KILL after `grace_ms`; the shim reports the exit.
     Stop {

@@ -91,6 +91,11 @@ impl Pty {
         Ok(())
     }
 
+    /// The group of processes that has the terminal now.
+    pub fn foreground(&self) -> Option<Pid> {
+        rustix::termios::tcgetpgrp(&self.file).ok()
+    }
+
     /// portable-pty reports success before the new process has become the program, and when it can't
     /// (a broken binary, a missing loader) the process aborts. So wait until its command line is no
     /// longer ours.

@@ -313,7 +313,7 @@ impl Shim {
         match command {
             Some(ToShim::Input { n, bytes }) => self.take_input(n, bytes),
             Some(ToShim::Resize { cols, rows }) => self.resize(cols, rows),
-            Some(ToShim::Signal { signal }) => self.signal_group(signal),
+            Some(ToShim::Signal { signal, foreground }) => self.signal_group(signal, foreground),
             Some(ToShim::Stop { grace_ms }) => self.stop(Duration::from_millis(grace_ms)),
             Some(ToShim::Mark { text }) => {
                 let text: String = text.chars().take(MAX_MARK).collect();
@@ -387,7 +387,7 @@ impl Shim {
         }
     }
 
-    fn signal_group(&mut self, number: i32) {
+    fn signal_group(&mut self, number: i32, foreground: bool) {
         let Some(signal) = Signal::from_named_raw(number) else {
             return self.trouble(format!("there is no signal {number}"));
         };
@@ -395,7 +395,9 @@ impl Shim {
         if self.exit.is_some() {
             return;
         }
-        if let Err(fault) = rustix::process::kill_process_group(self.pty.child, signal) {
+        let in_front = self.pty.foreground().filter(|_| foreground);
+        let group = in_front.unwrap_or(self.pty.child);
+        if let Err(fault) = rustix::process::kill_process_group(group, signal) {
             self.trouble(format!("signal {number} could not be sent: {fault}"));
         }
     }

@@ -60,6 +60,15 @@ pub(super) fn signal_all(signals: &[Signal]) {
     }
 }
 
+/// Whether a process has said that it will not hear a signal.
+pub(super) fn ignores(pid: Pid, signal: Signal) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero()));
+    let status = status.unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal.as_raw() - 1) & 1 == 1)
+}
+
 /// All descendants of this process.
 pub(super) fn all() -> Vec<Pid> {
     descendants(&parents(), rustix::process::getpid())

@@ -221,7 +221,8 @@ mod tests {
             (any::<u64>(), prop::collection::vec(any::<u8>(), 0..200))
                 .prop_map(|(n, bytes)| ToShim::Input { n, bytes }),
             any::<(u16, u16)>().prop_map(|(cols, rows)| ToShim::Resize { cols, rows }),
-            any::<i32>().prop_map(|signal| ToShim::Signal { signal }),
+            any::<(i32, bool)>()
+                .prop_map(|(signal, foreground)| ToShim::Signal { signal, foreground }),
             any::<u64>().prop_map(|grace_ms| ToShim::Stop { grace_ms }),
             ".*".prop_map(|text| ToShim::Mark { text }),
             Just(ToShim::Dismiss),

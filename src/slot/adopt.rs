@@ -1,6 +1,7 @@
 //! Taking up a program that runs already, and what it wrote before there was a connection.
 
 use super::machine::{Input, NOBODY, Standing};
+use super::session::CLEARED;
 use super::task::{Slot, ready};
 use crate::config::Kind;
 use crate::control::protocol::What;
@@ -10,6 +11,7 @@ use crate::recording::{self, Recording};
 use crate::shim::{Hello, ShimLink};
 use crate::terminal::{Frame, Terminal};
 use std::io::{BufReader, Read};
+use std::path::Path;
 use tokio::sync::watch;
 
 /// Whether what a program asked its terminal is still to be answered.
@@ -27,8 +29,15 @@ impl Slot {
     pub(super) async fn adopt(&mut self, looked: watch::Sender<bool>) {
         let standing = self.memory.standing.clone();
         let found = self.take_up_again().await;
+        if !found {
+            self.take_up_ended();
+        }
         self.publish();
         looked.send_replace(true);
+        if self.session.is_some() {
+            // Its program is started once, by whoever made it.
+            return;
+        }
         match (found, standing) {
             // Its end was under way when the daemon was killed.
             (true, Some(Standing::Down { .. })) => self.input(Input::Stop(NOBODY)).await,
@@ -82,7 +91,7 @@ impl Slot {
     pub(super) fn catch_up(&mut self, hello: &Hello, questions: Questions) -> Option<Input> {
         self.terminal = Terminal::new(hello.cols.into(), hello.rows.into());
         self.observer = Observer::new();
-        match self.replay_recording(hello) {
+        match self.replay_recording(&hello.recording, hello.recorded) {
             Ok(last) => {
                 let replies = self.terminal.take_replies();
                 if questions == Questions::Open && !replies.is_empty() {
@@ -100,13 +109,33 @@ impl Slot {
         }
     }
 
+    /// The screen and the output of a program that is long gone.
+    pub(super) fn replay_ended(&mut self) {
+        let recording = self.paths.recording.clone();
+        if let Err(error) = self.replay_recording(&recording, u64::MAX) {
+            self.warn(&format!("the recording can't be read: {error}"));
+        }
+    }
+
     /// Feeds the recording of the present run to a fresh terminal; only its last frame matters to the machine.
-    fn replay_recording(&mut self, hello: &Hello) -> Result<Option<Frame>, recording::Broken> {
-        let file = std::fs::File::open(&hello.recording);
+    fn replay_recording(
+        &mut self,
+        path: &Path,
+        length: u64,
+    ) -> Result<Option<Frame>, recording::Broken> {
+        let file = std::fs::File::open(path);
         let file = file.map_err(|source| recording::Broken::Read { line: 0, source })?;
-        let recording = Recording::read(BufReader::new(file.take(hello.recorded)))?;
+        let mut recording = Recording::read(BufReader::new(file.take(length)))?.peekable();
+        let first = recording.next();
+        if let (Some(Ok(first)), Some(Ok(second))) = (&first, recording.peek())
+            && second.is_continuation()
+            && !self.output.is_new()
+        {
+            // After a rotation the screen is drawn again, which the program did not do.
+            self.output.pass_over(first.at);
+        }
         let mut last = None;
-        for event in recording {
+        for event in first.into_iter().chain(recording) {
             for frame in self.replay_event(event?) {
                 self.observer.wait(frame.at);
                 self.observer.see(&frame);
@@ -118,12 +147,19 @@ impl Slot {
 
     fn replay_event(&mut self, event: recording::Event) -> Vec<Frame> {
         match event.what {
-            recording::What::Output(text) => self.terminal.feed(event.at, text.as_bytes()),
+            recording::What::Output(text) => {
+                self.keep_output(event.at, text.as_bytes());
+                self.terminal.feed(event.at, text.as_bytes())
+            }
             recording::What::Resize { cols, rows } => self.terminal.resize(event.at, cols, rows),
             recording::What::Marker(text) if text.starts_with("start ") => {
                 let screen = self.terminal.screen();
                 self.terminal = Terminal::new(screen.cols, screen.rows);
                 self.observer = Observer::new();
+                Vec::new()
+            }
+            recording::What::Marker(text) if text == CLEARED => {
+                self.output.clear();
                 Vec::new()
             }
             _ => Vec::new(),

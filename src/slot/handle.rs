@@ -1,6 +1,7 @@
 //! The way to a slot from outside: commands over a bounded queue, each with one reply.
 
 use super::machine::{Input, Judge, Reply, Token};
+use super::requests::Request;
 use crate::config::SlotConfig;
 use crate::control::protocol::{
     Evidence, Fault, Match, RpcError, ScreenAnswer, ScreenParams, SlotStatus, Trace, Turn, What,
@@ -56,6 +57,7 @@ pub enum Command {
         pattern: Regex,
         reply: Answer<String>,
     },
+    Request(Request),
     Reconfigure {
         config: Arc<SlotConfig>,
         judge: Arc<dyn Judge>,
@@ -105,6 +107,11 @@ impl SlotHandle {
     /// How the slot stands now.
     pub fn status(&self) -> SlotStatus {
         self.status.borrow().clone()
+    }
+
+    /// Whether it was made at run time.
+    pub fn is_session(&self) -> bool {
+        self.status.borrow().session.is_some()
     }
 
     /// The processes that everything in the slot descends from: the shim and its program.

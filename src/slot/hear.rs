@@ -31,7 +31,10 @@ const LAST_SCREEN: usize = 20;
 impl Slot {
     pub(super) async fn hear_shim(&mut self, message: Result<FromShim, LinkError>) {
         match self.take_in(message) {
-            Heard::Frames(frames) => self.read(frames).await,
+            Heard::Frames(frames) => {
+                self.read(frames).await;
+                self.settle_typing().await;
+            }
             Heard::Exited(report) => self.ended(report).await,
             Heard::Lost(error) => self.lost(error).await,
         }
@@ -44,6 +47,7 @@ impl Slot {
             Ok(FromShim::Output { at, bytes }) => {
                 self.witnesses.wrote = Some(Instant::now());
                 frames = self.terminal.feed(at, &bytes);
+                self.keep_output(at, &bytes);
                 let replies = self.terminal.take_replies();
                 if !replies.is_empty() {
                     self.next_input(replies);
@@ -137,6 +141,7 @@ impl Slot {
         self.last_screen = self.lower_screen();
         self.forget_screen();
         self.last_exit = Some(report.clone());
+        self.note_end(&report);
         Input::Ended { report, said }
     }
 

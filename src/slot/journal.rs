@@ -27,6 +27,10 @@ impl Paths {
             recording: logs.join(format!("{slot}.cast")),
         }
     }
+
+    pub fn all(&self) -> [PathBuf; 3] {
+        [&self.log, &self.events, &self.recording].map(PathBuf::clone)
+    }
 }
 
 /// Of each of the two files: an event has some hundred bytes, so this is weeks of a busy slot, and with both
@@ -167,6 +171,11 @@ fn words(what: &What) -> (&'static str, String) {
         What::Failed { text } => ("no answer", text.clone()),
         What::Interrupted => ("interrupt", "the turn was stopped".to_owned()),
         What::Exit { cause, .. } => ("exit", cause.clone()),
+        What::Closed { why } => ("closed", why.clone()),
+        What::BufferOverflow { kept } => (
+            "overflow",
+            format!("only the last {kept} bytes of output are kept"),
+        ),
         What::Restart { attempt, delay_ms } => (
             "restart",
             format!("number {attempt} in {}", seconds(*delay_ms)),

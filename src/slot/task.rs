@@ -5,8 +5,11 @@ use super::handle::{Answer, Command, MAX_COMMANDS, SlotHandle};
 use super::journal::{Journal, Paths};
 use super::machine::{self, Effect, Input, Judge, Machine, NOBODY, Reply, Sight, Token};
 use super::memory::Memory;
+use super::output::{FOR_SLOTS, Output};
 use super::press::Key;
+use super::requests::Request;
 use super::rotation::Rotation;
+use super::session::{self, Session};
 use super::view::first_status;
 use super::vigil::{self, Vigil};
 use super::witness::Witnesses;
@@ -65,6 +68,8 @@ pub struct Slot {
     /// Raw input of a person, with its number, until the shim says that it is written.
     pub(super) raw: VecDeque<(u64, Vec<u8>)>,
     pub(super) vigil: Vigil,
+    pub(super) output: Output,
+    pub(super) session: Option<Session>,
     /// The audit could not be written the last time, which was told.
     pub(super) audit_fails: bool,
     /// The daemon ends, and the slot with it: the next one begins as it is set.
@@ -86,6 +91,9 @@ pub fn start(
     let (status, status_seen) = watch::channel(first_status(&config, &paths));
     let (pulse, pulse_seen) = watch::channel(0);
     let (commands, queue) = mpsc::channel(MAX_COMMANDS);
+    let terms = config.terms.clone();
+    let room = terms.as_ref().map_or(FOR_SLOTS, |terms| terms.buffer);
+    let session = terms.map(|terms| Session::new(terms, &world.session_file(&config.name)));
     let slot = Slot {
         terminal: Terminal::new(config.cols.into(), config.rows.into()),
         observer: Observer::new(),
@@ -115,6 +123,8 @@ pub fn start(
         rotation: Rotation::default(),
         raw: VecDeque::new(),
         vigil: Vigil::new(Instant::now()),
+        output: Output::new(room),
+        session,
         audit_fails: false,
         ends_in_order: false,
     };
@@ -142,7 +152,9 @@ impl Slot {
                 // Commands first: an interrupt or a stop never waits behind output.
                 biased;
                 command = queue.recv() => match command {
-                    Some(Command::Shutdown { keep, done }) => return self.shut_down(keep, done).await,
+                    Some(Command::Shutdown { keep, done }) => {
+                        return self.shut_down(keep, done, queue).await;
+                    }
                     Some(command) => self.command(command).await,
                     None => return,
                 },
@@ -158,6 +170,7 @@ impl Slot {
                 }
                 () = until(self.witnesses.due()) => self.ask_witnesses().await,
                 () = until(look) => self.look().await,
+                () = session::due(self.session.as_ref()) => self.look_after_session().await,
             }
         }
     }
@@ -243,6 +256,7 @@ impl Slot {
             Command::Why { reply } => drop(reply.send(Ok(self.evidence()))),
             Command::AwaitOutput { pattern, reply } => self.await_output(pattern, reply),
             Command::Reconfigure { config, judge } => self.reconfigure(config, judge).await,
+            Command::Request(request) => self.requested(request).await,
             Command::Note(what) => self.tell(what),
             Command::Shutdown { .. } => {}
         }
@@ -254,7 +268,12 @@ impl Slot {
         self.input(Input::Settings(config)).await;
     }
 
-    async fn shut_down(mut self, keep: bool, done: oneshot::Sender<()>) {
+    async fn shut_down(
+        mut self,
+        keep: bool,
+        done: oneshot::Sender<()>,
+        mut queue: mpsc::Receiver<Command>,
+    ) {
         if keep {
             if let Some(link) = self.link.as_mut() {
                 let _ = link.flush().await;
@@ -263,8 +282,17 @@ impl Slot {
             self.end_in_order();
             self.input(Input::Stop(NOBODY)).await;
             while !self.machine.is_gone() && self.link.is_some() {
-                let message = next_of(&mut self.unheard, &mut self.link).await;
-                self.hear_shim(message).await;
+                tokio::select! {
+                    message = next_of(&mut self.unheard, &mut self.link) => {
+                        self.hear_shim(message).await;
+                    }
+                    // Nothing else is of use to anybody now.
+                    Some(command) = queue.recv() => {
+                        if let Command::Request(request @ Request::Hurry) = command {
+                            self.requested(request).await;
+                        }
+                    }
+                }
             }
         }
         let _ = done.send(());
@@ -321,7 +349,7 @@ async fn found_by(search: &mut Option<Search>) -> machine::Answer {
     }
 }
 
-async fn until(deadline: Option<Instant>) {
+pub(super) async fn until(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
         None => std::future::pending().await,

@@ -66,17 +66,8 @@ impl Slot {
     /// Raw input, for experts: not a key that missiond chose, but written down like one.
     pub(super) async fn write(&mut self, bytes: Vec<u8>, reply: Answer<()>) {
         let outcome = if self.link.is_some() {
-            let key = Key {
-                name: format!("write {} bytes", bytes.len()),
-                reason: "a person writes raw input".to_owned(),
-                bytes,
-                submits: false,
-            };
-            self.audited(Record::key(&self.running.name, &key.name, &key.reason))
+            self.write_down("input", "a person writes raw input", bytes)
                 .await;
-            let bytes = key.bytes.clone();
-            self.press(key);
-            self.keep_raw(bytes);
             Ok(())
         } else {
             Err(self.not_running())
@@ -84,7 +75,7 @@ impl Slot {
         let _ = reply.send(outcome);
     }
 
-    fn keep_raw(&mut self, bytes: Vec<u8>) {
+    pub(super) fn keep_raw(&mut self, bytes: Vec<u8>) {
         if self.raw.len() >= MAX_RAW {
             self.raw.pop_front();
         }

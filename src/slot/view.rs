@@ -34,6 +34,10 @@ impl Slot {
             task_id: self.machine.task().map(str::to_owned),
             waits_because: self.machine.why_a_person(),
             doubtful: self.machine.doubt().map(str::to_owned),
+            session: self
+                .session
+                .as_ref()
+                .map(|session| session.status(self.terminal.size())),
             exit_code: self.last_exit.as_ref().and_then(|report| report.code),
             cause: self.machine.cause().map(str::to_owned),
             cost: self
@@ -166,7 +170,11 @@ pub(super) fn first_status(config: &SlotConfig, paths: &Paths) -> SlotStatus {
         gate: "none".to_owned(),
         mode: None,
         last_error: None,
-        owner: "user".to_owned(),
+        owner: config
+            .terms
+            .as_ref()
+            .map_or("user", |terms| &terms.owner)
+            .to_owned(),
         log: paths.log.clone(),
         doing: None,
         background: 0,
@@ -179,6 +187,7 @@ pub(super) fn first_status(config: &SlotConfig, paths: &Paths) -> SlotStatus {
         memory: None,
         cpu: None,
         doubtful: None,
+        session: config.terms.as_ref().map(super::session::first_status),
     }
 }
 

@@ -31,6 +31,29 @@ impl World {
         self.state.join(format!("{slot}.json"))
     }
 
+    /// What is kept of each session.
+    pub fn sessions_dir(&self) -> PathBuf {
+        self.state.join("sessions")
+    }
+
+    pub fn session_file(&self, id: &str) -> PathBuf {
+        self.sessions_dir().join(format!("{id}.json"))
+    }
+
+    /// What its shell reads at its start.
+    pub fn shell_dir(&self, id: &str) -> PathBuf {
+        self.sessions_dir().join(format!("{id}.shell"))
+    }
+
+    /// A variable of the daemon's environment, if it is set to anything.
+    pub fn variable(&self, name: &str) -> Option<&str> {
+        let mut variables = self.environment.iter();
+        let found = variables.find(|(key, _)| key == name);
+        found
+            .map(|(_, value)| value.as_str())
+            .filter(|value| !value.is_empty())
+    }
+
     pub fn shim_socket(&self, slot: &str) -> Result<PathBuf, PathError> {
         self.env.shim_socket(&self.name, slot)
     }

@@ -104,7 +104,7 @@ impl Terminal {
     }
 
     pub fn screen(&self) -> Screen {
-        let (cols, rows) = (self.term.columns(), self.term.screen_lines());
+        let (cols, rows) = self.size();
         let mode = self.term.mode();
         let cursor = self.term.grid().cursor.point;
         Screen {
@@ -119,11 +119,20 @@ impl Terminal {
                 visible: mode.contains(TermMode::SHOW_CURSOR),
             },
             title: self.desk.title(),
-            modes: Modes {
-                alt_screen: mode.contains(TermMode::ALT_SCREEN),
-                bracketed_paste: mode.contains(TermMode::BRACKETED_PASTE),
-                focus_reporting: mode.contains(TermMode::FOCUS_IN_OUT),
-            },
+            modes: self.modes_set(),
+        }
+    }
+
+    pub fn size(&self) -> (usize, usize) {
+        (self.term.columns(), self.term.screen_lines())
+    }
+
+    pub fn modes_set(&self) -> Modes {
+        let mode = self.term.mode();
+        Modes {
+            alt_screen: mode.contains(TermMode::ALT_SCREEN),
+            bracketed_paste: mode.contains(TermMode::BRACKETED_PASTE),
+            focus_reporting: mode.contains(TermMode::FOCUS_IN_OUT),
         }
     }
 

@@ -6,6 +6,8 @@
 mod cluster;
 mod emulator;
 mod frames;
+mod marks;
+mod plain;
 mod replies;
 mod scan;
 mod snapshot;
@@ -13,6 +15,8 @@ mod snapshot;
 mod tests;
 
 pub use emulator::Terminal;
+pub use marks::{Found, Mark, Marks};
+pub use plain::plain;
 
 use std::time::Duration;
 

@@ -11,7 +11,10 @@ async fn a_signal_reaches_the_whole_group() {
         .sh("sh -c 'trap \"echo inner; exit\" USR1; echo up; while :; do sleep 0.01; done' & trap 'echo outer' USR1; wait; wait; exit 7")
         .await;
     shim.until_text("up").await;
-    shim.send(ToShim::Signal { signal: 10 });
+    shim.send(ToShim::Signal {
+        signal: 10,
+        foreground: false,
+    });
     shim.until_text("inner").await;
     shim.until_text("outer").await;
     assert_eq!(
@@ -27,7 +30,10 @@ async fn a_signal_reaches_the_whole_group() {
 async fn an_end_by_a_signal_is_told_as_such() {
     let stage = Stage::new();
     let mut shim = stage.launch(&["/bin/cat"]).await;
-    shim.send(ToShim::Signal { signal: 11 });
+    shim.send(ToShim::Signal {
+        signal: 11,
+        foreground: false,
+    });
     assert_eq!(
         shim.exit().await,
         ExitReport {

@@ -100,7 +100,10 @@ async fn a_resize_reaches_the_child_and_the_recording() {
     assert!(shim.heard.iter().any(resized), "{:?}", shim.heard);
     shim.heard.clear();
     // A size that the child does not care about is still a new screen, and so followed by a silence.
-    shim.send(ToShim::Signal { signal: 19 });
+    shim.send(ToShim::Signal {
+        signal: 19,
+        foreground: false,
+    });
     shim.send(ToShim::Resize {
         cols: 132,
         rows: 50,
@@ -108,7 +111,10 @@ async fn a_resize_reaches_the_child_and_the_recording() {
     shim.until("the resize", |driven| driven.heard.iter().any(resized))
         .await;
     shim.until_quiet(2).await;
-    shim.send(ToShim::Signal { signal: 18 });
+    shim.send(ToShim::Signal {
+        signal: 18,
+        foreground: false,
+    });
     shim.send(ToShim::Resize { cols: 0, rows: 50 });
     shim.until("a refusal", |driven| driven.has_trouble("0x50"))
         .await;

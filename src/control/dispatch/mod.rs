@@ -1,7 +1,12 @@
 //! What each request means: from a method and its params to the slots, and back.
 
+mod cut;
+mod session;
 mod task;
+mod tools;
 mod wait;
+
+use wait::within;
 
 use super::peer::{Marks, Origin, Peer};
 use super::permission;
@@ -126,18 +131,17 @@ impl Dispatcher {
             Reload::NAME => run::<Reload, _>(params, |_| self.reload()).await,
             Down::NAME => run::<Down, _>(params, |params| self.down(params)).await,
             Hook::NAME => run::<Hook, _>(params, |params| self.hook(params)).await,
-            _ => Err(RpcError::new(
-                Fault::Usage,
-                format!("no such method: {method}"),
-            )),
+            _ => self.call_session(method, params).await,
         }
     }
 
-    /// The names that are meant, in their order, each once; all for none.
+    /// The names that are meant, in their order, each once; for none, all slots of the configuration. Sessions
+    /// belong to whoever made them, and are named.
     pub fn names(&self, select: &Select) -> Result<Vec<String>, RpcError> {
         let slots = self.daemon.slots();
         if select.slots.is_empty() {
-            return Ok(slots.keys().cloned().collect());
+            let of_config = slots.iter().filter(|(_, slot)| !slot.is_session());
+            return Ok(of_config.map(|(name, _)| name.clone()).collect());
         }
         let mut names: Vec<String> = Vec::new();
         for wanted in &select.slots {
@@ -162,6 +166,11 @@ impl Dispatcher {
     }
 
     fn unknown(&self, name: &str) -> RpcError {
+        if let Some(gone) = self.daemon.gone(name) {
+            let at = gone.at.format("%H:%M:%S UTC");
+            let text = format!("the session `{name}` was closed at {at}: {}", gone.why);
+            return RpcError::new(Fault::Usage, text).next("missiond sessions");
+        }
         let slots = self.daemon.slots();
         let known: Vec<&str> = slots.keys().map(String::as_str).collect();
         let kind = if name.starts_with('@') {
@@ -169,8 +178,11 @@ impl Dispatcher {
         } else {
             "slot"
         };
-        RpcError::new(Fault::Usage, format!("no {kind} `{name}`"))
-            .next(format!("the slots are: {}", known.join(", ")))
+        let error = RpcError::new(Fault::Usage, format!("no {kind} `{name}`"));
+        match known.is_empty() {
+            true => error.next("there are none; make a session with: missiond spawn"),
+            false => error.next(format!("the slots are: {}", known.join(", "))),
+        }
     }
 
     fn slot(&self, name: &str) -> Result<SlotHandle, RpcError> {

@@ -28,12 +28,14 @@ impl Dispatcher {
 /// The first of what is waited for; the line that matched, where it was output.
 async fn wait_for(slot: &SlotHandle, params: WaitParams) -> Result<Option<String>, RpcError> {
     let pattern = params.output.as_deref().map(regex).transpose()?;
-    if params.states.is_empty() && !params.exit && params.quiet_ms.is_none() && pattern.is_none() {
+    let events = !params.states.is_empty() || params.exit || params.prompt;
+    if !events && params.quiet_ms.is_none() && pattern.is_none() {
         return Err(RpcError::new(Fault::Usage, "nothing to wait for")
-            .next("--for STATE, --exit, --quiet or --output"));
+            .next("--for STATE, --exit, --prompt, --quiet or --output"));
     }
     tokio::select! {
         outcome = state_reached(slot, &params) => outcome.map(|()| None),
+        outcome = prompt(slot, params.prompt) => outcome.map(|()| None),
         () = silence(slot, params.quiet_ms) => Ok(None),
         matched = output(slot, pattern) => matched.map(Some),
     }
@@ -50,6 +52,33 @@ async fn state_reached(slot: &SlotHandle, params: &WaitParams) -> Result<(), Rpc
     }
     let gone = |_| RpcError::new(Fault::Failed, "the slot has been removed");
     status.wait_for(is_there).await.map(|_| ()).map_err(gone)
+}
+
+/// The shell says so itself, where it was told to.
+async fn prompt(slot: &SlotHandle, wanted: bool) -> Result<(), RpcError> {
+    if !wanted {
+        return std::future::pending().await;
+    }
+    let at_prompt = |status: &SlotStatus| status.session.as_ref().and_then(|s| s.at_prompt);
+    let mut status = slot.watch_status();
+    if at_prompt(&slot.status()).is_none() {
+        let name = slot.status().slot;
+        let text = format!(
+            "when {name} is at its prompt can't be told: it is no bash or zsh that missiond started"
+        );
+        return Err(RpcError::new(Fault::Refused, text).next(format!(
+            "wait for silence instead: missiond wait {name} --quiet 500ms"
+        )));
+    }
+    let over = |status: &SlotStatus| matches!(status.state, State::Exited | State::Error);
+    let seen = status
+        .wait_for(|status| at_prompt(status) == Some(true) || over(status))
+        .await;
+    match seen.map(|status| over(&status)) {
+        Ok(false) => Ok(()),
+        Ok(true) => Err(RpcError::new(Fault::Refused, "it has ended")),
+        Err(_) => Err(RpcError::new(Fault::Failed, "the slot has been removed")),
+    }
 }
 
 async fn silence(slot: &SlotHandle, quiet_ms: Option<u64>) {

@@ -78,6 +78,15 @@ pub enum What {
         signal: Option<i32>,
         cause: String,
     },
+    /// A session is gone, with all that was kept of it.
+    Closed {
+        why: String,
+    },
+    /// The oldest output makes room for newer; told once until the output is cleared.
+    BufferOverflow {
+        /// Bytes that are kept.
+        kept: u64,
+    },
     Restart {
         attempt: u32,
         delay_ms: u64,

@@ -40,6 +40,10 @@ macro_rules! methods {
     };
 }
 
+// Below the macro, which it uses.
+mod session;
+pub use session::*;
+
 methods! {
     /// Who answers here.
     Ping = "ping": Nothing => Pong;
@@ -156,6 +160,9 @@ pub struct SlotStatus {
     pub cost: Option<f64>,
     /// Why what its screen shows is not to be trusted: nothing is answered by rule until it is `None` again.
     pub doubtful: Option<String>,
+    /// For one that was made at run time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionStatus>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -348,6 +355,9 @@ pub struct WaitParams {
     /// A line on the screen or in the output matches.
     #[serde(default)]
     pub output: Option<String>,
+    /// The shell waits for a command.
+    #[serde(default)]
+    pub prompt: bool,
     #[serde(default)]
     pub timeout_ms: Option<u64>,
 }

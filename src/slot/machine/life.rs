@@ -206,6 +206,12 @@ impl Machine {
         }
     }
 
+    pub(super) fn expire(&mut self, why: String) {
+        if self.is_up() {
+            self.end(Ending::ByLimit(why));
+        }
+    }
+
     /// A person's start forgets what was before.
     fn begin_anew(&mut self) {
         self.backoff.forget();

@@ -128,6 +128,8 @@ pub enum Input {
     /// Why the witnesses differ, or that they agree.
     Witnessed(Option<String>),
     TimePassed,
+    /// Its time is over, for this reason.
+    Expire(String),
     Start(Token),
     Stop(Token),
     Restart(Token),
@@ -283,6 +285,7 @@ impl Machine {
             Input::Limited { text, until } => self.limited(text, until),
             Input::Witnessed(why) => self.witnessed(why, now),
             Input::TimePassed => {}
+            Input::Expire(why) => self.expire(why),
             Input::Start(token) => self.start(token),
             Input::Stop(token) => self.stop(token, false),
             Input::Restart(token) => self.stop(token, true),

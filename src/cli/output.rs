@@ -1,0 +1,73 @@
+use crate::cli::context::Context;
+use crate::cli::failure::Failure;
+use crate::cli::{complete, sanitise};
+use crate::control::client::Client;
+use crate::control::protocol::{Output as Request, OutputAnswer, OutputParams};
+
+/// Prints what a session has written, as far back as it is kept.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  missiond output build
+  missiond output build -n 20
+  missiond output build --bytes > build.ansi     with its colours, byte for byte")]
+pub struct Output {
+    /// The session
+    #[arg(value_name = "ID", add = complete::slots())]
+    id: String,
+    /// Only the last N lines
+    #[arg(short = 'n', long, value_name = "N")]
+    lines: Option<usize>,
+    /// Byte for byte, with colours and all other control sequences
+    #[arg(long)]
+    bytes: bool,
+}
+
+impl Output {
+    pub async fn run(self, context: &Context) -> Result<(), Failure> {
+        let mut client = context.connect().await?;
+        let params = OutputParams {
+            slot: self.id,
+            lines: self.lines,
+            // Put together first: a part may end in the middle of a sequence.
+            raw: true,
+            ..OutputParams::default()
+        };
+        let mut answer = whole(&mut client, params).await?;
+        if !self.bytes {
+            answer.text = crate::terminal::plain(answer.text.as_bytes());
+        }
+        if context.out.json {
+            return context.out.json(&answer);
+        }
+        if answer.dropped_bytes > 0 && self.lines.is_none() {
+            let dropped = answer.dropped_bytes;
+            context
+                .out
+                .note(format!("the first {dropped} bytes are no longer kept"));
+        }
+        match self.bytes {
+            true => context.out.raw(answer.text.as_bytes()),
+            false => context.out.raw(sanitise::text(&answer.text).as_bytes()),
+        }
+    }
+}
+
+/// All that there was when it was first asked for, part by part.
+async fn whole(client: &mut Client, mut params: OutputParams) -> Result<OutputAnswer, Failure> {
+    let mut whole = client.call::<Request>(params.clone()).await?;
+    let until = whole.total;
+    while whole.end < until {
+        params.lines = None;
+        params.from = Some(whole.end);
+        let more = client.call::<Request>(params.clone()).await?;
+        if more.text.is_empty() {
+            break;
+        }
+        whole.text.push_str(&more.text);
+        whole.end = more.end;
+        whole.dropped_bytes += more.dropped_bytes;
+        whole.truncated |= more.truncated;
+    }
+    Ok(whole)
+}

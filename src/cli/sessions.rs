@@ -1,0 +1,89 @@
+use crate::cli::context::Context;
+use crate::cli::failure::Failure;
+use crate::cli::{sanitise, table};
+use crate::control::protocol::{SessionInfo, Sessions as Request, SessionsParams};
+use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table};
+
+/// Lists the sessions, those that have ended and are kept for review too.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  missiond sessions
+  missiond sessions --owner orchestrator:planner
+  missiond sessions --json | jq -r '.[] | select(.is_alive).id'")]
+pub struct Sessions {
+    /// Only those of this owner, and of owners whose name goes on after a colon
+    #[arg(long, value_name = "PREFIX")]
+    owner: Option<String>,
+}
+
+impl Sessions {
+    pub async fn run(self, context: &Context) -> Result<(), Failure> {
+        let params = SessionsParams { owner: self.owner };
+        let sessions = context.ask::<Request>(params).await?;
+        if context.out.json {
+            return context.out.json(&sessions);
+        }
+        if sessions.is_empty() {
+            return context
+                .out
+                .done("no sessions; make one with: missiond spawn");
+        }
+        context.out.line(render(&sessions))
+    }
+}
+
+const HEADER: [&str; 7] = ["ID", "OWNER", "STATE", "UP", "PID", "MEM", "COMMAND"];
+/// The columns whose figures stand at the right.
+const RIGHT: [usize; 3] = [3, 4, 5];
+
+fn render(sessions: &[SessionInfo]) -> String {
+    let mut table = Table::new();
+    table
+        .load_style(comfy_table::presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Disabled)
+        .force_no_tty()
+        .enforce_styling()
+        .set_header(HEADER.map(|name| Cell::new(name).add_attribute(Attribute::Bold)))
+        .add_rows(sessions.iter().map(row));
+    for (index, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, if index + 1 < HEADER.len() { 2 } else { 0 }));
+        if RIGHT.contains(&index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table.trim_fmt()
+}
+
+fn row(session: &SessionInfo) -> [String; 7] {
+    let or_dash = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
+    [
+        session.id.clone(),
+        session.owner.clone(),
+        state(session),
+        table::age(i64::try_from(session.uptime).unwrap_or(i64::MAX)),
+        or_dash(session.pid.map(|pid| pid.to_string())),
+        or_dash(
+            session
+                .memory
+                .map(|bytes| format!("{}M", bytes / 1_000_000)),
+        ),
+        sanitise::one_line(&session.command.join(" ")),
+    ]
+}
+
+/// How it stands, in a few words.
+pub fn state(session: &SessionInfo) -> String {
+    match (
+        session.is_alive,
+        session.signal,
+        session.exit_code,
+        session.at_prompt,
+    ) {
+        (true, _, _, Some(true)) => "at its prompt".to_owned(),
+        (true, ..) => "running".to_owned(),
+        (false, Some(signal), ..) => format!("ended by signal {signal}"),
+        (false, None, Some(code), _) => format!("exit code {code}"),
+        (false, None, None, _) => session.state.name().to_owned(),
+    }
+}

@@ -1,0 +1,127 @@
+use crate::cli::context::Context;
+use crate::cli::failure::Failure;
+use crate::control::protocol::{Spawn as Request, SpawnParams};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Starts a program in a terminal of its own: a session. Without a command, your shell.
+///
+/// It lives on until it is closed, also when the daemon is started again. Whatever works on a slot works on it by
+/// its id: screen, wait, write, search, events, logs.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  missiond spawn                                  your shell, here
+  missiond spawn --id build -- cargo build
+  missiond spawn --id web --cwd ~/site --timeout 1h -- python3 -m http.server
+  missiond spawn --owner orchestrator:planner --owner-pid $$ -- bash")]
+pub struct Spawn {
+    /// A name of your own [default: a UUID]
+    #[arg(long, value_name = "NAME")]
+    id: Option<String>,
+    #[command(flatten)]
+    owner: OwnerArgs,
+    /// The directory in which it runs [default: this one]
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<PathBuf>,
+    /// The shell to run [default: $SHELL]
+    #[arg(long, value_name = "PATH")]
+    shell: Option<String>,
+    /// Columns of its terminal
+    #[arg(long, value_name = "N")]
+    cols: Option<u16>,
+    /// Rows of its terminal
+    #[arg(long, value_name = "N")]
+    rows: Option<u16>,
+    /// In a login shell
+    #[arg(long)]
+    login: bool,
+    /// End it after this time
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    timeout: Option<Duration>,
+    #[command(flatten)]
+    env: EnvArgs,
+    /// The program and its arguments
+    #[arg(last = true, value_name = "CMD")]
+    command: Vec<String>,
+}
+
+/// Whose a session is.
+#[derive(Debug, clap::Args)]
+pub struct OwnerArgs {
+    /// Whose it is, such as orchestrator:planner [default: user]
+    #[arg(long, value_name = "NAME")]
+    pub owner: Option<String>,
+    /// End it when this process ends
+    #[arg(long, value_name = "PID", requires = "owner")]
+    pub owner_pid: Option<u32>,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct EnvArgs {
+    /// A variable on top of the daemon's environment; can be given again
+    #[arg(long = "env", value_name = "NAME=VALUE", value_parser = variable)]
+    variables: Vec<(String, String)>,
+}
+
+impl EnvArgs {
+    pub fn map(self) -> BTreeMap<String, String> {
+        self.variables.into_iter().collect()
+    }
+}
+
+impl Spawn {
+    pub async fn run(self, context: &Context) -> Result<(), Failure> {
+        let params = SpawnParams {
+            id: self.id,
+            owner: self.owner.owner,
+            owner_pid: self.owner.owner_pid,
+            cwd: Some(directory(context, self.cwd)),
+            shell: self.shell.or_else(|| own_shell(&self.command)),
+            command: self.command,
+            login: self.login,
+            cols: self.cols,
+            rows: self.rows,
+            timeout_ms: self.timeout.map(milliseconds),
+            env: self.env.map(),
+        };
+        let answer = context.ask::<Request>(params).await?;
+        if context.out.json {
+            return context.out.json(&answer);
+        }
+        context.out.line(&answer.id)?;
+        match answer.output.trim_end() {
+            "" => Ok(()),
+            output => context.out.foreign(output),
+        }
+    }
+}
+
+/// The person's shell, where a shell is what is run: the daemon may have been started with another one.
+fn own_shell(command: &[String]) -> Option<String> {
+    let shell = || {
+        std::env::var("SHELL")
+            .ok()
+            .filter(|shell| !shell.is_empty())
+    };
+    command.is_empty().then(shell).flatten()
+}
+
+/// The directory that was named, or this one.
+pub fn directory(context: &Context, named: Option<PathBuf>) -> PathBuf {
+    match named {
+        Some(named) if named.as_os_str().is_empty() => named,
+        Some(named) => context.env.cwd.join(named),
+        None => context.env.cwd.clone(),
+    }
+}
+
+pub fn milliseconds(time: Duration) -> u64 {
+    time.as_millis().try_into().unwrap_or(u64::MAX)
+}
+
+fn variable(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
+}

@@ -1,0 +1,69 @@
+use crate::cli::context::Context;
+use crate::cli::failure::Failure;
+use crate::cli::spawn::milliseconds;
+use crate::cli::{complete, done};
+use crate::control::protocol::{Type as Request, TypeParams};
+use std::time::Duration;
+
+/// Longer than this after its time the daemon is taken for stuck.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// Types a line into a session, with Enter behind it.
+///
+/// With --wait it prints what the command wrote and fails as the command did: bash and zsh that missiond started
+/// say themselves when they are done. For other programs, --quiet waits until nothing more comes.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  missiond type build 'cargo build' --wait --timeout 10m
+  missiond type py 'print(6 * 7)' --quiet 300ms
+  missiond type installer yes
+  missiond type build 'cargo test' --wait --json | jq .exit_code")]
+pub struct Type {
+    /// The session
+    #[arg(value_name = "ID", add = complete::slots())]
+    id: String,
+    /// The line; several are entered as one
+    #[arg(allow_hyphen_values = true)]
+    text: String,
+    /// Wait until the shell is at its prompt again
+    #[arg(long)]
+    wait: bool,
+    /// Wait until nothing was written for this long
+    #[arg(id = "quiet_for", long = "quiet", value_name = "TIME", conflicts_with = "wait", value_parser = humantime::parse_duration)]
+    quiet: Option<Duration>,
+    /// Stop waiting after this time (exit code 124)
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    timeout: Option<Duration>,
+}
+
+impl Type {
+    pub async fn run(self, context: &Context) -> Result<(), Failure> {
+        let waits = self.wait || self.quiet.is_some();
+        let params = TypeParams {
+            slot: self.id,
+            text: self.text,
+            wait: self.wait,
+            quiet_ms: self.quiet.map(milliseconds),
+            timeout_ms: self.timeout.map(milliseconds),
+        };
+        if !waits {
+            let answer = context.ask::<Request>(params).await?;
+            return match context.out.json {
+                true => context.out.json(&answer),
+                false => context.out.done(format!("{}: typed", answer.slot)),
+            };
+        }
+        let limit = self.timeout.map(|timeout| timeout + GRACE);
+        let answer = context.ask_within::<Request>(params, limit).await?;
+        if context.out.json {
+            context.out.json(&answer)?;
+        } else if let Some(output) = answer.output.as_deref().filter(|output| !output.is_empty()) {
+            context.out.foreign(output)?;
+        }
+        if answer.truncated {
+            context.out.note("some of the output was left out");
+        }
+        done::as_the_command(answer.exit_code)
+    }
+}

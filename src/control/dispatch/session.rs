@@ -1,0 +1,413 @@
+//! Sessions, from outside: made, listed, typed to, read and closed.
+
+use super::cut::{self, cut};
+use super::{Dispatcher, run, within};
+use crate::control::protocol::*;
+use crate::daemon::{Order, is_of_owner};
+use crate::reading::State;
+use crate::slot::{Command, Part, Request, SlotHandle, Typed, Wanted};
+use crate::terminal::plain;
+use chrono::Utc;
+use rustix::process::Signal as SignalNumber;
+use serde_json::Value;
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// How long the first output of a new session is waited for.
+const FIRST_OUTPUT: Duration = Duration::from_millis(100);
+
+/// The longest wait for more output; whoever wants to wait longer asks again.
+const MAX_WAIT: Duration = Duration::from_secs(60);
+
+impl Dispatcher {
+    pub(super) async fn call_session(
+        &self,
+        method: &str,
+        params: Value,
+    ) -> Result<Value, RpcError> {
+        match method {
+            Spawn::NAME => run::<Spawn, _>(params, |params| self.spawn(params)).await,
+            Sessions::NAME => run::<Sessions, _>(params, |params| self.sessions(params)).await,
+            Info::NAME => run::<Info, _>(params, |one| self.info(one)).await,
+            Type::NAME => run::<Type, _>(params, |params| self.type_text(params)).await,
+            Resize::NAME => run::<Resize, _>(params, |params| self.resize(params)).await,
+            Signal::NAME => run::<Signal, _>(params, |params| self.signal(params)).await,
+            Close::NAME => run::<Close, _>(params, |params| self.close(params)).await,
+            Output::NAME => run::<Output, _>(params, |params| self.output(params)).await,
+            Clear::NAME => run::<Clear, _>(params, |one| self.clear(one)).await,
+            UnifiedExec::NAME => run::<UnifiedExec, _>(params, |params| self.exec(params)).await,
+            WriteStdin::NAME => run::<WriteStdin, _>(params, |params| self.stdin(params)).await,
+            ClosePtySession::NAME => {
+                run::<ClosePtySession, _>(params, |params| self.close_pty(params)).await
+            }
+            ListPtySessions::NAME => {
+                run::<ListPtySessions, _>(params, |params| self.list_pty(params)).await
+            }
+            _ => Err(RpcError::new(
+                Fault::Usage,
+                format!("no such method: {method}"),
+            )),
+        }
+    }
+
+    pub(super) async fn new_session(&self, params: SpawnParams) -> Result<SlotHandle, RpcError> {
+        let params = Box::new(params);
+        let order = |reply| Order::Spawn { params, reply };
+        self.daemon.order(order).await
+    }
+
+    async fn spawn(&self, params: SpawnParams) -> Result<SpawnAnswer, RpcError> {
+        let slot = self.new_session(params).await?;
+        let first = tokio::time::timeout(FIRST_OUTPUT, first_output(&slot));
+        // Many programs say nothing at first.
+        let _ = first.await;
+        let part = part(&slot, Wanted::Range(0, u64::MAX)).await?;
+        let status = slot.status();
+        Ok(SpawnAnswer {
+            id: status.slot,
+            pid: status.pid,
+            output: plain(&part.bytes),
+        })
+    }
+
+    pub(super) async fn sessions(
+        &self,
+        params: SessionsParams,
+    ) -> Result<Vec<SessionInfo>, RpcError> {
+        let prefix = params.owner.map(owner_prefix).transpose()?;
+        let mut infos = Vec::new();
+        for slot in self.sessions_of(prefix.as_deref()) {
+            // One that has gone meanwhile is none any more.
+            infos.extend(self.info_of(&slot).await.ok());
+        }
+        infos.sort_by(|a, b| a.created_at.cmp(&b.created_at));
+        Ok(infos)
+    }
+
+    fn sessions_of(&self, prefix: Option<&str>) -> Vec<SlotHandle> {
+        let slots = self.daemon.slots();
+        let meant = slots.values().filter(|slot| {
+            let status = slot.status();
+            let owned = prefix.is_none_or(|prefix| is_of_owner(&status.owner, prefix));
+            status.session.is_some() && owned
+        });
+        meant.cloned().collect()
+    }
+
+    async fn info(&self, one: OneSlot) -> Result<SessionInfo, RpcError> {
+        let slot = self.session(&one.slot)?;
+        self.info_of(&slot).await
+    }
+
+    /// A session by its id; what a slot of the configuration is told by `status`.
+    pub(super) fn session(&self, id: &str) -> Result<SlotHandle, RpcError> {
+        let slot = self.slot(id)?;
+        if slot.status().session.is_none() {
+            let text = format!("{id} is a slot, not a session");
+            return Err(RpcError::new(Fault::Usage, text).next(format!("missiond status {id}")));
+        }
+        Ok(slot)
+    }
+
+    async fn info_of(&self, slot: &SlotHandle) -> Result<SessionInfo, RpcError> {
+        let output = part(slot, Wanted::Range(0, 0)).await?;
+        let status = slot.status();
+        let Some(session) = status.session else {
+            return Err(RpcError::new(Fault::Failed, "it is no session"));
+        };
+        let usage = match status.pid {
+            Some(pid) => self.daemon.meter.of(vec![pid]).await.pop().flatten(),
+            None => None,
+        };
+        let until = session.ended_at.unwrap_or_else(Utc::now);
+        let uptime = (until - session.created_at).num_seconds();
+        Ok(SessionInfo {
+            id: status.slot,
+            owner: status.owner,
+            owner_pid: session.owner_pid,
+            cols: session.cols,
+            rows: session.rows,
+            cwd: status.cwd,
+            shell: session.command.first().cloned().unwrap_or_default(),
+            command: session.command,
+            created_at: session.created_at,
+            ends_at: session.ends_at,
+            pid: status.pid,
+            is_alive: session.ended_at.is_none() && status.pid.is_some(),
+            state: status.state,
+            exit_code: status.exit_code,
+            signal: session.signal,
+            last_error: status.last_error,
+            uptime: uptime.max(0).unsigned_abs(),
+            at_prompt: session.at_prompt,
+            output_bytes: output.total - output.start,
+            dropped_bytes: output.dropped,
+            memory: usage.map(|usage| usage.memory),
+            cpu: usage.map(|usage| usage.cpu),
+            read_bytes: usage.map(|usage| usage.read),
+            written_bytes: usage.map(|usage| usage.written),
+            log: status.log,
+        })
+    }
+
+    async fn type_text(&self, params: TypeParams) -> Result<TypeAnswer, RpcError> {
+        let slot = self.slot(&params.slot)?;
+        let TypeParams { text, wait, .. } = params;
+        if !wait && params.quiet_ms.is_none() {
+            request(&slot, |reply| Request::Type { text, reply }).await?;
+            return Ok(TypeAnswer {
+                slot: params.slot,
+                output: None,
+                exit_code: None,
+                truncated: false,
+            });
+        }
+        let typed = match params.quiet_ms {
+            None => {
+                let typed = request(&slot, |reply| Request::TypeAndWait { text, reply });
+                within(params.timeout_ms, typed).await?
+            }
+            Some(ms) => within(params.timeout_ms, type_until_quiet(&slot, text, ms)).await?,
+        };
+        let (output, truncated) = written(&slot, typed.output).await?;
+        Ok(TypeAnswer {
+            slot: params.slot,
+            output: Some(output),
+            exit_code: typed.exit_code,
+            truncated,
+        })
+    }
+
+    async fn resize(&self, params: ResizeParams) -> Result<Done, RpcError> {
+        let slot = self.slot(&params.slot)?;
+        let ResizeParams { cols, rows, .. } = params;
+        let sizes = 2..=1000;
+        if !sizes.contains(&cols) || !sizes.contains(&rows) {
+            return Err(RpcError::new(
+                Fault::Usage,
+                "a terminal has from 2 to 1000 columns and rows",
+            ));
+        }
+        request(&slot, |reply| Request::Resize { cols, rows, reply }).await?;
+        Ok(done(&slot))
+    }
+
+    async fn signal(&self, params: SignalParams) -> Result<Done, RpcError> {
+        let slot = self.slot(&params.slot)?;
+        let signal = signal_number(&params.signal)?;
+        request(&slot, |reply| Request::Signal { signal, reply }).await?;
+        Ok(done(&slot))
+    }
+
+    async fn clear(&self, one: OneSlot) -> Result<Done, RpcError> {
+        let slot = self.slot(&one.slot)?;
+        request(&slot, |reply| Request::Clear { reply }).await?;
+        Ok(done(&slot))
+    }
+
+    async fn close(&self, params: CloseParams) -> Result<CloseAnswer, RpcError> {
+        let meant = match (params.slot, params.owner) {
+            (Some(id), None) => vec![self.session(&id)?],
+            (None, Some(owner)) => self.sessions_of(Some(&owner_prefix(owner)?)),
+            _ => {
+                return Err(RpcError::new(Fault::Usage, "either an id or an owner")
+                    .next("missiond close ID, or missiond close --owner OWNER"));
+            }
+        };
+        let ids: Vec<String> = meant.iter().map(|slot| slot.status().slot).collect();
+        self.end_sessions(ids.clone(), params.force).await?;
+        Ok(CloseAnswer { closed: ids })
+    }
+
+    pub(super) async fn end_sessions(&self, ids: Vec<String>, force: bool) -> Result<(), RpcError> {
+        let (done, over): (Vec<_>, Vec<_>) = ids.iter().map(|_| oneshot::channel()).unzip();
+        let why = "by request".to_owned();
+        let order = Order::Close {
+            ids,
+            why,
+            force,
+            done,
+        };
+        self.daemon.give(order).await?;
+        futures_util::future::join_all(over).await;
+        Ok(())
+    }
+
+    async fn output(&self, params: OutputParams) -> Result<OutputAnswer, RpcError> {
+        let slot = self.slot(&params.slot)?;
+        let wanted = match (params.from, params.lines) {
+            (_, Some(lines)) => Wanted::LastLines(lines),
+            (from, None) => Wanted::Range(from.unwrap_or(0), u64::MAX),
+        };
+        let mut pulse = slot.watch_output();
+        let mut status = slot.watch_status();
+        let wait = params.wait_ms.map_or(Duration::ZERO, Duration::from_millis);
+        let deadline = tokio::time::Instant::now() + wait.min(MAX_WAIT);
+        let part = loop {
+            pulse.mark_unchanged();
+            let running = status.borrow_and_update().pid.is_some();
+            let part = part(&slot, wanted).await?;
+            if !part.bytes.is_empty() || !running {
+                break part;
+            }
+            let more = async {
+                tokio::select! { _ = pulse.changed() => {}, _ = status.changed() => {} }
+            };
+            if tokio::time::timeout_at(deadline, more).await.is_err() {
+                break part;
+            }
+        };
+        Ok(output_answer(slot.status(), part, &params))
+    }
+}
+
+fn output_answer(status: SlotStatus, part: Part, params: &OutputParams) -> OutputAnswer {
+    // Whoever names no place wants what there is: what went before is no loss to them.
+    let dropped_bytes = part.dropped;
+    OutputAnswer {
+        slot: status.slot,
+        text: match params.raw {
+            true => String::from_utf8_lossy(&part.bytes).into_owned(),
+            false => plain(&part.bytes),
+        },
+        start: part.start,
+        end: part.end(),
+        total: part.total,
+        dropped_bytes,
+        truncated: dropped_bytes > 0,
+        running: status.pid.is_some(),
+        exit_code: status.exit_code,
+        signal: status.session.and_then(|session| session.signal),
+    }
+}
+
+pub(super) async fn request<T>(
+    slot: &SlotHandle,
+    make: impl FnOnce(oneshot::Sender<Result<T, RpcError>>) -> Request,
+) -> Result<T, RpcError> {
+    slot.request(|reply| Command::Request(make(reply))).await
+}
+
+pub(super) async fn part(slot: &SlotHandle, wanted: Wanted) -> Result<Part, RpcError> {
+    request(slot, |reply| Request::Output { wanted, reply }).await
+}
+
+pub(super) fn done(slot: &SlotHandle) -> Done {
+    let status = slot.status();
+    Done {
+        slot: status.slot,
+        state: status.state,
+        error: None,
+    }
+}
+
+/// Until the first output, or the end.
+async fn first_output(slot: &SlotHandle) {
+    let mut pulse = slot.watch_output();
+    let mut status = slot.watch_status();
+    tokio::select! {
+        _ = pulse.wait_for(|count| *count > 0) => {}
+        _ = status.wait_for(|status| matches!(status.state, State::Exited | State::Error)) => {}
+    }
+}
+
+/// All that was written in this range, as plain text, and whether some of it is missing.
+async fn written(slot: &SlotHandle, range: Option<(u64, u64)>) -> Result<(String, bool), RpcError> {
+    let Some((mut from, to)) = range else {
+        return Ok((String::new(), false));
+    };
+    let (mut bytes, mut missing) = (Vec::new(), false);
+    while from < to {
+        let part = part(slot, Wanted::Range(from, to)).await?;
+        missing |= part.dropped > 0;
+        if part.bytes.is_empty() {
+            break;
+        }
+        from = part.end();
+        bytes.extend(part.bytes);
+    }
+    let (text, is_cut) = cut(plain(&bytes), cut::MOST);
+    Ok((text, missing || is_cut))
+}
+
+/// For a program that does not say when it is done.
+async fn type_until_quiet(slot: &SlotHandle, text: String, ms: u64) -> Result<Typed, RpcError> {
+    let from = part(slot, Wanted::Range(u64::MAX, u64::MAX)).await?.total;
+    let mut pulse = slot.watch_output();
+    let mut status = slot.watch_status();
+    request(slot, |reply| Request::Type { text, reply }).await?;
+    pulse.mark_unchanged();
+    let quiet = async {
+        while let Ok(Ok(())) =
+            tokio::time::timeout(Duration::from_millis(ms), pulse.changed()).await
+        {}
+    };
+    tokio::select! {
+        () = quiet => {}
+        _ = status.wait_for(|status| status.pid.is_none()) => {}
+    }
+    let to = part(slot, Wanted::Range(u64::MAX, u64::MAX)).await?.total;
+    Ok(Typed {
+        exit_code: slot.status().exit_code,
+        output: Some((from, to)),
+    })
+}
+
+fn owner_prefix(owner: String) -> Result<String, RpcError> {
+    if owner.trim_matches(':').is_empty() {
+        return Err(RpcError::new(Fault::Usage, "the owner is empty"));
+    }
+    Ok(owner)
+}
+
+/// The signals that people name.
+const SIGNALS: &[(&str, SignalNumber)] = &[
+    ("HUP", SignalNumber::HUP),
+    ("INT", SignalNumber::INT),
+    ("QUIT", SignalNumber::QUIT),
+    ("ABRT", SignalNumber::ABORT),
+    ("KILL", SignalNumber::KILL),
+    ("USR1", SignalNumber::USR1),
+    ("USR2", SignalNumber::USR2),
+    ("PIPE", SignalNumber::PIPE),
+    ("ALRM", SignalNumber::ALARM),
+    ("TERM", SignalNumber::TERM),
+    ("CONT", SignalNumber::CONT),
+    ("STOP", SignalNumber::STOP),
+    ("TSTP", SignalNumber::TSTP),
+    ("TTIN", SignalNumber::TTIN),
+    ("TTOU", SignalNumber::TTOU),
+    ("WINCH", SignalNumber::WINCH),
+];
+
+fn signal_number(word: &str) -> Result<i32, RpcError> {
+    let upper = word.to_ascii_uppercase();
+    let name = upper.strip_prefix("SIG").unwrap_or(&upper);
+    let named = SIGNALS.iter().find(|(known, _)| *known == name);
+    let numbered = || word.parse().ok().and_then(SignalNumber::from_named_raw);
+    let signal = named.map(|(_, signal)| *signal).or_else(numbered);
+    signal.map(SignalNumber::as_raw).ok_or_else(|| {
+        let names: Vec<&str> = SIGNALS.iter().map(|(name, _)| *name).collect();
+        RpcError::new(Fault::Usage, format!("there is no signal `{word}`"))
+            .next(format!("a number, or one of {}", names.join(", ")))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signals_have_names_and_numbers() {
+        for word in ["INT", "int", "SIGINT", "2"] {
+            assert_eq!(signal_number(word).unwrap(), 2, "{word}");
+        }
+        for word in ["", "0", "-1", "999", "NOPE", "SIG"] {
+            assert_eq!(
+                signal_number(word).unwrap_err().fault,
+                Fault::Usage,
+                "{word}"
+            );
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! The four tools by which agents use sessions: start a command, write to it, close it, list them.
+
+use super::Dispatcher;
+use super::cut::{self, cut};
+use super::session::{part, request};
+use crate::control::protocol::*;
+use crate::reading::State;
+use crate::slot::{Command, SlotHandle, Wanted};
+use crate::terminal::plain;
+use std::time::Duration;
+
+/// Between a command and the first look at it.
+const YIELD: Duration = Duration::from_millis(100);
+/// Longer is for `wait`.
+const MAX_YIELD: Duration = Duration::from_secs(10 * 60);
+const MAX_TOKENS: usize = 10_000;
+/// As a rule of thumb.
+const CHARACTERS_PER_TOKEN: usize = 4;
+
+/// How a tool looks at what was written.
+struct Look {
+    time: Duration,
+    characters: usize,
+    raw: bool,
+}
+
+impl Look {
+    fn new(yield_ms: Option<u64>, max_tokens: Option<usize>, raw: bool) -> Look {
+        let tokens = max_tokens.unwrap_or(MAX_TOKENS);
+        Look {
+            time: yield_ms.map_or(YIELD, Duration::from_millis).min(MAX_YIELD),
+            characters: tokens.saturating_mul(CHARACTERS_PER_TOKEN).min(cut::MOST),
+            raw,
+        }
+    }
+}
+
+impl Dispatcher {
+    pub(super) async fn exec(&self, params: ExecParams) -> Result<ToolAnswer, RpcError> {
+        let look = Look::new(params.yield_ms, params.max_tokens, params.raw);
+        let slot = self.new_session(spawn_params(params)?).await?;
+        self.look(&slot, &look).await
+    }
+
+    pub(super) async fn stdin(&self, params: StdinParams) -> Result<ToolAnswer, RpcError> {
+        let slot = self.session(&params.session_id)?;
+        let bytes = params.input.into_bytes();
+        if !bytes.is_empty() {
+            slot.request(|reply| Command::Write { bytes, reply })
+                .await?;
+        }
+        let look = Look::new(params.yield_ms, params.max_tokens, params.raw);
+        self.look(&slot, &look).await
+    }
+
+    pub(super) async fn close_pty(
+        &self,
+        params: ClosePtyParams,
+    ) -> Result<ClosePtyAnswer, RpcError> {
+        let session_id = self.session(&params.session_id)?.status().slot;
+        self.end_sessions(vec![session_id.clone()], params.force)
+            .await?;
+        Ok(ClosePtyAnswer {
+            success: true,
+            session_id,
+        })
+    }
+
+    pub(super) async fn list_pty(&self, params: SessionsParams) -> Result<ListPtyAnswer, RpcError> {
+        Ok(ListPtyAnswer {
+            success: true,
+            sessions: self.sessions(params).await?,
+        })
+    }
+
+    /// Waits as long as was asked, or until the end, and gives what has come since the last look.
+    async fn look(&self, slot: &SlotHandle, look: &Look) -> Result<ToolAnswer, RpcError> {
+        let mut status = slot.watch_status();
+        let ended = status.wait_for(|status| matches!(status.state, State::Exited | State::Error));
+        let _ = tokio::time::timeout(look.time, ended).await;
+        let unread = part(slot, Wanted::Unread).await?;
+        let text = match (look.raw, self.full_screen(slot).await?) {
+            (true, _) => String::from_utf8_lossy(&unread.bytes).into_owned(),
+            (false, Some(screen)) => screen,
+            (false, None) => plain(&unread.bytes),
+        };
+        let (output, is_cut) = cut(text, look.characters);
+        let status = slot.status();
+        let session = status.session.as_ref();
+        let by_signal = session.and_then(|session| session.signal).map(|n| 128 + n);
+        Ok(ToolAnswer {
+            success: true,
+            session_id: status.slot,
+            output,
+            running: session.is_some_and(|session| session.ended_at.is_none()),
+            exit_code: status.exit_code.or(by_signal),
+            truncated: is_cut || unread.dropped > 0 || unread.end() < unread.total,
+        })
+    }
+
+    /// What a program that fills the screen shows: its bytes alone would be of no use.
+    async fn full_screen(&self, slot: &SlotHandle) -> Result<Option<String>, RpcError> {
+        let screen = request(slot, |reply| crate::slot::Request::FullScreen { reply }).await?;
+        Ok(screen.map(|lines| lines.join("\n").trim_end().to_owned()))
+    }
+}
+
+fn spawn_params(params: ExecParams) -> Result<SpawnParams, RpcError> {
+    let (command, shell) = match params.command {
+        CommandWords::Line(line) if line.trim().is_empty() => {
+            return Err(RpcError::new(Fault::Usage, "the command is empty"));
+        }
+        CommandWords::Line(line) => {
+            let shell = params.shell.unwrap_or_else(|| "sh".to_owned());
+            (vec![shell, "-c".to_owned(), line], None)
+        }
+        CommandWords::Words(words) if words.is_empty() => {
+            return Err(RpcError::new(Fault::Usage, "the command is empty"));
+        }
+        CommandWords::Words(words) => (words, params.shell),
+    };
+    Ok(SpawnParams {
+        command,
+        shell,
+        cwd: params.cwd,
+        env: params.env,
+        owner: params.owner,
+        owner_pid: params.owner_pid,
+        timeout_ms: params.timeout_ms,
+        ..SpawnParams::default()
+    })
+}

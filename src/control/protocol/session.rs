@@ -1,0 +1,317 @@
+//! Sessions: any program in a terminal, made at run time, and the four tools by which agents use them.
+
+use super::{Done, Method, OneSlot};
+use crate::reading::State;
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+methods! {
+    Spawn = "spawn": SpawnParams => SpawnAnswer;
+    Sessions = "sessions": SessionsParams => Vec<SessionInfo>;
+    Info = "info": OneSlot => SessionInfo;
+    Type = "type": TypeParams => TypeAnswer;
+    Resize = "resize": ResizeParams => Done;
+    Signal = "signal": SignalParams => Done;
+    Close = "close": CloseParams => CloseAnswer;
+    /// A part of what a program has written; with `wait_ms` it waits for more.
+    Output = "output": OutputParams => OutputAnswer;
+    Clear = "clear": OneSlot => Done;
+    /// Starts a command and gives what it writes in the first moments.
+    UnifiedExec = "unified_exec": ExecParams => ToolAnswer;
+    /// Writes to a command and gives what has come since the last look.
+    WriteStdin = "write_stdin": StdinParams => ToolAnswer;
+    ClosePtySession = "close_pty_session": ClosePtyParams => ClosePtyAnswer;
+    ListPtySessions = "list_pty_sessions": SessionsParams => ListPtyAnswer;
+}
+
+/// What a new session is to be. Everything may be left out: the user's shell, then, in the home directory.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SpawnParams {
+    /// A name that is free; a UUID where none is given.
+    #[serde(default)]
+    pub id: Option<String>,
+    /// `user`, or `orchestrator:<agent>` with more parts behind it.
+    #[serde(default)]
+    pub owner: Option<String>,
+    /// The session ends when this process does.
+    #[serde(default)]
+    pub owner_pid: Option<u32>,
+    #[serde(default)]
+    pub cwd: Option<PathBuf>,
+    /// The program and its arguments; the shell where there are none.
+    #[serde(default)]
+    pub command: Vec<String>,
+    #[serde(default)]
+    pub shell: Option<String>,
+    /// In a login shell.
+    #[serde(default)]
+    pub login: bool,
+    #[serde(default)]
+    pub cols: Option<u16>,
+    #[serde(default)]
+    pub rows: Option<u16>,
+    /// The program is ended after this time.
+    #[serde(default)]
+    pub timeout_ms: Option<u64>,
+    /// On top of the daemon's environment.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SpawnAnswer {
+    pub id: String,
+    pub pid: Option<u32>,
+    /// What it wrote first, as plain text.
+    pub output: String,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SessionsParams {
+    /// Only those of this owner, and of those whose name goes on after a colon.
+    #[serde(default)]
+    pub owner: Option<String>,
+}
+
+/// What the task of a session knows beside what every slot has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionStatus {
+    pub created_at: DateTime<Utc>,
+    pub command: Vec<String>,
+    pub cols: usize,
+    pub rows: usize,
+    pub owner_pid: Option<u32>,
+    /// When the program is ended, if it has not by then.
+    pub ends_at: Option<DateTime<Utc>>,
+    pub ended_at: Option<DateTime<Utc>>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// Whether the shell waits for a command; `None` where that can't be told.
+    pub at_prompt: Option<bool>,
+    /// Why it is to be removed now.
+    pub leaving: Option<String>,
+}
+
+/// A session, for whoever asks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SessionInfo {
+    pub id: String,
+    pub owner: String,
+    pub owner_pid: Option<u32>,
+    pub cols: usize,
+    pub rows: usize,
+    pub cwd: PathBuf,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// The program alone.
+    pub shell: String,
+    pub created_at: DateTime<Utc>,
+    pub ends_at: Option<DateTime<Utc>>,
+    pub pid: Option<u32>,
+    pub is_alive: bool,
+    pub state: State,
+    pub exit_code: Option<i32>,
+    pub signal: Option<i32>,
+    /// Why it ended or did not start, in words.
+    pub last_error: Option<String>,
+    /// Seconds from its start until now, or until its end.
+    pub uptime: u64,
+    pub at_prompt: Option<bool>,
+    /// Bytes of output that are kept, and those that made room for newer ones.
+    pub output_bytes: u64,
+    pub dropped_bytes: u64,
+    /// Of all its processes together: resident bytes, percent of one processor, bytes from and to the disk.
+    pub memory: Option<u64>,
+    pub cpu: Option<f32>,
+    pub read_bytes: Option<u64>,
+    pub written_bytes: Option<u64>,
+    pub log: PathBuf,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TypeParams {
+    pub slot: String,
+    /// Entered as one, with Enter behind it.
+    pub text: String,
+    /// Wait until the shell is at its prompt again.
+    #[serde(default)]
+    pub wait: bool,
+    /// Or until nothing was written for this long.
+    #[serde(default)]
+    pub quiet_ms: Option<u64>,
+    #[serde(default)]
+    pub timeout_ms: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TypeAnswer {
+    pub slot: String,
+    /// What came of it, as plain text; `None` where nothing was waited for.
+    pub output: Option<String>,
+    /// Of the command itself; `None` where only silence was waited for.
+    pub exit_code: Option<i32>,
+    /// Some of the output is no longer there.
+    pub truncated: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ResizeParams {
+    pub slot: String,
+    pub cols: u16,
+    pub rows: u16,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SignalParams {
+    pub slot: String,
+    /// A name such as `INT`, or a number.
+    pub signal: String,
+}
+
+/// One by its id, or all of an owner.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CloseParams {
+    #[serde(default)]
+    pub slot: Option<String>,
+    #[serde(default)]
+    pub owner: Option<String>,
+    /// KILL at once.
+    #[serde(default)]
+    pub force: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CloseAnswer {
+    pub closed: Vec<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OutputParams {
+    pub slot: String,
+    /// Begin at this byte of all that was ever written; the oldest that is kept where `None`.
+    #[serde(default)]
+    pub from: Option<u64>,
+    /// Begin so many lines before the end.
+    #[serde(default)]
+    pub lines: Option<usize>,
+    /// With its control sequences, as it was written; else as plain text.
+    #[serde(default)]
+    pub raw: bool,
+    /// Where there is nothing yet, wait for it this long.
+    #[serde(default)]
+    pub wait_ms: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutputAnswer {
+    pub slot: String,
+    pub text: String,
+    /// The bytes that this is of all that was ever written: from `start` up to `end`, where to go on.
+    pub start: u64,
+    pub end: u64,
+    /// How much there is by now: more than `end` where this was only a part.
+    pub total: u64,
+    /// Bytes between what was asked for and `start` that are no longer kept.
+    pub dropped_bytes: u64,
+    pub truncated: bool,
+    pub running: bool,
+    pub exit_code: Option<i32>,
+    pub signal: Option<i32>,
+}
+
+/// Either one line for a shell, or the program and its arguments.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum CommandWords {
+    Line(String),
+    Words(Vec<String>),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExecParams {
+    pub command: CommandWords,
+    #[serde(default)]
+    pub cwd: Option<PathBuf>,
+    /// What runs a command that is one line.
+    #[serde(default)]
+    pub shell: Option<String>,
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    #[serde(default)]
+    pub owner: Option<String>,
+    #[serde(default)]
+    pub owner_pid: Option<u32>,
+    #[serde(default)]
+    pub timeout_ms: Option<u64>,
+    /// How long to wait for output, 100 unless told; less where the command ends before.
+    #[serde(default)]
+    pub yield_ms: Option<u64>,
+    /// 10,000 unless told, of about four characters each; what is more is left out in the middle.
+    #[serde(default)]
+    pub max_tokens: Option<usize>,
+    /// With its control sequences; else as plain text, or the screen of a program that fills it.
+    #[serde(default)]
+    pub raw: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StdinParams {
+    pub session_id: String,
+    /// Written as it is; empty only looks.
+    #[serde(default, alias = "chars")]
+    pub input: String,
+    /// How long to wait for output, 100 unless told; less where the command ends before.
+    #[serde(default)]
+    pub yield_ms: Option<u64>,
+    /// 10,000 unless told, of about four characters each; what is more is left out in the middle.
+    #[serde(default)]
+    pub max_tokens: Option<usize>,
+    /// With its control sequences; else as plain text, or the screen of a program that fills it.
+    #[serde(default)]
+    pub raw: bool,
+}
+
+/// What a tool answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolAnswer {
+    /// The command was started, or was written to; how it ended is in `exit_code`.
+    pub success: bool,
+    pub session_id: String,
+    pub output: String,
+    pub running: bool,
+    /// 128 and the signal's number for one that was ended by a signal.
+    pub exit_code: Option<i32>,
+    /// Some of the output was left out.
+    pub truncated: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClosePtyParams {
+    pub session_id: String,
+    #[serde(default)]
+    pub force: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClosePtyAnswer {
+    pub success: bool,
+    pub session_id: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ListPtyAnswer {
+    pub success: bool,
+    pub sessions: Vec<SessionInfo>,
+}

@@ -1,0 +1,21 @@
+# The prompt says where it begins and ends and how the last command ended; PS0 says that one begins. A prompt
+# that is set anew is marked before it is shown.
+__missiond_mark() {
+  local d='\[\e]133;D;$?;missiond=@TOKEN@\a\e]133;A;missiond=@TOKEN@\a\]'
+  local b='\[\e]133;B;missiond=@TOKEN@\a\]'
+  local c='\e]133;C;missiond=@TOKEN@\a'
+  local p='\[\e]133;P;k=c;missiond=@TOKEN@\a\]'
+  shopt -s promptvars
+  if [[ $PS1 != "$d"*"$b" ]]; then
+    PS1=${PS1//"$d"/}
+    PS1=$d${PS1//"$b"/}$b
+  fi
+  [[ $PS2 == *"$p" ]] || PS2=$PS2$p
+  [[ $PS0 == *"$c" ]] || PS0=$PS0$c
+}
+if (( BASH_VERSINFO[0] > 5 || (BASH_VERSINFO[0] == 5 && BASH_VERSINFO[1] >= 1) )); then
+  PROMPT_COMMAND+=(__missiond_mark)
+else
+  PROMPT_COMMAND="${PROMPT_COMMAND:+$PROMPT_COMMAND
+}__missiond_mark"
+fi

@@ -1,0 +1,16 @@
+# The prompt says where it begins and ends and how the last command ended; each command says that it begins. A
+# prompt that is set anew is marked before it is shown.
+__missiond_mark() {
+  local d=$'%{\e]133;D;%?;missiond=@TOKEN@\a\e]133;A;missiond=@TOKEN@\a%}'
+  local b=$'%{\e]133;B;missiond=@TOKEN@\a%}'
+  local p=$'%{\e]133;P;k=c;missiond=@TOKEN@\a%}'
+  setopt local_options no_prompt_subst
+  if [[ $PS1 != "$d"*"$b" ]]; then
+    PS1=${PS1//"$d"/}
+    PS1=$d${PS1//"$b"/}$b
+  fi
+  [[ $PS2 == *"$p" ]] || PS2=$PS2$p
+}
+__missiond_run() { printf '\e]133;C;missiond=@TOKEN@\a' }
+precmd_functions+=(__missiond_mark)
+preexec_functions+=(__missiond_run)

@@ -1,0 +1,353 @@
+//! Sessions: slots that are made at run time, by anybody who may, and that go when they are over.
+
+mod request;
+mod shell;
+
+pub use request::is_of_owner;
+
+use super::{Daemon, DaemonError, DaemonHandle, Kept, Order, Reply};
+use crate::config::{Config, ConfigError, SessionsConfig};
+use crate::control::protocol::{Fault, RpcError, SpawnParams, What};
+use crate::diagnostic::Problem;
+use crate::files;
+use crate::paths;
+use crate::slot::machine::Input;
+use crate::slot::record::Record;
+use crate::slot::{self, Command, Paths, Request, SlotHandle};
+use chrono::{DateTime, Utc};
+use std::collections::{BTreeMap, VecDeque};
+use std::path::Path;
+use std::sync::Arc;
+use tokio::sync::{mpsc, oneshot};
+
+/// Sessions that are gone and of which is still known that they were: enough for whoever asks a moment too late.
+const MAX_REMEMBERED: usize = 256;
+
+/// A session that is gone.
+#[derive(Debug, Clone)]
+pub struct Gone {
+    pub id: String,
+    pub at: DateTime<Utc>,
+    pub why: String,
+}
+
+pub type GoneOnes = Arc<VecDeque<Gone>>;
+
+/// What the daemon keeps of sessions beside their tasks.
+#[derive(Debug, Default)]
+pub(super) struct Sessions {
+    gone: VecDeque<Gone>,
+    /// Who waits for the end of which.
+    waiting: BTreeMap<String, Vec<oneshot::Sender<()>>>,
+}
+
+impl Daemon {
+    /// At the start: those that an earlier daemon has left, running or not.
+    pub(super) fn load_sessions(&mut self) -> Result<(), DaemonError> {
+        let directory = self.world.sessions_dir();
+        paths::ensure_private_dir(&directory)
+            .map_err(|error| DaemonError::place("the sessions' directory", error))?;
+        let entries = std::fs::read_dir(&directory)
+            .map_err(|error| DaemonError::place(directory.display().to_string(), error))?;
+        for entry in entries.flatten() {
+            let file = entry.path();
+            if file.extension().is_some_and(|ending| ending == "json") {
+                self.load_session(&file)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A file that can't be read is set aside; whose it was can't be told.
+    fn load_session(&mut self, file: &Path) -> Result<(), DaemonError> {
+        let record = match Record::load(file) {
+            Ok(record) => record,
+            Err(error) => {
+                let aside = file.with_extension("broken");
+                let _ = std::fs::rename(file, &aside);
+                let (file, aside) = (file.display(), aside.display());
+                tracing::error!("{file} can't be read ({error}); it is kept as {aside}");
+                return Ok(());
+            }
+        };
+        if self.config.slots.iter().any(|slot| slot.name == record.id) {
+            let what = format!("the name `{}`", record.id);
+            let cause = "a session has it, and a slot of the configuration wants it";
+            return Err(DaemonError::place(what, cause).next("give the slot another name"));
+        }
+        if let Err(error) = self.add_session(&record) {
+            tracing::error!(session = %record.id, "{error}");
+        }
+        Ok(())
+    }
+
+    /// Starts its task; the program is not started by that.
+    fn add_session(&mut self, record: &Record) -> std::io::Result<SlotHandle> {
+        let config = record.slot();
+        let judge = self.rules.judge(&config);
+        let (handle, task) = slot::start(self.world.clone(), Arc::new(config), judge)?;
+        tokio::spawn(steward(handle.clone(), self.orders.clone()));
+        self.kept.insert(
+            record.id.clone(),
+            Kept {
+                handle: handle.clone(),
+                task,
+                leaving: None,
+            },
+        );
+        Ok(handle)
+    }
+
+    /// A new session. Everything that can be found wrong is found before anything is written; it is known before
+    /// its program starts, and nothing is left of one that does not.
+    pub(super) fn spawn_session(&mut self, params: SpawnParams, reply: Reply<SlotHandle>) {
+        match self.prepare_session(params) {
+            Err(error) => drop(reply.send(Err(error))),
+            Ok(handle) => {
+                self.publish();
+                tokio::spawn(start(handle, self.orders.clone(), reply));
+            }
+        }
+    }
+
+    fn prepare_session(&mut self, params: SpawnParams) -> Result<SlotHandle, RpcError> {
+        let record = request::record(params, &self.config.sessions, &self.world)?;
+        self.check_name(&record.id)?;
+        self.make_room(&record.terms.owner)?;
+        let failed = |error: std::io::Error| {
+            RpcError::new(Fault::Failed, format!("the session can't be kept: {error}"))
+        };
+        let kept = shell::write(&record, &self.world)
+            .and_then(|()| record.save(&self.world.session_file(&record.id)))
+            .and_then(|()| self.add_session(&record));
+        kept.map_err(|error| {
+            self.remove_files(&record.id);
+            failed(error)
+        })
+    }
+
+    /// One name for one thing, also in the log directory.
+    fn check_name(&self, id: &str) -> Result<(), RpcError> {
+        let taken = |text: String| Err(RpcError::new(Fault::Usage, text));
+        if self.config.slots.iter().any(|slot| slot.name == id) {
+            return taken(format!("`{id}` is a slot of the configuration"));
+        }
+        if self.kept.contains_key(id) {
+            return taken(format!("there is a session `{id}` already"));
+        }
+        if Paths::new(&self.world.logs, id)
+            .all()
+            .iter()
+            .any(|path| path.exists())
+        {
+            return taken(format!("`{id}` has logs of an earlier slot"));
+        }
+        Ok(())
+    }
+
+    /// Those that run count. One that has ended makes room for a new one, the oldest first.
+    fn make_room(&mut self, owner: &str) -> Result<(), RpcError> {
+        let SessionsConfig {
+            per_owner, total, ..
+        } = self.config.sessions;
+        let limits = [
+            (usize::from(per_owner), Some(owner), "per_owner"),
+            (usize::from(total), None, "total"),
+        ];
+        for (limit, owner, key) in limits {
+            let (running, ended) = self.count(owner);
+            if running >= limit {
+                let whose = owner.map_or("in all".to_owned(), |owner| format!("of {owner}"));
+                return Err(RpcError::new(
+                    Fault::Refused,
+                    format!("{running} sessions {whose} run already"),
+                )
+                .next(format!(
+                    "close one, or raise `{key}` in [sessions]: missiond sessions"
+                )));
+            }
+            let over = (running + ended.len() + 1).saturating_sub(limit);
+            for id in ended.into_iter().take(over) {
+                self.leave_session(&id, "a newer one needs its place", false, None);
+            }
+        }
+        Ok(())
+    }
+
+    /// How many sessions run, and those that have ended, the oldest first.
+    fn count(&self, owner: Option<&str>) -> (usize, Vec<String>) {
+        let mut running = 0;
+        let mut ended = Vec::new();
+        for (id, kept) in self.kept.iter().filter(|(_, kept)| kept.leaving.is_none()) {
+            let status = kept.handle.status();
+            let counts = owner.is_none_or(|owner| owner == status.owner);
+            match status
+                .session
+                .filter(|_| counts)
+                .map(|session| session.ended_at)
+            {
+                Some(None) => running += 1,
+                Some(Some(at)) => ended.push((at, id.clone())),
+                None => {}
+            }
+        }
+        ended.sort();
+        (running, ended.into_iter().map(|(_, id)| id).collect())
+    }
+
+    /// Ends a session and removes all that is kept of it; `done` hears when that is over.
+    pub(super) fn leave_session(
+        &mut self,
+        id: &str,
+        why: &str,
+        force: bool,
+        done: Option<oneshot::Sender<()>>,
+    ) {
+        let Some(kept) = self.kept.get_mut(id) else {
+            return;
+        };
+        self.sessions
+            .waiting
+            .entry(id.to_owned())
+            .or_default()
+            .extend(done);
+        let (handle, orders) = (kept.handle.clone(), self.orders.clone());
+        if kept.leaving.is_some() {
+            if force {
+                tokio::spawn(async move { hurry(&handle).await });
+            }
+            return;
+        }
+        let (id, why) = (id.to_owned(), why.to_owned());
+        kept.leaving = Some(tokio::spawn(async move {
+            if force {
+                hurry(&handle).await;
+            }
+            end(&handle).await;
+            let _ = orders.send(Order::SessionEnded { id, why }).await;
+        }));
+    }
+
+    /// Its task has ended, and with it its shim.
+    pub(super) async fn forget_session(&mut self, id: &str, why: String) {
+        let Some(kept) = self.kept.remove(id) else {
+            return;
+        };
+        let _ = kept.task.await;
+        self.remove_files(id);
+        self.world
+            .bus
+            .publish(Some(id), What::Closed { why: why.clone() });
+        tracing::info!(session = id, "closed: {why}");
+        self.remember_gone(id, why);
+        self.publish();
+        for waiting in self.sessions.waiting.remove(id).unwrap_or_default() {
+            // A client that went away needs no answer.
+            let _ = waiting.send(());
+        }
+    }
+
+    fn remember_gone(&mut self, id: &str, why: String) {
+        let gone = &mut self.sessions.gone;
+        gone.retain(|gone| gone.id != id);
+        if gone.len() >= MAX_REMEMBERED {
+            gone.pop_front();
+        }
+        let (id, at) = (id.to_owned(), Utc::now());
+        gone.push_back(Gone { id, at, why });
+        self.gone.send_replace(Arc::new(gone.clone()));
+    }
+
+    /// What a session leaves on the disk. Its own log goes with it: there may be thousands in a day.
+    fn remove_files(&self, id: &str) {
+        for path in Paths::new(&self.world.logs, id).all() {
+            let _ = files::remove_with_rotated(&path);
+        }
+        let _ = std::fs::remove_file(self.world.memory_file(id));
+        let _ = std::fs::remove_dir_all(self.world.shell_dir(id));
+        let _ = std::fs::remove_file(self.world.session_file(id));
+    }
+
+    /// A configuration that takes the name of a session is not taken.
+    pub(super) fn check_sessions(&self, config: &Config) -> Result<(), ConfigError> {
+        let is_session = |name: &String| {
+            let kept = self.kept.get(name);
+            kept.is_some_and(|kept| kept.handle.status().session.is_some())
+        };
+        let clash = config
+            .slots
+            .iter()
+            .map(|slot| &slot.name)
+            .find(|name| is_session(name));
+        let Some(name) = clash else { return Ok(()) };
+        let title = format!("the name `{name}` is taken by a session");
+        let problem = Problem::of_file(&config.file, title, "slots and sessions share their names");
+        let help = format!("missiond close {name}, or give the slot another name");
+        Err(vec![problem.with_help(help)].into())
+    }
+}
+
+/// Starts the program of a session that is known by now, and sees to it that nothing is left where that fails.
+async fn start(handle: SlotHandle, orders: mpsc::Sender<Order>, reply: Reply<SlotHandle>) {
+    match handle.ask(Input::Start).await {
+        Ok(_) => drop(reply.send(Ok(handle))),
+        Err(error) => {
+            let (done, over) = oneshot::channel();
+            let order = Order::Close {
+                ids: vec![handle.status().slot],
+                why: "it did not start".to_owned(),
+                force: true,
+                done: vec![done],
+            };
+            if orders.send(order).await.is_ok() {
+                let _ = over.await;
+            }
+            let _ = reply.send(Err(error));
+        }
+    }
+}
+
+/// Waits until a session says that it is to go.
+async fn steward(handle: SlotHandle, orders: mpsc::Sender<Order>) {
+    let mut status = handle.watch_status();
+    let leaves = status
+        .wait_for(|status| status.session.as_ref().is_some_and(|s| s.leaving.is_some()))
+        .await
+        .map(|status| status.clone());
+    // One whose task has ended needs nobody.
+    let Ok(status) = leaves else { return };
+    let order = Order::Close {
+        ids: vec![status.slot],
+        why: status
+            .session
+            .and_then(|session| session.leaving)
+            .unwrap_or_default(),
+        force: false,
+        done: Vec::new(),
+    };
+    let _ = orders.send(order).await;
+}
+
+async fn end(handle: &SlotHandle) {
+    let (done, ended) = oneshot::channel();
+    let shutdown = Command::Shutdown { keep: false, done };
+    if handle.send(shutdown).await.is_ok() {
+        let _ = ended.await;
+    }
+}
+
+/// The program is killed, and not asked first.
+async fn hurry(handle: &SlotHandle) {
+    let _ = handle.send(Command::Request(Request::Hurry)).await;
+}
+
+impl DaemonHandle {
+    /// Why a session of this name is no longer there, if it ever was.
+    pub fn gone(&self, id: &str) -> Option<Gone> {
+        self.gone
+            .borrow()
+            .iter()
+            .find(|gone| gone.id == id)
+            .cloned()
+    }
+}

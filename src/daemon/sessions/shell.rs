@@ -1,0 +1,141 @@
+//! Which program a session runs, and how bash and zsh are made to say where they stand.
+//!
+//! Both read a file of ours in place of the user's own, which that file reads first; then marks (OSC 133) are put
+//! around the prompt and before each command. They show nothing. Each carries a word that only this shell was
+//! given, so that nothing else can speak for it.
+
+use super::request::wrong;
+use crate::config::{Shell, ShellMarks};
+use crate::control::protocol::{RpcError, SpawnParams};
+use crate::files;
+use crate::paths;
+use crate::slot::World;
+use crate::slot::record::Record;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What is run where neither the request nor the daemon's environment names a shell.
+const SHELLS: [&str; 2] = ["/bin/bash", "/bin/sh"];
+
+/// Names the program, and with it the marks.
+pub(super) fn fill_in(
+    record: &mut Record,
+    params: SpawnParams,
+    world: &World,
+) -> Result<(), RpcError> {
+    let named = params.shell.is_some();
+    let shell = params
+        .shell
+        .or_else(|| world.variable("SHELL").map(str::to_owned))
+        .filter(|shell| named || Path::new(shell).exists())
+        .unwrap_or_else(default_shell);
+    if shell.is_empty() {
+        return Err(wrong("the shell is empty").next("leave it out for your own"));
+    }
+    if params.command.first().is_some_and(String::is_empty) {
+        return Err(wrong("the command is empty").next("leave it out for a shell"));
+    }
+    let shown = match params.command.as_slice() {
+        [] => vec![shell.clone()],
+        words => words.to_vec(),
+    };
+    record.terms.command = shown.clone();
+    let interactive = params.command.is_empty() || params.command.len() == 1 && !params.login;
+    match (interactive, Shell::of(&shown[0])) {
+        (true, Some(kind)) => mark(record, &shown[0], kind, params.login, world),
+        (true, None) if params.login => record.command = vec![shown[0].clone(), "-l".into()],
+        (false, _) if params.login => record.command = in_login_shell(shell, shown),
+        _ if named && !params.command.is_empty() => {
+            return Err(wrong("a shell and a command were given")
+                .next("add --login to run the command in it, or leave one out"));
+        }
+        _ => record.command = shown,
+    }
+    Ok(())
+}
+
+fn default_shell() -> String {
+    let found = SHELLS.iter().find(|shell| Path::new(shell).exists());
+    found.unwrap_or(&SHELLS[1]).to_string()
+}
+
+/// It reads its profile and then becomes the command.
+fn in_login_shell(shell: String, command: Vec<String>) -> Vec<String> {
+    let name = shell.clone();
+    let words = [shell, "-l".into(), "-c".into(), r#"exec "$@""#.into(), name];
+    words.into_iter().chain(command).collect()
+}
+
+impl Shell {
+    fn of(program: &str) -> Option<Shell> {
+        match Path::new(program).file_name()?.to_str()? {
+            "bash" => Some(Shell::Bash),
+            "zsh" => Some(Shell::Zsh),
+            _ => None,
+        }
+    }
+}
+
+fn mark(record: &mut Record, program: &str, shell: Shell, login: bool, world: &World) {
+    let directory = world.shell_dir(&record.id);
+    let token = uuid::Uuid::new_v4().simple().to_string();
+    record.terms.marks = Some(ShellMarks { shell, token });
+    let path = |path: PathBuf| path.display().to_string();
+    match shell {
+        // A login bash would not read the file: what it would have read is read there.
+        Shell::Bash => {
+            let file = if login { "login" } else { "rc" };
+            let file = path(directory.join(file));
+            record.command = vec![program.to_owned(), "--rcfile".into(), file];
+        }
+        Shell::Zsh => {
+            record.command = vec![program.to_owned()];
+            record.command.extend(login.then(|| "-l".to_owned()));
+            let theirs = record.env.get("ZDOTDIR").map(String::as_str);
+            let theirs = theirs
+                .or_else(|| world.variable("ZDOTDIR"))
+                .map(str::to_owned);
+            record.env.insert("ZDOTDIR".into(), path(directory));
+            record
+                .env
+                .insert("MISSIOND_ZDOTDIR".into(), theirs.unwrap_or_default());
+        }
+    }
+}
+
+/// Writes the files that the shell reads at its start.
+pub(super) fn write(record: &Record, world: &World) -> io::Result<()> {
+    let Some(marks) = &record.terms.marks else {
+        return Ok(());
+    };
+    let directory = world.shell_dir(&record.id);
+    paths::ensure_private_dir(&directory).map_err(io::Error::other)?;
+    for (name, text) in texts(marks) {
+        files::replace(&directory.join(name), &text)?;
+    }
+    Ok(())
+}
+
+fn texts(marks: &ShellMarks) -> Vec<(&'static str, String)> {
+    let with_token = |text: &str| text.replace("@TOKEN@", &marks.token);
+    match marks.shell {
+        Shell::Bash => {
+            let marks = with_token(include_str!("marks.bash"));
+            let rc = "[ -r ~/.bashrc ] && . ~/.bashrc\n";
+            let login = include_str!("login.bash");
+            vec![
+                ("rc", format!("{rc}{marks}")),
+                ("login", format!("{login}{marks}")),
+            ]
+        }
+        Shell::Zsh => {
+            let marks = with_token(include_str!("marks.zsh"));
+            let own = |file: &str| include_str!("own.zsh").replace("@FILE@", file);
+            vec![
+                (".zshenv", own(".zshenv")),
+                (".zprofile", own(".zprofile")),
+                (".zshrc", format!("{}{marks}", own(".zshrc"))),
+            ]
+        }
+    }
+}

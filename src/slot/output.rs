@@ -1,0 +1,270 @@
+//! What a program has written, as far back as there is room: bytes with their place in all that was ever written.
+//! Pure.
+
+use crate::terminal::At;
+use std::collections::VecDeque;
+
+/// For a slot of the configuration: what it says is in its screen and its transcript, and a program that draws
+/// fills any buffer with the same picture. Sessions have a size of their own.
+pub(super) const FOR_SLOTS: u64 = 1 << 20;
+
+/// Bytes of output that are handed out at once. As JSON each may take six, and a line of the protocol has 8 MiB.
+pub(super) const AT_ONCE: usize = 1 << 20;
+
+#[derive(Debug)]
+pub(super) struct Output {
+    kept: VecDeque<u8>,
+    room: usize,
+    /// All that was ever written, in bytes.
+    end: u64,
+    /// The recorded time of the last piece: what a broken connection has taken is looked for after it.
+    seen: Option<At>,
+    /// Newer output has pushed out older, and that was told.
+    overflows: bool,
+    /// Up to where an agent has read.
+    read: u64,
+}
+
+/// A part of the output.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Part {
+    pub bytes: Vec<u8>,
+    pub start: u64,
+    /// All that there is by now.
+    pub total: u64,
+    /// Bytes that were asked for and are no longer there.
+    pub dropped: u64,
+}
+
+impl Part {
+    pub fn end(&self) -> u64 {
+        self.start + self.bytes.len() as u64
+    }
+}
+
+/// What comes of a piece of output.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Taken {
+    /// It is there already.
+    Known,
+    New,
+    /// It is new, and the first that has pushed out what was before.
+    Overflow,
+}
+
+impl Output {
+    pub fn new(room: u64) -> Output {
+        Output {
+            kept: VecDeque::new(),
+            room: usize::try_from(room).unwrap_or(usize::MAX),
+            end: 0,
+            seen: None,
+            overflows: false,
+            read: 0,
+        }
+    }
+
+    /// The program wrote this at `at`; pieces come in the order of their times.
+    pub fn push(&mut self, at: At, bytes: &[u8]) -> Taken {
+        if self.seen.is_some_and(|seen| at <= seen) {
+            return Taken::Known;
+        }
+        self.seen = Some(at);
+        self.end += bytes.len() as u64;
+        self.kept.extend(bytes);
+        let excess = self.kept.len().saturating_sub(self.room);
+        if excess == 0 {
+            return Taken::New;
+        }
+        self.kept.drain(..excess);
+        match std::mem::replace(&mut self.overflows, true) {
+            true => Taken::New,
+            false => Taken::Overflow,
+        }
+    }
+
+    /// A terminal was drawn anew at `at`, which the program did not do.
+    pub fn pass_over(&mut self, at: At) {
+        self.seen = self.seen.max(Some(at));
+    }
+
+    pub fn is_new(&self) -> bool {
+        self.seen.is_none()
+    }
+
+    /// Forgets what is kept; its place in the whole stays.
+    pub fn clear(&mut self) {
+        self.kept = VecDeque::new();
+        self.overflows = false;
+    }
+
+    pub fn room(&self) -> u64 {
+        self.room as u64
+    }
+
+    pub fn start(&self) -> u64 {
+        self.end - self.kept.len() as u64
+    }
+
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// From `from` on, up to `to` and to what fits into one answer, never ending inside a character.
+    pub fn part(&self, from: u64, to: u64) -> Part {
+        let start = from.clamp(self.start(), self.end);
+        let skip = (start - self.start()) as usize;
+        let wanted = usize::try_from(to.saturating_sub(start)).unwrap_or(usize::MAX);
+        let length = wanted.min(AT_ONCE).min(self.kept.len() - skip);
+        let length = self.whole_characters(skip, length);
+        Part {
+            bytes: self.kept.range(skip..skip + length).copied().collect(),
+            start,
+            total: self.end,
+            dropped: start.saturating_sub(from),
+        }
+    }
+
+    /// What has come since an agent last looked; `finished` where no more will come. A control sequence whose end
+    /// is still to come waits for it.
+    pub fn read_on(&mut self, finished: bool) -> Part {
+        let mut part = self.part(self.read, u64::MAX);
+        if !finished {
+            part.bytes.truncate(whole_sequences(&part.bytes));
+        }
+        self.read = part.end();
+        part
+    }
+
+    /// Where the last `lines` lines begin.
+    pub fn last_lines(&self, lines: usize) -> u64 {
+        // The end of the last line does not begin another one.
+        let ends = self.kept.iter().enumerate().rev().skip(1);
+        let mut before = ends.filter(|(_, byte)| **byte == b'\n');
+        match lines.checked_sub(1).and_then(|index| before.nth(index)) {
+            Some((index, _)) => self.start() + index as u64 + 1,
+            None if lines == 0 => self.end,
+            None => self.start(),
+        }
+    }
+
+    /// The most bytes up to `length` after `skip` that cut no character; what is no UTF-8 may be cut anywhere.
+    fn whole_characters(&self, skip: usize, length: usize) -> usize {
+        if skip + length >= self.kept.len() {
+            return length;
+        }
+        let continues = |index: usize| self.kept[index] & 0xc0 == 0x80;
+        let back = (0..4.min(length)).find(|back| !continues(skip + length - back));
+        length - back.unwrap_or(0)
+    }
+}
+
+/// Longest sequence that is waited for; what is longer is none.
+const MAX_SEQUENCE: usize = 512;
+
+/// The length of `bytes` without a control sequence at the end that is not complete.
+fn whole_sequences(bytes: &[u8]) -> usize {
+    let tail = bytes.len().saturating_sub(MAX_SEQUENCE);
+    let Some(escape) = bytes[tail..].iter().rposition(|byte| *byte == 0x1b) else {
+        return bytes.len();
+    };
+    let escape = tail + escape;
+    match is_complete(&bytes[escape + 1..]) {
+        true => bytes.len(),
+        false => escape,
+    }
+}
+
+/// Whether what follows an ESC is a whole sequence.
+fn is_complete(rest: &[u8]) -> bool {
+    match rest {
+        [] => false,
+        [b'[', params @ ..] => params.iter().any(|byte| (0x40..=0x7e).contains(byte)),
+        [b']' | b'P' | b'X' | b'^' | b'_', text @ ..] => text.contains(&0x07),
+        [0x20..=0x2f, more @ ..] => more.iter().any(|byte| (0x30..=0x7e).contains(byte)),
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn at(ms: u64) -> At {
+        At::from_millis(ms)
+    }
+
+    fn written(room: u64, pieces: &[&str]) -> Output {
+        let mut output = Output::new(room);
+        for (n, piece) in pieces.iter().enumerate() {
+            output.push(at(n as u64), piece.as_bytes());
+        }
+        output
+    }
+
+    #[test]
+    fn the_oldest_goes_first_and_is_told_once() {
+        let mut output = Output::new(4);
+        assert_eq!(output.push(at(1), b"abc"), Taken::New);
+        assert_eq!(output.push(at(2), b"de"), Taken::Overflow);
+        assert_eq!(output.push(at(3), b"f"), Taken::New);
+        assert_eq!((output.start(), output.end()), (2, 6));
+        let part = output.part(0, u64::MAX);
+        assert_eq!(
+            (part.bytes.as_slice(), part.start, part.dropped),
+            (&b"cdef"[..], 2, 2)
+        );
+        output.clear();
+        assert_eq!(output.part(0, u64::MAX).dropped, 6);
+        assert_eq!(output.push(at(4), b"ghijk"), Taken::Overflow);
+    }
+
+    #[test]
+    fn what_is_known_is_not_taken_twice() {
+        let mut output = written(100, &["a", "b"]);
+        assert_eq!(output.push(at(1), b"b"), Taken::Known);
+        assert_eq!(output.push(at(2), b"c"), Taken::New);
+        output.pass_over(at(5));
+        assert_eq!(output.push(at(5), b"drawn"), Taken::Known);
+        assert_eq!(output.part(0, u64::MAX).bytes, b"abc");
+    }
+
+    #[test]
+    fn lines_are_counted_from_the_end() {
+        let output = written(100, &["one\r\ntwo\r\n", "three\r\n"]);
+        let last = |lines| output.part(output.last_lines(lines), u64::MAX).bytes;
+        assert_eq!(last(1), b"three\r\n");
+        assert_eq!(last(2), b"two\r\nthree\r\n");
+        assert_eq!(last(9), b"one\r\ntwo\r\nthree\r\n");
+        assert_eq!(last(0), b"");
+        let unended = written(100, &["one\ntwo"]);
+        assert_eq!(unended.part(unended.last_lines(1), u64::MAX).bytes, b"two");
+    }
+
+    #[test]
+    fn an_agent_reads_each_byte_once_and_no_half_sequence() {
+        let mut output = written(100, &["a\x1b[3"]);
+        assert_eq!(output.read_on(false).bytes, b"a");
+        output.push(at(7), b"1mb\x1b]0;t");
+        assert_eq!(output.read_on(false).bytes, b"\x1b[31mb");
+        assert_eq!(output.read_on(false).bytes, b"");
+        assert_eq!(output.read_on(true).bytes, b"\x1b]0;t");
+    }
+
+    proptest! {
+        #[test]
+        fn parts_join_to_the_whole_and_cut_no_character(text in "[a-zé🦀\n]{0,60}", cut in 1u64..9) {
+            let output = written(1000, &[&text]);
+            let (mut from, mut joined) = (0, Vec::new());
+            while from < output.end() {
+                let part = output.part(from, from + cut.max(4));
+                prop_assert!(std::str::from_utf8(&part.bytes).is_ok());
+                prop_assert!(!part.bytes.is_empty());
+                from = part.end();
+                joined.extend(part.bytes);
+            }
+            prop_assert_eq!(joined, text.into_bytes());
+        }
+    }
+}

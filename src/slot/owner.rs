@@ -1,0 +1,69 @@
+//! The process that a session belongs to, watched until it ends.
+
+use crate::config::OwnerProcess;
+use crate::control::peer::{Proc, ProcessTable};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+/// Between two looks at an owner: its sessions may live on for this long.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// What can be known of an owner.
+#[derive(Debug)]
+pub(super) enum Owner {
+    /// There is none to wait for.
+    None,
+    /// By its handle, which stays that of one process.
+    Watched(OwnedFd),
+    Gone,
+}
+
+impl Owner {
+    pub fn watch(process: Option<OwnerProcess>) -> Owner {
+        match process {
+            None => Owner::None,
+            Some(process) => handle(process).map_or(Owner::Gone, Owner::Watched),
+        }
+    }
+
+    /// The handle of a process can be read once it has ended.
+    pub fn is_gone(&self) -> bool {
+        match self {
+            Owner::None => false,
+            Owner::Gone => true,
+            Owner::Watched(handle) => {
+                let mut ended = [PollFd::new(handle, PollFlags::IN)];
+                matches!(poll(&mut ended, Some(&Timespec::default())), Ok(1..))
+            }
+        }
+    }
+
+    /// Returns when it has ended, never where there is none.
+    pub async fn gone(&self) {
+        if matches!(self, Owner::None) {
+            return std::future::pending().await;
+        }
+        while !self.is_gone() {
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+}
+
+/// A process that runs now, as it can be known later; `None` where there is none of this number.
+pub fn running_process(pid: u32) -> Option<OwnerProcess> {
+    let stat = Proc.stat(i32::try_from(pid).ok()?)?;
+    Some(OwnerProcess {
+        pid,
+        started: stat.started,
+    })
+}
+
+/// The handle first: it stays that of one process, of which the start then says whether it is the right one.
+fn handle(process: OwnerProcess) -> Option<OwnedFd> {
+    let pid = Pid::from_raw(i32::try_from(process.pid).ok()?)?;
+    let handle = pidfd_open(pid, PidfdFlags::empty()).ok()?;
+    let same = running_process(process.pid) == Some(process);
+    same.then_some(handle)
+}

@@ -1,0 +1,176 @@
+//! Where a shell stands, by the marks that it sets. Pure.
+
+use crate::terminal::{Found, Mark, Marks};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// It has not said anything yet.
+    Unseen,
+    /// Between a command and the next prompt.
+    Drawing,
+    Ready,
+    /// It waits for the rest of a command.
+    Unfinished,
+    /// A command was typed for somebody who waits for it.
+    Submitted,
+    Running,
+}
+
+/// A command that has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Finished {
+    pub code: i32,
+    /// What it wrote: from here up to there. A line that was no command wrote nothing.
+    pub output: Option<(u64, u64)>,
+}
+
+#[derive(Debug)]
+pub(super) struct Prompt {
+    marks: Marks,
+    phase: Phase,
+    /// Where the output of the command that runs began.
+    began: Option<u64>,
+    finished: Option<Finished>,
+}
+
+impl Prompt {
+    pub fn new(token: &str) -> Prompt {
+        Prompt {
+            marks: Marks::new(token),
+            phase: Phase::Unseen,
+            began: None,
+            finished: None,
+        }
+    }
+
+    /// The shell wrote this; places are counted in bytes that came this way.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        for found in self.marks.scan(bytes) {
+            self.heard(found);
+        }
+    }
+
+    fn heard(&mut self, found: Found) {
+        match found.mark {
+            Mark::PromptBegins => self.phase = Phase::Drawing,
+            Mark::Ready => self.phase = Phase::Ready,
+            Mark::Continues => self.phase = Phase::Unfinished,
+            Mark::Runs => {
+                // Several lines that were typed as one are several commands: they count as one.
+                self.began.get_or_insert(found.end);
+                self.phase = Phase::Running;
+            }
+            Mark::Ended(code) => {
+                let output = self.began.take().map(|began| (began, found.start));
+                // A prompt that is only drawn again tells of the last command once more.
+                if self.phase != Phase::Ready {
+                    self.finished = Some(Finished { code, output });
+                }
+                self.phase = Phase::Drawing;
+            }
+        }
+    }
+
+    /// A command is on its way, and what comes next is its end.
+    pub fn submit(&mut self) {
+        self.phase = Phase::Submitted;
+        self.finished = None;
+    }
+
+    pub fn is_seen(&self) -> bool {
+        self.phase != Phase::Unseen
+    }
+
+    pub fn is_ready(&self) -> bool {
+        self.phase == Phase::Ready
+    }
+
+    pub fn is_unfinished(&self) -> bool {
+        self.phase == Phase::Unfinished
+    }
+
+    /// The command that was submitted, once the next prompt is there.
+    pub fn finished(&self) -> Option<Finished> {
+        self.finished.filter(|_| self.is_ready())
+    }
+
+    /// Where the output of the command that runs began.
+    pub fn began(&self) -> Option<u64> {
+        self.began
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mark(said: &str) -> String {
+        format!("\x1b]133;{said};missiond=t\x07")
+    }
+
+    fn shown(code: i32) -> String {
+        format!("{}{}$ {}", mark(&format!("D;{code}")), mark("A"), mark("B"))
+    }
+
+    fn fed(prompt: &mut Prompt, text: &str) {
+        prompt.feed(text.as_bytes());
+    }
+
+    fn ready() -> (Prompt, usize) {
+        let mut prompt = Prompt::new("t");
+        assert!(!prompt.is_seen());
+        fed(&mut prompt, &shown(0));
+        assert!(prompt.is_ready());
+        (prompt, shown(0).len())
+    }
+
+    #[test]
+    fn a_command_has_its_own_output_and_code() {
+        let (mut prompt, before) = ready();
+        prompt.submit();
+        assert_eq!(prompt.finished(), None);
+        let echo = format!("false\r\n{}", mark("C"));
+        fed(&mut prompt, &format!("{echo}out\r\n"));
+        assert!(!prompt.is_ready());
+        fed(&mut prompt, &shown(1));
+        let from = (before + echo.len()) as u64;
+        let output = Some((from, from + 5));
+        assert_eq!(prompt.finished(), Some(Finished { code: 1, output }));
+    }
+
+    #[test]
+    fn several_lines_typed_as_one_end_with_the_last() {
+        let (mut prompt, before) = ready();
+        prompt.submit();
+        let (c, out) = (mark("C"), "a\r\n");
+        fed(&mut prompt, &format!("{c}{out}{c}b\r\n{}", shown(3)));
+        let from = (before + c.len()) as u64;
+        let to = from + (out.len() + c.len() + 3) as u64;
+        let output = Some((from, to));
+        assert_eq!(prompt.finished(), Some(Finished { code: 3, output }));
+    }
+
+    #[test]
+    fn a_prompt_drawn_again_is_no_end_of_a_command() {
+        let (mut prompt, _) = ready();
+        let first = prompt.finished();
+        fed(&mut prompt, &shown(9));
+        assert_eq!(prompt.finished(), first);
+        assert!(prompt.is_ready());
+    }
+
+    #[test]
+    fn an_empty_line_and_half_a_command() {
+        let (mut prompt, _) = ready();
+        prompt.submit();
+        fed(&mut prompt, &format!("\r\n{}", shown(4)));
+        let nothing = Finished {
+            code: 4,
+            output: None,
+        };
+        assert_eq!(prompt.finished(), Some(nothing));
+        prompt.submit();
+        fed(&mut prompt, &format!("echo '\r\n{}> ", mark("P;k=c")));
+        assert!(prompt.is_unfinished() && prompt.finished().is_none());
+    }
+}

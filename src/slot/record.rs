@@ -1,0 +1,82 @@
+//! What is kept of a session on the disk, so that a daemon that comes later knows it: one file for each.
+
+use crate::config::{Care, Gate, Kind, Restart, SessionTerms, SlotConfig};
+use crate::files;
+use crate::shim::ExitReport;
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The role that all sessions have: it has no policy, and `@session` names them all.
+pub const ROLE: &str = "session";
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    pub id: String,
+    pub command: Vec<String>,
+    pub cwd: PathBuf,
+    pub env: BTreeMap<String, String>,
+    pub cols: u16,
+    pub rows: u16,
+    pub terms: SessionTerms,
+    #[serde(default)]
+    pub ended: Option<Ended>,
+    /// What a newer missiond wrote is kept.
+    #[serde(flatten)]
+    pub unknown: Map<String, Value>,
+}
+
+/// How and when a session's program ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ended {
+    pub at: DateTime<Utc>,
+    pub report: ExitReport,
+    /// In words.
+    pub why: Option<String>,
+}
+
+impl Record {
+    pub fn load(path: &Path) -> io::Result<Record> {
+        let text = std::fs::read_to_string(path)?;
+        serde_json::from_str(&text).map_err(io::Error::other)
+    }
+
+    pub fn save(&self, path: &Path) -> io::Result<()> {
+        let text = serde_json::to_string_pretty(self).map_err(io::Error::other)?;
+        files::replace(path, &text)
+    }
+
+    /// The slot that it is.
+    pub fn slot(&self) -> SlotConfig {
+        SlotConfig {
+            name: self.id.clone(),
+            role: ROLE.to_owned(),
+            kind: Kind::Shell,
+            cwd: self.cwd.clone(),
+            command: self.command.clone(),
+            args: Vec::new(),
+            env: self.env.clone(),
+            env_clear: false,
+            env_pass: Vec::new(),
+            cols: self.cols,
+            rows: self.rows,
+            mode: String::new(),
+            gate: Gate::Screen,
+            project_settings: false,
+            autostart: false,
+            restart: Restart::Never,
+            resume: false,
+            prompt: None,
+            session: None,
+            care: Care {
+                stall_after: None,
+                ..Care::default()
+            },
+            worktree_of: None,
+            terms: Some(self.terms.clone()),
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! What is asked of a slot's terminal: its output, its size, signals, lines that are typed.
+
+use super::handle::Answer;
+use super::output::Part;
+use super::press::Key;
+use super::session::{Typed, Wanted};
+use super::task::Slot;
+use crate::audit::Record;
+use crate::control::protocol::{Fault, RpcError};
+use crate::keys;
+use crate::shim::ToShim;
+
+#[derive(Debug)]
+pub enum Request {
+    Output {
+        wanted: Wanted,
+        reply: Answer<Part>,
+    },
+    /// Forgets the output that is kept.
+    Clear {
+        reply: Answer<()>,
+    },
+    /// A line, with Enter behind it.
+    Type {
+        text: String,
+        reply: Answer<()>,
+    },
+    /// The same for a shell that says when it is done.
+    TypeAndWait {
+        text: String,
+        reply: Answer<Typed>,
+    },
+    Resize {
+        cols: u16,
+        rows: u16,
+        reply: Answer<()>,
+    },
+    /// To whatever runs in the foreground.
+    Signal {
+        signal: i32,
+        reply: Answer<()>,
+    },
+    /// The screen of a program that fills it; `None` for one that writes lines.
+    FullScreen {
+        reply: Answer<Option<Vec<String>>>,
+    },
+    /// It is being stopped, and is to be killed at once.
+    Hurry,
+}
+
+impl Slot {
+    pub(super) async fn requested(&mut self, request: Request) {
+        match request {
+            Request::Output { wanted, reply } => {
+                let finished = self.link.is_none();
+                drop(reply.send(Ok(self.output.wanted(wanted, finished))));
+            }
+            Request::Clear { reply } => {
+                self.clear_output();
+                drop(reply.send(Ok(())));
+            }
+            Request::Type { text, reply } => drop(reply.send(self.type_line(&text).await)),
+            Request::TypeAndWait { text, reply } => match self.line(&text) {
+                Ok(bytes) => self.type_and_wait(bytes, reply).await,
+                Err(error) => drop(reply.send(Err(error))),
+            },
+            Request::Resize { cols, rows, reply } => {
+                drop(reply.send(self.order(&ToShim::Resize { cols, rows })));
+            }
+            Request::Signal { signal, reply } => {
+                let foreground = true;
+                drop(reply.send(self.order(&ToShim::Signal { signal, foreground })));
+            }
+            Request::FullScreen { reply } => {
+                let screen = self.terminal.screen();
+                let lines = || screen.lines.iter().map(|line| line.text.clone()).collect();
+                drop(reply.send(Ok(screen.modes.alt_screen.then(lines))));
+            }
+            Request::Hurry => self.tell_shim(&ToShim::Stop { grace_ms: 0 }),
+        }
+    }
+
+    fn order(&mut self, message: &ToShim) -> Result<(), RpcError> {
+        if self.link.is_none() {
+            return Err(self.not_running());
+        }
+        self.tell_shim(message);
+        Ok(())
+    }
+
+    async fn type_line(&mut self, text: &str) -> Result<(), RpcError> {
+        let bytes = self.line(text)?;
+        if self.link.is_none() {
+            return Err(self.not_running());
+        }
+        self.write_down("a line", "a person types", bytes).await;
+        Ok(())
+    }
+
+    /// The bytes of a line and its Enter. Where the program takes pastes, several lines are one, and a tab
+    /// completes nothing.
+    fn line(&self, text: &str) -> Result<Vec<u8>, RpcError> {
+        if let Some(control) = text
+            .chars()
+            .find(|c| c.is_control() && !matches!(c, '\n' | '\t'))
+        {
+            let text = format!("the text has the control character {control:?} in it");
+            return Err(RpcError::new(Fault::Usage, text)
+                .next("keys and raw bytes: missiond keys, missiond write"));
+        }
+        let mut bytes =
+            match self.terminal.modes_set().bracketed_paste && text.contains(['\n', '\t']) {
+                true => keys::paste(text),
+                false => text.replace('\n', "\r").into_bytes(),
+            };
+        bytes.extend_from_slice(keys::ENTER);
+        Ok(bytes)
+    }
+
+    /// Writes a person's input, and that it was written.
+    pub(super) async fn write_down(&mut self, what: &str, reason: &str, bytes: Vec<u8>) {
+        let key = Key {
+            name: format!("{what} of {} bytes", bytes.len()),
+            reason: reason.to_owned(),
+            bytes,
+            submits: false,
+        };
+        self.audited(Record::key(&self.running.name, &key.name, &key.reason))
+            .await;
+        let bytes = key.bytes.clone();
+        self.press(key);
+        self.keep_raw(bytes);
+        if let Some(session) = &mut self.session {
+            session.is_active();
+        }
+    }
+}

@@ -1,0 +1,498 @@
+//! What a session has beyond a slot: its terms, its prompt, and when it is over.
+
+use super::handle::Answer;
+use super::machine::Input;
+use super::output::{Output, Part, Taken};
+use super::owner::Owner;
+use super::prompt::{Finished, Prompt};
+use super::record::{Ended, Record};
+use super::task::Slot;
+use crate::config::SessionTerms;
+use crate::control::protocol::{Fault, RpcError, SessionStatus, What};
+use crate::shim::{ExitReport, ToShim};
+use crate::terminal::At;
+use chrono::{DateTime, Utc};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// While somebody waits for a command, the shell is looked at this often: one that has become another program
+/// will never say that it is done.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// A shell that has not shown a prompt by then does not set the marks that it was told to set.
+const FIRST_PROMPT: Duration = Duration::from_secs(20);
+
+/// The marker in the recording behind which the output was cleared.
+pub(super) const CLEARED: &str = "output cleared";
+
+pub(super) struct Session {
+    pub terms: SessionTerms,
+    pub ended: Option<Ended>,
+    pub prompt: Option<Prompt>,
+    typing: Option<Typing>,
+    /// When something was last written or read.
+    active: Instant,
+    owner: Owner,
+    /// Why it is to be removed.
+    leaving: Option<String>,
+    /// That it is to end was said, and why.
+    ending: Option<String>,
+    /// The shell's own program, as the kernel names it.
+    program: Option<std::path::PathBuf>,
+}
+
+/// Somebody waits for a command.
+struct Typing {
+    stage: Stage,
+    began: Instant,
+    reply: Answer<Typed>,
+}
+
+enum Stage {
+    /// For the first prompt; then this is written.
+    Prompt(Vec<u8>),
+    /// For the prompt behind it. Its output began here at the earliest.
+    Command(u64),
+}
+
+/// A command that was typed has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Typed {
+    pub exit_code: Option<i32>,
+    /// What it wrote, by its place in the output.
+    pub output: Option<(u64, u64)>,
+}
+
+impl Session {
+    /// As it is on the disk, where it is there already.
+    pub fn new(terms: SessionTerms, file: &Path) -> Session {
+        let ended = Record::load(file).ok().and_then(|record| record.ended);
+        let prompt = terms.marks.as_ref().map(|marks| Prompt::new(&marks.token));
+        Session {
+            owner: Owner::watch(terms.owner_process.filter(|_| ended.is_none())),
+            terms,
+            ended,
+            prompt,
+            typing: None,
+            active: Instant::now(),
+            leaving: None,
+            ending: None,
+            program: None,
+        }
+    }
+
+    /// Something was written to the program or came from it.
+    pub fn is_active(&mut self) {
+        self.active = Instant::now();
+    }
+
+    pub fn status(&self, size: (usize, usize)) -> SessionStatus {
+        let (cols, rows) = size;
+        let ended = self.ended.as_ref();
+        SessionStatus {
+            cols,
+            rows,
+            ended_at: ended.map(|ended| ended.at),
+            signal: ended.and_then(|ended| ended.report.signal),
+            at_prompt: self
+                .prompt
+                .as_ref()
+                .map(|prompt| prompt.is_ready() && ended.is_none()),
+            leaving: self.leaving.clone(),
+            ..first_status(&self.terms)
+        }
+    }
+
+    /// When there is something to look after.
+    fn due(&self) -> Option<Instant> {
+        if self.leaving.is_some() {
+            return None;
+        }
+        if let Some(ended) = &self.ended {
+            return Some(moment(ended.at, self.terms.keep?));
+        }
+        let over = self.terms.ends_at.filter(|_| self.ending.is_none());
+        let over = over.map(|at| moment(at, Duration::ZERO));
+        let rests = self.prompt.as_ref().is_some_and(Prompt::is_ready);
+        let idle = self.terms.idle_close.filter(|_| rests);
+        let idle = idle.map(|idle| self.active + idle);
+        let typing = self.typing.as_ref().map(|_| Instant::now() + LOOK);
+        [over, idle, typing].into_iter().flatten().min()
+    }
+
+    /// Why its program is to be ended now.
+    fn must_end(&self) -> Option<String> {
+        if self.ended.is_some() || self.ending.is_some() {
+            return None;
+        }
+        let over = self.terms.ends_at.filter(|at| *at <= Utc::now());
+        if let Some(at) = over {
+            let time = (at - self.terms.created_at).to_std().unwrap_or_default();
+            return Some(format!("timed out after {}", words(time)));
+        }
+        let pid = self
+            .terms
+            .owner_process
+            .filter(|_| self.owner.is_gone())?
+            .pid;
+        Some(format!("its owner, process {pid}, has ended"))
+    }
+}
+
+/// Before its task has looked at anything.
+pub(super) fn first_status(terms: &SessionTerms) -> SessionStatus {
+    SessionStatus {
+        created_at: terms.created_at,
+        command: terms.command.clone(),
+        cols: 0,
+        rows: 0,
+        owner_pid: terms.owner_process.map(|process| process.pid),
+        ends_at: terms.ends_at,
+        ended_at: None,
+        signal: None,
+        at_prompt: terms.marks.as_ref().map(|_| false),
+        leaving: None,
+    }
+}
+
+/// Returns when a session needs to be looked after; never for a slot that is none.
+pub(super) async fn due(session: Option<&Session>) {
+    let Some(session) = session else {
+        return std::future::pending().await;
+    };
+    let watches_owner = session.ended.is_none() && session.ending.is_none();
+    tokio::select! {
+        () = super::task::until(session.due()) => {}
+        () = session.owner.gone(), if watches_owner => {}
+    }
+}
+
+impl Slot {
+    /// Keeps what the program wrote, live or from its recording, and hears what its shell says.
+    pub(super) fn keep_output(&mut self, at: At, bytes: &[u8]) {
+        let taken = self.output.push(at, bytes);
+        if taken == Taken::Known {
+            return;
+        }
+        if taken == Taken::Overflow {
+            let kept = self.output.room();
+            self.tell(What::BufferOverflow { kept });
+        }
+        if let Some(session) = &mut self.session {
+            session.is_active();
+            if let Some(prompt) = &mut session.prompt {
+                prompt.feed(bytes);
+            }
+        }
+    }
+
+    /// Time has passed for a session, or its owner has ended.
+    pub(super) async fn look_after_session(&mut self) {
+        self.settle_typing().await;
+        let Some(session) = &mut self.session else {
+            return;
+        };
+        if let Some(why) = session.must_end() {
+            session.ending = Some(why.clone());
+            self.warn(&format!("it is ended: {why}"));
+            return self.input(Input::Expire(why)).await;
+        }
+        self.leave_if_over().await;
+    }
+
+    async fn leave_if_over(&mut self) {
+        let Some(session) = &self.session else { return };
+        if session.due().is_none_or(|due| due > Instant::now()) {
+            return;
+        }
+        let why = match (&session.ended, session.terms.keep, session.terms.idle_close) {
+            (Some(_), Some(keep), _) => Some(format!("it ended, and was kept for {}", words(keep))),
+            (None, _, Some(idle)) if session.active.elapsed() >= idle => {
+                Some(format!("idle at its prompt for {}", words(idle)))
+            }
+            _ => None,
+        };
+        // What runs behind a prompt is no idle session, however silent.
+        let alone = session.ended.is_some() || self.is_alone().await;
+        let Some(session) = &mut self.session else {
+            return;
+        };
+        match why {
+            Some(why) if alone => session.leaving = Some(why),
+            Some(_) => session.is_active(),
+            None => {}
+        }
+    }
+
+    /// Whether the shell is the only process of its session.
+    async fn is_alone(&mut self) -> bool {
+        let Some(pid) = self.machine.pid() else {
+            return true;
+        };
+        let used = self.world.meter.of(vec![pid]).await;
+        used.first()
+            .is_some_and(|usage| usage.is_none_or(|usage| usage.processes <= 1))
+    }
+
+    /// The program of a session has ended: that is written down for a daemon that comes later.
+    pub(super) fn note_end(&mut self, report: &ExitReport) {
+        let Some(session) = &mut self.session else {
+            return;
+        };
+        session.ended = Some(Ended {
+            at: Utc::now(),
+            report: report.clone(),
+            why: session.ending.clone(),
+        });
+        self.end_typing(report);
+        self.save_record();
+    }
+
+    fn save_record(&mut self) {
+        let file = self.world.session_file(&self.running.name);
+        let ended = self
+            .session
+            .as_ref()
+            .and_then(|session| session.ended.clone());
+        let saved = Record::load(&file).and_then(|record| Record { ended, ..record }.save(&file));
+        if let Err(error) = saved {
+            self.warn(&format!("{} can't be written: {error}", file.display()));
+        }
+    }
+
+    /// A session that no shim has any more: how it ended is known, or it went with its shim.
+    pub(super) fn take_up_ended(&mut self) {
+        if self.session.is_none() || !self.paths.recording.exists() {
+            return;
+        }
+        self.replay_ended();
+        let known = self
+            .session
+            .as_ref()
+            .and_then(|session| session.ended.clone());
+        let report = match known {
+            Some(ended) => ended.report,
+            None => {
+                let unknown = ExitReport {
+                    code: None,
+                    signal: None,
+                };
+                self.warn("its shim is gone, and how it ended is not known");
+                self.note_end(&unknown);
+                unknown
+            }
+        };
+        self.last_exit = Some(report);
+    }
+
+    pub(super) fn clear_output(&mut self) {
+        self.output.clear();
+        self.tell_shim(&ToShim::Mark {
+            text: CLEARED.to_owned(),
+        });
+    }
+
+    // ---- commands that are typed, and waited for
+
+    /// Types a command once the shell is at its prompt, and replies when it is there again.
+    pub(super) async fn type_and_wait(&mut self, bytes: Vec<u8>, reply: Answer<Typed>) {
+        match self.may_type() {
+            Err(error) => drop(reply.send(Err(error))),
+            Ok(()) => {
+                let typing = Typing {
+                    stage: Stage::Prompt(bytes),
+                    began: Instant::now(),
+                    reply,
+                };
+                if let Some(session) = &mut self.session {
+                    session.typing = Some(typing);
+                }
+                self.settle_typing().await;
+            }
+        }
+    }
+
+    fn may_type(&self) -> Result<(), RpcError> {
+        let name = &self.running.name;
+        let refused = |text: String| Err(RpcError::new(Fault::Refused, text));
+        if self.link.is_none() {
+            return Err(self.not_running());
+        }
+        let Some(session) = &self.session else {
+            return refused(format!(
+                "{name} is a slot: when a command is done can't be told"
+            ));
+        };
+        let Some(prompt) = &session.prompt else {
+            return Err(cant_tell(
+                name,
+                "it is no bash or zsh that missiond started",
+            ));
+        };
+        if session.typing.is_some() || (prompt.is_seen() && !prompt.is_ready()) {
+            let text = format!("{name} is busy with another command; nothing was typed");
+            return Err(
+                RpcError::new(Fault::Refused, text).next(format!("missiond wait {name} --prompt"))
+            );
+        }
+        Ok(())
+    }
+
+    /// Goes on with a command that somebody waits for, as far as the shell has come.
+    pub(super) async fn settle_typing(&mut self) {
+        let Some(session) = &mut self.session else {
+            return;
+        };
+        let (Some(typing), Some(prompt)) = (&mut session.typing, &mut session.prompt) else {
+            return;
+        };
+        if typing.reply.is_closed() {
+            session.typing = None;
+            return;
+        }
+        match &mut typing.stage {
+            Stage::Prompt(bytes) if prompt.is_ready() => {
+                let bytes = std::mem::take(bytes);
+                typing.stage = Stage::Command(self.output.end());
+                prompt.submit();
+                self.write_down(
+                    "a command",
+                    "it was typed, and its end is waited for",
+                    bytes,
+                )
+                .await;
+            }
+            Stage::Prompt(_) if typing.began.elapsed() < FIRST_PROMPT => {}
+            Stage::Prompt(_) => self.fail_typing("it has not shown a prompt"),
+            Stage::Command(_) => self.settle_command(),
+        }
+    }
+
+    fn settle_command(&mut self) {
+        let Some(prompt) = self
+            .session
+            .as_ref()
+            .and_then(|session| session.prompt.as_ref())
+        else {
+            return;
+        };
+        if let Some(Finished { code, output }) = prompt.finished() {
+            let exit_code = Some(code);
+            self.reply_typing(Ok(Typed { exit_code, output }));
+        } else if prompt.is_unfinished() {
+            let name = &self.running.name;
+            let text = format!("{name} waits for the rest of the command");
+            let error = RpcError::new(Fault::Refused, text).next(format!(
+                "type the rest, or give it up: missiond keys {name} ctrl+c"
+            ));
+            self.reply_typing(Err(error));
+        } else if self.is_replaced() {
+            self.fail_typing("its shell has become another program");
+        }
+    }
+
+    /// `exec` leaves nobody who would say that a command is done.
+    fn is_replaced(&mut self) -> bool {
+        let Some(pid) = self.machine.pid() else {
+            return false;
+        };
+        let now = std::fs::read_link(format!("/proc/{pid}/exe")).ok();
+        let Some(session) = &mut self.session else {
+            return false;
+        };
+        match (&session.program, now) {
+            (Some(before), Some(now)) => *before != now,
+            (None, now) => {
+                session.program = now;
+                false
+            }
+            (Some(_), None) => false,
+        }
+    }
+
+    fn end_typing(&mut self, report: &ExitReport) {
+        let Some(session) = &mut self.session else {
+            return;
+        };
+        let Some(typing) = session.typing.take() else {
+            return;
+        };
+        let answer = match typing.stage {
+            Stage::Prompt(_) => Err(RpcError::new(
+                Fault::Failed,
+                "it ended before its prompt came; nothing was typed",
+            )),
+            Stage::Command(from) => {
+                let began = session.prompt.as_ref().and_then(Prompt::began);
+                Ok(Typed {
+                    exit_code: exit_code(report),
+                    output: Some((began.unwrap_or(from), self.output.end())),
+                })
+            }
+        };
+        let _ = typing.reply.send(answer);
+    }
+
+    fn fail_typing(&mut self, why: &str) {
+        let error = cant_tell(&self.running.name, why);
+        self.reply_typing(Err(error));
+    }
+
+    fn reply_typing(&mut self, answer: Result<Typed, RpcError>) {
+        let typing = self
+            .session
+            .as_mut()
+            .and_then(|session| session.typing.take());
+        if let Some(typing) = typing {
+            // A client that went away needs no answer.
+            let _ = typing.reply.send(answer);
+        }
+    }
+}
+
+/// What of the output is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    /// From this byte up to that one.
+    Range(u64, u64),
+    LastLines(usize),
+    /// What an agent has not read yet.
+    Unread,
+}
+
+impl Output {
+    pub(super) fn wanted(&mut self, wanted: Wanted, finished: bool) -> Part {
+        match wanted {
+            Wanted::Range(from, to) => self.part(from, to),
+            Wanted::LastLines(lines) => self.part(self.last_lines(lines), u64::MAX),
+            Wanted::Unread => self.read_on(finished),
+        }
+    }
+}
+
+fn cant_tell(name: &str, why: &str) -> RpcError {
+    let text = format!("when a command of {name} is done can't be told: {why}");
+    RpcError::new(Fault::Refused, text).next(format!(
+        "wait for silence instead: missiond type {name} … --quiet 500ms"
+    ))
+}
+
+/// As shells say it: 128 and its number for a signal.
+pub fn exit_code(report: &ExitReport) -> Option<i32> {
+    report.code.or(report.signal.map(|signal| 128 + signal))
+}
+
+fn moment(at: DateTime<Utc>, more: Duration) -> Instant {
+    let now = Instant::now();
+    match (at - Utc::now()).to_std() {
+        Ok(ahead) => now + ahead + more,
+        // It is past: by how much is taken off.
+        Err(_) => now + more.saturating_sub((Utc::now() - at).to_std().unwrap_or_default()),
+    }
+}
+
+fn words(time: Duration) -> humantime::FormattedDuration {
+    humantime::format_duration(Duration::from_millis(
+        time.as_millis().try_into().unwrap_or(u64::MAX),
+    ))
+}

@@ -1,0 +1,185 @@
+//! The marks by which a shell says where it stands (OSC 133), found in what it writes. Pure.
+//!
+//! Anything can print such a mark. Only those that carry the word which this shell alone was given count.
+
+/// Longest mark that is looked at; ours have some sixty bytes.
+const MAX_MARK: usize = 128;
+
+/// What a shell says of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mark {
+    /// A prompt is about to be drawn.
+    PromptBegins,
+    /// The prompt is there: what is typed now is a command.
+    Ready,
+    /// More of a command is waited for.
+    Continues,
+    /// A command runs from here on.
+    Runs,
+    /// It has ended, with this code.
+    Ended(i32),
+}
+
+/// A mark, and where it is in what was given so far: its first byte and the one behind its last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Found {
+    pub mark: Mark,
+    pub start: u64,
+    pub end: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Ground,
+    Escape,
+    /// Inside an operating system command.
+    Command,
+    /// The ESC of its end.
+    CommandEscape,
+}
+
+/// Fed in pieces that may be cut anywhere.
+#[derive(Debug)]
+pub struct Marks {
+    token: String,
+    state: State,
+    held: Vec<u8>,
+    /// Bytes so far.
+    at: u64,
+    /// Where the sequence in hand began.
+    begun: u64,
+}
+
+impl Marks {
+    pub fn new(token: &str) -> Marks {
+        Marks {
+            token: token.to_owned(),
+            state: State::Ground,
+            held: Vec::new(),
+            at: 0,
+            begun: 0,
+        }
+    }
+
+    pub fn scan(&mut self, bytes: &[u8]) -> Vec<Found> {
+        let mut found = Vec::new();
+        for byte in bytes {
+            self.at += 1;
+            if self.step(*byte)
+                && let Some(mark) = meaning(&self.held, &self.token)
+            {
+                found.push(Found {
+                    mark,
+                    start: self.begun,
+                    end: self.at,
+                });
+            }
+        }
+        found
+    }
+
+    /// Whether a command is complete with this byte.
+    fn step(&mut self, byte: u8) -> bool {
+        let (next, complete) = match (self.state, byte) {
+            (State::Ground, 0x1b) => (State::Escape, false),
+            (State::Ground, _) => (State::Ground, false),
+            (State::Escape, b']') => (State::Command, false),
+            (State::Command, 0x07) => (State::Ground, true),
+            (State::Command, 0x1b) => (State::CommandEscape, false),
+            (State::Command, 0x18 | 0x1a) => (State::Ground, false),
+            (State::Command, _) => (State::Command, false),
+            (State::CommandEscape, b'\\') => (State::Ground, true),
+            (State::CommandEscape, b']') => (State::Command, false),
+            (State::Escape | State::CommandEscape, 0x1b) => (State::Escape, false),
+            (State::Escape | State::CommandEscape, _) => (State::Ground, false),
+        };
+        match (self.state, next) {
+            (State::Ground | State::Escape, State::Escape)
+            | (State::CommandEscape, State::Escape) => self.begun = self.at - 1,
+            (State::CommandEscape, State::Command) => {
+                self.begun = self.at - 2;
+                self.held.clear();
+            }
+            (State::Escape, State::Command) => self.held.clear(),
+            // One more than a mark may have, so that one that is too long can be told.
+            (State::Command, State::Command) if self.held.len() <= MAX_MARK => self.held.push(byte),
+            _ => {}
+        }
+        self.state = next;
+        complete
+    }
+}
+
+/// `133;D;0;missiond=<token>`: its letter, what belongs to it, and the word at the end.
+fn meaning(command: &[u8], token: &str) -> Option<Mark> {
+    if command.len() > MAX_MARK {
+        return None;
+    }
+    let text = std::str::from_utf8(command).ok()?.strip_prefix("133;")?;
+    let (said, word) = text.rsplit_once(";missiond=")?;
+    if word != token {
+        return None;
+    }
+    match said.split_once(';').unwrap_or((said, "")) {
+        ("A", _) => Some(Mark::PromptBegins),
+        ("B", _) => Some(Mark::Ready),
+        ("P", _) => Some(Mark::Continues),
+        ("C", _) => Some(Mark::Runs),
+        ("D", code) => Some(Mark::Ended(code.parse().ok()?)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn scan(text: &str) -> Vec<Mark> {
+        let found = Marks::new("t1").scan(text.as_bytes());
+        found.into_iter().map(|found| found.mark).collect()
+    }
+
+    #[test]
+    fn a_prompt_and_a_command() {
+        let text = "\x1b]133;D;0;missiond=t1\x07\x1b]133;A;missiond=t1\x07$ \x1b]133;B;missiond=t1\x1b\\ls\r\n\
+                    \x1b]133;C;missiond=t1\x07a b\r\n\x1b]133;D;130;missiond=t1\x07";
+        use Mark::*;
+        assert_eq!(
+            scan(text),
+            [Ended(0), PromptBegins, Ready, Runs, Ended(130)]
+        );
+    }
+
+    #[test]
+    fn what_others_print_counts_for_nothing() {
+        for foreign in [
+            "\x1b]133;D;0\x07",
+            "\x1b]133;D;0;missiond=\x07",
+            "\x1b]133;D;0;missiond=t2\x07",
+            "\x1b]133;D;x;missiond=t1\x07",
+            "\x1b]133;D;0;missiond=t1\x18\x07",
+            "\x1b]0;133;D;0;missiond=t1\x07",
+            "]133;D;0;missiond=t1\x07",
+        ] {
+            assert_eq!(scan(foreign), [], "{foreign:?}");
+        }
+        let long = format!("\x1b]133;A;{};missiond=t1\x07", "x".repeat(200));
+        assert_eq!(scan(&long), []);
+    }
+
+    proptest! {
+        #[test]
+        fn cuts_change_nothing(before in "[a-z\x1b\\]]{0,9}", cut in 1usize..7) {
+            let text = format!("{before}\x1b]133;D;7;missiond=t1\x07rest");
+            let whole = Marks::new("t1").scan(text.as_bytes());
+            let mut marks = Marks::new("t1");
+            let parts: Vec<Found> = text.as_bytes().chunks(cut).flat_map(|part| marks.scan(part)).collect();
+            prop_assert_eq!(&whole, &parts);
+            for found in whole {
+                let mark = &text[found.start as usize..found.end as usize];
+                prop_assert!(mark.starts_with("\x1b]133") && mark.ends_with('\x07'), "{:?}", mark);
+            }
+        }
+    }
+}
