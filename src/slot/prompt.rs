@@ -30,6 +30,8 @@ pub(super) struct Prompt {
     phase: Phase,
     /// Where the output of the command that runs began.
     began: Option<u64>,
+    /// And where it ended, where the shell says so before it draws.
+    ended: Option<u64>,
     finished: Option<Finished>,
 }
 
@@ -39,6 +41,7 @@ impl Prompt {
             marks: Marks::new(token),
             phase: Phase::Unseen,
             began: None,
+            ended: None,
             finished: None,
         }
     }
@@ -58,10 +61,13 @@ impl Prompt {
             Mark::Runs => {
                 // Several lines that were typed as one are several commands: they count as one.
                 self.began.get_or_insert(found.end);
+                self.ended = None;
                 self.phase = Phase::Running;
             }
+            Mark::OutputEnds => self.ended = Some(found.start),
             Mark::Ended(code) => {
-                let output = self.began.take().map(|began| (began, found.start));
+                let end = self.ended.take().unwrap_or(found.start);
+                let output = self.began.take().map(|began| (began, end));
                 // A prompt that is only drawn again tells of the last command once more.
                 if self.phase != Phase::Ready {
                     self.finished = Some(Finished { code, output });

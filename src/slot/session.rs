@@ -12,7 +12,7 @@ use crate::control::protocol::{Fault, RpcError, SessionStatus, What};
 use crate::shim::{ExitReport, ToShim};
 use crate::terminal::At;
 use chrono::{DateTime, Utc};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// While somebody waits for a command, the shell is looked at this often: one that has become another program
@@ -38,7 +38,7 @@ pub(super) struct Session {
     /// That it is to end was said, and why.
     ending: Option<String>,
     /// The shell's own program, as the kernel names it.
-    program: Option<std::path::PathBuf>,
+    program: Option<PathBuf>,
 }
 
 /// Somebody waits for a command.
@@ -355,6 +355,8 @@ impl Slot {
                 let bytes = std::mem::take(bytes);
                 typing.stage = Stage::Command(self.output.end());
                 prompt.submit();
+                // Which program is asked to run it; another one would not say when it is done.
+                session.program = self.machine.pid().and_then(program_of);
                 self.write_down(
                     "a command",
                     "it was typed, and its end is waited for",
@@ -392,22 +394,16 @@ impl Slot {
     }
 
     /// `exec` leaves nobody who would say that a command is done.
-    fn is_replaced(&mut self) -> bool {
+    fn is_replaced(&self) -> bool {
         let Some(pid) = self.machine.pid() else {
             return false;
         };
-        let now = std::fs::read_link(format!("/proc/{pid}/exe")).ok();
-        let Some(session) = &mut self.session else {
-            return false;
-        };
-        match (&session.program, now) {
-            (Some(before), Some(now)) => *before != now,
-            (None, now) => {
-                session.program = now;
-                false
-            }
-            (Some(_), None) => false,
-        }
+        let before = self
+            .session
+            .as_ref()
+            .and_then(|session| session.program.as_ref());
+        let now = program_of(pid);
+        before.is_some() && now.is_some() && before != now.as_ref()
     }
 
     fn end_typing(&mut self, report: &ExitReport) {
@@ -480,6 +476,10 @@ fn cant_tell(name: &str, why: &str) -> RpcError {
 /// As shells say it: 128 and its number for a signal.
 pub fn exit_code(report: &ExitReport) -> Option<i32> {
     report.code.or(report.signal.map(|signal| 128 + signal))
+}
+
+fn program_of(pid: u32) -> Option<PathBuf> {
+    std::fs::read_link(format!("/proc/{pid}/exe")).ok()
 }
 
 fn moment(at: DateTime<Utc>, more: Duration) -> Instant {

@@ -16,6 +16,8 @@ pub enum Mark {
     Continues,
     /// A command runs from here on.
     Runs,
+    /// All that it wrote is written; what follows is drawn for the prompt.
+    OutputEnds,
     /// It has ended, with this code.
     Ended(i32),
 }
@@ -125,6 +127,7 @@ fn meaning(command: &[u8], token: &str) -> Option<Mark> {
         ("B", _) => Some(Mark::Ready),
         ("P", _) => Some(Mark::Continues),
         ("C", _) => Some(Mark::Runs),
+        ("E", _) => Some(Mark::OutputEnds),
         ("D", code) => Some(Mark::Ended(code.parse().ok()?)),
         _ => None,
     }

@@ -4,7 +4,6 @@ use super::cut::{self, cut};
 use super::{Dispatcher, run, within};
 use crate::control::protocol::*;
 use crate::daemon::{Order, is_of_owner};
-use crate::reading::State;
 use crate::slot::{Command, Part, Request, SlotHandle, Typed, Wanted};
 use crate::terminal::plain;
 use chrono::Utc;
@@ -112,6 +111,7 @@ impl Dispatcher {
     async fn info_of(&self, slot: &SlotHandle) -> Result<SessionInfo, RpcError> {
         let output = part(slot, Wanted::Range(0, 0)).await?;
         let status = slot.status();
+        let is_alive = !status.is_over();
         let Some(session) = status.session else {
             return Err(RpcError::new(Fault::Failed, "it is no session"));
         };
@@ -133,7 +133,7 @@ impl Dispatcher {
             created_at: session.created_at,
             ends_at: session.ends_at,
             pid: status.pid,
-            is_alive: session.ended_at.is_none() && status.pid.is_some(),
+            is_alive,
             state: status.state,
             exit_code: status.exit_code,
             signal: session.signal,
@@ -245,9 +245,9 @@ impl Dispatcher {
         let deadline = tokio::time::Instant::now() + wait.min(MAX_WAIT);
         let part = loop {
             pulse.mark_unchanged();
-            let running = status.borrow_and_update().pid.is_some();
+            let is_over = status.borrow_and_update().is_over();
             let part = part(&slot, wanted).await?;
-            if !part.bytes.is_empty() || !running {
+            if !part.bytes.is_empty() || is_over {
                 break part;
             }
             let more = async {
@@ -265,6 +265,7 @@ fn output_answer(status: SlotStatus, part: Part, params: &OutputParams) -> Outpu
     // Whoever names no place wants what there is: what went before is no loss to them.
     let dropped_bytes = part.dropped;
     OutputAnswer {
+        running: !status.is_over(),
         slot: status.slot,
         text: match params.raw {
             true => String::from_utf8_lossy(&part.bytes).into_owned(),
@@ -275,7 +276,6 @@ fn output_answer(status: SlotStatus, part: Part, params: &OutputParams) -> Outpu
         total: part.total,
         dropped_bytes,
         truncated: dropped_bytes > 0,
-        running: status.pid.is_some(),
         exit_code: status.exit_code,
         signal: status.session.and_then(|session| session.signal),
     }
@@ -307,7 +307,7 @@ async fn first_output(slot: &SlotHandle) {
     let mut status = slot.watch_status();
     tokio::select! {
         _ = pulse.wait_for(|count| *count > 0) => {}
-        _ = status.wait_for(|status| matches!(status.state, State::Exited | State::Error)) => {}
+        _ = status.wait_for(SlotStatus::is_over) => {}
     }
 }
 
@@ -344,7 +344,7 @@ async fn type_until_quiet(slot: &SlotHandle, text: String, ms: u64) -> Result<Ty
     };
     tokio::select! {
         () = quiet => {}
-        _ = status.wait_for(|status| status.pid.is_none()) => {}
+        _ = status.wait_for(SlotStatus::is_over) => {}
     }
     let to = part(slot, Wanted::Range(u64::MAX, u64::MAX)).await?.total;
     Ok(Typed {

@@ -4,7 +4,6 @@ use super::Dispatcher;
 use super::cut::{self, cut};
 use super::session::{part, request};
 use crate::control::protocol::*;
-use crate::reading::State;
 use crate::slot::{Command, SlotHandle, Wanted};
 use crate::terminal::plain;
 use std::time::Duration;
@@ -76,7 +75,7 @@ impl Dispatcher {
     /// Waits as long as was asked, or until the end, and gives what has come since the last look.
     async fn look(&self, slot: &SlotHandle, look: &Look) -> Result<ToolAnswer, RpcError> {
         let mut status = slot.watch_status();
-        let ended = status.wait_for(|status| matches!(status.state, State::Exited | State::Error));
+        let ended = status.wait_for(SlotStatus::is_over);
         let _ = tokio::time::timeout(look.time, ended).await;
         let unread = part(slot, Wanted::Unread).await?;
         let text = match (look.raw, self.full_screen(slot).await?) {
@@ -90,10 +89,10 @@ impl Dispatcher {
         let by_signal = session.and_then(|session| session.signal).map(|n| 128 + n);
         Ok(ToolAnswer {
             success: true,
-            session_id: status.slot,
             output,
-            running: session.is_some_and(|session| session.ended_at.is_none()),
+            running: !status.is_over(),
             exit_code: status.exit_code.or(by_signal),
+            session_id: status.slot,
             truncated: is_cut || unread.dropped > 0 || unread.end() < unread.total,
         })
     }

@@ -2,7 +2,6 @@
 
 use super::{Dispatcher, regex};
 use crate::control::protocol::{Fault, RpcError, SlotStatus, WaitAnswer, WaitParams};
-use crate::reading::State;
 use crate::slot::{Command, SlotHandle};
 use regex::Regex;
 use std::future::Future;
@@ -44,8 +43,7 @@ async fn wait_for(slot: &SlotHandle, params: WaitParams) -> Result<Option<String
 async fn state_reached(slot: &SlotHandle, params: &WaitParams) -> Result<(), RpcError> {
     let mut status = slot.watch_status();
     let is_there = |status: &SlotStatus| {
-        params.states.contains(&status.state)
-            || (params.exit && matches!(status.state, State::Exited | State::Error))
+        params.states.contains(&status.state) || (params.exit && status.is_over())
     };
     if params.states.is_empty() && !params.exit {
         return std::future::pending().await;
@@ -70,11 +68,10 @@ async fn prompt(slot: &SlotHandle, wanted: bool) -> Result<(), RpcError> {
             "wait for silence instead: missiond wait {name} --quiet 500ms"
         )));
     }
-    let over = |status: &SlotStatus| matches!(status.state, State::Exited | State::Error);
     let seen = status
-        .wait_for(|status| at_prompt(status) == Some(true) || over(status))
+        .wait_for(|status| at_prompt(status) == Some(true) || status.is_over())
         .await;
-    match seen.map(|status| over(&status)) {
+    match seen.map(|status| status.is_over()) {
         Ok(false) => Ok(()),
         Ok(true) => Err(RpcError::new(Fault::Refused, "it has ended")),
         Err(_) => Err(RpcError::new(Fault::Failed, "the slot has been removed")),

@@ -165,6 +165,16 @@ pub struct SlotStatus {
     pub session: Option<SessionStatus>,
 }
 
+impl SlotStatus {
+    /// Nothing of its program is left. One that is only about to be started has not ended.
+    pub fn is_over(&self) -> bool {
+        match &self.session {
+            Some(session) => session.ended_at.is_some() || self.state == State::Error,
+            None => matches!(self.state, State::Exited | State::Error),
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatsAnswer {
     pub total: usize,

@@ -4,7 +4,6 @@ __missiond_mark() {
   local d=$'%{\e]133;D;%?;missiond=@TOKEN@\a\e]133;A;missiond=@TOKEN@\a%}'
   local b=$'%{\e]133;B;missiond=@TOKEN@\a%}'
   local p=$'%{\e]133;P;k=c;missiond=@TOKEN@\a%}'
-  setopt local_options no_prompt_subst
   if [[ $PS1 != "$d"*"$b" ]]; then
     PS1=${PS1//"$d"/}
     PS1=$d${PS1//"$b"/}$b
@@ -12,5 +11,7 @@ __missiond_mark() {
   [[ $PS2 == *"$p" ]] || PS2=$PS2$p
 }
 __missiond_run() { printf '\e]133;C;missiond=@TOKEN@\a' }
+# Before a prompt zsh marks a line that was left unfinished: the output ends before that.
+PROMPT_EOL_MARK=$'%{\e]133;E;missiond=@TOKEN@\a%}'${PROMPT_EOL_MARK-%B%S%#%s%b}
 precmd_functions+=(__missiond_mark)
 preexec_functions+=(__missiond_run)
