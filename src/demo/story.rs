@@ -216,6 +216,7 @@ impl Tale<'_> {
             states: vec![state],
             exit: false,
             quiet_ms: None,
+            prompt: false,
             output: None,
             timeout_ms: Some(PATIENCE_MS),
         };
