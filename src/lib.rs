@@ -41,6 +41,9 @@
 //! is started with), [`shim`] (the PTY; the only module that names portable-pty), [`slot`] (the task), [`daemon`],
 //! [`control`] (the socket), [`tasks`] (prompts that wait for a slot), [`hook`] (what Claude Code runs), [`audit`] and [`slot::journal`] (what is written
 //! down), [`rehearsal`] (Claude Code with no account), [`cli`] (one verb per file).
+//! [`control`] (the socket), [`hook`] (what Claude Code runs), [`audit`] and [`slot::journal`] (what is written
+//! down), [`rehearsal`] (Claude Code with no account), [`demo`] (the first minute, and a stand-in for Claude Code),
+//! [`cli`] (one verb per file).
 
 pub mod audit;
 pub mod cli;

@@ -3,17 +3,19 @@ use crate::cli::failure::Failure;
 use crate::cli::target;
 use crate::config::{self, Config as Loaded, ConfigError, DaemonConfig, NotifyConfig, SlotConfig};
 use crate::diagnostic::{Problem, render};
+use crate::policy;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// Checks slots.toml and its policies, or shows them with every default filled in.
+/// Checks slots.toml and its policies, shows them with every default filled in, or prints their schema.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   missiond config check -c slots.toml    every fault, with its line and what would be right
-  missiond config show --json")]
+  missiond config show --json
+  missiond config schema > slots.schema.json    for an editor: `#:schema ./slots.schema.json` as the first line")]
 pub struct Config {
     #[command(subcommand)]
     command: Command,
@@ -25,19 +27,51 @@ enum Command {
     Check,
     /// Print what is in force: defaults filled in, paths whole
     Show,
+    /// Print the JSON schema of a file, for editors and programs
+    Schema {
+        #[arg(value_enum, default_value = "slots")]
+        file: Described,
+    },
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Described {
+    /// slots.toml
+    Slots,
+    /// policies/<role>.toml
+    Policy,
 }
 
 impl Config {
     pub fn run(self, context: &Context) -> Result<(), Failure> {
-        let file = target::config_file(context)?;
-        match config::load(&file) {
-            Err(error) => Err(faults(context, &file, &error)?),
-            Ok(config) => match self.command {
-                Command::Check => check(context, &file, &config),
-                Command::Show => show(context, &config),
-            },
+        match self.command {
+            Command::Check => {
+                let (file, config) = loaded(context)?;
+                check(context, &file, &config)
+            }
+            Command::Show => show(context, &loaded(context)?.1),
+            Command::Schema { file } => schema(context, file),
         }
     }
+}
+
+fn loaded(context: &Context) -> Result<(PathBuf, Loaded), Failure> {
+    let file = target::config_file(context)?;
+    match config::load(&file) {
+        Ok(config) => Ok((file, config)),
+        Err(error) => Err(faults(context, &file, &error)?),
+    }
+}
+
+fn schema(context: &Context, file: Described) -> Result<(), Failure> {
+    let schema = match file {
+        Described::Slots => config::schema(),
+        Described::Policy => policy::schema(),
+    };
+    if context.out.json {
+        return context.out.json(&schema);
+    }
+    context.out.raw(format!("{schema:#}\n").as_bytes())
 }
 
 fn check(context: &Context, file: &Path, config: &Loaded) -> Result<(), Failure> {

@@ -1,93 +1,221 @@
 use crate::cli::context::Context;
 use crate::cli::failure::{Blame, Failure};
 use crate::control::protocol::Fault;
-use crate::launch::resolve_program;
+use crate::launch::{Version, installed_version, process_environment, resolve_program};
 use crate::paths::Env;
 use serde_json::json;
 use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 /// The example at the top of the project, which its tests load.
 const SLOTS: &str = include_str!("../../slots.toml");
 
-/// The line of the example that says where a slot works.
+/// The line of the example that says where a slot works, and the one that names the program.
 const CWD: &str = "cwd = \".\"";
+const COMMAND: &str = "command = [\"claude\"]";
+/// How the part of the example that is about one slot begins.
+const SLOT: &str = "\n[[slot]]";
 
-const POLICIES: &[(&str, &str)] = &[
-    ("reader.toml", include_str!("../../policies/reader.toml")),
-    ("coder.toml", include_str!("../../policies/coder.toml")),
-    (
-        "reviewer.toml",
-        include_str!("../../policies/reviewer.toml"),
-    ),
+/// A role with its policy.
+struct Role {
+    name: &'static str,
+    what: &'static str,
+    policy: &'static str,
+}
+
+const ROLES: [Role; 3] = [
+    Role {
+        name: "reader",
+        what: "answers questions about the code, changes nothing",
+        policy: include_str!("../../policies/reader.toml"),
+    },
+    Role {
+        name: "coder",
+        what: "writes code and runs the tests",
+        policy: include_str!("../../policies/coder.toml"),
+    },
+    Role {
+        name: "reviewer",
+        what: "reads what was written, and runs the tests itself",
+        policy: include_str!("../../policies/reviewer.toml"),
+    },
 ];
 
-/// Writes a first slots.toml with three slots and their policies; changes no file that is there.
+/// Writes a first slots.toml, with a slot and a policy for each role; changes no file that is there.
+///
+/// On a terminal it asks what no flag says; with a flag, or from a script, it asks nothing.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  missiond init --cwd ~/src/app    into your configuration directory, for slots that work in ~/src/app
-  missiond init ./fleet            into another directory")]
+  missiond init                                asks where the slots work and which roles there are
+  missiond init --cwd ~/src/app                into your configuration directory, for ~/src/app
+  missiond init ./fleet --roles reader,coder   into another directory, with two slots")]
 pub struct Init {
     /// Where to write [default: missiond's directory in $XDG_CONFIG_HOME]
     #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     dir: Option<PathBuf>,
 
-    /// Where the slots work
-    #[arg(long, value_name = "DIR", default_value = ".", value_hint = clap::ValueHint::DirPath)]
-    cwd: PathBuf,
+    /// Where the slots work [default: the current directory]
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    cwd: Option<PathBuf>,
+
+    /// Which roles get a slot [default: reader,coder,reviewer]
+    #[arg(long, value_name = "ROLE", value_delimiter = ',',
+          value_parser = clap::builder::PossibleValuesParser::new(ROLES.map(|role| role.name)))]
+    roles: Vec<String>,
+
+    /// The program that the slots run
+    #[arg(long, value_name = "PROGRAM", default_value = "claude", value_hint = clap::ValueHint::ExecutablePath)]
+    claude: String,
+
+    /// Replace files that are there; each is kept beside the new one as FILE.old
+    #[arg(long)]
+    force: bool,
 }
 
 impl Init {
-    pub fn run(self, context: &Context) -> Result<(), Failure> {
+    pub async fn run(mut self, context: &Context) -> Result<(), Failure> {
         let env = Env::of_process();
-        let dir = match self.dir {
+        let dir = match &self.dir {
             Some(dir) => env.cwd.join(dir),
             None => env
                 .config_dir()
                 .map_err(|error| Failure::failed(error.to_string()))?,
         };
-        let cwd = self.cwd.canonicalize().map_err(|error| {
-            Failure::usage(format!("--cwd {}: {error}", self.cwd.display()))
-                .next("name a directory that is there")
-        })?;
-        let written = write_all(&dir, &cwd)?;
-        report(context, &dir, &written)
+        self.refuse_to_replace(&dir)?;
+        if self.asks(context) {
+            self.ask(&mut std::io::stdin().lock(), &mut std::io::stdout())
+                .map_err(|error| Failure::failed(format!("the terminal is gone: {error}")))?;
+        }
+        let cwd = self.work_directory()?;
+        let written = self.write_all(&dir, &cwd)?;
+        let found = find(&self.claude, &env.cwd).await;
+        report(context, &dir, &written, &found)
     }
-}
 
-/// The policies first, so that a slots.toml that is there is whole. Policies that are there stay.
-fn write_all(dir: &Path, cwd: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let slots = dir.join("slots.toml");
-    if slots.exists() {
+    /// Somebody is there, and has not said it by a flag.
+    fn asks(&self, context: &Context) -> bool {
+        let silent =
+            self.cwd.is_some() || !self.roles.is_empty() || context.out.json || context.out.quiet;
+        !silent && std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
+    }
+
+    fn ask(&mut self, input: &mut impl BufRead, output: &mut impl Write) -> std::io::Result<()> {
+        let here = std::env::current_dir()?;
+        let cwd = answer(
+            input,
+            output,
+            "Where do the slots work?",
+            &here.display().to_string(),
+        )?;
+        self.cwd = Some(home_for_tilde(&cwd));
+        for role in &ROLES {
+            let question = format!("A {}, which {}?", role.name, role.what);
+            if answer(input, output, &question, "yes")?
+                .to_lowercase()
+                .starts_with('y')
+            {
+                self.roles.push(role.name.to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    fn work_directory(&self) -> Result<PathBuf, Failure> {
+        let cwd = self.cwd.as_deref().unwrap_or(Path::new("."));
+        cwd.canonicalize().map_err(|error| {
+            Failure::usage(format!("--cwd {}: {error}", cwd.display()))
+                .next("name a directory that is there")
+        })
+    }
+
+    fn refuse_to_replace(&self, dir: &Path) -> Result<(), Failure> {
+        let slots = dir.join("slots.toml");
+        if self.force || !slots.exists() {
+            return Ok(());
+        }
         let refused = Blame::Fault(Fault::Refused);
         let message = format!("{} is there already", slots.display());
-        return Err(Failure::new(refused, message)
-            .next("it is left as it is; name another directory, or move it away"));
+        Err(Failure::new(refused, message)
+            .next("it is left as it is; name another directory, move it away, or add --force"))
     }
-    let policies = dir.join("policies");
-    fs::create_dir_all(&policies).map_err(|error| unwritten(&policies, &error))?;
-    let files = POLICIES
-        .iter()
-        .map(|(name, text)| (policies.join(name), (*text).to_owned()))
-        .chain([(slots, slots_text(cwd))]);
-    let mut written = Vec::new();
-    for (file, text) in files {
-        if write_new(&file, &text)? {
-            written.push(file);
+
+    fn is_wanted(&self, role: &Role) -> bool {
+        self.roles.is_empty() || self.roles.iter().any(|name| name == role.name)
+    }
+
+    /// The policies first, so that a slots.toml that is there is whole. Policies that are there stay.
+    fn write_all(&self, dir: &Path, cwd: &Path) -> Result<Vec<PathBuf>, Failure> {
+        let policies = dir.join("policies");
+        fs::create_dir_all(&policies).map_err(|error| unwritten(&policies, &error))?;
+        let wanted = ROLES.iter().filter(|role| self.is_wanted(role));
+        let files = wanted
+            .map(|role| {
+                (
+                    policies.join(format!("{}.toml", role.name)),
+                    role.policy.to_owned(),
+                )
+            })
+            .chain([(dir.join("slots.toml"), self.slots_text(cwd))]);
+        let mut written = Vec::new();
+        for (file, text) in files {
+            if write_new(&file, &text, self.force)? {
+                written.push(file);
+            }
         }
+        Ok(written)
     }
-    Ok(written)
+
+    /// The example, with the slots of the wanted roles only.
+    fn slots_text(&self, cwd: &Path) -> String {
+        let quoted = |text: &str| toml::Value::String(text.to_owned());
+        let mut parts = SLOTS.split(SLOT);
+        let head = parts.next().unwrap_or_default();
+        let head = head.replace(COMMAND, &format!("command = [{}]", quoted(&self.claude)));
+        let is_of = |part: &str, role: &Role| part.contains(&format!("role = \"{}\"", role.name));
+        let slots = parts.filter(|part| {
+            let wanted = |role: &Role| self.is_wanted(role) && is_of(part, role);
+            ROLES.iter().any(wanted)
+        });
+        let cwd = format!("cwd = {}", quoted(&cwd.display().to_string()));
+        let slots = slots.map(|part| format!("{SLOT}{}", part.replace(CWD, &cwd)));
+        std::iter::once(head).chain(slots).collect()
+    }
 }
 
-fn slots_text(cwd: &Path) -> String {
-    let quoted = toml::Value::String(cwd.display().to_string());
-    SLOTS.replace(CWD, &format!("cwd = {quoted}"))
+/// A line of the person's, or what is usual where it is empty.
+fn answer(
+    input: &mut impl BufRead,
+    output: &mut impl Write,
+    question: &str,
+    usual: &str,
+) -> std::io::Result<String> {
+    write!(output, "{question} [{usual}] ")?;
+    output.flush()?;
+    let mut line = String::new();
+    input.read_line(&mut line)?;
+    Ok(match line.trim() {
+        "" => usual.to_owned(),
+        said => said.to_owned(),
+    })
 }
 
-/// False where the file is there.
-fn write_new(file: &Path, text: &str) -> Result<bool, Failure> {
+/// A shell would have done it, had it been a flag.
+fn home_for_tilde(path: &str) -> PathBuf {
+    match (path.strip_prefix("~/"), std::env::home_dir()) {
+        (Some(rest), Some(home)) => home.join(rest),
+        _ => path.into(),
+    }
+}
+
+/// False where the file is there and stays.
+fn write_new(file: &Path, text: &str, force: bool) -> Result<bool, Failure> {
+    if force && file.exists() {
+        let mut old = file.as_os_str().to_owned();
+        old.push(".old");
+        fs::rename(file, old).map_err(|error| unwritten(file, &error))?;
+    }
     let opened = OpenOptions::new().write(true).create_new(true).open(file);
     let written = opened.and_then(|mut file| file.write_all(text.as_bytes()));
     match written {
@@ -101,23 +229,97 @@ fn unwritten(path: &Path, error: &std::io::Error) -> Failure {
     Failure::failed(format!("{} can't be written: {error}", path.display()))
 }
 
-fn report(context: &Context, dir: &Path, written: &[PathBuf]) -> Result<(), Failure> {
-    let path = std::env::var("PATH").ok();
-    let claude = resolve_program("claude", path.as_deref(), dir);
-    if context.out.json {
-        return context.out.json(&json!({
-            "dir": dir, "written": written, "claude": claude.ok(),
+/// The program with its version, or why there is none.
+type Found = Result<(PathBuf, Result<Version, String>), String>;
+
+async fn find(program: &str, cwd: &Path) -> Found {
+    let env = process_environment();
+    let path = env.iter().find(|(name, _)| name == "PATH");
+    let path = path.map(|(_, value)| value.as_str());
+    let program = resolve_program(program, path, cwd).map_err(|error| error.to_string())?;
+    let version = installed_version(&program, &[], &env, cwd).await;
+    Ok((program, version))
+}
+
+fn report(
+    context: &Context,
+    dir: &Path,
+    written: &[PathBuf],
+    found: &Found,
+) -> Result<(), Failure> {
+    let out = &context.out;
+    if out.json {
+        let version = found
+            .as_ref()
+            .ok()
+            .and_then(|(_, version)| version.as_ref().ok());
+        return out.json(&json!({
+            "dir": dir, "written": written,
+            "claude": found.as_ref().ok().map(|(program, _)| program),
+            "version": version.map(Version::to_string),
         }));
     }
     for file in written {
-        context.out.done(format!("wrote {}", file.display()))?;
+        out.done(format!("wrote {}", file.display()))?;
     }
-    if let Err(missing) = claude {
-        context.out.note(missing);
+    match found {
+        Ok((program, Ok(version))) => {
+            out.done(format!("found {}, version {version}", program.display()))?
+        }
+        Ok((program, Err(why))) => out.note(format!(
+            "{} does not tell its version: {why}",
+            program.display()
+        )),
+        Err(missing) => out.note(missing),
     }
-    let slots = dir.join("slots.toml");
-    context.out.done(format!(
-        "next: look through them, then: missiond up -c {}",
-        slots.display()
+    let flag = match context.env.config_dir() {
+        Ok(usual) if usual == dir => String::new(),
+        _ => format!(" -c {}", dir.join("slots.toml").display()),
+    };
+    out.done(format!(
+        "next: look through the policies, then\n  missiond doctor{flag}\n  missiond up{flag}\n  missiond status"
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        init: Init,
+    }
+
+    fn init(words: &str) -> Init {
+        let words = std::iter::once("init").chain(words.split_whitespace());
+        Line::try_parse_from(words).expect("good flags").init
+    }
+
+    #[test]
+    fn only_the_wanted_roles_get_a_slot() {
+        let all = init("").slots_text(Path::new("/src"));
+        assert_eq!(all.matches("cwd = \"/src\"").count(), 3);
+        let two =
+            init("--roles reader,reviewer --claude /opt/claude").slots_text(Path::new("/src"));
+        assert!(two.contains("name = \"reader\"") && two.contains("name = \"reviewer\""));
+        assert!(!two.contains("name = \"coder\""));
+        assert!(two.contains("command = [\"/opt/claude\"]"));
+        assert!(toml::from_str::<toml::Table>(&two).is_ok(), "{two}");
+    }
+
+    #[test]
+    fn what_is_asked_has_an_answer_already() {
+        let mut init = init("");
+        let (mut said, mut shown) = ("/tmp\n\nno\n\n".as_bytes(), Vec::new());
+        init.ask(&mut said, &mut shown).expect("a terminal");
+        assert_eq!(init.cwd, Some("/tmp".into()));
+        assert_eq!(init.roles, ["reader", "reviewer"]);
+        let shown = String::from_utf8(shown).expect("UTF-8");
+        assert!(
+            shown.contains("A coder, which writes code and runs the tests? [yes]"),
+            "{shown}"
+        );
+    }
 }

@@ -210,7 +210,7 @@ fn dispatch(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Replay(verb) => verb.run(context),
         Command::Config(verb) => verb.run(context),
         Command::Policy(verb) => verb.run(context),
-        Command::Init(verb) => verb.run(context),
+        Command::Init(verb) => block_on(verb.run(context)),
         Command::Up(verb) => block_on(verb.run(context)),
         Command::Down(verb) => block_on(verb.run(context)),
         Command::Status(verb) => block_on(verb.run(context)),

@@ -3,47 +3,57 @@
 use super::table::Table;
 use crate::dollars::Dollars;
 use crate::launch::Version;
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 use toml::Spanned;
 
 /// The settings, defaults filled in. Times and sizes are written out as a person writes them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Care {
     /// The wait before the first restart; it doubles with each one.
     #[serde(serialize_with = "time")]
+    #[schemars(with = "String")]
     pub restart_delay: Duration,
     #[serde(serialize_with = "time")]
+    #[schemars(with = "String")]
     pub restart_delay_max: Duration,
     /// A run that was healthy for this long forgets the failures before it.
     #[serde(serialize_with = "time")]
+    #[schemars(with = "String")]
     pub restart_reset: Duration,
     /// More failures than this within `restart_window`: give up.
     pub restart_tries: u16,
     #[serde(serialize_with = "time")]
+    #[schemars(with = "String")]
     pub restart_window: Duration,
     pub on_limit: OnLimit,
     /// Busy for this long with no sign of life is a stall.
     #[serde(serialize_with = "time_or_off")]
+    #[schemars(with = "String")]
     pub stall_after: Option<Duration>,
     pub on_stall: OnStall,
     /// Bytes that all processes of the slot may hold together.
     #[serde(serialize_with = "size_or_off")]
+    #[schemars(with = "String")]
     pub max_memory: Option<u64>,
     /// Turns until it is stopped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_turns: Option<u16>,
     /// What it may cost until it is stopped, by Claude Code's own count.
     #[serde(serialize_with = "dollars_or_off")]
+    #[schemars(schema_with = "super::schema::amount_or_off")]
     pub max_cost: Option<Dollars>,
     /// Idle for this long, it is stopped.
     #[serde(serialize_with = "time_or_off")]
+    #[schemars(with = "String")]
     pub idle_stop: Option<Duration>,
     /// A git worktree and a branch of its own, in place of `cwd`.
     pub worktree: bool,
     /// The only Claude Code that may be started.
     #[serde(serialize_with = "version", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
     pub version: Option<Version>,
 }
 
@@ -69,7 +79,7 @@ impl Default for Care {
 }
 
 /// What a usage limit of the account does to a slot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnLimit {
     /// Messages wait until the time at which the limit is lifted, where one is shown.
@@ -78,7 +88,7 @@ pub enum OnLimit {
     Stop,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnStall {
     #[default]

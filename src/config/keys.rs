@@ -10,11 +10,11 @@ use toml::Spanned;
 use uuid::Uuid;
 
 /// Narrower and Claude Code's dialogs can't be read; wider and one screen costs megabytes.
-const COLS: RangeInclusive<u16> = 20..=1000;
-const ROWS: RangeInclusive<u16> = 10..=1000;
+pub(super) const COLS: RangeInclusive<u16> = 20..=1000;
+pub(super) const ROWS: RangeInclusive<u16> = 10..=1000;
 
 /// Claude Code's permission modes in its newest words; older versions say `default` for manual.
-const MODES: &[(&str, &str)] = &[
+pub(super) const MODES: &[(&str, &str)] = &[
     ("manual", "manual"),
     ("acceptEdits", "acceptEdits"),
     ("plan", "plan"),

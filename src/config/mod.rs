@@ -7,6 +7,7 @@ mod load;
 mod parse;
 #[cfg(test)]
 mod sample;
+mod schema;
 mod session;
 pub(crate) mod table;
 mod watch;
@@ -15,9 +16,11 @@ pub use care::{Care, OnLimit, OnStall};
 pub use diff::{Change, diff};
 pub use load::{ConfigError, load, load_at_home, load_daemon, read_source};
 pub use parse::{DAEMONS_OWN, is_name};
+pub use schema::schema;
 pub use session::{OwnerProcess, SessionTerms, SessionsConfig, Shell, ShellMarks};
 pub use watch::{Changed, Watch, WatchError, watch};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -34,25 +37,26 @@ pub struct Config {
     pub slots: Vec<SlotConfig>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DaemonConfig {
     /// Names the socket and the lock.
     pub name: String,
-    /// Absolute.
+    /// Where the slots' logs go; absolute once it is loaded.
     pub logs: PathBuf,
-    /// Absolute; `<role>.toml` files.
+    /// Where the `<role>.toml` files are; absolute once it is loaded.
     pub policies: PathBuf,
     /// Where the socket is, when it is not in the runtime directory.
     pub socket: Option<PathBuf>,
 }
 
 /// The program that fetches a person.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct NotifyConfig {
     /// Its words; none: nobody is told.
     pub command: Vec<String>,
     /// How long a slot waits for a person before the command is run; `None` for never.
     #[serde(serialize_with = "care::time_or_off")]
+    #[schemars(with = "String")]
     pub notify_after: Option<Duration>,
 }
 
@@ -66,28 +70,44 @@ impl Default for NotifyConfig {
 }
 
 /// One slot, defaults filled in, paths absolute.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SlotConfig {
+    /// What commands call it.
     pub name: String,
+    /// Its policy: `<role>.toml` in the directory of the policies.
     pub role: String,
     pub kind: Kind,
+    /// Where it works; relative paths begin at the file's directory.
     pub cwd: PathBuf,
+    /// The program and its first words.
     pub command: Vec<String>,
+    /// More words for it.
     pub args: Vec<String>,
+    /// On top of the daemon's environment.
     pub env: BTreeMap<String, String>,
+    /// Begin with no environment but what `env_pass` names.
     pub env_clear: bool,
+    /// What is taken over where `env_clear` is set.
     pub env_pass: Vec<String>,
+    /// Columns of its terminal.
     pub cols: u16,
+    /// Rows of its terminal.
     pub rows: u16,
     /// Claude Code's permission mode, in its newest word.
     pub mode: String,
     pub gate: Gate,
+    /// Also read the project's own settings, hooks and all.
     pub project_settings: bool,
+    /// Start it with the daemon.
     pub autostart: bool,
+    /// Which ends lead to a restart.
     pub restart: Restart,
+    /// A restart goes on with the same conversation.
     pub resume: bool,
+    /// Its first message.
     pub prompt: Option<String>,
     /// A conversation to take over.
+    #[schemars(with = "Option<String>")]
     pub session: Option<uuid::Uuid>,
     #[serde(flatten)]
     pub care: Care,
@@ -99,7 +119,7 @@ pub struct SlotConfig {
     pub terms: Option<SessionTerms>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     #[default]
@@ -109,7 +129,7 @@ pub enum Kind {
 }
 
 /// What an automatic allow may rest on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Gate {
     /// Claude Code's own hook, which has the tool's whole input.
@@ -119,7 +139,7 @@ pub enum Gate {
     Screen,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Restart {
     Always,

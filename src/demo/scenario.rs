@@ -68,6 +68,8 @@ pub const SUMMARISE: &str = "Read NOTES.md and tell me what it says.";
 pub const PUBLISH: &str = "Clean up and publish version 1.2.";
 pub const REVIEW: &str = "Review the change.";
 pub const LONG: &str = "Go through every file.";
+/// As the README has it, so that its commands can be tried with the stand-in.
+const FIRST_USE: &str = "Run make and tell me what it says.";
 
 /// All of it, for a slot that works in `cwd`.
 pub fn scenes(cwd: &Path) -> Vec<Scene> {
@@ -79,6 +81,7 @@ pub fn scenes(cwd: &Path) -> Vec<Scene> {
     vec![
         scene(READER, SUMMARISE, summarise(cwd)),
         scene(CODER, PUBLISH, publish()),
+        scene(CODER, FIRST_USE, first_use()),
         scene(REVIEWER, REVIEW, review()),
         scene(
             REVIEWER,
@@ -115,6 +118,11 @@ fn publish() -> Vec<Step> {
         bash("./publish.sh 1.2", "Publish version 1.2"),
         Step::text("Version 1.2 is published, and build/ was left alone."),
     ]
+}
+
+fn first_use() -> Vec<Step> {
+    let said = Step::text("That is what it says.");
+    vec![think(0.5), bash("make", "Run make"), said]
 }
 
 fn review() -> Vec<Step> {

@@ -10,13 +10,14 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-const DECISIONS: &[(&str, Decision)] = &[
+pub(super) const DECISIONS: &[(&str, Decision)] = &[
     ("allow", Decision::Allow),
     ("ask", Decision::Ask),
     ("deny", Decision::Deny),
 ];
 /// Silence never allows.
-const DEFAULTS: &[(&str, Decision)] = &[("ask", Decision::Ask), ("deny", Decision::Deny)];
+pub(super) const DEFAULTS: &[(&str, Decision)] =
+    &[("ask", Decision::Ask), ("deny", Decision::Deny)];
 
 pub fn parse(text: &str, file: &Path, project: &Path) -> Result<Policy, Vec<Problem>> {
     let source = Source::new(file, text);
@@ -55,7 +56,7 @@ struct Reader<'a> {
 }
 
 /// The lists of rules that a file, or a part of it, can have.
-const LISTS: &[(&str, Decision, Dialect)] = &[
+pub(super) const LISTS: &[(&str, Decision, Dialect)] = &[
     ("allow", Decision::Allow, Dialect::Rules),
     ("ask", Decision::Ask, Dialect::Rules),
     ("deny", Decision::Deny, Dialect::Rules),

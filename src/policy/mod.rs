@@ -18,6 +18,7 @@ mod pattern;
 mod protected;
 mod real_paths;
 mod rule;
+mod schema;
 mod shell;
 mod summary;
 mod tools;
@@ -28,6 +29,7 @@ pub use judge::{Explanation, PartVerdict, decide, explain};
 pub use paths::{LexicalPaths, Paths};
 pub use real_paths::RealPaths;
 pub use rule::{Level, Rule};
+pub use schema::schema;
 pub use summary::{RuleInForce, Summary};
 
 use crate::diagnostic::Problem;

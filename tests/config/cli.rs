@@ -95,6 +95,25 @@ fn init_leaves_what_is_there_alone() {
 }
 
 #[test]
+fn init_replaces_what_is_there_only_when_told_to() {
+    let user = User::new();
+    let slots = user.path("fleet/slots.toml");
+    fs::create_dir_all(user.path("fleet")).unwrap();
+    fs::write(&slots, "# mine\n").unwrap();
+    let flags = ["init", "../fleet", "--roles", "coder", "--force"];
+    user.missiond(&flags).assert().success();
+    let old = fs::read_to_string(user.path("fleet/slots.toml.old")).unwrap();
+    assert_eq!(old, "# mine\n");
+    let checked = user.json(&["config", "check", "-c", "../fleet/slots.toml"], 0);
+    assert_eq!(checked["slots"], serde_json::json!(["coder"]));
+    let refusal = stderr(
+        &mut user.missiond(&["init", "../new", "--roles", "cook"]),
+        2,
+    );
+    assert!(refusal.contains("reviewer"), "{refusal}");
+}
+
+#[test]
 fn check_shows_every_fault_and_ends_with_2() {
     let user = User::new();
     let slots = user.path("project/slots.toml");
