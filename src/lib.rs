@@ -44,6 +44,7 @@
 //! [`control`] (the socket), [`hook`] (what Claude Code runs), [`audit`] and [`slot::journal`] (what is written
 //! down), [`rehearsal`] (Claude Code with no account), [`demo`] (the first minute, and a stand-in for Claude Code),
 //! [`cli`] (one verb per file).
+//! down), [`mcp`] (the daemon as tools), [`rehearsal`] (Claude Code with no account), [`cli`] (one verb per file).
 
 pub mod audit;
 pub mod cli;
@@ -59,6 +60,7 @@ pub mod files;
 pub mod hook;
 pub mod keys;
 pub mod launch;
+pub mod mcp;
 pub mod notify;
 pub mod paths;
 pub mod pause;

@@ -44,6 +44,7 @@ mod interrupt;
 mod keys;
 mod logs;
 mod man;
+mod mcp;
 mod output;
 mod pending;
 mod policy;
@@ -158,6 +159,7 @@ enum Command {
     Completions(completions::Completions),
     Man(man::Man),
     Version(version::Version),
+    Mcp(mcp::Mcp),
 }
 
 /// The whole program for everything that is typed by people.
@@ -252,6 +254,7 @@ fn dispatch(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Why(verb) => block_on(verb.run(context)),
         Command::Demo(verb) => block_on(verb.run(context)),
         Command::Doctor(verb) => block_on(verb.run(context)),
+        Command::Mcp(verb) => block_on(verb.run(context)),
         Command::Version(verb) => block_on(verb.run(context)),
     }
 }

@@ -1,0 +1,59 @@
+//! What a tool answers: short, with a mark where something was left out; an error with its next step.
+
+use crate::control::client::CallError;
+use crate::control::protocol::{Fault, RpcError};
+use crate::excerpt;
+use rmcp::model::{CallToolResult, ContentBlock};
+use serde::Serialize;
+
+pub type Told = CallToolResult;
+
+/// Longest result in bytes, about 6,000 tokens: a result is read by a model that has other things to read too.
+pub const MAX_RESULT: usize = 24_000;
+
+/// Text as it is, its middle left out where it is too long.
+pub fn text(text: &str) -> Told {
+    let text = excerpt::ends(text, MAX_RESULT);
+    CallToolResult::success(vec![ContentBlock::text(text)])
+}
+
+/// A value as JSON.
+pub fn json(value: &impl Serialize) -> Told {
+    match serde_json::to_string(value) {
+        Ok(json) => text(&json),
+        Err(error) => failed(format!("this answer has no JSON form: {error}")),
+    }
+}
+
+/// The model is told what is wrong and what to do next.
+pub fn fault(error: &RpcError) -> Told {
+    let kind = match error.fault {
+        Fault::Failed => "failed",
+        Fault::Usage => "wrong usage",
+        Fault::Refused => "refused",
+        Fault::NeedsPerson => "a person is needed",
+        Fault::TimedOut => "timed out",
+    };
+    let next = error.next.iter().map(|next| format!("\nnext: {next}"));
+    failed(format!(
+        "{kind}: {}{}",
+        error.message,
+        next.collect::<String>()
+    ))
+}
+
+fn failed(text: String) -> Told {
+    CallToolResult::error(vec![ContentBlock::text(excerpt::ends(&text, MAX_RESULT))])
+}
+
+pub fn unreached(error: CallError) -> RpcError {
+    match error {
+        CallError::Rpc(error) => error,
+        other => RpcError::new(Fault::Failed, other.to_string())
+            .next("a person starts the daemon with: missiond up"),
+    }
+}
+
+pub fn taken_back() -> RpcError {
+    RpcError::new(Fault::Failed, "the call was cancelled by the client")
+}

@@ -1,0 +1,188 @@
+//! The daemon as tools of an MCP client, such as a Claude Code that leads others: `missiond mcp` on standard input
+//! and output. It is a client of the control socket like any other, and may do there what its place allows: started
+//! inside a slot, only what `[mcp]` in the policy of that slot's role grants.
+
+mod answer;
+mod pending;
+pub mod registration;
+mod slots;
+mod tasks;
+
+use crate::control::client::Client;
+use crate::control::protocol::{Method, RpcError};
+use answer::Told;
+use futures_util::future::BoxFuture;
+use rmcp::handler::server::router::tool::ToolRouter;
+use rmcp::model::{Implementation, ServerCapabilities, ServerConfig};
+use rmcp::{ServerHandler, ServiceExt, tool_handler};
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// Makes a connection to the daemon. One for each call: a call that waits holds up no other, and a daemon that was
+/// started again is found again.
+pub type Dial = Arc<dyn Fn() -> BoxFuture<'static, Result<Client, RpcError>> + Send + Sync>;
+
+/// What the client is given.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options {
+    /// Only tools that change nothing.
+    pub read_only: bool,
+    /// Also the tool that answers what a slot asks a person.
+    pub allow_confirm: bool,
+}
+
+#[derive(Clone)]
+pub struct Server {
+    dial: Dial,
+    router: ToolRouter<Server>,
+}
+
+const INSTRUCTIONS: &str = "\
+missiond runs several Claude Code sessions, called slots, each in a terminal of its own. A slot has a name and a \
+role. `status` shows them. `send` gives a message to one slot and returns its answer; `submit` puts a task into a \
+queue for a slot or a @role, `task` returns its answer. A slot that asks something no rule answers is `confirming`: \
+`pending` shows the question, and a person answers it.";
+
+impl Server {
+    pub fn new(dial: Dial, options: Options) -> Server {
+        let mut router = Server::slots_router() + Server::tasks_router() + Server::pending_router();
+        if options.allow_confirm {
+            router = router + Server::confirm_router();
+        }
+        if options.read_only {
+            router.map.retain(|_, route| {
+                let hints = route.attr.annotations.as_ref();
+                hints.is_some_and(|hints| hints.read_only_hint == Some(true))
+            });
+        }
+        Server { dial, router }
+    }
+
+    /// Serves the client at standard input and output until it has gone.
+    pub async fn serve(self) -> Result<(), String> {
+        let service = self.serve_on(rmcp::transport::stdio()).await?;
+        let _ = service.waiting().await;
+        Ok(())
+    }
+
+    async fn serve_on<R, W>(
+        self,
+        (input, output): (R, W),
+    ) -> Result<rmcp::service::RunningService<rmcp::RoleServer, Server>, String>
+    where
+        R: tokio::io::AsyncRead + Send + Unpin + 'static,
+        W: tokio::io::AsyncWrite + Send + Unpin + 'static,
+    {
+        let served = ServiceExt::serve(self, (input, output)).await;
+        served.map_err(|error| format!("the client did not introduce itself: {error}"))
+    }
+
+    /// Asks the daemon; a client that no longer waits takes its question back.
+    async fn ask<M: Method>(
+        &self,
+        params: M::Params,
+        cancelled: &CancellationToken,
+    ) -> Result<M::Answer, RpcError> {
+        let asked = async {
+            let mut client = (self.dial)().await?;
+            client.call::<M>(params).await.map_err(answer::unreached)
+        };
+        tokio::select! {
+            answer = asked => answer,
+            () = cancelled.cancelled() => Err(answer::taken_back()),
+        }
+    }
+
+    /// Asks, and tells what was answered.
+    async fn tell<M: Method>(
+        &self,
+        params: M::Params,
+        cancelled: CancellationToken,
+        words: impl FnOnce(M::Answer) -> Told,
+    ) -> Told {
+        match self.ask::<M>(params, &cancelled).await {
+            Ok(answer) => words(answer),
+            Err(error) => answer::fault(&error),
+        }
+    }
+}
+
+#[tool_handler(router = self.router)]
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let mut info = ServerConfig::new(ServerCapabilities::builder().enable_tools().build());
+        info.server_info = Implementation::new("missiond", env!("CARGO_PKG_VERSION"));
+        info.instructions = Some(INSTRUCTIONS.to_owned());
+        info
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::protocol::Fault;
+
+    fn server(options: Options) -> Server {
+        let dial: Dial =
+            Arc::new(|| Box::pin(async { Err(RpcError::new(Fault::Failed, "no daemon answers")) }));
+        Server::new(dial, options)
+    }
+
+    fn names(options: Options) -> Vec<String> {
+        let tools = server(options).router.list_all();
+        let mut names: Vec<String> = tools.iter().map(|tool| tool.name.to_string()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn every_tool_has_words_a_schema_and_hints() {
+        let options = Options {
+            allow_confirm: true,
+            ..Options::default()
+        };
+        for tool in server(options).router.list_all() {
+            let name = &tool.name;
+            assert!(
+                tool.description.is_some_and(|words| words.len() > 20),
+                "{name}"
+            );
+            let hints = tool.annotations.expect("hints");
+            assert!(hints.read_only_hint.is_some(), "{name}");
+            assert!(
+                hints.read_only_hint == Some(true) || hints.destructive_hint.is_some(),
+                "{name}"
+            );
+            assert_eq!(tool.input_schema["type"], "object", "{name}");
+            let fields = tool
+                .input_schema
+                .get("properties")
+                .and_then(|of| of.as_object());
+            for (field, schema) in fields.into_iter().flatten() {
+                assert!(
+                    schema.get("description").is_some(),
+                    "{name}.{field} has no words"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_is_approved_or_changed_unless_it_was_asked_for() {
+        let usual = names(Options::default());
+        assert!(usual.contains(&"send".to_owned()) && !usual.contains(&"confirm".to_owned()));
+        let reading = Options {
+            read_only: true,
+            allow_confirm: true,
+        };
+        let expected = [
+            "history", "pending", "screen", "status", "task", "tasks", "wait",
+        ];
+        assert_eq!(names(reading), expected);
+        let confirming = Options {
+            allow_confirm: true,
+            ..Options::default()
+        };
+        assert!(names(confirming).contains(&"confirm".to_owned()));
+    }
+}

@@ -1,0 +1,78 @@
+//! Tools on what the slots ask.
+
+use super::Server;
+use super::answer::{self, Told};
+use crate::control::protocol::{Confirm, ConfirmParams, Fault, Pending, RpcError, Select};
+use rmcp::handler::server::wrapper::Parameters;
+use rmcp::{schemars, tool, tool_router};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tokio_util::sync::CancellationToken;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PendingOf {
+    /// Names of slots, or @role; all slots where it is left out.
+    #[serde(default)]
+    slots: Vec<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AnswerParams {
+    /// The slot that asks.
+    slot: String,
+    /// `yes`, `no`, or the label of one of the options.
+    answer: String,
+    /// The id of the dialog that was seen, from `pending`: where another one is up by now, nothing is pressed.
+    dialog: String,
+    /// With `no`: what the slot is told.
+    #[serde(default)]
+    reason: Option<String>,
+}
+
+#[tool_router(router = pending_router, vis = "pub(super)")]
+impl Server {
+    /// Shows what the slots ask that no rule answers: the whole dialog, its options and why a person is asked.
+    #[tool(annotations(title = "Questions for a person", read_only_hint = true))]
+    async fn pending(
+        &self,
+        Parameters(params): Parameters<PendingOf>,
+        cancelled: CancellationToken,
+    ) -> Told {
+        let select = Select {
+            slots: params.slots,
+        };
+        self.tell::<Pending>(select, cancelled, |dialogs| answer::json(&dialogs))
+            .await
+    }
+}
+
+#[tool_router(router = confirm_router, vis = "pub(super)")]
+impl Server {
+    /// Answers what a slot asks, in place of a person. The dialog must have been read with `pending` before.
+    #[tool(annotations(
+        title = "Answer a question",
+        read_only_hint = false,
+        destructive_hint = true,
+        idempotent_hint = false
+    ))]
+    async fn confirm(
+        &self,
+        Parameters(params): Parameters<AnswerParams>,
+        cancelled: CancellationToken,
+    ) -> Told {
+        if params.answer.eq_ignore_ascii_case("always") {
+            let text = "`always` changes a policy, which only a person does";
+            return answer::fault(&RpcError::new(Fault::Refused, text).next("answer `yes`"));
+        }
+        let request = ConfirmParams {
+            slot: params.slot,
+            answer: params.answer,
+            dialog: Some(params.dialog),
+            reason: params.reason,
+        };
+        self.tell::<Confirm>(request, cancelled, |done| answer::json(&done))
+            .await
+    }
+}

@@ -1,0 +1,351 @@
+//! Tools on slots.
+
+use super::Server;
+use super::answer::{self, Told};
+use crate::control::protocol::{
+    self as control, Done, Fault, History, HistoryParams, Interrupt, OneSlot, RpcError, Screen,
+    ScreenParams, Select, SendParams, SlotStatus, Start, Status, Stop, Turn, Wait, WaitParams,
+};
+use crate::excerpt;
+use crate::reading::State;
+use rmcp::handler::server::wrapper::Parameters;
+use rmcp::{schemars, tool, tool_router};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+/// How long a tool waits unless it is told otherwise: most answers come sooner, and most clients wait that long.
+const PATIENCE_S: u64 = 300;
+/// Entries of a conversation unless it is told otherwise, and what is shown of each.
+const TURNS: usize = 10;
+const MAX_TURN: usize = 2_000;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SlotsParams {
+    /// Names of slots, or @role for every slot of a role; all slots where it is left out.
+    #[serde(default)]
+    slots: Vec<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SlotParams {
+    /// The name of the slot.
+    slot: String,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NamedSlots {
+    /// Names of slots, or @role for every slot of a role.
+    #[schemars(length(min = 1))]
+    slots: Vec<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct MessageParams {
+    /// The name of the slot.
+    slot: String,
+    /// The message, as a person would type it.
+    text: String,
+    /// Wait for the answer (the default), or return once the slot has taken the message.
+    #[serde(default = "yes")]
+    wait: bool,
+    /// Seconds to wait for the answer, 300 unless told; the turn goes on after that.
+    #[serde(default)]
+    timeout_s: Option<u64>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct UntilParams {
+    /// The name of the slot.
+    slot: String,
+    /// Return when the slot is in one of these states; idle, confirming, error or exited where it is left out.
+    #[serde(default)]
+    states: Vec<SlotState>,
+    /// Seconds to wait, 300 unless told.
+    #[serde(default)]
+    timeout_s: Option<u64>,
+}
+
+/// The states of a slot.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum SlotState {
+    Starting,
+    Idle,
+    Thinking,
+    Responding,
+    ToolRunning,
+    Confirming,
+    Error,
+    Exited,
+}
+
+impl From<SlotState> for State {
+    fn from(state: SlotState) -> State {
+        match state {
+            SlotState::Starting => State::Starting,
+            SlotState::Idle => State::Idle,
+            SlotState::Thinking => State::Thinking,
+            SlotState::Responding => State::Responding,
+            SlotState::ToolRunning => State::ToolRunning,
+            SlotState::Confirming => State::Confirming,
+            SlotState::Error => State::Error,
+            SlotState::Exited => State::Exited,
+        }
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ScreenOf {
+    /// The name of the slot or session.
+    slot: String,
+    /// The last so many lines, scrollback included, instead of the visible screen.
+    #[serde(default)]
+    lines: Option<usize>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct HistoryOf {
+    /// The name of the slot.
+    slot: String,
+    /// The last so many entries, 10 unless told.
+    #[serde(default)]
+    last: Option<usize>,
+}
+
+#[tool_router(router = slots_router, vis = "pub(super)")]
+impl Server {
+    /// Shows the slots: name, role, state, what each is doing, and the task it works on.
+    #[tool(annotations(title = "Slots and their states", read_only_hint = true))]
+    async fn status(
+        &self,
+        Parameters(params): Parameters<SlotsParams>,
+        cancelled: CancellationToken,
+    ) -> Told {
+        let select = Select {
+            slots: params.slots,
+        };
+        self.tell::<Status>(select, cancelled, |statuses| {
+            answer::json(&statuses.iter().map(in_short).collect::<Vec<_>>())
+        })
+        .await
+    }
+
+    /// Sends a message to a slot, as a person would, and returns the answer. A slot that is busy takes it when it is
+    /// idle. For a slot that is at a dialog, or for any slot of a role, use `submit` instead.
+    #[tool(annotations(
+        title = "Send a message",
+        read_only_hint = false,
+        destructive_hint = true,
+        idempotent_hint = false
+    ))]
+    async fn send(
+        &self,
+        Parameters(params): Parameters<MessageParams>,
+        cancelled: CancellationToken,
+    ) -> Told {
+        let request = SendParams {
+            slot: params.slot,
+            text: params.text,
+            wait: params.wait,
+            timeout_ms: Some(milliseconds(params.timeout_s)),
+            shell: false,
+            slash: false,
+        };
+        self.tell::<control::Send>(request, cancelled, |sent| {
+            match (&sent.response, &sent.dialog) {
+                (_, Some(dialog)) => answer::text(&format!(
+                    "{} needs a person before it goes on (`pending` shows this again): {}",
+                    sent.slot, dialog.text
+                )),
+                (Some(response), None) => answer::text(response),
+                (None, None) => answer::text(&format!("{} has taken the message", sent.slot)),
+            }
+        })
+        .await
+    }
+
+    /// Waits until a slot is in one of the given states, and says which.
+    #[tool(annotations(title = "Wait for a slot", read_only_hint = true))]
+    async fn wait(
+        &self,
+        Parameters(params): Parameters<UntilParams>,
+        cancelled: CancellationToken,
+    ) -> Told {
+        let mut states: Vec<State> = params.states.into_iter().map(State::from).collect();
+        if states.is_empty() {
+            states = vec![State::Idle, State::Confirming, State::Error, State::Exited];
+        }
+        let request = WaitParams {
+            slot: params.slot,
+            states,
+            timeout_ms: Some(milliseconds(params.timeout_s)),
+            ..WaitParams::default()
+        };
+        self.tell::<Wait>(request, cancelled, |waited| answer::json(&waited))
+            .await
+    }
+
+    /// Shows the terminal of a slot as text.
+    #[tool(annotations(title = "Screen of a slot", read_only_hint = true))]
+    async fn screen(
+        &self,
+        Parameters(params): Parameters<ScreenOf>,
+        cancelled: CancellationToken,
+    ) -> Told {
+        let request = ScreenParams {
+            slot: params.slot,
+            lines: params.lines,
+            ansi: false,
+        };
+        self.tell::<Screen>(request, cancelled, |screen| {
+            let lines: Vec<&str> = screen.lines.iter().map(|line| line.trim_end()).collect();
+            answer::text(lines.join("\n").trim_end())
+        })
+        .await
+    }
+
+    /// Shows the conversation of a slot: messages, answers, tool calls and their results, the newest last.
+    #[tool(annotations(title = "Conversation of a slot", read_only_hint = true))]
+    async fn history(
+        &self,
+        Parameters(params): Parameters<HistoryOf>,
+        cancelled: CancellationToken,
+    ) -> Told {
+        let request = HistoryParams {
+            slot: params.slot,
+            last: Some(params.last.unwrap_or(TURNS)),
+        };
+        self.tell::<History>(request, cancelled, |turns| {
+            answer::text(&turns.iter().map(spoken).collect::<Vec<_>>().join("\n\n"))
+        })
+        .await
+    }
+
+    /// Stops what a slot is doing, never the slot itself: its program stays and takes the next message.
+    #[tool(annotations(
+        title = "Interrupt a slot",
+        read_only_hint = false,
+        destructive_hint = true,
+        idempotent_hint = true
+    ))]
+    async fn interrupt(
+        &self,
+        Parameters(params): Parameters<SlotParams>,
+        cancelled: CancellationToken,
+    ) -> Told {
+        let one = OneSlot { slot: params.slot };
+        self.tell::<Interrupt>(one, cancelled, |done| answer::json(&done))
+            .await
+    }
+
+    /// Starts slots that are stopped.
+    #[tool(annotations(
+        title = "Start slots",
+        read_only_hint = false,
+        destructive_hint = false,
+        idempotent_hint = true
+    ))]
+    async fn start(
+        &self,
+        Parameters(params): Parameters<NamedSlots>,
+        cancelled: CancellationToken,
+    ) -> Told {
+        match params.select() {
+            Ok(select) => self.tell::<Start>(select, cancelled, each).await,
+            Err(error) => answer::fault(&error),
+        }
+    }
+
+    /// Stops slots: their programs are ended, and what they were doing is lost. The conversation is kept.
+    #[tool(annotations(
+        title = "Stop slots",
+        read_only_hint = false,
+        destructive_hint = true,
+        idempotent_hint = true
+    ))]
+    async fn stop(
+        &self,
+        Parameters(params): Parameters<NamedSlots>,
+        cancelled: CancellationToken,
+    ) -> Told {
+        match params.select() {
+            Ok(select) => self.tell::<Stop>(select, cancelled, each).await,
+            Err(error) => answer::fault(&error),
+        }
+    }
+}
+
+impl NamedSlots {
+    /// On the socket none means all; a model that names none has made a mistake.
+    fn select(self) -> Result<Select, RpcError> {
+        if self.slots.is_empty() {
+            return Err(RpcError::new(Fault::Usage, "no slot is named").next("`status` shows them"));
+        }
+        Ok(Select { slots: self.slots })
+    }
+}
+
+pub(super) fn milliseconds(seconds: Option<u64>) -> u64 {
+    seconds.unwrap_or(PATIENCE_S).saturating_mul(1000)
+}
+
+/// One that failed is an error of the call, with the others beside it.
+fn each(done: Vec<Done>) -> Told {
+    let failed = done.iter().any(|one| one.error.is_some());
+    let mut told = answer::json(&done);
+    told.is_error = Some(failed);
+    told
+}
+
+/// What a model needs of a slot's status.
+fn in_short(status: &SlotStatus) -> Value {
+    let full = json!({
+        "slot": status.slot,
+        "role": status.role,
+        "state": status.state,
+        "since": status.since,
+        "doing": status.doing,
+        "task_id": status.task_id,
+        "queued": status.queued,
+        "cwd": status.cwd,
+        "last_error": status.last_error,
+        "doubtful": status.doubtful,
+    });
+    match full {
+        Value::Object(fields) => fields
+            .into_iter()
+            .filter(|(_, value)| !value.is_null())
+            .collect(),
+        other => other,
+    }
+}
+
+fn spoken(turn: &Turn) -> String {
+    let input = turn.input.iter().map(Value::to_string);
+    let about = turn
+        .tool
+        .iter()
+        .cloned()
+        .chain(input)
+        .collect::<Vec<_>>()
+        .join(" ");
+    let said = if turn.tool.is_some() {
+        about
+    } else {
+        turn.text.clone()
+    };
+    format!("[{}] {}", turn.role, excerpt::ends(&said, MAX_TURN))
+}

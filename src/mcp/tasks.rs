@@ -1,0 +1,158 @@
+//! Tools on tasks.
+
+use super::Server;
+use super::answer::{self, Told};
+use super::slots::milliseconds;
+use crate::control::protocol::{
+    Cancel, OneTask, Submit, SubmitParams, Task, TaskParams, TaskState, TaskStatus, Tasks,
+    TasksParams,
+};
+use crate::excerpt;
+use rmcp::handler::server::wrapper::Parameters;
+use rmcp::{schemars, tool, tool_router};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+/// What is shown of a task's text beside its state.
+const MAX_TEXT: usize = 300;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NewTaskParams {
+    /// The name of a slot, or @role for the first slot of that role that is free.
+    to: String,
+    /// The prompt.
+    text: String,
+    /// How often it may be given out again when its slot ends under it; never, unless told.
+    #[serde(default)]
+    retries: u32,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TaskOf {
+    /// The id that `submit` returned.
+    id: String,
+    /// Wait until it has ended or needs a person, instead of saying at once how it stands.
+    #[serde(default)]
+    wait: bool,
+    /// With `wait`: seconds to wait, 300 unless told; the task goes on after that.
+    #[serde(default)]
+    timeout_s: Option<u64>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TaskList {
+    /// Also those that have ended.
+    #[serde(default)]
+    all: bool,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TaskId {
+    /// The id that `submit` returned.
+    id: String,
+}
+
+#[tool_router(router = tasks_router, vis = "pub(super)")]
+impl Server {
+    /// Puts a prompt into the queue for a slot or a @role, and returns its id at once. `task` with the id returns the
+    /// answer.
+    #[tool(annotations(
+        title = "Submit a task",
+        read_only_hint = false,
+        destructive_hint = true,
+        idempotent_hint = false
+    ))]
+    async fn submit(
+        &self,
+        Parameters(params): Parameters<NewTaskParams>,
+        cancelled: CancellationToken,
+    ) -> Told {
+        let request = SubmitParams {
+            slot: params.to,
+            text: params.text,
+            retries: params.retries,
+        };
+        self.tell::<Submit>(request, cancelled, |task| answer::json(&in_short(&task)))
+            .await
+    }
+
+    /// Shows a task: its state (queued, running, needs_person, done, failed, cancelled), its slot, and its answer or
+    /// why it failed.
+    #[tool(annotations(title = "A task and its answer", read_only_hint = true))]
+    async fn task(
+        &self,
+        Parameters(params): Parameters<TaskOf>,
+        cancelled: CancellationToken,
+    ) -> Told {
+        let request = TaskParams {
+            id: params.id,
+            wait: params.wait,
+            timeout_ms: params.wait.then(|| milliseconds(params.timeout_s)),
+        };
+        self.tell::<Task>(request, cancelled, |task| {
+            let head = in_short(&task).to_string();
+            match &task.answer {
+                Some(words) => answer::text(&format!("{head}\n\n{words}")),
+                None => answer::text(&head),
+            }
+        })
+        .await
+    }
+
+    /// Shows the tasks that wait or run, in the order in which they were submitted.
+    #[tool(annotations(title = "Tasks", read_only_hint = true))]
+    async fn tasks(
+        &self,
+        Parameters(params): Parameters<TaskList>,
+        cancelled: CancellationToken,
+    ) -> Told {
+        let states = match params.all {
+            true => Vec::new(),
+            false => vec![
+                TaskState::Queued,
+                TaskState::Running,
+                TaskState::NeedsPerson,
+            ],
+        };
+        self.tell::<Tasks>(TasksParams { states }, cancelled, |tasks| {
+            answer::json(&tasks.iter().map(in_short).collect::<Vec<_>>())
+        })
+        .await
+    }
+
+    /// Cancels a task: one that waits is taken out of the queue, one that runs is interrupted.
+    #[tool(annotations(
+        title = "Cancel a task",
+        read_only_hint = false,
+        destructive_hint = true,
+        idempotent_hint = true
+    ))]
+    async fn cancel(
+        &self,
+        Parameters(params): Parameters<TaskId>,
+        cancelled: CancellationToken,
+    ) -> Told {
+        let one = OneTask { id: params.id };
+        self.tell::<Cancel>(one, cancelled, |task| answer::json(&in_short(&task)))
+            .await
+    }
+}
+
+/// What a model needs of a task, but for its answer.
+fn in_short(task: &TaskStatus) -> Value {
+    json!({
+        "id": task.id,
+        "state": task.state,
+        "to": task.to,
+        "slot": task.slot,
+        "error": task.error,
+        "duration_ms": task.duration_ms,
+        "text": excerpt::ends(&task.text, MAX_TEXT),
+    })
+}

@@ -1,0 +1,167 @@
+//! The tools, with no Claude Code in the slots.
+
+use super::client::Client;
+use crate::support::daemon::Daemon;
+use crate::support::setup::Setup;
+use serde_json::{Value, json};
+
+fn shells() -> Daemon {
+    let setup = Setup::new()
+        .slot_with("one", "kind = \"shell\"")
+        .slot_with("coder", "autostart = false");
+    Daemon::start_with(&setup, &["/bin/sh".to_owned()])
+}
+
+#[test]
+fn a_client_looks_acts_and_is_told_what_is_wrong() {
+    let daemon = shells();
+    let mut client = Client::start(daemon.root(), &[]);
+    let status: Value = serde_json::from_str(&client.told("status", json!({}))).expect("JSON");
+    let names: Vec<&str> = status
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|slot| slot["slot"].as_str())
+        .collect();
+    assert_eq!(names, ["coder", "one"], "{status}");
+
+    for (tool, arguments, said) in [
+        (
+            "status",
+            json!({"slots": ["nobody"]}),
+            "the slots are: coder, one",
+        ),
+        (
+            "send",
+            json!({"slot": "nobody", "text": "x"}),
+            "no slot `nobody`",
+        ),
+        ("send", json!({"slot": "one", "text": "x"}), "plain program"),
+        (
+            "send",
+            json!({"slot": "coder", "text": "x"}),
+            "missiond start coder",
+        ),
+        (
+            "send",
+            json!({"slot": "coder", "text": "/clear"}),
+            "would run a command",
+        ),
+        (
+            "submit",
+            json!({"to": "@codr", "text": "x"}),
+            "did you mean @coder?",
+        ),
+        ("task", json!({"id": "00000000"}), "no task"),
+        ("cancel", json!({"id": "00000000"}), "no task"),
+        (
+            "wait",
+            json!({"slot": "one", "states": ["confirming"], "timeout_s": 0}),
+            "timed out",
+        ),
+        ("stop", json!({"slots": []}), "no slot is named"),
+        ("screen", json!({}), "slot"),
+        ("screen", json!({"slot": "one", "colour": true}), "colour"),
+    ] {
+        let refused = client.refused(tool, arguments.clone());
+        assert!(refused.contains(said), "{tool} {arguments}: {refused}");
+    }
+
+    daemon
+        .cmd(&["write", "one", "seq 1 20000; echo the-end\\r"])
+        .expect(0);
+    daemon
+        .cmd(&["wait", "one", "--output", "^the-end", "--timeout", "50s"])
+        .expect(0);
+    let screen = client.told("screen", json!({"slot": "one"}));
+    assert!(screen.contains("20000\nthe-end"), "{screen}");
+    let long = client.told("screen", json!({"slot": "one", "lines": 10000}));
+    assert!(
+        long.len() < 25_000 || !long.contains("left out"),
+        "{}",
+        long.len()
+    );
+
+    let task = client.told("submit", json!({"to": "coder", "text": "later"}));
+    let task: Value = serde_json::from_str(&task).expect("JSON");
+    assert_eq!(task["state"], "queued", "{task}");
+    let listed = client.told("tasks", json!({}));
+    assert!(
+        listed.contains(task["id"].as_str().expect("an id")),
+        "{listed}"
+    );
+    let cancelled = client.told("cancel", json!({"id": task["id"]}));
+    assert!(cancelled.contains("cancelled"), "{cancelled}");
+
+    client.told("stop", json!({"slots": ["one"]}));
+    assert_eq!(daemon.status("one")["state"], "exited");
+    client.told("start", json!({"slots": ["one"]}));
+    assert_eq!(client.told("pending", json!({})), "[]");
+    assert_eq!(client.leave(), 0);
+}
+
+#[test]
+fn what_it_may_do_is_settled_when_it_is_started() {
+    let mut daemon = shells();
+    let reading = Client::start(daemon.root(), &["--read-only"]).tools();
+    assert!(reading.contains(&"status".to_owned()), "{reading:?}");
+    for tool in [
+        "send",
+        "stop",
+        "start",
+        "interrupt",
+        "submit",
+        "cancel",
+        "confirm",
+    ] {
+        assert!(!reading.contains(&tool.to_owned()), "{tool}");
+    }
+    assert!(
+        !Client::start(daemon.root(), &[])
+            .tools()
+            .contains(&"confirm".to_owned())
+    );
+    let mut client = Client::start(daemon.root(), &["--allow-confirm"]);
+    assert!(client.tools().contains(&"confirm".to_owned()));
+    let nothing = json!({"slot": "one", "answer": "yes", "dialog": "d1"});
+    client.refused("confirm", nothing);
+    let always = json!({"slot": "one", "answer": "Always", "dialog": "d1"});
+    assert!(client.refused("confirm", always).contains("only a person"));
+
+    // The server outlives the daemon, says what to do, and finds the next one.
+    daemon.cmd(&["down"]).expect(0);
+    daemon.ended();
+    let gone = client.refused("status", json!({}));
+    assert!(
+        gone.contains("no daemon") && gone.contains("missiond up"),
+        "{gone}"
+    );
+    daemon.again();
+    client.told("status", json!({}));
+}
+
+#[test]
+fn the_configuration_that_is_printed_names_this_daemon() {
+    let daemon = shells();
+    let printed = daemon
+        .cmd(&["mcp", "--print-config", "--read-only"])
+        .expect(0);
+    let config = daemon.config().display().to_string();
+    let line = printed
+        .stdout
+        .lines()
+        .find(|line| line.starts_with("claude mcp add"));
+    let line = line.expect("a command").to_owned();
+    assert!(
+        line.ends_with(&format!("mcp --config {config} --read-only")),
+        "{line}"
+    );
+    let json = daemon
+        .cmd(&["mcp", "--print-config", "--json"])
+        .expect(0)
+        .json();
+    assert_eq!(
+        json["mcpServers"]["missiond"]["args"],
+        json!(["mcp", "--config", config])
+    );
+}
