@@ -25,6 +25,7 @@ mod target;
 
 mod adopt;
 mod ask;
+mod attach;
 mod audit;
 mod cancel;
 mod clear;
@@ -137,6 +138,7 @@ enum Command {
     Events(events::Events),
     Wait(wait::Wait),
     Write(write::Write),
+    Attach(attach::Attach),
     Keys(keys::Keys),
     Spawn(spawn::Spawn),
     Sessions(sessions::Sessions),
@@ -237,6 +239,7 @@ fn dispatch(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Logs(verb) => block_on(verb.run(context)),
         Command::Audit(verb) => block_on(verb.run(context)),
         Command::Events(verb) => block_on(verb.run(context)),
+        Command::Attach(verb) => block_on(verb.run(context)),
         Command::Wait(verb) => block_on(verb.run(context)),
         Command::Write(verb) => block_on(verb.run(context)),
         Command::Keys(verb) => block_on(verb.run(context)),

@@ -1,14 +1,17 @@
 //! The client's end of the control socket.
 
+use super::attach;
 use super::envelope::{self, Lagged, Line, Request};
-use super::protocol::{Event, Events, MAX_LINE, Method, RpcError, Select};
+use super::protocol::{
+    Attach, AttachAnswer, AttachParams, Event, Events, MAX_LINE, Method, RpcError, Select,
+};
 use futures_util::{SinkExt, Stream, StreamExt, stream};
 use serde_json::Value;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
 use tokio::net::UnixStream;
-use tokio_util::codec::{Framed, LinesCodec, LinesCodecError};
+use tokio_util::codec::{Framed, FramedParts, LengthDelimitedCodec, LinesCodec, LinesCodecError};
 
 /// A daemon that lives accepts at once; this is for one that is stopped or drowning in connections.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
@@ -91,6 +94,18 @@ impl Client {
             Ok(notice.map(|notice| (notice, client)))
         })
         .boxed())
+    }
+
+    /// Makes this connection the live terminal of a slot.
+    pub async fn attach(
+        mut self,
+        params: AttachParams,
+    ) -> Result<(AttachAnswer, Framed<UnixStream, LengthDelimitedCodec>), CallError> {
+        let answer = self.call::<Attach>(params).await?;
+        let FramedParts { io, read_buf, .. } = self.lines.into_parts();
+        let mut frames = Framed::new(io, attach::codec());
+        *frames.read_buffer_mut() = read_buf;
+        Ok((answer, frames))
     }
 
     /// Waits until the daemon closes this connection.

@@ -1,5 +1,6 @@
 //! How people and programs reach the daemon: JSON-RPC 2.0, one object per line, on a unix socket.
 
+pub mod attach;
 pub mod client;
 pub mod dispatch;
 pub mod envelope;

@@ -98,6 +98,7 @@ mod tests {
         Search::NAME,
         Wait::NAME,
         Write::NAME,
+        Attach::NAME,
         Why::NAME,
         Events::NAME,
         Submit::NAME,

@@ -1,10 +1,11 @@
 //! The daemon's end of the control socket: connections, lines and their bounds. What a request means is in
 //! [`super::dispatch`].
 
+use super::attach;
 use super::dispatch::Dispatcher;
 use super::envelope::{self, ErrorObject, Lagged, Line, Request};
 use super::peer::{self, Peer};
-use super::protocol::{Event, Events, Fault, MAX_LINE, Method, RpcError, Select, What};
+use super::protocol::{Attach, Event, Events, Fault, MAX_LINE, Method, RpcError, Select, What};
 use futures_util::{Sink, SinkExt, Stream, StreamExt};
 use serde_json::Value;
 use std::sync::Arc;
@@ -105,50 +106,61 @@ async fn client(stream: UnixStream, dispatcher: Arc<Dispatcher>, ending: Cancell
         dispatcher,
         ending,
     };
-    let (sink, lines) = Framed::new(stream, LinesCodec::new_with_max_length(MAX_LINE)).split();
+    let Connection {
+        peer, dispatcher, ..
+    } = connection.clone();
+    let (sink, mut lines) = Framed::new(stream, LinesCodec::new_with_max_length(MAX_LINE)).split();
     let (answers, unread) = mpsc::channel::<Line>(MAX_UNREAD);
     let writer = write(sink, unread);
     let mut writer = std::pin::pin!(writer);
-    tokio::select! {
-        () = &mut writer => return,
-        () = read(lines, connection, answers) => {}
-    }
+    let attach = tokio::select! {
+        _ = &mut writer => return,
+        attach = read(&mut lines, connection, answers) => attach,
+    };
     // What was answered last, such as why the connection ends.
-    writer.await;
+    let sink = writer.await;
+    if let (Some(request), Some(Ok(lines))) = (attach, sink.map(|sink| sink.reunite(lines))) {
+        attach::serve(lines, request, &peer, &dispatcher).await;
+    }
 }
 
-/// Until nobody can send an answer any more, or the client does not read.
-async fn write(mut sink: impl Sink<String> + Unpin, mut unread: mpsc::Receiver<Line>) {
+/// Until nobody can send an answer any more; `None` where the client does not read.
+async fn write<S: Sink<String> + Unpin>(
+    mut sink: S,
+    mut unread: mpsc::Receiver<Line>,
+) -> Option<S> {
     while let Some(line) = unread.recv().await {
         let Ok(text) = serde_json::to_string(&line) else {
             continue;
         };
         match tokio::time::timeout(WRITE_PATIENCE, sink.send(text)).await {
             Ok(Ok(())) => {}
-            _ => return,
+            _ => return None,
         }
     }
+    Some(sink)
 }
 
+/// Until the client has no more requests, or asks to be attached: then the connection is no longer one of lines.
 async fn read(
-    mut lines: impl Stream<Item = Result<String, LinesCodecError>> + Unpin,
+    lines: &mut (impl Stream<Item = Result<String, LinesCodecError>> + Unpin),
     connection: Connection,
     answers: mpsc::Sender<Line>,
-) {
+) -> Option<Request> {
     let mut requests = JoinSet::new();
     loop {
         let line = tokio::select! {
             line = lines.next() => line,
             () = connection.ending.cancelled() => {
                 while requests.join_next().await.is_some() {}
-                return;
+                return None;
             }
         };
         // When the client has closed its end, what it no longer waits for is dropped with `requests`.
-        let Some(line) = line else { return };
-        let Some(request) = understood(line, &answers).await else {
-            return;
-        };
+        let request = understood(line?, &answers).await?;
+        if request.method == Attach::NAME {
+            return Some(request);
+        }
         while requests.len() >= MAX_REQUESTS {
             requests.join_next().await;
         }

@@ -12,6 +12,7 @@ use crate::shim::{Hello, ShimLink};
 use crate::terminal::{Frame, Terminal};
 use std::io::{BufReader, Read};
 use std::path::Path;
+use std::time::Instant;
 use tokio::sync::watch;
 
 /// Whether what a program asked its terminal is still to be answered.
@@ -63,6 +64,8 @@ impl Slot {
         if let Some(news) = self.catch_up(&hello, Questions::Answered) {
             self.input(news).await;
         }
+        // Whoever was attached to the daemon before is not attached to this one.
+        self.fit();
         self.resend_raw();
         if let Some(report) = hello.exit {
             self.ended(report).await;
@@ -91,6 +94,7 @@ impl Slot {
     pub(super) fn catch_up(&mut self, hello: &Hello, questions: Questions) -> Option<Input> {
         self.terminal = Terminal::new(hello.cols.into(), hello.rows.into());
         self.observer = Observer::new();
+        self.audience.begin_anew(Instant::now());
         match self.replay_recording(&hello.recording, hello.recorded) {
             Ok(last) => {
                 let replies = self.terminal.take_replies();
@@ -125,7 +129,10 @@ impl Slot {
     ) -> Result<Option<Frame>, recording::Broken> {
         let file = std::fs::File::open(path);
         let file = file.map_err(|source| recording::Broken::Read { line: 0, source })?;
-        let mut recording = Recording::read(BufReader::new(file.take(length)))?.peekable();
+        let recording = Recording::read(BufReader::new(file.take(length)))?;
+        let header = recording.header();
+        self.terminal = Terminal::new(header.cols, header.rows);
+        let mut recording = recording.peekable();
         let first = recording.next();
         if let (Some(Ok(first)), Some(Ok(second))) = (&first, recording.peek())
             && second.is_continuation()
@@ -149,7 +156,10 @@ impl Slot {
         match event.what {
             recording::What::Output(text) => {
                 self.keep_output(event.at, text.as_bytes());
-                self.terminal.feed(event.at, text.as_bytes())
+                let frames = self.terminal.feed(event.at, text.as_bytes());
+                self.audience
+                    .pass_on(text.as_bytes(), &self.terminal, Instant::now());
+                frames
             }
             recording::What::Resize { cols, rows } => self.terminal.resize(event.at, cols, rows),
             recording::What::Marker(text) if text.starts_with("start ") => {

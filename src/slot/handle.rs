@@ -1,5 +1,6 @@
 //! The way to a slot from outside: commands over a bounded queue, each with one reply.
 
+use super::attach::{Seat, Viewer, Viewing};
 use super::machine::{Input, Judge, Reply, Token};
 use super::requests::Request;
 use crate::config::SlotConfig;
@@ -31,6 +32,8 @@ pub enum Command {
         bytes: Vec<u8>,
         reply: Answer<()>,
     },
+    /// Somebody's terminal is attached, or does something there.
+    View(Viewing),
     Screen {
         params: ScreenParams,
         reply: Answer<ScreenAnswer>,
@@ -179,6 +182,16 @@ impl SlotHandle {
         let (reply, answer) = oneshot::channel();
         self.send(make(reply)).await?;
         answer.await.unwrap_or_else(|_| Err(gone()))
+    }
+
+    /// Attaches a terminal.
+    pub async fn join(&self, viewer: Viewer) -> Result<Seat, RpcError> {
+        self.request(|reply| Command::View(Viewing::Join { viewer, reply }))
+            .await
+    }
+
+    pub async fn view(&self, viewing: Viewing) -> Result<(), RpcError> {
+        self.send(Command::View(viewing)).await
     }
 
     pub async fn send(&self, command: Command) -> Result<(), RpcError> {

@@ -5,7 +5,7 @@ use super::machine::{Input, KERNEL_KILLED, Past, Sight};
 use super::task::Slot;
 use crate::audit::Record;
 use crate::config::Kind;
-use crate::control::protocol::{Fault, RpcError, What};
+use crate::control::protocol::{Ending, Fault, RpcError, What};
 use crate::hook::{HookEvent, HookWhat};
 use crate::reading::{Seen, State};
 use crate::secrets;
@@ -48,6 +48,9 @@ impl Slot {
                 self.witnesses.wrote = Some(Instant::now());
                 frames = self.terminal.feed(at, &bytes);
                 self.keep_output(at, &bytes);
+                self.audience
+                    .pass_on(&bytes, &self.terminal, Instant::now());
+                self.draw_for_viewers();
                 let replies = self.terminal.take_replies();
                 if !replies.is_empty() {
                     self.next_input(replies);
@@ -61,6 +64,8 @@ impl Slot {
             }
             Ok(FromShim::Resized { at, cols, rows }) => {
                 frames = self.terminal.resize(at, cols.into(), rows.into());
+                self.audience.redraw(Instant::now());
+                self.draw_for_viewers();
             }
             Ok(FromShim::Written { n }) => self.forget_raw(n),
             Ok(FromShim::Rotated { .. }) => self.rotated(),
@@ -130,6 +135,10 @@ impl Slot {
 
     /// The program is gone: its shim may go too, and what is known of the end is kept.
     pub(super) async fn take_leave(&mut self, report: ExitReport) -> Input {
+        self.dismiss_viewers(&Ending::Exited {
+            code: report.code,
+            signal: report.signal,
+        });
         self.tell_shim(&ToShim::Dismiss);
         if let Some(mut link) = self.link.take() {
             // The shim ends by itself if this does not reach it before it is asked again.

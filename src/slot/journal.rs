@@ -169,6 +169,21 @@ fn words(what: &What) -> (&'static str, String) {
         }
         What::Key { key, reason } => ("key", format!("{key} — {reason}")),
         What::Failed { text } => ("no answer", text.clone()),
+        What::Attached {
+            uid,
+            read_only,
+            cols,
+            rows,
+        } => {
+            let how = if *read_only { ", read-only" } else { "" };
+            ("attached", format!("uid {uid}, {cols}x{rows}{how}"))
+        }
+        What::Detached { uid } => ("detached", format!("uid {uid}")),
+        What::Typing { uid } => (
+            "keyboard",
+            format!("uid {uid} types: answers by rule and messages wait"),
+        ),
+        What::TypingOver => ("keyboard", "free again".to_owned()),
         What::Interrupted => ("interrupt", "the turn was stopped".to_owned()),
         What::Exit { cause, .. } => ("exit", cause.clone()),
         What::Closed { why } => ("closed", why.clone()),

@@ -2,6 +2,8 @@
 
 mod adopt;
 mod answer;
+mod attach;
+mod audience;
 mod conversation;
 mod handle;
 mod hear;
@@ -26,6 +28,7 @@ mod vigil;
 mod witness;
 mod world;
 
+pub use attach::{Seat, Viewer, Viewing};
 pub use handle::{Command, SlotHandle};
 pub use journal::Paths;
 pub use output::Part;

@@ -1,6 +1,7 @@
 //! The one task that owns a slot: it brings inputs to the machine and does what the machine says.
 
 use super::answer::Place;
+use super::audience::Audience;
 use super::handle::{Answer, Command, MAX_COMMANDS, SlotHandle};
 use super::journal::{Journal, Paths};
 use super::machine::{self, Effect, Input, Judge, Machine, NOBODY, Reply, Sight, Token};
@@ -15,7 +16,7 @@ use super::vigil::{self, Vigil};
 use super::witness::Witnesses;
 use super::world::World;
 use crate::config::SlotConfig;
-use crate::control::protocol::{SlotStatus, What};
+use crate::control::protocol::{Ending, SlotStatus, What};
 use crate::reading::{Observer, State};
 use crate::shim::{ExitReport, FromShim, LinkError, ShimLink, ToShim};
 use crate::terminal::Terminal;
@@ -70,6 +71,7 @@ pub struct Slot {
     pub(super) vigil: Vigil,
     pub(super) output: Output,
     pub(super) session: Option<Session>,
+    pub(super) audience: Audience,
     /// The audit could not be written the last time, which was told.
     pub(super) audit_fails: bool,
     /// The daemon ends, and the slot with it: the next one begins as it is set.
@@ -125,6 +127,7 @@ pub fn start(
         vigil: Vigil::new(Instant::now()),
         output: Output::new(room),
         session,
+        audience: Audience::default(),
         audit_fails: false,
         ends_in_order: false,
     };
@@ -171,6 +174,7 @@ impl Slot {
                 () = until(self.witnesses.due()) => self.ask_witnesses().await,
                 () = until(look) => self.look().await,
                 () = session::due(self.session.as_ref()) => self.look_after_session().await,
+                () = until(self.audience.due()) => self.draw_for_viewers(),
             }
         }
     }
@@ -245,6 +249,7 @@ impl Slot {
                 self.replies.remove(&token);
             }
             Command::Write { bytes, reply } => self.write(bytes, reply).await,
+            Command::View(viewing) => self.view(viewing).await,
             Command::Screen { params, reply } => drop(reply.send(Ok(self.screen(&params)))),
             Command::Search {
                 pattern,
@@ -275,6 +280,8 @@ impl Slot {
         mut queue: mpsc::Receiver<Command>,
     ) {
         if keep {
+            self.dismiss_viewers(&Ending::DaemonEnds);
+            self.fit();
             if let Some(link) = self.link.as_mut() {
                 let _ = link.flush().await;
             }

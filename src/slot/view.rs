@@ -45,6 +45,7 @@ impl Slot {
                 .care
                 .max_cost
                 .map(|_| self.machine.past().cost.as_f64()),
+            attached: self.audience.len(),
             changed: self.machine.is_up() && **self.machine.config() != *self.running,
             ..first_status(self.machine.config(), &self.paths)
         };
@@ -179,6 +180,7 @@ pub(super) fn first_status(config: &SlotConfig, paths: &Paths) -> SlotStatus {
         doing: None,
         background: 0,
         queued: 0,
+        attached: 0,
         changed: false,
         waits_because: None,
         exit_code: None,

@@ -106,18 +106,13 @@ impl Terminal {
     pub fn screen(&self) -> Screen {
         let (cols, rows) = self.size();
         let mode = self.term.mode();
-        let cursor = self.term.grid().cursor.point;
         Screen {
             cols,
             rows,
             lines: (0..rows)
                 .map(|row| self.line(GridLine(row as i32)))
                 .collect(),
-            cursor: Cursor {
-                row: usize::try_from(cursor.line.0).unwrap_or(0),
-                col: cursor.column.0,
-                visible: mode.contains(TermMode::SHOW_CURSOR),
-            },
+            cursor: self.screen_cursor(),
             title: self.desk.title(),
             modes: self.modes_set(),
         }
@@ -134,6 +129,25 @@ impl Terminal {
             bracketed_paste: mode.contains(TermMode::BRACKETED_PASTE),
             focus_reporting: mode.contains(TermMode::FOCUS_IN_OUT),
         }
+    }
+
+    pub(super) fn screen_cursor(&self) -> Cursor {
+        let cursor = self.term.grid().cursor.point;
+        Cursor {
+            row: usize::try_from(cursor.line.0).unwrap_or(0),
+            col: cursor.column.0,
+            visible: self.term.mode().contains(TermMode::SHOW_CURSOR),
+        }
+    }
+
+    /// Columns and rows.
+    pub fn size(&self) -> (usize, usize) {
+        (self.term.columns(), self.term.screen_lines())
+    }
+
+    /// Whether the program draws on the alternate screen.
+    pub fn is_alternate(&self) -> bool {
+        self.term.mode().contains(TermMode::ALT_SCREEN)
     }
 
     /// The title set with OSC 0 or 2; empty when none was set or it was reset.

@@ -7,15 +7,20 @@ mod cluster;
 mod emulator;
 mod frames;
 mod marks;
+mod passage;
+mod picture;
 mod plain;
 mod replies;
 mod scan;
+pub mod sequences;
 mod snapshot;
 #[cfg(test)]
 mod tests;
 
 pub use emulator::Terminal;
 pub use marks::{Found, Mark, Marks};
+pub use passage::{Passage, Passed};
+pub use picture::Picture;
 pub use plain::plain;
 
 use std::time::Duration;

@@ -28,11 +28,9 @@ impl Terminal {
     /// What a new recording or a person who joins has to be sent first: the screen with its
     /// attributes, the cursor, the modes and the title.
     pub fn snapshot(&self) -> Vec<u8> {
-        let mut out = String::from("\x1b[!p\x1b[?7h");
-        if self.term.mode().contains(TermMode::ALT_SCREEN) {
-            out.push_str("\x1b[?1049h");
-        }
-        out.push_str("\x1b[m\x1b[H\x1b[2J");
+        let alt = self.term.mode().contains(TermMode::ALT_SCREEN);
+        let mut out = String::from(if alt { "\x1b[?1049h" } else { "\x1b[?1049l" });
+        out.push_str("\x1b[!p\x1b[r\x1b[?7h\x1b[m\x1b[H\x1b[2J");
         self.rows(&mut out);
         self.modes(&mut out);
         out.into_bytes()
@@ -40,16 +38,19 @@ impl Terminal {
 
     /// The visible rows with their colours and nothing else: each begins and ends with plain attributes.
     pub fn styled_lines(&self) -> Vec<String> {
-        let line = |row: usize| {
-            let mut out = String::new();
-            let mut pen = Pen::default();
-            self.row(GridLine(row as i32), &mut pen, &mut out);
-            if pen != Pen::default() {
-                out.push_str("\x1b[m");
-            }
-            out
-        };
+        let line = |row| self.styled_row(row, self.term.columns());
         (0..self.term.screen_lines()).map(line).collect()
+    }
+
+    /// As many columns of a row as `limit`.
+    pub(super) fn styled_row(&self, row: usize, limit: usize) -> String {
+        let mut out = String::new();
+        let mut pen = Pen::default();
+        self.row(GridLine(row as i32), limit, &mut pen, &mut out);
+        if pen != Pen::default() {
+            out.push_str("\x1b[m");
+        }
+        out
     }
 
     fn rows(&self, out: &mut String) {
@@ -59,13 +60,13 @@ impl Terminal {
             if !runs_on {
                 put(out, format_args!("\x1b[{};1H", row + 1));
             }
-            runs_on = self.row(GridLine(row as i32), &mut pen, out);
+            runs_on = self.row(GridLine(row as i32), usize::MAX, &mut pen, out);
         }
     }
 
     /// Draws one row; returns whether the terminal wraps it into the next one, which is then drawn
     /// with no jump in between so that the wrapping comes about again.
-    fn row(&self, row: GridLine, pen: &mut Pen, out: &mut String) -> bool {
+    fn row(&self, row: GridLine, limit: usize, pen: &mut Pen, out: &mut String) -> bool {
         let cells = &self.term.grid()[row];
         let cols = self.term.columns();
         let wraps = cells[Column(cols - 1)].flags.contains(Flags::WRAPLINE);
@@ -75,11 +76,13 @@ impl Terminal {
             .find(|col| wraps || !blank(col))
             .map_or(0, |col| col + 1);
         let mut before = ' ';
-        for col in 0..used {
+        for col in 0..used.min(limit) {
             let cell = &cells[Column(col)];
-            if !cell
-                .flags
-                .intersects(Flags::WIDE_CHAR_SPACER | Flags::LEADING_WIDE_CHAR_SPACER)
+            let cut = col + 1 == limit && cell.flags.contains(Flags::WIDE_CHAR);
+            if !cut
+                && !cell
+                    .flags
+                    .intersects(Flags::WIDE_CHAR_SPACER | Flags::LEADING_WIDE_CHAR_SPACER)
             {
                 pen.change_to(cell, out);
                 if may_join(before, cell.c) {
@@ -100,9 +103,7 @@ impl Terminal {
     fn modes(&self, out: &mut String) {
         let mode = self.term.mode();
         let cursor = self.term.grid().cursor.point;
-        for (_, number) in MODES.iter().filter(|(flag, _)| mode.contains(*flag)) {
-            put(out, format_args!("\x1b[?{number}h"));
-        }
+        out.push_str(&self.input_modes());
         let shown = if mode.contains(TermMode::SHOW_CURSOR) {
             'h'
         } else {
@@ -117,6 +118,20 @@ impl Terminal {
             ),
         );
         put(out, format_args!("\x1b]0;{}\x07", self.desk.title()));
+    }
+
+    /// What the program has asked the keyboard and the mouse for, and what it has not: those who get this may have
+    /// been asked for something else before.
+    pub(super) fn input_modes(&self) -> String {
+        let mode = self.term.mode();
+        let mut out = String::new();
+        for (flag, number) in MODES {
+            let set = if mode.contains(flag) { 'h' } else { 'l' };
+            put(&mut out, format_args!("\x1b[?{number}{set}"));
+        }
+        let keypad = mode.contains(TermMode::APP_KEYPAD);
+        out.push_str(if keypad { "\x1b=" } else { "\x1b>" });
+        out
     }
 }
 
@@ -195,7 +210,7 @@ fn put_colour(out: &mut String, colour: Color, base: u16) {
     }
 }
 
-fn put(out: &mut String, text: std::fmt::Arguments) {
+pub(super) fn put(out: &mut String, text: std::fmt::Arguments) {
     // Writing to a String can't fail.
     let _ = out.write_fmt(text);
 }

@@ -185,7 +185,7 @@ impl Dispatcher {
         }
     }
 
-    fn slot(&self, name: &str) -> Result<SlotHandle, RpcError> {
+    pub fn slot(&self, name: &str) -> Result<SlotHandle, RpcError> {
         self.daemon
             .slots()
             .get(name)

@@ -73,6 +73,22 @@ pub enum What {
         reason: String,
     },
     Interrupted,
+    /// Somebody's terminal shows the slot live from now on.
+    Attached {
+        uid: u32,
+        read_only: bool,
+        cols: u16,
+        rows: u16,
+    },
+    Detached {
+        uid: u32,
+    },
+    /// A person types at the slot's terminal: answers by rule and messages wait.
+    Typing {
+        uid: u32,
+    },
+    /// They go on.
+    TypingOver,
     Exit {
         code: Option<i32>,
         signal: Option<i32>,

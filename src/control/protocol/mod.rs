@@ -3,10 +3,14 @@
 //! A request is `{"jsonrpc":"2.0","id":1,"method":"status","params":{…}}`, one per line; its answer has the
 //! same id. `events` answers first and then sends notifications `{"method":"event","params":{…}}`.
 
+mod attach;
 mod event;
 mod fault;
 mod task;
 
+pub use attach::{
+    AttachAnswer, AttachParams, BrokenFrame, Ending, FromViewer, MAX_FRAME, ToViewer,
+};
 pub use event::{Event, What};
 pub use fault::{Fault, RpcError, Trace};
 pub use task::{OneTask, SubmitParams, TaskParams, TaskState, TaskStatus, TasksParams};
@@ -63,6 +67,8 @@ methods! {
     Search = "search": SearchParams => Vec<Match>;
     Wait = "wait": WaitParams => WaitAnswer;
     Write = "write": WriteParams => Done;
+    /// Answers once, then the connection is the slot's live terminal: frames instead of lines.
+    Attach = "attach": AttachParams => AttachAnswer;
     Why = "why": OneSlot => WhyAnswer;
     /// Answers with nothing, then the snapshot and what happens come as notifications.
     Events = "events": Select => Nothing;
@@ -140,6 +146,9 @@ pub struct SlotStatus {
     pub background: u32,
     /// Messages that wait for the slot to be idle.
     pub queued: usize,
+    /// Terminals that show it live.
+    #[serde(default)]
+    pub attached: usize,
     /// Settings on disk differ from those it runs with; they take effect at the next start.
     pub changed: bool,
     /// Why no rule answered the dialog that is up.

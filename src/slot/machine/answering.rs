@@ -11,6 +11,7 @@ impl Machine {
     /// A whole frame was read.
     pub(super) fn saw(&mut self, sight: Sight, now: Instant) {
         let Some(up) = self.up_mut() else { return };
+        up.hand_is_seen();
         let before = up.dialog().map(|dialog| dialog.id.clone());
         let mut sight = sight;
         if let Some(dialog) = sight.dialog.as_mut() {
@@ -34,6 +35,7 @@ impl Machine {
             up.dialog_since = Some(now);
         }
         if let Some(id) = gone {
+            self.gone_by_hand(&id);
             self.tell(What::DialogGone { id });
         }
         if let Some(dialog) = appeared {
@@ -177,7 +179,7 @@ impl Machine {
         }
     }
 
-    fn ask_of(&self, dialog: &Dialog) -> Ask {
+    pub(super) fn ask_of(&self, dialog: &Dialog) -> Ask {
         Ask {
             tool: dialog
                 .tool
@@ -386,7 +388,7 @@ impl Machine {
     }
 
     /// No second key is tried: a person looks.
-    fn not_chosen(&mut self, choosing: &Choosing, why: &str) {
+    pub(super) fn not_chosen(&mut self, choosing: &Choosing, why: &str) {
         if let Some(up) = self.up_mut() {
             up.for_person = Some(ForPerson {
                 dialog: choosing.dialog.clone(),

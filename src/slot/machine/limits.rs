@@ -119,7 +119,8 @@ impl Machine {
     /// One Esc, as a person would press it; where keys are under way or a dialog is up, none.
     fn interrupt_stall(&mut self, now: Instant) {
         let Some(up) = self.up() else { return };
-        if !up.hands_are_free() || up.dialog().is_some() || up.state() == State::Starting {
+        let busy = !up.hands_are_free() || up.typing.is_some();
+        if busy || up.dialog().is_some() || up.state() == State::Starting {
             return;
         }
         self.press(keys::ESC, "Esc", "it has stalled");
@@ -246,6 +247,7 @@ impl Up {
         self.state() == State::Idle
             && self.turn.is_none()
             && self.hands_are_free()
+            && self.typing.is_none()
             && background == 0
     }
 }

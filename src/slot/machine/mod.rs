@@ -9,6 +9,7 @@ mod cause;
 mod doubt;
 mod gate;
 mod interrupting;
+mod keyboard;
 mod life;
 mod lifted;
 mod limits;
@@ -22,6 +23,7 @@ mod tests;
 
 pub use backoff::Pace;
 pub use cause::{Cause, KERNEL_KILLED};
+pub use keyboard::{HANDS_OFF, Stroke, strokes};
 pub use life::Standing;
 pub use lifted::lifted_in;
 pub use limits::{Measure, Past};
@@ -138,6 +140,13 @@ pub enum Input {
     Withdraw(Token),
     Confirm(Confirmation),
     Interrupt(Token),
+    /// A person typed this at the slot's own terminal.
+    Typed {
+        uid: u32,
+        strokes: Vec<Stroke>,
+    },
+    /// Whoever typed there has gone.
+    KeyboardFree,
     /// New rules are in force.
     Rules(Arc<dyn Judge>),
     /// New settings, for the next start.
@@ -293,6 +302,8 @@ impl Machine {
             Input::Withdraw(token) => self.withdraw(token),
             Input::Confirm(confirmation) => self.confirm(confirmation, now),
             Input::Interrupt(token) => self.interrupt(token, now),
+            Input::Typed { uid, strokes } => self.typed(uid, &strokes, now),
+            Input::KeyboardFree => self.keyboard_is_free(),
             Input::Rules(judge) => self.judge = judge,
             Input::Settings(config) => self.take_settings(config),
         }
@@ -312,7 +323,8 @@ impl Machine {
         match &self.life {
             Life::Waiting { until, .. } => Some(*until),
             Life::Up(up) => {
-                let held = self.held_until.filter(|_| !self.queue.is_empty());
+                let waits = !self.queue.is_empty() && !self.person_types();
+                let held = self.held_until.filter(|_| waits);
                 [up.deadline(), self.rest_ends(), held]
                     .into_iter()
                     .flatten()
@@ -333,10 +345,15 @@ impl Machine {
 
     fn advance_up(&mut self, now: Instant) {
         self.progress_doubt(now);
+        self.progress_typing(now);
         self.progress_hands(now);
-        self.answer_by_rule(now);
+        if !self.person_types() {
+            self.answer_by_rule(now);
+        }
         self.progress_turn(now);
-        self.type_next_message(now);
+        if !self.person_types() {
+            self.type_next_message(now);
+        }
         self.stop_at_rest(now);
     }
 

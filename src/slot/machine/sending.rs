@@ -63,9 +63,11 @@ impl Machine {
         let waiting = self.queue.len();
         self.queue.retain(|message| message.token != Some(token));
         if self.queue.len() < waiting {
-            let error = late(format!(
-                "{name} was busy all the time; the message was not sent"
-            ));
+            let why = match self.person_types() {
+                true => format!("a person is typing in {name}"),
+                false => format!("{name} was busy all the time"),
+            };
+            let error = late(format!("{why}; the message was not sent"));
             return self.reply(token, Err(error.trace(Trace::Untouched)));
         }
         if self.up_mut().is_some_and(|up| up.forget_sender(token)) {
@@ -168,7 +170,7 @@ impl Machine {
         self.answer_sender(message.token, Err(error));
     }
 
-    fn answer_sender(&mut self, token: Option<Token>, reply: Result<Reply, RpcError>) {
+    pub(super) fn answer_sender(&mut self, token: Option<Token>, reply: Result<Reply, RpcError>) {
         match (token, reply) {
             (Some(token), reply) => self.reply(token, reply),
             (None, Err(error)) => self.tell(What::Warning {

@@ -1,6 +1,7 @@
 //! The facts of a running program.
 
 use super::doubt::{Dispute, MOMENT};
+use super::keyboard::{ByHand, Typing};
 use super::*;
 
 /// What the hands are doing: at most one key sequence at a time.
@@ -124,6 +125,9 @@ pub(super) struct Up {
     pub rests_since: Option<Instant>,
     /// Those who can tell what the program is doing differ.
     pub dispute: Option<Dispute>,
+    /// A person types at its terminal.
+    pub typing: Option<Typing>,
+    pub by_hand: ByHand,
 }
 
 impl Up {
@@ -148,6 +152,8 @@ impl Up {
             stalled: None,
             rests_since: None,
             dispute: None,
+            typing: None,
+            by_hand: ByHand::default(),
         }
     }
 
@@ -225,13 +231,17 @@ impl Up {
             .map(|since| since + IDLE_IS_OVER);
         let dispute = self.dispute.as_ref().filter(|dispute| !dispute.told);
         let doubt = dispute.map(|dispute| dispute.since + MOMENT);
-        [hands, settle, idle, doubt].into_iter().flatten().min()
+        let typing = self.typing.as_ref().map(|typing| typing.until);
+        [hands, settle, idle, doubt, typing]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// Whether a rule may look at the dialog as soon as it has settled: nobody disputes it for the moment.
     fn may_answer_soon(&self) -> bool {
         let disputed = self.dispute.as_ref().is_some_and(|dispute| !dispute.told);
-        !self.is_dialog_dealt_with() && !disputed
+        !self.is_dialog_dealt_with() && !disputed && self.typing.is_none()
     }
 
     /// Keys were pressed on it, or a person was told of it.
@@ -243,6 +253,13 @@ impl Up {
     pub fn doing(&self) -> Option<String> {
         if let Some(dispute) = self.dispute.as_ref().filter(|dispute| dispute.told) {
             return Some(format!("doubtful: {}", dispute.why));
+        }
+        if let Some(Typing { uid, .. }) = &self.typing {
+            let about = self.dialog().map(|dialog| format!("{}; ", about(dialog)));
+            let about = about.unwrap_or_default();
+            return Some(format!(
+                "{about}a person types (uid {uid}); answers by rule and messages wait"
+            ));
         }
         if let Some(dialog) = self.dialog() {
             return Some(about(dialog));

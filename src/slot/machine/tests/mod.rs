@@ -5,6 +5,7 @@ mod by_rule;
 mod doubt;
 mod dying;
 mod interrupting;
+mod keyboard;
 mod limits;
 mod sending;
 mod several;

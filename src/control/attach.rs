@@ -1,0 +1,149 @@
+//! A connection that has become the live terminal of a slot: keys one way, the screen the other.
+
+use super::dispatch::Dispatcher;
+use super::envelope::{ErrorObject, Line, Request};
+use super::peer::Peer;
+use super::protocol::{AttachParams, Ending, Fault, FromViewer, MAX_FRAME, RpcError, ToViewer};
+use crate::slot::{Seat, SlotHandle, Viewer, Viewing};
+use futures_util::{SinkExt, StreamExt};
+use std::time::Duration;
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::bytes::Bytes;
+use tokio_util::codec::{
+    Framed, FramedParts, FramedRead, FramedWrite, LengthDelimitedCodec, LinesCodec,
+};
+
+/// A person's terminal that takes nothing for this long is not looked at by anybody.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Pieces of output that wait for one terminal: what comes on top is left out, and the screen drawn anew when there
+/// is room. A read of the shim is 16 KB, so that this is 1 MB at most beside the picture that was drawn first.
+const MAX_WAITING: usize = 64;
+
+/// The frames of an attached terminal.
+pub fn codec() -> LengthDelimitedCodec {
+    LengthDelimitedCodec::builder()
+        .max_frame_length(MAX_FRAME)
+        .new_codec()
+}
+
+/// Serves the connection until either side has enough.
+pub(super) async fn serve(
+    mut lines: Framed<UnixStream, LinesCodec>,
+    request: Request,
+    peer: &Peer,
+    dispatcher: &Dispatcher,
+) {
+    let (feed, waiting) = mpsc::channel(MAX_WAITING);
+    let (end, ending) = oneshot::channel();
+    let seated = seat(&request, peer, dispatcher, (feed, end)).await;
+    let answer = match &seated {
+        Ok((_, seat)) => serde_json::to_value(&seat.answer)
+            .map_err(|error| RpcError::new(Fault::Failed, error.to_string())),
+        Err(refusal) => Err(refusal.clone()),
+    };
+    let line = Line::answer(request.id, answer.map_err(ErrorObject::from));
+    let told = lines.send(serde_json::to_string(&line).unwrap_or_default());
+    let told = tokio::time::timeout(PATIENCE, told).await;
+    let Ok((slot, seat)) = seated else { return };
+    if matches!(told, Ok(Ok(()))) {
+        let (keys, screen) = as_frames(lines);
+        tokio::select! {
+            () = listen(keys, &slot, seat.id) => {}
+            () = show(screen, waiting, ending) => {}
+        }
+    }
+    // A slot that is gone has nobody seated.
+    let _ = slot.view(Viewing::Leave { id: seat.id }).await;
+}
+
+async fn seat(
+    request: &Request,
+    peer: &Peer,
+    dispatcher: &Dispatcher,
+    (feed, end): (mpsc::Sender<Vec<u8>>, oneshot::Sender<Ending>),
+) -> Result<(SlotHandle, Seat), RpcError> {
+    let Request { method, params, .. } = request;
+    dispatcher.permit(peer, method, params).await?;
+    let params: AttachParams = serde_json::from_value(params.clone())
+        .map_err(|error| RpcError::new(Fault::Usage, format!("{method}: {error}")))?;
+    let slot = dispatcher.slot(&params.slot)?;
+    let viewer = Viewer {
+        size: (params.cols, params.rows),
+        read_only: params.read_only,
+        uid: peer.uid,
+        feed,
+        end,
+    };
+    let seat = slot.join(viewer).await?;
+    Ok((slot, seat))
+}
+
+/// What was read beyond the request is the beginning of the first frame.
+fn as_frames(
+    lines: Framed<UnixStream, LinesCodec>,
+) -> (
+    FramedRead<OwnedReadHalf, LengthDelimitedCodec>,
+    FramedWrite<OwnedWriteHalf, LengthDelimitedCodec>,
+) {
+    let FramedParts { io, read_buf, .. } = lines.into_parts();
+    let (read, write) = io.into_split();
+    let mut keys = FramedRead::new(read, codec());
+    *keys.read_buffer_mut() = read_buf;
+    (keys, FramedWrite::new(write, codec()))
+}
+
+/// Until the person's terminal is gone.
+async fn listen(
+    mut keys: FramedRead<OwnedReadHalf, LengthDelimitedCodec>,
+    slot: &SlotHandle,
+    id: u64,
+) {
+    while let Some(Ok(frame)) = keys.next().await {
+        let viewing = match FromViewer::decode(&frame) {
+            Ok(FromViewer::Keys(bytes)) => Viewing::Keys { id, bytes },
+            Ok(FromViewer::Resize { cols, rows }) => Viewing::Resize {
+                id,
+                size: (cols, rows),
+            },
+            Err(error) => {
+                tracing::warn!("{error}");
+                return;
+            }
+        };
+        if slot.view(viewing).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Until there is nothing more to show, or nobody who takes it.
+async fn show(
+    mut screen: FramedWrite<OwnedWriteHalf, LengthDelimitedCodec>,
+    mut waiting: mpsc::Receiver<Vec<u8>>,
+    ending: oneshot::Receiver<Ending>,
+) {
+    while let Some(bytes) = waiting.recv().await {
+        if !sent(&mut screen, &ToViewer::Output(bytes)).await {
+            return;
+        }
+    }
+    if let Ok(ending) = ending.await {
+        sent(&mut screen, &ToViewer::End(ending)).await;
+    }
+}
+
+async fn sent(
+    screen: &mut FramedWrite<OwnedWriteHalf, LengthDelimitedCodec>,
+    message: &ToViewer,
+) -> bool {
+    for frame in message.encode() {
+        let sending = tokio::time::timeout(PATIENCE, screen.send(Bytes::from(frame)));
+        if !matches!(sending.await, Ok(Ok(()))) {
+            return false;
+        }
+    }
+    true
+}

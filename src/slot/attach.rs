@@ -1,0 +1,153 @@
+//! People who look at a slot's terminal, and type into it: their seats, the slot's size, their keys. What they are
+//! shown is in [`super::audience`].
+
+use super::audience::Size;
+use super::handle::Answer;
+use super::machine::{Input, strokes};
+use super::task::Slot;
+use crate::control::protocol::{AttachAnswer, Ending, Fault, RpcError, What};
+use crate::shim::ToShim;
+use std::time::Instant;
+use tokio::sync::{mpsc, oneshot};
+
+/// Terminals on one slot: more is a mistake in a script.
+const MAX_VIEWERS: usize = 16;
+
+/// Somebody's terminal.
+#[derive(Debug)]
+pub struct Viewer {
+    pub size: Size,
+    pub read_only: bool,
+    /// Whose it is.
+    pub uid: u32,
+    /// What is to be written to it.
+    pub feed: mpsc::Sender<Vec<u8>>,
+    /// Told why, before the feed is closed.
+    pub end: oneshot::Sender<Ending>,
+}
+
+/// A viewer's place among the others.
+#[derive(Debug)]
+pub struct Seat {
+    pub id: u64,
+    pub answer: AttachAnswer,
+}
+
+/// What a viewer does.
+#[derive(Debug)]
+pub enum Viewing {
+    Join {
+        viewer: Viewer,
+        reply: Answer<Seat>,
+    },
+    Keys {
+        id: u64,
+        bytes: Vec<u8>,
+    },
+    /// The terminal has this size now, and is to be drawn anew.
+    Resize {
+        id: u64,
+        size: Size,
+    },
+    Leave {
+        id: u64,
+    },
+}
+
+impl Slot {
+    pub(super) async fn view(&mut self, viewing: Viewing) {
+        match viewing {
+            Viewing::Join { viewer, reply } => drop(reply.send(self.join(viewer))),
+            Viewing::Keys { id, bytes } => self.typed(id, bytes).await,
+            Viewing::Resize { id, size } => self.viewer_resized(id, size),
+            Viewing::Leave { id } => self.leave(id).await,
+        }
+    }
+
+    fn join(&mut self, viewer: Viewer) -> Result<Seat, RpcError> {
+        if self.link.is_none() {
+            return Err(self.not_running());
+        }
+        if self.audience.len() >= MAX_VIEWERS {
+            let text = format!("{MAX_VIEWERS} terminals are attached already");
+            return Err(RpcError::new(Fault::Refused, text));
+        }
+        let Viewer {
+            uid,
+            read_only,
+            size: (cols, rows),
+            ..
+        } = viewer;
+        let id = self.audience.add(viewer);
+        self.fit();
+        self.draw_for_viewers();
+        self.tell(What::Attached {
+            uid,
+            read_only,
+            cols,
+            rows,
+        });
+        Ok(Seat {
+            id,
+            answer: AttachAnswer {
+                slot: self.running.name.clone(),
+                pid: self.machine.pid(),
+            },
+        })
+    }
+
+    /// Unchanged to the program, as an input of its own.
+    async fn typed(&mut self, id: u64, bytes: Vec<u8>) {
+        let Some(uid) = self.audience.typist(id).map(|viewer| viewer.uid) else {
+            return;
+        };
+        let strokes = strokes(&bytes);
+        if !strokes.is_empty() {
+            self.audience.last_typist = Some(id);
+            self.input(Input::Typed { uid, strokes }).await;
+        }
+        self.next_input(bytes.clone());
+        self.keep_raw(bytes);
+    }
+
+    fn viewer_resized(&mut self, id: u64, size: Size) {
+        self.audience.resize(id, size, Instant::now());
+        self.fit();
+        self.draw_for_viewers();
+    }
+
+    async fn leave(&mut self, id: u64) {
+        // One who was told of the end has left with it.
+        let Some(viewer) = self.audience.remove(id) else {
+            return;
+        };
+        self.tell(What::Detached { uid: viewer.uid });
+        if self.audience.last_typist == Some(id) {
+            self.input(Input::KeyboardFree).await;
+        }
+        self.fit();
+    }
+
+    /// Gives the terminal the size of the smallest that is attached, or its own again when nobody is.
+    pub(super) fn fit(&mut self) {
+        let configured = (self.running.cols, self.running.rows);
+        if let Some((cols, rows)) = self.audience.size_to_ask(&self.terminal, configured) {
+            self.tell_shim(&ToShim::Resize { cols, rows });
+        }
+    }
+
+    pub(super) fn draw_for_viewers(&mut self) {
+        let name = &self.running.name;
+        self.audience.draw(&self.terminal, name, Instant::now());
+    }
+
+    /// Nobody has anything more to see here.
+    pub(super) fn dismiss_viewers(&mut self, ending: &Ending) {
+        for uid in self
+            .audience
+            .dismiss(&self.terminal, &self.running.name, ending)
+        {
+            self.tell(What::Detached { uid });
+        }
+    }
+}

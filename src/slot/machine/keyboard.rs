@@ -1,0 +1,224 @@
+//! A person at the keyboard of the slot's own terminal: as long as he types nothing is pressed in between, and what he
+//! answers is written down as his.
+
+use super::answering::verdict_event;
+use super::up::{Hands, Up};
+use super::*;
+use crate::control::protocol::Fault;
+use crate::keys;
+
+/// So long after the last key nothing is answered by rule and no message is typed: somebody who reads a dialog or
+/// looks for a word pauses for some seconds, and must not find that the screen has gone on without him.
+pub const HANDS_OFF: Duration = Duration::from_secs(10);
+
+/// What a person pressed, as far as a dialog cares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stroke {
+    Enter,
+    Escape,
+    Digit(u32),
+    /// An arrow and its like: it decides nothing.
+    Move,
+    Other,
+}
+
+/// Somebody types.
+#[derive(Debug)]
+pub(super) struct Typing {
+    pub uid: u32,
+    pub until: Instant,
+}
+
+/// What was pressed on the dialog that is up.
+#[derive(Debug, Default)]
+pub(super) struct ByHand {
+    /// Something moved since the dialog was last read: what is marked is not known.
+    moved: bool,
+    answer: Option<HandAnswer>,
+}
+
+#[derive(Debug)]
+struct HandAnswer {
+    dialog: Dialog,
+    uid: u32,
+    /// What it says, where that can be told.
+    picked: Option<keys::Pick>,
+}
+
+impl Machine {
+    pub(super) fn person_types(&self) -> bool {
+        self.up().is_some_and(|up| up.typing.is_some())
+    }
+
+    pub(super) fn typed(&mut self, uid: u32, strokes: &[Stroke], now: Instant) {
+        let Some(up) = self.up_mut() else { return };
+        let until = now + HANDS_OFF;
+        let begins = up.typing.replace(Typing { uid, until }).is_none();
+        strokes
+            .iter()
+            .for_each(|stroke| up.note_stroke(uid, *stroke));
+        if begins {
+            self.tell(What::Typing { uid });
+            self.hand_over();
+        }
+    }
+
+    /// He has detached.
+    pub(super) fn keyboard_is_free(&mut self) {
+        if self.up_mut().and_then(|up| up.typing.take()).is_some() {
+            self.tell(What::TypingOver);
+        }
+    }
+
+    pub(super) fn progress_typing(&mut self, now: Instant) {
+        let typing = self.up().and_then(|up| up.typing.as_ref());
+        if typing.is_some_and(|typing| typing.until <= now) {
+            self.keyboard_is_free();
+        }
+    }
+
+    /// What missiond was about to press is his business now. A key that has decided is not taken back.
+    fn hand_over(&mut self) {
+        let Some(up) = self.up_mut() else { return };
+        match std::mem::replace(&mut up.hands, Hands::Free) {
+            Hands::Pasting { message, .. } => {
+                let text = "a person began to type, so Enter was withheld; the text stands in the input box";
+                let error = RpcError::new(Fault::Refused, text);
+                self.answer_sender(message.token, Err(error));
+            }
+            Hands::Choosing(choosing) if !choosing.decided => {
+                self.not_chosen(&choosing, "a person types at the terminal");
+            }
+            hands => up.hands = hands,
+        }
+    }
+
+    /// A dialog is gone: if he pressed something on it, he has answered it.
+    pub(super) fn gone_by_hand(&mut self, id: &str) {
+        let Some(up) = self.up_mut() else { return };
+        let hand = std::mem::take(&mut up.by_hand);
+        let by_us = up.answered.as_deref() == Some(id);
+        let Some(answer) = hand
+            .answer
+            .filter(|answer| answer.dialog.id == id && !by_us)
+        else {
+            return;
+        };
+        let HandAnswer {
+            dialog,
+            uid,
+            picked,
+        } = answer;
+        let verdict = Verdict {
+            decision: decision_of(&dialog, picked.as_ref()),
+            rule: None,
+            why: match &picked {
+                Some(pick) => format!("a person at the keyboard chose {}", pick.label(&dialog)),
+                None => "a person answered it at the keyboard".to_owned(),
+            },
+        };
+        let ask = self.ask_of(&dialog);
+        self.tell(verdict_event(&ask, &verdict, "person"));
+        let decider = Decider::Person { uid };
+        self.effects
+            .push(Effect::Audit(verdict, Box::new(ask), decider));
+    }
+}
+
+impl Up {
+    fn note_stroke(&mut self, uid: u32, stroke: Stroke) {
+        let Some(dialog) = self.dialog().cloned() else {
+            return;
+        };
+        let marked = dialog.selected.filter(|_| !self.by_hand.moved);
+        let picked = match stroke {
+            Stroke::Move => {
+                self.by_hand.moved = true;
+                return;
+            }
+            Stroke::Enter => marked.map(keys::Pick::Option),
+            Stroke::Digit(number) => {
+                let mut options = dialog.options.iter();
+                let index = options.position(|option| option.number == Some(number));
+                index.map(keys::Pick::Option)
+            }
+            Stroke::Escape => Some(keys::Pick::Esc),
+            Stroke::Other => None,
+        };
+        self.by_hand.answer = Some(HandAnswer {
+            dialog,
+            uid,
+            picked,
+        });
+    }
+
+    /// The dialog was read again: what is marked is known.
+    pub(super) fn hand_is_seen(&mut self) {
+        self.by_hand.moved = false;
+    }
+}
+
+/// Where it can't be told what was chosen, it was asked and that is all.
+fn decision_of(dialog: &Dialog, picked: Option<&keys::Pick>) -> Decision {
+    match picked {
+        None => Decision::Ask,
+        Some(keys::Pick::Esc) => Decision::Deny,
+        Some(pick) if keys::pick(dialog, "no").as_ref() == Ok(pick) => Decision::Deny,
+        Some(_) => Decision::Allow,
+    }
+}
+
+/// What was pressed, out of what a terminal sends for it. Reports of the mouse's way and of the window's focus are
+/// nobody's typing.
+pub fn strokes(bytes: &[u8]) -> Vec<Stroke> {
+    /// More is a paste.
+    const MAX_STROKES: usize = 32;
+    let mut found = Vec::new();
+    let mut rest = bytes;
+    while let [first, after @ ..] = rest {
+        if found.len() == MAX_STROKES {
+            return vec![Stroke::Other];
+        }
+        let (stroke, used) = match (first, after) {
+            (0x1b, [b'[', body @ ..]) => csi_stroke(body),
+            (0x1b, [b'O', _, ..]) => (Some(Stroke::Move), 3),
+            (0x1b, [_, ..]) if after[0] != 0x1b => (Some(Stroke::Other), 2),
+            (0x1b | 0x03, _) => (Some(Stroke::Escape), 1),
+            (b'\r' | b'\n', _) => (Some(Stroke::Enter), 1),
+            (b'\t', _) => (Some(Stroke::Move), 1),
+            (digit @ b'0'..=b'9', _) => (Some(Stroke::Digit(u32::from(digit - b'0'))), 1),
+            _ => (Some(Stroke::Other), 1),
+        };
+        found.extend(stroke);
+        rest = rest.get(used..).unwrap_or_default();
+    }
+    found
+}
+
+/// What follows `ESC [`; with the bytes that it takes, those two included.
+fn csi_stroke(body: &[u8]) -> (Option<Stroke>, usize) {
+    let Some(at) = body.iter().position(|byte| (0x40..=0x7e).contains(byte)) else {
+        return (Some(Stroke::Other), body.len() + 2);
+    };
+    let stroke = match (&body[..at], body[at]) {
+        (b"", b'I' | b'O') => None,
+        // Three bytes of the old mouse report follow.
+        (b"", b'M') => return (None, at + 6),
+        ([b'<', report @ ..], b'M' | b'm') => is_click(report).then_some(Stroke::Other),
+        (b"13", b'u') => Some(Stroke::Enter),
+        (b"27", b'u') => Some(Stroke::Escape),
+        (_, b'A'..=b'H' | b'Z') => Some(Stroke::Move),
+        _ => Some(Stroke::Other),
+    };
+    (stroke, at + 3)
+}
+
+/// A button, and neither the way of the mouse nor its wheel.
+fn is_click(report: &[u8]) -> bool {
+    const MOVES: u32 = 32;
+    const WHEEL: u32 = 64;
+    let button = report.split(|byte| *byte == b';').next();
+    let button = button.and_then(|text| std::str::from_utf8(text).ok());
+    let button: Option<u32> = button.and_then(|text| text.parse().ok());
+    button.is_none_or(|button| button & (MOVES | WHEEL) == 0)
+}

@@ -1,0 +1,12 @@
+//! A person at a real terminal, attached to the slots of a real daemon.
+
+mod support;
+
+mod attach {
+    mod claude;
+    mod endings;
+    mod keys;
+    mod person;
+    mod screens;
+    mod several;
+}
