@@ -185,9 +185,8 @@ impl View {
         let shown = self.shown.borrow();
         write(&erase(shown.drawn))?;
         let (cols, _) = crossterm::terminal::size().unwrap_or(USUAL_SIZE);
-        let told = shown.lines.iter();
-        told.map(|(weight, text)| self.print(*weight, text, cols.into()))
-            .collect()
+        let mut told = shown.lines.iter();
+        told.try_for_each(|(weight, text)| self.print(*weight, text, cols.into()))
     }
 }
 

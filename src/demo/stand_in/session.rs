@@ -128,10 +128,11 @@ impl Session {
         }
         let groups = self.hooks[event].as_array().into_iter().flatten();
         let hooks = groups.flat_map(|group| group["hooks"].as_array().into_iter().flatten());
-        hooks
-            .filter_map(|hook| hook["command"].as_str())
-            .filter_map(|command| run_hook(command, &payload).ok())
-            .last()
+        let mut said = None;
+        for command in hooks.filter_map(|hook| hook["command"].as_str()) {
+            said = run_hook(command, &payload).ok().or(said);
+        }
+        said
     }
 }
 
