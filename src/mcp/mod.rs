@@ -47,7 +47,7 @@ impl Server {
     pub fn new(dial: Dial, options: Options) -> Server {
         let mut router = Server::slots_router() + Server::tasks_router() + Server::pending_router();
         if options.allow_confirm {
-            router = router + Server::confirm_router();
+            router += Server::confirm_router();
         }
         if options.read_only {
             router.map.retain(|_, route| {

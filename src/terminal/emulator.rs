@@ -105,7 +105,6 @@ impl Terminal {
 
     pub fn screen(&self) -> Screen {
         let (cols, rows) = self.size();
-        let mode = self.term.mode();
         Screen {
             cols,
             rows,
@@ -116,10 +115,6 @@ impl Terminal {
             title: self.desk.title(),
             modes: self.modes_set(),
         }
-    }
-
-    pub fn size(&self) -> (usize, usize) {
-        (self.term.columns(), self.term.screen_lines())
     }
 
     pub fn modes_set(&self) -> Modes {

@@ -79,7 +79,7 @@ impl Dispatcher {
             // One that has gone meanwhile is none any more.
             infos.extend(self.info_of(&slot).await.ok());
         }
-        infos.sort_by(|a, b| a.created_at.cmp(&b.created_at));
+        infos.sort_by_key(|info| info.created_at);
         Ok(infos)
     }
 
