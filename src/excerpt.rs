@@ -9,36 +9,53 @@ pub fn head(text: &str, most: usize) -> &str {
     &text[..end]
 }
 
-/// The text, or where it is longer than so many bytes its beginning and its end with a mark between them.
-pub fn ends(text: &str, most: usize) -> String {
-    if text.len() <= most {
-        return text.to_owned();
+/// The beginning and the end of a text of more than `most` characters, with how many were left out in between;
+/// and whether it was.
+pub fn head_and_tail(text: String, most: usize) -> (String, bool) {
+    let length = text.chars().count();
+    if length <= most {
+        return (text, false);
     }
-    let first = head(text, most / 2);
-    let mut from = text.len() - most / 2;
-    while !text.is_char_boundary(from) {
-        from += 1;
-    }
-    let last = &text[from..];
-    let left_out = text.len() - first.len() - last.len();
-    format!("{first}\n[… {left_out} bytes left out …]\n{last}")
+    let mark = |left_out| format!("\n[… {left_out} characters were left out …]\n");
+    let room = most.saturating_sub(mark(length).chars().count());
+    let (head, tail) = (room - room / 2, room / 2);
+    let place = |n: usize| text.char_indices().nth(n).map_or(text.len(), |(at, _)| at);
+    let (head_end, tail_start) = (place(head), place(length - tail));
+    let left_out = mark(length - head - tail);
+    let text = format!("{}{left_out}{}", &text[..head_end], &text[tail_start..]);
+    (text, true)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn no_character_is_cut() {
         assert_eq!(head("aéz", 2), "a");
         assert_eq!(head("aéz", 3), "aé");
         assert_eq!(head("aéz", 9), "aéz");
-        assert_eq!(ends("ééé", 4), "é\n[… 2 bytes left out …]\né");
-        assert_eq!(ends("ééé", 3), "\n[… 6 bytes left out …]\n");
     }
 
     #[test]
-    fn what_fits_is_left_alone() {
-        assert_eq!(ends("ééé", 6), "ééé");
+    fn head_and_tail_stay() {
+        let text: String = (0..1000).map(|n| format!("line {n}\n")).collect();
+        let (part, is_cut) = head_and_tail(text.clone(), 200);
+        assert!(is_cut && part.chars().count() <= 200);
+        assert!(part.starts_with("line 0\n") && part.ends_with("line 999\n"));
+        assert!(part.contains("characters were left out"));
+        assert_eq!(head_and_tail(text.clone(), 100_000), (text, false));
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_longer_than_allowed(text in "[aé🦀\n]{0,300}", most in 0usize..200) {
+            let length = text.chars().count();
+            let (part, is_cut) = head_and_tail(text, most);
+            prop_assert_eq!(is_cut, length > most);
+            // The mark itself is always whole.
+            prop_assert!(part.chars().count() <= most.max(60));
+        }
     }
 }

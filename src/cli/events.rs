@@ -2,6 +2,7 @@ use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::slots::AnySlots;
 use crate::control::client::Notice;
+use crate::control::protocol::{EventsParams, Select};
 use futures_util::TryStreamExt;
 
 /// Prints events as JSON lines: how each slot stands, then what happens.
@@ -12,10 +13,14 @@ use futures_util::TryStreamExt;
 Examples:
   missiond events
   missiond events -f coder
+  missiond events -f --data build
   missiond events -f | jq --unbuffered 'select(.event == \"dialog\")'")]
 pub struct Events {
     #[command(flatten)]
     slots: AnySlots,
+    /// With what the programs write, recent output first
+    #[arg(long)]
+    data: bool,
     /// Go on with what happens from now
     #[arg(short, long)]
     follow: bool,
@@ -24,7 +29,9 @@ pub struct Events {
 impl Events {
     pub async fn run(self, context: &Context) -> Result<(), Failure> {
         let client = context.connect().await?;
-        let mut events = client.events(self.slots.select()).await?;
+        let Select { slots } = self.slots.select();
+        let data = self.data;
+        let mut events = client.events(EventsParams { slots, data }).await?;
         while let Some(notice) = events.try_next().await? {
             match notice {
                 Notice::Event(event) => context.out.json(&event)?,

@@ -3,7 +3,7 @@
 use super::attach;
 use super::envelope::{self, Lagged, Line, Request};
 use super::protocol::{
-    Attach, AttachAnswer, AttachParams, Event, Events, MAX_LINE, Method, RpcError, Select,
+    Attach, AttachAnswer, AttachParams, Event, Events, EventsParams, MAX_LINE, Method, RpcError,
 };
 use futures_util::{SinkExt, Stream, StreamExt, stream};
 use serde_json::Value;
@@ -86,9 +86,9 @@ impl Client {
     /// Listens: a snapshot of the selected slots, [`Notice::Live`], then what happens.
     pub async fn events(
         mut self,
-        select: Select,
+        which: impl Into<EventsParams>,
     ) -> Result<impl Stream<Item = Result<Notice, CallError>>, CallError> {
-        self.call::<Events>(select).await?;
+        self.call::<Events>(which.into()).await?;
         Ok(stream::try_unfold(self, |mut client| async move {
             let notice = client.next_notice().await?;
             Ok(notice.map(|notice| (notice, client)))

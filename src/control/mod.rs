@@ -8,3 +8,4 @@ pub mod peer;
 pub mod permission;
 pub mod protocol;
 pub mod server;
+mod tails;

@@ -5,7 +5,10 @@ use super::attach;
 use super::dispatch::Dispatcher;
 use super::envelope::{self, ErrorObject, Lagged, Line, Request};
 use super::peer::{self, Peer};
-use super::protocol::{Attach, Event, Events, Fault, MAX_LINE, Method, RpcError, Select, What};
+use super::protocol::{
+    Attach, Event, Events, EventsParams, Fault, MAX_LINE, Method, RpcError, Select, What,
+};
+use super::tails::Tails;
 use futures_util::{Sink, SinkExt, Stream, StreamExt};
 use serde_json::Value;
 use std::sync::Arc;
@@ -245,7 +248,7 @@ async fn answer(request: Request, connection: Connection, answers: mpsc::Sender<
 /// A snapshot of the selected slots, then what happens to them.
 async fn listen(request: Request, dispatcher: &Dispatcher, answers: &mpsc::Sender<Line>) {
     let mut events = dispatcher.bus().listen();
-    let selected = match select(&request.params, dispatcher) {
+    let (selected, data) = match select(&request.params, dispatcher) {
         Ok(selected) => selected,
         Err(error) => {
             let _ = answers
@@ -258,8 +261,10 @@ async fn listen(request: Request, dispatcher: &Dispatcher, answers: &mpsc::Sende
     if answers.send(ready).await.is_err() {
         return;
     }
+    let mut tails = Tails::default();
     for status in dispatcher.statuses(&selected) {
-        let (slot, status) = (Some(status.slot.clone()), Box::new(status));
+        let name = status.slot.clone();
+        let (slot, status) = (Some(name.clone()), Box::new(status));
         let (seq, time) = (dispatcher.bus().last(), chrono::Utc::now());
         let event = Event {
             seq,
@@ -270,6 +275,15 @@ async fn listen(request: Request, dispatcher: &Dispatcher, answers: &mpsc::Sende
         if answers.send(event_line(&event)).await.is_err() {
             return;
         }
+        if data {
+            tails.follow(dispatcher, &name).await;
+            if pass_on(&mut tails, &name, dispatcher, answers)
+                .await
+                .is_err()
+            {
+                return;
+            }
+        }
     }
     if answers
         .send(Line::notification(envelope::LIVE, Value::Null))
@@ -279,8 +293,30 @@ async fn listen(request: Request, dispatcher: &Dispatcher, answers: &mpsc::Sende
         return;
     }
     loop {
-        match events.recv().await {
+        let event = tokio::select! {
+            event = events.recv() => event,
+            name = tails.written() => {
+                if pass_on(&mut tails, &name, dispatcher, answers).await.is_err() {
+                    return;
+                }
+                continue;
+            }
+        };
+        match event {
             Ok(event) if concerns(&event, &selected) => {
+                // What was written before an event comes before it.
+                if let Some(name) = event.slot.as_deref().filter(|_| data) {
+                    tails.follow(dispatcher, name).await;
+                    if pass_on(&mut tails, name, dispatcher, answers)
+                        .await
+                        .is_err()
+                    {
+                        return;
+                    }
+                }
+                if let (What::Closed { .. }, Some(name)) = (&event.what, &event.slot) {
+                    tails.forget(name);
+                }
                 if answers.send(event_line(&event)).await.is_err() {
                     return;
                 }
@@ -298,15 +334,31 @@ async fn listen(request: Request, dispatcher: &Dispatcher, answers: &mpsc::Sende
     }
 }
 
-/// `None` for everything, also slots that are added later.
-fn select(params: &Value, dispatcher: &Dispatcher) -> Result<Option<Vec<String>>, RpcError> {
-    let select: Select = serde_json::from_value(params.clone())
-        .map_err(|error| RpcError::new(Fault::Usage, format!("events: {error}")))?;
-    if select.slots.is_empty() {
-        Ok(None)
-    } else {
-        dispatcher.names(&select).map(Some)
+/// What a slot has written, to a listener who wants it.
+async fn pass_on(
+    tails: &mut Tails,
+    name: &str,
+    dispatcher: &Dispatcher,
+    answers: &mpsc::Sender<Line>,
+) -> Result<(), mpsc::error::SendError<Line>> {
+    for event in tails.take(name, dispatcher.bus().last()).await {
+        answers.send(event_line(&event)).await?;
     }
+    Ok(())
+}
+
+/// `None` for everything, also slots that are added later; and whether what they write is wanted.
+fn select(
+    params: &Value,
+    dispatcher: &Dispatcher,
+) -> Result<(Option<Vec<String>>, bool), RpcError> {
+    let EventsParams { slots, data } = serde_json::from_value(params.clone())
+        .map_err(|error| RpcError::new(Fault::Usage, format!("events: {error}")))?;
+    let selected = match slots.is_empty() {
+        true => None,
+        false => Some(dispatcher.names(&Select { slots })?),
+    };
+    Ok((selected, data))
 }
 
 fn concerns(event: &Event, selected: &Option<Vec<String>>) -> bool {

@@ -18,6 +18,7 @@ pub const GRANTABLE: &[&str] = &[
     "wait",
     "why",
     "events",
+    "unified_exec",
 ];
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -48,6 +49,9 @@ pub fn fault(word: &str) -> Option<String> {
         "confirm" | "write" => Some("nobody approves himself: this is never granted".to_owned()),
         "task" | "tasks" | "cancel" => {
             Some("`submit` brings this, for the tasks that the slot has submitted".to_owned())
+        }
+        "write_stdin" | "close_pty_session" | "list_pty_sessions" => {
+            Some("`unified_exec` brings this, for the sessions that the slot has made".to_owned())
         }
         "ping" | "status" | "stats" => Some("every slot may do this: leave it out".to_owned()),
         _ => Some(format!("what can be granted is: {}", GRANTABLE.join(", "))),

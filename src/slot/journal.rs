@@ -186,6 +186,7 @@ fn words(what: &What) -> (&'static str, String) {
         What::TypingOver => ("keyboard", "free again".to_owned()),
         What::Interrupted => ("interrupt", "the turn was stopped".to_owned()),
         What::Exit { cause, .. } => ("exit", cause.clone()),
+        What::Data { text, .. } => ("data", text.clone()),
         What::Closed { why } => ("closed", why.clone()),
         What::BufferOverflow { kept } => (
             "overflow",

@@ -1,6 +1,5 @@
 //! What each request means: from a method and its params to the slots, and back.
 
-mod cut;
 mod session;
 mod task;
 mod tools;
@@ -84,6 +83,9 @@ impl Dispatcher {
         if [Task::NAME, Tasks::NAME, Cancel::NAME].contains(&method) {
             return grants.allow.contains(Submit::NAME) && self.is_own_task(own, params);
         }
+        if tools::NAMES.contains(&method) {
+            return grants.allow.contains(UnifiedExec::NAME) && self.is_own_session(own, params);
+        }
         let named = |slots: Vec<String>| self.names(&Select { slots }).unwrap_or_default();
         let reach = match &grants.slots {
             Some(slots) if slots.is_empty() => Vec::new(),
@@ -131,7 +133,7 @@ impl Dispatcher {
             Reload::NAME => run::<Reload, _>(params, |_| self.reload()).await,
             Down::NAME => run::<Down, _>(params, |params| self.down(params)).await,
             Hook::NAME => run::<Hook, _>(params, |params| self.hook(params)).await,
-            _ => self.call_session(method, params).await,
+            _ => self.call_session(peer, method, params).await,
         }
     }
 
@@ -183,6 +185,11 @@ impl Dispatcher {
             true => error.next("there are none; make a session with: missiond spawn"),
             false => error.next(format!("the slots are: {}", known.join(", "))),
         }
+    }
+
+    /// A slot or a session, if there is one of this name.
+    pub fn handle(&self, name: &str) -> Option<SlotHandle> {
+        self.daemon.slots().get(name).cloned()
     }
 
     pub fn slot(&self, name: &str) -> Result<SlotHandle, RpcError> {
@@ -440,13 +447,16 @@ impl Dispatcher {
 
     async fn search(&self, params: SearchParams) -> Result<Vec<Match>, RpcError> {
         let (pattern, limit) = (regex(&params.pattern)?, params.limit.unwrap_or(MATCHES));
-        self.slot(&params.slot)?
-            .request(|reply| Command::Search {
-                pattern,
-                limit,
-                reply,
-            })
-            .await
+        let slot = self.slot(&params.slot)?;
+        if slot.is_session() {
+            return session::search(&slot, pattern, limit).await;
+        }
+        slot.request(|reply| Command::Search {
+            pattern,
+            limit,
+            reply,
+        })
+        .await
     }
 
     async fn why(&self, one: OneSlot) -> Result<WhyAnswer, RpcError> {

@@ -1,12 +1,15 @@
 //! Sessions, from outside: made, listed, typed to, read and closed.
 
-use super::cut::{self, cut};
 use super::{Dispatcher, run, within};
+use crate::control::peer::Peer;
 use crate::control::protocol::*;
 use crate::daemon::{Order, is_of_owner};
+use crate::excerpt::head_and_tail;
+use crate::secrets;
 use crate::slot::{Command, Part, Request, SlotHandle, Typed, Wanted};
 use crate::terminal::plain;
 use chrono::Utc;
+use regex::Regex;
 use rustix::process::Signal as SignalNumber;
 use serde_json::Value;
 use std::time::Duration;
@@ -18,9 +21,14 @@ const FIRST_OUTPUT: Duration = Duration::from_millis(100);
 /// The longest wait for more output; whoever wants to wait longer asks again.
 const MAX_WAIT: Duration = Duration::from_secs(60);
 
+/// Characters of the longest text that goes into an answer: as JSON it fits into a line of the protocol, whatever
+/// it is made of.
+pub(super) const MOST_CHARACTERS: usize = 1 << 20;
+
 impl Dispatcher {
     pub(super) async fn call_session(
         &self,
+        peer: &Peer,
         method: &str,
         params: Value,
     ) -> Result<Value, RpcError> {
@@ -34,13 +42,15 @@ impl Dispatcher {
             Close::NAME => run::<Close, _>(params, |params| self.close(params)).await,
             Output::NAME => run::<Output, _>(params, |params| self.output(params)).await,
             Clear::NAME => run::<Clear, _>(params, |one| self.clear(one)).await,
-            UnifiedExec::NAME => run::<UnifiedExec, _>(params, |params| self.exec(params)).await,
+            UnifiedExec::NAME => {
+                run::<UnifiedExec, _>(params, |params| self.exec(params, peer)).await
+            }
             WriteStdin::NAME => run::<WriteStdin, _>(params, |params| self.stdin(params)).await,
             ClosePtySession::NAME => {
                 run::<ClosePtySession, _>(params, |params| self.close_pty(params)).await
             }
             ListPtySessions::NAME => {
-                run::<ListPtySessions, _>(params, |params| self.list_pty(params)).await
+                run::<ListPtySessions, _>(params, |params| self.list_pty(params, peer)).await
             }
             _ => Err(RpcError::new(
                 Fault::Usage,
@@ -313,10 +323,17 @@ async fn first_output(slot: &SlotHandle) {
 
 /// All that was written in this range, as plain text, and whether some of it is missing.
 async fn written(slot: &SlotHandle, range: Option<(u64, u64)>) -> Result<(String, bool), RpcError> {
-    let Some((mut from, to)) = range else {
+    let Some((from, to)) = range else {
         return Ok((String::new(), false));
     };
-    let (mut bytes, mut missing) = (Vec::new(), false);
+    let (bytes, missing) = collected(slot, from, to).await?;
+    let (text, is_cut) = head_and_tail(plain(&bytes), MOST_CHARACTERS);
+    Ok((text, missing || is_cut))
+}
+
+/// All bytes of this range that are kept, and whether some are not.
+async fn collected(slot: &SlotHandle, from: u64, to: u64) -> Result<(Vec<u8>, bool), RpcError> {
+    let (mut from, mut bytes, mut missing) = (from, Vec::new(), false);
     while from < to {
         let part = part(slot, Wanted::Range(from, to)).await?;
         missing |= part.dropped > 0;
@@ -326,8 +343,31 @@ async fn written(slot: &SlotHandle, range: Option<(u64, u64)>) -> Result<(String
         from = part.end();
         bytes.extend(part.bytes);
     }
-    let (text, is_cut) = cut(plain(&bytes), cut::MOST);
-    Ok((text, missing || is_cut))
+    Ok((bytes, missing))
+}
+
+/// The lines of all output that is kept. It is gone through off the slot's own task, which has a program to serve.
+pub(super) async fn search(
+    slot: &SlotHandle,
+    pattern: Regex,
+    limit: usize,
+) -> Result<Vec<Match>, RpcError> {
+    let (bytes, _) = collected(slot, 0, u64::MAX).await?;
+    let searched = tokio::task::spawn_blocking(move || {
+        // Masked first: a pattern must not find out what it is not shown.
+        let rows: Vec<String> = plain(&bytes).lines().map(str::to_owned).collect();
+        let rows = secrets::mask_rows(&rows);
+        let matching = rows.into_iter().enumerate();
+        let matching = matching.filter(|(_, line)| pattern.is_match(line));
+        let found = matching.take(limit).map(|(index, text)| Match {
+            place: "output".to_owned(),
+            line: index + 1,
+            text,
+        });
+        found.collect()
+    });
+    let failed = |error: tokio::task::JoinError| RpcError::new(Fault::Failed, error.to_string());
+    searched.await.map_err(failed)
 }
 
 /// For a program that does not say when it is done.

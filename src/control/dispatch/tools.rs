@@ -1,12 +1,23 @@
 //! The four tools by which agents use sessions: start a command, write to it, close it, list them.
 
 use super::Dispatcher;
-use super::cut::{self, cut};
-use super::session::{part, request};
+use super::session::{MOST_CHARACTERS, part, request};
+use crate::control::peer::{Origin, Peer};
 use crate::control::protocol::*;
+use crate::daemon::is_of_owner;
+use crate::excerpt::head_and_tail;
 use crate::slot::{Command, SlotHandle, Wanted};
 use crate::terminal::plain;
+use serde_json::Value;
 use std::time::Duration;
+
+/// All four, as clients name them.
+pub(super) const NAMES: [&str; 4] = [
+    UnifiedExec::NAME,
+    WriteStdin::NAME,
+    ClosePtySession::NAME,
+    ListPtySessions::NAME,
+];
 
 /// Between a command and the first look at it.
 const YIELD: Duration = Duration::from_millis(100);
@@ -28,14 +39,32 @@ impl Look {
         let tokens = max_tokens.unwrap_or(MAX_TOKENS);
         Look {
             time: yield_ms.map_or(YIELD, Duration::from_millis).min(MAX_YIELD),
-            characters: tokens.saturating_mul(CHARACTERS_PER_TOKEN).min(cut::MOST),
+            characters: tokens
+                .saturating_mul(CHARACTERS_PER_TOKEN)
+                .min(MOST_CHARACTERS),
             raw,
         }
     }
 }
 
 impl Dispatcher {
-    pub(super) async fn exec(&self, params: ExecParams) -> Result<ToolAnswer, RpcError> {
+    /// Whether what a slot asks for is about sessions of its own.
+    pub(super) fn is_own_session(&self, own: &str, params: &Value) -> bool {
+        match params.get("session_id").and_then(Value::as_str) {
+            None => true,
+            Some(id) => {
+                let owner = self.session(id).map(|slot| slot.status().owner);
+                owner.is_ok_and(|owner| is_of_owner(&owner, &owner_of(own)))
+            }
+        }
+    }
+
+    pub(super) async fn exec(
+        &self,
+        mut params: ExecParams,
+        peer: &Peer,
+    ) -> Result<ToolAnswer, RpcError> {
+        params.owner = owner_for(peer, params.owner)?;
         let look = Look::new(params.yield_ms, params.max_tokens, params.raw);
         let slot = self.new_session(spawn_params(params)?).await?;
         self.look(&slot, &look).await
@@ -65,7 +94,13 @@ impl Dispatcher {
         })
     }
 
-    pub(super) async fn list_pty(&self, params: SessionsParams) -> Result<ListPtyAnswer, RpcError> {
+    pub(super) async fn list_pty(
+        &self,
+        params: SessionsParams,
+        peer: &Peer,
+    ) -> Result<ListPtyAnswer, RpcError> {
+        let owner = owner_for(peer, params.owner)?;
+        let params = SessionsParams { owner };
         Ok(ListPtyAnswer {
             success: true,
             sessions: self.sessions(params).await?,
@@ -83,7 +118,7 @@ impl Dispatcher {
             (false, Some(screen)) => screen,
             (false, None) => plain(&unread.bytes),
         };
-        let (output, is_cut) = cut(text, look.characters);
+        let (output, is_cut) = head_and_tail(text, look.characters);
         let status = slot.status();
         let session = status.session.as_ref();
         let by_signal = session.and_then(|session| session.signal).map(|n| 128 + n);
@@ -101,6 +136,27 @@ impl Dispatcher {
     async fn full_screen(&self, slot: &SlotHandle) -> Result<Option<String>, RpcError> {
         let screen = request(slot, |reply| crate::slot::Request::FullScreen { reply }).await?;
         Ok(screen.map(|lines| lines.join("\n").trim_end().to_owned()))
+    }
+}
+
+/// The owner of all that a program inside a slot starts.
+fn owner_of(slot: &str) -> String {
+    format!("slot:{slot}")
+}
+
+/// A slot's sessions belong to the slot, whatever it says; its parts may be named behind that.
+fn owner_for(peer: &Peer, asked: Option<String>) -> Result<Option<String>, RpcError> {
+    let Origin::Slot(slot) = &peer.origin else {
+        return Ok(asked);
+    };
+    let own = owner_of(slot);
+    match asked {
+        Some(other) if !is_of_owner(&other, &own) => Err(RpcError::new(
+            Fault::Refused,
+            format!("the sessions of slot {slot} belong to {own}"),
+        )),
+        Some(part) => Ok(Some(part)),
+        None => Ok(Some(own)),
     }
 }
 

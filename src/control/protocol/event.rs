@@ -94,6 +94,14 @@ pub enum What {
         signal: Option<i32>,
         cause: String,
     },
+    /// What a program wrote, for listeners who ask for it.
+    Data {
+        text: String,
+        /// Its place in all that was ever written, in bytes.
+        start: u64,
+        /// Bytes before it that this listener has missed.
+        dropped_bytes: u64,
+    },
     /// A session is gone, with all that was kept of it.
     Closed {
         why: String,

@@ -71,7 +71,7 @@ methods! {
     Attach = "attach": AttachParams => AttachAnswer;
     Why = "why": OneSlot => WhyAnswer;
     /// Answers with nothing, then the snapshot and what happens come as notifications.
-    Events = "events": Select => Nothing;
+    Events = "events": EventsParams => Nothing;
     /// The policy of a slot, as it is in force.
     InForce = "policy": OneSlot => PolicyAnswer;
     /// Puts a task into the queue; it is on the disk before this answers.
@@ -95,6 +95,23 @@ pub struct Nothing {}
 pub struct Select {
     #[serde(default)]
     pub slots: Vec<String>,
+}
+
+/// Which slots, as in [`Select`], and whether what they write is told too.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EventsParams {
+    #[serde(default)]
+    pub slots: Vec<String>,
+    #[serde(default)]
+    pub data: bool,
+}
+
+impl From<Select> for EventsParams {
+    fn from(select: Select) -> EventsParams {
+        let Select { slots } = select;
+        EventsParams { slots, data: false }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

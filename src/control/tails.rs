@@ -1,0 +1,96 @@
+//! The output of slots for a listener who wants it: what there is first, then what comes.
+
+use super::dispatch::Dispatcher;
+use super::protocol::{Event, What};
+use crate::slot::{Command, Part, Request, SlotHandle, Wanted};
+use chrono::Utc;
+use std::collections::BTreeMap;
+use tokio::sync::watch;
+
+/// What a late listener gets of the output before: some screens full.
+const RECENT: u64 = 64 << 10;
+
+/// Up to where a listener has the output of each slot.
+#[derive(Debug, Default)]
+pub(super) struct Tails {
+    of: BTreeMap<String, Tail>,
+}
+
+#[derive(Debug)]
+struct Tail {
+    slot: SlotHandle,
+    pulse: watch::Receiver<u64>,
+    at: u64,
+}
+
+impl Tails {
+    /// Follows a slot that it does not follow yet.
+    pub async fn follow(&mut self, dispatcher: &Dispatcher, name: &str) {
+        if self.of.contains_key(name) {
+            return;
+        }
+        let Some(slot) = dispatcher.handle(name) else {
+            return;
+        };
+        let pulse = slot.watch_output();
+        let at = match part(&slot, u64::MAX).await {
+            Some(part) => part.total.saturating_sub(RECENT),
+            None => return,
+        };
+        self.of.insert(name.to_owned(), Tail { slot, pulse, at });
+    }
+
+    /// The name of a slot that has written something; never, where none is followed.
+    pub async fn written(&mut self) -> String {
+        let changes = self.of.iter_mut().map(|(name, tail)| {
+            Box::pin(async move {
+                match tail.pulse.changed().await {
+                    Ok(()) => name.clone(),
+                    // It is gone, and is told of otherwise.
+                    Err(_) => std::future::pending().await,
+                }
+            })
+        });
+        let changes: Vec<_> = changes.collect();
+        if changes.is_empty() {
+            return std::future::pending().await;
+        }
+        futures_util::future::select_all(changes).await.0
+    }
+
+    /// What a slot has written since the last time, piece by piece; `seq` is that of the last event.
+    pub async fn take(&mut self, name: &str, seq: u64) -> Vec<Event> {
+        let mut events = Vec::new();
+        let Some(tail) = self.of.get_mut(name) else {
+            return events;
+        };
+        tail.pulse.mark_unchanged();
+        while let Some(part) = part(&tail.slot, tail.at).await {
+            tail.at = part.end();
+            if part.bytes.is_empty() {
+                break;
+            }
+            events.push(Event {
+                seq,
+                time: Utc::now(),
+                slot: Some(name.to_owned()),
+                what: What::Data {
+                    text: String::from_utf8_lossy(&part.bytes).into_owned(),
+                    start: part.start,
+                    dropped_bytes: part.dropped,
+                },
+            });
+        }
+        events
+    }
+
+    pub fn forget(&mut self, name: &str) {
+        self.of.remove(name);
+    }
+}
+
+async fn part(slot: &SlotHandle, from: u64) -> Option<Part> {
+    let wanted = Wanted::Range(from, u64::MAX);
+    let request = |reply| Command::Request(Request::Output { wanted, reply });
+    slot.request(request).await.ok()
+}
