@@ -1,5 +1,5 @@
 //! `audit.jsonl`: every verdict, key and refusal, each entry chained to the one before by its hash, written
-//! before the answer leaves.
+//! before the answer leaves. Only files of that name in the log directory are touched.
 
 mod chain;
 mod witness;

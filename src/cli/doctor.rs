@@ -117,7 +117,10 @@ impl Doctor {
 async fn examine(context: &Context) -> Vec<Finding> {
     let file = match target::config_file(context) {
         Ok(file) => file,
-        Err(failure) => return vec![Finding::fail("config", failure.message).fix("missiond init")],
+        Err(failure) => {
+            let config = Finding::fail("config", failure.message).fix("missiond init");
+            return vec![config, usual_program(&context.env).await];
+        }
     };
     let config = match config::load(&file) {
         Ok(config) => config,
@@ -168,6 +171,19 @@ async fn programs(config: &Config, env: &Env) -> Vec<Finding> {
         .collect()
 }
 
+/// What a slot would run if nothing is written about it: somebody new wants to know before there is a config.
+async fn usual_program(env: &Env) -> Finding {
+    let variables = process_environment();
+    let path = variables.iter().find(|(name, _)| name == "PATH");
+    let path = path.map(|(_, path)| path.as_str());
+    match resolve_program("claude", path, &env.cwd) {
+        Ok(program) => versioned(&program, &[], &variables, &env.cwd, env).await,
+        Err(error) => Finding::fail("program", error.to_string()).fix(
+            "npm install -g @anthropic-ai/claude-code; to see missiond without it: missiond demo",
+        ),
+    }
+}
+
 async fn program(slot: &SlotConfig, env: &Env, daemon: &DaemonConfig) -> Finding {
     let socket = env.socket_for(daemon).unwrap_or_default();
     let variables = environment(slot, &socket, process_environment());
@@ -183,12 +199,23 @@ async fn program(slot: &SlotConfig, env: &Env, daemon: &DaemonConfig) -> Finding
         return Finding::ok("program", program.display().to_string());
     }
     let first = slot.command.get(1..).unwrap_or_default();
-    let version = installed_version(&program, first, &variables, &slot.cwd).await;
+    versioned(&program, first, &variables, &slot.cwd, env).await
+}
+
+/// A program that is there, by its version.
+async fn versioned(
+    program: &Path,
+    first: &[String],
+    variables: &[(String, String)],
+    cwd: &Path,
+    env: &Env,
+) -> Finding {
+    let version = installed_version(program, first, variables, cwd).await;
     match version {
         Ok(version) => {
             let state = env.state_dir().unwrap_or_default();
-            let known = acquaintance(&state, version, &program);
-            judge_version(&program, version, known)
+            let known = acquaintance(&state, version, program);
+            judge_version(program, version, known)
         }
         Err(why) => {
             let program = program.display();

@@ -1,5 +1,6 @@
 //! The command line: one verb per file, each with its arguments (the doc comment is the manual), its
-//! request and its printing.
+//! request and its printing. Verbs reach the daemon over its socket alone; what comes from a slot is printed through
+//! `out`, which makes it harmless for a terminal.
 
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;

@@ -1,4 +1,6 @@
-//! How people and programs reach the daemon: JSON-RPC 2.0, one object per line, on a unix socket.
+//! How people and programs reach the daemon: JSON-RPC 2.0, one object per line, on a unix socket. `server` and
+//! `client` touch the socket, `peer` the table of processes; `protocol`, `envelope` and `permission` are pure, and
+//! `dispatch` knows slots only by their handles.
 
 pub mod attach;
 pub mod client;

@@ -1,4 +1,5 @@
-//! The daemon: starts the slots, keeps name -> handle, hears signals and orders, ends everything in order.
+//! The daemon: starts the slots, keeps name -> handle, hears signals and orders, ends everything in order. What a
+//! slot shows and does is the slot's own: nothing here reads a screen or presses a key.
 
 mod door;
 mod reload;

@@ -1,5 +1,7 @@
 //! Claude Code without an account: a scripted Messages API on loopback and a throw-away home to run an
-//! installed `claude` in. The tests and `missiond doctor --rehearse` stand on the same ground.
+//! installed `claude` in. The tests and `missiond doctor --rehearse` stand on the same ground. It
+//! listens on loopback only, and writes below the directory for temporary files, but for what a rehearsal showed
+//! (`remembered`).
 
 mod actor;
 mod conversation;

@@ -1,4 +1,5 @@
-//! A slot: one task owns its shim, terminal, machine and journal; outside there is only a handle.
+//! A slot: one task owns its shim, terminal, machine and journal; outside there is only a handle. The task does what
+//! the machine says, and is the only place that writes keys to a shim; [`machine`] itself is pure.
 
 mod adopt;
 mod answer;

@@ -199,6 +199,8 @@ fn doctor_ends_with_1_without_a_config() {
     let user = User::new();
     let health = user.json(&["doctor"], 1);
     assert_eq!(finding(&health, "config")["fix"], "missiond init");
+    // Whether there is a Claude Code is worth knowing before that.
+    assert_ne!(finding(&health, "program")["health"], "fail");
 }
 
 #[test]
