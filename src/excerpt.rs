@@ -26,6 +26,11 @@ pub fn head_and_tail(text: String, most: usize) -> (String, bool) {
     (text, true)
 }
 
+/// The same for whoever need not know whether something is missing: the mark says it.
+pub fn ends(text: &str, most: usize) -> String {
+    head_and_tail(text.to_owned(), most).0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
