@@ -7,6 +7,7 @@ mod attach {
     mod endings;
     mod keys;
     mod person;
+    mod recordings;
     mod screens;
     mod several;
 }

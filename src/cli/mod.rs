@@ -105,6 +105,7 @@ Examples:
   missiond pending                     what the slots ask you
   missiond confirm coder yes           answer it
   missiond logs coder -f               follow a slot's log
+  missiond attach coder                its live terminal; ctrl-q detaches
 
 Exit codes: 0 done, 1 it failed, 2 wrong usage, config or name, 3 no daemon, 4 refused,
 5 a person is needed, 124 timed out.";

@@ -5,15 +5,13 @@ use super::envelope::{ErrorObject, Line, Request};
 use super::peer::Peer;
 use super::protocol::{AttachParams, Ending, Fault, FromViewer, MAX_FRAME, RpcError, ToViewer};
 use crate::slot::{Seat, SlotHandle, Viewer, Viewing};
+use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
 use std::time::Duration;
 use tokio::net::UnixStream;
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::bytes::Bytes;
-use tokio_util::codec::{
-    Framed, FramedParts, FramedRead, FramedWrite, LengthDelimitedCodec, LinesCodec,
-};
+use tokio_util::codec::{Framed, FramedParts, LengthDelimitedCodec, LinesCodec};
 
 /// A person's terminal that takes nothing for this long is not looked at by anybody.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -22,12 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// is room. A read of the shim is 16 KB, so that this is 1 MB at most beside the picture that was drawn first.
 const MAX_WAITING: usize = 64;
 
-/// The frames of an attached terminal.
-pub fn codec() -> LengthDelimitedCodec {
-    LengthDelimitedCodec::builder()
-        .max_frame_length(MAX_FRAME)
-        .new_codec()
-}
+type Screen = SplitSink<Framed<UnixStream, LengthDelimitedCodec>, Bytes>;
 
 /// Serves the connection until either side has enough.
 pub(super) async fn serve(
@@ -49,7 +42,7 @@ pub(super) async fn serve(
     let told = tokio::time::timeout(PATIENCE, told).await;
     let Ok((slot, seat)) = seated else { return };
     if matches!(told, Ok(Ok(()))) {
-        let (keys, screen) = as_frames(lines);
+        let (screen, keys) = as_frames(lines).split();
         tokio::select! {
             () = listen(keys, &slot, seat.id) => {}
             () = show(screen, waiting, ending) => {}
@@ -81,23 +74,22 @@ async fn seat(
     Ok((slot, seat))
 }
 
-/// What was read beyond the request is the beginning of the first frame.
-fn as_frames(
+/// What was read beyond the last line is the beginning of the first frame.
+pub(super) fn as_frames(
     lines: Framed<UnixStream, LinesCodec>,
-) -> (
-    FramedRead<OwnedReadHalf, LengthDelimitedCodec>,
-    FramedWrite<OwnedWriteHalf, LengthDelimitedCodec>,
-) {
+) -> Framed<UnixStream, LengthDelimitedCodec> {
     let FramedParts { io, read_buf, .. } = lines.into_parts();
-    let (read, write) = io.into_split();
-    let mut keys = FramedRead::new(read, codec());
-    *keys.read_buffer_mut() = read_buf;
-    (keys, FramedWrite::new(write, codec()))
+    let codec = LengthDelimitedCodec::builder()
+        .max_frame_length(MAX_FRAME)
+        .new_codec();
+    let mut parts = FramedParts::new::<Bytes>(io, codec);
+    parts.read_buf = read_buf;
+    Framed::from_parts(parts)
 }
 
 /// Until the person's terminal is gone.
 async fn listen(
-    mut keys: FramedRead<OwnedReadHalf, LengthDelimitedCodec>,
+    mut keys: SplitStream<Framed<UnixStream, LengthDelimitedCodec>>,
     slot: &SlotHandle,
     id: u64,
 ) {
@@ -121,7 +113,7 @@ async fn listen(
 
 /// Until there is nothing more to show, or nobody who takes it.
 async fn show(
-    mut screen: FramedWrite<OwnedWriteHalf, LengthDelimitedCodec>,
+    mut screen: Screen,
     mut waiting: mpsc::Receiver<Vec<u8>>,
     ending: oneshot::Receiver<Ending>,
 ) {
@@ -135,10 +127,7 @@ async fn show(
     }
 }
 
-async fn sent(
-    screen: &mut FramedWrite<OwnedWriteHalf, LengthDelimitedCodec>,
-    message: &ToViewer,
-) -> bool {
+async fn sent(screen: &mut Screen, message: &ToViewer) -> bool {
     for frame in message.encode() {
         let sending = tokio::time::timeout(PATIENCE, screen.send(Bytes::from(frame)));
         if !matches!(sending.await, Ok(Ok(()))) {

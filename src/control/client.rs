@@ -11,7 +11,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
 use tokio::net::UnixStream;
-use tokio_util::codec::{Framed, FramedParts, LengthDelimitedCodec, LinesCodec, LinesCodecError};
+use tokio_util::codec::{Framed, LengthDelimitedCodec, LinesCodec, LinesCodecError};
 
 /// A daemon that lives accepts at once; this is for one that is stopped or drowning in connections.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
@@ -102,10 +102,7 @@ impl Client {
         params: AttachParams,
     ) -> Result<(AttachAnswer, Framed<UnixStream, LengthDelimitedCodec>), CallError> {
         let answer = self.call::<Attach>(params).await?;
-        let FramedParts { io, read_buf, .. } = self.lines.into_parts();
-        let mut frames = Framed::new(io, attach::codec());
-        *frames.read_buffer_mut() = read_buf;
-        Ok((answer, frames))
+        Ok((answer, attach::as_frames(self.lines)))
     }
 
     /// Waits until the daemon closes this connection.

@@ -4,6 +4,7 @@ use super::cluster::attach;
 use super::frames::Frames;
 use super::replies::Desk;
 use super::scan::{Piece, Scanner};
+use super::unseen::Unseen;
 use super::{At, Cursor, Frame, Line, Modes, Run, Screen, Style};
 use alacritty_terminal::grid::Dimensions;
 use alacritty_terminal::index::{Column, Line as GridLine};
@@ -33,10 +34,13 @@ pub struct Terminal {
 impl Terminal {
     pub fn new(cols: usize, rows: usize) -> Terminal {
         let desk = Desk::default();
+        let size = Size::clamped(cols, rows);
+        let mut scanner = Scanner::default();
+        scanner.unseen.resize(size.rows);
         Terminal {
-            term: new_term(Size::clamped(cols, rows), &desk),
+            term: new_term(size, &desk),
             parser: Processor::new(),
-            scanner: Scanner::default(),
+            scanner,
             frames: Frames::default(),
             desk,
             faults: 0,
@@ -79,6 +83,7 @@ impl Terminal {
         let size = Size::clamped(cols, rows);
         self.guarded(|terminal| terminal.term.resize(size));
         self.desk.set_size(size.cols, size.rows);
+        self.scanner.unseen.resize(size.rows);
         self.frames.drawn();
         frames
     }
@@ -133,6 +138,10 @@ impl Terminal {
             col: cursor.column.0,
             visible: self.term.mode().contains(TermMode::SHOW_CURSOR),
         }
+    }
+
+    pub(super) fn unseen(&self) -> &Unseen {
+        &self.scanner.unseen
     }
 
     /// Columns and rows.

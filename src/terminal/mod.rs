@@ -16,6 +16,7 @@ pub mod sequences;
 mod snapshot;
 #[cfg(test)]
 mod tests;
+mod unseen;
 
 pub use emulator::Terminal;
 pub use marks::{Found, Mark, Marks};

@@ -7,6 +7,7 @@
 //! ends, and that the program asked for the terminal's version.
 
 use super::cluster::{Cluster, Fit, Part};
+use super::unseen::Unseen;
 
 /// Longest control sequence that is passed on. Real ones stay below 50 bytes (two true colours).
 const MAX_CSI: usize = 128;
@@ -57,6 +58,7 @@ pub(super) struct Scanner {
     cluster: Cluster,
     out: Vec<u8>,
     pieces: Vec<Piece>,
+    pub(super) unseen: Unseen,
 }
 
 impl Scanner {
@@ -119,6 +121,7 @@ impl Scanner {
     fn step_ground(&mut self, byte: u8) {
         match byte {
             0x00..=0x1f | 0x7f => {
+                self.note_shift(byte);
                 self.cluster.end();
                 self.out.push(byte);
             }
@@ -191,7 +194,18 @@ impl Scanner {
         }
     }
 
+    fn note_shift(&mut self, byte: u8) {
+        const SHIFT_OUT: u8 = 0x0e;
+        const SHIFT_IN: u8 = 0x0f;
+        if matches!(byte, SHIFT_OUT | SHIFT_IN) {
+            self.unseen.shifted = byte == SHIFT_OUT;
+        }
+    }
+
     fn end_escape(&mut self, last: u8) {
+        if self.held.is_empty() && last == b'c' {
+            self.unseen.reset();
+        }
         self.out.push(0x1b);
         self.out.append(&mut self.held);
         self.out.push(last);
@@ -212,7 +226,10 @@ impl Scanner {
         self.state = State::Ground;
         let params = std::mem::take(&mut self.held);
         match (params.as_slice(), last) {
-            (long, _) if long.len() > MAX_CSI => {}
+            (long, _) if long.len() > MAX_CSI => return,
+            (params, last) => self.unseen.note(params, last),
+        }
+        match (params.as_slice(), last) {
             (b"?2026", b'h') => self.mark(Piece::FrameBegin),
             (b"?2026", b'l') => self.mark(Piece::FrameEnd),
             (b">" | b">0", b'q') => self.mark(Piece::AskVersion),

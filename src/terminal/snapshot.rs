@@ -2,11 +2,13 @@
 
 use super::cluster::may_join;
 use super::emulator::Terminal;
-use alacritty_terminal::grid::Dimensions;
+use alacritty_terminal::grid::{Cursor, Dimensions};
 use alacritty_terminal::index::{Column, Line as GridLine};
 use alacritty_terminal::term::TermMode;
 use alacritty_terminal::term::cell::{Cell, Flags};
-use alacritty_terminal::vte::ansi::{Color, NamedColor};
+use alacritty_terminal::vte::ansi::{
+    CharsetIndex, Color, CursorShape, CursorStyle, NamedColor, StandardCharset,
+};
 use std::fmt::Write;
 
 /// The modes that a program has set for its own input, with their numbers.
@@ -24,15 +26,22 @@ const MODES: [(TermMode, u16); 8] = [
 /// Choosing the plain character set changes nothing, and keeps two cells from becoming one emoji.
 const APART: &str = "\x1b(B";
 
+/// The plain character set everywhere.
+const PLAIN_SETS: &str = "\x0f\x1b(B\x1b)B\x1b*B\x1b+B";
+
 impl Terminal {
     /// What a new recording or a person who joins has to be sent first: the screen with its
     /// attributes, the cursor, the modes and the title.
     pub fn snapshot(&self) -> Vec<u8> {
         let alt = self.term.mode().contains(TermMode::ALT_SCREEN);
         let mut out = String::from(if alt { "\x1b[?1049h" } else { "\x1b[?1049l" });
-        out.push_str("\x1b[!p\x1b[r\x1b[?7h\x1b[m\x1b[H\x1b[2J");
+        // Each by itself as well, since not every terminal knows the soft reset.
+        out.push_str("\x1b[!p\x1b[r\x1b[?6l\x1b[4l\x1b[20l\x1b[?7h\x1b[m");
+        out.push_str(PLAIN_SETS);
+        out.push_str("\x1b[H\x1b[2J");
         self.rows(&mut out);
         self.modes(&mut out);
+        self.state(&mut out);
         out.into_bytes()
     }
 
@@ -100,23 +109,86 @@ impl Terminal {
         wraps
     }
 
-    fn modes(&self, out: &mut String) {
+    /// Where the program left off: its margins, its place, its pen.
+    fn state(&self, out: &mut String) {
+        let cursor = &self.term.grid().cursor;
         let mode = self.term.mode();
-        let cursor = self.term.grid().cursor.point;
+        self.saved_cursor(out);
+        let mut top = 0;
+        if let Some((first, last)) = self.unseen().margins() {
+            put(out, format_args!("\x1b[{first};{last}r"));
+            if mode.contains(TermMode::ORIGIN) {
+                top = first - 1;
+            }
+        }
+        if mode.contains(TermMode::ORIGIN) {
+            out.push_str("\x1b[?6h");
+        }
+        let row = usize::try_from(cursor.point.line.0).unwrap_or(0);
+        go_to(out, row.saturating_sub(top), cursor.point.column.0);
+        if cursor.input_needs_wrap {
+            self.draw_last_again(out);
+        }
+        for (flag, set) in [
+            (TermMode::INSERT, "\x1b[4h"),
+            (TermMode::LINE_FEED_NEW_LINE, "\x1b[20h"),
+        ] {
+            if mode.contains(flag) {
+                out.push_str(set);
+            }
+        }
+        if !mode.contains(TermMode::LINE_WRAP) {
+            out.push_str("\x1b[?7l");
+        }
+        put_pen(out, cursor);
+        if self.unseen().shifted {
+            out.push('\x0e');
+        }
+    }
+
+    fn saved_cursor(&self, out: &mut String) {
+        let saved = &self.term.grid().saved_cursor;
+        if *saved != Default::default() {
+            let row = usize::try_from(saved.point.line.0).unwrap_or(0);
+            go_to(out, row, saved.point.column.0);
+            put_pen(out, saved);
+            out.push_str("\x1b7\x1b[m");
+            out.push_str(PLAIN_SETS);
+        }
+    }
+
+    /// A character in the last column leaves the cursor on it, and only the next one wraps.
+    fn draw_last_again(&self, out: &mut String) {
+        let point = self.term.grid().cursor.point;
+        let cells = &self.term.grid()[point.line];
+        let spacer = cells[point.column].flags.contains(Flags::WIDE_CHAR_SPACER);
+        let column = Column(point.column.0 - usize::from(spacer && point.column.0 > 0));
+        if spacer {
+            out.push('\x08');
+        }
+        let cell = &cells[column];
+        Pen::default().change_to(cell, out);
+        out.push(if cell.c == '\t' { ' ' } else { cell.c });
+        out.extend(cell.zerowidth().unwrap_or_default());
+    }
+
+    fn modes(&self, out: &mut String) {
         out.push_str(&self.input_modes());
-        let shown = if mode.contains(TermMode::SHOW_CURSOR) {
+        let shown = if self.term.mode().contains(TermMode::SHOW_CURSOR) {
             'h'
         } else {
             'l'
         };
-        put(
-            out,
-            format_args!(
-                "\x1b[m\x1b[{};{}H\x1b[?25{shown}",
-                cursor.line.0 + 1,
-                cursor.column.0 + 1
-            ),
-        );
+        put(out, format_args!("\x1b[?25{shown}"));
+        let style = self.term.cursor_style();
+        let number = match style.shape {
+            _ if style == CursorStyle::default() => 0,
+            CursorShape::Underline => 4,
+            CursorShape::Beam => 6,
+            _ => 2,
+        };
+        let number = number - u8::from(style.blinking && number > 0);
+        put(out, format_args!("\x1b[{number} q"));
         put(out, format_args!("\x1b]0;{}\x07", self.desk.title()));
     }
 
@@ -125,13 +197,39 @@ impl Terminal {
     pub(super) fn input_modes(&self) -> String {
         let mode = self.term.mode();
         let mut out = String::new();
-        for (flag, number) in MODES {
-            let set = if mode.contains(flag) { 'h' } else { 'l' };
-            put(&mut out, format_args!("\x1b[?{number}{set}"));
+        // First what is off: some terminals take the end of one way to report the mouse for the end of all.
+        for (set, is_set) in [('l', false), ('h', true)] {
+            for (_, number) in MODES
+                .iter()
+                .filter(|(flag, _)| mode.contains(*flag) == is_set)
+            {
+                put(&mut out, format_args!("\x1b[?{number}{set}"));
+            }
         }
         let keypad = mode.contains(TermMode::APP_KEYPAD);
         out.push_str(if keypad { "\x1b=" } else { "\x1b>" });
+        self.unseen().put_keyboard(&mut out);
         out
+    }
+}
+
+fn go_to(out: &mut String, row: usize, col: usize) {
+    put(out, format_args!("\x1b[{};{}H", row + 1, col + 1));
+}
+
+/// How the next character will look.
+fn put_pen(out: &mut String, cursor: &Cursor<Cell>) {
+    out.push_str("\x1b[m");
+    Pen::default().change_to(&cursor.template, out);
+    for (set, name) in [
+        (CharsetIndex::G0, '('),
+        (CharsetIndex::G1, ')'),
+        (CharsetIndex::G2, '*'),
+        (CharsetIndex::G3, '+'),
+    ] {
+        if cursor.charsets[set] == StandardCharset::SpecialCharacterAndLineDrawing {
+            put(out, format_args!("\x1b{name}0"));
+        }
     }
 }
 

@@ -190,4 +190,39 @@ proptest! {
         copy.feed(at(0), &terminal.snapshot());
         prop_assert_eq!(copy.screen(), terminal.screen());
     }
+
+    /// Somebody who joins in the middle sees the same from then on.
+    #[test]
+    fn after_a_snapshot_everything_goes_on_as_it_was(before in lasting_stream(), after in lasting_stream()) {
+        let mut terminal = Terminal::new(40, 10);
+        terminal.feed(at(0), &before);
+        let mut copy = Terminal::new(40, 10);
+        copy.feed(at(0), &terminal.snapshot());
+        prop_assert_eq!(copy.screen(), terminal.screen());
+        prop_assert_eq!(copy.input_modes(), terminal.input_modes());
+        // What is half said would be said to one of them only.
+        for stream in [&b"\x18"[..], &after] {
+            terminal.feed(at(1), stream);
+            copy.feed(at(1), stream);
+        }
+        prop_assert_eq!(copy.screen(), terminal.screen());
+        prop_assert_eq!(copy.input_modes(), terminal.input_modes());
+    }
+}
+
+/// What programs write, but for what a snapshot does not keep: tab stops, the character that a repetition repeats,
+/// titles that were put aside, and the other screen.
+fn lasting_stream() -> impl Strategy<Value = Vec<u8>> {
+    let piece = prop_oneof![
+        4 => "[─│❯漢é a-zA-Z\r\n\u{8}]{1,50}".prop_map(String::into_bytes),
+        2 => "\\x1b\\[[0-9]{0,2}(;[0-9]{1,2})?[ABCDEFGHJKLMPST@Xdfr]".prop_map(String::into_bytes),
+        1 => "\\x1b\\[[0-9]{0,2}(;[0-9]{1,2}){0,2}m".prop_map(String::into_bytes),
+        1 => "\\x1b\\[\\?(1|6|7|25|1000|1002|1004|1006|2004)[hl]".prop_map(String::into_bytes),
+        1 => "\\x1b\\[(4|20)[hl]".prop_map(String::into_bytes),
+        1 => "\\x1b[78DEM=>]".prop_map(String::into_bytes),
+        1 => "\\x1b[()][0B]|[\\x0e\\x0f]".prop_map(String::into_bytes),
+        1 => "\\x1b\\[[>=<][0-9]{1,2}u".prop_map(String::into_bytes),
+        1 => "\\x1b\\[[0-6] q|\\x1b\\]2;[a-z]{1,5}\\x07".prop_map(String::into_bytes),
+    ];
+    proptest::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
 }

@@ -7,22 +7,15 @@ use crate::support::until;
 use missiond::rehearsal::Step;
 use serde_json::{Value, json};
 
-/// The screen alone allows here, so that an answer by rule is a key.
-const SETTINGS: &str = "gate = \"screen\"";
-const POLICY: &str = "allow = [\"Bash(mkfifo *)\"]\n";
-
 #[test]
 fn a_person_works_at_the_terminal_of_claude_code() {
-    let setup = Setup::new()
-        .slot_with("coder", SETTINGS)
-        .policy("coder", POLICY);
-    let Some(daemon) = Daemon::start(&setup) else {
+    let Some(daemon) = Daemon::start(&Setup::new().slot("coder")) else {
         return;
     };
     daemon.wait_state("coder", "idle");
     daemon
         .endpoint
-        .on("typed by hand", vec![Step::text("This was read.")]);
+        .on("this is typed by hand", vec![Step::text("This was read.")]);
     let mut person = Person::attach(&daemon, &["coder"], (100, 30));
     gets_size(&daemon, "coder", (100, 30));
     person.sees("❯");
@@ -54,7 +47,7 @@ fn messages_wait(daemon: &Daemon) {
     );
 }
 
-/// A dialog that a rule would allow is left to the person who types, and the answer is written down as theirs.
+/// What is answered at the keyboard is written down as the answer of a person.
 fn answered_by_hand(daemon: &Daemon, person: &Person) {
     let pipe = daemon.cwd("coder").join("by-hand");
     let call = Step::tool(

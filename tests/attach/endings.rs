@@ -5,7 +5,7 @@ use crate::support::until;
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Everything that a full-screen program sets.
-const UPPER: &str = "printf '\\033[?1049h\\033[?1000h\\033[?1006h\\033[?2004h\\033[?1004h\\033[?25l\\033[>1u\\033[2;5r\\033[31mup'\r";
+const UPPER: &str = "printf '\\033[?1049h\\033[?1000h\\033[?1006h\\033[?2004h\\033[?1004h\\033[?25l\\033[>1u\\033[2;5r\\033[36mup'\r";
 
 #[track_caller]
 fn full_screen(person: &Person) {
@@ -30,7 +30,7 @@ fn is_put_right(person: &Person) {
         ("\x1b[?25l", "\x1b[?25h"),
         ("\x1b[?1049h", "\x1b[?1049l"),
         ("\x1b[>1u", "\x1b[<99u"),
-        ("\x1b[31m", "\x1b[m"),
+        ("\x1b[36m", "\x1b[m"),
         ("\x1b[2;5r", "\x1b[r"),
     ] {
         assert!(at(set) < at(taken_back), "{set:?}");
@@ -102,7 +102,7 @@ fn by_a_signal() {
         person.ends(1, &format!("detached from sh by {name}"));
         is_put_right(&person);
         daemon
-            .cmd(&["write", "sh", "printf '\\033[?1049l\\033[r'; clear\\r"])
+            .cmd(&["write", "sh", r"printf '\\033[?1049l\\033[r'; clear\r"])
             .expect(0);
         until("the lower screen", || {
             let screen = daemon.cmd(&["screen", "sh"]).stdout;
@@ -123,4 +123,17 @@ fn it_does_not_begin_where_it_cannot() {
     person.ends(4, "missiond start sh");
     let mut person = Person::run(&daemon, &["attach"], (80, 24));
     assert_eq!(person.ended(), 2);
+}
+
+/// Whoever is inside a slot would look at himself, and could approve what he asks.
+#[test]
+fn nobody_attaches_from_inside_a_slot() {
+    let daemon = shell();
+    let person = Person::attach(&daemon, &["sh"], (100, 30));
+    person.sees("$");
+    let program = env!("CARGO_BIN_EXE_missiond");
+    person.types(format!("clear; {program} attach sh; echo code-$?\r"));
+    person.sees("inside slot sh: nobody approves himself");
+    person.sees("code-4");
+    assert_eq!(daemon.status("sh")["attached"], 1);
 }

@@ -37,9 +37,9 @@ fn pressed_twice_or_pasted_it_goes_to_the_program() {
     // The shell has echoed the line and now shows every byte.
     person.sees("done");
     person.types("ab");
-    person.sees("a b ");
+    person.sees("a b");
     person.types(b"\x11\x11");
-    person.sees("a b $'\\021' ");
+    person.sees("a b $'\\021'");
     person.types(b"\x1b[200~x\x11y\x1b[201~z");
     person.sees("x $'\\021' y $'\\E' \\[ 2 0 1 \\~ z");
     person.types(b"\x1b[A");

@@ -104,7 +104,7 @@ fn a_daemon_that_comes_later_reads_what_the_first_one_read() {
 #[test]
 fn who_joins_a_full_screen_program_sees_it_and_what_is_below_it() {
     let daemon = shell();
-    let below = "echo below; printf '\\033[?1049h\\033[2J\\033[3;5Habove'; read x; printf '\\033[?1049l'\\r";
+    let below = r"echo below; printf '\\033[?1049h\\033[2J\\033[3;5Habove'; read x; printf '\\033[?1049l'\r";
     daemon.cmd(&["write", "sh", below]).expect(0);
     daemon
         .cmd(&["wait", "sh", "--output", "above", "--timeout", "50s"])
@@ -124,7 +124,7 @@ fn who_joins_a_full_screen_program_sees_it_and_what_is_below_it() {
 #[test]
 fn whoever_joins_a_stream_ends_with_the_same_screen() {
     let daemon = shell();
-    let flood = "for i in $(seq 4000); do printf '\\\\033[3%dmline %d \\\\033[m漢字\\\\n' $((i % 8)) $i; done; printf 'the %s\\\\n' end\\r";
+    let flood = r"for i in $(seq 4000); do printf '\\033[3%dmline %d \\033[m漢字\\n' $((i % 8)) $i; done; printf 'the %s\\n' end\r";
     daemon.cmd(&["write", "sh", flood]).expect(0);
     let people: Vec<Person> = (0..6)
         .map(|_| Person::attach(&daemon, &["sh"], (100, 30)))
@@ -170,7 +170,7 @@ fn who_falls_behind_is_shown_the_screen_again() {
     let pid = rustix::process::Pid::from_raw(person.pid()).expect("a pid");
     rustix::process::kill_process(pid, rustix::process::Signal::STOP).expect("a child");
     // More than all buffers on the way hold.
-    let flood = "head -c 8000000 /dev/zero | tr '\\\\0' 'x'; echo; echo over-$((40+2))\\r";
+    let flood = r"head -c 3000000 /dev/zero | tr '\\0' 'x'; echo; echo over-$((40+2))\r";
     daemon.cmd(&["write", "sh", flood]).expect(0);
     until("the end of the flood", || {
         slot_screen(&daemon)
