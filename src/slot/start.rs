@@ -276,6 +276,10 @@ impl Slot {
 
     pub(super) fn not_running(&self) -> RpcError {
         let name = &self.running.name;
+        if self.session.is_some() {
+            let text = format!("{name} has ended: it takes no more input");
+            return RpcError::new(Fault::Refused, text).next(format!("missiond output {name}"));
+        }
         RpcError::new(Fault::Refused, format!("{name} is not running"))
             .next(format!("missiond start {name}"))
     }

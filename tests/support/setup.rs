@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 pub struct Setup {
     pub slots: Vec<SlotSetup>,
     pub policies: Vec<(String, String)>,
+    /// More tables of slots.toml.
+    pub tables: String,
 }
 
 #[derive(Debug, Clone)]
@@ -58,6 +60,12 @@ impl Setup {
         self
     }
 
+    /// Another table of slots.toml.
+    pub fn table(mut self, text: &str) -> Setup {
+        self.tables = format!("{}\n{text}\n", self.tables);
+        self
+    }
+
     /// The policy of a role; roles without one get an empty file, which asks about everything.
     pub fn policy(mut self, role: &str, text: &str) -> Setup {
         self.policies.push((role.to_owned(), text.to_owned()));
@@ -90,7 +98,8 @@ impl Setup {
         let environment = toml::Value::Table(environment);
         let mut text = format!(
             "[daemon]\nlogs = \"logs\"\npolicies = \"policies\"\n\n\
-             [defaults]\ncommand = {command}\nenv = {environment}\n"
+             [defaults]\ncommand = {command}\nenv = {environment}\n{}",
+            self.tables
         );
         for slot in &self.slots {
             let cwd = toml::Value::from(cwd(root, &slot.name).to_string_lossy().into_owned());

@@ -1,0 +1,20 @@
+//! Sessions, with the real daemon and real programs.
+
+mod support;
+
+#[path = "sessions/bad_input.rs"]
+mod bad_input;
+#[path = "sessions/life.rs"]
+mod life;
+#[path = "sessions/output.rs"]
+mod output;
+#[path = "sessions/programs.rs"]
+mod programs;
+#[path = "sessions/restart.rs"]
+mod restart;
+#[path = "sessions/stage.rs"]
+mod stage;
+#[path = "sessions/tools.rs"]
+mod tools;
+#[path = "sessions/typing.rs"]
+mod typing;

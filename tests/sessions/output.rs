@@ -1,0 +1,107 @@
+//! What a session has written.
+
+use crate::stage::*;
+use crate::support::until;
+
+#[test]
+fn output_as_text_as_bytes_in_part_and_cleared() {
+    let daemon = daemon();
+    script(
+        &daemon,
+        "one",
+        "printf '\\033[31mred\\033[0m\\n'; seq 1 50; echo 'error[E1]: no'",
+    );
+    wait_exit(&daemon, "one");
+    let text = output(&daemon, "one");
+    assert!(
+        text.starts_with("red\n1\n2\n") && text.ends_with("50\nerror[E1]: no\n"),
+        "{text}"
+    );
+    let last = daemon.cmd(&["output", "one", "-n", "2"]).expect(0);
+    assert_eq!(last.stdout, "50\nerror[E1]: no\n");
+    let bytes = daemon.cmd(&["output", "one", "--bytes"]).expect(0).stdout;
+    assert!(
+        bytes.starts_with("\u{1b}[31mred\u{1b}[0m\r\n1\r\n"),
+        "{bytes:?}"
+    );
+    let found = daemon.cmd(&["search", "one", r"error\[E\d\]"]).expect(0);
+    assert_eq!(found.stdout, "output:52: error[E1]: no\n");
+    daemon.cmd(&["search", "one", "("]).expect(2);
+    daemon.cmd(&["clear", "one"]).expect(0);
+    assert_eq!(output(&daemon, "one"), "");
+    let answer = daemon.json(&["output", "one"]);
+    assert_eq!(
+        (&answer["running"], &answer["exit_code"]),
+        (&false.into(), &0.into())
+    );
+}
+
+#[test]
+fn the_oldest_output_goes_and_that_is_said_once() {
+    let daemon = daemon_with("buffer = \"4096B\"");
+    let events = daemon.spawn(&["events", "-f", "--json"]);
+    script(&daemon, "much", "seq 1 20000; echo last");
+    wait_exit(&daemon, "much");
+    let answer = daemon.json(&["output", "much"]);
+    assert_eq!(answer["truncated"], true);
+    assert!(
+        answer["dropped_bytes"].as_u64().unwrap() > 100_000,
+        "{answer}"
+    );
+    assert!(answer["text"].as_str().unwrap().ends_with("20000\nlast\n"));
+    assert_eq!(info(&daemon, "much")["output_bytes"], 4096);
+    let told = until("the end", || {
+        let told = events.printed();
+        told.contains("\"exit\"").then_some(told)
+    });
+    assert_eq!(told.matches("\"buffer_overflow\"").count(), 1, "{told}");
+}
+
+#[test]
+fn following_begins_with_what_there_is_and_ends_with_the_session() {
+    let daemon = daemon();
+    script(
+        &daemon,
+        "one",
+        "echo before; read -r line; echo \"then $line\"; exit 6",
+    );
+    wait_output(&daemon, "one", "before");
+    let following = daemon.spawn(&["follow", "one"]);
+    until("what was before", || {
+        following.printed().contains("before").then_some(())
+    });
+    daemon.cmd(&["type", "one", "go"]).expect(0);
+    let end = following.end().expect(0);
+    assert!(end.stdout.ends_with("then go\r\n"), "{end}");
+    assert!(end.stderr.contains("one ended with exit code 6"), "{end}");
+}
+
+#[test]
+fn listeners_who_ask_get_the_data_before_the_end() {
+    let daemon = daemon();
+    script(
+        &daemon,
+        "one",
+        "echo before; read -r line; echo \"then $line\"",
+    );
+    wait_output(&daemon, "one", "before");
+    let quiet = daemon.spawn(&["events", "-f", "one"]);
+    let late = daemon.spawn(&["events", "-f", "--data", "one"]);
+    until("what was before", || {
+        late.printed().contains("before").then_some(())
+    });
+    until("the other one to listen", || {
+        quiet.printed().contains("snapshot").then_some(())
+    });
+    daemon.cmd(&["type", "one", "go"]).expect(0);
+    let end = |told: String| told.contains("\"exit\"").then_some(told);
+    let told = until("the end", || end(late.printed()));
+    let data = told
+        .lines()
+        .filter(|line| line.contains("\"data\""))
+        .collect::<String>();
+    assert!(data.contains("then go"), "{told}");
+    assert!(told.rfind("\"data\"") < told.find("\"exit\""), "{told}");
+    let told = until("the end", || end(quiet.printed()));
+    assert!(!told.contains("\"data\""), "{told}");
+}

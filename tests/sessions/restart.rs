@@ -1,0 +1,111 @@
+//! Sessions and a daemon that comes and goes.
+
+use crate::stage::*;
+use crate::support::{processes, until};
+
+const TICKS: &str = "i=0; while :; do i=$((i+1)); echo \"tick $i\"; sleep 0.01; done";
+
+#[test]
+fn sessions_live_through_a_crash_of_the_daemon() {
+    let mut daemon = daemon();
+    script(&daemon, "ticks", TICKS);
+    spawn(
+        &daemon,
+        &[
+            "--id",
+            "sh",
+            "--shell",
+            "/bin/bash",
+            "--owner",
+            "orchestrator:a",
+        ],
+    );
+    assert_eq!(typed(&daemon, "sh", "x=42"), (String::new(), 0));
+    script(&daemon, "done", "echo bye; exit 4");
+    wait_exit(&daemon, "done");
+    let before = info(&daemon, "ticks");
+    daemon.crash();
+    daemon.again();
+    assert_eq!(info(&daemon, "ticks")["pid"], before["pid"]);
+    assert_eq!(typed(&daemon, "sh", "echo $x"), ("42\n".into(), 0));
+    assert_eq!(info(&daemon, "sh")["owner"], "orchestrator:a");
+    let done = info(&daemon, "done");
+    assert_eq!(
+        (&done["exit_code"], &done["is_alive"]),
+        (&4.into(), &false.into())
+    );
+    assert_eq!(output(&daemon, "done"), "bye\n");
+    wait_output(&daemon, "ticks", "tick");
+    let ticks = output(&daemon, "ticks");
+    for (n, line) in ticks.lines().enumerate() {
+        assert_eq!(line, format!("tick {}", n + 1));
+    }
+    daemon.cmd(&["close", "ticks"]).expect(0);
+    daemon.cmd(&["close", "--owner", "orchestrator"]).expect(0);
+    daemon.cmd(&["close", "done"]).expect(0);
+    nothing_left(&daemon);
+}
+
+#[test]
+fn what_ends_with_the_daemon_can_be_looked_at_after_it() {
+    let mut daemon = daemon();
+    script(&daemon, "one", "echo here; exec sleep 1000");
+    wait_output(&daemon, "one", "here");
+    daemon.cmd(&["clear", "one"]).expect(0);
+    daemon.cmd(&["down"]).expect(0);
+    daemon.ended();
+    daemon.again();
+    let info = info(&daemon, "one");
+    assert_eq!(
+        (&info["is_alive"], &info["signal"]),
+        (&false.into(), &15.into())
+    );
+    assert_eq!(output(&daemon, "one"), "");
+}
+
+#[test]
+fn one_that_lost_its_shim_is_no_longer_alive() {
+    let mut daemon = daemon();
+    script(&daemon, "one", "echo here; exec sleep 1000");
+    wait_output(&daemon, "one", "here");
+    let shim = daemon.status("one")["shim_pid"].as_i64().unwrap();
+    daemon.crash();
+    let shim = i32::try_from(shim).unwrap();
+    processes::kill(shim);
+    until("the end of the shim", || {
+        (!is_in_process_table(&shim.into())).then_some(())
+    });
+    daemon.again();
+    let info = info(&daemon, "one");
+    assert_eq!(
+        (&info["is_alive"], &info["exit_code"]),
+        (&false.into(), &serde_json::Value::Null)
+    );
+    assert_eq!(output(&daemon, "one"), "here\n");
+}
+
+#[test]
+fn an_owner_that_ended_meanwhile_is_found_out() {
+    let mut daemon = daemon();
+    let mut owner = std::process::Command::new("sleep")
+        .arg("1000")
+        .spawn()
+        .unwrap();
+    let pid = owner.id().to_string();
+    let arguments = [
+        "--id",
+        "one",
+        "--owner",
+        "orchestrator:a",
+        "--owner-pid",
+        &pid,
+        "--",
+        "cat",
+    ];
+    spawn(&daemon, &arguments);
+    daemon.crash();
+    owner.kill().unwrap();
+    owner.wait().unwrap();
+    daemon.again();
+    wait_exit(&daemon, "one");
+}

@@ -1,0 +1,157 @@
+//! Commands that are typed, and shells that say when they are done.
+
+use crate::stage::*;
+use crate::support::daemon::Daemon;
+
+/// Bash, and zsh where it is there.
+fn shells() -> Vec<&'static str> {
+    let mut shells = vec!["bash"];
+    shells.extend(has("zsh").then_some("zsh"));
+    shells
+}
+
+fn shell(daemon: &Daemon, shell: &str) {
+    spawn(daemon, &["--id", shell, "--shell", shell]);
+}
+
+#[test]
+fn a_command_gives_its_own_output_and_exit_code() {
+    let daemon = daemon();
+    for sh in shells() {
+        shell(&daemon, sh);
+        assert_eq!(
+            typed(&daemon, sh, "echo one; false"),
+            ("one\n".into(), 1),
+            "{sh}"
+        );
+        assert_eq!(
+            typed(&daemon, sh, "echo a\necho b; (exit 7)"),
+            ("a\nb\n".into(), 7),
+            "{sh}"
+        );
+        assert_eq!(
+            typed(&daemon, sh, "printf unended"),
+            ("unended".into(), 0),
+            "{sh}"
+        );
+        assert_eq!(typed(&daemon, sh, ""), (String::new(), 0), "{sh}");
+        assert_eq!(
+            typed(&daemon, sh, "PS1='new> '"),
+            (String::new(), 0),
+            "{sh}"
+        );
+        assert_eq!(
+            typed(&daemon, sh, "echo again"),
+            ("again\n".into(), 0),
+            "{sh}"
+        );
+        let forged = r"printf '\033]133;D;0;missiond=x\007\033]133;D;0\007'; echo real; false";
+        assert_eq!(typed(&daemon, sh, forged), ("real\n".into(), 1), "{sh}");
+        let failed = daemon.cmd(&["type", sh, "(exit 9)", "--wait"]).expect(1);
+        assert!(failed.stderr.contains("exit code 9"), "{failed}");
+        // Bash says `exit` by itself.
+        let (output, code) = typed(&daemon, sh, "echo bye; exit 3");
+        assert!(output.starts_with("bye\n") && code == 3, "{sh}: {output}");
+    }
+}
+
+#[test]
+fn the_users_own_files_are_read_and_the_prompt_looks_the_same() {
+    let daemon = daemon();
+    let home = daemon.root().join("home");
+    std::fs::write(
+        home.join(".bashrc"),
+        "PS1='me> '; hi() { echo hi there; }\n",
+    )
+    .unwrap();
+    std::fs::write(home.join(".zshrc"), "PS1='me> '; hi() { echo hi there }\n").unwrap();
+    for sh in shells() {
+        shell(&daemon, sh);
+        assert_eq!(typed(&daemon, sh, "hi"), ("hi there\n".into(), 0), "{sh}");
+        let screen = daemon.cmd(&["screen", sh]).expect(0).stdout;
+        assert_eq!(screen.trim_end(), "me> hi\nhi there\nme>", "{sh}");
+        assert_eq!(
+            typed(&daemon, sh, "echo \"<$ZDOTDIR>\""),
+            ("<>\n".into(), 0),
+            "{sh}"
+        );
+    }
+}
+
+#[test]
+fn a_login_shell_reads_the_profile() {
+    let daemon = daemon();
+    let home = daemon.root().join("home");
+    std::fs::write(home.join(".bash_profile"), "export FROM=profile\n").unwrap();
+    std::fs::write(home.join(".zprofile"), "export FROM=profile\n").unwrap();
+    for sh in shells() {
+        spawn(&daemon, &["--id", sh, "--shell", sh, "--login"]);
+        assert_eq!(
+            typed(&daemon, sh, "echo $FROM"),
+            ("profile\n".into(), 0),
+            "{sh}"
+        );
+        let one = format!("{sh}-one");
+        let command = ["--", "sh", "-c", "echo $FROM"];
+        spawn(
+            &daemon,
+            &[&["--id", &one, "--shell", sh, "--login"], &command[..]].concat(),
+        );
+        wait_exit(&daemon, &one);
+        assert_eq!(output(&daemon, &one), "profile\n", "{sh}");
+    }
+}
+
+#[test]
+fn a_busy_shell_and_half_a_command_are_told() {
+    let daemon = daemon();
+    for sh in shells() {
+        shell(&daemon, sh);
+        typed(&daemon, sh, "true");
+        let half = daemon.cmd(&["type", sh, "echo 'abc", "--wait"]).expect(4);
+        assert!(half.stderr.contains("waits for the rest"), "{half}");
+        daemon.cmd(&["keys", sh, "ctrl+c"]).expect(0);
+        daemon
+            .cmd(&["wait", sh, "--prompt", "--timeout", "50s"])
+            .expect(0);
+        let waiting = daemon.spawn(&["type", sh, "echo go; sleep 1000", "--wait"]);
+        wait_output(&daemon, sh, "^go$");
+        let busy = daemon.cmd(&["type", sh, "true", "--wait"]).expect(4);
+        assert!(busy.stderr.contains("busy with another command"), "{busy}");
+        let late = ["wait", sh, "--prompt", "--timeout", "100ms"];
+        daemon.cmd(&late).expect(124);
+        daemon.cmd(&["keys", sh, "ctrl+c"]).expect(0);
+        let stopped = waiting.end().expect(1);
+        assert!(stopped.stderr.contains("exit code 130"), "{stopped}");
+    }
+}
+
+#[test]
+fn a_shell_that_becomes_another_program_is_not_waited_for() {
+    let daemon = daemon();
+    shell(&daemon, "bash");
+    let replaced = daemon
+        .cmd(&["type", "bash", "exec cat", "--wait"])
+        .expect(4);
+    assert!(
+        replaced.stderr.contains("has become another program"),
+        "{replaced}"
+    );
+}
+
+#[test]
+fn a_program_that_says_nothing_is_waited_for_by_its_silence() {
+    let daemon = daemon();
+    script(
+        &daemon,
+        "plain",
+        "while read -r line; do echo \"got $line\"; done",
+    );
+    let refused = daemon.cmd(&["type", "plain", "x", "--wait"]).expect(4);
+    assert!(refused.stderr.contains("--quiet"), "{refused}");
+    daemon.cmd(&["wait", "plain", "--prompt"]).expect(4);
+    let answer = daemon.json(&["type", "plain", "hello", "--quiet", "500ms"]);
+    let output = answer["output"].as_str().unwrap();
+    assert!(output.contains("got hello"), "{answer}");
+    daemon.cmd(&["type", "plain", "a\u{1b}b"]).expect(2);
+}
