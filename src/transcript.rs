@@ -15,6 +15,40 @@ pub struct Ending {
     pub is_whole: bool,
 }
 
+/// What the last answer of the model tells of the conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Figures {
+    pub model: String,
+    /// Tokens that were in its context, with its answer.
+    pub context_tokens: u64,
+}
+
+/// Of the last answer that a model gave; what Claude Code says in its name has no figures.
+pub fn figures<'a>(lines: impl Iterator<Item = &'a str>) -> Option<Figures> {
+    lines
+        .filter_map(entry)
+        .filter_map(|entry| figures_of(&entry))
+        .last()
+}
+
+fn figures_of(entry: &Value) -> Option<Figures> {
+    let message = &entry["message"];
+    let model = message["model"]
+        .as_str()
+        .filter(|model| *model != "<synthetic>")?;
+    let counts = [
+        "input_tokens",
+        "cache_read_input_tokens",
+        "cache_creation_input_tokens",
+        "output_tokens",
+    ];
+    let usage = |count: &&str| message["usage"][*count].as_u64().unwrap_or(0);
+    Some(Figures {
+        model: model.to_owned(),
+        context_tokens: counts.iter().map(usage).fold(0, u64::saturating_add),
+    })
+}
+
 /// The entries of a conversation in order. A line that is no entry of it is passed over: the file holds other
 /// records too, and its last line may still be half written.
 pub fn turns<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<Turn> {

@@ -88,6 +88,7 @@ pub enum Move {
     IfShown {
         text: String,
         press: String,
+        kind: Option<String>,
     },
     /// Puts a text into the input box.
     Paste(String),
@@ -132,11 +133,13 @@ pub struct Mark {
 }
 
 impl Mark {
-    /// Something that holds the keys and is no question about a call.
-    pub fn view() -> Mark {
+    /// Something that holds the keys: a view, or a question where that is the kind.
+    pub fn view(kind: Option<&str>) -> Mark {
+        let question = kind == Some("question");
         Mark {
             state: "confirming".to_owned(),
-            kind: Some("other".to_owned()),
+            kind: Some(kind.unwrap_or("other").to_owned()),
+            tool: question.then(|| "AskUserQuestion".to_owned()),
             ..Mark::default()
         }
     }

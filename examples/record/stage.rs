@@ -23,6 +23,8 @@ const KEY: Duration = Duration::from_millis(250);
 /// A moment is marked when the screen has stood for so long, or has moved on by so much of its spinner.
 const STANDS: Duration = Duration::from_millis(500);
 
+/// An Enter on the heels of a paste may be taken for a part of it.
+const ENTERS: usize = 3;
 /// Keys that lead back to an empty input box, at most.
 const WAYS_BACK: usize = 5;
 
@@ -190,11 +192,11 @@ impl<'a> Stage<'a> {
     async fn do_move(&mut self, scene: &Scene, each: &Move) -> Result<()> {
         match each {
             Move::Script { prompt, steps } => self.endpoint.on(prompt, self.filled(steps)?),
-            Move::IfShown { text, press } => {
+            Move::IfShown { text, press, kind } => {
                 self.wait(SETTLED).await?;
                 self.wait(SETTLED).await?;
                 if squeezed(&self.actor.screen()).contains(&squeezed(text)) {
-                    self.mark(scene, &Mark::view()).await?;
+                    self.mark(scene, &Mark::view(kind.as_deref())).await?;
                     self.actor.press(&scenes::key(press)?);
                 }
             }
@@ -269,8 +271,17 @@ impl<'a> Stage<'a> {
             self.endpoint.on(text, std::mem::take(&mut self.model));
         }
         self.paste(text).await?;
-        self.actor.press(keys::ENTER);
-        self.wait(KEY).await
+        for _ in 0..ENTERS {
+            self.actor.press(keys::ENTER);
+            for _ in 0..8 {
+                self.wait(KEY).await?;
+                let there = self.actor.composer().is_some_and(|box_| box_.holds(text));
+                if !there || self.actor.end().is_some() {
+                    return Ok(());
+                }
+            }
+        }
+        bail!("Enter is not taken")
     }
 
     async fn paste(&mut self, text: &str) -> Result<()> {

@@ -31,12 +31,20 @@ pub enum HookWhat {
     },
     /// The figures of the status line: what the session has cost so far.
     Cost(Dollars),
+    /// Lines of an answer, as they come; `last` ends the message.
+    Displayed {
+        text: String,
+        last: bool,
+    },
     /// Known or not, nothing follows from it.
     Other,
 }
 
 /// By this name the hook passes on what Claude Code gives to a status line, which has no name of its own.
 pub(super) const STATUS_LINE: &str = "StatusLine";
+
+/// This hook is called for each few lines of an answer, and the screen waits for it.
+pub(super) const DISPLAY: &str = "MessageDisplay";
 
 impl HookEvent {
     /// `None` where it is not the JSON of a hook.
@@ -65,6 +73,11 @@ impl HookEvent {
                         .or_else(|| text("error"))
                         .unwrap_or_else(|| "the API failed".to_owned()),
                 ),
+            },
+            // What an agent says is not the slot's answer.
+            DISPLAY if payload.get("agent_id").is_none() => HookWhat::Displayed {
+                text: text("delta")?,
+                last: payload["final"] == true,
             },
             STATUS_LINE => payload["cost"]["total_cost_usd"]
                 .as_f64()

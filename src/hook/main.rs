@@ -1,7 +1,7 @@
 //! `missiond hook --socket PATH --slot NAME`: passes what Claude Code says on to the daemon, and the daemon's
 //! answer back. No async runtime: it runs before every tool call, and answers in milliseconds.
 
-use super::event::STATUS_LINE;
+use super::event::{DISPLAY, STATUS_LINE};
 use crate::control::envelope::{Line, Request};
 use crate::control::protocol::{Hook, HookAnswer, HookParams, MAX_LINE, Method};
 use serde_json::Value;
@@ -41,6 +41,12 @@ pub fn main(arguments: impl Iterator<Item = String>) -> ExitCode {
     let payload = read
         .ok()
         .and_then(|_| serde_json::from_str::<Value>(&text).ok());
+    let displayed = payload
+        .as_ref()
+        .is_some_and(|payload| payload["hook_event_name"] == DISPLAY);
+    if let (true, Some(arguments), Some(payload)) = (displayed, &arguments, &payload) {
+        return show(arguments, payload.clone());
+    }
     if let Some(arguments) = arguments.as_ref().filter(|all| all.status_line) {
         return pass_through(arguments, &text, payload);
     }
@@ -65,6 +71,12 @@ pub fn main(arguments: impl Iterator<Item = String>) -> ExitCode {
             }
         }
     }
+}
+
+/// Lines of an answer are told to a daemon that is there. The person at the screen waits for none that is not.
+fn show(arguments: &Arguments, payload: Value) -> ExitCode {
+    let _ = pass_on_within(arguments, payload, Duration::ZERO);
+    ExitCode::SUCCESS
 }
 
 /// The figures go on to the user's own status line first: it does not wait for the daemon, nor fail with it.
@@ -111,6 +123,14 @@ fn pass_on(arguments: &Arguments, payload: Value, is_gate: bool) -> Result<HookA
     } else {
         EVIDENCE_PATIENCE
     };
+    pass_on_within(arguments, payload, patience)
+}
+
+fn pass_on_within(
+    arguments: &Arguments,
+    payload: Value,
+    patience: Duration,
+) -> Result<HookAnswer, String> {
     let deadline = Instant::now() + patience;
     let params = HookParams {
         slot: arguments.slot.clone(),

@@ -157,6 +157,7 @@ const EVIDENCE: &[(&str, Version)] = &[
     ("Stop", ALWAYS),
     ("StopFailure", Version::new(2, 1, 100)),
     ("SessionEnd", ALWAYS),
+    ("MessageDisplay", Version::new(2, 1, 181)),
 ];
 
 const ALWAYS: Version = Version::new(0, 0, 0);

@@ -7,7 +7,7 @@ use super::page::{Page, join_label};
 const SPINNER: [char; 10] = ['·', '✢', '✳', '✶', '✻', '✽', '*', '∗', '✺', '✱'];
 
 /// Signs that an entry of the conversation begins with.
-const BULLETS: [char; 3] = ['●', '⏺', '∴'];
+pub(super) const BULLETS: [char; 3] = ['●', '⏺', '∴'];
 
 /// The sign of a tool's output under its entry.
 const OUTPUT: char = '⎿';
@@ -35,7 +35,7 @@ fn is_spinner(text: &str) -> bool {
 /// What is being done, given that something is: told by the last entry above row `end`.
 pub(super) fn busy(page: &Page, end: usize) -> Seen {
     let Some(head) = last_entry(page, end) else {
-        return Seen::Thinking;
+        return beyond_the_screen(page, end);
     };
     if is_prompt(page.text(head)) && is_call_pending(page, head) {
         // A message that waits until the call has run.
@@ -53,9 +53,18 @@ pub(super) fn busy(page: &Page, end: usize) -> Seen {
     }
 }
 
+/// The last entry begins above the screen. Text is indented by its bullet, output and changes further.
+fn beyond_the_screen(page: &Page, end: usize) -> Seen {
+    let last = page.above(end, |row| !page.is_blank(row));
+    match last {
+        Some(row) if page.row(row).indent() == 2 && !page.row(row).is_muted() => Seen::Responding,
+        _ => Seen::Thinking,
+    }
+}
+
 /// The first row of the last entry: the sign in the first column blinks for a running tool, so an entry
 /// also begins after a blank row where a call is.
-fn last_entry(page: &Page, end: usize) -> Option<usize> {
+pub(super) fn last_entry(page: &Page, end: usize) -> Option<usize> {
     page.above(end, |row| {
         let text = page.text(row);
         is_bullet(text) || is_prompt(text) || is_call_without_bullet(page, row)
@@ -152,6 +161,11 @@ fn is_error(text: &str) -> bool {
         "OAuth token",
     ];
     begins.iter().any(|words| text.starts_with(words)) || text.contains("· API Error")
+}
+
+/// Whether the spinner in `row` says that the conversation is being made shorter.
+pub(super) fn is_compacting(page: &Page, row: usize) -> bool {
+    page.text(row).to_lowercase().contains("compacting")
 }
 
 /// How many agents the last entry above row `end` waits for: `✻ Waiting for 1 background agent to finish`.

@@ -16,7 +16,7 @@ const HINTS: [&str; 2] = ["Try \"", "Press up to edit"];
 const UNUSED_WIDTH: usize = 5;
 
 /// Columns that the prompt takes, and the indent of the rows that follow it.
-const PROMPT_WIDTH: usize = 2;
+pub(super) const PROMPT_WIDTH: usize = 2;
 
 /// The rows of the input box.
 pub(super) struct Box {
@@ -52,11 +52,18 @@ impl Box {
         } else {
             self.draft(page)
         };
-        let menu = !draft.is_empty() && (self.menu_above(page) || self.menu_below(page));
+        let menu = !draft.is_empty()
+            && (self.menu_above(page) || self.menu_below(page) || self.files_below(page, &draft));
         Composer {
             draft,
             menu: menu || self.is_left(page),
         }
+    }
+
+    /// The prompt of a message is greyed while Claude Code works, in every version.
+    pub(super) fn is_prompt_muted(&self, page: &Page) -> bool {
+        let row = page.row(self.top + 1);
+        row.text.starts_with([MARKER, '>']) && row.is_muted()
     }
 
     /// What an empty box says instead: faint, or coloured with the cursor still in front of it.
@@ -101,6 +108,16 @@ impl Box {
         (self.bottom + 1..page.len()).any(|row| is_menu_row(page.text(row)))
     }
 
+    /// The oldest versions list files by their bare names.
+    fn files_below(&self, page: &Page, draft: &str) -> bool {
+        let names_file = draft
+            .split_whitespace()
+            .next_back()
+            .is_some_and(|word| word.starts_with('@'));
+        let mut below = (self.bottom + 1..page.len()).filter(|row| !page.is_blank(*row));
+        names_file && below.next().is_some_and(|row| is_bare_name(page, row))
+    }
+
     pub(super) fn footer<'a>(&self, page: &Page<'a>) -> Vec<&'a str> {
         (self.bottom + 1..page.len())
             .map(|row| page.text(row))
@@ -116,6 +133,11 @@ fn is_menu_row(text: &str) -> bool {
         .is_some_and(|name| name.starts_with(|c: char| c.is_alphanumeric()));
     let listed = entry.starts_with("+ ") || entry.starts_with("* ");
     text.len() - entry.len() <= 8 && (command || listed)
+}
+
+/// One word and nothing else, as no line of the footer is.
+fn is_bare_name(page: &Page, row: usize) -> bool {
+    page.row(row).indent() == PROMPT_WIDTH && page.text(row).split_whitespace().count() == 1
 }
 
 fn skip_columns(text: &str, columns: usize) -> &str {

@@ -183,8 +183,7 @@ impl<'a, 'p> Found<'a, 'p> {
             .options
             .as_ref()
             .is_none_or(|options| options.whole && options.selected.is_some());
-        let cut = CUT_NOTES.iter().any(|note| body.contains(note))
-            || kind == DialogKind::Permission && self.is_cut();
+        let cut = is_cut_note(body) || kind == DialogKind::Permission && self.is_cut();
         self.top.is_some() && whole_list && !cut
     }
 
@@ -230,6 +229,11 @@ fn has_key_hint(page: &Page, from: usize) -> bool {
 
 fn has_text(page: &Page, from: usize, text: &str) -> bool {
     (from..page.len()).any(|row| page.text(row).contains(text))
+}
+
+/// Whether a text says that something could not be shown.
+pub(super) fn is_cut_note(text: &str) -> bool {
+    CUT_NOTES.iter().any(|note| text.contains(note))
 }
 
 fn is_trust_title(title: &str) -> bool {

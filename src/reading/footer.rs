@@ -36,6 +36,22 @@ pub(super) fn background(footer: &[&str]) -> u32 {
         .fold(0, u32::saturating_add)
 }
 
+/// `Context left until auto-compact: 8%`, `Context low (8% remaining) · Run /compact …`, `92% context used`.
+pub(super) fn context_left(footer: &[&str]) -> Option<u32> {
+    footer.iter().find_map(|line| {
+        let line = line.to_lowercase();
+        let about = line.contains("context") || line.contains("auto-compact");
+        let (before, after) = line.split_once('%').filter(|_| about)?;
+        let digits = before.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+        let percent: u32 = before[digits..]
+            .parse()
+            .ok()
+            .filter(|percent| *percent <= 100)?;
+        let used = after.trim_start().starts_with("used") || after.contains("context used");
+        Some(if used { 100 - percent } else { percent })
+    })
+}
+
 fn counted(part: &str) -> Option<u32> {
     let (number, what) = part.split_once(' ')?;
     let tasks = [
@@ -68,6 +84,16 @@ mod tests {
             Some("acceptEdits".to_owned())
         );
         assert_eq!(mode(&["  plan mode on", "  ? for shortcuts"]), None);
+    }
+
+    #[test]
+    fn what_is_left_of_the_context_is_a_percentage() {
+        let left = |line: &str| context_left(&[line]);
+        assert_eq!(left("   Context left until auto-compact: 8%"), Some(8));
+        assert_eq!(left("Context low (3% remaining) · Run /compact"), Some(3));
+        assert_eq!(left("  92% context used"), Some(8));
+        assert_eq!(left("  main · 12%"), None);
+        assert_eq!(left("context 999%"), None);
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod page;
 mod permission;
 mod read;
 mod replay;
+mod stream;
 #[cfg(test)]
 mod tests;
 pub mod witness;
@@ -20,6 +21,7 @@ pub use answer::last_answer;
 pub use observer::{Observed, Observer};
 pub use read::read;
 pub use replay::{Change, replay};
+pub use stream::{Stream, being_written};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -77,8 +79,60 @@ pub struct Reading {
     pub last_error: Option<String>,
     /// Background agents or shells that the footer counts.
     pub background: u32,
+    /// What the lines around the input box say of the conversation.
+    pub notices: Notices,
     /// Why it was read so, in words, for `missiond why`.
     pub because: Vec<String>,
+}
+
+/// What Claude Code says of the conversation beside it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Notices {
+    /// Percent of the context that are left, where it says so.
+    pub context_left: Option<u32>,
+    /// The conversation is being made shorter.
+    pub compacting: bool,
+    pub login: Option<Login>,
+}
+
+/// What is wrong with the login.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Login {
+    Missing,
+    Expired,
+    Refused,
+}
+
+impl Login {
+    pub fn name(self) -> &'static str {
+        match self {
+            Login::Missing => "missing",
+            Login::Expired => "expired",
+            Login::Refused => "refused",
+        }
+    }
+
+    /// From a line of the footer, or an error that ended a turn.
+    fn read(text: &str) -> Option<Login> {
+        let says = |words: &[&str]| words.iter().any(|words| text.contains(words));
+        match () {
+            () if says(&[
+                "Login expired",
+                "token has expired",
+                "token expired",
+                "session expired",
+            ]) =>
+            {
+                Some(Login::Expired)
+            }
+            () if says(&["Not logged in"]) => Some(Login::Missing),
+            () if says(&["Invalid API key", "Please run /login", "API Error: 401"]) => {
+                Some(Login::Refused)
+            }
+            () => None,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Readings in a row: what one screen can't tell by itself.
 
 use super::read::unknown_view;
-use super::{Dialog, DialogKind, Reading, Seen, State, read};
+use super::{Dialog, DialogKind, Notices, Reading, Seen, State, read};
 use crate::terminal::{At, Frame};
 use sha2::{Digest, Sha256};
 use std::time::Duration;
@@ -46,6 +46,7 @@ impl Observer {
             mode: None,
             last_error: None,
             background: 0,
+            notices: Notices::default(),
             because: vec!["nothing has been drawn yet".to_owned()],
         };
         let observed = Observed {
@@ -105,9 +106,7 @@ impl Observer {
     /// The view that the frame may show, with the time since when: the program has been up, and what it
     /// draws now is nothing known and has no input box.
     fn unknown_view(&self, seen: &Seen, frame: &Frame) -> Option<(At, Dialog)> {
-        let modes = frame.screen.modes;
-        let unmounted = modes.alt_screen || !modes.focus_reporting;
-        if *seen != Seen::Unknown || !self.was_up || !unmounted || self.observed.dialog.is_some() {
+        if *seen != Seen::Unknown || !self.was_up || self.observed.dialog.is_some() {
             return None;
         }
         let since = self.unknown.as_ref().map_or(frame.at, |(since, _)| *since);

@@ -161,9 +161,12 @@ fn with_button<'a>(page: &Page<'a>, col: usize, mut entries: Vec<Entry<'a>>) -> 
 
 /// `2. No` into its number and its label.
 fn split_number(label: &str) -> (Option<u32>, &str) {
-    let numbered = label
-        .split_once(". ")
-        .and_then(|(number, text)| Some((number.parse().ok()?, text)));
+    // Where a label had to be cut short of its row, some versions leave out the blank.
+    let numbered = label.split_once('.').and_then(|(number, text)| {
+        let text = text.strip_prefix(' ').unwrap_or(text);
+        let apart = text.starts_with(|c: char| !c.is_ascii_digit());
+        Some((number.parse().ok().filter(|_| apart)?, text))
+    });
     numbered.map_or((None, label), |(number, text)| (Some(number), text))
 }
 

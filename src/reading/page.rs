@@ -66,6 +66,12 @@ impl<'a> Page<'a> {
         self.is_rule(row) || self.is_lid(row) && self.text(row).starts_with('▔')
     }
 
+    /// Whether nothing on the page has any colour: the user wants none.
+    pub(super) fn is_plain(&self) -> bool {
+        let styled = |row: &Row| row.styles_from(0).any(|style| style.coloured || style.dim);
+        !self.rows.iter().any(styled)
+    }
+
     pub(super) fn is_blank(&self, row: usize) -> bool {
         self.text(row).trim().is_empty()
     }

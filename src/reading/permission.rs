@@ -1,6 +1,6 @@
 //! Which tool a permission dialog is about, and what it shows of the tool's input.
 
-use super::dialog::Found;
+use super::dialog::{Found, is_cut_note};
 use super::page::{Page, join_label, join_wrapped};
 use serde_json::{Map, Value};
 use std::ops::Range;
@@ -85,7 +85,8 @@ fn command(found: &Found) -> Option<String> {
     };
     let (texts, width) = unindented(page, &rows);
     let command = join_wrapped(texts.iter().copied(), width);
-    (!command.trim().is_empty()).then(|| command.trim_end().to_owned())
+    let shown = !command.trim().is_empty() && !is_cut_note(&command);
+    shown.then(|| command.trim_end().to_owned())
 }
 
 /// The rows of the command in the indented block; the description below it has a colour of its own.
@@ -102,8 +103,36 @@ fn command_block(found: &Found) -> Vec<usize> {
         .rev()
         .take_while(|row| is_description(row))
         .count();
-    block.truncate(block.len() - described);
+    let rest = block.split_off(block.len() - described);
+    let told_apart = rest.iter().any(|row| !page.is_blank(*row));
+    if !told_apart && page.is_plain() {
+        block.truncate(rows_confirmed_above(found, &block));
+    }
     block
+}
+
+/// Without any colour the description can't be told from the command. The call stands above the dialog as well,
+/// `⎿  $ mkfifo p` or `● Bash(mkfifo p)`: as many rows as it shows there are the command's. Where none of it is
+/// found nothing is known, and no row is taken.
+fn rows_confirmed_above(found: &Found, block: &[usize]) -> usize {
+    let page = found.page;
+    let squeezed = |text: &str| -> String { text.chars().filter(|c| !c.is_whitespace()).collect() };
+    let above: String = (0..found.top.unwrap_or(0))
+        .map(|row| squeezed(page.text(row)))
+        .collect();
+    let up_to = |count: usize| -> String {
+        block[..count]
+            .iter()
+            .map(|row| squeezed(page.text(*row)))
+            .collect()
+    };
+    let ends = |count: &usize| {
+        let command = up_to(*count);
+        let shell = above.ends_with(&format!("⎿${command}"));
+        let called = above.contains(&format!("Bash({command})"));
+        shell || called
+    };
+    (1..=block.len()).rev().find(ends).unwrap_or(0)
 }
 
 /// A value of several rows has a bar along its left side.
@@ -223,10 +252,13 @@ fn called(found: &Found) -> (Option<String>, Input) {
     }
 }
 
-/// The first rows of the indented block, joined.
+/// The first rows of text below the title, joined.
 fn first_paragraph(found: &Found) -> String {
     let page = found.page;
-    let rows = indented_block(found).take_while(|row| !page.is_blank(*row));
+    let is_text = |row: &usize| !page.is_blank(*row) && !page.text(*row).starts_with("╌╌╌");
+    let body = found.body();
+    let start = body.clone().filter(is_text).nth(1).unwrap_or(body.end);
+    let rows = (start..body.end).take_while(is_text);
     join_label(rows.map(|row| page.text(row)))
 }
 

@@ -3,7 +3,7 @@
 use super::composer::Box;
 use super::dialog::Found;
 use super::page::Page;
-use super::{Dialog, DialogKind, Reading, Seen, activity, footer};
+use super::{Dialog, DialogKind, Login, Notices, Reading, Seen, activity, footer};
 use crate::terminal::Screen;
 
 /// What a screen shows. Pure and total: the same screen always reads the same.
@@ -49,6 +49,7 @@ fn read_conversation(page: &Page, found: &Box) -> Reading {
         // Work in the background turns the sign too.
         title: background == 0 && is_moving_title(&page.screen.title),
         pending: activity::is_call_pending(page, spinner.unwrap_or(found.top)),
+        prompt: found.is_prompt_muted(page),
     };
     let end = spinner.unwrap_or(found.top);
     let seen = match () {
@@ -70,7 +71,16 @@ fn read_conversation(page: &Page, found: &Box) -> Reading {
     } else {
         None
     };
+    let notices = Notices {
+        context_left: footer::context_left(&footer),
+        compacting: spinner.is_some_and(|row| activity::is_compacting(page, row)),
+        login: last_error
+            .as_deref()
+            .and_then(Login::read)
+            .or_else(|| footer.iter().find_map(|line| Login::read(line))),
+    };
     Reading {
+        notices,
         mode: footer::mode(&footer),
         background,
         composer: Some(composer),
@@ -101,6 +111,7 @@ fn without_box(seen: Seen, because: Vec<String>) -> Reading {
         mode: None,
         last_error: None,
         background: 0,
+        notices: Notices::default(),
         because,
     }
 }
@@ -133,11 +144,12 @@ struct Signs {
     interruptible: bool,
     title: bool,
     pending: bool,
+    prompt: bool,
 }
 
 impl Signs {
     fn any(&self) -> bool {
-        self.spinner || self.interruptible || self.title || self.pending
+        self.spinner || self.interruptible || self.title || self.pending || self.prompt
     }
 
     fn words(&self) -> impl Iterator<Item = String> {
@@ -146,6 +158,7 @@ impl Signs {
             (self.interruptible, "the footer offers to interrupt"),
             (self.title, "the sign in the title turns"),
             (self.pending, "a call above it has no result yet"),
+            (self.prompt, "its prompt is greyed"),
         ];
         signs
             .into_iter()

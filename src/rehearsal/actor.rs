@@ -4,7 +4,7 @@ use crate::keys::{self, Meaning};
 use crate::reading::{Composer, Dialog, Observed, Observer, Seen, State};
 use crate::recording::{Recording, What};
 use crate::shim::{ExitReport, FromShim, Hello, ShimLink, ShimSpec, ToShim};
-use crate::slot::machine::SETTLED;
+use crate::slot::machine::{ENTER_IS_LOST, SETTLED};
 use crate::terminal::{At, Frame, Terminal};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::File;
@@ -188,11 +188,20 @@ impl Actor {
     pub async fn say(&mut self, text: &str) -> Result<(), String> {
         let message = self.paste(text).await?;
         self.press(keys::ENTER);
-        self.until("the message to leave the input box", |actor| {
-            let there = actor.composer().is_some_and(|box_| box_.holds(&message));
-            (!there || actor.end.is_some()).then_some(())
-        })
-        .await
+        let mut again = Some(Instant::now() + ENTER_IS_LOST);
+        loop {
+            let left = self.until("the message to leave the input box", |actor| {
+                let there = actor.composer().is_some_and(|box_| box_.holds(&message));
+                let gone = !there || actor.end.is_some();
+                let lost = again.is_some_and(|again| Instant::now() >= again);
+                (gone || lost).then_some(gone)
+            });
+            if left.await? {
+                return Ok(());
+            }
+            again = None;
+            self.press(keys::ENTER);
+        }
     }
 
     /// Answers the dialog that is up by the label that this means, as the machine of a slot does.

@@ -2,6 +2,7 @@
 
 use super::handle::Answer;
 use super::machine::{Input, KERNEL_KILLED, Past, Sight};
+use super::stream::SoFar;
 use super::task::Slot;
 use crate::audit::Record;
 use crate::config::Kind;
@@ -87,6 +88,7 @@ impl Slot {
             self.check_waiters();
             self.wait_on_screen(frame.at).await;
             self.observer.see(&frame);
+            self.follow_text();
             self.bring_news().await;
         }
     }
@@ -206,6 +208,7 @@ impl Slot {
 
     pub(super) fn forget_screen(&mut self) {
         self.last_sight = None;
+        self.so_far = SoFar::default();
         self.witnesses.forget();
         self.searching = None;
         self.turn_began = None;
@@ -219,7 +222,10 @@ impl Slot {
             return;
         }
         self.witnesses.heard(&event.what);
-        self.follow_session(event);
+        self.tell_displayed(&event.what);
+        if !matches!(event.what, HookWhat::Displayed { .. }) {
+            self.follow_session(event);
+        }
         if event.what == HookWhat::SessionStart && self.memory.gated != self.machine.pid() {
             self.memory.gated = self.machine.pid();
             self.save_memory();

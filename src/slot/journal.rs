@@ -91,7 +91,11 @@ impl Journal {
         let mut line = secrets::mask_json(&json).to_string();
         line.push('\n');
         self.events.append(&line)?;
-        self.log.append(&log_lines(event))
+        match event.what {
+            // The answer is logged when it is whole.
+            What::Text { .. } => Ok(()),
+            _ => self.log.append(&log_lines(event)),
+        }
     }
 }
 
@@ -144,6 +148,7 @@ fn words(what: &What) -> (&'static str, String) {
         What::Dialog { dialog } => ("dialog", dialog_text(dialog)),
         What::DialogGone { id } => ("dialog", format!("{id} is gone")),
         What::Message { text } => ("message", text.clone()),
+        What::Text { text, .. } => ("text", text.clone()),
         What::Answer { text, duration_ms } => {
             ("answer", format!("({}) {text}", seconds(*duration_ms)))
         }

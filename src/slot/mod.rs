@@ -22,6 +22,7 @@ mod rotation;
 mod session;
 mod start;
 mod strays;
+mod stream;
 mod task;
 mod tell;
 mod view;

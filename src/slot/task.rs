@@ -11,6 +11,7 @@ use super::press::Key;
 use super::requests::Request;
 use super::rotation::Rotation;
 use super::session::{self, Session};
+use super::stream::SoFar;
 use super::view::first_status;
 use super::vigil::{self, Vigil};
 use super::witness::Witnesses;
@@ -55,6 +56,7 @@ pub struct Slot {
     /// What stood on the screen when the program ended.
     pub(super) last_screen: String,
     pub(super) witnesses: Witnesses,
+    pub(super) so_far: SoFar,
     pub(super) last_sight: Option<Sight>,
     pub(super) since: DateTime<Utc>,
     pub(super) turn_began: Option<Place>,
@@ -113,6 +115,7 @@ pub fn start(
         last_exit: None,
         last_screen: String::new(),
         witnesses: Witnesses::default(),
+        so_far: SoFar::default(),
         last_sight: None,
         since: Utc::now(),
         turn_began: None,
@@ -164,6 +167,7 @@ impl Slot {
                 message = next_of(&mut self.unheard, &mut self.link) => self.hear_shim(message).await,
                 answer = found_by(&mut self.searching) => {
                     self.searching = None;
+                    self.note_figures();
                     self.input(Input::Found(answer)).await;
                 }
                 () = until(self.machine.poll_timeout()) => {

@@ -3,7 +3,9 @@
 use super::journal::Paths;
 use super::task::Slot;
 use crate::config::{Gate, Kind, SlotConfig};
-use crate::control::protocol::{Evidence, Match, ScreenAnswer, ScreenParams, SlotStatus, Turn};
+use crate::control::protocol::{
+    Conversation, Evidence, Match, ScreenAnswer, ScreenParams, SlotStatus, Turn,
+};
 use crate::reading::State;
 use crate::secrets;
 use crate::transcript;
@@ -33,6 +35,7 @@ impl Slot {
             queued: self.machine.queued(),
             task_id: self.machine.task().map(str::to_owned),
             waits_because: self.machine.why_a_person(),
+            conversation: self.conversation(),
             doubtful: self.machine.doubt().map(str::to_owned),
             session: self
                 .session
@@ -139,6 +142,7 @@ impl Slot {
         let more = [
             ("activity", self.last_activity()),
             ("transcript", self.last_of_transcript()),
+            ("conversation", in_words(&self.conversation())),
             ("policy", self.machine.why_a_person()),
             ("DOUBTFUL", self.machine.doubt().map(str::to_owned)),
         ];
@@ -188,9 +192,30 @@ pub(super) fn first_status(config: &SlotConfig, paths: &Paths) -> SlotStatus {
         cost: None,
         memory: None,
         cpu: None,
+        conversation: Conversation::default(),
         doubtful: None,
         session: config.terms.as_ref().map(super::session::first_status),
     }
+}
+
+/// `None` where nothing is told.
+fn in_words(conversation: &Conversation) -> Option<String> {
+    let Conversation {
+        model,
+        context_tokens,
+        context_left,
+        compacting,
+        login,
+    } = conversation;
+    let words = [
+        model.clone(),
+        context_tokens.map(|tokens| format!("{tokens} tokens in its context")),
+        context_left.map(|left| format!("{left}% of it left")),
+        compacting.then(|| "it is being made shorter".to_owned()),
+        login.map(|login| format!("login {}", login.name())),
+    ];
+    let words: Vec<String> = words.into_iter().flatten().collect();
+    (!words.is_empty()).then(|| words.join(", "))
 }
 
 fn kind_name(kind: Kind) -> &'static str {

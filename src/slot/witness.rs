@@ -3,9 +3,11 @@
 use super::machine::Input;
 use super::task::Slot;
 use crate::config::Kind;
+use crate::control::protocol::Conversation;
 use crate::hook::HookWhat;
 use crate::launch;
 use crate::reading::witness::{self, Weighed, Witness};
+use crate::transcript::Figures;
 use crate::{secrets, transcript};
 use chrono::{DateTime, Utc};
 use std::fs::File;
@@ -37,18 +39,23 @@ pub(super) struct Witnesses {
     pub(super) wrote: Option<Instant>,
     /// What the machine was told last.
     doubt: Option<String>,
+    /// As the last answer had them.
+    figures: Option<Figures>,
     ask_again: Option<Instant>,
 }
 
 impl Witnesses {
     pub(super) fn heard(&mut self, what: &HookWhat) {
+        if matches!(what, HookWhat::Displayed { .. }) {
+            return;
+        }
         let before = self.hook.as_ref().is_some_and(|hook| hook.between_turns);
         let between_turns = match what {
             HookWhat::SessionStart | HookWhat::TurnOver { .. } => true,
             HookWhat::PromptTaken | HookWhat::BeforeTool { .. } | HookWhat::AfterTool { .. } => {
                 false
             }
-            HookWhat::Cost(_) | HookWhat::Other => before,
+            HookWhat::Cost(_) | HookWhat::Displayed { .. } | HookWhat::Other => before,
         };
         self.hook = Some(LastHook {
             time: Utc::now(),
@@ -116,6 +123,25 @@ impl Slot {
         let said: String = secrets::mask(&turn.text).chars().take(80).collect();
         let tool = turn.tool.map(|tool| format!(" {tool}")).unwrap_or_default();
         Some(format!("{}{tool}: {said}", turn.role))
+    }
+
+    /// After a turn: what its answer tells of the conversation.
+    pub(super) fn note_figures(&mut self) {
+        let text = self.transcript().and_then(|file| read_end(&file).ok());
+        let told = text.and_then(|text| transcript::figures(text.lines()));
+        self.witnesses.figures = told.or(self.witnesses.figures.take());
+    }
+
+    pub(super) fn conversation(&self) -> Conversation {
+        let figures = self.witnesses.figures.as_ref();
+        let notices = &self.observer.observed().reading.notices;
+        Conversation {
+            model: figures.map(|figures| figures.model.clone()),
+            context_tokens: figures.map(|figures| figures.context_tokens),
+            context_left: notices.context_left,
+            compacting: notices.compacting,
+            login: notices.login,
+        }
     }
 
     pub(super) fn last_activity(&self) -> Option<String> {

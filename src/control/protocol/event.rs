@@ -48,6 +48,12 @@ pub enum What {
     Message {
         text: String,
     },
+    /// A part of the answer, while it comes. `source` is `hook`, word for word, or `screen`, as it is wrapped
+    /// there; where a part was missed, the whole is in [`What::Answer`].
+    Text {
+        text: String,
+        source: String,
+    },
     /// The assistant's answer to it.
     Answer {
         text: String,

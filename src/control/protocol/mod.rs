@@ -16,7 +16,7 @@ pub use fault::{Fault, RpcError, Trace};
 pub use task::{OneTask, SubmitParams, TaskParams, TaskState, TaskStatus, TasksParams};
 
 use crate::policy::Summary;
-use crate::reading::{Dialog, State};
+use crate::reading::{Dialog, Login, State};
 use chrono::{DateTime, Utc};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -184,6 +184,8 @@ pub struct SlotStatus {
     /// US dollars since a person last started it, where `max_cost` is set.
     #[serde(default)]
     pub cost: Option<f64>,
+    #[serde(default)]
+    pub conversation: Conversation,
     /// Why what its screen shows is not to be trusted: nothing is answered by rule until it is `None` again.
     pub doubtful: Option<String>,
     /// For one that was made at run time.
@@ -199,6 +201,21 @@ impl SlotStatus {
             None => matches!(self.state, State::Exited | State::Error),
         }
     }
+}
+
+/// What Claude Code tells of the conversation, each as far as it does.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Conversation {
+    /// The model that gave the last answer.
+    pub model: Option<String>,
+    /// Tokens that were in its context then.
+    pub context_tokens: Option<u64>,
+    /// Percent of the context that are left, as the screen says.
+    pub context_left: Option<u32>,
+    /// It is being made shorter.
+    pub compacting: bool,
+    /// What is wrong with the login: `missing`, `expired`, `refused`.
+    pub login: Option<Login>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

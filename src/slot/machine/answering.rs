@@ -67,7 +67,11 @@ impl Machine {
         match std::mem::replace(&mut up.hands, Hands::Free) {
             Hands::Free => {}
             Hands::Pasting { message, until } => self.progress_pasting(message, until, now),
-            Hands::Submitting { message, until } => self.progress_submitting(message, until, now),
+            Hands::Submitting {
+                message,
+                again,
+                until,
+            } => self.progress_submitting(message, again, until, now),
             Hands::Choosing(choosing) => self.progress_choosing(choosing, now),
             Hands::Clearing { until } => self.progress_clearing(until, now),
             Hands::Interrupting {

@@ -33,7 +33,7 @@ impl Machine {
                 self.costs(figure);
                 None
             }
-            HookWhat::Other => None,
+            HookWhat::Displayed { .. } | HookWhat::Other => None,
         };
         self.reply(token, Ok(Reply::Hook(output)));
     }

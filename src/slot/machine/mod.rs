@@ -500,6 +500,9 @@ pub const SETTLED: Duration = Duration::from_millis(500);
 const PASTE_SHOWS: Duration = Duration::from_secs(15);
 /// An Enter that was taken empties the input box at once.
 const ENTER_WORKS: Duration = Duration::from_secs(10);
+/// An Enter that has not emptied it by now was lost: one that comes on the heels of a paste some versions take for
+/// a line break in it. Enter at an input box that was emptied meanwhile does nothing.
+pub const ENTER_IS_LOST: Duration = Duration::from_millis(1500);
 /// A key on a dialog moves it or ends it.
 const KEY_WORKS: Duration = Duration::from_secs(5);
 /// An arrow key that has not moved the marked row by now was lost.

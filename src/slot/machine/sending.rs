@@ -197,6 +197,7 @@ impl Machine {
         if up.state() == State::Idle && up.is_certain() && shown {
             up.hands = Hands::Submitting {
                 message,
+                again: Some(now + ENTER_IS_LOST),
                 until: now + ENTER_WORKS,
             };
             return self.press_with(
@@ -217,7 +218,13 @@ impl Machine {
     }
 
     /// Enter was pressed: the message is taken when it is gone from the input box.
-    pub(super) fn progress_submitting(&mut self, message: Message, until: Instant, now: Instant) {
+    pub(super) fn progress_submitting(
+        &mut self,
+        message: Message,
+        again: Option<Instant>,
+        until: Instant,
+        now: Instant,
+    ) {
         let Some(up) = self.up_mut() else { return };
         let still_there = up.state() == State::Idle
             && up.dialog().is_none()
@@ -231,7 +238,16 @@ impl Machine {
             let text = "Enter was pressed, but the text still stands in the input box";
             return self.answer_sender(message.token, Err(RpcError::new(Fault::Failed, text)));
         }
-        up.hands = Hands::Submitting { message, until };
+        let lost = up.is_certain() && again.is_some_and(|again| now >= again);
+        up.hands = Hands::Submitting {
+            message,
+            again: again.filter(|_| !lost),
+            until,
+        };
+        if lost {
+            let why = "the message stands there still: the Enter before was lost";
+            self.press_with(keys::ENTER, "Enter", why, true);
+        }
     }
 
     pub(super) fn taken(&mut self, message: Message, now: Instant) {

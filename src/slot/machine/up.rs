@@ -16,6 +16,8 @@ pub(super) enum Hands {
     /// Enter was pressed and the text is not yet gone from the input box.
     Submitting {
         message: Message,
+        /// When Enter is pressed once more.
+        again: Option<Instant>,
         until: Instant,
     },
     /// On the way to an option of a dialog.
@@ -209,8 +211,10 @@ impl Up {
     pub fn deadline(&self) -> Option<Instant> {
         let hands = match &self.hands {
             Hands::Free => None,
+            Hands::Submitting { again, until, .. } => {
+                Some(again.map_or(*until, |at| at.min(*until)))
+            }
             Hands::Pasting { until, .. }
-            | Hands::Submitting { until, .. }
             | Hands::Clearing { until }
             | Hands::Interrupting { until, .. } => Some(*until),
             Hands::Choosing(choosing) => Some(choosing.until),

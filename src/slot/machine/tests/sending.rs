@@ -19,6 +19,29 @@ fn enter_follows_only_when_the_text_stands_in_the_input_box() {
 }
 
 #[test]
+fn an_enter_that_was_lost_is_pressed_once_more() {
+    let mut bench = Bench::idle();
+    bench.send(2, "hello");
+    bench.see(screen(State::Idle, "hello"));
+    bench.pass(ENTER_IS_LOST);
+    assert_eq!(bench.keys, ["paste", "Enter", "Enter"]);
+    bench.pass(ENTER_IS_LOST);
+    assert_eq!(bench.keys.len(), 3);
+    bench.see(screen(State::Thinking, ""));
+    assert!(bench.fault(2).is_none());
+}
+
+#[test]
+fn enter_is_not_pressed_again_where_a_dialog_came_up() {
+    let mut bench = Bench::idle();
+    bench.send(2, "hello");
+    bench.see(screen(State::Idle, "hello"));
+    bench.see(at(dialog("d1", "make")));
+    bench.pass(ENTER_IS_LOST);
+    assert_eq!(bench.keys, ["paste", "Enter"]);
+}
+
+#[test]
 fn enter_is_withheld_when_a_dialog_comes_in_between() {
     let mut bench = Bench::idle();
     bench.send(2, "hello");
