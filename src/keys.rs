@@ -351,6 +351,7 @@ mod tests {
             options: options.collect(),
             selected: Some(0),
             complete: true,
+            request: None,
         }
     }
 

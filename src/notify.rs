@@ -243,6 +243,7 @@ mod tests {
                 options: Vec::new(),
                 selected: None,
                 complete: true,
+                request: None,
             },
         }
     }

@@ -39,7 +39,10 @@ fn fault(schema: &Value, value: &Value) -> Option<String> {
         }
         "minimum" => (value.as_f64()? < says.as_f64()?).then(|| format!("{value} < {says}")),
         "maximum" => (value.as_f64()? > says.as_f64()?).then(|| format!("{value} > {says}")),
-        "minItems" => value.as_array()?.is_empty().then(|| "an empty list".to_owned()),
+        "minItems" => value
+            .as_array()?
+            .is_empty()
+            .then(|| "an empty list".to_owned()),
         "items" => value.as_array()?.iter().find_map(|item| fault(says, item)),
         "required" => {
             let missing = |key: &&Value| value.get(key.as_str().unwrap_or_default()).is_none();

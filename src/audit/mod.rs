@@ -65,6 +65,8 @@ pub enum Kind {
     Key,
     /// Somebody asked for what he may not do.
     Refused,
+    /// A tool call is not what the gate has judged.
+    Alarm,
 }
 
 impl Kind {
@@ -73,6 +75,7 @@ impl Kind {
             Kind::Verdict => "verdict",
             Kind::Key => "key",
             Kind::Refused => "refused",
+            Kind::Alarm => "alarm",
         }
     }
 }
@@ -137,6 +140,15 @@ impl Record {
             pid: peer.pid,
             ..Record::new(slot, Kind::Refused)
                 .with_input(&json!({ "method": method, "params": params }))
+        }
+    }
+
+    /// A tool call went past the gate, or somebody plays Claude Code's part.
+    pub fn alarm(slot: &str, tool: &str, input: &Value, why: &str) -> Record {
+        Record {
+            tool: Some(tool.to_owned()),
+            why: why.to_owned(),
+            ..Record::new(slot, Kind::Alarm).with_input(input)
         }
     }
 

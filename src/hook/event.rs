@@ -23,6 +23,8 @@ pub enum HookWhat {
         id: Option<String>,
     },
     AfterTool {
+        tool: String,
+        input: Value,
         id: Option<String>,
     },
     TurnOver {
@@ -60,6 +62,8 @@ impl HookEvent {
                 id: text("tool_use_id"),
             },
             "PostToolUse" | "PostToolUseFailure" => HookWhat::AfterTool {
+                tool: text("tool_name")?,
+                input: payload.get("tool_input")?.clone(),
                 id: text("tool_use_id"),
             },
             "Stop" => HookWhat::TurnOver {

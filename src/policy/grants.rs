@@ -46,7 +46,9 @@ impl Grants {
 pub fn fault(word: &str) -> Option<String> {
     match word {
         _ if GRANTABLE.contains(&word) => None,
-        "confirm" | "write" | "attach" => Some("nobody approves himself: this is never granted".to_owned()),
+        "confirm" | "write" | "attach" => {
+            Some("nobody approves himself: this is never granted".to_owned())
+        }
         "task" | "tasks" | "cancel" => {
             Some("`submit` brings this, for the tasks that the slot has submitted".to_owned())
         }
@@ -93,7 +95,8 @@ mod tests {
     #[test]
     fn nothing_that_approves_can_be_granted() {
         for word in [
-            "confirm", "write", "attach", "cancel", "reload", "down", "hook", "policy", "", "Send", "*",
+            "confirm", "write", "attach", "cancel", "reload", "down", "hook", "policy", "", "Send",
+            "*",
         ] {
             assert!(fault(word).is_some(), "{word}");
         }

@@ -77,6 +77,7 @@ impl<'a, 'p> Found<'a, 'p> {
                 .unwrap_or_default(),
             selected: self.options.as_ref().and_then(|options| options.selected),
             complete: !unread && self.is_complete(kind, &body_text),
+            request: None,
         }
     }
 

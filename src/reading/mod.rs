@@ -210,6 +210,9 @@ pub struct Dialog {
     pub selected: Option<usize>,
     /// False where the screen shows only a part of it.
     pub complete: bool,
+    /// The tool call that it asks about, by Claude Code's own id, once that is certain; then `input` is whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
 }
 
 impl Dialog {

@@ -178,6 +178,7 @@ mod tests {
             options: Vec::new(),
             selected: None,
             complete: true,
+            request: None,
         });
         screen(&observed)
     }

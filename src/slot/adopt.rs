@@ -5,7 +5,6 @@ use super::session::CLEARED;
 use super::task::{Slot, ready};
 use crate::config::Kind;
 use crate::control::protocol::What;
-use crate::hook::{HookEvent, HookWhat};
 use crate::reading::Observer;
 use crate::recording::{self, Recording};
 use crate::shim::{Hello, ShimLink};
@@ -82,7 +81,7 @@ impl Slot {
             self.input(Input::Unrehearsed).await;
         }
         if self.memory.gated == Some(pid) {
-            self.input(Input::Heard(0, gate_was_heard())).await;
+            self.input(Input::WasGated).await;
         }
         if self.running.kind == Kind::Shell {
             self.input(ready()).await;
@@ -174,15 +173,5 @@ impl Slot {
             }
             _ => Vec::new(),
         }
-    }
-}
-
-/// What an earlier daemon heard of this very process still holds.
-fn gate_was_heard() -> HookEvent {
-    HookEvent {
-        session_id: None,
-        transcript: None,
-        mode: None,
-        what: HookWhat::SessionStart,
     }
 }

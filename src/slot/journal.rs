@@ -2,7 +2,6 @@
 //! once, its end is told too, and neither stops the slot.
 
 use crate::control::protocol::{Event, What};
-use crate::policy::Decision;
 use crate::secrets;
 use crate::slot::log_file::{Cap, LogFile};
 use crate::slot::machine::about;
@@ -163,7 +162,7 @@ fn words(what: &What) -> (&'static str, String) {
             let place = rule
                 .as_ref()
                 .map(|rule| format!(" [{} {}:{}]", rule.text, rule.file.display(), rule.line));
-            let verdict = decision_name(*verdict);
+            let verdict = verdict.word();
             (
                 "verdict",
                 format!(
@@ -203,6 +202,7 @@ fn words(what: &What) -> (&'static str, String) {
         ),
         What::Stopped { by } => ("stopped", format!("by a {by}")),
         What::Trouble { cause, text } => ("TROUBLE", format!("{cause}: {text}")),
+        What::Mode { mode } => ("mode", format!("{mode} again")),
         What::GaveUp { reason } => ("gave up", reason.clone()),
         What::Session { session_id } => ("session", session_id.clone()),
         What::Task { id, state, .. } => ("task", format!("{id} is {}", state.name())),
@@ -242,14 +242,6 @@ fn dialog_text(dialog: &crate::reading::Dialog) -> String {
 
 fn seconds(ms: u64) -> String {
     format!("{:.1}s", ms as f64 / 1000.0)
-}
-
-fn decision_name(decision: Decision) -> &'static str {
-    match decision {
-        Decision::Allow => "allow",
-        Decision::Ask => "ask",
-        Decision::Deny => "deny",
-    }
 }
 
 #[cfg(test)]

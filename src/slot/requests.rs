@@ -1,6 +1,7 @@
 //! What is asked of a slot's terminal: its output, its size, signals, lines that are typed.
 
 use super::handle::Answer;
+use super::machine::Purpose;
 use super::output::Part;
 use super::press::Key;
 use super::session::{Typed, Wanted};
@@ -123,7 +124,7 @@ impl Slot {
             name: format!("{what} of {} bytes", bytes.len()),
             reason: reason.to_owned(),
             bytes,
-            submits: false,
+            purpose: Purpose::Any,
         };
         self.audited(Record::key(&self.running.name, &key.name, &key.reason))
             .await;

@@ -4,7 +4,7 @@ use super::answer::Place;
 use super::audience::Audience;
 use super::handle::{Answer, Command, MAX_COMMANDS, SlotHandle};
 use super::journal::{Journal, Paths};
-use super::machine::{self, Effect, Input, Judge, Machine, NOBODY, Reply, Sight, Token};
+use super::machine::{self, Effect, Input, Judge, Machine, NOBODY, Purpose, Reply, Sight, Token};
 use super::memory::Memory;
 use super::output::{FOR_SLOTS, Output};
 use super::press::Key;
@@ -16,6 +16,7 @@ use super::view::first_status;
 use super::vigil::{self, Vigil};
 use super::witness::Witnesses;
 use super::world::World;
+use crate::audit::Record;
 use crate::config::SlotConfig;
 use crate::control::protocol::{Ending, SlotStatus, What};
 use crate::reading::{Observer, State};
@@ -196,7 +197,7 @@ impl Slot {
     /// Does what the machine says, in order; what comes of it goes back to the machine.
     async fn perform(&mut self, effects: Vec<Effect>) -> Vec<Input> {
         let mut inputs = Vec::new();
-        // Without its entry in the audit a rule allows nothing.
+        // Without its entry in the audit nothing is allowed.
         let mut unaudited = false;
         for effect in effects {
             match effect {
@@ -204,20 +205,26 @@ impl Slot {
                 Effect::Audit(verdict, ask, decider) => {
                     unaudited |= !self.audit_verdict(verdict, &ask, decider).await;
                 }
-                Effect::Press { .. } if unaudited => {
-                    self.warn("a key was withheld: the audit can't be written")
+                Effect::Alarm(why, ask) => {
+                    let slot = &self.running.name;
+                    let record = Record::alarm(slot, &ask.tool, &ask.input, &why);
+                    self.audited(record).await;
                 }
+                Effect::Press {
+                    purpose: Purpose::Approves,
+                    ..
+                } if unaudited => inputs.push(Input::Unaudited),
                 Effect::Press {
                     bytes,
                     key,
                     reason,
-                    submits,
+                    purpose,
                 } => {
                     let key = Key {
                         bytes,
                         name: key,
                         reason,
-                        submits,
+                        purpose,
                     };
                     inputs.extend(self.press_carefully(key).await);
                 }

@@ -3,7 +3,7 @@
 use super::answer::{self, Place};
 use super::handle::Answer;
 use super::journal::News;
-use super::machine::{Decider, Reply, Token};
+use super::machine::{Decider, Purpose, Reply, Token};
 use super::press::Key;
 use super::task::Slot;
 use crate::audit::Record;
@@ -16,6 +16,7 @@ use chrono::Utc;
 const MAX_RAW: usize = 64;
 
 impl Slot {
+    /// Whether what was decided may be done: without its entry in the audit nothing is allowed, by whomever.
     pub(super) async fn audit_verdict(
         &mut self,
         verdict: Verdict,
@@ -34,8 +35,7 @@ impl Slot {
                 Record::verdict(&self.running.name, &ask.tool, &ask.input),
             )
         };
-        let by_person = matches!(decider, Decider::Person { .. });
-        self.audited(record).await || by_person || verdict.decision != Decision::Allow
+        self.audited(record).await || verdict.decision != Decision::Allow
     }
 
     pub(super) async fn audited(&mut self, record: Record) -> bool {
@@ -57,7 +57,7 @@ impl Slot {
             key: key.name,
             reason: key.reason,
         });
-        if key.submits {
+        if key.purpose == Purpose::Submits {
             self.turn_began = self.transcript().map(|path| Place::end_of(&path));
         }
         self.next_input(key.bytes);

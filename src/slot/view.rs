@@ -62,6 +62,8 @@ impl Slot {
     pub(super) fn gate(&self) -> &'static str {
         match self.running.kind {
             Kind::Shell => "none",
+            // The project's own settings can change what the hook has judged.
+            Kind::Claude if self.machine.is_gated() && self.running.project_settings => "weak",
             Kind::Claude if self.machine.is_gated() => "hook",
             Kind::Claude if self.running.gate == Gate::Screen => "screen",
             Kind::Claude => "ungated",

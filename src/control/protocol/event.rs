@@ -127,10 +127,15 @@ pub enum What {
     GaveUp {
         reason: String,
     },
-    /// It stalled, reached a limit or lost its login; `cause` is its name.
+    /// It stalled, reached a limit, lost its login, runs in another mode or went past the gate; `cause` is its
+    /// name.
     Trouble {
         cause: String,
         text: String,
+    },
+    /// It is in the permission mode again that it was started in.
+    Mode {
+        mode: String,
     },
     /// The conversation has a new id (`/clear`).
     Session {

@@ -149,7 +149,8 @@ pub struct SlotStatus {
     pub task_id: Option<String>,
     pub cwd: PathBuf,
     pub dialog: Option<Dialog>,
-    /// What an automatic allow rests on: `hook`, `screen`, `ungated`, or `none` for a plain program.
+    /// What an automatic allow rests on: `hook`, `weak` (the hook, with the project's own settings beside it),
+    /// `screen`, `ungated`, or `none` for a plain program.
     pub gate: String,
     /// The permission mode last seen, in Claude Code's word.
     pub mode: Option<String>,

@@ -1,22 +1,25 @@
 //! Dialogs: seeing them, answering them by rule or for a person, and stopping a turn.
 
+use super::calls::Calls;
 use super::several::labels_of;
 use super::up::{Choosing, ForPerson, Hands};
 use super::*;
 use crate::config::Gate;
 use crate::control::protocol::Fault;
 use crate::keys::{self, NoPick, Pick};
+use std::path::Path;
 
 impl Machine {
     /// A whole frame was read.
     pub(super) fn saw(&mut self, sight: Sight, now: Instant) {
+        let cwd = self.config.cwd.clone();
         let Some(up) = self.up_mut() else { return };
         up.hand_is_seen();
         let before = up.dialog().map(|dialog| dialog.id.clone());
         let mut sight = sight;
         if let Some(dialog) = sight.dialog.as_mut() {
             up.last_dialog = Some(dialog.kind);
-            fill_in(dialog, &up.asks);
+            fill_in(dialog, &up.calls, &cwd);
         }
         if sight.state == State::Idle && up.reached_idle.is_none() {
             up.reached_idle = Some(now);
@@ -41,24 +44,8 @@ impl Machine {
         if let Some(dialog) = appeared {
             self.tell(What::Dialog { dialog });
         }
-        self.check_mode();
+        self.saw_mode();
         self.check_error();
-    }
-
-    /// A mode other than the configured one is reported at once, and once.
-    fn check_mode(&mut self) {
-        let wanted = self.config.mode.clone();
-        let Some(up) = self.up_mut() else { return };
-        let seen = up.sight.as_ref().and_then(|sight| sight.mode.clone());
-        let Some(mode) = seen else { return };
-        if same_mode(&mode, &wanted) {
-            up.warned_mode = None;
-        } else if up.warned_mode.as_ref() != Some(&mode) {
-            up.warned_mode = Some(mode.clone());
-            self.tell(What::Warning {
-                text: format!("permission mode is {mode}, not {wanted}"),
-            });
-        }
     }
 
     /// Moves the key sequence that is under way, if there is one.
@@ -166,16 +153,11 @@ impl Machine {
         let Some(up) = self.up() else {
             return ask("the slot is not running");
         };
-        if let Some(open) = up
-            .asks
-            .iter()
-            .find(|open| dialog.tool.as_ref() == Some(&open.tool))
-        {
-            return ask(&open.why);
+        if up.gated {
+            return ask(&self.why_the_gate_asks(dialog));
         }
         let verdict = self.judge.decide(&self.ask_of(dialog));
         match verdict.decision {
-            Decision::Allow if up.gated => ask("the gate has not seen this call"),
             Decision::Allow if self.config.gate != Gate::Screen => {
                 ask("the slot is ungated: the screen alone does not allow")
             }
@@ -191,7 +173,23 @@ impl Machine {
                 .unwrap_or_else(|| kind_name(dialog.kind).to_owned()),
             input: dialog.input.clone().map_or(Value::Null, Value::Object),
             cwd: self.config.cwd.clone(),
-            complete: dialog.complete,
+            complete: dialog.complete || dialog.request.is_some(),
+        }
+    }
+
+    /// Why a person is asked where every call goes through the gate: it has decided on what could be decided,
+    /// so no rule presses a key, and a dialog that somebody painted is answered by nobody.
+    fn why_the_gate_asks(&self, dialog: &Dialog) -> String {
+        let Some(up) = self.up() else {
+            return String::new();
+        };
+        let several = match up.calls.count_open() {
+            0 | 1 => String::new(),
+            open => format!(" ({open} calls wait at once)"),
+        };
+        match up.calls.asked_by(dialog, &self.config.cwd) {
+            Some(open) => format!("{}{several}", open.why),
+            None => format!("the gate has not seen this call{several}"),
         }
     }
 
@@ -203,10 +201,9 @@ impl Machine {
             Err(error) => return self.reply(token, Err(error)),
         };
         let ask = self.ask_of(&dialog);
-        let decision = if confirmation.answer.eq_ignore_ascii_case("no") {
-            Decision::Deny
-        } else {
-            Decision::Allow
+        let decision = match is_no(&picks, &dialog) {
+            true => Decision::Deny,
+            false => Decision::Allow,
         };
         let why = format!("a person chose {}", labels_of(&picks, &dialog));
         let verdict = Verdict {
@@ -344,7 +341,11 @@ impl Machine {
                 );
             };
             if choosing.stepped(&step, &dialog, now) {
-                self.press(&step.bytes, &step.name, &choosing.reason.clone());
+                let purpose = match choosing.declines {
+                    true => Purpose::Any,
+                    false => Purpose::Approves,
+                };
+                self.press_for(purpose, &step.bytes, &step.name, &choosing.reason);
             }
         }
         if let Some(up) = self.up_mut() {
@@ -452,15 +453,23 @@ fn rows_of(dialog: &Dialog) -> (Option<usize>, Vec<Choice>) {
 }
 
 /// The hook has the whole input of the call that the dialog asks about; the screen may show a part.
-fn fill_in(dialog: &mut Dialog, asks: &[up::OpenAsk]) {
-    let mut fitting = asks
-        .iter()
-        .filter(|open| dialog.tool.as_ref() == Some(&open.tool));
-    if let (Some(open), None) = (fitting.next(), fitting.next())
-        && let Value::Object(input) = &open.input
-    {
+fn fill_in(dialog: &mut Dialog, calls: &Calls, cwd: &Path) {
+    if dialog.kind != DialogKind::Permission {
+        return;
+    }
+    let Some(open) = calls.asked_by(dialog, cwd) else {
+        return;
+    };
+    if let Value::Object(input) = &open.input {
         dialog.input = Some(input.clone());
     }
+    dialog.tool = Some(open.tool.clone());
+    dialog.request = Some(open.id.clone().unwrap_or_default());
+}
+
+/// Whether what was picked is the dialog's no, however it was said.
+fn is_no(picks: &[Pick], dialog: &Dialog) -> bool {
+    keys::pick(dialog, "no").is_ok_and(|no| picks == [no])
 }
 
 fn ask(why: &str) -> Verdict {
@@ -480,18 +489,6 @@ pub(super) fn verdict_event(ask: &Ask, verdict: &Verdict, by: &str) -> What {
         why: verdict.why.clone(),
         by: by.to_owned(),
     }
-}
-
-/// `manual` was called `default` in older versions.
-fn same_mode(seen: &str, wanted: &str) -> bool {
-    let newest = |mode: &str| {
-        if mode == "default" {
-            "manual".to_owned()
-        } else {
-            mode.to_lowercase()
-        }
-    };
-    newest(seen) == newest(wanted)
 }
 
 fn kind_name(kind: DialogKind) -> &'static str {

@@ -2,23 +2,26 @@
 //! Everything else is evidence, never a ground to allow anything: a tool can call the hook program too.
 
 use super::answering::verdict_event;
-use super::up::{Hands, OpenAsk, Over};
+use super::calls::{OpenAsk, Tampered, in_brackets};
+use super::modes::same_mode;
+use super::up::{Hands, Over};
 use super::*;
 use crate::hook::{HookWhat, gate_output};
 
-/// Tool calls of one turn that wait for a person at once; parallel calls are a handful.
-const MAX_ASKS: usize = 64;
+/// The trouble of a call that is not what the gate has judged.
+const TAMPERED: &str = "tampered";
 
 impl Machine {
     pub(super) fn heard(&mut self, token: Token, event: HookEvent, now: Instant) {
+        self.heard_mode(event.mode.as_deref());
         let output = match event.what {
             HookWhat::SessionStart => {
                 self.gate_holds();
                 None
             }
             HookWhat::BeforeTool { tool, input, id } => self.before_tool(tool, input, id),
-            HookWhat::AfterTool { id } => {
-                self.close_ask(id.as_deref());
+            HookWhat::AfterTool { tool, input, id } => {
+                self.after_tool(tool, input, id.as_deref());
                 None
             }
             HookWhat::PromptTaken => {
@@ -44,6 +47,14 @@ impl Machine {
         }
     }
 
+    /// An earlier daemon has heard the gate of the program that was taken up, and has judged calls of it.
+    pub(super) fn was_gated(&mut self) {
+        if let Some(up) = self.up_mut() {
+            up.gated = true;
+            up.calls.took_up();
+        }
+    }
+
     /// Decides on a tool call before it runs and before any dialog.
     fn before_tool(&mut self, tool: String, input: Value, id: Option<String>) -> Option<Value> {
         let ask = Ask {
@@ -52,29 +63,52 @@ impl Machine {
             cwd: self.config.cwd.clone(),
             complete: true,
         };
-        let verdict = self.judge.decide(&ask);
-        self.tell(verdict_event(&ask, &verdict, "policy"));
-        let output = self.gate_output(&verdict);
-        let told = output.is_some().then_some(verdict.decision);
-        if verdict.decision == Decision::Ask {
-            self.open_ask(&ask, &verdict, id);
+        let mut verdict = self.judge.decide(&ask);
+        if let Some(Tampered(why)) = self.note_judged(&ask, id.as_deref()) {
+            verdict = denied(&why);
+            self.alarm(why, &ask);
         }
+        self.tell(verdict_event(&ask, &verdict, "policy"));
+        let (told, output) = self.answer_of_gate(&ask, &verdict, id);
         self.effects
             .push(Effect::Audit(verdict, Box::new(ask), Decider::Gate(told)));
         output
     }
 
+    fn note_judged(&mut self, ask: &Ask, id: Option<&str>) -> Option<Tampered> {
+        let calls = &mut self.up_mut()?.calls;
+        calls.judged(id, &ask.tool, &ask.input).err()
+    }
+
+    /// What Claude Code is told. What it is told to ask about carries a mark, by which its dialog is known.
+    fn answer_of_gate(
+        &mut self,
+        ask: &Ask,
+        verdict: &Verdict,
+        id: Option<String>,
+    ) -> (Option<Decision>, Option<Value>) {
+        let decision = verdict.decision;
+        let reason = match decision {
+            Decision::Allow => format!("missiond: {}", verdict.why),
+            Decision::Deny => self.deny_text(verdict),
+            Decision::Ask => {
+                let mark = (!self.leaves_it_to_claude_code(verdict)).then(|| self.marks.next());
+                self.open_ask(ask, verdict, id, mark.clone());
+                let Some(mark) = mark else {
+                    return (None, None);
+                };
+                format!("missiond {}: {}", in_brackets(&mark), verdict.why)
+            }
+        };
+        (Some(decision), Some(gate_output(decision.word(), &reason)))
+    }
+
     /// Where no rule speaks, Claude Code's own flow holds in manual mode: it does not ask about reading the
     /// project. In every other mode it might not ask at all, so it is told to.
-    fn gate_output(&self, verdict: &Verdict) -> Option<Value> {
-        let manual = matches!(self.config.mode.as_str(), "manual" | "default");
-        let (decision, reason) = match verdict.decision {
-            Decision::Allow => ("allow", format!("missiond: {}", verdict.why)),
-            Decision::Ask if verdict.rule.is_none() && manual => return None,
-            Decision::Ask => ("ask", format!("missiond: {}", verdict.why)),
-            Decision::Deny => ("deny", self.deny_text(verdict)),
-        };
-        Some(gate_output(decision, &reason))
+    fn leaves_it_to_claude_code(&self, verdict: &Verdict) -> bool {
+        let is_manual = |mode: &str| same_mode(mode, "manual");
+        let seen = self.up().map(|up| up.modes.all()).into_iter().flatten();
+        verdict.rule.is_none() && is_manual(&self.config.mode) && seen.into_iter().all(is_manual)
     }
 
     fn deny_text(&self, verdict: &Verdict) -> String {
@@ -84,30 +118,44 @@ impl Machine {
         }
     }
 
-    fn open_ask(&mut self, ask: &Ask, verdict: &Verdict, id: Option<String>) {
+    fn open_ask(&mut self, ask: &Ask, verdict: &Verdict, id: Option<String>, mark: Option<String>) {
         let Some(up) = self.up_mut() else { return };
-        if up.asks.len() >= MAX_ASKS {
-            up.asks.remove(0);
-        }
-        let (tool, input, why) = (ask.tool.clone(), ask.input.clone(), verdict.why.clone());
-        up.asks.push(OpenAsk {
+        up.calls.open(OpenAsk {
             id,
-            tool,
-            input,
-            why,
+            tool: ask.tool.clone(),
+            input: ask.input.clone(),
+            why: verdict.why.clone(),
+            mark,
         });
     }
 
-    fn close_ask(&mut self, id: Option<&str>) {
-        if let Some(up) = self.up_mut() {
-            up.asks.retain(|open| open.id.as_deref() != id);
-        }
+    fn after_tool(&mut self, tool: String, input: Value, id: Option<&str>) {
+        let Some(up) = self.up_mut() else { return };
+        let Err(Tampered(why)) = up.calls.ran(id, &tool, &input) else {
+            return;
+        };
+        let ask = Ask {
+            tool,
+            input,
+            cwd: self.config.cwd.clone(),
+            complete: true,
+        };
+        self.alarm(why, &ask);
+    }
+
+    /// Something went past the gate, or somebody plays it: a person has to know at once.
+    fn alarm(&mut self, why: String, ask: &Ask) {
+        self.tell(What::Trouble {
+            cause: TAMPERED.to_owned(),
+            text: why.clone(),
+        });
+        self.effects.push(Effect::Alarm(why, Box::new(ask.clone())));
     }
 
     /// UserPromptSubmit: the message that was submitted last is taken, whatever the screen shows yet.
     fn prompt_taken(&mut self, now: Instant) {
         let Some(up) = self.up_mut() else { return };
-        up.asks.clear();
+        up.calls.close_all();
         match std::mem::replace(&mut up.hands, Hands::Free) {
             Hands::Submitting { message, .. } => self.taken(message, now),
             hands => up.hands = hands,
@@ -116,8 +164,16 @@ impl Machine {
 
     fn turn_over(&mut self, over: Over) {
         if let Some(up) = self.up_mut() {
-            up.asks.clear();
+            up.calls.close_all();
         }
         self.turn_is_over(over);
+    }
+}
+
+fn denied(why: &str) -> Verdict {
+    Verdict {
+        decision: Decision::Deny,
+        rule: None,
+        why: why.to_owned(),
     }
 }

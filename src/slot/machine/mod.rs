@@ -5,6 +5,7 @@
 
 mod answering;
 mod backoff;
+mod calls;
 mod cause;
 mod doubt;
 mod gate;
@@ -13,6 +14,7 @@ mod keyboard;
 mod life;
 mod lifted;
 mod limits;
+mod modes;
 mod sending;
 mod several;
 mod up;
@@ -36,6 +38,7 @@ use crate::policy::{Ask, Decision, Verdict};
 use crate::reading::{Choice, Composer, Dialog, DialogKind, State};
 use crate::shim::ExitReport;
 use backoff::Backoff;
+use calls::Marks;
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -102,6 +105,8 @@ pub enum Input {
     Saw(Sight),
     /// The last key was not pressed, since by then the screen showed this.
     Withheld(Sight),
+    /// The last key, one that approves, was not pressed, since the audit can't be written.
+    Unaudited,
     Heard(Token, HookEvent),
     /// The program runs; `continues` where it goes on with a conversation.
     Started {
@@ -147,6 +152,8 @@ pub enum Input {
     },
     /// Whoever typed there has gone.
     KeyboardFree,
+    /// An earlier daemon has heard the gate of the program that was taken up.
+    WasGated,
     /// New rules are in force.
     Rules(Arc<dyn Judge>),
     /// New settings, for the next start.
@@ -158,12 +165,12 @@ pub enum Effect {
     Spawn,
     /// The conversation is gone: the next start begins another one.
     ForgetConversation,
-    /// Write these bytes to the program, once. `submits` marks the Enter that ends a message.
+    /// Write these bytes to the program, once.
     Press {
         bytes: Vec<u8>,
         key: String,
         reason: String,
-        submits: bool,
+        purpose: Purpose,
     },
     /// End the whole tree of the slot.
     StopTree,
@@ -175,6 +182,18 @@ pub enum Effect {
     Tell(What),
     /// Write this down before anything that follows leaves.
     Audit(Verdict, Box<Ask>, Decider),
+    /// A call that is not what the gate has judged: written down.
+    Alarm(String, Box<Ask>),
+}
+
+/// What a key is for, where that matters to who presses it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    Any,
+    /// It ends a message.
+    Submits,
+    /// It is a step towards something other than a no: not without an entry in the audit.
+    Approves,
 }
 
 /// Who decided.
@@ -255,6 +274,7 @@ pub struct Machine {
     queue: VecDeque<Message>,
     /// Starters that wait for the outcome of `Effect::Spawn`.
     starters: Vec<Token>,
+    marks: Marks,
     effects: Vec<Effect>,
 }
 
@@ -274,6 +294,7 @@ impl Machine {
             held_until: None,
             queue: VecDeque::new(),
             starters: Vec::new(),
+            marks: Marks::new(seed),
             effects: Vec::new(),
         }
     }
@@ -284,6 +305,7 @@ impl Machine {
         match input {
             Input::Saw(sight) => self.saw(sight, now),
             Input::Withheld(sight) => self.withheld(sight, now),
+            Input::Unaudited => self.unaudited(),
             Input::Heard(token, event) => self.heard(token, event, now),
             Input::Started { pid, continues } => self.started(pid, continues),
             Input::Unrehearsed => self.unrehearsed(),
@@ -304,6 +326,7 @@ impl Machine {
             Input::Interrupt(token) => self.interrupt(token, now),
             Input::Typed { uid, strokes } => self.typed(uid, &strokes, now),
             Input::KeyboardFree => self.keyboard_is_free(),
+            Input::WasGated => self.was_gated(),
             Input::Rules(judge) => self.judge = judge,
             Input::Settings(config) => self.take_settings(config),
         }
@@ -408,12 +431,6 @@ impl Machine {
             .map(|for_person| for_person.why.clone())
     }
 
-    pub fn mode(&self) -> Option<&str> {
-        self.up()
-            .and_then(|up| up.sight.as_ref())
-            .and_then(|sight| sight.mode.as_deref())
-    }
-
     pub fn background(&self) -> u32 {
         self.up()
             .and_then(|up| up.sight.as_ref())
@@ -479,16 +496,16 @@ impl Machine {
     }
 
     fn press(&mut self, bytes: &[u8], key: &str, reason: &str) {
-        self.press_with(bytes, key, reason, false);
+        self.press_for(Purpose::Any, bytes, key, reason);
     }
 
-    fn press_with(&mut self, bytes: &[u8], key: &str, reason: &str, submits: bool) {
+    fn press_for(&mut self, purpose: Purpose, bytes: &[u8], key: &str, reason: &str) {
         let (key, reason) = (key.to_owned(), reason.to_owned());
         self.effects.push(Effect::Press {
             bytes: bytes.to_vec(),
             key,
             reason,
-            submits,
+            purpose,
         });
     }
 }

@@ -200,12 +200,8 @@ impl Machine {
                 again: Some(now + ENTER_IS_LOST),
                 until: now + ENTER_WORKS,
             };
-            return self.press_with(
-                keys::ENTER,
-                "Enter",
-                "the message stands in the input box",
-                true,
-            );
+            let reason = "the message stands in the input box";
+            return self.press_for(Purpose::Submits, keys::ENTER, "Enter", reason);
         }
         if now >= until {
             let text = "the text was not seen in the input box, so Enter was withheld";

@@ -1,7 +1,9 @@
 //! The facts of a running program.
 
+use super::calls::Calls;
 use super::doubt::{Dispute, MOMENT};
 use super::keyboard::{ByHand, Typing};
+use super::modes::Modes;
 use super::*;
 
 /// What the hands are doing: at most one key sequence at a time.
@@ -88,15 +90,6 @@ pub(super) struct ForPerson {
     pub why: String,
 }
 
-/// A tool call that the gate left to a person.
-#[derive(Debug, Clone)]
-pub(super) struct OpenAsk {
-    pub id: Option<String>,
-    pub tool: String,
-    pub input: Value,
-    pub why: String,
-}
-
 #[derive(Debug)]
 pub(super) struct Up {
     pub pid: u32,
@@ -112,13 +105,13 @@ pub(super) struct Up {
     pub gated: bool,
     /// Nobody knows whether the screens of this program read right.
     pub unrehearsed: bool,
-    pub asks: Vec<OpenAsk>,
+    pub calls: Calls,
     pub dialog_since: Option<Instant>,
     pub for_person: Option<ForPerson>,
     /// The last dialog that keys were pressed on, by a rule or a person: once per dialog.
     pub answered: Option<String>,
     pub last_dialog: Option<DialogKind>,
-    pub warned_mode: Option<String>,
+    pub modes: Modes,
     /// The error that was told last.
     pub told_error: Option<String>,
     /// For how long it has shown no sign of life, once that is too long.
@@ -144,12 +137,12 @@ impl Up {
             prompted: continues,
             gated: false,
             unrehearsed: false,
-            asks: Vec::new(),
+            calls: Calls::default(),
             dialog_since: None,
             for_person: None,
             answered: None,
             last_dialog: None,
-            warned_mode: None,
+            modes: Modes::default(),
             told_error: None,
             stalled: None,
             rests_since: None,

@@ -1,8 +1,10 @@
-//! A key that was not pressed, since the screen had changed in between: the step is taken back, and what is
-//! there now decides.
+//! A key that was not pressed. Where the screen had changed in between, the step is taken back, and what is there
+//! now decides; where it could not be written down, a person decides.
 
 use super::up::Hands;
 use super::*;
+
+const UNAUDITED: &str = "the audit can't be written, so nothing is approved; make room on its disk";
 
 impl Machine {
     pub(super) fn withheld(&mut self, sight: Sight, now: Instant) {
@@ -34,5 +36,17 @@ impl Machine {
             Hands::Interrupting { tokens, .. } => return tokens,
         }
         Vec::new()
+    }
+
+    /// Nothing is approved without a trace: who wanted it is told, and the dialog waits for a person.
+    pub(super) fn unaudited(&mut self) {
+        let Some(up) = self.up_mut() else { return };
+        match std::mem::replace(&mut up.hands, Hands::Free) {
+            Hands::Choosing(mut choosing) => {
+                choosing.decided = false;
+                self.not_chosen(&choosing, UNAUDITED);
+            }
+            hands => up.hands = hands,
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! What rules answer, and the gate before a tool runs.
+//! What rules answer at a dialog.
 
 use super::*;
 
@@ -80,60 +80,6 @@ fn an_incomplete_dialog_is_left_to_a_person() {
     bench.see(at(cut));
     bench.pass(SETTLED);
     assert!(bench.keys.is_empty());
-}
-
-#[test]
-fn the_gate_allows_denies_asks_or_is_silent() {
-    let decision = |command: &str| {
-        let mut bench = Bench::idle();
-        let input = json!({"command": command});
-        bench.hear(
-            9,
-            HookWhat::BeforeTool {
-                tool: "Bash".into(),
-                input,
-                id: None,
-            },
-        );
-        assert!(
-            matches!(bench.others.last(), Some(Effect::Audit(..))),
-            "audited before the answer"
-        );
-        match bench.replies.remove(&9) {
-            Some(Ok(Reply::Hook(output))) => output.map(|output| {
-                output["hookSpecificOutput"]["permissionDecision"]
-                    .as_str()
-                    .unwrap()
-                    .to_owned()
-            }),
-            other => panic!("{other:?}"),
-        }
-    };
-    assert_eq!(decision("ls"), Some("allow".into()));
-    assert_eq!(decision("rm x"), Some("deny".into()));
-    assert_eq!(decision("git push"), Some("ask".into()));
-    assert_eq!(decision("make"), None);
-}
-
-#[test]
-fn where_claude_code_might_not_ask_silence_means_ask() {
-    let mut bench = Bench::idle_with(SlotConfig {
-        mode: "auto".into(),
-        ..config()
-    });
-    let input = json!({"command": "make"});
-    bench.hear(
-        9,
-        HookWhat::BeforeTool {
-            tool: "Bash".into(),
-            input,
-            id: None,
-        },
-    );
-    assert!(matches!(
-        bench.replies.get(&9),
-        Some(Ok(Reply::Hook(Some(_))))
-    ));
 }
 
 #[test]

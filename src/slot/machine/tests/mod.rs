@@ -4,9 +4,11 @@ mod answering;
 mod by_rule;
 mod doubt;
 mod dying;
+mod gate;
 mod interrupting;
 mod keyboard;
 mod limits;
+mod modes;
 mod sending;
 mod several;
 mod tasks;
@@ -144,10 +146,14 @@ impl Bench {
     }
 
     pub(super) fn hear(&mut self, token: Token, what: HookWhat) {
+        self.hear_in(token, what, None);
+    }
+
+    pub(super) fn hear_in(&mut self, token: Token, what: HookWhat, mode: Option<&str>) {
         let event = HookEvent {
             session_id: None,
             transcript: None,
-            mode: None,
+            mode: mode.map(str::to_owned),
             what,
         };
         self.put(Input::Heard(token, event));
@@ -208,6 +214,7 @@ pub(super) fn dialog(id: &str, command: &str) -> Dialog {
         options: options.collect(),
         selected: Some(0),
         complete: true,
+        request: None,
     }
 }
 

@@ -1,0 +1,253 @@
+//! The tool calls that the gate has judged: which of them wait for a person, which of them the dialog on the
+//! screen asks about, and whether what ran is what was judged.
+
+use crate::reading::Dialog;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use std::collections::VecDeque;
+use std::path::{Component, Path};
+
+/// Tool calls of one turn that wait for a person at once; parallel calls are a handful.
+const MAX_OPEN: usize = 64;
+
+/// Calls whose end is still to be heard of. Those that were denied have none, so old ones are forgotten.
+const MAX_JUDGED: usize = 1024;
+
+/// The characters of a mark: none that is taken for another.
+const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
+
+/// Long enough that nobody hits one by guessing, short enough to stay on one row of the screen.
+const MARK_LENGTH: usize = 10;
+
+/// Gives out marks: words that nobody can guess, also not from those before.
+#[derive(Debug)]
+pub(super) struct Marks {
+    seed: u64,
+    given: u64,
+}
+
+impl Marks {
+    pub fn new(seed: u64) -> Marks {
+        Marks { seed, given: 0 }
+    }
+
+    pub fn next(&mut self) -> String {
+        self.given += 1;
+        let mut hash = Sha256::new_with_prefix(b"mark");
+        hash.update(self.seed.to_le_bytes());
+        hash.update(self.given.to_le_bytes());
+        let letter = |byte: &u8| char::from(LETTERS[usize::from(byte % 32)]);
+        hash.finalize()
+            .iter()
+            .take(MARK_LENGTH)
+            .map(letter)
+            .collect()
+    }
+}
+
+/// A tool call that the gate left to a person.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct OpenAsk {
+    pub id: Option<String>,
+    pub tool: String,
+    pub input: Value,
+    pub why: String,
+    /// What stands in the reason that Claude Code was told, where it was told one.
+    pub mark: Option<String>,
+}
+
+#[derive(Debug)]
+struct Judged {
+    id: String,
+    tool: String,
+    digest: [u8; 32],
+}
+
+/// What is wrong with a call that ran, or is about to.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Tampered(pub String);
+
+/// The calls of one run of the program.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    open: Vec<OpenAsk>,
+    judged: VecDeque<Judged>,
+    /// Others were judged before this daemon took the program up.
+    missed: bool,
+}
+
+impl Calls {
+    /// The program was running already: calls that nobody here has judged may end.
+    pub fn took_up(&mut self) {
+        self.missed = true;
+    }
+
+    /// Notes what was judged. One id with two inputs: one of them is not Claude Code's.
+    pub fn judged(&mut self, id: Option<&str>, tool: &str, input: &Value) -> Result<(), Tampered> {
+        let Some(id) = id else { return Ok(()) };
+        let digest = digest(input);
+        if let Some(known) = self.judged.iter().find(|known| known.id == id) {
+            return match known.digest == digest && known.tool == tool {
+                true => Ok(()),
+                false => Err(Tampered(format!(
+                    "two different calls came to the gate as {id}: {} and {tool}",
+                    known.tool
+                ))),
+            };
+        }
+        if self.judged.len() >= MAX_JUDGED {
+            self.judged.pop_front();
+            self.missed = true;
+        }
+        self.judged.push_back(Judged {
+            id: id.to_owned(),
+            tool: tool.to_owned(),
+            digest,
+        });
+        Ok(())
+    }
+
+    /// A call has run: it waits for nobody any more, and it must be the one that was judged.
+    pub fn ran(&mut self, id: Option<&str>, tool: &str, input: &Value) -> Result<(), Tampered> {
+        let Some(id) = id else { return Ok(()) };
+        self.open.retain(|open| open.id.as_deref() != Some(id));
+        let place = self.judged.iter().position(|known| known.id == id);
+        match place.and_then(|at| self.judged.remove(at)) {
+            Some(known) if known.tool != tool => Err(Tampered(format!(
+                "{tool} ran as {id}, but {} was judged",
+                known.tool
+            ))),
+            Some(known) if known.digest != digest(&as_asked(tool, input)) => Err(Tampered(
+                format!("{tool} ran with another input than the one that was judged ({id})"),
+            )),
+            Some(_) => Ok(()),
+            None if self.missed => Ok(()),
+            None => Err(Tampered(format!(
+                "{tool} ran, and the gate was never asked ({id})"
+            ))),
+        }
+    }
+
+    pub fn open(&mut self, ask: OpenAsk) {
+        if self.open.len() >= MAX_OPEN {
+            self.open.remove(0);
+        }
+        self.open.push(ask);
+    }
+
+    pub fn count_open(&self) -> usize {
+        self.open.len()
+    }
+
+    /// The turn is over: nobody waits any more.
+    pub fn close_all(&mut self) {
+        self.open.clear();
+    }
+
+    /// The call that a dialog asks about: the one whose mark it shows, else the only one whose tool and target
+    /// are those of the dialog.
+    pub fn asked_by(&self, dialog: &Dialog, cwd: &Path) -> Option<&OpenAsk> {
+        let shown: String = dialog.text.chars().filter(|c| is_of_text(*c)).collect();
+        let is_marked = |open: &&OpenAsk| {
+            let mark = open.mark.as_ref();
+            mark.is_some_and(|mark| shown.contains(&in_brackets(mark)))
+        };
+        if let Some(open) = self.open.iter().find(is_marked) {
+            return Some(open);
+        }
+        let mut fitting = self.open.iter().filter(|open| agrees(open, dialog, cwd));
+        match (fitting.next(), fitting.next()) {
+            (Some(open), None) => Some(open),
+            _ => None,
+        }
+    }
+}
+
+/// A mark as the reason has it.
+pub(super) fn in_brackets(mark: &str) -> String {
+    format!("[{mark}]")
+}
+
+/// Whether a character belongs to the text, not to the way in which a screen sets it.
+fn is_of_text(c: char) -> bool {
+    !c.is_whitespace() && !('\u{2500}'..='\u{257f}').contains(&c)
+}
+
+fn digest(input: &Value) -> [u8; 32] {
+    Sha256::digest(input.to_string()).into()
+}
+
+/// The input as it came to the gate. A person's answers are put into the input of the tool that asked for them.
+fn as_asked(tool: &str, input: &Value) -> Value {
+    let mut input = input.clone();
+    if tool == "AskUserQuestion"
+        && let Value::Object(keys) = &mut input
+    {
+        keys.remove("answers");
+        keys.remove("annotations");
+    }
+    input
+}
+
+/// Whether a dialog may be the one of this call: the tool is the same, and so is all that the screen shows of
+/// the input.
+fn agrees(open: &OpenAsk, dialog: &Dialog, cwd: &Path) -> bool {
+    let same_tool = dialog
+        .tool
+        .as_deref()
+        .is_some_and(|tool| same_tool(tool, &open.tool));
+    let shown = dialog.input.iter().flatten();
+    same_tool
+        && shown
+            .filter_map(|(key, shown)| Some((key, shown, open.input.get(key)?)))
+            .all(|(key, shown, whole)| same_value(key, shown, whole, dialog.complete, cwd))
+}
+
+fn same_tool(one: &str, other: &str) -> bool {
+    let newest = |name: &str| if name == "Task" { "Agent" } else { name }.to_owned();
+    newest(one) == newest(other)
+}
+
+fn same_value(key: &str, shown: &Value, whole: &Value, complete: bool, cwd: &Path) -> bool {
+    let (Some(shown_text), Some(whole_text)) = (shown.as_str(), whole.as_str()) else {
+        return shown == whole;
+    };
+    if key.ends_with("path") {
+        return same_path(shown_text, whole_text, cwd);
+    }
+    let squeezed = |text: &str| {
+        text.chars()
+            .filter(|c| !c.is_whitespace())
+            .collect::<String>()
+    };
+    let (shown_text, whole_text) = (squeezed(shown_text), squeezed(whole_text));
+    // A screen that is too low shows the end of a command, one with a `…` its beginning.
+    let part = shown_text.trim_end_matches('…');
+    match complete {
+        true => shown_text == whole_text,
+        false => whole_text.contains(part),
+    }
+}
+
+/// The screen shows a path from the working directory on, from the home directory on, or whole.
+fn same_path(shown: &str, whole: &str, cwd: &Path) -> bool {
+    let whole = cwd.join(whole);
+    if shown.starts_with(['~', '…']) {
+        let end = Path::new(shown.trim_start_matches(['~', '…', '/']));
+        return whole.ends_with(end);
+    }
+    let mut place = cwd.to_owned();
+    for component in Path::new(shown).components() {
+        match component {
+            Component::ParentDir => {
+                place.pop();
+            }
+            Component::CurDir => {}
+            other => place.push(other),
+        }
+    }
+    place == whole
+}
+
+#[cfg(test)]
+mod tests;
