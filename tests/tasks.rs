@@ -5,6 +5,7 @@ mod support;
 mod tasks {
     mod crashes;
     mod dispatch;
+    mod files;
     mod refusals;
     mod words;
 }

@@ -17,6 +17,8 @@ const PURE: &[&str] = &[
     "control/envelope.rs",
     "hook/event.rs",
     "tasks/queue.rs",
+    "tasks/plan.rs",
+    "tasks/file.rs",
     "excerpt.rs",
 ];
 

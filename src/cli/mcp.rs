@@ -1,8 +1,7 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
-use crate::control::protocol::{Fault, RpcError};
-use crate::mcp::{Dial, Options, Server, registration};
-use std::sync::Arc;
+use crate::cli::reach;
+use crate::mcp::{Options, Server, registration};
 
 /// Serves the daemon as tools of an MCP client, on standard input and output.
 ///
@@ -36,7 +35,7 @@ impl Mcp {
             read_only: self.read_only,
             allow_confirm: self.allow_confirm,
         };
-        let server = Server::new(dial(context), options);
+        let server = Server::new(reach::dial(context), options);
         server.serve().await.map_err(Failure::failed)
     }
 
@@ -71,22 +70,5 @@ impl Mcp {
         let flags = flags.into_iter().filter(|(_, given)| *given);
         arguments.extend(flags.map(|(flag, _)| flag.to_owned()));
         arguments
-    }
-}
-
-/// The daemon is looked for at each call: it may be started later, or again.
-fn dial(context: &Context) -> Dial {
-    let context = Arc::new(Context::new(context.flags.clone()));
-    Arc::new(move || {
-        let context = context.clone();
-        Box::pin(async move { context.connect().await.map_err(told) })
-    })
-}
-
-fn told(failure: Failure) -> RpcError {
-    let error = RpcError::new(Fault::Failed, failure.message);
-    match failure.next {
-        Some(next) => error.next(next),
-        None => error,
     }
 }

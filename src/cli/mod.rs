@@ -16,6 +16,7 @@ mod flags;
 mod follow;
 mod message;
 mod out;
+mod reach;
 mod rehearse;
 mod sanitise;
 mod slots;

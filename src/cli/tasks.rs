@@ -1,3 +1,6 @@
+mod progress;
+mod run;
+
 use crate::cli::columns::{self, Columns};
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
@@ -12,20 +15,34 @@ const COLUMNS: Columns<'static> = Columns {
     gives_way: 5,
 };
 
-/// Shows the tasks that wait or run.
+/// Shows the tasks that wait or run; `tasks run` runs those of a file.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
 Examples:
   missiond tasks
-  missiond tasks --all --json | jq -r '.[] | select(.state == \"failed\").error'")]
+  missiond tasks run ci.toml
+  missiond tasks --all --json | jq -r '.[] | select(.state == \"failed\").error'"
+)]
 pub struct Tasks {
     /// Also those that have ended
     #[arg(long)]
     all: bool,
+    #[command(subcommand)]
+    verb: Option<Verb>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Verb {
+    Run(run::Run),
 }
 
 impl Tasks {
     pub async fn run(self, context: &Context) -> Result<(), Failure> {
+        if let Some(Verb::Run(run)) = self.verb {
+            return run.run(context).await;
+        }
         let open = [
             TaskState::Queued,
             TaskState::Running,

@@ -31,7 +31,7 @@ pub(super) struct DraftSlot {
 
 /// What relative paths and `~` stand for.
 #[derive(Clone, Copy)]
-pub(super) struct Places<'a> {
+pub struct Places<'a> {
     /// The directory of the file, absolute.
     pub base: &'a Path,
     pub home: Option<&'a Path>,
@@ -83,7 +83,7 @@ pub(super) fn parse_daemon(
     }
 }
 
-fn syntax_error(source: &Source, error: &toml::de::Error) -> Problem {
+pub(crate) fn syntax_error(source: &Source, error: &toml::de::Error) -> Problem {
     let at = error.span().unwrap_or_default();
     source.problem(at, "syntax error", error.message())
 }
@@ -415,7 +415,7 @@ pub fn is_name(name: &str) -> bool {
 }
 
 /// Absolute, with `~` for the home directory; relative paths begin at the file's directory.
-fn resolve(path: &str, places: Places<'_>) -> Result<PathBuf, &'static str> {
+pub(crate) fn resolve(path: &str, places: Places<'_>) -> Result<PathBuf, &'static str> {
     if path.is_empty() {
         return Err("an empty path; `.` is the directory of this file");
     }

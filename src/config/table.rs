@@ -192,6 +192,18 @@ impl<'a, 'p> Table<'a, 'p> {
         None
     }
 
+    /// A list of strings, or a single one for a list of one.
+    pub fn string_or_strings(
+        &mut self,
+        key: &'static str,
+    ) -> Option<Spanned<Vec<Spanned<String>>>> {
+        if !matches!(self.entries.get(key)?.get_ref(), DeValue::String(_)) {
+            return self.strings(key);
+        }
+        let one = self.string(key)?;
+        Some(Spanned::new(one.span(), vec![one]))
+    }
+
     pub fn strings(&mut self, key: &'static str) -> Option<Spanned<Vec<Spanned<String>>>> {
         let value = self.entry(key)?;
         let Some(array) = value.get_ref().as_array() else {

@@ -3,12 +3,15 @@
 use super::attach;
 use super::envelope::{self, Lagged, Line, Request};
 use super::protocol::{
-    Attach, AttachAnswer, AttachParams, Event, Events, EventsParams, MAX_LINE, Method, RpcError,
+    Attach, AttachAnswer, AttachParams, Event, Events, EventsParams, Fault, MAX_LINE, Method,
+    RpcError,
 };
+use futures_util::future::BoxFuture;
 use futures_util::{SinkExt, Stream, StreamExt, stream};
 use serde_json::Value;
 use std::io::ErrorKind;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::UnixStream;
 use tokio_util::codec::{Framed, LengthDelimitedCodec, LinesCodec, LinesCodecError};
@@ -29,6 +32,20 @@ pub enum CallError {
     /// What came over the socket was not an answer.
     #[error("{0}")]
     Protocol(String),
+}
+
+/// Makes a connection to the daemon, for those who need several at once or over a long time.
+pub type Dial = Arc<dyn Fn() -> BoxFuture<'static, Result<Client, RpcError>> + Send + Sync>;
+
+impl From<CallError> for RpcError {
+    fn from(error: CallError) -> RpcError {
+        match error {
+            CallError::Rpc(error) => error,
+            CallError::NotRunning(_) => RpcError::new(Fault::Failed, error.to_string())
+                .next("start the daemon with: missiond up"),
+            CallError::Protocol(text) => RpcError::new(Fault::Failed, text),
+        }
+    }
 }
 
 /// One connection; calls on it go one after another.

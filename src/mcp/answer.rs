@@ -1,6 +1,5 @@
 //! What a tool answers: short, with a mark where something was left out; an error with its next step.
 
-use crate::control::client::CallError;
 use crate::control::protocol::{Fault, RpcError};
 use crate::excerpt;
 use rmcp::model::{CallToolResult, ContentBlock};
@@ -25,6 +24,14 @@ pub fn json(value: &impl Serialize) -> Told {
     }
 }
 
+/// A value as JSON whose parts have been cut already.
+pub fn whole(value: &impl Serialize) -> Told {
+    match serde_json::to_string(value) {
+        Ok(json) => CallToolResult::success(vec![ContentBlock::text(json)]),
+        Err(error) => failed(format!("this answer has no JSON form: {error}")),
+    }
+}
+
 /// The model is told what is wrong and what to do next.
 pub fn fault(error: &RpcError) -> Told {
     let kind = match error.fault {
@@ -44,14 +51,6 @@ pub fn fault(error: &RpcError) -> Told {
 
 fn failed(text: String) -> Told {
     CallToolResult::error(vec![ContentBlock::text(excerpt::ends(&text, MAX_RESULT))])
-}
-
-pub fn unreached(error: CallError) -> RpcError {
-    match error {
-        CallError::Rpc(error) => error,
-        other => RpcError::new(Fault::Failed, other.to_string())
-            .next("a person starts the daemon with: missiond up"),
-    }
 }
 
 pub fn taken_back() -> RpcError {

@@ -5,22 +5,17 @@
 mod answer;
 mod pending;
 pub mod registration;
+mod sessions;
 mod slots;
 mod tasks;
 
-use crate::control::client::Client;
+use crate::control::client::Dial;
 use crate::control::protocol::{Method, RpcError};
 use answer::Told;
-use futures_util::future::BoxFuture;
 use rmcp::handler::server::router::tool::ToolRouter;
 use rmcp::model::{Implementation, ServerCapabilities, ServerConfig};
 use rmcp::{ServerHandler, ServiceExt, tool_handler};
-use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
-
-/// Makes a connection to the daemon. One for each call: a call that waits holds up no other, and a daemon that was
-/// started again is found again.
-pub type Dial = Arc<dyn Fn() -> BoxFuture<'static, Result<Client, RpcError>> + Send + Sync>;
 
 /// What the client is given.
 #[derive(Debug, Clone, Copy, Default)]
@@ -33,6 +28,7 @@ pub struct Options {
 
 #[derive(Clone)]
 pub struct Server {
+    /// One connection for each call: a call that waits holds up no other.
     dial: Dial,
     router: ToolRouter<Server>,
 }
@@ -41,11 +37,15 @@ const INSTRUCTIONS: &str = "\
 missiond runs several Claude Code sessions, called slots, each in a terminal of its own. A slot has a name and a \
 role. `status` shows them. `send` gives a message to one slot and returns its answer; `submit` puts a task into a \
 queue for a slot or a @role, `task` returns its answer. A slot that asks something no rule answers is `confirming`: \
-`pending` shows the question, and a person answers it.";
+`pending` shows the question, and a person answers it. \
+`unified_exec` runs any command in a terminal of its own.";
 
 impl Server {
     pub fn new(dial: Dial, options: Options) -> Server {
-        let mut router = Server::slots_router() + Server::tasks_router() + Server::pending_router();
+        let mut router = Server::slots_router()
+            + Server::tasks_router()
+            + Server::sessions_router()
+            + Server::pending_router();
         if options.allow_confirm {
             router += Server::confirm_router();
         }
@@ -85,7 +85,7 @@ impl Server {
     ) -> Result<M::Answer, RpcError> {
         let asked = async {
             let mut client = (self.dial)().await?;
-            client.call::<M>(params).await.map_err(answer::unreached)
+            client.call::<M>(params).await.map_err(RpcError::from)
         };
         tokio::select! {
             answer = asked => answer,
@@ -121,6 +121,7 @@ impl ServerHandler for Server {
 mod tests {
     use super::*;
     use crate::control::protocol::Fault;
+    use std::sync::Arc;
 
     fn server(options: Options) -> Server {
         let dial: Dial =
@@ -176,7 +177,14 @@ mod tests {
             allow_confirm: true,
         };
         let expected = [
-            "history", "pending", "screen", "status", "task", "tasks", "wait",
+            "history",
+            "list_pty_sessions",
+            "pending",
+            "screen",
+            "status",
+            "task",
+            "tasks",
+            "wait",
         ];
         assert_eq!(names(reading), expected);
         let confirming = Options {

@@ -93,11 +93,50 @@ fn a_client_looks_acts_and_is_told_what_is_wrong() {
     let cancelled = client.told("cancel", json!({"id": task["id"]}));
     assert!(cancelled.contains("cancelled"), "{cancelled}");
 
+    a_command_in_a_terminal(&mut client);
     client.told("stop", json!({"slots": ["one"]}));
     assert_eq!(daemon.status("one")["state"], "exited");
     client.told("start", json!({"slots": ["one"]}));
     assert_eq!(client.told("pending", json!({})), "[]");
     assert_eq!(client.leave(), 0);
+}
+
+fn a_command_in_a_terminal(client: &mut Client) {
+    let tool = |text: String| -> Value { serde_json::from_str(&text).expect("JSON") };
+    let ended = json!({"command": "echo out; exit 3", "yield_ms": 20000});
+    let ended = tool(client.told("unified_exec", ended));
+    assert_eq!(ended["exit_code"], 3, "{ended}");
+    assert_eq!(
+        ended["output"].as_str().map(str::trim),
+        Some("out"),
+        "{ended}"
+    );
+    let asks = json!({"command": "read answer; echo got-$answer", "yield_ms": 50});
+    let asks = tool(client.told("unified_exec", asks));
+    assert_eq!(asks["running"], true, "{asks}");
+    let listed = client.told("list_pty_sessions", json!({}));
+    assert!(
+        listed.contains(asks["session_id"].as_str().expect("an id")),
+        "{listed}"
+    );
+    let input = json!({"session_id": asks["session_id"], "input": "yes\n", "yield_ms": 20000});
+    let answered = tool(client.told("write_stdin", input));
+    let said = answered["output"].as_str().expect("text");
+    assert!(said.contains("got-yes"), "{answered}");
+    let flood = json!({"command": "seq 1 100000", "yield_ms": 20000, "max_tokens": 500});
+    let flood = tool(client.told("unified_exec", flood));
+    assert_eq!(flood["truncated"], true);
+    let text = flood["output"].as_str().expect("text");
+    assert!(text.len() < 3000 && text.contains("left out"), "{text}");
+    let close = json!({"session_id": asks["session_id"]});
+    client.told("close_pty_session", close.clone());
+    client.refused("close_pty_session", close);
+    let nowhere = json!({"command": "true", "cwd": "/no/such/place"});
+    assert!(
+        client
+            .refused("unified_exec", nowhere)
+            .contains("/no/such/place")
+    );
 }
 
 #[test]
@@ -113,6 +152,9 @@ fn what_it_may_do_is_settled_when_it_is_started() {
         "submit",
         "cancel",
         "confirm",
+        "unified_exec",
+        "write_stdin",
+        "close_pty_session",
     ] {
         assert!(!reading.contains(&tool.to_owned()), "{tool}");
     }

@@ -1,0 +1,219 @@
+use super::progress::Progress;
+use crate::cli::columns::{self, Columns};
+use crate::cli::context::Context;
+use crate::cli::failure::Failure;
+use crate::cli::{reach, sanitise};
+use crate::config::{self, ConfigError, Places};
+use crate::diagnostic::Source;
+use crate::excerpt;
+use crate::tasks::execute::{self, Settings, execute};
+use crate::tasks::file;
+use crate::tasks::plan::{Report, Run as Course};
+use comfy_table::{Cell, Color, Row};
+use serde_json::{Map, Value, json};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+/// What is shown of the output of a task that failed.
+const SHOWN_OUTPUT: usize = 4_000;
+/// The longest file that is read from standard input; longer ones are refused like files.
+const MAX_FILE: u64 = 1 << 20;
+
+const COLUMNS: Columns<'static> = Columns {
+    header: &["TASK", "RESULT", "TIME", "EXIT", "BECAUSE"],
+    right: &[2, 3],
+    gives_way: 4,
+};
+
+/// Runs the tasks of a file side by side, and prints how each has ended.
+///
+/// A task is a list of commands, each in a terminal of its own, or a prompt for a slot or a role. One that fails
+/// neither hides nor stops the others; those that need it are skipped. Ctrl-C ends all of them. The exit code is 1
+/// where any has failed.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example of a file:
+  [[task]]
+  name = \"build\"
+  commands = [\"cargo build\"]
+
+  [[task]]
+  name = \"review\"
+  prompt = \"Review the last commit.\"
+  role = \"reviewer\"
+  needs = [\"build\"]
+
+A task may have cwd, env, timeout, needs and retries; `jobs = 4` at the top limits how many run at once.
+
+Examples:
+  missiond tasks run ci.toml
+  missiond tasks run ci.toml --jobs 2 --fail-fast
+  missiond tasks run - --json < ci.toml | jq -r 'to_entries[] | select(.value.success | not).key'")]
+pub struct Run {
+    /// The file; `-` reads standard input
+    file: PathBuf,
+    /// How many run at once [default: as the file says, else the number of processors]
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
+    jobs: Option<u16>,
+    /// The first failure ends all the others
+    #[arg(long)]
+    fail_fast: bool,
+}
+
+impl Run {
+    pub async fn run(self, context: &Context) -> Result<(), Failure> {
+        let plan = self.read(context)?;
+        let processors = || std::thread::available_parallelism().map_or(2, usize::from);
+        let limit = self
+            .jobs
+            .or(plan.limit)
+            .map_or_else(processors, usize::from);
+        let course = Course::new(plan.jobs, limit, self.fail_fast);
+        // What can't be reached at all is one failure, not one for each task.
+        drop(context.connect().await?);
+        let settings = Settings {
+            dial: reach::dial(context),
+            environment: execute::environment_of_caller(),
+            stop: until_interrupted()?,
+        };
+        let mut progress = Progress::new(context.out.quiet || context.out.json);
+        let course = execute(course, settings, |run, place, news| {
+            progress.tell(run, place, news)
+        });
+        let course = course.await;
+        progress.finish();
+        report(context, &course)
+    }
+
+    fn read(&self, context: &Context) -> Result<file::Plan, Failure> {
+        let here = context.env.cwd.as_path();
+        let (source, base) = if self.file == Path::new("-") {
+            (from_stdin()?, here.to_owned())
+        } else {
+            let file = here.join(&self.file);
+            let base = file.parent().unwrap_or(here).to_owned();
+            let mut source = config::read_source(&file).map_err(|problem| {
+                Failure::from(ConfigError {
+                    problems: vec![*problem],
+                })
+            })?;
+            source.file = self.file.clone();
+            (source, base)
+        };
+        let home = std::env::home_dir();
+        let places = Places {
+            base: &base,
+            home: home.as_deref(),
+        };
+        Ok(file::parse(&source, places)?)
+    }
+}
+
+fn from_stdin() -> Result<Source, Failure> {
+    let mut text = String::new();
+    let mut stdin = std::io::stdin().lock().take(MAX_FILE + 1);
+    let read = stdin.read_to_string(&mut text);
+    read.map_err(|error| Failure::usage(format!("cannot read standard input: {error}")))?;
+    if text.len() as u64 > MAX_FILE {
+        return Err(Failure::usage(
+            "the tasks on standard input are longer than 1 MiB",
+        ));
+    }
+    Ok(Source::new("standard input", text))
+}
+
+/// Cancelled by Ctrl-C, or by whoever ends this process in a civil manner.
+fn until_interrupted() -> Result<CancellationToken, Failure> {
+    let stop = CancellationToken::new();
+    for kind in [
+        SignalKind::interrupt(),
+        SignalKind::terminate(),
+        SignalKind::hangup(),
+    ] {
+        let mut signals = signal(kind)
+            .map_err(|error| Failure::failed(format!("signals can't be heard: {error}")))?;
+        let stop = stop.clone();
+        tokio::spawn(async move {
+            signals.recv().await;
+            stop.cancel();
+        });
+    }
+    Ok(stop)
+}
+
+fn report(context: &Context, course: &Course) -> Result<(), Failure> {
+    let reports: Vec<(&str, &Report)> = course
+        .jobs()
+        .iter()
+        .enumerate()
+        .filter_map(|(place, job)| Some((job.name.as_str(), course.report(place)?)))
+        .collect();
+    if context.out.json {
+        let all: Map<String, Value> = reports
+            .iter()
+            .map(|(name, report)| ((*name).to_owned(), as_json(report)))
+            .collect();
+        context.out.json(&all)?;
+    } else {
+        show_failures(context, &reports);
+        let rows = reports.iter().map(|(name, report)| row(name, report));
+        context
+            .out
+            .line(COLUMNS.render(rows, columns::terminal_width()))?;
+    }
+    let failed = reports.iter().filter(|(_, report)| !report.success).count();
+    match (failed, course.stopped()) {
+        (0, _) => Ok(()),
+        (count, Some("interrupted")) => Err(Failure::failed(format!(
+            "interrupted: {count} of {} tasks were not done",
+            reports.len()
+        ))),
+        (count, _) => Err(Failure::failed(format!(
+            "{count} of {} tasks failed",
+            reports.len()
+        ))),
+    }
+}
+
+/// The end of what they wrote is what one wants to see first.
+fn show_failures(context: &Context, reports: &[(&str, &Report)]) {
+    let failed = reports
+        .iter()
+        .filter(|(_, report)| !report.success && !report.output.trim().is_empty());
+    for (name, report) in failed {
+        let from = report.output.len().saturating_sub(SHOWN_OUTPUT);
+        let skipped = excerpt::head(&report.output, from).len();
+        let tail = sanitise::text(report.output[skipped..].trim_end());
+        context.out.note(format!("--- {name}\n{tail}\n"));
+    }
+}
+
+fn as_json(report: &Report) -> Value {
+    json!({
+        "success": report.success,
+        "exit_code": report.exit_code,
+        "duration_ms": u64::try_from(report.duration.as_millis()).unwrap_or(u64::MAX),
+        "output": report.output,
+        "error": report.error,
+    })
+}
+
+fn row(name: &str, report: &Report) -> Row {
+    let result = match report {
+        Report { success: true, .. } => Cell::new("done").fg(Color::Green),
+        Report { skipped: true, .. } => Cell::new("skipped").fg(Color::Yellow),
+        _ => Cell::new("failed").fg(Color::Red),
+    };
+    let exit = report
+        .exit_code
+        .map_or("-".to_owned(), |code| code.to_string());
+    Row::from([
+        Cell::new(name),
+        result,
+        Cell::new(format!("{:.1}s", report.duration.as_secs_f64())),
+        Cell::new(exit),
+        Cell::new(sanitise::one_line(report.error.as_deref().unwrap_or("-"))),
+    ])
+}

@@ -1,0 +1,184 @@
+//! Tools on sessions: any program in a terminal of its own.
+
+use super::Server;
+use super::answer::{self, Told};
+use crate::control::protocol::{
+    ClosePtyParams, ClosePtySession, CommandWords, ExecParams, ListPtyAnswer, ListPtySessions,
+    SessionInfo, SessionsParams, StdinParams, UnifiedExec, WriteStdin,
+};
+use rmcp::handler::server::wrapper::Parameters;
+use rmcp::{schemars, tool, tool_router};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use tokio_util::sync::CancellationToken;
+
+/// The most that one result may hold: what comes is cut to it by the daemon, head and tail kept.
+const MAX_TOKENS: usize = 10_000;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Exec {
+    /// One line for a shell.
+    command: String,
+    /// The directory to run it in, as an absolute path; the home directory where it is left out.
+    #[serde(default)]
+    cwd: Option<PathBuf>,
+    /// Variables on top of the daemon's environment.
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    /// Milliseconds to wait for output, 100 unless told; less where the command ends before.
+    #[serde(default)]
+    yield_ms: Option<u64>,
+    /// The command is ended after so many seconds.
+    #[serde(default)]
+    timeout_s: Option<u64>,
+    /// At most so many tokens of output, 10,000 unless told; more is cut in the middle.
+    #[serde(default)]
+    max_tokens: Option<usize>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Stdin {
+    /// The id that `unified_exec` returned.
+    session_id: String,
+    /// Written as it is: end it with \n or \r for Enter, \u0003 is Ctrl-C. Empty only looks.
+    #[serde(default)]
+    input: String,
+    /// Milliseconds to wait for output, 100 unless told; less where the command ends before.
+    #[serde(default)]
+    yield_ms: Option<u64>,
+    /// At most so many tokens of output, 10,000 unless told; more is cut in the middle.
+    #[serde(default)]
+    max_tokens: Option<usize>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ClosePty {
+    /// The id that `unified_exec` returned.
+    session_id: String,
+    /// Kill it at once instead of asking it to end first.
+    #[serde(default)]
+    force: bool,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ListPty {}
+
+#[tool_router(router = sessions_router, vis = "pub(super)")]
+impl Server {
+    /// Runs a command in a terminal of its own, waits a moment, and returns what it has written. Where it still runs,
+    /// `write_stdin` with its session_id types into it and returns what has come since; `screen` shows a full-screen
+    /// program. The session ends with this client.
+    #[tool(annotations(
+        title = "Run a command",
+        read_only_hint = false,
+        destructive_hint = true,
+        idempotent_hint = false
+    ))]
+    async fn unified_exec(
+        &self,
+        Parameters(params): Parameters<Exec>,
+        cancelled: CancellationToken,
+    ) -> Told {
+        let request = ExecParams {
+            command: CommandWords::Line(params.command),
+            cwd: params.cwd,
+            shell: None,
+            env: params.env,
+            owner: Some(owner()),
+            owner_pid: Some(std::process::id()),
+            timeout_ms: params.timeout_s.map(|seconds| seconds.saturating_mul(1000)),
+            yield_ms: params.yield_ms,
+            max_tokens: Some(tokens(params.max_tokens)),
+            raw: false,
+        };
+        self.tell::<UnifiedExec>(request, cancelled, |told| answer::whole(&told))
+            .await
+    }
+
+    /// Types into a command that runs, waits a moment, and returns what it has written since the last look.
+    #[tool(annotations(
+        title = "Type into a command",
+        read_only_hint = false,
+        destructive_hint = true,
+        idempotent_hint = false
+    ))]
+    async fn write_stdin(
+        &self,
+        Parameters(params): Parameters<Stdin>,
+        cancelled: CancellationToken,
+    ) -> Told {
+        let request = StdinParams {
+            session_id: params.session_id,
+            input: params.input,
+            yield_ms: params.yield_ms,
+            max_tokens: Some(tokens(params.max_tokens)),
+            raw: false,
+        };
+        self.tell::<WriteStdin>(request, cancelled, |told| answer::whole(&told))
+            .await
+    }
+
+    /// Ends a command and closes its terminal.
+    #[tool(annotations(
+        title = "Close a session",
+        read_only_hint = false,
+        destructive_hint = true,
+        idempotent_hint = true
+    ))]
+    async fn close_pty_session(
+        &self,
+        Parameters(params): Parameters<ClosePty>,
+        cancelled: CancellationToken,
+    ) -> Told {
+        let request = ClosePtyParams {
+            session_id: params.session_id,
+            force: params.force,
+        };
+        self.tell::<ClosePtySession>(request, cancelled, |told| answer::whole(&told))
+            .await
+    }
+
+    /// Shows the sessions of this client: command, directory, whether it runs, and its exit code.
+    #[tool(annotations(title = "Sessions", read_only_hint = true))]
+    async fn list_pty_sessions(
+        &self,
+        Parameters(ListPty {}): Parameters<ListPty>,
+        cancelled: CancellationToken,
+    ) -> Told {
+        let own = SessionsParams {
+            owner: Some(owner()),
+        };
+        self.tell::<ListPtySessions>(own, cancelled, |ListPtyAnswer { sessions, .. }| {
+            let sessions: Vec<Value> = sessions.iter().map(in_short).collect();
+            answer::json(&json!({"success": true, "sessions": sessions}))
+        })
+        .await
+    }
+}
+
+/// Sessions are this client's own, and end with it.
+fn owner() -> String {
+    format!("orchestrator:mcp-{}", std::process::id())
+}
+
+fn tokens(wanted: Option<usize>) -> usize {
+    wanted.unwrap_or(MAX_TOKENS).min(MAX_TOKENS)
+}
+
+fn in_short(session: &SessionInfo) -> Value {
+    json!({
+        "session_id": session.id,
+        "command": session.command,
+        "cwd": session.cwd,
+        "running": session.is_alive,
+        "exit_code": session.exit_code,
+        "uptime_s": session.uptime,
+    })
+}
