@@ -171,7 +171,6 @@ impl Agent {
             Step::Hang { hang } => {
                 self.think(Duration::try_from_secs_f64(hang).unwrap_or(THOUGHT))?
             }
-            Step::Tokens { .. } => {}
             // Nobody is here to open one: it thinks until it is interrupted.
             Step::Gate { .. } => self.think(Duration::MAX)?,
             // It costs nothing.

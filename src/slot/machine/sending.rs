@@ -242,7 +242,7 @@ impl Machine {
         };
         if lost {
             let why = "the message stands there still: the Enter before was lost";
-            self.press_with(keys::ENTER, "Enter", why, true);
+            self.press_for(Purpose::Submits, keys::ENTER, "Enter", why);
         }
     }
 
