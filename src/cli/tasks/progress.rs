@@ -57,7 +57,7 @@ impl Progress {
             }
             News::Line(line) => {
                 if let Some(shown) = self.running.get_mut(&place) {
-                    shown.line = sanitise::one_line(line.trim()).into();
+                    shown.line = sanitise::one_line(line.trim());
                 }
             }
             News::NeedsPerson(slot) => {
