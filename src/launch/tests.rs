@@ -168,7 +168,7 @@ fn settings_hook_every_event_and_fail_closed() {
         settings["hooks"]["Stop"][0]["hooks"][0]["command"],
         "/bin/missiond hook"
     );
-    assert_eq!(settings["hooks"].as_object().unwrap().len(), 9);
+    assert_eq!(settings["hooks"].as_object().unwrap().len(), 10);
     assert_eq!(settings["disableAllHooks"], false);
     assert_eq!(settings["permissions"]["deny"], json!(["Bash(rm *)"]));
     assert_eq!(settings["disableAutoMode"], "disable");
@@ -184,7 +184,7 @@ fn an_older_version_is_told_only_what_it_knows() {
     let hooks = |version: &str| settings(version)["hooks"].as_object().unwrap().len();
     assert_eq!(hooks("2.0.42"), 7);
     assert_eq!(hooks("2.0.76"), 8);
-    assert_eq!(hooks("2.1.325"), 9);
+    assert_eq!(hooks("2.1.325"), 10);
     assert!(settings("2.0.76").get("disableAutoMode").is_none());
     assert!(settings("2.0.42")["hooks"].get("PreToolUse").is_some());
 }

@@ -236,7 +236,7 @@ fn what_a_command_says_does_not_change_the_kind_of_its_dialog() {
         "echo do you trust this folder",
         "echo Read(/etc/passwd)",
     ] {
-        let dialog = dialog(&BASH.replace("touch a\n", &format!("{words}\n")));
+        let dialog = dialog(&BASH.replace("touch a", words));
         assert_eq!(
             (dialog.kind, dialog.tool.as_deref()),
             (DialogKind::Permission, Some("Bash"))

@@ -6,7 +6,7 @@ use super::replies::Desk;
 use super::scan::{Piece, Scanner};
 use super::unseen::Unseen;
 use super::{At, Cursor, Frame, Line, Modes, Run, Screen, Style};
-use alacritty_terminal::grid::Dimensions;
+use alacritty_terminal::grid::{Dimensions, Row};
 use alacritty_terminal::index::{Column, Line as GridLine};
 use alacritty_terminal::term::cell::{Cell, Flags};
 use alacritty_terminal::term::{Config, Osc52, Term, TermMode};
@@ -206,7 +206,7 @@ impl Terminal {
         let mut line = Line::default();
         for col in 0..self.term.columns() {
             let cell = &cells[Column(col)];
-            push_text(&mut line.text, cell);
+            push_text(&mut line.text, part(cells, col), cell);
             push_style(&mut line.runs, col, style_of(cell));
             line.wrapped = cell.flags.contains(Flags::WRAPLINE);
         }
@@ -227,15 +227,40 @@ fn new_term(size: Size, desk: &Desk) -> Term<Desk> {
     Term::new(config, &size, desk.clone())
 }
 
-fn push_text(text: &mut String, cell: &Cell) {
-    if cell
-        .flags
-        .intersects(Flags::WIDE_CHAR_SPACER | Flags::LEADING_WIDE_CHAR_SPACER)
-    {
-        return;
+/// What a cell is of the character that it holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    Whole,
+    /// The room that a wide character takes beside its own cell.
+    Rest,
+    /// Half of a wide character whose other half was deleted: nothing is seen there.
+    Torn,
+}
+
+pub(super) fn part(row: &Row<Cell>, col: usize) -> Part {
+    let has = |col: usize, flag| col < row.len() && row[Column(col)].flags.contains(flag);
+    if has(col, Flags::LEADING_WIDE_CHAR_SPACER) {
+        return Part::Rest;
     }
-    text.push(if cell.c == '\t' { ' ' } else { cell.c });
-    text.extend(cell.zerowidth().unwrap_or_default());
+    let begins = has(col, Flags::WIDE_CHAR);
+    let ends = has(col, Flags::WIDE_CHAR_SPACER);
+    match (begins, ends) {
+        (true, _) if !has(col + 1, Flags::WIDE_CHAR_SPACER) => Part::Torn,
+        (_, true) if col == 0 || !has(col - 1, Flags::WIDE_CHAR) => Part::Torn,
+        (_, true) => Part::Rest,
+        _ => Part::Whole,
+    }
+}
+
+fn push_text(text: &mut String, part: Part, cell: &Cell) {
+    match part {
+        Part::Rest => {}
+        Part::Torn => text.push(' '),
+        Part::Whole => {
+            text.push(if cell.c == '\t' { ' ' } else { cell.c });
+            text.extend(cell.zerowidth().unwrap_or_default());
+        }
+    }
 }
 
 fn push_style(runs: &mut Vec<Run>, col: usize, style: Style) {

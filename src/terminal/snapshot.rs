@@ -1,7 +1,7 @@
 //! Escape sequences that draw the visible screen again on a fresh terminal of the same size.
 
 use super::cluster::may_join;
-use super::emulator::Terminal;
+use super::emulator::{Part, Terminal, part};
 use alacritty_terminal::grid::{Cursor, Dimensions};
 use alacritty_terminal::index::{Column, Line as GridLine};
 use alacritty_terminal::term::TermMode;
@@ -87,24 +87,24 @@ impl Terminal {
         let mut before = ' ';
         for col in 0..used.min(limit) {
             let cell = &cells[Column(col)];
-            let cut = col + 1 == limit && cell.flags.contains(Flags::WIDE_CHAR);
-            if !cut
-                && !cell
-                    .flags
-                    .intersects(Flags::WIDE_CHAR_SPACER | Flags::LEADING_WIDE_CHAR_SPACER)
-            {
-                pen.change_to(cell, out);
-                if may_join(before, cell.c) {
-                    out.push_str(APART);
-                }
-                out.push(if cell.c == '\t' { ' ' } else { cell.c });
-                out.extend(cell.zerowidth().unwrap_or_default());
-                before = cell
-                    .zerowidth()
-                    .and_then(<[char]>::last)
-                    .copied()
-                    .unwrap_or(cell.c);
+            let part = part(cells, col);
+            let is_cut = col + 1 == limit && cell.flags.contains(Flags::WIDE_CHAR);
+            if part == Part::Rest || is_cut {
+                continue;
             }
+            pen.change_to(cell, out);
+            if part == Part::Torn {
+                out.push(' ');
+                before = ' ';
+                continue;
+            }
+            if may_join(before, cell.c) {
+                out.push_str(APART);
+            }
+            out.push(if cell.c == '\t' { ' ' } else { cell.c });
+            out.extend(cell.zerowidth().unwrap_or_default());
+            let last = cell.zerowidth().and_then(<[char]>::last);
+            before = last.copied().unwrap_or(cell.c);
         }
         wraps
     }

@@ -113,6 +113,6 @@ fn lead(daemon: &Daemon, prompt: &str, tool: &str, input: serde_json::Value) -> 
         .expect(0)
         .json_lines();
     let results = history.iter().filter(|turn| turn["role"] == "tool_result");
-    let last = results.last().and_then(|turn| turn["text"].as_str());
+    let last = results.next_back().and_then(|turn| turn["text"].as_str());
     last.unwrap_or_default().to_owned()
 }
