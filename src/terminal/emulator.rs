@@ -110,12 +110,16 @@ impl Terminal {
 
     pub fn screen(&self) -> Screen {
         let (cols, rows) = self.size();
+        let line = |row| self.line(GridLine(row as i32));
+        let mut lines: Vec<Line> = (0..rows).map(line).collect();
+        if let Some(last) = lines.last_mut() {
+            // What it was wrapped into has gone from the screen.
+            last.wrapped = false;
+        }
         Screen {
             cols,
             rows,
-            lines: (0..rows)
-                .map(|row| self.line(GridLine(row as i32)))
-                .collect(),
+            lines,
             cursor: self.screen_cursor(),
             title: self.desk.title(),
             modes: self.modes_set(),
@@ -233,14 +237,15 @@ pub(super) enum Part {
     Whole,
     /// The room that a wide character takes beside its own cell.
     Rest,
-    /// Half of a wide character whose other half was deleted: nothing is seen there.
+    /// Half of a wide character whose other half is gone: nothing is seen there.
     Torn,
 }
 
 pub(super) fn part(row: &Row<Cell>, col: usize) -> Part {
     let has = |col: usize, flag| col < row.len() && row[Column(col)].flags.contains(flag);
+    // The end of a row that was too short for a wide character, which may have been overwritten since.
     if has(col, Flags::LEADING_WIDE_CHAR_SPACER) {
-        return Part::Rest;
+        return Part::Torn;
     }
     let begins = has(col, Flags::WIDE_CHAR);
     let ends = has(col, Flags::WIDE_CHAR_SPACER);

@@ -55,7 +55,7 @@ impl Terminal {
     pub(super) fn styled_row(&self, row: usize, limit: usize) -> String {
         let mut out = String::new();
         let mut pen = Pen::default();
-        self.row(GridLine(row as i32), limit, &mut pen, &mut out);
+        self.row(GridLine(row as i32), limit, &mut ' ', &mut pen, &mut out);
         if pen != Pen::default() {
             out.push_str("\x1b[m");
         }
@@ -65,17 +65,37 @@ impl Terminal {
     fn rows(&self, out: &mut String) {
         let mut pen = Pen::default();
         let mut runs_on = false;
+        let mut before = ' ';
         for row in 0..self.term.screen_lines() {
             if !runs_on {
                 put(out, format_args!("\x1b[{};1H", row + 1));
+                before = ' ';
             }
-            runs_on = self.row(GridLine(row as i32), usize::MAX, &mut pen, out);
+            if runs_on && self.is_blank(GridLine(row as i32)) {
+                // Something has to come, for the row before to be wrapped into this one.
+                pen.change_to(&Cell::default(), out);
+                out.push(' ');
+            }
+            runs_on = self.row(GridLine(row as i32), usize::MAX, &mut before, &mut pen, out);
         }
+    }
+
+    fn is_blank(&self, row: GridLine) -> bool {
+        let cells = &self.term.grid()[row];
+        (0..self.term.columns()).all(|col| cells[Column(col)] == Cell::default())
     }
 
     /// Draws one row; returns whether the terminal wraps it into the next one, which is then drawn
     /// with no jump in between so that the wrapping comes about again.
-    fn row(&self, row: GridLine, limit: usize, pen: &mut Pen, out: &mut String) -> bool {
+    /// `before` is the character that was drawn last.
+    fn row(
+        &self,
+        row: GridLine,
+        limit: usize,
+        before: &mut char,
+        pen: &mut Pen,
+        out: &mut String,
+    ) -> bool {
         let cells = &self.term.grid()[row];
         let cols = self.term.columns();
         let wraps = cells[Column(cols - 1)].flags.contains(Flags::WRAPLINE);
@@ -84,7 +104,6 @@ impl Terminal {
             .rev()
             .find(|col| wraps || !blank(col))
             .map_or(0, |col| col + 1);
-        let mut before = ' ';
         for col in 0..used.min(limit) {
             let cell = &cells[Column(col)];
             let part = part(cells, col);
@@ -92,19 +111,17 @@ impl Terminal {
             if part == Part::Rest || is_cut {
                 continue;
             }
+            let (shown, marks) = match part {
+                Part::Torn => (' ', &[][..]),
+                _ => (cell.c, cell.zerowidth().unwrap_or_default()),
+            };
             pen.change_to(cell, out);
-            if part == Part::Torn {
-                out.push(' ');
-                before = ' ';
-                continue;
-            }
-            if may_join(before, cell.c) {
+            if may_join(*before, shown) {
                 out.push_str(APART);
             }
-            out.push(if cell.c == '\t' { ' ' } else { cell.c });
-            out.extend(cell.zerowidth().unwrap_or_default());
-            let last = cell.zerowidth().and_then(<[char]>::last);
-            before = last.copied().unwrap_or(cell.c);
+            out.push(if shown == '\t' { ' ' } else { shown });
+            out.extend(marks);
+            *before = marks.last().copied().unwrap_or(shown);
         }
         wraps
     }
@@ -126,7 +143,7 @@ impl Terminal {
         }
         let row = usize::try_from(cursor.point.line.0).unwrap_or(0);
         go_to(out, row.saturating_sub(top), cursor.point.column.0);
-        if cursor.input_needs_wrap {
+        if cursor.input_needs_wrap && cursor.point.column.0 + 1 == self.term.columns() {
             self.draw_last_again(out);
         }
         for (flag, set) in [
@@ -167,6 +184,7 @@ impl Terminal {
             out.push('\x08');
         }
         let cell = &cells[column];
+        out.push_str("\x1b[m");
         Pen::default().change_to(cell, out);
         out.push(if cell.c == '\t' { ' ' } else { cell.c });
         out.extend(cell.zerowidth().unwrap_or_default());

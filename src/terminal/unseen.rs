@@ -69,9 +69,10 @@ impl Unseen {
             row => usize::from(row),
         };
         let (top, bottom) = (next(1), next(self.rows));
-        if top < bottom && top <= self.rows {
-            let bottom = bottom.min(self.rows);
-            self.margins = Some((top, bottom)).filter(|margins| *margins != (1, self.rows));
+        if top < bottom {
+            let all = (top, bottom.min(self.rows)) == (1, self.rows);
+            // As they were given: margins below the screen are not the same as none.
+            self.margins = (!all).then_some((top, bottom));
         }
     }
 
