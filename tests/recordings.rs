@@ -166,45 +166,47 @@ fn check(cast: &Path) -> Vec<(Moment, Vec<String>)> {
 
 /// What the cases are about, by how their names begin.
 const SCENARIOS: [(&str, &[&str]); 9] = [
-    ("start, trust, key", &["trust", "api_key", "startup"]),
+    ("start, trust, key", &["trust", "api_key", "start"]),
     (
         "at work",
         &[
             "thinking",
+            "work",
             "responding",
             "hello",
             "run",
             "bash_run",
-            "nocolor",
             "tasks",
-            "compact",
             "agent_run",
         ],
     ),
     (
         "tool calls",
         &[
-            "bash", "write", "edit", "notebook", "fetch", "search", "read", "mcp", "agent",
-            "emoji", "unmarked",
+            "tools", "bash", "write", "edit", "notebook", "fetch", "search", "read", "mcp",
+            "agent", "emoji", "unmarked",
         ],
     ),
-    ("questions", &["ask", "light_ask"]),
+    ("questions", &["ask", "light_ask", "questions"]),
     ("plans", &["plan"]),
     (
-        "input box",
+        "input box, looks",
         &[
             "draft",
+            "looks",
             "slash",
             "up_history",
             "name",
             "statusline",
             "shell",
             "queued",
+            "nocolor",
         ],
     ),
     (
         "menus, views",
         &[
+            "menus",
             "model",
             "config",
             "help",
@@ -225,7 +227,9 @@ const SCENARIOS: [(&str, &[&str]); 9] = [
             "overloaded",
             "limit",
             "interrupted",
+            "compact",
             "exit",
+            "end",
             "ctrl_c",
             "background",
         ],

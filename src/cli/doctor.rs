@@ -228,7 +228,7 @@ async fn versioned(
 fn judge_version(program: &Path, version: Version, known: Acquaintance) -> Finding {
     let is_known = known.is_known();
     let rehearsed = match known {
-        Acquaintance::Recorded => "yes, with recordings of this version".to_owned(),
+        Acquaintance::Driven => "yes, missiond was rehearsed with this version".to_owned(),
         Acquaintance::Rehearsed(last) => format!("yes, on {}", last.at),
         Acquaintance::Failed(last) => {
             format!(

@@ -26,10 +26,19 @@ pub struct Observer {
     observed: Observed,
     /// Whether the program has been seen past its start.
     was_up: bool,
-    /// A view that is not known, and since when it has been on the screen.
-    unknown: Option<(At, Dialog)>,
+    /// What the screen will mean if it stays, and since when it has been there.
+    unsure: Option<(At, IfItStays)>,
     /// What the open dialog says, by which the next frame's is recognised.
     dialog_says: Vec<u8>,
+}
+
+/// What a screen that stays for [`UNKNOWN_PATIENCE`] means.
+#[derive(Debug)]
+enum IfItStays {
+    /// A view that is not known.
+    View(Dialog),
+    /// The program has ended, though it has left its title standing.
+    End,
 }
 
 impl Default for Observer {
@@ -57,7 +66,7 @@ impl Observer {
         Observer {
             observed,
             was_up: false,
-            unknown: None,
+            unsure: None,
             dialog_says: Vec::new(),
         }
     }
@@ -72,7 +81,7 @@ impl Observer {
         let reading = read(&frame.screen);
         let state = self.next_state(&reading.seen, &frame.screen.title);
         self.was_up |= is_up(&reading);
-        self.unknown = self.unknown_view(&reading.seen, frame);
+        self.unsure = self.if_it_stays(&reading.seen, state, frame);
         let dialog = match &reading.seen {
             Seen::Dialog(dialog) => Some(self.named(dialog.clone(), frame.at)),
             Seen::Unknown => self.observed.dialog.take(),
@@ -87,30 +96,39 @@ impl Observer {
     }
 
     /// Recorded time has come to `at` with no further frame. A screen that is still not known by then is
-    /// a view that takes the keys; returns since when, where that is news.
+    /// a view that takes the keys, and one that nobody listens behind is the last; returns since when, where that
+    /// is news.
     pub fn wait(&mut self, at: At) -> Option<At> {
         let due = self.due().filter(|due| *due <= at)?;
-        let (_, dialog) = self.unknown.take()?;
-        self.observed.dialog = Some(self.named(dialog, due));
-        self.observed.state = State::Confirming;
+        match self.unsure.take()?.1 {
+            IfItStays::View(dialog) => {
+                self.observed.dialog = Some(self.named(dialog, due));
+                self.observed.state = State::Confirming;
+            }
+            IfItStays::End => self.observed.state = State::Exited,
+        }
         Some(due)
     }
 
     /// Until when [`Observer::wait`] has something to tell.
     pub fn due(&self) -> Option<At> {
-        self.unknown
+        self.unsure
             .as_ref()
             .map(|(since, _)| since.saturating_add(UNKNOWN_PATIENCE))
     }
 
-    /// The view that the frame may show, with the time since when: the program has been up, and what it
-    /// draws now is nothing known and has no input box.
-    fn unknown_view(&self, seen: &Seen, frame: &Frame) -> Option<(At, Dialog)> {
-        if *seen != Seen::Unknown || !self.was_up || self.observed.dialog.is_some() {
-            return None;
-        }
-        let since = self.unknown.as_ref().map_or(frame.at, |(since, _)| *since);
-        Some((since, unknown_view(&frame.screen)))
+    /// What the frame may show, with the time since when: the program has been up, and what it draws now is nothing
+    /// known and has no input box; or has one, and nobody listens.
+    fn if_it_stays(&self, seen: &Seen, state: State, frame: &Frame) -> Option<(At, IfItStays)> {
+        let may_be = match seen {
+            Seen::Unknown if self.observed.dialog.is_none() => {
+                IfItStays::View(unknown_view(&frame.screen))
+            }
+            Seen::Exited if state != State::Exited => IfItStays::End,
+            _ => return None,
+        };
+        let since = self.unsure.as_ref().map_or(frame.at, |(since, _)| *since);
+        self.was_up.then_some((since, may_be))
     }
 
     /// The program has ended, as the shim or the recording tells.

@@ -206,8 +206,10 @@ fn find_near<'a>(
         if let Some(entry) = wanted(row) {
             return Some(entry);
         }
-        let belongs =
-            page.is_rule(row) || page.row(row).indent() >= 2 || button_at(page, row, col).is_some();
+        let belongs = page.is_rule(row)
+            || page.row(row).indent() >= 2
+            || page.is_spilled(row)
+            || button_at(page, row, col).is_some();
         blanks += usize::from(page.is_blank(row));
         if blanks > 1 || !(belongs || page.is_blank(row)) {
             return None;
@@ -242,7 +244,7 @@ fn is_scroll_note(text: &str) -> bool {
 fn entry_end(page: &Page, col: usize, row: usize) -> usize {
     let ends = |next: &usize| {
         page.is_blank(*next)
-            || page.row(*next).indent() <= col
+            || page.row(*next).indent() <= col && !page.is_spilled(*next)
             || entry_starts(page, *next, col)
             || button_at(page, *next, col).is_some() && is_ticked_row(page, row, col)
     };
@@ -270,15 +272,16 @@ fn choice(page: &Page, col: usize, entry: &Entry, second: Option<usize>) -> Choi
         .iter()
         .take_while(|row| aside.is_none() && continues_label(page, entry, **row))
         .count();
-    let label_rows = std::iter::once(label).chain(below[..wraps].iter().map(|row| page.text(*row)));
     let rest = aside
         .into_iter()
         .chain(below[wraps..].iter().map(|row| page.text(*row)));
     let description = Some(join_label(rest)).filter(|text| !text.is_empty());
-    let label = join_label(label_rows)
-        .trim_end_matches('✔')
-        .trim_end()
-        .to_owned();
+    let mut whole = label.trim().to_owned();
+    for row in &below[..wraps] {
+        whole.push_str(if page.is_spilled(*row) { "" } else { " " });
+        whole.push_str(page.text(*row).trim());
+    }
+    let label = whole.trim_end_matches('✔').trim_end().to_owned();
     Choice {
         label,
         number: entry.number,

@@ -72,6 +72,13 @@ impl<'a> Page<'a> {
         !self.rows.iter().any(styled)
     }
 
+    /// Whether a row is what was too much for the one above: the program let the terminal break the line, and not
+    /// between words.
+    pub(super) fn is_spilled(&self, row: usize) -> bool {
+        let full = row > 0 && self.text(row - 1).width() >= self.cols();
+        full && !self.is_rule(row - 1) && !self.is_blank(row) && self.row(row).indent() == 0
+    }
+
     pub(super) fn is_blank(&self, row: usize) -> bool {
         self.text(row).trim().is_empty()
     }

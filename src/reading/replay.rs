@@ -82,6 +82,7 @@ impl<R> Replay<R> {
         self.over = true;
         let frames = self.terminal.quiet(self.last.saturating_add(FRAME_TIMEOUT));
         self.see(frames);
+        self.wait(At::MAX);
     }
 
     fn exit(&mut self, at: At) -> Vec<Frame> {

@@ -6,7 +6,7 @@ use super::house::House;
 use super::scenes::{self, Act, Opening, Run, Scene, Shown, Sight};
 use crate::keys;
 use crate::launch::Version;
-use crate::reading::{Dialog, Observed};
+use crate::reading::{Dialog, Observed, State};
 use crate::slot::machine::{IDLE_IS_OVER, SETTLED};
 use serde::Serialize;
 use serde_json::Value;
@@ -341,6 +341,7 @@ impl Sight {
                 shown.tool.unwrap_or_default()
             ),
             (None, Some(state)) => format!("the state {state:?}"),
+            (None, None) if self.at_work => "any state of work".to_owned(),
             (None, None) => "the screen".to_owned(),
         }
     }
@@ -350,6 +351,13 @@ impl Sight {
         let reading = &observed.reading;
         if let Some(state) = self.state.filter(|state| *state != observed.state) {
             return Err(format!("not {state:?}"));
+        }
+        let works = matches!(
+            observed.state,
+            State::Thinking | State::Responding | State::ToolRunning
+        );
+        if self.at_work && !works {
+            return Err("not at work".to_owned());
         }
         match (&self.dialog, &observed.dialog) {
             (Some(shown), Some(dialog)) => shown.fits(dialog)?,
