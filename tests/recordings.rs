@@ -98,8 +98,14 @@ fn observe(cast: &[u8], split: impl Fn(&str) -> Vec<Vec<u8>>) -> Vec<(At, Observ
 
 fn observe_with_title(cast: &[u8]) -> Vec<(At, Observed, String)> {
     let mut observer = Observer::new();
-    let see = |frame: Frame| (frame.at, observer.see(&frame).clone(), frame.screen.title);
-    frames(cast, whole).into_iter().map(see).collect()
+    let (mut observed, mut title) = (Vec::new(), String::new());
+    for frame in frames(cast, whole) {
+        let stayed = observer.wait(frame.at);
+        observed.extend(stayed.map(|at| (at, observer.observed().clone(), title.clone())));
+        title.clone_from(&frame.screen.title);
+        observed.push((frame.at, observer.see(&frame).clone(), title.clone()));
+    }
+    observed
 }
 
 fn frames(cast: &[u8], split: impl Fn(&str) -> Vec<Vec<u8>>) -> Vec<Frame> {

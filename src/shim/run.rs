@@ -24,6 +24,11 @@ pub(super) const READ: usize = 16 << 10;
 /// line must be found without reading much of it.
 const MAX_MARK: usize = 4 << 10;
 
+/// How long the rest of a character is waited for. A terminal passes 4 KB at a time, which ends inside of one as
+/// often as not, and on a loaded machine the next piece comes late; two broken characters in its place shift the
+/// rest of the row.
+const HALF_CHARACTER: Duration = Duration::from_secs(2);
+
 /// How long the terminal is not read after a rotation was refused for newer output, so that the next snapshot
 /// can be complete. A child that writes on meanwhile waits no longer than at a busy terminal.
 const HOLD: Duration = Duration::from_millis(200);
@@ -229,7 +234,7 @@ impl Shim {
         self.text_due = self
             .text
             .is_holding()
-            .then(|| Instant::now() + FRAME_SILENCE);
+            .then(|| Instant::now() + HALF_CHARACTER);
         self.pass_on(&text);
         true
     }
