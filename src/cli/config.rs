@@ -1,7 +1,9 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::target;
-use crate::config::{self, Config as Loaded, ConfigError, DaemonConfig, NotifyConfig, SlotConfig};
+use crate::config::{
+    self, Config as Loaded, ConfigError, DaemonConfig, NotifyConfig, SessionsConfig, SlotConfig,
+};
 use crate::diagnostic::{Problem, render};
 use crate::policy;
 use serde::Serialize;
@@ -97,6 +99,7 @@ fn check(context: &Context, file: &Path, config: &Loaded) -> Result<(), Failure>
 struct Written<'a> {
     daemon: &'a DaemonConfig,
     notify: &'a NotifyConfig,
+    sessions: &'a SessionsConfig,
     slot: &'a [SlotConfig],
 }
 
@@ -104,6 +107,7 @@ fn show(context: &Context, config: &Loaded) -> Result<(), Failure> {
     let written = Written {
         daemon: &config.daemon,
         notify: &config.notify,
+        sessions: &config.sessions,
         slot: &config.slots,
     };
     if context.out.json {

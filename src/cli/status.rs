@@ -22,6 +22,11 @@ impl Status {
         if context.out.json {
             return context.out.json(&statuses);
         }
+        if statuses.is_empty() {
+            return context
+                .out
+                .done("no slots in the config; sessions are listed by: missiond sessions");
+        }
         table::sort(&mut statuses);
         let width = columns::terminal_width();
         context

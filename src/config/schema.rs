@@ -3,7 +3,8 @@
 
 use super::keys::{COLS, MODES, ROWS};
 use super::parse::{Places, parse};
-use super::{DaemonConfig, NotifyConfig, SlotConfig};
+use super::session::COUNTS;
+use super::{DaemonConfig, NotifyConfig, SessionsConfig, SlotConfig};
 use crate::diagnostic::Source;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -28,13 +29,25 @@ pub fn schema() -> Value {
     let mut daemon = object::<DaemonConfig>();
     daemon["name"]["pattern"] = json!(NAME);
     let notify = object::<NotifyConfig>();
+    let mut sessions = object::<SessionsConfig>();
+    for count in ["per_owner", "total"] {
+        limit(&mut sessions[count], &COUNTS);
+    }
+    for (key, usual) in json!(SessionsConfig::default())
+        .as_object()
+        .into_iter()
+        .flatten()
+    {
+        sessions[key]["default"] = usual.clone();
+    }
     let tables = json!({
         "daemon": table(daemon, &[]),
         "notify": table(notify, &[]),
+        "sessions": table(sessions, &[]),
         "defaults": table(defaults, &[]),
-        "slot": {"type": "array", "minItems": 1, "items": table(slot, &["name"])},
+        "slot": {"type": "array", "items": table(slot, &["name"])},
     });
-    let mut schema = table(tables.as_object().cloned().unwrap_or_default(), &["slot"]);
+    let mut schema = table(tables.as_object().cloned().unwrap_or_default(), &[]);
     schema["$schema"] = json!("http://json-schema.org/draft-07/schema#");
     schema["title"] = json!("slots.toml of missiond");
     schema

@@ -3,13 +3,14 @@
 use super::care::{TIMES, size, time_or_off};
 use super::table::Table;
 use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 use toml::Spanned;
 
 /// `[sessions]` in slots.toml, defaults filled in.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SessionsConfig {
     /// Sessions that may run at once for one owner.
     pub per_owner: u16,
@@ -17,12 +18,15 @@ pub struct SessionsConfig {
     pub total: u16,
     /// Bytes of output that are kept of each; the oldest make room.
     #[serde(serialize_with = "size")]
+    #[schemars(with = "String")]
     pub buffer: u64,
     /// A shell that has waited this long at its prompt is closed.
     #[serde(serialize_with = "time_or_off")]
+    #[schemars(with = "String")]
     pub idle_close: Option<Duration>,
     /// One that has ended can be looked at for this long.
     #[serde(serialize_with = "time_or_off")]
+    #[schemars(with = "String")]
     pub keep: Option<Duration>,
 }
 
@@ -39,7 +43,7 @@ impl Default for SessionsConfig {
 }
 
 /// Each costs a terminal, a process and its buffer.
-const COUNTS: RangeInclusive<u16> = 1..=1000;
+pub(super) const COUNTS: RangeInclusive<u16> = 1..=1000;
 /// Less is no output to speak of; more is a matter for a file.
 const BUFFERS: RangeInclusive<u64> = 4_096..=1_000_000_000;
 

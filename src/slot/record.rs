@@ -1,6 +1,6 @@
 //! What is kept of a session on the disk, so that a daemon that comes later knows it: one file for each.
 
-use crate::config::{Care, Gate, Kind, Restart, SessionTerms, SlotConfig};
+use crate::config::{Care, Gate, Kind, Restart, SessionTerms, SessionsConfig, SlotConfig};
 use crate::files;
 use crate::shim::ExitReport;
 use chrono::{DateTime, Utc};
@@ -42,6 +42,31 @@ impl Record {
     pub fn load(path: &Path) -> io::Result<Record> {
         let text = std::fs::read_to_string(path)?;
         serde_json::from_str(&text).map_err(io::Error::other)
+    }
+
+    /// For a session whose file can't be read: it may run, and must not be lost sight of.
+    pub fn unknown(id: &str) -> Record {
+        Record {
+            id: id.to_owned(),
+            command: vec!["unknown".to_owned()],
+            cwd: PathBuf::from("/"),
+            env: BTreeMap::new(),
+            cols: 120,
+            rows: 40,
+            terms: SessionTerms {
+                owner: "user".to_owned(),
+                owner_process: None,
+                created_at: Utc::now(),
+                ends_at: None,
+                idle_close: None,
+                keep: SessionsConfig::default().keep,
+                buffer: SessionsConfig::default().buffer,
+                marks: None,
+                command: vec!["unknown".to_owned()],
+            },
+            ended: None,
+            unknown: Map::new(),
+        }
     }
 
     pub fn save(&self, path: &Path) -> io::Result<()> {

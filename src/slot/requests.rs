@@ -1,15 +1,17 @@
 //! What is asked of a slot's terminal: its output, its size, signals, lines that are typed.
 
 use super::handle::Answer;
-use super::machine::Purpose;
+use super::machine::{Input, Purpose};
 use super::output::Part;
 use super::press::Key;
 use super::session::{Typed, Wanted};
 use super::task::Slot;
 use crate::audit::Record;
+use crate::config::SlotConfig;
 use crate::control::protocol::{Fault, RpcError};
 use crate::keys;
 use crate::shim::ToShim;
+use std::sync::Arc;
 
 #[derive(Debug)]
 pub enum Request {
@@ -66,7 +68,7 @@ impl Slot {
                 Err(error) => drop(reply.send(Err(error))),
             },
             Request::Resize { cols, rows, reply } => {
-                drop(reply.send(self.order(&ToShim::Resize { cols, rows })));
+                drop(reply.send(self.resize(cols, rows).await));
             }
             Request::Signal { signal, reply } => {
                 let foreground = true;
@@ -86,6 +88,27 @@ impl Slot {
             return Err(self.not_running());
         }
         self.tell_shim(message);
+        Ok(())
+    }
+
+    /// A session keeps the size that it is given, as a slot has the one of its file; while terminals are attached,
+    /// theirs counts.
+    async fn resize(&mut self, cols: u16, rows: u16) -> Result<(), RpcError> {
+        if self.link.is_none() {
+            return Err(self.not_running());
+        }
+        if self.session.is_none() {
+            return self.order(&ToShim::Resize { cols, rows });
+        }
+        let config = SlotConfig {
+            cols,
+            rows,
+            ..SlotConfig::clone(&self.running)
+        };
+        self.running = Arc::new(config);
+        self.input(Input::Settings(self.running.clone())).await;
+        self.save_record();
+        self.fit();
         Ok(())
     }
 

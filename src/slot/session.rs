@@ -212,8 +212,9 @@ impl Slot {
             }
             _ => None,
         };
-        // What runs behind a prompt is no idle session, however silent.
-        let alone = session.ended.is_some() || self.is_alone().await;
+        // What runs behind a prompt is no idle session, however silent, nor is one that somebody looks at.
+        let watched = self.audience.len() > 0;
+        let alone = session.ended.is_some() || (!watched && self.is_alone().await);
         let Some(session) = &mut self.session else {
             return;
         };
@@ -248,13 +249,22 @@ impl Slot {
         self.save_record();
     }
 
-    fn save_record(&mut self) {
+    pub(super) fn save_record(&mut self) {
         let file = self.world.session_file(&self.running.name);
+        let (cols, rows) = (self.running.cols, self.running.rows);
         let ended = self
             .session
             .as_ref()
             .and_then(|session| session.ended.clone());
-        let saved = Record::load(&file).and_then(|record| Record { ended, ..record }.save(&file));
+        let saved = Record::load(&file).and_then(|record| {
+            let record = Record {
+                cols,
+                rows,
+                ended,
+                ..record
+            };
+            record.save(&file)
+        });
         if let Err(error) = saved {
             self.warn(&format!("{} can't be written: {error}", file.display()));
         }

@@ -109,3 +109,20 @@ fn an_owner_that_ended_meanwhile_is_found_out() {
     daemon.again();
     wait_exit(&daemon, "one");
 }
+
+#[test]
+fn a_session_whose_file_is_broken_is_not_lost() {
+    let mut daemon = daemon();
+    script(&daemon, "one", "echo here; exec sleep 1000");
+    wait_output(&daemon, "one", "here");
+    daemon.crash();
+    let file = daemon
+        .root()
+        .join("state/missiond/missiond/sessions/one.json");
+    std::fs::write(file, "{\"id\": ").unwrap();
+    daemon.again();
+    assert_eq!(info(&daemon, "one")["is_alive"], true);
+    assert_eq!(output(&daemon, "one"), "here\n");
+    daemon.cmd(&["close", "one"]).expect(0);
+    nothing_left(&daemon);
+}

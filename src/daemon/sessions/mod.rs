@@ -6,7 +6,7 @@ mod shell;
 pub use request::is_of_owner;
 
 use super::{Daemon, DaemonError, DaemonHandle, Kept, Order, Reply};
-use crate::config::{Config, ConfigError, SessionsConfig};
+use crate::config::{Config, ConfigError, SessionsConfig, is_name};
 use crate::control::protocol::{Fault, RpcError, SpawnParams, What};
 use crate::diagnostic::Problem;
 use crate::files;
@@ -58,17 +58,9 @@ impl Daemon {
         Ok(())
     }
 
-    /// A file that can't be read is set aside; whose it was can't be told.
     fn load_session(&mut self, file: &Path) -> Result<(), DaemonError> {
-        let record = match Record::load(file) {
-            Ok(record) => record,
-            Err(error) => {
-                let aside = file.with_extension("broken");
-                let _ = std::fs::rename(file, &aside);
-                let (file, aside) = (file.display(), aside.display());
-                tracing::error!("{file} can't be read ({error}); it is kept as {aside}");
-                return Ok(());
-            }
+        let Some(record) = read_or_replace(file) else {
+            return Ok(());
         };
         if self.config.slots.iter().any(|slot| slot.name == record.id) {
             let what = format!("the name `{}`", record.id);
@@ -265,7 +257,9 @@ impl Daemon {
         }
         let _ = std::fs::remove_file(self.world.memory_file(id));
         let _ = std::fs::remove_dir_all(self.world.shell_dir(id));
-        let _ = std::fs::remove_file(self.world.session_file(id));
+        let file = self.world.session_file(id);
+        let _ = std::fs::remove_file(file.with_extension("broken"));
+        let _ = std::fs::remove_file(file);
     }
 
     /// A configuration that takes the name of a session is not taken.
@@ -285,6 +279,22 @@ impl Daemon {
         let help = format!("missiond close {name}, or give the slot another name");
         Err(vec![problem.with_help(help)].into())
     }
+}
+
+/// A file that can't be read is set aside for one that says little: its session may run, and must not be lost.
+fn read_or_replace(file: &Path) -> Option<Record> {
+    let error = match Record::load(file) {
+        Ok(record) => return Some(record),
+        Err(error) => error,
+    };
+    let aside = file.with_extension("broken");
+    let _ = std::fs::rename(file, &aside);
+    let (shown, aside) = (file.display(), aside.display());
+    tracing::error!("{shown} can't be read ({error}); it is kept as {aside}");
+    let id = file.file_stem()?.to_str().filter(|id| is_name(id))?;
+    let record = Record::unknown(id);
+    record.save(file).ok()?;
+    Some(record)
 }
 
 /// Starts the program of a session that is known by now, and sees to it that nothing is left where that fails.
