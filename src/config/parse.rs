@@ -114,15 +114,15 @@ impl Parser<'_> {
         let mut table = Table::new(self.source, root, "slots.toml", self.problems);
         let daemon = sub_table(&mut table, "daemon").unwrap_or(&empty);
         let notify = sub_table(&mut table, "notify").unwrap_or(&empty);
-        let sessions = sub_table(&mut table, "sessions").unwrap_or(&empty);
+        let sessions = sub_table(&mut table, "sessions");
         let defaults = sub_table(&mut table, "defaults").unwrap_or(&empty);
-        let slots = slot_tables(&mut table);
+        let slots = slot_tables(&mut table, sessions.is_some());
         table.finish();
         let (daemon, policies_as_written) = self.daemon(daemon);
         Draft {
             daemon,
             notify: self.notify(notify),
-            sessions: self.sessions(sessions),
+            sessions: self.sessions(sessions.unwrap_or(&empty)),
             policies_as_written,
             slots: self.slots(defaults, slots),
         }
@@ -383,9 +383,18 @@ fn sub_table<'a>(table: &mut Table<'a, '_>, key: &'static str) -> Option<&'a DeT
     entries
 }
 
-fn slot_tables<'a>(table: &mut Table<'a, '_>) -> Vec<(Range<usize>, &'a DeTable<'a>)> {
-    // A daemon for sessions alone needs none.
+/// A daemon for sessions alone needs none, where the file says that it is one: a file that is just being written is
+/// empty for a moment, and must not end all slots.
+fn slot_tables<'a>(
+    table: &mut Table<'a, '_>,
+    sessions_alone: bool,
+) -> Vec<(Range<usize>, &'a DeTable<'a>)> {
     let Some(value) = table.entry("slot") else {
+        if !sessions_alone {
+            let label =
+                "add one: [[slot]] with name, role and cwd; or [sessions], for sessions alone";
+            table.fault(0..0, "no slot", label);
+        }
         return Vec::new();
     };
     let Some(items) = value.get_ref().as_array() else {

@@ -48,6 +48,7 @@ pub fn schema() -> Value {
         "slot": {"type": "array", "items": table(slot, &["name"])},
     });
     let mut schema = table(tables.as_object().cloned().unwrap_or_default(), &[]);
+    schema["anyOf"] = json!([{"required": ["slot"]}, {"required": ["sessions"]}]);
     schema["$schema"] = json!("http://json-schema.org/draft-07/schema#");
     schema["title"] = json!("slots.toml of missiond");
     schema

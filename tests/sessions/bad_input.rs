@@ -36,7 +36,7 @@ fn nothing_is_started_that_is_not_right() {
         ),
         (&["--", config], 2, "can't be executed"),
         (&["--", ""], 2, "the command is empty"),
-        (&["--", garbage], 1, "could not execute"),
+        (&["--", garbage], 1, "its interpreter fails"),
         (
             &["--shell", "/no/such/shell"],
             2,
