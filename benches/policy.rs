@@ -18,11 +18,14 @@ fn policy() -> Policy {
     Policy::parse(&text, Path::new("bench.toml"), Path::new("/proj")).expect("a good policy")
 }
 
-/// As many characters, as few or as many commands as the parts make it.
-fn ask(part: &str, between: &str) -> Ask {
-    let mut command = part.to_owned();
-    while command.len() + between.len() + part.len() <= 1_000 {
-        command = command + between + part;
+/// As many characters, as few or as many commands as the parts make it. No two parts are the same.
+fn ask(part: impl Fn(usize) -> String, between: &str) -> Ask {
+    let mut command = part(0);
+    for next in (1..).map(part) {
+        if command.len() + between.len() + next.len() > 1_000 {
+            break;
+        }
+        command = command + between + &next;
     }
     Ask {
         tool: "Bash".to_owned(),
@@ -32,22 +35,50 @@ fn ask(part: &str, between: &str) -> Ask {
     }
 }
 
+fn paths(n: usize) -> String {
+    match n {
+        0 => "git log --oneline".to_owned(),
+        n => format!("src/policy/part{n}/mod.rs"),
+    }
+}
+
 fn verdicts(criterion: &mut Criterion) {
     let policy = policy();
-    let one = ask("git log --oneline src/policy/mod.rs", " ");
-    let many = ask("git diff | grep foo", " && ");
+    let message = format!("git commit -m \"{}\"", "word and word ".repeat(69));
     let real = RealPaths::new(Some(PathBuf::from("/home/u")));
-    for (name, ask) in [("one long command", &one), ("many short commands", &many)] {
-        assert_eq!(
-            decide(&policy, ask, &LexicalPaths).decision,
+    for (name, ask, expected) in [
+        ("one command, many paths", ask(paths, " "), Decision::Allow),
+        (
+            "one command, a long message",
+            ask(|_| message.clone(), " "),
             Decision::Allow,
+        ),
+        (
+            "30 commands",
+            ask(|n| format!("git log --oneline src/{n}.rs"), " && "),
+            Decision::Allow,
+        ),
+        (
+            "80 commands",
+            ask(|n| format!("git diff {n} | grep f{n}"), " ; "),
+            Decision::Allow,
+        ),
+        (
+            "25 commands with variables",
+            ask(|n| format!("git log --oneline $v{n}/src/{n}.rs"), " && "),
+            Decision::Ask,
+        ),
+    ] {
+        assert_eq!(
+            decide(&policy, &ask, &LexicalPaths).decision,
+            expected,
             "{name}"
         );
         criterion.bench_function(name, |bench| {
-            bench.iter(|| decide(&policy, black_box(ask), &LexicalPaths))
+            bench.iter(|| decide(&policy, black_box(&ask), &LexicalPaths))
         });
         criterion.bench_function(&format!("{name}, real paths"), |bench| {
-            bench.iter(|| decide(&policy, black_box(ask), &real))
+            bench.iter(|| decide(&policy, black_box(&ask), &real))
         });
     }
 }

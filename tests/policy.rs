@@ -9,6 +9,8 @@ use missiond::reading::DialogKind;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
+#[path = "policy/cases.rs"]
+mod cases;
 #[path = "policy/cli.rs"]
 mod cli;
 #[path = "policy/files.rs"]

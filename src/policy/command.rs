@@ -3,14 +3,15 @@
 
 use super::harm::{self, Harm};
 use super::judge::{Case, Explanation, PartVerdict, by_rule, strictest};
-use super::paths::Place;
 use super::rule::Rule;
 use super::shell::{self, Simple, Stripped, Word};
 use super::{Decision, Verdict};
 use serde_json::Value;
+use std::collections::HashMap;
 
 mod places;
-use places::Directories;
+mod trees;
+use places::{Directories, Named};
 
 pub fn judge(case: &Case<'_>, text: &str) -> Explanation {
     let script = shell::read(text);
@@ -20,24 +21,33 @@ pub fn judge(case: &Case<'_>, text: &str) -> Explanation {
         .rules()
         .find(|rule| allows_exactly(rule, &whole));
     let mut directories = Directories::new(case.ask.cwd.clone());
-    let mut parts = Vec::new();
+    let mut parts: Vec<PartVerdict> = Vec::new();
+    // The same command is judged once, as long as it runs in the same directory.
+    let mut known: HashMap<&str, Option<usize>> = HashMap::new();
     for simple in &script.commands {
-        let stripped = shell::strip(&simple.words);
-        let part = Part {
-            case,
-            simple,
-            named: places::named(case, stripped.words, &directories),
-            stripped,
-            directories: &directories,
-            exact,
+        let text = simple.text.as_str();
+        let verdict = match known.get(text).filter(|_| !simple.guessed) {
+            Some(at) => at.map(|at| parts[at].verdict.clone()),
+            None => Part::new(case, simple, &directories, exact).verdict(),
         };
-        if let Some(verdict) = part.verdict() {
-            parts.push(PartVerdict {
-                text: simple.text.clone(),
-                verdict,
-            });
+        if !simple.guessed {
+            known
+                .entry(text)
+                .or_insert(verdict.as_ref().map(|_| parts.len()));
         }
-        directories.follow(&simple.words, &case.ground);
+        if let Some(verdict) = verdict {
+            let text = text.to_owned();
+            parts.push(PartVerdict { text, verdict });
+        }
+        if directories.follow(&simple.words, &case.ground) {
+            known.clear();
+        }
+    }
+    for redirect in &script.redirects {
+        if let Some(verdict) = places::redirection(case, redirect, &directories) {
+            let text = redirect.target.text.clone();
+            parts.push(PartVerdict { text, verdict });
+        }
     }
     let mut verdict = strictest_part(&parts).unwrap_or_else(|| case.by_rules(|_| false));
     let on_whole = strictest(&rules_on(case, std::slice::from_ref(&whole)));
@@ -132,12 +142,29 @@ struct Part<'a> {
     stripped: Stripped<'a>,
     directories: &'a Directories,
     /// The places that its words may name.
-    named: Vec<Place>,
+    named: Vec<Named>,
     /// A rule that spells out the whole command line.
     exact: Option<&'a Rule>,
 }
 
-impl Part<'_> {
+impl<'a> Part<'a> {
+    fn new(
+        case: &'a Case<'a>,
+        simple: &'a Simple,
+        directories: &'a Directories,
+        exact: Option<&'a Rule>,
+    ) -> Part<'a> {
+        let stripped = shell::strip(&simple.words);
+        Part {
+            case,
+            simple,
+            named: places::named(case, stripped.words, directories),
+            stripped,
+            directories,
+            exact,
+        }
+    }
+
     /// None where it may be no command, and no rule restricts it if it is one.
     fn verdict(&self) -> Option<Verdict> {
         let texts = self.texts_to_restrict();
@@ -145,9 +172,11 @@ impl Part<'_> {
             .filter(|rule| rule.decision > Decision::Allow)
             .map(by_rule);
         let by_places = places::restriction(self.case, self.stripped.words, &self.named);
+        let by_trees = trees::restriction(self.case, self.stripped.words, self.directories);
         match restricted
             .into_iter()
             .chain(by_places)
+            .chain(by_trees)
             .max_by_key(|verdict| verdict.decision)
         {
             None if self.simple.guessed => None,

@@ -1,6 +1,9 @@
 //! The places that one decision is about: where paths lead.
 
 use super::paths::{Paths, Place, normalise};
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
+use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
 /// How many links may lead from one to the next; as many as Linux itself follows.
@@ -11,36 +14,75 @@ pub type Directory = [PathBuf; 2];
 
 pub struct Ground<'a> {
     paths: &'a dyn Paths,
+    /// What was asked of `paths` about directories: the paths of one call share most of their way.
+    links: RefCell<HashMap<OsString, Option<PathBuf>>>,
     pub cwd: Directory,
-    pub project: Directory,
-    pub home: Option<Directory>,
-    /// Protected places, with those that they lead to.
-    pub protected: Vec<PathBuf>,
+    // Looked up when they are first needed: most commands need none of them, and each costs calls of the system.
+    project: Lazy<'a, Path, Directory>,
+    home: OnceCell<Option<Directory>>,
+    protected: Lazy<'a, [PathBuf], Vec<PathBuf>>,
+}
+
+struct Lazy<'a, From: ?Sized, To> {
+    from: &'a From,
+    found: OnceCell<To>,
+}
+
+impl<'a, From: ?Sized, To> Lazy<'a, From, To> {
+    fn new(from: &'a From) -> Lazy<'a, From, To> {
+        let found = OnceCell::new();
+        Lazy { from, found }
+    }
 }
 
 impl<'a> Ground<'a> {
     pub fn new(
         paths: &'a dyn Paths,
         cwd: &Path,
-        project: &Path,
-        protected: &[PathBuf],
+        project: &'a Path,
+        protected: &'a [PathBuf],
     ) -> Ground<'a> {
         let mut ground = Ground {
             paths,
+            links: RefCell::default(),
             cwd: Directory::default(),
-            project: Directory::default(),
-            home: None,
-            protected: Vec::new(),
+            project: Lazy::new(project),
+            home: OnceCell::new(),
+            protected: Lazy::new(protected),
         };
         ground.cwd = ground.directory(cwd);
-        ground.project = ground.directory(project);
-        ground.home = paths.home().map(|home| ground.directory(&home));
-        ground.protected = protected
-            .iter()
-            .flat_map(|place| ground.directory(place))
-            .collect();
-        ground.protected.dedup();
         ground
+    }
+
+    pub fn project(&self) -> &Directory {
+        let Lazy { from, found } = &self.project;
+        found.get_or_init(|| self.directory(from))
+    }
+
+    pub fn home(&self) -> Option<&Directory> {
+        let find = || self.paths.home().map(|home| self.directory(&home));
+        self.home.get_or_init(find).as_ref()
+    }
+
+    /// Protected places, with those that they lead to.
+    pub fn protected(&self) -> &[PathBuf] {
+        let Lazy { from, found } = &self.protected;
+        found.get_or_init(|| {
+            let places = from.iter().flat_map(|place| self.directory(place));
+            let mut places: Vec<PathBuf> = places.collect();
+            places.dedup();
+            places
+        })
+    }
+
+    fn link_of_directory(&self, path: &Path) -> Option<PathBuf> {
+        if let Some(known) = self.links.borrow().get(path.as_os_str()) {
+            return known.clone();
+        }
+        let target = self.paths.link(path);
+        let mut links = self.links.borrow_mut();
+        links.insert(path.as_os_str().to_owned(), target.clone());
+        target
     }
 
     fn directory(&self, path: &Path) -> Directory {
@@ -75,7 +117,7 @@ impl<'a> Ground<'a> {
             Some(rest) => rest.strip_prefix('/'),
             None => None,
         };
-        match (below_home, &self.home) {
+        match (below_home, self.home()) {
             (Some(rest), Some([home, _])) => home.join(rest),
             _ => PathBuf::from(text),
         }
@@ -98,7 +140,8 @@ impl<'a> Ground<'a> {
     /// `path` from the real directory `real` on. It calls itself for each link, and the links that are left are
     /// counted over the whole way: links that each name two others would else double the work every time.
     fn follow(&self, mut real: PathBuf, path: &Path, links_left: &mut usize) -> PathBuf {
-        for component in path.components() {
+        let mut components = path.components().peekable();
+        while let Some(component) = components.next() {
             match component {
                 Component::CurDir => {}
                 Component::ParentDir => {
@@ -107,8 +150,12 @@ impl<'a> Ground<'a> {
                 Component::Prefix(_) | Component::RootDir => real = PathBuf::from("/"),
                 Component::Normal(name) => {
                     real.push(name);
+                    let target = match components.peek() {
+                        Some(_) => self.link_of_directory(&real),
+                        None => self.paths.link(&real),
+                    };
                     if *links_left > 0
-                        && let Some(target) = self.paths.link(&real)
+                        && let Some(target) = target
                     {
                         *links_left -= 1;
                         real.pop();

@@ -98,7 +98,46 @@ pub struct RuleRef {
     pub line: usize,
 }
 
-/// Whatever can decide on a tool call. A program that embeds missiond can bring its own.
+/// Whatever can decide on a tool call. A program that embeds missiond can bring its own; the slots of the daemon
+/// are judged by one as well (see [`crate::slot::machine::Judge`]).
+///
+/// ```
+/// use missiond::policy::{Ask, Decision, Judge, LexicalPaths, PermissionPolicy, Policy, Verdict};
+/// use std::path::Path;
+///
+/// /// Leaves everything to the rules of a file, and to nobody what happens at night.
+/// struct OfficeHours<P> {
+///     rules: P,
+///     night: bool,
+/// }
+///
+/// impl<P: PermissionPolicy> PermissionPolicy for OfficeHours<P> {
+///     fn decide(&self, ask: &Ask) -> Verdict {
+///         let verdict = self.rules.decide(ask);
+///         match self.night && verdict.decision == Decision::Allow {
+///             true => Verdict {
+///                 decision: Decision::Ask,
+///                 why: "nobody is watching at this hour".to_owned(),
+///                 ..verdict
+///             },
+///             false => verdict,
+///         }
+///     }
+/// }
+///
+/// let file = Path::new("coder.toml");
+/// let policy = Policy::parse(r#"allow = ["Bash(git *)"]"#, file, Path::new("/proj")).unwrap();
+/// let rules = Judge { policy, paths: LexicalPaths };
+/// let ask = Ask {
+///     tool: "Bash".to_owned(),
+///     input: serde_json::json!({"command": "git diff | git apply --stat"}),
+///     cwd: "/proj".into(),
+///     complete: true,
+/// };
+/// assert_eq!(rules.decide(&ask).decision, Decision::Allow);
+/// let office = OfficeHours { rules, night: true };
+/// assert_eq!(office.decide(&ask).decision, Decision::Ask);
+/// ```
 pub trait PermissionPolicy: Send + Sync {
     fn decide(&self, ask: &Ask) -> Verdict;
 }

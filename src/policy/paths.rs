@@ -2,6 +2,8 @@
 
 use super::ground::{Directory, Ground};
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use std::collections::HashSet;
+use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
 /// Where paths lead. The policy itself never touches the file system.
@@ -76,14 +78,18 @@ enum Base {
 impl Base {
     /// The path as seen from here. The directory itself may be reached through a link.
     fn below<'p>(&self, path: &'p Path, ground: &Ground<'_>) -> impl Iterator<Item = &'p Path> {
-        let [written, real] = match self {
-            Base::Root => [Some(Path::new("/")), None],
-            Base::Home => ground.home.as_ref().map_or([None, None], ways),
-            Base::Project(_) => ways(&ground.project),
-            Base::Cwd => ways(&ground.cwd),
-        };
+        let [written, real] = self.ways(ground);
         let below = |base: Option<&Path>| path.strip_prefix(base?).ok();
         [below(written), below(real)].into_iter().flatten()
+    }
+
+    fn ways<'g>(&self, ground: &'g Ground<'_>) -> [Option<&'g Path>; 2] {
+        match self {
+            Base::Root => [Some(Path::new("/")), None],
+            Base::Home => ground.home().map_or([None, None], ways),
+            Base::Project(_) => ways(ground.project()),
+            Base::Cwd => ways(&ground.cwd),
+        }
     }
 }
 
@@ -101,8 +107,58 @@ fn is_matched(matcher: &Gitignore, below: &Path) -> bool {
 /// Many patterns at once: whether any of them may match.
 #[derive(Debug, Clone, Default)]
 pub struct PathSet {
-    /// Where patterns can't be joined, there is no matcher, and any path may match.
-    sets: Vec<(Base, Option<Gitignore>)>,
+    sets: Vec<Joined>,
+}
+
+/// The patterns that are meant in one directory.
+#[derive(Debug, Clone)]
+struct Joined {
+    base: Base,
+    sieve: Sieve,
+    /// Where patterns can't be joined, there is none, and any path may match.
+    matcher: Option<Gitignore>,
+}
+
+impl Joined {
+    fn may_match(&self, below: &Path) -> bool {
+        let matches = |matcher: &Gitignore| is_matched(matcher, below);
+        below.as_os_str().is_empty()
+            || self.sieve.lets_through(below) && self.matcher.as_ref().is_none_or(matches)
+    }
+}
+
+/// Tells cheaply, and for most paths, that none of some patterns matches.
+#[derive(Debug, Clone, Default)]
+struct Sieve {
+    /// The first names of the paths that patterns with a slash in them match.
+    first: HashSet<OsString>,
+    /// The names that patterns without one match, at any depth.
+    anywhere: HashSet<OsString>,
+    /// There are patterns of which neither can be told.
+    open: bool,
+}
+
+impl Sieve {
+    fn add(&mut self, glob: &str) {
+        let path = glob.trim_end_matches('/');
+        let is_anchored = path.contains('/');
+        let first = path.trim_start_matches('/').split('/').next();
+        let first = first.filter(|name| !name.is_empty() && !name.contains(['*', '?', '[', '\\']));
+        match first {
+            None => self.open = true,
+            Some(name) if is_anchored => drop(self.first.insert(name.into())),
+            Some(name) => drop(self.anywhere.insert(name.into())),
+        }
+    }
+
+    fn lets_through(&self, below: &Path) -> bool {
+        self.open
+            || below
+                .iter()
+                .next()
+                .is_some_and(|name| self.first.contains(name))
+            || !self.anywhere.is_empty() && below.iter().any(|name| self.anywhere.contains(name))
+    }
 }
 
 impl PathSet {
@@ -114,9 +170,15 @@ impl PathSet {
                 None => globs.push((pattern.base.clone(), vec![&pattern.glob])),
             }
         }
-        let joined = globs
-            .into_iter()
-            .map(|(base, globs)| (base, matcher(&globs).ok()));
+        let joined = globs.into_iter().map(|(base, globs)| {
+            let mut sieve = Sieve::default();
+            globs.iter().for_each(|glob| sieve.add(glob));
+            Joined {
+                base,
+                sieve,
+                matcher: matcher(&globs).ok(),
+            }
+        });
         PathSet {
             sets: joined.collect(),
         }
@@ -127,11 +189,9 @@ impl PathSet {
     }
 
     pub fn matches(&self, path: &Path, ground: &Ground<'_>) -> bool {
-        self.sets.iter().any(|(base, set)| {
-            base.below(path, ground).any(|below| {
-                below.as_os_str().is_empty()
-                    || set.as_ref().is_none_or(|set| is_matched(set, below))
-            })
+        self.sets.iter().any(|set| {
+            let mut below = set.base.below(path, ground);
+            below.any(|below| set.may_match(below))
         })
     }
 }
@@ -174,6 +234,25 @@ impl PathPattern {
             let whole_directory =
                 below.as_os_str().is_empty() && self.glob.trim_start_matches('/') == "**";
             whole_directory || is_matched(&self.matcher, below)
+        })
+    }
+
+    /// Whether a file that it matches may lie in this directory or below it.
+    pub fn may_match_below(&self, directory: &Path, ground: &Ground<'_>) -> bool {
+        let is_plain = |part: &&str| !part.contains(['*', '?', '[', '\\']);
+        let glob = self.glob.trim_end_matches('/');
+        // Without a slash in it a pattern matches at any depth.
+        let start: PathBuf = match glob.contains('/') {
+            true => glob
+                .split('/')
+                .skip_while(|part| part.is_empty())
+                .take_while(is_plain)
+                .collect(),
+            false => PathBuf::new(),
+        };
+        self.base.ways(ground).into_iter().flatten().any(|base| {
+            let reach = base.join(&start);
+            reach.starts_with(directory) || directory.starts_with(&reach)
         })
     }
 

@@ -83,7 +83,7 @@ impl Protected {
 
 /// Why nothing may be written there, if nothing may.
 pub fn forbids(place: &Place, ground: &Ground<'_>) -> Option<String> {
-    let own = |path: &Path| ground.protected.iter().any(|own| path.starts_with(own));
+    let own = |path: &Path| ground.protected().iter().any(|own| path.starts_with(own));
     let path = place
         .ways()
         .find(|path| protected_by_name(path) || own(path))?;
@@ -97,7 +97,7 @@ pub fn forbids(place: &Place, ground: &Ground<'_>) -> Option<String> {
 pub fn lies_below(place: &Place, ground: &Ground<'_>) -> bool {
     place
         .ways()
-        .any(|path| ground.protected.iter().any(|own| own.starts_with(path)))
+        .any(|path| ground.protected().iter().any(|own| own.starts_with(path)))
 }
 
 fn protected_by_name(path: &Path) -> bool {
@@ -110,8 +110,13 @@ fn protected_by_name(path: &Path) -> bool {
         .filter(|start| *start < names.len())
         .unwrap_or_default();
     let names = &names[start..];
-    let is =
-        |name: &OsStr, list: &[&str]| list.iter().any(|known| name.eq_ignore_ascii_case(known));
+    // Nearly every name is told from all of these by its first letter.
+    let is = |name: &OsStr, list: &[&str]| {
+        matches!(
+            name.as_encoded_bytes().first(),
+            Some(b'.' | b'c' | b'C' | b'h' | b'H')
+        ) && list.iter().any(|known| name.eq_ignore_ascii_case(known))
+    };
     let last_is_hook = names.len() >= 2
         && is(names[names.len() - 2], GIT_INTERNALS)
         && is_git_hook(names[names.len() - 1]);

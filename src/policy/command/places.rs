@@ -7,7 +7,7 @@ use crate::policy::judge::{Case, by_rule};
 use crate::policy::paths::Place;
 use crate::policy::protected as guarded;
 use crate::policy::rule::{Meaning, Rule};
-use crate::policy::shell::Word;
+use crate::policy::shell::{Redirect, Word};
 use crate::policy::tools::Access;
 use crate::policy::{Decision, Verdict};
 use std::path::{Path, PathBuf};
@@ -26,10 +26,13 @@ impl Directories {
         Directories { all: vec![cwd] }
     }
 
-    pub fn follow(&mut self, words: &[Word], ground: &Ground<'_>) {
-        let [name, .., target] = words else { return };
+    /// Goes where a command leads, if it leads anywhere.
+    pub fn follow(&mut self, words: &[Word], ground: &Ground<'_>) -> bool {
+        let [name, .., target] = words else {
+            return false;
+        };
         if !matches!(name.text.as_str(), "cd" | "pushd") || self.all.len() > MOST_DIRECTORIES {
-            return;
+            return false;
         }
         let targets: Vec<PathBuf> = self
             .all
@@ -38,6 +41,11 @@ impl Directories {
             .collect();
         self.all.extend(targets);
         self.all.dedup();
+        true
+    }
+
+    pub fn all(&self) -> &[PathBuf] {
+        &self.all
     }
 
     /// Every place that a word may name.
@@ -51,29 +59,39 @@ impl Directories {
     }
 }
 
+/// A place that a word of a command may name.
+pub struct Named {
+    pub place: Place,
+    /// Which of the arguments it is.
+    argument: usize,
+}
+
 /// The places that the words of a command may name, where it matters which they are.
-pub fn named(case: &Case<'_>, words: &[Word], directories: &Directories) -> Vec<Place> {
+pub fn named(case: &Case<'_>, words: &[Word], directories: &Directories) -> Vec<Named> {
     let Some((name, arguments)) = words.split_first() else {
         return Vec::new();
     };
     if harm::only_reads(&name.text) && !case.policy.index.restricts_paths() {
         return Vec::new();
     }
-    let literal = arguments.iter().filter(|word| !word.globs);
+    let literal = arguments.iter().enumerate().filter(|(_, word)| !word.globs);
     literal
-        .flat_map(|word| directories.places(word, &case.ground))
+        .flat_map(|(argument, word)| {
+            let places = directories.places(word, &case.ground);
+            places.map(move |place| Named { place, argument })
+        })
         .collect()
 }
 
 /// The strictest thing that path rules say about the words of a command and the places that they name.
-pub fn restriction(case: &Case<'_>, words: &[Word], named: &[Place]) -> Option<Verdict> {
+pub fn restriction(case: &Case<'_>, words: &[Word], named: &[Named]) -> Option<Verdict> {
     let (name, arguments) = words.split_first()?;
     if !case.policy.index.restricts_paths() {
         return None;
     }
     let on_places = named
         .iter()
-        .filter_map(|place| on_place(case, place, &name.text));
+        .filter_map(|named| on_place(case, named, &name.text, arguments));
     let on_globs = arguments
         .iter()
         .filter(|word| word.globs)
@@ -83,28 +101,50 @@ pub fn restriction(case: &Case<'_>, words: &[Word], named: &[Place]) -> Option<V
         .max_by_key(|verdict| verdict.decision)
 }
 
-fn on_place(case: &Case<'_>, place: &Place, program: &str) -> Option<Verdict> {
+fn on_place(case: &Case<'_>, named: &Named, program: &str, arguments: &[Word]) -> Option<Verdict> {
+    let place = &named.place;
     if !case.policy.index.may_restrict(place, &case.ground) {
         return None;
     }
-    let covers = |rule: &&Rule| {
-        rule.decision > Decision::Allow
-            && [Access::Read, Access::Write]
-                .iter()
-                .any(|access| rule.covers_place(*access, place, &case.ground))
+    let accesses: &[Access] = match harm::only_reads(program) {
+        true => &[Access::Read],
+        false => &[Access::Read, Access::Write],
     };
-    let rule = case
-        .policy
-        .rules()
-        .filter(covers)
-        .max_by_key(|rule| rule.decision)?;
-    let mut verdict = by_rule(rule);
-    verdict.why = format!("{} is covered by {}", place.written.display(), rule.at.text);
+    let mut verdict = strictest_on(case, place, accesses)?;
     // Whether another program would open the file can't be told, so a person is asked there.
-    if !harm::opens_its_arguments(program) {
+    if !harm::opens(program, arguments, named.argument) {
         verdict.decision = Decision::Ask;
     }
     Some(verdict)
+}
+
+/// What the strictest rule that restricts one of these accesses to a place says.
+fn strictest_on(case: &Case<'_>, place: &Place, accesses: &[Access]) -> Option<Verdict> {
+    let covers = |rule: &&Rule| {
+        let any = |access: &Access| rule.covers_place(*access, place, &case.ground);
+        rule.decision > Decision::Allow && accesses.iter().any(any)
+    };
+    let restricting = case.policy.rules().filter(covers);
+    let rule = restricting.max_by_key(|rule| rule.decision)?;
+    Some(Verdict {
+        why: format!("{} is covered by {}", place.written.display(), rule.at.text),
+        ..by_rule(rule)
+    })
+}
+
+/// What path rules say about a file that the shell itself opens for a redirection.
+pub fn redirection(
+    case: &Case<'_>,
+    redirect: &Redirect,
+    directories: &Directories,
+) -> Option<Verdict> {
+    if !case.policy.index.restricts_paths() {
+        return None;
+    }
+    directories
+        .places(&redirect.target, &case.ground)
+        .filter_map(|place| strictest_on(case, &place, &[redirect.access]))
+        .max_by_key(|verdict| verdict.decision)
 }
 
 /// A glob may stand for any file whose name fits.
@@ -129,7 +169,7 @@ fn on_glob(case: &Case<'_>, word: &Word) -> Option<Verdict> {
 }
 
 /// Words that may name a protected path, given to a program that may write.
-pub fn protected(case: &Case<'_>, words: &[Word], named: &[Place]) -> Option<Harm> {
+pub fn protected(case: &Case<'_>, words: &[Word], named: &[Named]) -> Option<Harm> {
     let (name, arguments) = words.split_first()?;
     if harm::only_reads(&name.text) {
         return None;
@@ -137,7 +177,7 @@ pub fn protected(case: &Case<'_>, words: &[Word], named: &[Place]) -> Option<Har
     let by_place = || {
         named
             .iter()
-            .find_map(|place| guarded::forbids(place, &case.ground))
+            .find_map(|named| guarded::forbids(&named.place, &case.ground))
     };
     let by_glob = || {
         let hidden = arguments
@@ -174,7 +214,10 @@ fn path_texts(word: &str) -> impl Iterator<Item = &str> {
         .then(|| word.find(['/', '~', '.']).map(|at| &word[at..]))
         .flatten();
     let at_file = word.split_once('@').map(|(_, file)| file);
-    [whole, value, attached, at_file]
+    // `HEAD:file`, `host:file`
+    let behind_colon = word.split_once(':').map(|(_, file)| file);
+    let behind_colon = behind_colon.filter(|file| !file.starts_with("//"));
+    [whole, value, attached, at_file, behind_colon]
         .into_iter()
         .flatten()
         .filter(|text| !text.is_empty())
@@ -229,7 +272,7 @@ fn is_vital(case: &Case<'_>, word: &Word, cwd: &Path) -> bool {
         },
     };
     let place = case.ground.place(text, cwd);
-    let home = case.ground.home.as_ref().map(|[home, _]| home.as_path());
+    let home = case.ground.home().map(|[home, _]| home.as_path());
     place.ways().any(|path| {
         path.components().count() <= 2
             || home.is_some_and(|home| home.starts_with(path))

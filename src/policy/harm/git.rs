@@ -1,34 +1,42 @@
 //! What git runs and writes beyond its own repository.
 
-use super::{Harm, has_short, has_word, is_one_of_long};
+use super::{Harm, Names, has_short, has_word, is_one_of_long, names};
 use crate::policy::shell::Word;
+use std::sync::LazyLock;
 
 /// Options before the subcommand that change nothing but the output.
 const HARMLESS_GLOBALS: &str = "--no-pager -P --version -v --no-optional-locks --literal-pathspecs \
     --no-replace-objects";
 
 /// Subcommands whose work is to run other programs, or to change what git runs later.
-const RUNNING: &str = "config difftool mergetool filter-branch submodule send-email instaweb web--browse \
+static RUNNING: Names = LazyLock::new(|| {
+    names(
+        "config difftool mergetool filter-branch filter-repo bundle submodule send-email instaweb web--browse \
     daemon shell hook for-each-repo maintenance credential upload-pack receive-pack \
     upload-archive fast-import remote-ext remote-fd citool gui help imap-send cvsserver \
-    svn p4 init clone worktree subtree";
+    svn p4 init clone worktree subtree",
+    )
+});
 
 /// Options that run a program or write a file, whatever the subcommand.
 const LONG: &str = "--output --output-directory --upload-pack --receive-pack --exec --open-files-in-pager \
     --ext-diff --textconv --extcmd --tool --config --template --separate-git-dir \
-    --edit-todo --strategy --gpg-sign --filters";
+    --edit-todo --strategy --gpg-sign --filters --interactive --local-user --sign --prefix \
+    --export-marks --import-marks --export-pack-edges";
 
 /// Letters that do the same in these subcommands alone; elsewhere they are harmless.
 const SHORT: &[(&str, &str)] = &[
     ("grep", "O"),
     ("archive", "o"),
     ("format-patch", "o"),
-    ("rebase", "xs"),
+    ("rebase", "xsiS"),
+    ("commit", "S"),
+    ("tag", "su"),
     ("bundle", "o"),
-    ("merge", "s"),
-    ("pull", "s"),
-    ("cherry-pick", "s"),
-    ("revert", "s"),
+    ("merge", "sS"),
+    ("pull", "sS"),
+    ("cherry-pick", "S"),
+    ("revert", "S"),
     ("fetch-pack", "u"),
     ("ls-remote", "u"),
 ];
@@ -49,7 +57,7 @@ pub fn harms(words: &[Word]) -> Vec<Harm> {
         return Vec::new();
     };
     let mut harms = Vec::new();
-    if has_word(RUNNING, &subcommand.text) {
+    if RUNNING.contains(subcommand.text.as_str()) {
         harms.push(Harm {
             at,
             why: format!(

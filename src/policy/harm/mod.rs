@@ -188,24 +188,36 @@ static READERS: Names = LazyLock::new(|| {
     names(
         "ls stat file du tree grep egrep fgrep zgrep rg diff cmp comm md5sum sha1sum sha256sum \
     sha512sum b2sum cksum realpath readlink basename dirname echo test pwd true false which \
-    type jq column fold fmt rev paste join tr expand cd printf seq",
+    type jq column fold fmt rev paste join tr expand cd printf seq cat head tail less more nl \
+    tac od hexdump strings base64 base32 wc cut sort zcat bat batcat",
     )
 });
 
-/// Programs that print the files that they are given.
+/// Programs that open the files that they are given, and show or copy what is in them.
 static OPENERS: Names = LazyLock::new(|| {
     names(
         "cat head tail less more nl tac od hexdump strings base64 base32 wc cut sort zcat bat \
-    batcat",
+    batcat diff cmp comm md5sum sha1sum sha256sum sha512sum b2sum cksum xxd rev paste fold fmt \
+    expand column join cp",
     )
 });
 
+/// The same, but the first word that they are given is a pattern or a script.
+static SEARCHERS: Names =
+    LazyLock::new(|| names("grep egrep fgrep zgrep rg ag ack sed gsed awk gawk mawk jq"));
+
 pub fn only_reads(program: &str) -> bool {
-    READERS.contains(program) || opens_its_arguments(program)
+    READERS.contains(program)
 }
 
-pub fn opens_its_arguments(program: &str) -> bool {
-    OPENERS.contains(program)
+/// Whether a program opens the file that its argument at this place names.
+pub fn opens(program: &str, arguments: &[Word], at: usize) -> bool {
+    if OPENERS.contains(program) {
+        return true;
+    }
+    let is_option = |word: &Word| word.text.starts_with('-') && word.text != "-";
+    let first_operand = arguments.iter().position(|word| !is_option(word));
+    SEARCHERS.contains(program) && first_operand != Some(at)
 }
 
 #[cfg(test)]

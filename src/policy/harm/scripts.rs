@@ -31,6 +31,19 @@ pub fn runner_harms(words: &[Word]) -> Vec<Harm> {
     }
 }
 
+/// Unpacking writes files whose names the archive chooses; listing, testing and printing do not.
+pub fn unzip_harms(words: &[Word]) -> Vec<Harm> {
+    let only_shows = |word: &Word| has_short(&word.text, "lvtpzZ", "");
+    match words.iter().skip(1).any(only_shows)
+        && !words.iter().any(|word| has_short(&word.text, "d", ""))
+    {
+        true => Vec::new(),
+        false => vec![Harm::whole(
+            "unzip writes files whose names others choose".to_owned(),
+        )],
+    }
+}
+
 /// Options and variables that make `make` run something else than the project's own rules.
 pub fn make_harms(words: &[Word]) -> Vec<Harm> {
     const LONG: &str = "--file --makefile --eval --directory --include-dir --environment-overrides";

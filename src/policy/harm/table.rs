@@ -123,6 +123,12 @@ pub const TABLE: &[Row] = &[
             why: "writes the second file that it is given",
         },
     ),
+    row("shuf", options("o", "--output", WRITES)),
+    row("split", options("", "--filter", RUNS)),
+    row("dd", Text("of=", WRITES)),
+    row("patch", Always("writes the files that its input names")),
+    row("fzf m4", Always("can run other programs from its input")),
+    row("unzip", Judged(scripts::unzip_harms)),
     row("xxd cmp3", options("r", "-revert", WRITES)),
     row(
         "xxd",
@@ -211,7 +217,53 @@ pub const TABLE: &[Row] = &[
         "zip zipcloak",
         options("TOm", "--unzip-command --test --output-file --move", EITHER),
     ),
-    row("7z 7za", Text("-o -sfx", WRITES)),
+    row("7z 7za 7zz", Text("-o -sfx", WRITES)),
+    row(
+        "7z 7za 7zz",
+        Words("x e", "writes files whose names others choose"),
+    ),
+    row(
+        "hg",
+        options(
+            "R",
+            "--config --config-file --repository --cwd --pager",
+            RUNS,
+        ),
+    ),
+    row(
+        "svn",
+        options(
+            "",
+            "--config-option --config-dir --diff-cmd --diff3-cmd --editor-cmd",
+            RUNS,
+        ),
+    ),
+    row(
+        "pytest py.test",
+        valued(
+            "pco",
+            "krmnW",
+            "--rootdir --confcutdir --basetemp --override-ini --config-file --junitxml --junit-xml --log-file",
+            EITHER,
+        ),
+    ),
+    row(
+        "pandoc",
+        valued(
+            "FLod",
+            "ftrwMV",
+            "--filter --lua-filter --output --pdf-engine --extract-media --data-dir --defaults --log",
+            EITHER,
+        ),
+    ),
+    row(
+        "tex latex pdftex pdflatex xelatex lualatex xetex luatex",
+        options(
+            "",
+            "-shell-escape -enable-write18 -output-directory -jobname -luaonly -fmt",
+            EITHER,
+        ),
+    ),
     row(
         "cpio pax",
         options("ioI", "--extract --rsh-command", EITHER),
@@ -382,6 +434,7 @@ pub const TABLE: &[Row] = &[
             EITHER,
         ),
     ),
+    row("openssl", Words("engine", "loads code from a file")),
     row(
         "gpg gpg2",
         options(

@@ -3,6 +3,7 @@
 
 mod characters;
 mod find;
+mod plain;
 mod words;
 mod wrappers;
 
@@ -10,6 +11,8 @@ pub use find::commands_within;
 pub use words::Word;
 pub use wrappers::{Stripped, strip};
 
+use crate::policy::tools::Access;
+use std::cell::RefCell;
 use std::ops::ControlFlow;
 use tree_sitter::{Node, ParseOptions, Parser, Tree};
 
@@ -26,10 +29,19 @@ const MOST_PARSER_REPORTS: usize = 5_000;
 pub struct Script {
     /// Every simple command, also those inside substitutions, functions and the like, as they are written.
     pub commands: Vec<Simple>,
+    /// The files that the shell itself opens.
+    pub redirects: Vec<Redirect>,
     /// Why it can't be proven that these commands and no others run, exactly as written.
     pub doubt: Option<String>,
     /// Whether the parser may have dropped or misplaced words, so that the text itself is searched too.
     misplaced_words: bool,
+}
+
+/// A file that the shell opens for a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Redirect {
+    pub access: Access,
+    pub target: Word,
 }
 
 /// A program and its arguments.
@@ -68,22 +80,9 @@ pub fn read(text: &str) -> Script {
         script.commands = find::crude(text);
         return script;
     }
-    let Some(tree) = parse(text) else {
-        script.doubt("it could not be parsed in time");
-        script.commands = find::crude(text);
-        return script;
-    };
-    Walk {
-        text,
-        script: &mut script,
-    }
-    .whole(&tree);
-    if tree.root_node().has_error() {
-        script.doubt("it is not well-formed shell");
-        script.misplaced_words = true;
-    }
-    if script.misplaced_words {
-        script.commands.extend(find::crude(text));
+    match plain::read(text).filter(|_| script.doubt.is_none()) {
+        Some(commands) => script.commands = commands,
+        None => parse_into(text, &mut script),
     }
     if script.commands.is_empty() {
         script.doubt("there is no command in it");
@@ -91,11 +90,34 @@ pub fn read(text: &str) -> Script {
     script
 }
 
-fn parse(text: &str) -> Option<Tree> {
+fn parse_into(text: &str, script: &mut Script) {
+    let Some(tree) = parse(text) else {
+        script.doubt("it could not be parsed in time");
+        script.commands = find::crude(text);
+        return;
+    };
+    Walk { text, script }.whole(&tree);
+    if tree.root_node().has_error() {
+        script.doubt("it is not well-formed shell");
+        script.misplaced_words = true;
+    }
+    if script.misplaced_words {
+        script.commands.extend(find::crude(text));
+    }
+}
+
+thread_local! {
+    /// Making one costs as much as reading a short command with it.
+    static PARSER: RefCell<Option<Parser>> = RefCell::new(parser());
+}
+
+fn parser() -> Option<Parser> {
     let mut parser = Parser::new();
-    parser
-        .set_language(&tree_sitter_bash::LANGUAGE.into())
-        .ok()?;
+    let language = tree_sitter_bash::LANGUAGE.into();
+    parser.set_language(&language).ok().map(|()| parser)
+}
+
+fn parse(text: &str) -> Option<Tree> {
     let mut reports = 0;
     let mut progress = |_: &_| {
         reports += 1;
@@ -107,7 +129,12 @@ fn parse(text: &str) -> Option<Tree> {
     };
     let options = ParseOptions::new().progress_callback(&mut progress);
     let mut input = |offset: usize, _| text.as_bytes().get(offset..).unwrap_or_default();
-    parser.parse_with_options(&mut input, None, Some(options))
+    PARSER.with_borrow_mut(|parser| {
+        let parser = parser.as_mut()?;
+        // What a parser that was stopped has begun must not flow into the next command.
+        parser.reset();
+        parser.parse_with_options(&mut input, None, Some(options))
+    })
 }
 
 impl Script {
@@ -140,13 +167,30 @@ impl<'t> Walk<'t> {
             }
             "&&" | "||" | ";" | "|" | "\n" if !node.is_named() => {}
             "command" => self.command(node, waiting),
+            "comment" if self.is_between_commands(node) => {}
             "file_redirect" if self.is_harmless_redirect(node) => {}
             kind => {
                 self.script.misplaced_words |= may_hide_words(node);
                 self.script.doubt(name_of(kind));
+                if kind == "file_redirect" {
+                    self.redirect(node);
+                }
                 waiting.extend(node.children(&mut node.walk()));
             }
         }
+    }
+
+    /// A comment on a line of its own or behind a finished command runs nothing.
+    fn is_between_commands(&self, node: Node<'t>) -> bool {
+        let before = self.text[..node.start_byte()].bytes().next_back();
+        let text = &self.text[node.byte_range()];
+        let at_top = node
+            .parent()
+            .is_some_and(|parent| parent.kind() == "program");
+        at_top
+            && text.starts_with('#')
+            && !text.contains('\n')
+            && before.is_none_or(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b';'))
     }
 
     /// Between what the parser names there may be nothing but blanks.
@@ -214,6 +258,18 @@ impl<'t> Walk<'t> {
                 .doubt("the program is not written as one plain word");
         }
         word
+    }
+
+    fn redirect(&mut self, node: Node<'t>) {
+        let reads = node
+            .children(&mut node.walk())
+            .any(|child| child.kind() == "<");
+        let access = if reads { Access::Read } else { Access::Write };
+        let mut cursor = node.walk();
+        for target in node.children_by_field_name("destination", &mut cursor) {
+            let target = words::read(target, self.text);
+            self.script.redirects.push(Redirect { access, target });
+        }
     }
 
     /// `2>/dev/null`, `>/dev/null` and `2>&1` write no file.

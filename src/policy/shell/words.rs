@@ -10,6 +10,8 @@ pub struct Word {
     pub text: String,
     /// Where it begins in the whole command.
     pub start: usize,
+    /// How long it is there.
+    pub length: usize,
     /// Whether file names may be put in its place.
     pub globs: bool,
     /// Whether any of it is quoted or escaped.
@@ -45,6 +47,7 @@ pub fn read(node: Node<'_>, source: &str) -> Word {
         return Word {
             text: raw.to_owned(),
             start: node.start_byte(),
+            length: raw.len(),
             ..Word::default()
         };
     }
@@ -56,6 +59,7 @@ pub fn read(node: Node<'_>, source: &str) -> Word {
     let doubt = reading.doubt.or_else(|| reading.doubt_of_shape());
     Word {
         start: node.start_byte(),
+        length: raw.len(),
         globs: reading.shape.contains(['*', '?', '[']),
         quoted: reading.shape.contains(QUOTED) || reading.quoted,
         text: match doubt {
@@ -66,7 +70,8 @@ pub fn read(node: Node<'_>, source: &str) -> Word {
     }
 }
 
-fn means_nothing(byte: u8) -> bool {
+/// Characters that stand for themselves, wherever they are in a word.
+pub fn means_nothing(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-_./:=@%+,".contains(&byte)
 }
 

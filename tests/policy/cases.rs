@@ -1,0 +1,57 @@
+//! `cases/*.txt`: rules, an empty line, and commands with the verdict that they must get. A new case is a line.
+//! `noallow` is `ask` or `deny`; `\n` and `\r` in a command stand for what they stand for everywhere.
+
+use missiond::policy::{Ask, Decision, LexicalPaths, Policy, decide};
+use serde_json::json;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+#[test]
+fn every_case_gets_its_verdict() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/policy/cases");
+    let files = fs::read_dir(directory).expect("the cases").flatten();
+    let (mut wrong, mut count) = (Vec::new(), 0);
+    for file in files.map(|entry| entry.path()) {
+        let text = fs::read_to_string(&file).expect("a file of cases");
+        let (head, cases) = text.split_once("\n\n").expect("rules, then cases");
+        let policy = policy_of(head);
+        for line in cases.lines() {
+            count += 1;
+            wrong.extend(fault(&policy, &file, line));
+        }
+    }
+    assert!(count > 700, "only {count} cases were found");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn policy_of(head: &str) -> Policy {
+    let of = |decision: &str| -> Vec<&str> {
+        let lines = head.lines().filter_map(|line| line.split_once(' '));
+        lines
+            .filter(|(word, _)| *word == decision)
+            .map(|(_, rule)| rule)
+            .collect()
+    };
+    let [allow, ask, deny] = ["allow", "ask", "deny"].map(of);
+    let text = format!("allow = {allow:?}\nask = {ask:?}\ndeny = {deny:?}\n");
+    Policy::parse(&text, Path::new("cases.toml"), Path::new("/proj")).expect("good rules")
+}
+
+fn fault(policy: &Policy, file: &Path, line: &str) -> Option<String> {
+    let (expected, command) = line.split_once(' ').expect("a verdict and a command");
+    let command = command.replace("\\n", "\n").replace("\\r", "\r");
+    let ask = Ask {
+        tool: "Bash".to_owned(),
+        input: json!({ "command": command }),
+        cwd: PathBuf::from("/proj"),
+        complete: true,
+    };
+    let verdict = decide(policy, &ask, &LexicalPaths);
+    let right = match expected {
+        "noallow" => verdict.decision != Decision::Allow,
+        word => verdict.decision.word() == word,
+    };
+    let place = file.file_name().unwrap_or_default().to_string_lossy();
+    let got = verdict.decision.word();
+    (!right).then(|| format!("{place}: {line}: {got} ({})", verdict.why))
+}
