@@ -3,7 +3,7 @@
 use super::DaemonError;
 use crate::config::{self, Config, ConfigError, Kind, SlotConfig};
 use crate::diagnostic::Problem;
-use crate::policy::{self, Ask, Decision, Policy, RealPaths, Verdict};
+use crate::policy::{self, Ask, Decision, PermissionPolicy, Policy, RealPaths, Verdict};
 use crate::reading::DialogKind;
 use crate::slot::World;
 use crate::slot::machine::Judge;
@@ -118,11 +118,13 @@ struct PolicyJudge {
     paths: RealPaths,
 }
 
-impl Judge for PolicyJudge {
+impl PermissionPolicy for PolicyJudge {
     fn decide(&self, ask: &Ask) -> Verdict {
         policy::decide(&self.policy, ask, &self.paths)
     }
+}
 
+impl Judge for PolicyJudge {
     fn dialog(&self, kind: DialogKind) -> Decision {
         policy::dialog_decision(&self.policy, kind)
     }

@@ -8,11 +8,13 @@ use crate::audit::Record;
 use crate::config::Kind;
 use crate::control::protocol::{Ending, Fault, RpcError, What};
 use crate::hook::{HookEvent, HookWhat};
+use crate::launch;
 use crate::reading::{Seen, State};
 use crate::secrets;
 use crate::shim::{ExitReport, FromShim, LinkError, ToShim};
 use crate::terminal::{At, Frame};
 use regex::Regex;
+use std::path::{Component, Path};
 use std::time::Instant;
 
 /// Clients that may wait for output of one slot at once.
@@ -269,7 +271,9 @@ impl Slot {
             return;
         };
         let before = self.memory.session().map(|session| session.id);
-        if !self.memory.enter(id, event.transcript.clone()) {
+        let transcript = event.transcript.clone();
+        let transcript = transcript.filter(|path| self.is_transcript_of(id, path));
+        if !self.memory.enter(id, transcript) {
             return;
         }
         self.save_memory();
@@ -278,6 +282,17 @@ impl Slot {
                 session_id: id.to_string(),
             });
         }
+    }
+
+    /// A tool can play the hook too: only a file where Claude Code keeps this conversation is read for it.
+    fn is_transcript_of(&self, id: uuid::Uuid, path: &Path) -> bool {
+        let own = launch::own_directory(&self.slot_environment());
+        let plain = path.components().all(|part| part != Component::ParentDir);
+        plain
+            && path
+                .file_stem()
+                .is_some_and(|stem| stem == id.to_string().as_str())
+            && own.is_some_and(|own| path.starts_with(own.join("projects")))
     }
 
     /// Claude Code no longer knows the conversation: a fresh one, once, and a person is told.

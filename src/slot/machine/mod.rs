@@ -34,7 +34,7 @@ pub use up::{about, target_of};
 use crate::config::SlotConfig;
 use crate::control::protocol::{RpcError, What};
 use crate::hook::HookEvent;
-use crate::policy::{Ask, Decision, Verdict};
+use crate::policy::{Ask, Decision, PermissionPolicy, Verdict};
 use crate::reading::{Choice, Composer, Dialog, DialogKind, State};
 use crate::shim::ExitReport;
 use backoff::Backoff;
@@ -225,13 +225,23 @@ pub enum Reply {
     Hook(Option<Value>),
 }
 
-/// The rules that the machine asks; pure from its side.
-pub trait Judge: std::fmt::Debug + Send + Sync {
-    fn decide(&self, ask: &Ask) -> Verdict;
-    fn dialog(&self, kind: DialogKind) -> Decision;
-    fn deny_reason(&self) -> Option<String>;
+/// The rules that the machine asks; pure from its side. A policy that decides on tool calls alone leaves every
+/// other dialog to a person.
+pub trait Judge: PermissionPolicy + std::fmt::Debug {
+    /// On a dialog that is no tool call.
+    fn dialog(&self, _kind: DialogKind) -> Decision {
+        Decision::Ask
+    }
+
+    /// Told to Claude with a denial.
+    fn deny_reason(&self) -> Option<String> {
+        None
+    }
+
     /// The deny rules in Claude Code's own words, for its settings.
-    fn deny_rules(&self) -> Vec<String>;
+    fn deny_rules(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 #[derive(Debug)]

@@ -27,7 +27,7 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 pub(super) struct Rules;
 
-impl Judge for Rules {
+impl PermissionPolicy for Rules {
     fn decide(&self, ask: &Ask) -> Verdict {
         let command = ask.input["command"].as_str().unwrap_or_default();
         let rule = |text: &str| {
@@ -49,7 +49,9 @@ impl Judge for Rules {
             why: "as the test says".into(),
         }
     }
+}
 
+impl Judge for Rules {
     fn dialog(&self, kind: DialogKind) -> Decision {
         if kind == DialogKind::ApiKey {
             Decision::Allow
