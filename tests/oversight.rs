@@ -5,6 +5,7 @@ mod support;
 mod oversight {
     mod auditing;
     mod claude;
+    mod gate;
     mod inside;
     mod policy_tools;
     mod self_approval;
