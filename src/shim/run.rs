@@ -9,7 +9,7 @@ use super::silence::Silence;
 use super::text::TextStream;
 use super::tree::Reaped;
 use super::{ExitReport, FromShim, Hello, PROTOCOL, ShimSpec, ToShim};
-use crate::terminal::{At, FRAME_SILENCE};
+use crate::terminal::At;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
 use std::os::unix::net::UnixStream;

@@ -143,9 +143,7 @@ impl Terminal {
         }
         let row = usize::try_from(cursor.point.line.0).unwrap_or(0);
         go_to(out, row.saturating_sub(top), cursor.point.column.0);
-        if cursor.input_needs_wrap && cursor.point.column.0 + 1 == self.term.columns() {
-            self.draw_last_again(out);
-        }
+        self.draw_last_again(cursor, out);
         for (flag, set) in [
             (TermMode::INSERT, "\x1b[4h"),
             (TermMode::LINE_FEED_NEW_LINE, "\x1b[20h"),
@@ -168,6 +166,7 @@ impl Terminal {
         if *saved != Default::default() {
             let row = usize::try_from(saved.point.line.0).unwrap_or(0);
             go_to(out, row, saved.point.column.0);
+            self.draw_last_again(saved, out);
             put_pen(out, saved);
             out.push_str("\x1b7\x1b[m");
             out.push_str(PLAIN_SETS);
@@ -175,8 +174,11 @@ impl Terminal {
     }
 
     /// A character in the last column leaves the cursor on it, and only the next one wraps.
-    fn draw_last_again(&self, out: &mut String) {
-        let point = self.term.grid().cursor.point;
+    fn draw_last_again(&self, cursor: &Cursor<Cell>, out: &mut String) {
+        let point = cursor.point;
+        if !cursor.input_needs_wrap || point.column.0 + 1 != self.term.columns() {
+            return;
+        }
         let cells = &self.term.grid()[point.line];
         let spacer = cells[point.column].flags.contains(Flags::WIDE_CHAR_SPACER);
         let column = Column(point.column.0 - usize::from(spacer && point.column.0 > 0));
