@@ -131,12 +131,37 @@ impl Slot {
         self.fit();
     }
 
-    /// Gives the terminal the size of the smallest that is attached, or its own again when nobody is.
+    /// Gives the terminal the size of the smallest that is attached, or its own again when nobody is. The own size
+    /// is remembered, since a daemon that is killed meanwhile leaves it to the next one.
     pub(super) fn fit(&mut self) {
-        let configured = (self.running.cols, self.running.rows);
-        if let Some((cols, rows)) = self.audience.size_to_ask(&self.terminal, configured) {
+        let smallest = self.audience.smallest();
+        let own = self.memory.own_size;
+        let Some(wanted) = smallest.or(own) else {
+            return;
+        };
+        self.memory.own_size = match (smallest, own) {
+            (None, _) => None,
+            (Some(_), None) => Some(self.audience.size(&self.terminal)),
+            (Some(_), own) => own,
+        };
+        if self.memory.own_size != own {
+            self.save_memory();
+        }
+        if self.audience.is_to_ask(wanted, &self.terminal) {
+            let (cols, rows) = wanted;
             self.tell_shim(&ToShim::Resize { cols, rows });
         }
+    }
+
+    /// Somebody sets the size; those who are attached come first, and it is the slot's own from then on.
+    pub(super) fn resize(&mut self, size: Size) -> Result<(), RpcError> {
+        if self.link.is_none() {
+            return Err(self.not_running());
+        }
+        self.memory.own_size = Some(size);
+        self.save_memory();
+        self.fit();
+        Ok(())
     }
 
     pub(super) fn draw_for_viewers(&mut self) {

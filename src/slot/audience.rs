@@ -95,28 +95,30 @@ impl Audience {
         Some(&seated.viewer).filter(|viewer| !viewer.read_only)
     }
 
-    /// The size to ask the shim for, if it is not that already: the smallest of all that type, else the slot's own.
-    /// Drawings wait for it.
-    pub fn size_to_ask(&mut self, terminal: &Terminal, configured: Size) -> Option<Size> {
-        let sizes = || {
-            let typists = self.seated.iter().filter(|seated| !seated.viewer.read_only);
-            typists.map(|seated| seated.viewer.size)
-        };
-        let cols = sizes().map(|(cols, _)| cols).min();
-        let rows = sizes().map(|(_, rows)| rows).min();
-        let wanted = match (cols, rows) {
-            (Some(cols), Some(rows)) => (cols.max(SMALLEST.0), rows.max(SMALLEST.1)),
-            _ => configured,
-        };
-        if self.asked.unwrap_or_else(|| size_of(terminal)) == wanted {
-            return None;
+    /// What fits into every terminal that may type; `None` where there is none.
+    pub fn smallest(&self) -> Option<Size> {
+        let typists = self.seated.iter().filter(|seated| !seated.viewer.read_only);
+        let sizes = typists.map(|seated| seated.viewer.size);
+        let (cols, rows) = sizes.reduce(|one, other| (one.0.min(other.0), one.1.min(other.1)))?;
+        Some((cols.max(SMALLEST.0), rows.max(SMALLEST.1)))
+    }
+
+    /// The size that the terminal has, or is about to have.
+    pub fn size(&self, terminal: &Terminal) -> Size {
+        self.asked.unwrap_or_else(|| size_of(terminal))
+    }
+
+    /// Whether the shim has to be asked for this size; drawings wait for it then.
+    pub fn is_to_ask(&mut self, wanted: Size, terminal: &Terminal) -> bool {
+        if self.size(terminal) == wanted {
+            return false;
         }
         self.asked = Some(wanted);
         let drawn_by = Instant::now() + RESIZE_TAKES;
         for seated in self.seated.iter_mut() {
             seated.due = seated.due.map(|due| due.max(drawn_by));
         }
-        Some(wanted)
+        true
     }
 
     /// The terminal has another size, or was filled anew: everybody is shown it as it is.

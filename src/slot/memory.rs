@@ -25,6 +25,9 @@ pub struct Memory {
     /// The conversation that the next start goes on with, in place of the present one.
     #[serde(default)]
     pub adopted: Option<Uuid>,
+    /// The size that its terminal gets back when nobody is attached any more.
+    #[serde(default)]
+    pub own_size: Option<(u16, u16)>,
     #[serde(default)]
     pub past: Past,
     /// Whether it was to run when it was last heard of; `None` after an end in order.

@@ -68,7 +68,7 @@ impl Slot {
                 Err(error) => drop(reply.send(Err(error))),
             },
             Request::Resize { cols, rows, reply } => {
-                drop(reply.send(self.resize(cols, rows).await));
+                drop(reply.send(self.resize((cols, rows))));
             }
             Request::Signal { signal, reply } => {
                 let foreground = true;
@@ -88,27 +88,6 @@ impl Slot {
             return Err(self.not_running());
         }
         self.tell_shim(message);
-        Ok(())
-    }
-
-    /// A session keeps the size that it is given, as a slot has the one of its file; while terminals are attached,
-    /// theirs counts.
-    async fn resize(&mut self, cols: u16, rows: u16) -> Result<(), RpcError> {
-        if self.link.is_none() {
-            return Err(self.not_running());
-        }
-        if self.session.is_none() {
-            return self.order(&ToShim::Resize { cols, rows });
-        }
-        let config = SlotConfig {
-            cols,
-            rows,
-            ..SlotConfig::clone(&self.running)
-        };
-        self.running = Arc::new(config);
-        self.input(Input::Settings(self.running.clone())).await;
-        self.save_record();
-        self.fit();
         Ok(())
     }
 

@@ -75,6 +75,7 @@ impl Slot {
         self.check_nobody_has(start.session)?;
         let (link, hello) = ShimLink::launch(&start.spec, &self.world.program).await?;
         self.forget_screen();
+        self.memory.own_size = None;
         self.connected(link, &hello);
         let seen = self.catch_up(&hello, Questions::Open);
         let resumed = matches!(start.session, Some(SessionStart::Resume(_)));
