@@ -1,17 +1,15 @@
 //! What is asked of a slot's terminal: its output, its size, signals, lines that are typed.
 
 use super::handle::Answer;
-use super::machine::{Input, Purpose};
+use super::machine::Purpose;
 use super::output::Part;
 use super::press::Key;
 use super::session::{Typed, Wanted};
 use super::task::Slot;
 use crate::audit::Record;
-use crate::config::SlotConfig;
 use crate::control::protocol::{Fault, RpcError};
 use crate::keys;
 use crate::shim::ToShim;
-use std::sync::Arc;
 
 #[derive(Debug)]
 pub enum Request {
