@@ -112,7 +112,7 @@ fn lead(daemon: &Daemon, prompt: &str, tool: &str, input: serde_json::Value) -> 
         .cmd(&["history", "leader", "--json"])
         .expect(0)
         .json_lines();
-    let results = history.iter().filter(|turn| turn["role"] == "tool_result");
+    let mut results = history.iter().filter(|turn| turn["role"] == "tool_result");
     let last = results.next_back().and_then(|turn| turn["text"].as_str());
     last.unwrap_or_default().to_owned()
 }
