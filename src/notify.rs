@@ -221,16 +221,6 @@ fn is_secret(name: &str) -> bool {
 mod tests {
     use super::*;
     use crate::reading::{Dialog, DialogKind};
-    use chrono::Utc;
-
-    fn event(what: What) -> Event {
-        Event {
-            seq: 1,
-            time: Utc::now(),
-            slot: Some("a".into()),
-            what,
-        }
-    }
 
     fn dialog(id: &str) -> What {
         What::Dialog {
@@ -252,7 +242,7 @@ mod tests {
     fn a_dialog_is_told_of_once_and_only_when_it_has_waited() {
         let (mut watch, start) = (Watch::default(), Instant::now());
         let after = Some(Duration::from_secs(60));
-        assert_eq!(watch.hear(&event(dialog("d1")), start), None);
+        assert_eq!(watch.hear(&Event::sample(dialog("d1")), start), None);
         let due = watch.due(after).unwrap();
         assert_eq!(due, start + Duration::from_secs(60));
         assert_eq!(watch.take_due(after, due - Duration::from_secs(1)), []);
@@ -270,19 +260,19 @@ mod tests {
     fn one_that_was_answered_in_time_is_not_told_of() {
         let (mut watch, start) = (Watch::default(), Instant::now());
         let after = Some(Duration::from_secs(60));
-        watch.hear(&event(dialog("d1")), start);
-        watch.hear(&event(What::DialogGone { id: "d0".into() }), start);
+        watch.hear(&Event::sample(dialog("d1")), start);
+        watch.hear(&Event::sample(What::DialogGone { id: "d0".into() }), start);
         assert!(watch.due(after).is_some(), "another one went");
-        watch.hear(&event(What::DialogGone { id: "d1".into() }), start);
+        watch.hear(&Event::sample(What::DialogGone { id: "d1".into() }), start);
         assert_eq!(watch.due(after), None);
-        watch.hear(&event(dialog("d2")), start);
+        watch.hear(&Event::sample(dialog("d2")), start);
         assert_eq!(watch.due(None), None, "switched off");
     }
 
     #[test]
     fn what_is_told_holds_no_secret_and_has_an_end() {
         let reason = format!("sk-ant-api03-abcdefghijkl {}", "x".repeat(5000));
-        let notice = Watch::default().hear(&event(What::GaveUp { reason }), Instant::now());
+        let notice = Watch::default().hear(&Event::sample(What::GaveUp { reason }), Instant::now());
         let text = notice.unwrap().text;
         assert!(text.contains("[masked]") && text.chars().count() <= MAX_TEXT);
         assert!(is_secret("ANTHROPIC_API_KEY") && !is_secret("DBUS_SESSION_BUS_ADDRESS"));

@@ -4,10 +4,12 @@
 mod support;
 
 mod faults {
+    mod ground;
     mod logs;
     mod races;
     mod shells;
     mod socket;
+    mod stopped;
     mod strays;
     mod survival;
 }

@@ -23,7 +23,7 @@ pub struct Care {
     #[serde(serialize_with = "time")]
     #[schemars(with = "String")]
     pub restart_reset: Duration,
-    /// More failures than this within `restart_window`: give up.
+    /// So many failures within `restart_window`: give up.
     pub restart_tries: u16,
     #[serde(serialize_with = "time")]
     #[schemars(with = "String")]
@@ -49,6 +49,11 @@ pub struct Care {
     #[serde(serialize_with = "time_or_off")]
     #[schemars(with = "String")]
     pub idle_stop: Option<Duration>,
+    /// Each of its three logs (`.log`, `.events.jsonl`, `.cast`) is rotated at this size.
+    #[serde(serialize_with = "size")]
+    pub log_size: u64,
+    /// So many files are kept of each log: with its size, the most that the slot's logs take of the disk.
+    pub log_files: u16,
     /// A git worktree and a branch of its own, in place of `cwd`.
     pub worktree: bool,
     /// The only Claude Code that may be started.
@@ -72,6 +77,8 @@ impl Default for Care {
             max_turns: None,
             max_cost: None,
             idle_stop: None,
+            log_size: 16 << 20,
+            log_files: 4,
             worktree: false,
             version: None,
         }
@@ -107,7 +114,11 @@ const ON_STALL: &[(&str, OnStall)] = &[
 /// Shorter is a busy loop; longer than a year was not meant.
 pub(super) const TIMES: RangeInclusive<Duration> =
     Duration::from_millis(10)..=Duration::from_secs(31_557_600);
-const TRIES: RangeInclusive<u16> = 0..=1000;
+const TRIES: RangeInclusive<u16> = 1..=1000;
+/// A screen must fit several times; a daemon that takes a slot up again reads one such file.
+const LOG_SIZES: RangeInclusive<u64> = 64 << 10..=1 << 30;
+/// The one that is written and at least one before it: rotation must not lose what was just said.
+const LOG_FILES: RangeInclusive<u16> = 2..=1000;
 const TURNS: RangeInclusive<u16> = 1..=u16::MAX;
 
 /// The keys as far as they are given.
@@ -125,6 +136,8 @@ pub(super) struct CareKeys {
     max_turns: Option<Spanned<u16>>,
     max_cost: Option<Spanned<Option<Dollars>>>,
     idle_stop: Option<Spanned<Option<Duration>>>,
+    log_size: Option<Spanned<u64>>,
+    log_files: Option<Spanned<u16>>,
     worktree: Option<Spanned<bool>>,
     version: Option<Spanned<Version>>,
 }
@@ -144,6 +157,8 @@ impl CareKeys {
             max_turns: table.number("max_turns", TURNS),
             max_cost: table.dollars_or_off("max_cost"),
             idle_stop: table.duration_or_off("idle_stop", TIMES),
+            log_size: table.size("log_size", LOG_SIZES),
+            log_files: table.number("log_files", LOG_FILES),
             worktree: table.flag("worktree"),
             version: version_key(table),
         }
@@ -164,6 +179,8 @@ impl CareKeys {
             max_turns: self.max_turns.or(defaults.max_turns),
             max_cost: self.max_cost.or(defaults.max_cost),
             idle_stop: self.idle_stop.or(defaults.idle_stop),
+            log_size: self.log_size.or(defaults.log_size),
+            log_files: self.log_files.or(defaults.log_files),
             worktree: self.worktree.or(defaults.worktree),
             version: self.version.or(defaults.version),
         }
@@ -184,6 +201,8 @@ impl CareKeys {
             max_turns: self.max_turns.map(Spanned::into_inner),
             max_cost: given(self.max_cost, usual.max_cost),
             idle_stop: given(self.idle_stop, usual.idle_stop),
+            log_size: given(self.log_size, usual.log_size),
+            log_files: given(self.log_files, usual.log_files),
             worktree: given(self.worktree, usual.worktree),
             version: self.version.map(Spanned::into_inner),
         }
@@ -219,9 +238,13 @@ pub(super) fn time_or_off<S: Serializer>(
     }
 }
 
+fn size<S: Serializer>(bytes: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&format_args!("{bytes}B"))
+}
+
 fn size_or_off<S: Serializer>(bytes: &Option<u64>, serializer: S) -> Result<S::Ok, S::Error> {
     match bytes {
-        Some(bytes) => serializer.collect_str(&format_args!("{bytes}B")),
+        Some(bytes) => size(bytes, serializer),
         None => serializer.serialize_str("off"),
     }
 }

@@ -153,6 +153,10 @@ impl Parser<'_> {
         let after = table.duration_or_off("notify_after", TIMES);
         table.finish();
         self.check_words(command.iter().collect());
+        // An empty list is a way to say that nobody is told.
+        if let Some(command) = command.as_ref().filter(|words| !words.get_ref().is_empty()) {
+            self.check_program(command, "notify-send");
+        }
         NotifyConfig {
             command: plain(value(command)),
             notify_after: value_or(after, NotifyConfig::default().notify_after),
@@ -314,14 +318,18 @@ impl Parser<'_> {
     /// Faults that don't depend on the other keys of the slot.
     fn check_keys(&mut self, keys: &Keys) {
         if let Some(command) = &keys.command {
-            let program = command.get_ref().first().map(|word| word.get_ref().trim());
-            if program.is_none_or(str::is_empty) {
-                let label = "name the program, such as [\"claude\"]";
-                self.fault(command.span(), "empty command", label);
-            }
+            self.check_program(command, "claude");
         }
         let lists = [&keys.command, &keys.args, &keys.env_pass];
         self.check_words(lists.into_iter().flatten().collect());
+    }
+
+    fn check_program(&mut self, command: &Spanned<Vec<Spanned<String>>>, example: &str) {
+        let program = command.get_ref().first().map(|word| word.get_ref().trim());
+        if program.is_none_or(str::is_empty) {
+            let label = format!("name the program, such as [\"{example}\"]");
+            self.fault(command.span(), "empty command", &label);
+        }
     }
 
     fn check_words(&mut self, lists: Vec<&Spanned<Vec<Spanned<String>>>>) {

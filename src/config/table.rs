@@ -124,12 +124,30 @@ impl<'a, 'p> Table<'a, 'p> {
         if text.get_ref() == "off" {
             return Some(Spanned::new(text.span(), None));
         }
+        let bytes = self.bytes(key, &text, ", or \"off\"")?;
+        Some(Spanned::new(text.span(), Some(bytes)))
+    }
+
+    /// A number of bytes in a range.
+    pub fn size(&mut self, key: &'static str, range: RangeInclusive<u64>) -> Option<Spanned<u64>> {
+        let text = self.string(key)?;
+        let bytes = self.bytes(key, &text, "")?;
+        if !range.contains(&bytes) {
+            let (low, high) = range.into_inner();
+            let label = format!("must be from {} KiB to {} GiB", low >> 10, high >> 30);
+            self.fault(text.span(), format!("`{key}` out of range"), label);
+            return None;
+        }
+        Some(Spanned::new(text.span(), bytes))
+    }
+
+    fn bytes(&mut self, key: &str, text: &Spanned<String>, or: &str) -> Option<u64> {
         let bytes = bytes(text.get_ref());
         if bytes.is_none() {
-            let label = format!("`{key}` takes a size, such as \"512MB\" or \"2GB\", or \"off\"");
+            let label = format!("`{key}` takes a size, such as \"512MB\" or \"2GB\"{or}");
             self.fault(text.span(), "bad size", label);
         }
-        bytes.map(|bytes| Spanned::new(text.span(), Some(bytes)))
+        bytes
     }
 
     /// An amount of US dollars, or `off`.

@@ -61,11 +61,14 @@ impl Server {
 async fn serve(listener: UnixListener, dispatcher: Arc<Dispatcher>, ending: CancellationToken) {
     let places = Arc::new(Semaphore::new(MAX_CLIENTS));
     let mut clients = JoinSet::new();
+    // Told once, and not again until one was accepted.
+    let mut refuses = false;
     loop {
         tokio::select! {
             () = ending.cancelled() => break,
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
+                    refuses = false;
                     let Ok(place) = places.clone().try_acquire_owned() else {
                         tracing::warn!("a client was turned away: {MAX_CLIENTS} are connected");
                         continue;
@@ -77,7 +80,9 @@ async fn serve(listener: UnixListener, dispatcher: Arc<Dispatcher>, ending: Canc
                     });
                 }
                 Err(error) => {
-                    tracing::error!("a client could not be accepted: {error}");
+                    if !std::mem::replace(&mut refuses, true) {
+                        tracing::error!("clients can't be accepted: {error}");
+                    }
                     // Out of files or memory: others have to finish first.
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }

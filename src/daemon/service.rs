@@ -11,7 +11,10 @@ use tokio::net::UnixListener;
 use tokio::time::{Interval, MissedTickBehavior};
 
 pub(super) fn ready(slots: usize) {
-    let status = format!("{slots} slots");
+    let status = match slots {
+        1 => "1 slot".to_owned(),
+        slots => format!("{slots} slots"),
+    };
     tell(&[NotifyState::Ready, NotifyState::Status(&status)]);
 }
 

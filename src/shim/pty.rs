@@ -97,19 +97,21 @@ impl Pty {
     }
 
     /// portable-pty reports success before the new process has become the program, and when it can't
-    /// (a broken binary, a missing loader) the process aborts. So wait until its command line is no
-    /// longer ours.
+    /// (a broken binary, a missing loader) the process aborts. So wait until its name is no longer ours, which
+    /// also one that has ended and was not reaped still tells.
     fn await_exec(&mut self, program: &str) -> Result<Option<Reaped>, String> {
-        let ours = std::fs::read("/proc/self/cmdline").unwrap_or_default();
-        let theirs = format!("/proc/{}/cmdline", self.child.as_raw_nonzero());
+        let ours = name_and_state("self").map(|(name, _)| name);
+        let child = self.child.as_raw_nonzero().to_string();
         let deadline = Instant::now() + EXEC_WAIT;
         while Instant::now() < deadline {
-            if let Some(reaped) = tree::reap_one(self.child) {
-                return self.judge_early_end(program, reaped);
-            }
-            // The command line of a process that has ended and was not reaped is empty.
-            if std::fs::read(&theirs).is_ok_and(|line| !line.is_empty() && line != ours) {
-                break;
+            match name_and_state(&child) {
+                Some((name, _)) if Some(&name) != ours.as_ref() => break,
+                Some((_, 'Z')) => {
+                    if let Some(reaped) = tree::reap_one(self.child) {
+                        return self.judge_early_end(program, reaped);
+                    }
+                }
+                _ => {}
             }
             std::thread::sleep(Duration::from_micros(500));
         }
@@ -129,6 +131,15 @@ impl Pty {
             "the system could not execute {program}: is it made for this machine, are its loader and libraries there? ({said})"
         ))
     }
+}
+
+/// What the kernel calls a process, and how it stands: both from one look.
+fn name_and_state(pid: &str) -> Option<(String, char)> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name may hold anything, brackets too.
+    let (head, tail) = stat.rsplit_once(')')?;
+    let (_, name) = head.split_once('(')?;
+    Some((name.to_owned(), tail.trim_start().chars().next()?))
 }
 
 impl AsFd for Pty {

@@ -7,7 +7,7 @@ use crate::config::Kind;
 use crate::control::protocol::What;
 use crate::reading::Observer;
 use crate::recording::{self, Recording};
-use crate::shim::{Hello, ShimLink};
+use crate::shim::{Hello, LaunchError, ShimLink};
 use crate::terminal::{Frame, Terminal};
 use std::io::{BufReader, Read};
 use std::path::Path;
@@ -49,43 +49,53 @@ impl Slot {
 
     /// Connects to the slot's shim and goes on from where the program is; false where there is none.
     pub(super) async fn take_up_again(&mut self) -> bool {
-        let Ok(socket) = self.world.shim_socket(&self.running.name) else {
+        let Ok(found) = self.find_shim().await else {
             return false;
         };
-        let Ok((link, hello)) = ShimLink::adopt(&socket).await else {
-            return false;
-        };
-        self.connected(link, &hello);
-        if !self.machine.is_up() {
-            self.found_running(&hello).await;
-        }
-        self.forget_raw(hello.last_input);
-        if let Some(news) = self.catch_up(&hello, Questions::Answered) {
-            self.input(news).await;
-        }
-        // Whoever was attached to the daemon before is not attached to this one.
-        self.fit();
-        self.resend_raw();
-        if let Some(report) = hello.exit {
-            self.ended(report).await;
+        for input in self.take_up(found).await {
+            self.input(input).await;
         }
         true
     }
 
-    async fn found_running(&mut self, hello: &Hello) {
+    pub(super) async fn find_shim(&mut self) -> Result<(ShimLink, Hello), LaunchError> {
+        let socket = self.world.shim_socket(&self.running.name);
+        let socket = socket.map_err(|error| LaunchError::Refused(error.to_string()))?;
+        ShimLink::adopt(&socket).await
+    }
+
+    /// What the machine is to know of a program that runs already.
+    pub(super) async fn take_up(&mut self, (link, hello): (ShimLink, Hello)) -> Vec<Input> {
+        self.connected(link, &hello);
+        let mut inputs = Vec::new();
+        if !self.machine.is_up() {
+            inputs.extend(self.found_running(&hello));
+        }
+        self.forget_raw(hello.last_input);
+        inputs.extend(self.catch_up(&hello, Questions::Answered));
+        // Whoever was attached to the daemon before is not attached to this one.
+        self.fit();
+        self.resend_raw();
+        if let Some(report) = hello.exit {
+            inputs.push(self.take_leave(report).await);
+        }
+        inputs
+    }
+
+    fn found_running(&mut self, hello: &Hello) -> impl Iterator<Item = Input> + use<> {
         let pid = hello.child_pid;
         self.tell(What::Adopted { pid });
         let continues = true;
-        self.input(Input::Started { pid, continues }).await;
-        if self.memory.unrehearsed == Some(pid) {
-            self.input(Input::Unrehearsed).await;
-        }
-        if self.memory.gated == Some(pid) {
-            self.input(Input::WasGated).await;
-        }
-        if self.running.kind == Kind::Shell {
-            self.input(ready()).await;
-        }
+        let started = Input::Started { pid, continues };
+        let strange = self.memory.unrehearsed == Some(pid);
+        let gated = self.memory.gated == Some(pid);
+        let plain = self.running.kind == Kind::Shell;
+        let more = [
+            strange.then_some(Input::Unrehearsed),
+            gated.then_some(Input::WasGated),
+            plain.then(ready),
+        ];
+        std::iter::once(started).chain(more.into_iter().flatten())
     }
 
     /// Reads what the program wrote before this connection: from the recording, up to the byte from which the

@@ -32,13 +32,6 @@ impl Paths {
     }
 }
 
-/// Of each of the two files: an event has some hundred bytes, so this is weeks of a busy slot, and with both
-/// files 128 MiB of disk at most.
-const CAP: Cap = Cap {
-    bytes: 16 << 20,
-    files: 4,
-};
-
 #[derive(Debug)]
 pub struct Journal {
     log: LogFile,
@@ -58,12 +51,18 @@ pub enum News {
 }
 
 impl Journal {
-    pub fn open(paths: &Paths) -> io::Result<Journal> {
+    /// `cap` holds for each of the two files.
+    pub fn open(paths: &Paths, cap: Cap) -> io::Result<Journal> {
         Ok(Journal {
-            log: LogFile::open(&paths.log, CAP)?,
-            events: LogFile::open(&paths.events, CAP)?,
+            log: LogFile::open(&paths.log, cap)?,
+            events: LogFile::open(&paths.events, cap)?,
             lost: None,
         })
+    }
+
+    pub fn set_cap(&mut self, cap: Cap) {
+        self.log.set_cap(cap);
+        self.events.set_cap(cap);
     }
 
     /// Writes the event to both files. There is news when writing begins to fail and when it works again.
@@ -247,21 +246,12 @@ fn seconds(ms: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Care;
     use crate::reading::State;
-    use chrono::Utc;
-
-    fn event(what: What) -> Event {
-        Event {
-            seq: 1,
-            time: Utc::now(),
-            slot: Some("a".into()),
-            what,
-        }
-    }
 
     #[test]
     fn a_log_line_has_a_stamp_a_word_and_the_text() {
-        let line = log_lines(&event(What::State {
+        let line = log_lines(&Event::sample(What::State {
             from: State::Idle,
             to: State::Thinking,
         }));
@@ -272,7 +262,7 @@ mod tests {
     #[test]
     fn further_lines_stand_under_the_first_and_nothing_controls_a_terminal() {
         let text = "one\n\x1b]0;title\x07two".to_owned();
-        let lines = log_lines(&event(What::Message { text }));
+        let lines = log_lines(&Event::sample(What::Message { text }));
         let second = lines.lines().nth(1).unwrap();
         assert_eq!(second.find('\u{fffd}'), Some(INDENT));
         assert!(!lines.contains('\x1b'));
@@ -282,9 +272,13 @@ mod tests {
     fn secrets_do_not_reach_either_file() {
         let dir = tempfile::tempdir().unwrap();
         let paths = Paths::new(dir.path(), "a");
-        let mut journal = Journal::open(&paths).unwrap();
+        let mut journal = Journal::open(&paths, Cap::of(&Care::default())).unwrap();
         let text = "use sk-ant-api03-abcdefghijkl".to_owned();
-        assert!(journal.note(&event(What::Message { text })).is_none());
+        assert!(
+            journal
+                .note(&Event::sample(What::Message { text }))
+                .is_none()
+        );
         for path in [&paths.log, &paths.events] {
             let written = std::fs::read_to_string(path).unwrap();
             assert!(

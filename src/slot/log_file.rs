@@ -1,5 +1,6 @@
 //! A log that grows by whole lines and is rotated by size: `a.log` becomes `a.log.1`, that `a.log.2`, and so on.
 
+use crate::config::Care;
 use crate::files;
 use std::fs::File;
 use std::io::{self, Write};
@@ -12,6 +13,15 @@ pub struct Cap {
     pub bytes: u64,
     /// Files in all, the present one among them.
     pub files: usize,
+}
+
+impl Cap {
+    pub fn of(care: &Care) -> Cap {
+        Cap {
+            bytes: care.log_size,
+            files: care.log_files.into(),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -35,6 +45,11 @@ impl LogFile {
             cap,
             failed: false,
         })
+    }
+
+    /// Holds from the next line on.
+    pub fn set_cap(&mut self, cap: Cap) {
+        self.cap = cap;
     }
 
     /// Adds lines: all of them or, as far as the file system allows, nothing.

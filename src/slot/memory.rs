@@ -47,14 +47,14 @@ pub struct Session {
 impl Memory {
     /// Reads the file. One that can't be read is set aside, and its reason comes back beside an empty memory.
     pub fn load(path: &Path) -> (Memory, Option<String>) {
-        let text = match std::fs::read_to_string(path) {
+        let text = match std::fs::read(path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return (Memory::default(), None);
             }
             Err(error) => return (Memory::default(), Some(error.to_string())),
         };
-        match serde_json::from_str(&text) {
+        match serde_json::from_slice(&text) {
             Ok(memory) => (memory, None),
             Err(error) => {
                 let aside = path.with_extension("broken");

@@ -8,13 +8,6 @@ use crate::reading::State;
 use crate::shim::ToShim;
 use std::path::PathBuf;
 
-/// A day or more of a busy Claude Code. A daemon that takes a slot up again reads up to this much of it, which
-/// takes a second or two at worst.
-const CAP: Cap = Cap {
-    bytes: 16 << 20,
-    files: 4,
-};
-
 /// A program that never pauses is looked after as often as it has written this much.
 const LOOK_EVERY: usize = 1 << 20;
 
@@ -54,26 +47,32 @@ impl Slot {
     pub(super) fn rotate_if_due(&mut self) {
         self.rotation.unlooked = 0;
         let length = std::fs::metadata(&self.rotation.recording).map_or(0, |file| file.len());
-        if length > CAP.bytes && self.rotation.attempts == 0 && self.may_rotate(length) {
+        let sizes = length / self.cap().bytes;
+        if sizes > 0 && self.rotation.attempts == 0 && self.may_rotate(sizes) {
             self.ask_for_rotation();
         }
     }
 
     /// A dialog's id says when it came up, which a snapshot can't; and what a program is at is best read from
-    /// what led to it. So an idle moment is waited for, though not for ever.
-    fn may_rotate(&self, length: u64) -> bool {
+    /// what led to it. So an idle moment is waited for, though not for ever: `sizes` is how many times its size
+    /// the recording has.
+    fn may_rotate(&self, sizes: u64) -> bool {
         match self.machine.state() {
             State::Idle => true,
-            State::Confirming => false,
-            _ => length > 2 * CAP.bytes,
+            State::Confirming => sizes >= 4,
+            _ => sizes >= 2,
         }
+    }
+
+    fn cap(&self) -> Cap {
+        Cap::of(&self.running.care)
     }
 
     fn ask_for_rotation(&mut self) {
         self.rotation.attempts += 1;
         let recording = &self.rotation.recording;
         // Where this fails the oldest file is overwritten, which keeps the total.
-        let _ = files::make_room(recording, CAP.files);
+        let _ = files::make_room(recording, self.cap().files);
         let message = ToShim::Rotate {
             to: files::rotated(recording, 1),
             seen: self.terminal.last_change(),

@@ -1,6 +1,7 @@
 //! Starting the program of a slot in a shim of its own, and finding a shim that runs already.
 
 use super::adopt::Questions;
+use super::log_file::Cap;
 use super::machine::{Cause, Input};
 use super::rotation::Rotation;
 use super::strays::Strays;
@@ -59,14 +60,27 @@ impl Slot {
     /// Starts the program with the settings as they are now.
     pub(super) async fn spawn(&mut self) -> Vec<Input> {
         self.running = self.machine.config().clone();
-        let started = match self.prepare().await {
-            Ok(start) => self.launch(start).await,
-            Err(error) => Err(error),
-        };
-        match started {
+        self.journal.set_cap(Cap::of(&self.running.care));
+        match self.take_up_or_launch().await {
             Ok(inputs) => inputs,
             Err(NotStarted { reason, cause }) => vec![Input::NotStarted { reason, cause }],
         }
+    }
+
+    /// A program that an earlier daemon left may have been found by nobody: its shim was slow to answer. It is
+    /// taken up, since no second one may run beside it.
+    async fn take_up_or_launch(&mut self) -> Result<Vec<Input>, NotStarted> {
+        match self.find_shim().await {
+            Ok(found) if found.1.exit.is_none() => return Ok(self.take_up(found).await),
+            Err(LaunchError::Timeout(_)) => {
+                let reason = "its program runs in a shim that does not answer: it may have been stopped, \
+                              then SIGCONT lets it go on";
+                return Err(NotStarted::new(Cause::ShimLost, reason));
+            }
+            _ => {}
+        }
+        let start = self.prepare().await?;
+        self.launch(start).await
     }
 
     async fn launch(&mut self, start: Start) -> Result<Vec<Input>, NotStarted> {

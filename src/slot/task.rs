@@ -4,6 +4,7 @@ use super::answer::Place;
 use super::audience::Audience;
 use super::handle::{Answer, Command, MAX_COMMANDS, SlotHandle};
 use super::journal::{Journal, Paths};
+use super::log_file::Cap;
 use super::machine::{self, Effect, Input, Judge, Machine, NOBODY, Purpose, Reply, Sight, Token};
 use super::memory::Memory;
 use super::output::{FOR_SLOTS, Output};
@@ -88,7 +89,7 @@ pub fn start(
     judge: Arc<dyn Judge>,
 ) -> std::io::Result<(SlotHandle, tokio::task::JoinHandle<()>)> {
     let paths = Paths::new(&world.logs, &config.name);
-    let journal = Journal::open(&paths)?;
+    let journal = Journal::open(&paths, Cap::of(&config.care))?;
     let (memory, fault) = Memory::load(&world.memory_file(&config.name));
     let seed = uuid::Uuid::new_v4().as_u64_pair().0;
     let mut machine = Machine::new(config.clone(), judge.clone(), seed);

@@ -1,15 +1,17 @@
 //! Logs and recordings that grow, and a disk that is full.
 
 use super::shells::*;
+use super::socket::write_many;
 use crate::support::daemon::Daemon;
+use crate::support::disk::SmallDisk;
+use crate::support::setup::Setup;
 use crate::support::until;
 use missiond::reading::{Dialog, Observer, State, replay};
 use missiond::recording::{Recording, What, event_line, header_line};
 use missiond::terminal::{At, Terminal};
 use std::fs::File;
-use std::io::{BufReader, Write};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::io::{BufReader, Read};
+use std::path::Path;
 
 /// Writes some 20 MB with no pause, then says what it reads.
 const FLOODS: &str = "stty -echo; read go; \
@@ -105,45 +107,6 @@ fn compare(path: &Path) -> usize {
     compared
 }
 
-/// A disk of a few pages in the place of a directory, which needs the right to mount.
-struct SmallDisk(PathBuf);
-
-impl SmallDisk {
-    fn mount(at: &Path) -> Option<SmallDisk> {
-        let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=128k,mode=0700", "tmpfs"])
-            .arg(at)
-            .output();
-        if mounted.is_ok_and(|output| output.status.success()) {
-            return Some(SmallDisk(at.to_owned()));
-        }
-        eprintln!("skipped: a full disk is not tested, since none can be mounted (needs root)");
-        None
-    }
-
-    /// Takes all that is left, also what was given back since.
-    fn fill(&self) {
-        let mut options = File::options();
-        let filler = options.append(true).create(true).open(self.filler());
-        let mut filler = filler.expect("a file");
-        while filler.write_all(&[0; 512]).is_ok() {}
-    }
-
-    fn free(&self) {
-        std::fs::remove_file(self.filler()).expect("it was filled");
-    }
-
-    fn filler(&self) -> PathBuf {
-        self.0.join("filler")
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
-    }
-}
-
 #[test]
 fn a_full_disk_stops_no_slot_is_told_once_and_recovers() {
     let script = "stty -echo; while read -r line; do echo \"got $line\"; done";
@@ -200,4 +163,100 @@ fn a_full_disk_stops_no_slot_is_told_once_and_recovers() {
 
 fn write(daemon: &Daemon, text: &str) {
     daemon.cmd(&["write", "a", &format!("{text}\\r")]).expect(0);
+}
+
+/// All lines of a log, oldest first, whatever file they are in by now.
+fn in_files(daemon: &Daemon, name: &str) -> String {
+    let files = missiond::files::with_rotated(&log_file(daemon, name)).expect("a log");
+    let mut text = String::new();
+    for mut file in files {
+        file.read_to_string(&mut text).expect("text");
+    }
+    text
+}
+
+const KEYS: usize = 1500;
+
+/// Both logs are rotated again and again while somebody follows them, and other files are dropped.
+#[test]
+fn rotation_loses_and_doubles_nothing_for_those_who_follow() {
+    let capped = |slot: &str, files| {
+        let keys = format!("kind = \"shell\"\nlog_size = \"64KiB\"\nlog_files = {files}\n");
+        (slot.to_owned(), keys)
+    };
+    let setup = [capped("all", 100), capped("few", 2)]
+        .iter()
+        .fold(Setup::new(), |setup, (slot, keys)| {
+            setup.slot_with(slot, keys)
+        });
+    let command = ["/bin/sh", "-c", "stty -echo; exec cat >/dev/null"].map(str::to_owned);
+    let mut daemon = Daemon::start_with(&setup, &command);
+    daemon.wait_state("all", "idle");
+    let follow = |more: &[&str]| {
+        let words = [&["logs", "all", "-f", "-n", "100000"], more].concat();
+        let running = daemon.spawn(&words);
+        until("a first line", || {
+            running.printed().contains('\n').then_some(())
+        });
+        running
+    };
+    let (log, json) = (follow(&[]), follow(&["--json"]));
+    let stream = daemon.spawn(&["events", "-f", "all"]);
+    until("the snapshot", || {
+        stream.printed().contains('\n').then_some(())
+    });
+    for slot in ["all", "few"] {
+        write_many(&daemon, slot, KEYS);
+    }
+    daemon.cmd(&["stop", "all"]).expect(0);
+    let last = |printed: String| printed.contains("topped").then_some(printed);
+    let (log, json) = (
+        until("the last line", || last(log.printed())),
+        until("the last event", || last(json.printed())),
+    );
+    assert_eq!(log, in_files(&daemon, "all.log"));
+    assert_eq!(json, in_files(&daemon, "all.events.jsonl"));
+    assert_eq!(
+        log.lines().filter(|line| line.contains("  key  ")).count(),
+        KEYS
+    );
+    let stream = until("the last event", || last(stream.printed()));
+    for events in [&json, &stream] {
+        let keys = events.matches("\"event\":\"key\"").count();
+        assert_eq!(keys, KEYS);
+    }
+    let sizes = |name: &str| -> Vec<u64> {
+        let files = missiond::files::with_rotated(&log_file(&daemon, name)).expect("a log");
+        files
+            .iter()
+            .map(|file| file.metadata().expect("a file").len())
+            .collect()
+    };
+    assert!(sizes("all.events.jsonl").len() > 3);
+    for name in ["few.log", "few.events.jsonl"] {
+        let sizes = sizes(name);
+        assert!(
+            sizes.len() == 2 && sizes.iter().all(|size| *size <= 64 << 10),
+            "{sizes:?}"
+        );
+    }
+
+    // A crash in the middle of a line.
+    daemon.crash();
+    for name in ["all.log", "all.events.jsonl"] {
+        let mut file = File::options()
+            .append(true)
+            .open(log_file(&daemon, name))
+            .expect("a log");
+        std::io::Write::write_all(&mut file, b"{\"torn").expect("it can be written");
+    }
+    daemon.again();
+    daemon.cmd(&["start", "all"]).expect(0);
+    for name in ["all.log", "all.events.jsonl"] {
+        let text = in_files(&daemon, name);
+        assert!(!text.contains("torn") && text.ends_with('\n'), "{name}");
+    }
+    for line in in_files(&daemon, "all.events.jsonl").lines() {
+        serde_json::from_str::<serde_json::Value>(line).expect("a whole event");
+    }
 }

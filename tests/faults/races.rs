@@ -1,15 +1,13 @@
 //! What comes between two steps of the daemon, with the daemon held there.
 
 use super::shells::shells_with;
-use super::survival::every_key_is_audited;
+use super::survival::{at_a_dialog, every_key_is_audited};
 use crate::support::daemon::{Daemon, missiond};
 use crate::support::setup::Setup;
 use crate::support::until;
 use missiond::reading::Observer;
 use missiond::recording::{Recording, What};
-use missiond::rehearsal::Step;
 use missiond::terminal::Terminal;
-use serde_json::json;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
@@ -63,13 +61,7 @@ fn killed_between_audit_and_key_leaves_an_entry_without_effect() {
     let Some(mut daemon) = Daemon::start(&Setup::new().slot("coder")) else {
         return;
     };
-    daemon.wait_state("coder", "idle");
-    let made = daemon.cwd("coder").join("made");
-    let command = format!("echo once >> {}", made.display());
-    let input = json!({"command": command, "description": "Write a line"});
-    let steps = vec![Step::tool("Bash", input), Step::text("It is made.")];
-    daemon.endpoint.on("make it", steps);
-    daemon.cmd(&["send", "coder", "make it"]).expect(5);
+    let made = at_a_dialog(&daemon);
     let dialog = daemon.wait_dialog("coder");
 
     for (moment, entries) in [("decided", 0), ("audited", 1)] {

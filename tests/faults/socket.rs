@@ -3,7 +3,7 @@
 use super::shells::*;
 use crate::support::daemon::{Daemon, missiond};
 use crate::support::run::Running;
-use crate::support::until;
+use crate::support::{is_root, skip, until};
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -89,6 +89,20 @@ fn bad_clients_are_bounded_and_harm_nobody() {
     drop(half);
 }
 
+/// Presses so many keys in a slot, one after the other. Each is an event.
+pub fn write_many(daemon: &Daemon, slot: &str, keys: usize) {
+    let mut client = connect(daemon);
+    let params = format!(r#"{{"slot":"{slot}","bytes":[120]}}"#);
+    let write = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"write","params":{params}}}"#);
+    let mut answers = BufReader::new(client.try_clone().expect("a socket"));
+    for _ in 0..keys {
+        writeln!(client, "{write}").expect("it reads");
+        let mut line = String::new();
+        answers.read_line(&mut line).expect("an answer");
+        assert!(line.contains("result"), "{line}");
+    }
+}
+
 #[test]
 fn a_client_that_stops_reading_its_events_is_dropped_and_told() {
     let daemon = shells(&["a"], QUIET);
@@ -97,15 +111,7 @@ fn a_client_that_stops_reading_its_events_is_dropped_and_told() {
     let request = r#"{"jsonrpc":"2.0","id":1,"method":"events","params":{}}"#;
     writeln!(deaf, "{request}").expect("it reads");
     // Each write is an event of a kilobyte or so in the reason of nobody but itself.
-    let mut busy = connect(&daemon);
-    let write = r#"{"jsonrpc":"2.0","id":1,"method":"write","params":{"slot":"a","bytes":[120]}}"#;
-    let mut answers = BufReader::new(busy.try_clone().expect("a socket"));
-    for _ in 0..4000 {
-        writeln!(busy, "{write}").expect("it reads");
-        let mut line = String::new();
-        answers.read_line(&mut line).expect("an answer");
-        assert!(line.contains("result"), "{line}");
-    }
+    write_many(&daemon, "a", 4000);
     answers_soon(&daemon);
     let mut heard = String::new();
     let _ = deaf.read_to_string(&mut heard);
@@ -115,8 +121,7 @@ fn a_client_that_stops_reading_its_events_is_dropped_and_told() {
 #[test]
 fn another_user_is_refused() {
     let daemon = shells(&["a"], QUIET);
-    if !rustix::process::geteuid().is_root() {
-        eprintln!("skipped: another user can't be tried (needs root)");
+    if !is_root("another user is not tried") {
         return;
     }
     // Even where the file system would let him in.
@@ -138,7 +143,7 @@ fn another_user_is_refused() {
         .arg(socket_of(&daemon))
         .output();
     let Some(foreign) = foreign.ok().filter(|output| !output.stdout.is_empty()) else {
-        eprintln!("skipped: another user can't be tried (needs setpriv and perl)");
+        skip("another user is not tried (needs setpriv and perl)");
         return;
     };
     assert_eq!(String::from_utf8_lossy(&foreign.stdout).trim(), "0");
@@ -176,7 +181,7 @@ fn a_place_that_others_reach_is_refused_with_the_cure() {
     fs::remove_file(&run).expect("it is ours");
     fs::rename(&aside, &run).expect("it is ours");
 
-    if rustix::process::geteuid().is_root() {
+    if is_root("a directory of another user is not tried") {
         std::os::unix::fs::chown(&run, Some(65534), None).expect("as root");
         let told = refused(daemon.root());
         assert!(told.contains("belongs to user 65534"), "{told}");

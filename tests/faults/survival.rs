@@ -6,6 +6,7 @@ use crate::support::setup::Setup;
 use crate::support::{processes, until};
 use missiond::rehearsal::Step;
 use serde_json::{Value, json};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 const ROUNDS: usize = 50;
@@ -135,12 +136,8 @@ fn down_keep_and_another_binary_leave_the_programs_alone() {
     });
 }
 
-#[test]
-fn a_dialog_stands_through_kills_and_is_answered_once() {
-    let Some(mut daemon) = Daemon::start(&Setup::new().slot("coder")) else {
-        return;
-    };
-    let mut chance = Chance::new();
+/// Claude Code asks whether it may write a line to the file that comes back.
+pub fn at_a_dialog(daemon: &Daemon) -> PathBuf {
     daemon.wait_state("coder", "idle");
     let made = daemon.cwd("coder").join("made");
     let command = format!("echo once >> {}", made.display());
@@ -148,6 +145,16 @@ fn a_dialog_stands_through_kills_and_is_answered_once() {
     let steps = vec![Step::tool("Bash", input), Step::text("It is made.")];
     daemon.endpoint.on("make it", steps);
     daemon.cmd(&["send", "coder", "make it"]).expect(5);
+    made
+}
+
+#[test]
+fn a_dialog_stands_through_kills_and_is_answered_once() {
+    let Some(mut daemon) = Daemon::start(&Setup::new().slot("coder")) else {
+        return;
+    };
+    let mut chance = Chance::new();
+    let made = at_a_dialog(&daemon);
     let before = daemon.status("coder");
     for round in 0..5 {
         std::thread::sleep(Duration::from_millis(chance.below(300)));

@@ -2,10 +2,10 @@
 //! missiond's own is out of reach.
 
 use super::inside::{executable, refusals};
-use crate::support::PINNED;
 use crate::support::claude_code::claude;
 use crate::support::daemon::Daemon;
 use crate::support::setup::Setup;
+use crate::support::{PINNED, skip};
 use missiond::rehearsal::Step;
 use serde_json::json;
 use std::process::Command;
@@ -24,9 +24,7 @@ fn has_bubblewrap() -> bool {
     let tried = Command::new("bwrap").args(words.split(' ')).output();
     let works = tried.is_ok_and(|output| output.status.success());
     if !works {
-        let said = "skipped: bubblewrap is not there, or may not make a sandbox";
-        assert!(std::env::var_os("CI").is_none(), "{said}");
-        eprintln!("{said}");
+        skip("bubblewrap is not there, or may not make a sandbox");
     }
     works
 }

@@ -5,3 +5,6 @@ mod stage;
 mod start;
 mod survival;
 mod talk;
+
+#[path = "../support/mod.rs"]
+mod support;

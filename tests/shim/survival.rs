@@ -1,6 +1,7 @@
 //! Daemons that die, come back or do not read, and a disk that is full.
 
 use crate::stage::*;
+use crate::support::disk::SmallDisk;
 
 #[tokio::test]
 async fn the_newest_daemon_is_the_one_that_counts() {
@@ -111,52 +112,18 @@ async fn a_daemon_that_does_not_read_is_let_go_and_the_child_runs_on() {
     assert_eq!(stage.adopt().await.text(), flooded(LINES));
 }
 
-/// A disk of a few pages, which needs the right to mount.
-struct SmallDisk(PathBuf);
-
-impl SmallDisk {
-    fn mount(at: &Path) -> Option<Self> {
-        std::fs::create_dir(at).expect("a directory");
-        let mounted = std::process::Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=128k,mode=0700", "tmpfs"])
-            .arg(at)
-            .output();
-        if mounted.is_ok_and(|output| output.status.success()) {
-            return Some(Self(at.to_owned()));
-        }
-        eprintln!(
-            "skipped: a small disk can't be mounted here (needs root), so a full one is not tested"
-        );
-        None
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        let _ = std::process::Command::new("umount")
-            .arg("-l")
-            .arg(&self.0)
-            .status();
-    }
-}
-
 #[tokio::test]
 async fn a_full_disk_stops_no_child() {
     let mut stage = Stage::new();
-    let Some(disk) = SmallDisk::mount(&stage.path("disk")) else {
+    let place = stage.path("disk");
+    std::fs::create_dir(&place).expect("a directory");
+    let Some(disk) = SmallDisk::mount(&place) else {
         return;
     };
-    stage.recording = disk.0.join("test.cast");
+    stage.recording = disk.path().join("test.cast");
     let mut shim = stage.sh("stty -echo; echo ready; exec cat").await;
     shim.until_text("ready").await;
-    let filler = disk.0.join("filler");
-    while std::fs::OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(&filler)
-        .and_then(|mut file| std::io::Write::write_all(&mut file, &[0; 4096]))
-        .is_ok()
-    {}
+    disk.fill();
     let long_line = "x".repeat(3000) + "\n";
     shim.input(1, long_line.clone());
     shim.input(2, long_line);
@@ -164,7 +131,7 @@ async fn a_full_disk_stops_no_child() {
         .await;
     shim.input(3, "lost\n");
     shim.until_text("lost").await;
-    std::fs::remove_file(&filler).unwrap();
+    disk.free();
     shim.until("the recovery", |driven| {
         driven.has_trouble("the recording goes on")
     })

@@ -3,9 +3,10 @@
 use super::scripts::{QUICK, claude, log_when, shell, status_when};
 use crate::support::daemon::Daemon;
 use crate::support::setup::Setup;
-use crate::support::until;
+use crate::support::{skip, until};
 use serde_json::json;
 use std::fs;
+use std::path::{Path, PathBuf};
 
 fn daemon(setup: &Setup) -> Daemon {
     Daemon::start_with(setup, &["true".to_owned()])
@@ -19,6 +20,10 @@ fn each_end_has_its_cause_and_what_no_restart_can_cure_is_left_alone() {
         .slot_with("crashes", &shell("kill -SEGV $$", never))
         .slot_with("killed", &shell("kill -KILL $$", never))
         .slot_with("clean", &shell("exit 0", ""))
+        .slot_with(
+            "hungry",
+            &claude("echo 'JavaScript heap out of memory'; kill -ABRT $$", never),
+        )
         .slot_with("older", &claude("sleep 1000", "version = \"2.1.324\""))
         .slot_with("logged-out", &claude("echo 'Not logged in'; exit 1", ""))
         .slot_with(
@@ -31,6 +36,7 @@ fn each_end_has_its_cause_and_what_no_restart_can_cure_is_left_alone() {
         ("crashes", "exited", "crash"),
         ("killed", "exited", "killed by a signal"),
         ("clean", "exited", "clean exit"),
+        ("hungry", "exited", "out of memory"),
         ("older", "error", "wrong version"),
         ("logged-out", "error", "not logged in"),
         ("bad-flag", "error", "bad settings"),
@@ -52,7 +58,7 @@ fn each_end_has_its_cause_and_what_no_restart_can_cure_is_left_alone() {
 fn a_slot_that_fails_too_often_is_given_up_and_a_person_is_fetched_once() {
     let note = "printf '%s|%s|%s|%s\\n' \"$MISSIOND_EVENT\" \"$MISSIOND_SLOT\" \"$MISSIOND_TEXT\" \"$1\" >> notices";
     let notify = toml::Value::from(vec!["sh", "-c", note, "sh"]);
-    let more = format!("{QUICK}restart_tries = 2\n\n[notify]\ncommand = {notify}\n");
+    let more = format!("{QUICK}restart_tries = 3\n\n[notify]\ncommand = {notify}\n");
     let script = "echo; echo the disk is made of cheese; exit 3";
     let daemon = daemon(&Setup::new().slot_with("fails", &shell(script, &more)));
     let status = status_when(&daemon, "fails", "given up", |status| {
@@ -87,7 +93,7 @@ fn a_slot_that_fails_too_often_is_given_up_and_a_person_is_fetched_once() {
 fn a_persons_stop_wins_over_a_restart_that_waits() {
     let setup = Setup::new()
         .slot_with("waits", &shell("exit 1", "restart_delay = \"1h\""))
-        .slot_with("fails", &shell("exit 1", "restart_tries = 0"))
+        .slot_with("fails", &shell("exit 1", "restart_tries = 1"))
         .slot_with("runs", &shell("exec sleep 1000", ""));
     let mut daemon = daemon(&setup);
     let status = status_when(&daemon, "waits", "waiting", |status| {
@@ -123,4 +129,50 @@ fn a_persons_stop_wins_over_a_restart_that_waits() {
     until("another start", || {
         (daemon.log("waits").matches("started").count() == 2).then_some(())
     });
+}
+
+/// A group of processes that may use little memory, where the kernel lets us make one.
+struct Group(PathBuf);
+
+impl Group {
+    fn make(name: &str) -> Option<Group> {
+        let kinds = [
+            ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+            ("/sys/fs/cgroup", "memory.max"),
+        ];
+        for (root, limit) in kinds {
+            let group = Group(Path::new(root).join(name));
+            let made = fs::create_dir(&group.0).is_ok();
+            if made && fs::write(group.0.join(limit), "30M").is_ok() {
+                return Some(group);
+            }
+        }
+        skip("a kill by the kernel is not tried (needs root and a memory cgroup)");
+        None
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // It can be removed once nobody is in it.
+        until("the group to be left", || {
+            (!self.0.exists() || fs::remove_dir(&self.0).is_ok()).then_some(())
+        });
+    }
+}
+
+#[test]
+fn a_kill_by_the_kernel_for_want_of_memory_is_named() {
+    let Some(group) = Group::make(&format!("missiond-{}", std::process::id())) else {
+        return;
+    };
+    let hoard =
+        "echo $$ > GROUP/cgroup.procs; x=$(head -c 80000000 /dev/zero | tr '\\0' a); echo ${#x}";
+    let script = hoard.replace("GROUP", &group.0.display().to_string());
+    let setup = Setup::new().slot_with("hungry", &shell(&script, "restart = \"never\""));
+    let daemon = daemon(&setup);
+    let status = status_when(&daemon, "hungry", "its end", |status| {
+        status["cause"].is_string()
+    });
+    assert_eq!(status["cause"], "out of memory", "{status}");
 }

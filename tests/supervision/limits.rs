@@ -4,6 +4,7 @@ use super::scripts::{QUICK, claude, log_when, shell, status_when};
 use crate::support::daemon::Daemon;
 use crate::support::setup::Setup;
 use crate::support::until;
+use missiond::rehearsal::Step;
 use std::path::Path;
 use std::process::Command;
 
@@ -15,7 +16,7 @@ fn daemon(setup: &Setup) -> Daemon {
 #[test]
 fn a_stall_is_marked_reported_and_ended_as_it_is_set() {
     let short = "stall_after = \"600ms\"\n";
-    let restarts = format!("{short}{QUICK}on_stall = \"restart\"\nrestart_tries = 1\n");
+    let restarts = format!("{short}{QUICK}on_stall = \"restart\"\nrestart_tries = 2\n");
     let setup = Setup::new()
         .slot_with("told", &claude("exec sleep 1000", short))
         .slot_with("ended", &claude("exec sleep 1000", &restarts))
@@ -118,4 +119,55 @@ fn a_slot_works_in_a_worktree_of_its_own() {
             .contains("worktrees/tree")
             .then_some(())
     });
+}
+
+/// The real program: what a slot may do in turns, at rest, without a sign of life, and at the limit of its account.
+/// One after the other, since four of them at once are slow.
+#[test]
+fn limits_hold_on_the_real_program() {
+    let keys = |more: &str| format!("autostart = false\n{more}");
+    let setup = Setup::new()
+        .slot_with("brief", &keys("max_turns = 1"))
+        .slot_with("resting", &keys("idle_stop = \"2s\""))
+        .slot_with("capped", &keys("on_limit = \"stop\""))
+        .slot_with(
+            "hasty",
+            &keys("stall_after = \"3s\"\non_stall = \"interrupt\""),
+        );
+    let Some(daemon) = Daemon::start(&setup) else {
+        return;
+    };
+    let limit = "You've hit your session limit · resets 3pm";
+    let over = Step::error(400, "invalid_request_error", limit);
+    daemon.endpoint.on("too much", vec![over]);
+    daemon.endpoint.on("hang", vec![Step::gate("never")]);
+    let ends = [
+        ("brief", Some("hello"), "max_turns: 1 turns"),
+        ("resting", None, "idle_stop: idle for 2s"),
+        ("capped", Some("too much"), limit),
+    ];
+    for (slot, message, why) in ends {
+        daemon.cmd(&["start", slot]).expect(0);
+        if let Some(message) = message {
+            daemon.cmd(&["send", slot, message]);
+        }
+        let status = until(&format!("the end of {slot}"), || {
+            let status = daemon.status(slot);
+            (status["state"] == "exited" && status["last_error"].is_string()).then_some(status)
+        });
+        let told = status["last_error"].as_str().unwrap_or_default();
+        assert!(told.contains(why), "{status}");
+        assert_eq!(status["restarts"], 0, "{status}");
+        let log = daemon.log(slot);
+        assert!(log.contains("TROUBLE") && log.contains("stopped   by a limit"));
+    }
+    assert!(daemon.log("brief").contains("You said: hello"));
+    daemon.cmd(&["start", "hasty"]).expect(0);
+    let interrupted = daemon.cmd(&["send", "hasty", "hang"]);
+    assert_ne!(interrupted.code, 0, "{interrupted}");
+    daemon.wait_state("hasty", "idle");
+    let log = daemon.log("hasty");
+    assert_eq!(log.matches("Esc — it has stalled").count(), 1, "{log}");
+    let answer = daemon.cmd(&["send", "hasty", "hello"]).expect(0);
+    assert_eq!(answer.text(), "You said: hello");
 }

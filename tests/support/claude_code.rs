@@ -1,5 +1,6 @@
 //! The real Claude Code, installed from npm into the target directory on first use.
 
+use super::skip;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -15,7 +16,7 @@ pub fn claude(version: &str) -> Option<Vec<String>> {
     let finished = place.join("installed");
     if !finished.exists() {
         if let Err(reason) = install(&place, version) {
-            skip(&reason);
+            skip(&format!("the real Claude Code is not there: {reason}"));
             return None;
         }
         File::create(&finished).expect("the target directory can be written");
@@ -28,15 +29,6 @@ fn target() -> PathBuf {
         .parent()
         .expect("it lies in the target directory")
         .to_owned()
-}
-
-fn skip(reason: &str) {
-    let said = format!("skipped: the real Claude Code is not there: {reason}");
-    assert!(
-        std::env::var_os("CI").is_none_or(|ci| ci != "true"),
-        "{said}"
-    );
-    eprintln!("{said}");
 }
 
 fn install(place: &Path, version: &str) -> Result<(), String> {

@@ -5,6 +5,7 @@
 
 pub mod claude_code;
 pub mod daemon;
+pub mod disk;
 pub mod processes;
 pub mod run;
 pub mod setup;
@@ -18,6 +19,25 @@ pub const PINNED: &str = "2.1.325";
 
 /// Longest wait for any one fact. Far more than is needed: a loaded machine must not fail a test.
 pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What can't be tried on this machine is said aloud; in CI, which has all that is needed, it is a failure.
+#[track_caller]
+pub fn skip(what: &str) {
+    let said = format!("skipped: {what}");
+    let in_ci = std::env::var_os("CI").is_some_and(|ci| ci == "true");
+    assert!(!in_ci, "{said}");
+    eprintln!("{said}");
+}
+
+/// Whether a test that needs root can run.
+#[track_caller]
+pub fn is_root(what: &str) -> bool {
+    let root = rustix::process::geteuid().is_root();
+    if !root {
+        skip(&format!("{what} (needs root)"));
+    }
+    root
+}
 
 /// Polls for a fact that has no other way to tell; panics with `what` when it never comes.
 #[track_caller]

@@ -18,6 +18,19 @@ pub struct Event {
     pub what: What,
 }
 
+#[cfg(test)]
+impl Event {
+    /// Something that happened just now, in the slot `a`.
+    pub fn sample(what: What) -> Event {
+        Event {
+            seq: 1,
+            time: Utc::now(),
+            slot: Some("a".into()),
+            what,
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum What {

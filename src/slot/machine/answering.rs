@@ -368,27 +368,11 @@ impl Machine {
             return self.submit_review(choosing, &review);
         }
         if let Some(text) = choosing.then_say {
-            self.say_next(&text);
+            self.say_next("the reason", &text);
         }
         if let Some(token) = choosing.token {
             let (dialog, chosen) = (choosing.dialog, choosing.label);
             self.reply(token, Ok(Reply::Confirmed { dialog, chosen }));
-        }
-    }
-
-    /// The reason of a no is told to Claude as the next message.
-    fn say_next(&mut self, text: &str) {
-        match keys::message(text, keys::Meaning::default()) {
-            Ok(text) => self.queue.push_front(Message {
-                token: None,
-                text,
-                slash: false,
-                wait: false,
-                task: None,
-            }),
-            Err(error) => self.tell(What::Warning {
-                text: format!("the reason was not sent: {error}"),
-            }),
         }
     }
 

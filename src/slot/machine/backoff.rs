@@ -11,7 +11,7 @@ pub struct Pace {
     pub most: Duration,
     /// A run that was idle for this long counts as healthy and forgets the failures before it.
     pub healthy: Duration,
-    /// More failures than this within `window`: give up.
+    /// So many failures within `window`: give up.
     pub tries: usize,
     pub window: Duration,
 }
@@ -33,7 +33,7 @@ impl Pace {
 #[derive(Debug, Clone)]
 pub struct Backoff {
     pace: Pace,
-    /// Instants of recent failures, at most `tries + 1` of them: more never matter.
+    /// Instants of recent failures, at most `tries` of them: more never matter.
     failures: VecDeque<Instant>,
     /// Failures since the last healthy run: the exponent of the delay.
     streak: u32,
@@ -68,13 +68,13 @@ impl Backoff {
             self.forget();
         }
         self.failures.push_back(now);
-        while self.failures.len() > self.pace.tries + 1 {
+        while self.failures.len() > self.pace.tries {
             self.failures.pop_front();
         }
         let window = self.pace.window;
         self.failures
             .retain(|at| now.saturating_duration_since(*at) <= window);
-        if self.failures.len() > self.pace.tries {
+        if self.failures.len() >= self.pace.tries {
             return Next::GiveUp;
         }
         let delay = self.delay();
@@ -140,14 +140,14 @@ mod tests {
     }
 
     #[test]
-    fn the_sixth_failure_in_ten_minutes_is_the_last() {
+    fn the_fifth_failure_in_ten_minutes_is_the_last() {
         let mut backoff = Backoff::new(usual(), 7);
         let start = Instant::now();
-        for minute in 0..5 {
+        for minute in 0..4 {
             let now = start + Duration::from_secs(minute * 60);
             assert_ne!(backoff.failed(now, Duration::ZERO), Next::GiveUp);
         }
-        let now = start + Duration::from_secs(5 * 60);
+        let now = start + Duration::from_secs(4 * 60);
         assert_eq!(backoff.failed(now, Duration::ZERO), Next::GiveUp);
     }
 

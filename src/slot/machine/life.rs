@@ -171,6 +171,9 @@ impl Machine {
                 self.reply(token, Ok(Reply::Done));
             }
         } else if cause.is_curable() && self.config.restart != Restart::Never {
+            self.tell(What::Warning {
+                text: format!("it did not start: {reason}"),
+            });
             self.try_again(reason, Duration::ZERO, now);
         } else {
             self.give_up(reason);

@@ -147,7 +147,12 @@ impl Machine {
         }
         up.prompted = true;
         let Some(text) = prompt else { return };
-        match keys::message(&text, keys::Meaning::default()) {
+        self.say_next("the first prompt", &text);
+    }
+
+    /// A message of missiond's own, before all others.
+    pub(super) fn say_next(&mut self, what: &str, text: &str) {
+        match keys::message(text, keys::Meaning::default()) {
             Ok(text) => self.queue.push_front(Message {
                 token: None,
                 text,
@@ -156,7 +161,7 @@ impl Machine {
                 task: None,
             }),
             Err(error) => self.tell(What::Warning {
-                text: format!("the first prompt was not sent: {error}"),
+                text: format!("{what} was not sent: {error}"),
             }),
         }
     }

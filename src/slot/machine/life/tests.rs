@@ -58,7 +58,7 @@ fn settings() -> impl Strategy<Value = SlotConfig> {
     ];
     let stall = prop_oneof![Just(OnStall::Report), Just(OnStall::Restart)];
     let limit = prop_oneof![Just(OnLimit::Wait), Just(OnLimit::Stop)];
-    (restart, stall, limit, 0u16..8).prop_map(|(restart, on_stall, on_limit, tries)| SlotConfig {
+    (restart, stall, limit, 1u16..8).prop_map(|(restart, on_stall, on_limit, tries)| SlotConfig {
         restart,
         care: Care {
             on_stall,

@@ -97,11 +97,7 @@ fn a_turn_that_needs_a_person_says_so_and_goes_on() {
     bench.put(confirm(3, "yes", None));
     bench.see(screen(State::Idle, ""));
     bench.pass(IDLE_IS_OVER);
-    bench.put(Input::Found(Answer {
-        text: Some("done".into()),
-        source: "transcript",
-        failure: None,
-    }));
+    bench.find("done");
     assert!(
         bench
             .told

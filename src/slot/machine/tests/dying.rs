@@ -65,9 +65,9 @@ fn a_persons_stop_wins_over_a_restart_that_is_under_way() {
 }
 
 #[test]
-fn after_six_deaths_in_a_row_it_gives_up_and_says_why() {
+fn after_five_deaths_in_a_row_it_gives_up_and_says_why() {
     let mut bench = Bench::idle();
-    for _ in 0..6 {
+    for _ in 0..5 {
         bench.put(Input::Ended {
             report: ExitReport {
                 code: Some(3),

@@ -27,11 +27,7 @@ impl Bench {
     /// The turn ends with an answer.
     fn answer(&mut self) {
         self.see(screen(State::Idle, ""));
-        self.put(Input::Found(Answer {
-            text: Some("done".into()),
-            source: "transcript",
-            failure: None,
-        }));
+        self.find("done");
     }
 
     fn measure(&mut self, memory: u64, quiet_for: u64) {

@@ -131,6 +131,15 @@ impl Bench {
         self.put(Input::Saw(sight));
     }
 
+    /// The answer of the turn is there.
+    pub(super) fn find(&mut self, text: &str) {
+        self.put(Input::Found(Answer {
+            text: Some(text.into()),
+            source: "transcript",
+            failure: None,
+        }));
+    }
+
     pub(super) fn pass(&mut self, time: Duration) {
         self.now += time;
         self.put(Input::TimePassed);

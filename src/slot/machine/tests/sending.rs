@@ -94,11 +94,7 @@ fn a_turn_ends_with_the_stop_hook_and_the_idle_screen() {
     assert!(!bench.has(&Effect::FindAnswer));
     bench.see(screen(State::Idle, ""));
     assert!(bench.has(&Effect::FindAnswer));
-    bench.put(Input::Found(Answer {
-        text: Some("hi".into()),
-        source: "transcript",
-        failure: None,
-    }));
+    bench.find("hi");
     let wanted = Reply::Answered {
         text: Some("hi".into()),
         source: "transcript",
@@ -181,11 +177,7 @@ fn a_turn_that_nobody_waits_for_goes_on() {
     );
     bench.see(screen(State::Idle, ""));
     bench.pass(IDLE_IS_OVER);
-    bench.put(Input::Found(Answer {
-        text: Some("hi".into()),
-        source: "transcript",
-        failure: None,
-    }));
+    bench.find("hi");
     assert!(
         bench
             .told

@@ -39,11 +39,7 @@ fn a_task_is_waited_for_through_a_question() {
     assert_eq!(bench.machine.task(), Some("t1"));
     bench.see(screen(State::Idle, ""));
     bench.pass(IDLE_IS_OVER);
-    bench.put(Input::Found(Answer {
-        text: Some("done".into()),
-        source: "transcript",
-        failure: None,
-    }));
+    bench.find("done");
     assert!(matches!(
         bench.replies.get(&2),
         Some(Ok(Reply::Answered { .. }))

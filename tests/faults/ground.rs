@@ -1,0 +1,190 @@
+//! The ground is taken away: directories, files of its own, descriptors, the clock.
+
+use super::shells::*;
+use crate::support::daemon::{Daemon, missiond};
+use crate::support::setup::Setup;
+use crate::support::{processes, skip, until};
+use std::fs;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+const ECHOES: &str = "stty -echo; while read -r line; do echo \"got $line\"; done";
+
+fn echoes(daemon: &Daemon, word: &str) {
+    daemon.cmd(&["write", "a", &format!("{word}\\r")]).expect(0);
+    daemon
+        .cmd(&[
+            "wait",
+            "a",
+            "--output",
+            &format!("got {word}"),
+            "--timeout",
+            "50s",
+        ])
+        .expect(0);
+}
+
+#[test]
+fn a_slot_outlives_its_directory_and_is_not_started_without_it() {
+    let daemon = shells_with(&["a"], "restart = \"always\"", ECHOES);
+    daemon.wait_state("a", "idle");
+    fs::remove_dir_all(daemon.cwd("a")).expect("it is ours");
+    echoes(&daemon, "still here");
+    let pid = daemon.status("a")["pid"].as_i64().expect("a pid");
+    processes::kill(pid as i32);
+    daemon.wait_state("a", "error");
+    let status = daemon.status("a");
+    assert_eq!(status["cause"], "bad settings", "{status}");
+    let why = status["last_error"].as_str().unwrap_or_default();
+    assert!(why.contains("is not there: mkdir -p"), "{status}");
+    fs::create_dir(daemon.cwd("a")).expect("it is ours");
+    daemon.cmd(&["start", "a"]).expect(0);
+    echoes(&daemon, "again");
+}
+
+/// Whatever is in the files that missiond keeps for itself, the slots start, and what can't be read is set aside.
+#[test]
+fn garbage_in_its_own_files_stops_nothing() {
+    let mut daemon = shells(&["a"], ECHOES);
+    daemon.wait_state("a", "idle");
+    let state = daemon.root().join("state/missiond");
+    let memory = state.join("missiond/a.json");
+    let whole = fs::read(&memory).expect("a memory");
+    let half = &whole[..whole.len() / 2];
+    for garbage in [&b""[..], half, b"\x00\xff\xfe", b"[]", b"{\"sessions\": 7}"] {
+        daemon.cmd(&["down"]).expect(0);
+        daemon.ended();
+        fs::write(&memory, garbage).expect("it can be written");
+        for other in ["rehearsed.json", "missiond/a.settings.json"] {
+            fs::write(state.join(other), garbage).expect("it can be written");
+        }
+        daemon.again();
+        daemon.wait_state("a", "idle");
+        let shown = String::from_utf8_lossy(garbage);
+        let told = daemon.log("a");
+        let told = told
+            .lines()
+            .rev()
+            .find(|line| line.contains("can't be read"));
+        assert!(
+            told.is_some_and(|told| told.contains("a.broken")),
+            "{shown}"
+        );
+        assert_eq!(
+            fs::read(state.join("missiond/a.broken")).expect("set aside"),
+            garbage
+        );
+    }
+    assert_eq!(daemon.log("a").matches("can't be read").count(), 5);
+}
+
+/// A daemon that may have few files open.
+fn with_few_files(root: &Path) -> Command {
+    let program = missiond(root);
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", "ulimit -n 64; exec \"$0\" \"$@\""])
+        .arg(program.get_program())
+        .env_clear()
+        .current_dir(root);
+    for (name, value) in program.get_envs() {
+        command.env(name, value.unwrap_or_default());
+    }
+    command
+}
+
+#[test]
+fn no_more_descriptors_is_a_passing_trouble() {
+    let keys = "restart = \"always\"\nrestart_delay = \"200ms\"\nrestart_delay_max = \"1s\"\nrestart_tries = 1000\n";
+    let mut daemon = shells_with(&["a"], keys, ECHOES);
+    daemon.wait_state("a", "idle");
+    daemon.crash();
+    daemon.again_as(with_few_files(daemon.root()));
+    daemon.wait_state("a", "idle");
+    let pid = daemon.status("a")["pid"].as_i64().expect("a pid");
+    let socket = daemon.root().join("run/missiond/missiond.sock");
+    let crowd: Vec<UnixStream> = (0..100)
+        .map(|_| UnixStream::connect(&socket).expect("the kernel takes them"))
+        .collect();
+    let open = || fs::read_dir(format!("/proc/{}/fd", daemon.pid())).map_or(0, Iterator::count);
+    until("all descriptors to be used", || {
+        (open() >= 64).then_some(())
+    });
+    processes::kill(pid as i32);
+    until("a start that fails", || {
+        daemon
+            .log("a")
+            .contains("Too many open files")
+            .then_some(())
+    });
+    drop(crowd);
+    until("another start", || {
+        let status = daemon.cmd(&["status", "a", "--json"]);
+        (status.code == 0 && status.json()[0]["state"] == "idle").then_some(())
+    });
+    echoes(&daemon, "back");
+}
+
+/// Fakes the time of day for one program; what it says is in a file, and can be changed at any moment.
+fn faketime() -> Option<PathBuf> {
+    let places = [
+        "/usr/lib/x86_64-linux-gnu",
+        "/usr/lib/aarch64-linux-gnu",
+        "/usr/lib64",
+        "/usr/lib",
+    ];
+    let found = places
+        .iter()
+        .map(|place| Path::new(place).join("faketime/libfaketime.so.1"))
+        .find(|library| library.exists());
+    if found.is_none() {
+        skip("a clock that jumps is not tried (needs faketime)");
+    }
+    found
+}
+
+#[test]
+fn a_clock_that_jumps_changes_no_delay() {
+    let Some(library) = faketime() else { return };
+    let keys = "restart = \"always\"\nrestart_delay = \"3s\"\nrestart_delay_max = \"3s\"\nrestart_tries = 1000\n";
+    let setup = Setup::new().slot_with("a", &format!("kind = \"shell\"\n{keys}"));
+    let command = ["/bin/sh", "-c", "read line"].map(str::to_owned);
+    let mut daemon = Daemon::start_with(&setup, &command);
+    daemon.wait_state("a", "idle");
+    daemon.crash();
+    let clock = daemon.root().join("clock");
+    fs::write(&clock, "+0").expect("a file");
+    let mut program = missiond(daemon.root());
+    program
+        .env("LD_PRELOAD", library)
+        .env("FAKETIME_TIMESTAMP_FILE", &clock)
+        .env("FAKETIME_NO_CACHE", "1")
+        .env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+    daemon.again_as(program);
+    daemon.wait_state("a", "idle");
+    let starts = || daemon.log("a").matches("  started ").count();
+    for jump in ["-2h", "+3d"] {
+        let before = starts();
+        daemon.cmd(&["write", "a", "\\r"]).expect(0);
+        daemon.wait_state("a", "exited");
+        let begun = Instant::now();
+        fs::write(&clock, jump).expect("a file");
+        let wait = ["wait", "a", "--output", "never", "--timeout", "1s"];
+        daemon.cmd(&wait).expect(124);
+        until("the restart", || (starts() > before).then_some(()));
+        let waited = begun.elapsed();
+        assert!(
+            waited > Duration::from_millis(2500),
+            "after {jump}: {waited:?}"
+        );
+        daemon.wait_state("a", "idle");
+    }
+    let ends = |wanted: &str| {
+        let log = daemon.log("a");
+        let line = log.lines().rev().find(|line| line.contains(wanted));
+        line.map(|line| line[..10].to_owned()).expect("a line")
+    };
+    assert_ne!(ends("-> idle"), ends("number 1 in"), "the jumps were seen");
+}

@@ -1,0 +1,105 @@
+//! Programs and shims that are stopped with SIGSTOP: they hold up nobody else, and are not taken for dead.
+
+use super::shells::shells;
+use crate::support::daemon::Daemon;
+use crate::support::setup::Setup;
+use crate::support::{processes, until};
+use missiond::rehearsal::Step;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+fn signal(pid: &Value, signal: Signal) {
+    let pid = pid.as_i64().and_then(|pid| i32::try_from(pid).ok());
+    let pid = pid.and_then(Pid::from_raw).expect("a pid");
+    kill_process(pid, signal).expect("it runs");
+}
+
+fn answers(daemon: &Daemon, slot: &str) {
+    let answer = daemon.cmd(&["send", slot, "hello"]).expect(0);
+    assert_eq!(answer.text(), "You said: hello");
+}
+
+#[test]
+fn a_stopped_claude_code_is_told_of_and_holds_up_nobody() {
+    let setup = Setup::new()
+        .slot_with("coder", "stall_after = \"2s\"")
+        .slot("tester");
+    let Some(daemon) = Daemon::start(&setup) else {
+        return;
+    };
+    daemon.wait_state("coder", "idle");
+    daemon.wait_state("tester", "idle");
+    let steps = vec![Step::gate("later"), Step::text("It is done.")];
+    daemon.endpoint.on("take your time", steps);
+    let send = daemon.spawn(&["send", "coder", "take your time"]);
+    daemon.wait_state("coder", "thinking,responding");
+    let before = daemon.status("coder");
+    signal(&before["pid"], Signal::STOP);
+    until("the stall to be told", || {
+        let doing = daemon.status("coder")["doing"].to_string();
+        doing.contains("no sign of life").then_some(())
+    });
+    answers(&daemon, "tester");
+    signal(&before["pid"], Signal::CONT);
+    daemon.endpoint.open("later");
+    assert_eq!(send.end().expect(0).text(), "It is done.");
+
+    // Its shim as well: nothing comes from the slot, and nothing is lost.
+    signal(&before["shim_pid"], Signal::STOP);
+    answers(&daemon, "tester");
+    daemon
+        .cmd(&["send", "coder", "late", "--timeout", "1s"])
+        .expect(124);
+    signal(&before["shim_pid"], Signal::CONT);
+    until("the end of the late turn", || {
+        let answered = daemon.log("coder").contains("You said: late");
+        (answered && daemon.status("coder")["state"] == "idle").then_some(())
+    });
+    answers(&daemon, "coder");
+
+    // A shim that is killed takes its program along, which is a crash: the conversation goes on.
+    let shim = before["shim_pid"].as_i64().expect("a pid");
+    processes::kill(shim as i32);
+    let after = until("another process in the slot", || {
+        let now = daemon.status("coder");
+        (now["pid"].is_u64() && now["pid"] != before["pid"]).then_some(now)
+    });
+    assert_eq!(after["session_id"], before["session_id"]);
+    daemon.wait_state("coder", "idle");
+    let history = daemon.cmd(&["history", "coder"]).expect(0);
+    assert!(history.stdout.contains("It is done."), "{history}");
+
+    // One that is stopped can be ended.
+    signal(&after["pid"], Signal::STOP);
+    daemon.cmd(&["stop", "coder"]).expect(0);
+    assert!(
+        !processes::all_of(daemon.root()).contains(&(after["pid"].as_i64().unwrap_or(0) as i32))
+    );
+}
+
+/// The next daemon starts no second program beside one whose shim does not answer, and finds it when it does.
+#[test]
+fn a_stopped_shim_is_taken_up_when_it_goes_on() {
+    let mut daemon = shells(&["a", "b"], "stty -echo; exec cat");
+    daemon.wait_state("a", "idle");
+    daemon.wait_state("b", "idle");
+    let before = daemon.status("a");
+    daemon.crash();
+    signal(&before["shim_pid"], Signal::STOP);
+    daemon.again();
+    daemon.wait_state("b", "idle");
+    until("the shim to be missed", || {
+        daemon
+            .log("a")
+            .contains("does not answer")
+            .then_some(())
+            .or_else(|| {
+                let doing = daemon.status("a")["doing"].to_string();
+                doing.contains("does not answer").then_some(())
+            })
+    });
+    signal(&before["shim_pid"], Signal::CONT);
+    daemon.wait_state("a", "idle");
+    assert_eq!(daemon.status("a")["pid"], before["pid"]);
+    assert_eq!(daemon.log("a").matches("  started ").count(), 1);
+}
