@@ -54,6 +54,7 @@ pub mod daemon;
 pub mod demo;
 pub mod diagnostic;
 pub mod dollars;
+pub mod embed;
 pub mod events;
 pub mod excerpt;
 pub mod files;

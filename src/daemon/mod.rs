@@ -2,11 +2,13 @@
 //! slot shows and does is the slot's own: nothing here reads a screen or presses a key.
 
 mod door;
+mod host;
 mod reload;
 mod rules;
 mod service;
 mod sessions;
 
+pub use host::Host;
 pub use rules::{Rules, Standing};
 pub use sessions::{Gone, is_of_owner};
 
@@ -24,13 +26,13 @@ use crate::tasks::{TasksHandle, keeper};
 use crate::usage::Meter;
 use crate::{notify, worktree};
 use door::Door;
+use host::{Signals, Wish};
 use rustix::process::Pid;
 use serde_json::Value;
 use sessions::{GoneOnes, Sessions};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
@@ -206,11 +208,16 @@ pub struct Daemon {
     gone: watch::Sender<GoneOnes>,
 }
 
-/// Runs until it is told to end. Everything that can be wrong is found before the first slot starts.
+/// Runs until it is told to end, as the only thing that this process does.
 pub async fn run(file: &Path, env: &Env) -> Result<(), DaemonError> {
-    let config = config::load(file)?;
+    run_in(Host::own()?, config::load(file)?, env).await
+}
+
+/// Runs until it is told to end. Everything that can be wrong is found before the first slot starts.
+pub async fn run_in(host: Host, config: Config, env: &Env) -> Result<(), DaemonError> {
     let mut door = Door::open(&config, env).await?;
-    let world = Arc::new(world(&config, env, &door)?);
+    let mut signals = host.signals()?;
+    let world = Arc::new(world(&config, env, &door, &host)?);
     let rules = Rules::load(&config, &world)?;
     let (published, slots) = watch::channel(Slots::default());
     let (in_force, policies) = watch::channel(Policies::default());
@@ -249,18 +256,26 @@ pub async fn run(file: &Path, env: &Env) -> Result<(), DaemonError> {
     };
     let server = door
         .take_listener()
-        .map(|listener| Server::start(listener, Arc::new(Dispatcher::new(handle))));
+        .map(|listener| Server::start(listener, Arc::new(Dispatcher::new(handle.clone()))));
     tracing::info!(socket = %door.socket().display(), slots = daemon.kept.len(), "ready");
-    service::ready(daemon.kept.len());
-    let keep = daemon.serve_orders(queue).await?;
-    service::stopping();
+    if host.is_own {
+        service::ready(daemon.kept.len());
+    }
+    if let Some(ready) = host.ready {
+        // A program that no longer waits for it is ending.
+        let _ = ready.send(handle);
+    }
+    let keep = daemon.serve_orders(queue, &mut signals).await;
+    if host.is_own {
+        service::stopping();
+    }
     if keep {
         // What the slots have goes on, and is looked for by the next daemon.
         keeper.abort();
     } else {
         tasks.close().await;
     }
-    daemon.end(keep).await;
+    daemon.end(keep, &mut signals).await;
     if tokio::time::timeout(LAST_NOTES, keeper).await.is_err() {
         tracing::warn!("what became of the tasks could not all be written down");
     }
@@ -289,7 +304,7 @@ fn about(config: &Config) -> Pong {
     }
 }
 
-fn world(config: &Config, env: &Env, door: &Door) -> Result<World, DaemonError> {
+fn world(config: &Config, env: &Env, door: &Door, host: &Host) -> Result<World, DaemonError> {
     let logs = config.daemon.logs.clone();
     let state = env
         .state_dir()
@@ -300,10 +315,8 @@ fn world(config: &Config, env: &Env, door: &Door) -> Result<World, DaemonError> 
     let audit_file = logs.join(audit::FILE);
     let audit = Audit::open(&audit_file)
         .map_err(|error| DaemonError::place(audit_file.display().to_string(), error))?;
-    let program = std::env::current_exe()
-        .map_err(|error| DaemonError::place("this program's own path", error))?;
     Ok(World {
-        program,
+        program: host.program.clone(),
         socket: door.socket().to_owned(),
         environment: crate::launch::process_environment(),
         logs,
@@ -386,11 +399,8 @@ impl Daemon {
     async fn serve_orders(
         &mut self,
         mut queue: mpsc::Receiver<Order>,
-    ) -> Result<bool, DaemonError> {
-        let listen = |kind| signal(kind).map_err(|error| DaemonError::place("signals", error));
-        let mut terminate = listen(SignalKind::terminate())?;
-        let mut interrupt = listen(SignalKind::interrupt())?;
-        let mut hangup = listen(SignalKind::hangup())?;
+        signals: &mut Signals,
+    ) -> bool {
         let mut changes = self.watch();
         let mut watchdog = service::Watchdog::new();
         loop {
@@ -398,18 +408,20 @@ impl Daemon {
                 order = queue.recv() => match order {
                     Some(Order::Down { keep, reply }) => {
                         let _ = reply.send(Ok(Nothing {}));
-                        return Ok(keep);
+                        return keep;
                     }
                     Some(order) => self.obey(order).await,
-                    None => return Ok(false),
+                    None => return false,
                 },
                 () = changed(&mut changes) => {
                     self.files_changed().await;
                     changes = self.watch();
                 }
                 () = watchdog.due() => service::alive(),
-                _ = hangup.recv() => drop(self.reload().await),
-                () = either(&mut terminate, &mut interrupt) => return Ok(false),
+                wish = signals.next() => match wish {
+                    Wish::Reload => drop(self.reload().await),
+                    Wish::End => return false,
+                },
             }
         }
     }
@@ -452,7 +464,7 @@ impl Daemon {
     }
 
     /// Ends every slot at once, each in its own grace; a second signal does not wait for that.
-    async fn end(mut self, keep: bool) {
+    async fn end(mut self, keep: bool, signals: &mut Signals) {
         let shims = self.shims();
         let ending = self.kept.values_mut().map(|kept| async move {
             let (done, ended) = oneshot::channel();
@@ -467,16 +479,9 @@ impl Daemon {
             let _ = (&mut kept.task).await;
         });
         let all = futures_util::future::join_all(ending);
-        let (Ok(mut terminate), Ok(mut interrupt)) = (
-            signal(SignalKind::terminate()),
-            signal(SignalKind::interrupt()),
-        ) else {
-            all.await;
-            return;
-        };
         tokio::select! {
             _ = all => tracing::info!("ended"),
-            () = either(&mut terminate, &mut interrupt) => {
+            () = signals.end() => {
                 tracing::warn!("ended by force");
                 if !keep {
                     shims.into_iter().for_each(dismiss);
@@ -509,11 +514,4 @@ async fn changed(changes: &mut Option<config::Watch>) {
         return;
     }
     std::future::pending().await
-}
-
-async fn either(one: &mut Signal, other: &mut Signal) {
-    tokio::select! {
-        _ = one.recv() => {}
-        _ = other.recv() => {}
-    }
 }

@@ -1,0 +1,80 @@
+//! The process that a daemon runs in: its own, or that of another program.
+
+use super::{DaemonError, DaemonHandle};
+use std::path::PathBuf;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::oneshot;
+
+/// What a daemon is given by the process around it.
+#[derive(Debug)]
+pub struct Host {
+    /// The missiond program, for shims and hooks.
+    pub(super) program: PathBuf,
+    /// Whether the process is the daemon's own: its signals and its service manager are the daemon's concern.
+    pub(super) is_own: bool,
+    /// Told when everything stands.
+    pub(super) ready: Option<oneshot::Sender<DaemonHandle>>,
+}
+
+impl Host {
+    /// A process that is nothing but the daemon.
+    pub fn own() -> Result<Host, DaemonError> {
+        let program = std::env::current_exe()
+            .map_err(|error| DaemonError::place("this program's own path", error))?;
+        Ok(Host {
+            program,
+            is_own: true,
+            ready: None,
+        })
+    }
+
+    /// Another program, which is told when the daemon in it is ready. It keeps its signals.
+    pub fn other(program: PathBuf, ready: oneshot::Sender<DaemonHandle>) -> Host {
+        Host {
+            program,
+            is_own: false,
+            ready: Some(ready),
+        }
+    }
+
+    pub(super) fn signals(&self) -> Result<Signals, DaemonError> {
+        let listen = |kind| signal(kind).map_err(|error| DaemonError::place("signals", error));
+        Ok(Signals(match self.is_own {
+            false => None,
+            true => Some([
+                listen(SignalKind::terminate())?,
+                listen(SignalKind::interrupt())?,
+                listen(SignalKind::hangup())?,
+            ]),
+        }))
+    }
+}
+
+/// The signals that a daemon hears; none, where they are another program's.
+#[derive(Debug)]
+pub(super) struct Signals(Option<[Signal; 3]>);
+
+/// What a signal asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wish {
+    End,
+    Reload,
+}
+
+impl Signals {
+    pub async fn next(&mut self) -> Wish {
+        let Some([terminate, interrupt, hangup]) = &mut self.0 else {
+            return std::future::pending().await;
+        };
+        tokio::select! {
+            _ = terminate.recv() => Wish::End,
+            _ = interrupt.recv() => Wish::End,
+            _ = hangup.recv() => Wish::Reload,
+        }
+    }
+
+    /// Returns when the daemon is to end, whatever else is wished before.
+    pub async fn end(&mut self) {
+        while self.next().await != Wish::End {}
+    }
+}
