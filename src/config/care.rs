@@ -238,10 +238,6 @@ pub(super) fn time_or_off<S: Serializer>(
     }
 }
 
-fn size<S: Serializer>(bytes: &u64, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(&format_args!("{bytes}B"))
-}
-
 fn size_or_off<S: Serializer>(bytes: &Option<u64>, serializer: S) -> Result<S::Ok, S::Error> {
     match bytes {
         Some(bytes) => size(bytes, serializer),

@@ -25,7 +25,8 @@ pub(super) enum Questions {
 
 impl Slot {
     /// At the start of the daemon: a shim that an earlier one left is taken up, else the slot stands as it stood
-    /// when the earlier one was killed, and starts by itself where it is set to. Once the first is settled, `looked` says so.
+    /// when the earlier one was killed, and starts by itself where it is set to. Once the first is settled, `looked`
+    /// says so.
     pub(super) async fn adopt(&mut self, looked: watch::Sender<bool>) {
         let standing = self.memory.standing.clone();
         let found = self.take_up_again().await;
