@@ -55,7 +55,6 @@ const STORY: &[&str] = &[
     "idle → thinking",
     "automatic yes: Read",
     "rule Read, policies/reader.toml:4",
-    "thinking → responding",
     "answers: The notes say",
     "automatic no: Bash rm -rf build",
     "rule Bash(rm *), policies/coder.toml:10",
@@ -91,6 +90,8 @@ fn piped_it_tells_everything_and_leaves_nothing() {
     let place = place();
     let output = start(place.path(), &[]).end_within(PATIENCE).expect(0);
     tells(&output.stdout, STORY);
+    // The real program may be done with a short answer before it is seen to come.
+    assert!(output.stdout.contains("thinking → responding"), "{output}");
     assert!(!output.stdout.contains('\x1b'), "{output}");
     assert!(!output.stdout.contains("doubtful"), "{output}");
     assert!(!output.stdout.contains("warning"), "{output}");

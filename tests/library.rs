@@ -1,7 +1,9 @@
 //! The crate inside another program: this test is the program.
 
 use futures_util::StreamExt;
-use missiond::control::protocol::{Fault, Output, OutputParams, SpawnParams, Wait, WaitParams, What};
+use missiond::control::protocol::{
+    Fault, Output, OutputParams, SpawnParams, Wait, WaitParams, What,
+};
 use missiond::embed::{Heard, Options, Supervisor};
 use missiond::tasks::plan::{Job, Run, Work};
 use std::collections::BTreeMap;
@@ -16,7 +18,10 @@ fn options(directory: &Path) -> Options {
 
 fn directory() -> tempfile::TempDir {
     // Short, since the path of a socket has at most 107 bytes.
-    tempfile::Builder::new().prefix("md").tempdir().expect("a directory")
+    tempfile::Builder::new()
+        .prefix("md")
+        .tempdir()
+        .expect("a directory")
 }
 
 fn shell(script: &str) -> SpawnParams {
@@ -38,18 +43,27 @@ async fn output_of(supervisor: &Supervisor, id: &str) -> String {
         slot: id.to_owned(),
         ..OutputParams::default()
     };
-    supervisor.call::<Output>(whole).await.expect("its output").text
+    supervisor
+        .call::<Output>(whole)
+        .await
+        .expect("its output")
+        .text
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn shells_run_in_parallel_and_events_tell_of_them() {
     let directory = directory();
-    let supervisor = Supervisor::start(options(directory.path())).await.expect("it starts");
+    let supervisor = Supervisor::start(options(directory.path()))
+        .await
+        .expect("it starts");
     let mut events = Box::pin(supervisor.events());
     let pipe = directory.path().join("pipe");
     let (write, read) = (
         format!("mkfifo {0}; echo hello > {0}", pipe.display()),
-        format!("until [ -p {0} ]; do sleep 0.02; done; cat {0}", pipe.display()),
+        format!(
+            "until [ -p {0} ]; do sleep 0.02; done; cat {0}",
+            pipe.display()
+        ),
     );
     let writer = supervisor.spawn(shell(&write)).await.expect("a session");
     let reader = supervisor.spawn(shell(&read)).await.expect("a session");
@@ -69,7 +83,10 @@ async fn shells_run_in_parallel_and_events_tell_of_them() {
     }
     let ended = supervisor.exec("echo hi; exit 4").await.expect("it runs");
     assert_eq!((ended.exit_code, ended.output.trim()), (Some(4), "hi"));
-    let unknown = supervisor.ask("@nobody", "hello").await.expect_err("nobody is there");
+    let unknown = supervisor
+        .ask("@nobody", "hello")
+        .await
+        .expect_err("nobody is there");
     assert_eq!(unknown.fault, Fault::Usage);
     tasks(&supervisor, directory.path()).await;
     supervisor.shutdown().await.expect("it ends");
@@ -87,24 +104,42 @@ async fn tasks(supervisor: &Supervisor, directory: &Path) {
         needs,
         retries: 0,
     };
-    let jobs = vec![job("a", "touch made", vec![]), job("b", "test -e made", vec![0])];
+    let jobs = vec![
+        job("a", "touch made", vec![]),
+        job("b", "test -e made", vec![0]),
+    ];
     let run = Run::new(jobs, 2, false);
-    let ended = supervisor.run_tasks(run, CancellationToken::new(), |_, _, _| {}).await;
+    let ended = supervisor
+        .run_tasks(run, CancellationToken::new(), |_, _, _| {})
+        .await;
     assert!((0..2).all(|place| ended.report(place).is_some_and(|report| report.success)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sessions_outlive_a_supervisor_that_leaves_and_end_with_one_that_shuts_down() {
     let directory = directory();
-    let first = Supervisor::start(options(directory.path())).await.expect("it starts");
-    let id = first.spawn(shell("read x; echo got-$x")).await.expect("a session");
-    let pid = first.status(&id).and_then(|status| status.pid).expect("it runs");
+    let first = Supervisor::start(options(directory.path()))
+        .await
+        .expect("it starts");
+    let id = first
+        .spawn(shell("read x; echo got-$x"))
+        .await
+        .expect("a session");
+    let pid = first
+        .status(&id)
+        .and_then(|status| status.pid)
+        .expect("it runs");
     first.leave().await.expect("it ends");
-    let second = Supervisor::start(options(directory.path())).await.expect("it starts");
+    let second = Supervisor::start(options(directory.path()))
+        .await
+        .expect("it starts");
     assert_eq!(second.status(&id).and_then(|status| status.pid), Some(pid));
     second.shutdown().await.expect("it ends");
     let pid = rustix::process::Pid::from_raw(pid.cast_signed()).expect("a pid");
-    assert!(rustix::process::test_kill_process(pid).is_err(), "it still runs");
+    assert!(
+        rustix::process::test_kill_process(pid).is_err(),
+        "it still runs"
+    );
 }
 
 #[test]
@@ -112,12 +147,18 @@ fn what_is_missing_is_said_and_a_runtime_is_all_that_a_blocking_program_needs() 
     let directory = directory();
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let nowhere = options(directory.path()).program("/no/such/program");
-    let error = runtime.block_on(Supervisor::start(nowhere)).expect_err("no program");
+    let error = runtime
+        .block_on(Supervisor::start(nowhere))
+        .expect_err("no program");
     assert!(error.to_string().contains("missiond program"), "{error}");
-    let supervisor = runtime.block_on(Supervisor::start(options(directory.path()))).expect("it starts");
+    let supervisor = runtime
+        .block_on(Supervisor::start(options(directory.path())))
+        .expect("it starts");
     let again = runtime.block_on(Supervisor::start(options(directory.path())));
     assert!(again.is_err(), "two in one place");
-    let ended = runtime.block_on(supervisor.exec("exit 7")).expect("it runs");
+    let ended = runtime
+        .block_on(supervisor.exec("exit 7"))
+        .expect("it runs");
     assert_eq!(ended.exit_code, Some(7));
     runtime.block_on(supervisor.shutdown()).expect("it ends");
 }

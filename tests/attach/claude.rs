@@ -63,7 +63,11 @@ fn answered_by_hand(daemon: &Daemon, person: &Person) {
     daemon.wait_dialog("coder");
     person.sees("1. Yes");
     assert!(!pipe.exists());
-    person.types("1");
+    until("the key to be taken", || {
+        // Claude Code drops keys for a moment after it has drawn a dialog. Whoever sees it stand presses again.
+        person.types("1");
+        person.no_longer_sees("1. Yes").then_some(())
+    });
     person.sees("It is made.");
     assert!(pipe.exists());
     let audit = daemon.logged("audit.jsonl");

@@ -8,7 +8,10 @@ use missiond::terminal::{At, Terminal};
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, SlavePty, native_pty_system};
 use std::io::{Read, Write};
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// How long somebody looks before a key is pressed again.
+const MOMENT: Duration = Duration::from_secs(1);
 
 /// A daemon with a shell in `sh`, 100 columns wide and 30 rows high.
 pub fn shell() -> Daemon {
@@ -123,6 +126,16 @@ impl Person {
         self.sees_that(text, |rows| rows.iter().any(|row| row.contains(text)));
     }
 
+    /// Whether it goes from the screen within a moment.
+    pub fn no_longer_sees(&self, text: &str) -> bool {
+        let end = Instant::now() + MOMENT;
+        let is_seen = || self.screen().iter().any(|row| row.contains(text));
+        while is_seen() && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        !is_seen()
+    }
+
     #[track_caller]
     pub fn sees_that(&self, what: &str, is_so: impl Fn(&[String]) -> bool) {
         let end = Instant::now() + PATIENCE;
@@ -132,7 +145,7 @@ impl Person {
                 Instant::now() < end,
                 "waited in vain for {what} on\n{screen}"
             );
-            std::thread::sleep(std::time::Duration::from_millis(20));
+            std::thread::sleep(Duration::from_millis(20));
         }
     }
 
