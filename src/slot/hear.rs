@@ -50,7 +50,10 @@ impl Slot {
             Ok(FromShim::Output { at, bytes }) => {
                 self.witnesses.wrote = Some(Instant::now());
                 frames = self.terminal.feed(at, &bytes);
-                self.keep_output(at, &bytes);
+                if self.keep_output(at, &bytes) {
+                    let kept = self.output.room();
+                    self.tell(What::BufferOverflow { kept });
+                }
                 self.audience
                     .pass_on(&bytes, &self.terminal, Instant::now());
                 self.draw_for_viewers();

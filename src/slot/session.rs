@@ -8,7 +8,7 @@ use super::prompt::{Finished, Prompt};
 use super::record::{Ended, Record};
 use super::task::Slot;
 use crate::config::SessionTerms;
-use crate::control::protocol::{Fault, RpcError, SessionStatus, What};
+use crate::control::protocol::{Fault, RpcError, SessionStatus};
 use crate::shim::{ExitReport, ToShim};
 use crate::terminal::At;
 use chrono::{DateTime, Utc};
@@ -168,22 +168,17 @@ pub(super) async fn due(session: Option<&Session>) {
 }
 
 impl Slot {
-    /// Keeps what the program wrote, live or from its recording, and hears what its shell says.
-    pub(super) fn keep_output(&mut self, at: At, bytes: &[u8]) {
+    /// Keeps what the program wrote, live or from its recording, and hears what its shell says. True where older
+    /// output has to make room for the first time.
+    pub(super) fn keep_output(&mut self, at: At, bytes: &[u8]) -> bool {
         let taken = self.output.push(at, bytes);
-        if taken == Taken::Known {
-            return;
-        }
-        if taken == Taken::Overflow {
-            let kept = self.output.room();
-            self.tell(What::BufferOverflow { kept });
-        }
-        if let Some(session) = &mut self.session {
+        if let Some(session) = self.session.as_mut().filter(|_| taken != Taken::Known) {
             session.is_active();
             if let Some(prompt) = &mut session.prompt {
                 prompt.feed(bytes);
             }
         }
+        taken == Taken::Overflow
     }
 
     /// Time has passed for a session, or its owner has ended.

@@ -85,7 +85,10 @@ impl Slot {
 
     async fn launch(&mut self, start: Start) -> Result<Vec<Input>, NotStarted> {
         pause::at(Moment::BeforeStart).await;
-        self.end_strays(&start.spec.socket).await;
+        // A session's program is its first: nothing can be left of one before it.
+        if self.session.is_none() {
+            self.end_strays(&start.spec.socket).await;
+        }
         self.check_nobody_has(start.session)?;
         let (link, hello) = ShimLink::launch(&start.spec, &self.world.program).await?;
         self.forget_screen();

@@ -305,19 +305,20 @@ fn what_has_ended_goes_after_its_time() {
 
 #[test]
 fn a_shell_at_its_prompt_is_closed_when_idle_and_a_silent_build_is_not() {
-    let daemon = daemon_with("idle_close = \"3s\"");
+    let daemon = daemon_with("idle_close = \"1s\"");
+    // What they do begins before their first prompt: from then on time counts.
+    let rc = "case $MISSIOND_SLOT in behind) sleep 1000 & ;; front) sleep 1000 ;; esac\n";
+    std::fs::write(daemon.root().join("home/.bashrc"), rc).unwrap();
+    spawn(&daemon, &["--id", "plain", "--", "cat"]);
     for id in ["front", "behind", "idle"] {
         spawn(&daemon, &["--id", id, "--shell", "/bin/bash"]);
     }
-    daemon.cmd(&["type", "front", "sleep 1000"]).expect(0);
-    typed(&daemon, "behind", "sleep 1000 &");
-    spawn(&daemon, &["--id", "plain", "--", "cat"]);
     until("the idle one to go", || {
         (daemon.cmd(&["info", "idle"]).code == 2).then_some(())
     });
     let gone = daemon.cmd(&["info", "idle"]);
-    assert!(gone.stderr.contains("idle at its prompt for 3s"), "{gone}");
-    assert_eq!(ids(&daemon), ["front", "behind", "plain"]);
+    assert!(gone.stderr.contains("idle at its prompt for 1s"), "{gone}");
+    assert_eq!(ids(&daemon), ["plain", "front", "behind"]);
 }
 
 #[test]

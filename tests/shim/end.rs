@@ -71,7 +71,7 @@ async fn an_exit_waits_for_a_daemon() {
 async fn stop_ends_also_those_who_fled_into_a_session_of_their_own() {
     let stage = Stage::new();
     let mut shim = stage
-        .sh("trap '' TERM; setsid sh -c 'trap \"\" TERM HUP; echo fled $$; while :; do sleep 0.05; done' & while :; do sleep 0.05; done")
+        .sh("trap '' TERM HUP; setsid sh -c 'trap \"\" TERM HUP; echo fled $$; while :; do sleep 0.05; done' & while :; do sleep 0.05; done")
         .await;
     shim.until("the pid", |driven| {
         driven.text().contains("fled") && driven.text().ends_with('\n')

@@ -387,7 +387,7 @@ pub struct SearchParams {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Match {
-    /// `screen` (with scrollback) or `history`.
+    /// `screen` (with scrollback) or `history`; for a session `output`.
     pub place: String,
     pub line: usize,
     pub text: String,
