@@ -175,25 +175,6 @@ impl<'a, 'p> Table<'a, 'p> {
         dollars.map(|dollars| Spanned::new(value.span(), Some(dollars)))
     }
 
-    /// A number of bytes such as `10MB`.
-    pub fn size(&mut self, key: &'static str, range: RangeInclusive<u64>) -> Option<Spanned<u64>> {
-        let text = self.string(key)?;
-        match bytes(text.get_ref()) {
-            Some(bytes) if range.contains(&bytes) => Some(Spanned::new(text.span(), bytes)),
-            Some(_) => {
-                let (low, high) = range.into_inner();
-                let label = format!("must be from {low}B to {high}B");
-                self.fault(text.span(), format!("`{key}` out of range"), label);
-                None
-            }
-            None => {
-                let label = format!("`{key}` takes a size, such as \"512kB\" or \"10MB\"");
-                self.fault(text.span(), "bad size", label);
-                None
-            }
-        }
-    }
-
     /// One of a few words.
     pub fn word<T: Copy>(&mut self, key: &'static str, words: &[(&str, T)]) -> Option<Spanned<T>> {
         let word = self.string(key)?;
