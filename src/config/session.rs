@@ -45,7 +45,7 @@ impl Default for SessionsConfig {
 /// Each costs a terminal, a process and its buffer.
 pub(super) const COUNTS: RangeInclusive<u16> = 1..=1000;
 /// Less is no output to speak of; more is a matter for a file.
-const BUFFERS: RangeInclusive<u64> = 4_096..=1_000_000_000;
+const BUFFERS: RangeInclusive<u64> = 4 << 10..=1 << 30;
 
 impl SessionsConfig {
     pub(super) fn read(table: &mut Table<'_, '_>) -> SessionsConfig {
