@@ -3,14 +3,22 @@
 use super::shells::*;
 use super::socket::write_many;
 use crate::support::daemon::Daemon;
+<<<<<<< HEAD
 use crate::support::disk::SmallDisk;
 use crate::support::setup::Setup;
+=======
+use crate::support::small_disk::SmallDisk;
+>>>>>>> f34560a (audit: a full disk with the real Claude Code: nothing is approved, a no goes through)
 use crate::support::until;
 use missiond::reading::{Dialog, Observer, State, replay};
 use missiond::recording::{Recording, What, event_line, header_line};
 use missiond::terminal::{At, Terminal};
 use std::fs::File;
+<<<<<<< HEAD
 use std::io::{BufReader, Read};
+=======
+use std::io::BufReader;
+>>>>>>> f34560a (audit: a full disk with the real Claude Code: nothing is approved, a no goes through)
 use std::path::Path;
 
 /// Writes some 20 MB with no pause, then says what it reads.
@@ -112,7 +120,7 @@ fn a_full_disk_stops_no_slot_is_told_once_and_recovers() {
     let script = "stty -echo; while read -r line; do echo \"got $line\"; done";
     let mut daemon = shells(&["a"], script);
     daemon.cmd(&["down"]).expect(0);
-    let Some(disk) = SmallDisk::mount(&daemon.root().join("logs")) else {
+    let Some(disk) = SmallDisk::mount(&daemon.root().join("logs"), "128k") else {
         return;
     };
     daemon.again();

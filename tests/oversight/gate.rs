@@ -4,6 +4,7 @@
 use super::inside::audit;
 use crate::support::daemon::Daemon;
 use crate::support::setup::Setup;
+use crate::support::small_disk::SmallDisk;
 use crate::support::until;
 use missiond::rehearsal::{Step, ToolCall};
 use serde_json::{Value, json};
@@ -173,4 +174,48 @@ fn a_call_that_is_changed_after_it_was_judged_is_an_alarm() {
     let events = daemon.logged("coder.events.jsonl");
     assert!(events.contains("\"cause\":\"tampered\""), "{events}");
     assert!(daemon.log("coder").contains("tampered"));
+}
+
+/// On a full disk a rule's allow becomes a question, and a person's yes is refused; his no is not.
+#[test]
+fn without_room_for_the_audit_nothing_is_approved() {
+    let setup = Setup::new().slot("coder").policy("coder", POLICY);
+    let Some(mut daemon) = Daemon::start(&setup) else {
+        return;
+    };
+    daemon.cmd(&["down"]).expect(0);
+    daemon.ended();
+    let Some(disk) = SmallDisk::mount(&daemon.logs(), "4m") else {
+        return;
+    };
+    daemon.again();
+    daemon.wait_state("coder", "idle");
+    disk.fill();
+    // Longer than what may be left of the last page.
+    let command = format!("ls -d{}", " .".repeat(4_000));
+    let steps = || {
+        vec![
+            Step::tool("Bash", json!({ "command": command })),
+            Step::text("I looked."),
+        ]
+    };
+
+    let waiting = waits(&daemon, "look", steps());
+    disk.fill();
+    let refused = daemon.cmd(&["confirm", "coder", "yes"]).expect(4);
+    assert!(
+        refused.stderr.contains("the audit can't be written"),
+        "{refused}"
+    );
+    assert_eq!(pending(&daemon)["dialog"]["id"], waiting["dialog"]["id"]);
+    daemon.cmd(&["confirm", "coder", "no"]).expect(0);
+    daemon.wait_state("coder", "idle");
+
+    disk.free();
+    daemon.endpoint.on("look again", steps());
+    let answer = daemon.cmd(&["send", "coder", "look again"]).expect(0);
+    assert_eq!(answer.text(), "I looked.");
+    daemon.cmd(&["audit", "verify"]).expect(0);
+    daemon.cmd(&["down"]).expect(0);
+    daemon.ended();
 }
