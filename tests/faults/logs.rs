@@ -3,22 +3,14 @@
 use super::shells::*;
 use super::socket::write_many;
 use crate::support::daemon::Daemon;
-<<<<<<< HEAD
 use crate::support::disk::SmallDisk;
 use crate::support::setup::Setup;
-=======
-use crate::support::small_disk::SmallDisk;
->>>>>>> f34560a (audit: a full disk with the real Claude Code: nothing is approved, a no goes through)
 use crate::support::until;
 use missiond::reading::{Dialog, Observer, State, replay};
 use missiond::recording::{Recording, What, event_line, header_line};
 use missiond::terminal::{At, Terminal};
 use std::fs::File;
-<<<<<<< HEAD
 use std::io::{BufReader, Read};
-=======
-use std::io::BufReader;
->>>>>>> f34560a (audit: a full disk with the real Claude Code: nothing is approved, a no goes through)
 use std::path::Path;
 
 /// Writes some 20 MB with no pause, then says what it reads.

@@ -3,8 +3,8 @@
 
 use super::inside::audit;
 use crate::support::daemon::Daemon;
+use crate::support::disk::SmallDisk;
 use crate::support::setup::Setup;
-use crate::support::small_disk::SmallDisk;
 use crate::support::until;
 use missiond::rehearsal::{Step, ToolCall};
 use serde_json::{Value, json};

@@ -117,7 +117,7 @@ async fn a_full_disk_stops_no_child() {
     let mut stage = Stage::new();
     let place = stage.path("disk");
     std::fs::create_dir(&place).expect("a directory");
-    let Some(disk) = SmallDisk::mount(&place) else {
+    let Some(disk) = SmallDisk::mount(&place, "128k") else {
         return;
     };
     stage.recording = disk.path().join("test.cast");

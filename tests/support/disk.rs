@@ -6,13 +6,15 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A disk of a few pages in the place of a directory, which needs the right to mount.
+/// A disk of a little room in the place of a directory, which needs the right to mount.
 pub struct SmallDisk(PathBuf);
 
 impl SmallDisk {
-    pub fn mount(at: &Path) -> Option<SmallDisk> {
+    /// `size` as `mount` takes it, such as `128k`.
+    pub fn mount(at: &Path, size: &str) -> Option<SmallDisk> {
+        let options = format!("size={size},mode=0700");
         let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=128k,mode=0700", "tmpfs"])
+            .args(["-t", "tmpfs", "-o", &options, "tmpfs"])
             .arg(at)
             .output();
         if mounted.is_ok_and(|output| output.status.success()) {

@@ -9,7 +9,6 @@ pub mod disk;
 pub mod processes;
 pub mod run;
 pub mod setup;
-pub mod small_disk;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
