@@ -130,7 +130,7 @@ fn the_schema_of_slots_toml_has_the_keys_that_the_parser_takes() {
     assert_eq!(keys_of(&schema), taken(STRANGE));
     let slot = taken(&format!("[[slot]]\n{STRANGE}"));
     assert_eq!(keys_of(&tables["slot"]["items"]), slot);
-    for table in ["daemon", "notify"] {
+    for table in ["daemon", "notify", "sessions"] {
         let taken = taken(&format!("[{table}]\n{STRANGE}"));
         assert_eq!(keys_of(&tables[table]), taken, "{table}");
     }
