@@ -10,8 +10,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use tokio_util::sync::CancellationToken;
 
+/// In a directory that is made for it, since it must be this user's alone.
 fn options(directory: &Path) -> Options {
-    Options::in_directory(directory)
+    Options::in_directory(directory.join("d"))
         .expect("a directory of its own")
         .program(env!("CARGO_BIN_EXE_missiond"))
 }

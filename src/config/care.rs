@@ -51,6 +51,7 @@ pub struct Care {
     pub idle_stop: Option<Duration>,
     /// Each of its three logs (`.log`, `.events.jsonl`, `.cast`) is rotated at this size.
     #[serde(serialize_with = "size")]
+    #[schemars(with = "String")]
     pub log_size: u64,
     /// So many files are kept of each log: with its size, the most that the slot's logs take of the disk.
     pub log_files: u16,

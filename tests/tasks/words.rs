@@ -30,6 +30,8 @@ pub fn task(daemon: &Daemon, id: &str) -> Value {
 pub fn once(daemon: &Daemon, id: &str, state: &str) -> Value {
     until(&format!("task {id} to be {state}"), || {
         let task = task(daemon, id);
+        let other_end = task["ended_at"].is_string() && task["state"] != state;
+        assert!(!other_end, "it never was {state}: {task}");
         (task["state"] == state).then_some(task)
     })
 }
