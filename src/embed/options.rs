@@ -48,7 +48,7 @@ impl Options {
             .map_err(|error: io::Error| fault(error.to_string()))?;
         let file = directory.join("slots.toml");
         if !file.exists() {
-            files::replace(&file, "[daemon]\nlogs = \"logs\"\n")
+            files::replace(&file, "[daemon]\nlogs = \"logs\"\n\n[sessions]\n")
                 .map_err(|error| fault(error.to_string()))?;
         }
         let env = Env {

@@ -1,6 +1,6 @@
 //! Stopping a turn: one Esc, or a no to the dialog that is up.
 
-use super::up::Hands;
+use super::up::{Hands, Over};
 use super::*;
 use crate::control::protocol::Fault;
 use crate::keys;
@@ -81,6 +81,15 @@ impl Machine {
                 until,
             };
             return;
+        }
+        let idle = up.state() == State::Idle && up.dialog().is_none();
+        let heard = up.turn.as_ref().is_some_and(|turn| turn.over.is_some());
+        if idle && !heard {
+            // Claude Code calls no hook for such an end, and where nothing had come yet its transcript is silent too.
+            self.turn_is_over(Over {
+                text: None,
+                failure: Some("the turn was interrupted".to_owned()),
+            });
         }
         if over {
             self.tell(What::Interrupted);

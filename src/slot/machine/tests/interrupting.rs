@@ -35,3 +35,20 @@ fn interrupt_declines_a_dialog_and_never_approves_it() {
         Some(&Ok(Reply::Interrupted("declined")))
     );
 }
+
+#[test]
+fn whoever_waits_for_an_interrupted_turn_is_told_so() {
+    let mut bench = Bench::idle();
+    bench.send(2, "hello");
+    bench.see(screen(State::Idle, "hello"));
+    bench.see(screen(State::Thinking, ""));
+    bench.put(Input::Interrupt(3));
+    bench.see(screen(State::Idle, ""));
+    assert!(bench.has(&Effect::FindAnswer));
+    bench.put(Input::Found(Answer {
+        text: None,
+        source: "transcript",
+        failure: None,
+    }));
+    assert_eq!(bench.fault(2), Some(Fault::Failed));
+}
