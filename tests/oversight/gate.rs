@@ -133,6 +133,55 @@ fn another_mode_is_reported_and_silence_means_ask(daemon: &Daemon) {
     daemon.wait_state("coder", "idle");
 }
 
+/// What ordinary tools get is what was judged, also where Claude Code fills in what the model left out.
+#[test]
+fn ordinary_calls_raise_no_alarm() {
+    let policy = "allow = [\"Read\", \"Edit(**)\", \"Bash(ls *)\", \"TodoWrite\", \"Agent\"]";
+    let setup = Setup::new().slot("coder").policy("coder", policy);
+    let Some(daemon) = Daemon::start(&setup) else {
+        return;
+    };
+    daemon.wait_state("coder", "idle");
+    let file = daemon.cwd("coder").join("notes.txt");
+    fs::write(&file, "one\n").expect("a file");
+    let edit = json!({"file_path": file, "old_string": "one", "new_string": "two"});
+    let agent =
+        json!({"description": "look", "prompt": "say hello", "subagent_type": "general-purpose"});
+    let tools = [
+        ("Read", json!({"file_path": file})),
+        ("Edit", edit),
+        (
+            "Write",
+            json!({"file_path": daemon.cwd("coder").join("new.txt"), "content": "x"}),
+        ),
+        ("Bash", json!({"command": "ls -la"})),
+        (
+            "Bash",
+            json!({"command": "ls", "timeout": 5000, "description": "look"}),
+        ),
+        ("Agent", agent),
+    ];
+    for (index, (tool, input)) in tools.into_iter().enumerate() {
+        let words = format!("work, part {index}");
+        let steps = vec![Step::tool(tool, input), Step::text("I worked.")];
+        daemon.endpoint.on(&words, steps);
+        let answer = daemon.cmd(&["send", "coder", &words]).expect(0);
+        assert_eq!(answer.text(), "I worked.", "{tool}");
+    }
+    assert_eq!(fs::read_to_string(&file).expect("a file"), "two\n");
+    let judged = audit(&daemon);
+    let judged = judged
+        .iter()
+        .filter(|entry| entry["answer"] == "allow")
+        .count();
+    assert!(judged >= 5, "{judged} calls were judged");
+    assert!(
+        !daemon.log("coder").contains("tampered"),
+        "{}",
+        daemon.log("coder")
+    );
+}
+
 /// The project's own hook changes the command after missiond allowed another.
 #[test]
 fn a_call_that_is_changed_after_it_was_judged_is_an_alarm() {
