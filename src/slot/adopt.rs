@@ -105,8 +105,14 @@ impl Slot {
         self.terminal = Terminal::new(hello.cols.into(), hello.rows.into());
         self.observer = Observer::new();
         self.audience.begin_anew(Instant::now());
+        let is_ours = questions == Questions::Open || !self.output.is_new();
+        let overflowed = self.output.has_overflowed();
         match self.replay_recording(&hello.recording, hello.recorded) {
             Ok(last) => {
+                // What an earlier daemon has seen overflow, it has told.
+                if is_ours && !overflowed && self.output.has_overflowed() {
+                    self.tell_overflow();
+                }
                 let replies = self.terminal.take_replies();
                 if questions == Questions::Open && !replies.is_empty() {
                     self.next_input(replies);

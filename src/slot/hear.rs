@@ -51,8 +51,7 @@ impl Slot {
                 self.witnesses.wrote = Some(Instant::now());
                 frames = self.terminal.feed(at, &bytes);
                 if self.keep_output(at, &bytes) {
-                    let kept = self.output.room();
-                    self.tell(What::BufferOverflow { kept });
+                    self.tell_overflow();
                 }
                 self.audience
                     .pass_on(&bytes, &self.terminal, Instant::now());

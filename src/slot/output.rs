@@ -92,6 +92,10 @@ impl Output {
         self.seen.is_none()
     }
 
+    pub fn has_overflowed(&self) -> bool {
+        self.overflows
+    }
+
     /// Forgets what is kept; its place in the whole stays.
     pub fn clear(&mut self) {
         self.kept = VecDeque::new();

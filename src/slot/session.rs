@@ -8,7 +8,7 @@ use super::prompt::{Finished, Prompt};
 use super::record::{Ended, Record};
 use super::task::Slot;
 use crate::config::SessionTerms;
-use crate::control::protocol::{Fault, RpcError, SessionStatus};
+use crate::control::protocol::{Fault, RpcError, SessionStatus, What};
 use crate::shim::{ExitReport, ToShim};
 use crate::terminal::At;
 use chrono::{DateTime, Utc};
@@ -179,6 +179,11 @@ impl Slot {
             }
         }
         taken == Taken::Overflow
+    }
+
+    pub(super) fn tell_overflow(&mut self) {
+        let kept = self.output.room();
+        self.tell(What::BufferOverflow { kept });
     }
 
     /// Time has passed for a session, or its owner has ended.
