@@ -34,7 +34,7 @@
 //! # Where things are, and what they may touch
 //! Pure (no IO, no clock, no runtime; `tests/tidy.rs` holds this): [`terminal`], [`recording`], [`reading`],
 //! [`keys`], [`policy`] (but for `real_paths`), [`slot::machine`], [`transcript`], [`secrets`],
-//! [`control::protocol`], [`control::envelope`] and [`tasks::queue`]. So any session can be replayed, and every fault found in the
+//! [`control::protocol`], [`control::envelope`] and what plans in [`tasks`]. So any session can be replayed, and every fault found in the
 //! field becomes a recording in `tests/`.
 //!
 //! At the edges: [`config`] and [`paths`] (files that people write, and where things lie), [`launch`] (what a slot
@@ -44,7 +44,7 @@
 //! [`control`] (the socket), [`hook`] (what Claude Code runs), [`audit`] and [`slot::journal`] (what is written
 //! down), [`rehearsal`] (Claude Code with no account), [`demo`] (the first minute, and a stand-in for Claude Code),
 //! [`cli`] (one verb per file).
-//! down), [`mcp`] (the daemon as tools), [`rehearsal`] (Claude Code with no account), [`cli`] (one verb per file).
+//! down), [`mcp`] (the daemon as tools), [`embed`] (the daemon in another program), [`rehearsal`] (Claude Code with no account), [`cli`] (one verb per file).
 
 pub mod audit;
 pub mod cli;

@@ -31,8 +31,12 @@ pub struct Plan {
 
 /// A task as it is written, before the names in `needs` are looked up.
 struct Draft {
-    job: Job,
+    name: String,
     name_span: Range<usize>,
+    /// Nothing, where it is at fault: the others may still need it.
+    work: Option<Work>,
+    timeout: Option<Duration>,
+    retries: u32,
     needs: Vec<Spanned<String>>,
 }
 
@@ -146,14 +150,11 @@ impl Reader<'_> {
         };
         let (name_span, name) = name?;
         Some(Draft {
-            job: Job {
-                name,
-                work: work?,
-                timeout: timeout.map(Spanned::into_inner),
-                needs: Vec::new(),
-                retries: retries.map_or(0, |retries| u32::from(retries.into_inner())),
-            },
+            name,
             name_span,
+            work,
+            timeout: timeout.map(Spanned::into_inner),
+            retries: retries.map_or(0, |retries| u32::from(retries.into_inner())),
             needs: needs.map(Spanned::into_inner).unwrap_or_default(),
         })
     }
@@ -285,12 +286,12 @@ impl Reader<'_> {
     fn connected(&mut self, drafts: Vec<Draft>) -> Vec<Job> {
         let mut places: BTreeMap<&str, usize> = BTreeMap::new();
         for (place, draft) in drafts.iter().enumerate() {
-            if let Some(first) = places.insert(&draft.job.name, place) {
+            if let Some(first) = places.insert(&draft.name, place) {
                 let also = (
                     drafts[first].name_span.clone(),
                     "it is taken here".to_owned(),
                 );
-                let label = format!("there is a task `{}` already", draft.job.name);
+                let label = format!("there is a task `{}` already", draft.name);
                 let problem = self
                     .source
                     .problem(draft.name_span.clone(), "name taken", label);
@@ -304,9 +305,16 @@ impl Reader<'_> {
         if let Some(members) = circle(&needs) {
             self.show_circle(&members, &drafts);
         }
-        let jobs = drafts.into_iter().zip(needs);
-        jobs.map(|(draft, needs)| Job { needs, ..draft.job })
-            .collect()
+        let jobs = drafts.into_iter().zip(needs).filter_map(|(draft, needs)| {
+            Some(Job {
+                name: draft.name,
+                work: draft.work?,
+                timeout: draft.timeout,
+                needs,
+                retries: draft.retries,
+            })
+        });
+        jobs.collect()
     }
 
     fn needed(&mut self, draft: &Draft, places: &BTreeMap<&str, usize>) -> Vec<usize> {
@@ -329,9 +337,7 @@ impl Reader<'_> {
     /// `a -> b -> a`, at the need that closes it.
     fn show_circle(&mut self, members: &[usize], drafts: &[Draft]) {
         let names = members.iter().chain(members.first());
-        let names: Vec<&str> = names
-            .map(|place| drafts[*place].job.name.as_str())
-            .collect();
+        let names: Vec<&str> = names.map(|place| drafts[*place].name.as_str()).collect();
         let (Some(last), Some(first)) = (members.last(), names.first()) else {
             return;
         };
