@@ -34,17 +34,15 @@
 //! # Where things are, and what they may touch
 //! Pure (no IO, no clock, no runtime; `tests/tidy.rs` holds this): [`terminal`], [`recording`], [`reading`],
 //! [`keys`], [`policy`] (but for `real_paths`), [`slot::machine`], [`transcript`], [`secrets`],
-//! [`control::protocol`], [`control::envelope`] and what plans in [`tasks`]. So any session can be replayed, and every fault found in the
-//! field becomes a recording in `tests/`.
+//! [`control::protocol`], [`control::envelope`] and what plans in [`tasks`]. So any session can be replayed, and
+//! every fault found in the field becomes a recording in `tests/`.
 //!
 //! At the edges: [`config`] and [`paths`] (files that people write, and where things lie), [`launch`] (what a slot
 //! is started with), [`shim`] (the PTY; the only module that names portable-pty), [`slot`] (the task), [`daemon`],
-//! [`control`] (the socket), [`tasks`] (prompts that wait for a slot), [`hook`] (what Claude Code runs), [`audit`] and [`slot::journal`] (what is written
-//! down), [`rehearsal`] (Claude Code with no account), [`cli`] (one verb per file).
-//! [`control`] (the socket), [`hook`] (what Claude Code runs), [`audit`] and [`slot::journal`] (what is written
-//! down), [`rehearsal`] (Claude Code with no account), [`demo`] (the first minute, and a stand-in for Claude Code),
-//! [`cli`] (one verb per file).
-//! down), [`mcp`] (the daemon as tools), [`embed`] (the daemon in another program), [`rehearsal`] (Claude Code with no account), [`cli`] (one verb per file).
+//! [`control`] (the socket), [`tasks`] (work that waits for a slot or a session), [`hook`] (what Claude Code runs),
+//! [`audit`] and [`slot::journal`] (what is written down), [`mcp`] (the daemon as tools), [`embed`] (the daemon in
+//! another program), [`rehearsal`] (Claude Code with no account), [`demo`] (the first minute, and a stand-in for
+//! Claude Code), [`cli`] (one verb per file).
 
 pub mod audit;
 pub mod cli;
