@@ -180,6 +180,10 @@ impl Terminal {
             return;
         }
         let cells = &self.term.grid()[point.line];
+        if cells[point.column].flags.contains(Flags::WRAPLINE) {
+            // The next one has come already, and drawing this again would part them.
+            return;
+        }
         let spacer = cells[point.column].flags.contains(Flags::WIDE_CHAR_SPACER);
         let column = Column(point.column.0 - usize::from(spacer && point.column.0 > 0));
         if spacer {
