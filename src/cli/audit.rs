@@ -13,7 +13,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-/// Reads and checks the audit: every verdict, key and refusal of all slots.
+/// Reads and checks the audit: every verdict, key and refusal.
 ///
 /// The audit is audit.jsonl in the log directory. It works with the daemon down.
 #[derive(Debug, clap::Args)]

@@ -3,7 +3,9 @@ use crate::cli::done;
 use crate::cli::failure::Failure;
 use crate::control::protocol::{Cancel as Request, OneTask};
 
-/// Cancels tasks: one that waits is taken out of the queue, one that runs is interrupted.
+/// Cancels tasks that wait or run.
+///
+/// One that waits is taken out of the queue, one that runs is interrupted.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -3,7 +3,9 @@ use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::control::protocol::{Close as Request, CloseParams};
 
-/// Ends a session, or all of an owner, and removes what is kept of it: TERM, and KILL five seconds later.
+/// Ends a session, or all of an owner, and what is kept of it.
+///
+/// Its processes get TERM, and KILL five seconds later.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -2,7 +2,7 @@ use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use clap_complete::env::Shells;
 
-/// Prints what a shell needs to complete missiond's commands and the names of its slots.
+/// Prints what a shell needs to complete commands and live names.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Checks slots.toml and its policies, shows them with every default filled in, or prints their schema.
+/// Checks slots.toml and its policies, shows them, prints the schema.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -4,8 +4,9 @@ use crate::demo::{self, DemoError, Mode, Options, Program};
 use crate::launch::resolve_program;
 use std::path::PathBuf;
 
-/// Shows in a minute what missiond does: three slots at work, with no Claude Code, no account and no network.
+/// Shows in a minute what missiond does, with no account.
 ///
+/// Three slots are at work, with no Claude Code and no network.
 /// It starts a daemon in a throw-away directory, with slots of a stand-in that draws the same kind of screens as
 /// Claude Code. Everything else is the real thing: what is read, decided, pressed and written down. Ctrl-C ends it.
 #[derive(Debug, clap::Args)]

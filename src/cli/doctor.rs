@@ -15,8 +15,9 @@ use serde::Serialize;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// Looks for what would stop a slot: program, config, policies, socket, logs, limits; each with the fix.
+/// Looks for what would stop a slot, and says how to mend it.
 ///
+/// It looks at the program, the config, the policies, the socket, the logs and the limits of the machine.
 /// Ends with 1 if anything would. With `--rehearse` the installed Claude Code is led through every state and dialog
 /// in a throw-away home, with no account and no network, and it is told which of them missiond reads right. That
 /// takes about a minute and is remembered for this version.

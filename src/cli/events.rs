@@ -5,7 +5,7 @@ use crate::control::client::Notice;
 use crate::control::protocol::{EventsParams, Select};
 use futures_util::TryStreamExt;
 
-/// Prints events as JSON lines: how each slot stands, then what happens.
+/// Prints events as JSON lines: a snapshot, then what happens.
 ///
 /// Each event has a number, `seq`; a listener that reads too slowly is dropped and told so.
 #[derive(Debug, clap::Args)]

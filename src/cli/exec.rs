@@ -9,8 +9,9 @@ use std::time::Duration;
 /// Longer than this after its time the daemon is taken for stuck.
 const GRACE: Duration = Duration::from_secs(30);
 
-/// Runs a command in a session and prints what it writes in the first moments, as agents do with unified_exec.
+/// Runs a command in a session, and prints what it writes at first.
 ///
+/// Agents do so with unified_exec.
 /// Where it still runs then, go on with type, write, output, wait or screen and its id.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

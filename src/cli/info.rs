@@ -3,7 +3,7 @@ use crate::cli::failure::Failure;
 use crate::cli::{complete, sanitise, sessions, table};
 use crate::control::protocol::{Info as Request, OneSlot, SessionInfo};
 
-/// Shows all that is known of a session, with the processor, memory and disk that its processes use.
+/// Shows a session, with what its processes use of the machine.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -42,8 +42,9 @@ const ROLES: [Role; 3] = [
     },
 ];
 
-/// Writes a first slots.toml, with a slot and a policy for each role; changes no file that is there.
+/// Writes a first slots.toml, with a policy for each role.
 ///
+/// It changes no file that is there, unless --force is given.
 /// On a terminal it asks what no flag says; with a flag, or from a script, it asks nothing.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

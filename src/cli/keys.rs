@@ -4,8 +4,9 @@ use crate::cli::{complete, done};
 use crate::control::protocol::{Write as Request, WriteParams};
 use crate::keys::{DOWN, ENTER, ESC, UP};
 
-/// Presses keys in a slot's terminal. Nothing is checked: this can approve a dialog.
+/// Presses keys in a slot's terminal, unchecked.
 ///
+/// This can approve a dialog.
 /// Keys are single characters or names: enter, tab, esc, space, backspace, delete, up, down, left, right,
 /// home, end, pageup, pagedown; with ctrl+, alt+ or shift+tab. All of them are understood before the
 /// first is pressed.

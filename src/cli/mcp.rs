@@ -3,7 +3,7 @@ use crate::cli::failure::Failure;
 use crate::cli::reach;
 use crate::mcp::{Options, Server, registration};
 
-/// Serves the daemon as tools of an MCP client, on standard input and output.
+/// Serves the daemon as tools of an MCP client, on stdio.
 ///
 /// A Claude Code that leads others looks at the slots, sends them messages and hands out tasks with it. What needs a
 /// person stays with a person unless --allow-confirm is given. Inside a slot it may do what `[mcp]` in the policy of

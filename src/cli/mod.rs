@@ -2,7 +2,7 @@
 //! request and its printing. Verbs reach the daemon over its socket alone; what comes from a slot is printed through
 //! `out`, which makes it harmless for a terminal.
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::process::ExitCode;
 
 mod address;
@@ -16,6 +16,7 @@ mod flags;
 mod follow;
 mod message;
 mod out;
+mod overview;
 mod reach;
 mod rehearse;
 mod sanitise;
@@ -88,7 +89,6 @@ use flags::Flags;
     name = "missiond",
     version,
     after_help = EXAMPLES,
-    disable_help_subcommand = true,
     max_term_width = 100
 )]
 struct Cli {
@@ -170,7 +170,7 @@ enum Command {
 /// The whole program for everything that is typed by people.
 pub fn main() -> ExitCode {
     clap_complete::CompleteEnv::with_factory(Cli::command).complete();
-    let cli = match Cli::try_parse() {
+    let cli = match parse() {
         Ok(cli) => cli,
         Err(error) => return misused(&error),
     };
@@ -184,6 +184,11 @@ pub fn main() -> ExitCode {
             ExitCode::from(failure.blame.exit_code())
         }
     }
+}
+
+fn parse() -> Result<Cli, clap::Error> {
+    let matches = overview::grouped(Cli::command()).try_get_matches()?;
+    Cli::from_arg_matches(&matches)
 }
 
 impl Default for Command {

@@ -5,7 +5,7 @@ use crate::cli::{dialog, table};
 use crate::control::protocol::{Pending as Request, PendingDialog};
 use chrono::Utc;
 
-/// Shows every dialog that waits for a person, with the commands that answer it.
+/// Shows every dialog that waits for a person, and how to answer it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

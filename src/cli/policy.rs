@@ -20,7 +20,7 @@ use suggest::Suggest;
 use test::Test;
 use unicode_width::UnicodeWidthStr;
 
-/// Checks policies, and says what one decides on a tool call and why.
+/// Checks policies, and says what one decides and why.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -2,7 +2,7 @@ use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::control::protocol::{Nothing, Reload as Request};
 
-/// Takes the config and the policies as they are on disk now, wider permissions too.
+/// Takes the config and policies as they are now, wider ones too.
 ///
 /// A file with an error changes nothing.
 #[derive(Debug, clap::Args)]

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 
-/// Reads a recording as the daemon would and prints each change as a JSON line.
+/// Reads a recording as the daemon would, a JSON line per change.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

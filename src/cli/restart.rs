@@ -4,8 +4,9 @@ use crate::cli::failure::Failure;
 use crate::cli::slots::SomeSlots;
 use crate::control::protocol::Restart as Request;
 
-/// Stops slots and starts them again, with the settings that are on disk now (alias: respawn).
+/// Stops slots and starts them again (alias: respawn).
 ///
+/// They take the settings that are on disk now.
 /// The conversation goes on where the slot's `resume` says so.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

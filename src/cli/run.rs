@@ -8,7 +8,7 @@ use std::io::IsTerminal;
 use std::path::Path;
 use tracing_subscriber::EnvFilter;
 
-/// Runs the daemon in the foreground (also without a verb: `missiond`).
+/// Runs the daemon in the foreground (also without a verb).
 ///
 /// The config is that of -c, else $MISSIOND_CONFIG, else $XDG_CONFIG_HOME/missiond/slots.toml. A
 /// slots.toml in the current directory is never taken unasked: a cloned repository must not bring its

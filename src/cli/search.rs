@@ -3,7 +3,9 @@ use crate::cli::failure::Failure;
 use crate::cli::{complete, sanitise};
 use crate::control::protocol::{Search as Request, SearchParams};
 
-/// Searches a slot's screen, its scrollback and its conversation with a regular expression.
+/// Searches a slot's output and conversation by regular expression.
+///
+/// Its output is the screen and what has scrolled off it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -4,7 +4,7 @@ use crate::cli::{sanitise, table};
 use crate::control::protocol::{SessionInfo, Sessions as Request, SessionsParams};
 use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table};
 
-/// Lists the sessions, those that have ended and are kept for review too.
+/// Lists the sessions, also ended ones that are kept for review.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

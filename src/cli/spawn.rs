@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Starts a program in a terminal of its own: a session. Without a command, your shell.
+/// Starts a program, or your shell, in a terminal of its own: a session.
 ///
 /// It lives on until it is closed, also when the daemon is started again. Whatever works on a slot works on it by
 /// its id: screen, wait, write, search, events, logs.

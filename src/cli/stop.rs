@@ -4,7 +4,9 @@ use crate::cli::failure::Failure;
 use crate::cli::slots::SomeSlots;
 use crate::control::protocol::Stop as Request;
 
-/// Stops slots: the program and everything it started. They stay stopped until you start them.
+/// Stops slots, with everything that they started.
+///
+/// They stay stopped until you start them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -15,7 +15,7 @@ const COLUMNS: Columns<'static> = Columns {
     gives_way: 5,
 };
 
-/// Shows the tasks that wait or run; `tasks run` runs those of a file.
+/// Shows tasks that wait or run; `tasks run` runs those of a file.
 #[derive(Debug, clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,

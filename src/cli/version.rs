@@ -2,7 +2,7 @@ use crate::cli::context::Context;
 use crate::cli::failure::{Blame, Failure};
 use crate::control::protocol::{Nothing, Ping};
 
-/// Shows the version of this program, and of the daemon where one answers.
+/// Shows the version of this program and of the daemon.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -6,7 +6,7 @@ use crate::control::protocol::{Output as Request, OutputAnswer, OutputParams};
 /// How long the daemon may let us wait for more before it is asked again.
 const ASK_AGAIN_MS: u64 = 30_000;
 
-/// Prints what a session has written and what it writes from now on, until it ends.
+/// Prints what a session has written and goes on until it ends.
 ///
 /// The bytes are passed on as they are, colours and all. How the session ended is said on standard error.
 #[derive(Debug, clap::Args)]

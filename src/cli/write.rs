@@ -5,8 +5,9 @@ use crate::control::protocol::{Write as Request, WriteParams};
 use crate::keys::MAX_MESSAGE;
 use std::io::Read;
 
-/// Writes bytes to a slot's terminal as they are. Nothing is checked: this can approve a dialog.
+/// Writes bytes to a slot's terminal, unchecked.
 ///
+/// This can approve a dialog.
 /// Known escapes: \e \r \n \t \\ and \xHH. A line is entered with \r.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

@@ -3,7 +3,7 @@
 use super::inside::{executable, missiond_in, refusals, run_in, shells};
 use crate::support::daemon::Daemon;
 use crate::support::setup::Setup;
-use crate::support::until;
+use crate::support::{skip, until};
 use std::fs;
 
 #[test]
@@ -118,8 +118,7 @@ fn a_slot_can_not_press_its_own_keys() {
     let daemon = shells();
     let found = run_in(&daemon, "one", "perl -e 'use IO::Socket::UNIX'");
     if found.code != "0" {
-        eprintln!("skipped: there is no perl to connect with: {found:?}");
-        return;
+        return skip(&format!("there is no perl to connect with: {found:?}"));
     }
     let connects = |slot: &str| {
         let place = daemon.cwd("one").join("said");
