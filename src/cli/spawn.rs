@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Starts a program, or your shell, in a terminal of its own: a session.
+/// Starts a session: a program, or your shell, in its own terminal.
 ///
 /// It lives on until it is closed, also when the daemon is started again. Whatever works on a slot works on it by
 /// its id: screen, wait, write, search, events, logs.

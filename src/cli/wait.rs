@@ -10,7 +10,7 @@ use std::time::Duration;
 /// The daemon keeps the time; this much later it is taken for stuck.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Waits until slots are in a state, end, are quiet or print something.
+/// Waits until slots reach a state, end, are quiet or print a thing.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
