@@ -4,6 +4,7 @@
 use crate::config::DaemonConfig;
 use etcetera::BaseStrategy;
 use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -17,7 +18,7 @@ pub struct Env {
     pub config_home: Option<PathBuf>,
     /// `$XDG_STATE_HOME` or `~/.local/state`.
     pub state_home: Option<PathBuf>,
-    /// `$XDG_RUNTIME_DIR`.
+    /// `$XDG_RUNTIME_DIR`, where it is a directory at the start: one that appears later moves no socket.
     pub runtime_home: Option<PathBuf>,
     /// `$MISSIOND_CONFIG`.
     pub config: Option<PathBuf>,
@@ -58,7 +59,7 @@ fn no_config(wanted: &Path, here: Option<&Path>) -> String {
         None => format!("{missing}\n  write a first one with: missiond init"),
         Some(here) => format!(
             "{missing}\n  {} is not used unasked, since a cloned repository must not bring its own approvals\n  \
-             if it is yours: missiond -c slots.toml",
+             if it is yours: missiond up -c slots.toml",
             here.display()
         ),
     }
@@ -77,7 +78,9 @@ impl Env {
         Env {
             config_home: xdg.map(BaseStrategy::config_dir),
             state_home: xdg.and_then(BaseStrategy::state_dir),
-            runtime_home: xdg.and_then(BaseStrategy::runtime_dir),
+            runtime_home: xdg
+                .and_then(BaseStrategy::runtime_dir)
+                .filter(|dir| dir.is_dir()),
             config: std::env::var_os("MISSIOND_CONFIG")
                 .filter(|value| !value.is_empty())
                 .map(PathBuf::from),
@@ -114,11 +117,14 @@ impl Env {
 
     /// Where sockets and locks are: in the session's runtime directory, else under the state directory.
     pub fn runtime_dir(&self) -> Result<PathBuf, PathError> {
-        let session = self.runtime_home.as_ref().filter(|dir| dir.is_dir());
-        match session {
+        match &self.runtime_home {
             Some(dir) => Ok(dir.join(APP)),
-            None => Ok(self.state_dir()?.join("run")),
+            None => self.lasting_runtime_dir(),
         }
+    }
+
+    fn lasting_runtime_dir(&self) -> Result<PathBuf, PathError> {
+        Ok(self.state_dir()?.join("run"))
     }
 
     /// Where a daemon listens.
@@ -144,13 +150,15 @@ impl Env {
             .or_else(|_| fitting(dir.join(format!("{}.sock", short_hash(&names)))))
     }
 
-    /// The sockets of all daemons in the runtime directory, whether they answer or not.
+    /// The sockets of all daemons, whether they answer or not: also of one that was started from a place with no
+    /// runtime directory, such as a cron job.
     pub fn all_sockets(&self) -> Vec<PathBuf> {
-        let Ok(dir) = self.runtime_dir() else {
-            return Vec::new();
-        };
-        let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+        let dirs = [self.runtime_dir(), self.lasting_runtime_dir()];
+        let dirs = dirs.into_iter().flatten().collect::<BTreeSet<_>>();
+        let entries = dirs.into_iter().filter_map(|dir| fs::read_dir(dir).ok());
         let mut sockets: Vec<PathBuf> = entries
+            .flatten()
+            .flatten()
             .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_socket()))
             .map(|entry| entry.path())
             .filter(|path| path.extension().is_some_and(|ending| ending == "sock"))
@@ -285,7 +293,7 @@ mod tests {
         assert!(none.contains("missiond init"), "{none}");
         write(&place.env.cwd.join("slots.toml"));
         let here = place.env.config_file(None).unwrap_err().to_string();
-        assert!(here.contains("missiond -c slots.toml"), "{here}");
+        assert!(here.contains("missiond up -c slots.toml"), "{here}");
         assert!(here.contains("config/missiond/slots.toml"), "{here}");
     }
 
@@ -295,11 +303,9 @@ mod tests {
         let at = |name: &str| place.dir.path().join(name);
         let socket = place.env.socket_for(&daemon("m")).unwrap();
         assert_eq!(socket, at("run/missiond/m.sock"));
-        let (gone, state) = (at("gone"), at("state/missiond/run/m.sock"));
-        for runtime in [None, Some(gone)] {
-            place.env.runtime_home = runtime;
-            assert_eq!(place.env.socket_for(&daemon("m")).unwrap(), state);
-        }
+        let state = at("state/missiond/run/m.sock");
+        place.env.runtime_home = None;
+        assert_eq!(place.env.socket_for(&daemon("m")).unwrap(), state);
         place.env.state_home = None;
         let error = place.env.socket_for(&daemon("m")).unwrap_err().to_string();
         assert!(error.contains("$HOME"), "{error}");
@@ -369,5 +375,9 @@ mod tests {
             place.env.all_sockets(),
             [dir.join("b.sock"), dir.join("c.sock")]
         );
+        let lasting = place.dir.path().join("state/missiond/run");
+        fs::create_dir_all(&lasting).unwrap();
+        let _d = UnixListener::bind(lasting.join("d.sock")).unwrap();
+        assert!(place.env.all_sockets().contains(&lasting.join("d.sock")));
     }
 }
