@@ -64,6 +64,7 @@ pub mod notify;
 pub mod paths;
 pub mod pause;
 pub mod policy;
+pub mod quoting;
 pub mod reading;
 pub mod recording;
 pub mod rehearsal;

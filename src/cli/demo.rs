@@ -49,9 +49,11 @@ impl Demo {
     fn claude(&self, context: &Context) -> Result<PathBuf, Failure> {
         let path = std::env::var("PATH").ok();
         let name = self.claude.as_deref().unwrap_or("claude");
-        resolve_program(name, path.as_deref(), &context.env.cwd).map_err(|error| {
-            Failure::usage(error.to_string()).next(
-                "npm install -g @anthropic-ai/claude-code\nor leave out --real: missiond demo",
+        resolve_program(name, path.as_deref(), &context.env.cwd).map_err(|_| {
+            Failure::usage(format!("there is no program `{name}` to be run")).next(
+                "install it: npm install -g @anthropic-ai/claude-code\n\
+                 or name it: missiond demo --real --claude PROGRAM\n\
+                 or do without: missiond demo",
             )
         })
     }
@@ -61,6 +63,8 @@ fn failure(error: DemoError) -> Failure {
     match error {
         DemoError::ReaderGone => Failure::new(Blame::ReaderGone, error.to_string()),
         DemoError::Call(error) => error.into(),
+        DemoError::Stage(_) => Failure::failed(error.to_string())
+            .next("its directory is made in $TMPDIR, else in /tmp: is there room?"),
         error => Failure::failed(error.to_string()),
     }
 }

@@ -1,14 +1,15 @@
 //! A dialog as a person reads it, with the commands that answer it. Pure.
 
 use crate::cli::sanitise;
+use crate::quoting::quoted;
 use crate::reading::{Dialog, DialogKind};
+use serde_json::Value;
 
 /// `who` is the slot as the heading names it.
 pub fn render(who: &str, slot: &str, dialog: &Dialog, why: Option<&str>) -> String {
     let mut text = format!("{who} {}\n", heading(dialog));
     for (key, value) in dialog.input.iter().flatten() {
-        let value = value.as_str().map_or(value.to_string(), str::to_string);
-        text += &indented(&format!("{key}: {value}"));
+        text += &indented(&argument(key, value));
     }
     text += &indented(&question(dialog));
     if !dialog.complete {
@@ -33,6 +34,12 @@ pub fn render(who: &str, slot: &str, dialog: &Dialog, why: Option<&str>) -> Stri
         text += &format!("    {command}\n");
     }
     text
+}
+
+/// A part of a tool's input: strings as they are, all else as JSON.
+pub fn argument(key: &str, value: &Value) -> String {
+    let value = value.as_str().map_or(value.to_string(), str::to_string);
+    format!("{key}: {value}")
 }
 
 /// What is asked, without what is printed beside it anyway: the tool's input, the options, the rules between.
@@ -72,7 +79,7 @@ pub fn commands(slot: &str, dialog: &Dialog) -> Vec<String> {
     let confirm = |answer: &str| {
         format!(
             "missiond confirm {slot} {answer} --dialog {}",
-            quoted(&dialog.id)
+            word(&dialog.id)
         )
     };
     match dialog.kind {
@@ -88,19 +95,15 @@ pub fn commands(slot: &str, dialog: &Dialog) -> Vec<String> {
             ]
         }
         _ => {
-            let labels = dialog.options.iter().map(|option| quoted(&option.label));
+            let labels = dialog.options.iter().map(|option| word(&option.label));
             labels.map(|label| confirm(&label)).collect()
         }
     }
 }
 
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_string();
-    }
-    format!("'{}'", sanitise::one_line(word).replace('\'', "'\\''"))
+/// A word as a shell takes it and a terminal bears it.
+fn word(text: &str) -> String {
+    quoted(&sanitise::one_line(text))
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
-use crate::cli::{complete, sanitise};
+use crate::cli::{complete, dialog, sanitise};
 use crate::control::protocol::{History as Request, HistoryParams, Turn};
 use chrono::Local;
+use serde_json::Value;
 
 /// Shows the conversation of a slot.
 #[derive(Debug, clap::Args)]
@@ -54,7 +55,19 @@ fn show(turn: &Turn) -> String {
         .map_or(String::new(), |tool| format!(" {tool}"));
     let bold = anstyle::Style::new().bold();
     let heading = sanitise::one_line(&format!("{}{tool}{failed}", turn.role));
-    let text = sanitise::text(&turn.text);
-    let body: String = text.lines().map(|line| format!("\n  {line}")).collect();
+    let text = said(turn);
+    let lines = sanitise::text(&text);
+    let body: String = lines.lines().map(|line| format!("\n  {line}")).collect();
     format!("{time}{bold}{heading}{bold:#}{body}")
+}
+
+/// A call says what it is to do by its input; its text is only its id.
+fn said(turn: &Turn) -> String {
+    let Some(input) = turn.input.as_ref().and_then(Value::as_object) else {
+        return turn.text.clone();
+    };
+    let parts = input
+        .iter()
+        .map(|(key, value)| dialog::argument(key, value));
+    parts.collect::<Vec<_>>().join("\n")
 }

@@ -100,7 +100,8 @@ struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  missiond up -c slots.toml            start the daemon and its slots
+  missiond init                        write a first config
+  missiond up                          start the daemon and its slots
   missiond status                      what every slot does, those that need you first
   missiond send coder 'Run the tests'  send a message and print the answer
   missiond pending                     what the slots ask you

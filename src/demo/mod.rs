@@ -60,13 +60,22 @@ pub async fn run(options: Options) -> Result<(), DemoError> {
     let told = view.say("ending the daemon and its slots");
     let ended = stage.end_daemon().await;
     let told = told.and_then(|()| story::last_words(&stage, &view, options.keep));
-    let removed = if options.keep { Ok(()) } else { stage.remove() };
+    let left = match (options.keep, ended) {
+        (true, ended) => ended,
+        (false, ended) => remove(stage, &view, ended),
+    };
     let closed = view.close();
-    played
-        .and(told)
-        .and(ended)
-        .and(removed.map_err(DemoError::Stage))
-        .and(closed)
+    played.and(told).and(left).and(closed)
+}
+
+/// What is said of it is said afterwards.
+fn remove(stage: Stage, view: &View, ended: Result<(), DemoError>) -> Result<(), DemoError> {
+    let root = stage.root().display().to_string();
+    stage.remove()?;
+    ended?;
+    view.say(&format!(
+        "No process is left, and {root} is removed; to keep it: missiond demo --keep"
+    ))
 }
 
 async fn told_to_end() {

@@ -40,16 +40,23 @@ impl Person {
         choices: &[&str],
         usual: usize,
     ) -> Result<Option<usize>, DemoError> {
+        let nobody = || {
+            let label = choices.get(usual).copied().unwrap_or_default();
+            view.say(&format!("nobody answers; the demo says: {label}"))?;
+            Ok(Some(usual))
+        };
         if !self.there {
             tokio::time::sleep(BY_ITSELF).await;
-            return Ok(Some(usual));
+            return nobody();
         }
         let keys = Keys::listen()?;
         let end = Instant::now() + PATIENCE;
         let chosen = loop {
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                break Some(usual);
+                drop(keys);
+                view.prompt(None)?;
+                return nobody();
             }
             view.prompt(Some(prompt(choices, usual, left)))?;
             match keys.next().await {

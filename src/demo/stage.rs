@@ -45,6 +45,13 @@ impl Stage {
     /// Makes the directory and starts the daemon in it.
     pub fn set(options: &Options) -> io::Result<Stage> {
         let root = make_root()?;
+        Stage::set_in(root.clone(), options).inspect_err(|_| {
+            // What went wrong is told; a directory that can't even be removed adds nothing to it.
+            let _ = fs::remove_dir_all(root);
+        })
+    }
+
+    fn set_in(root: PathBuf, options: &Options) -> io::Result<Stage> {
         for below in ["logs", "run", "state", "policies"] {
             DirBuilder::new().mode(0o700).create(root.join(below))?;
         }
@@ -82,8 +89,9 @@ impl Stage {
         self.root.join("logs")
     }
 
-    pub fn config(&self) -> PathBuf {
-        self.root.join("slots.toml")
+    /// Where every slot has a directory of its own.
+    pub fn all_work(&self) -> PathBuf {
+        self.root.join("work")
     }
 
     pub fn work(&self, slot: &str) -> PathBuf {
@@ -160,8 +168,12 @@ fn make_root() -> io::Result<PathBuf> {
     } else {
         Path::new("/tmp").join(name)
     };
-    DirBuilder::new().mode(0o700).create(&root)?;
-    root.canonicalize()
+    let unmade = |error: io::Error| {
+        let text = format!("{} can't be made: {error}", root.display());
+        io::Error::new(error.kind(), text)
+    };
+    let made = DirBuilder::new().mode(0o700).create(&root);
+    made.and_then(|()| root.canonicalize()).map_err(unmade)
 }
 
 fn socket(root: &Path) -> PathBuf {

@@ -29,18 +29,19 @@ pub async fn play(stage: &mut Stage, view: &View, person: Person) -> Result<(), 
         person,
         client,
     };
+    let work = tale.stage.all_work();
     tokio::select! {
         told = tale.tell() => told,
-        heard = listen(listener, view) => heard,
+        heard = listen(listener, view, &work) => heard,
     }
 }
 
 /// Shows every event until the daemon closes the connection.
-async fn listen(client: Client, view: &View) -> Result<(), DemoError> {
+async fn listen(client: Client, view: &View, work: &Path) -> Result<(), DemoError> {
     let mut events = std::pin::pin!(client.events(Select::default()).await?);
     while let Some(notice) = events.next().await {
         if let Notice::Event(event) = notice? {
-            view.heard(&event)?;
+            view.heard(&event, work)?;
         }
     }
     Err(CallError::Protocol("the daemon has gone".to_owned()).into())
@@ -71,10 +72,10 @@ impl Tale<'_> {
             .say(&format!("A daemon with three slots, in {root}"))?;
         let missiond = self.stage.missiond().display();
         self.view.say(&format!("`missiond` below is {missiond}"))?;
-        let socket = format!("missiond --socket {root}/demo.sock");
-        self.view.by_hand(&format!(
-            "{socket} status          from another terminal, while this runs"
-        ))?;
+        self.view
+            .by_hand(&format!("export MISSIOND_SOCKET={root}/demo.sock"))?;
+        self.view
+            .by_hand("missiond status     in another terminal, while this runs")?;
         for slot in [READER, CODER, REVIEWER] {
             self.wait(slot, State::Idle).await?;
         }
@@ -255,21 +256,21 @@ pub fn last_words(stage: &Stage, view: &View, keep: bool) -> Result<(), DemoErro
     for (name, what) in LOGS {
         view.say(&format!("  {name:<22} {what}"))?;
     }
+    let root = format!("{}/", stage.root().display());
     for line in last_verdicts(&logs) {
-        view.say(&format!("  | {line}"))?;
+        view.say(&format!("  | {}", line.replace(&root, "")))?;
     }
-    view.by_hand(&format!("missiond logs {CODER} -f; missiond audit"))?;
+    view.by_hand(&format!("missiond logs {CODER} -f; missiond audit tail"))?;
     view.act("on your own")?;
     view.say("missiond init        writes slots.toml and policies for three roles")?;
     view.say("missiond doctor      what is installed, and what would go wrong")?;
     view.say("missiond up          the daemon in the background; then: missiond status")?;
-    let root = stage.root().display();
-    view.say(&match keep {
-        true => format!("Kept: {root} (missiond up -c {})", stage.config().display()),
-        false => {
-            format!("No process is left, and {root} is removed; to keep it: missiond demo --keep")
-        }
-    })
+    match keep {
+        true => view.say(&format!(
+            "Kept: {root}; its daemon again: missiond up -c {root}slots.toml"
+        )),
+        false => Ok(()),
+    }
 }
 
 const LOGS: &[(&str, &str)] = &[

@@ -16,37 +16,70 @@ pub fn clipped(text: &str, width: usize) -> String {
 
 /// Wrapped at blanks, a long word wherever it has to be; a line break stays one. There is always a row.
 pub fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let width = width.max(1);
-    let mut rows = Vec::new();
-    for line in text.split('\n') {
-        let mut row = String::new();
-        for (index, word) in line.split(' ').enumerate() {
-            let word: String = word.chars().filter(|c| !c.is_control()).collect();
-            if index > 0 && row.width() + 1 + word.width() > width {
-                rows.push(std::mem::take(&mut row));
-            } else if index > 0 {
-                row.push(' ');
-            }
-            place(&mut rows, &mut row, &word, width);
-        }
-        rows.push(row);
-    }
-    rows
+    hanging(text, width, 0)
 }
 
-/// Puts a word into the last row; one that is longer than any row takes several.
-fn place(rows: &mut Vec<String>, row: &mut String, word: &str, width: usize) {
-    let mut rest = word;
-    while row.width() + rest.width() > width {
-        let head = clipped(rest, width);
-        // A character that is wider than the row can't be shown at all.
-        if head.is_empty() {
-            return;
+/// The same, with every row but the first indented.
+pub fn hanging(text: &str, width: usize, indent: usize) -> Vec<String> {
+    let mut paper = Paper {
+        rows: Vec::new(),
+        row: String::new(),
+        width,
+        indent,
+    };
+    for line in text.split('\n') {
+        for (index, word) in line.split(' ').enumerate() {
+            let word: String = word.chars().filter(|c| !c.is_control()).collect();
+            if index > 0 && paper.row.width() + 1 + word.width() > paper.room() {
+                paper.break_row();
+            } else if index > 0 {
+                paper.row.push(' ');
+            }
+            paper.put(&word);
         }
-        rest = &rest[head.len()..];
-        rows.push(head);
+        paper.break_row();
     }
-    row.push_str(rest);
+    paper.rows
+}
+
+struct Paper {
+    rows: Vec<String>,
+    /// The one that is being written, without its indent.
+    row: String,
+    width: usize,
+    indent: usize,
+}
+
+impl Paper {
+    fn indent(&self) -> usize {
+        if self.rows.is_empty() { 0 } else { self.indent }
+    }
+
+    fn room(&self) -> usize {
+        self.width.saturating_sub(self.indent()).max(1)
+    }
+
+    fn break_row(&mut self) {
+        let row = std::mem::take(&mut self.row);
+        let indent = if row.is_empty() { 0 } else { self.indent() };
+        self.rows.push(format!("{:indent$}{row}", ""));
+    }
+
+    /// Puts a word into the row; one that is longer than any row takes several.
+    fn put(&mut self, word: &str) {
+        let mut rest = word;
+        while self.row.width() + rest.width() > self.room() {
+            let head = clipped(rest, self.room());
+            // A character that is wider than the row can't be shown at all.
+            if head.is_empty() {
+                return;
+            }
+            rest = &rest[head.len()..];
+            self.row = head;
+            self.break_row();
+        }
+        self.row.push_str(rest);
+    }
 }
 
 #[cfg(test)]
@@ -59,5 +92,13 @@ mod tests {
         assert_eq!(wrapped("漢", 1), [""]);
         assert_eq!(wrapped("", 4), [""]);
         assert_eq!(wrapped("  a b", 4), ["  a", "b"]);
+    }
+
+    #[test]
+    fn what_follows_the_first_row_hangs_below_it() {
+        let rows = hanging("who says a lot\nand more", 10, 4);
+        assert_eq!(rows, ["who says a", "    lot", "    and", "    more"]);
+        assert_eq!(hanging("a\nb", usize::MAX, 4), ["a", "    b"]);
+        assert_eq!(hanging("abcdefgh", 4, 2), ["abcd", "  ef", "  gh"]);
     }
 }

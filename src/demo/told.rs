@@ -2,7 +2,7 @@
 
 use crate::control::protocol::{Event, What};
 use crate::policy::{Decision, RuleRef};
-use crate::reading::Dialog;
+use crate::reading::{Dialog, State};
 use std::path::Path;
 
 /// How much a line matters.
@@ -18,10 +18,13 @@ pub enum Weight {
 }
 
 /// A line for an event, and how much it matters; nothing for what says nothing new.
-pub fn line(event: &Event) -> Option<(Weight, String)> {
+///
+/// Files that a slot works on, in its own directory below `work`, are named as the slot would name them.
+pub fn line(event: &Event, work: &Path) -> Option<(Weight, String)> {
     let slot = event.slot.as_deref()?;
     let (weight, text) = words(&event.what)?;
-    Some((weight, format!("{slot:<9} {text}")))
+    let own = format!("{}/", work.join(slot).display());
+    Some((weight, format!("{slot:<9} {}", text.replace(&own, ""))))
 }
 
 fn words(what: &What) -> Option<(Weight, String)> {
@@ -39,6 +42,8 @@ fn words(what: &What) -> Option<(Weight, String)> {
             };
             (Weight::Plain, format!("started, pid {pid}; {how} {id}"))
         }
+        // That it was started is told already.
+        What::State { to, .. } if *to == State::Starting => return None,
         What::State { from, to } => (Weight::Aside, format!("{} → {}", from.name(), to.name())),
         What::Message { text } => (Weight::Plain, format!("is told: {text}")),
         What::Answer { text, .. } => (Weight::Plain, format!("answers: {text}")),
@@ -135,7 +140,7 @@ mod tests {
             slot: Some("coder".to_owned()),
             what,
         };
-        line(&event).map(|(_, text)| text)
+        line(&event, Path::new("/x/work")).map(|(_, text)| text)
     }
 
     #[test]
@@ -147,7 +152,7 @@ mod tests {
         };
         let what = What::Verdict {
             tool: "Bash".to_owned(),
-            target: "rm -rf build".to_owned(),
+            target: "rm -rf /x/work/coder/build".to_owned(),
             verdict: Decision::Deny,
             rule: Some(rule),
             why: String::new(),

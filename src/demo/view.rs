@@ -1,7 +1,7 @@
 //! How it is shown: redrawn in place on a terminal, else line by line, or as JSON.
 
 use super::DemoError;
-use super::text::wrapped;
+use super::text::hanging;
 use super::told::{self, Weight};
 use crate::control::protocol::{Event, What};
 use crate::reading::State;
@@ -9,6 +9,7 @@ use anstyle::{AnsiColor, Style};
 use serde_json::json;
 use std::cell::RefCell;
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
@@ -76,8 +77,8 @@ impl View {
         self.tell(Weight::Aside, &format!("by hand:  {command}"))
     }
 
-    /// Something that the daemon told.
-    pub fn heard(&self, event: &Event) -> Result<(), DemoError> {
+    /// Something that the daemon told; the slots work below this directory.
+    pub fn heard(&self, event: &Event, work: &Path) -> Result<(), DemoError> {
         if self.mode == Mode::Json {
             return self.json(&json!(event));
         }
@@ -88,7 +89,7 @@ impl View {
                 _ => {}
             }
         }
-        match told::line(event) {
+        match told::line(event, work) {
             // Told in the table already.
             Some((Weight::Aside, _)) if self.mode == Mode::Live => self.redraw(),
             Some((weight, text)) => self.tell(weight, &text),
@@ -117,7 +118,10 @@ impl View {
             .push((weight, text.to_owned()));
         match self.mode {
             Mode::Live => self.redraw(),
-            Mode::Plain => self.print(weight, text, usize::MAX),
+            Mode::Plain => {
+                let rows = rows_of(weight, text, usize::MAX, self.coloured);
+                write(&(rows.join("\n") + "\n"))
+            }
             Mode::Json if text.is_empty() => Ok(()),
             Mode::Json => self.json(&json!({"told": text})),
         }
@@ -125,11 +129,6 @@ impl View {
 
     fn json(&self, value: &serde_json::Value) -> Result<(), DemoError> {
         write(&format!("{value}\n"))
-    }
-
-    fn print(&self, weight: Weight, text: &str, width: usize) -> Result<(), DemoError> {
-        let rows = rows_of(weight, text, width, self.coloured);
-        write(&(rows.join("\n") + "\n"))
     }
 
     /// The states on top, below them as much of the story as there is room for.
@@ -156,9 +155,9 @@ impl View {
         let room = rows.saturating_sub(frame.len() + prompt.len() + 1);
         story.drain(..story.len().saturating_sub(room));
         frame.extend(story.into_iter().chain(prompt));
-        let text = format!("{}{}\r\n", erase(shown.drawn), frame.join("\r\n"));
-        shown.drawn = frame.len();
-        write(&text)
+        let drawn = std::mem::replace(&mut shown.drawn, frame.len());
+        let rows: String = frame.iter().map(|row| over(row)).collect();
+        write(&format!("{}{rows}{CLEAR_BELOW}", back(drawn)))
     }
 
     fn slot_row(&self, (slot, state): &(String, State)) -> String {
@@ -183,45 +182,45 @@ impl View {
             return Ok(());
         }
         let shown = self.shown.borrow();
-        write(&erase(shown.drawn))?;
         let (cols, _) = crossterm::terminal::size().unwrap_or(USUAL_SIZE);
-        let mut told = shown.lines.iter();
-        told.try_for_each(|(weight, text)| self.print(*weight, text, cols.into()))
+        let told = shown.lines.iter();
+        let rows: String = told
+            .flat_map(|(weight, text)| rows_of(*weight, text, cols.into(), self.coloured))
+            .map(|row| over(&row))
+            .collect();
+        write(&format!("{}{rows}{CLEAR_BELOW}", back(shown.drawn)))
     }
 }
 
-/// Back to the first row of the frame, and everything from there on away.
-fn erase(rows: usize) -> String {
+/// Back to the first row of the frame.
+fn back(rows: usize) -> String {
     match rows {
         0 => String::new(),
-        rows => format!("\x1b[{rows}A\r\x1b[J"),
+        rows => format!("\x1b[{rows}A\r"),
     }
 }
+
+/// A row over what stood there. A screen that is cleared as a whole would be kept as history by some terminals.
+fn over(row: &str) -> String {
+    format!("{row}\x1b[K\r\n")
+}
+
+const CLEAR_BELOW: &str = "\x1b[J";
 
 /// Columns by which what follows a line's first row is indented.
 const INDENT: usize = 10;
 
 fn rows_of(weight: Weight, text: &str, width: usize, coloured: bool) -> Vec<String> {
-    let width = width.saturating_sub(INDENT + 1);
-    let lines = text.split('\n').enumerate();
-    let rows = lines.flat_map(|(line, text)| {
-        wrapped(text, width)
-            .into_iter()
-            .enumerate()
-            .map(move |(row, text)| match (line, row) {
-                (0, 0) => text,
-                _ => format!("{}{text}", " ".repeat(INDENT)),
-            })
-    });
+    let rows = hanging(text, width.saturating_sub(1), INDENT);
     let style = style_of(weight);
-    rows.map(|row| {
+    let styled = rows.into_iter().map(|row| {
         if coloured && !row.is_empty() {
             format!("{style}{row}{style:#}")
         } else {
             row
         }
-    })
-    .collect()
+    });
+    styled.collect()
 }
 
 fn style_of(weight: Weight) -> Style {

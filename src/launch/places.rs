@@ -1,5 +1,6 @@
 //! Where Claude Code keeps a conversation, and how it calls missiond.
 
+use crate::quoting::quoted;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use uuid::Uuid;
@@ -53,16 +54,12 @@ pub fn own_status_line(env: &[(String, String)], project: Option<&Path>) -> Opti
 
 /// The shell command of a hook.
 pub fn hook_command(program: &Path, socket: &Path, slot: &str) -> String {
-    let (program, socket) = (quoted(program), quoted(socket));
+    let word = |path: &Path| quoted(&path.display().to_string());
+    let (program, socket) = (word(program), word(socket));
     format!(
         "{program} {} --socket {socket} --slot {slot}",
         crate::hook::VERB
     )
-}
-
-/// Safe in a shell, whatever the path is.
-fn quoted(path: &Path) -> String {
-    format!("'{}'", path.display().to_string().replace('\'', r"'\''"))
 }
 
 #[cfg(test)]
@@ -90,6 +87,6 @@ mod tests {
     #[test]
     fn a_path_with_a_quote_stays_one_word() {
         let command = hook_command(Path::new("/it's/missiond"), Path::new("/s"), "a");
-        assert_eq!(command, r"'/it'\''s/missiond' hook --socket '/s' --slot a");
+        assert_eq!(command, r"'/it'\''s/missiond' hook --socket /s --slot a");
     }
 }

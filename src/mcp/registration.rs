@@ -1,5 +1,6 @@
 //! How an MCP client is told of this server.
 
+use crate::quoting::quoted;
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -18,15 +19,6 @@ pub fn command_line(program: &Path, arguments: &[String]) -> String {
     let words = std::iter::once(&program).chain(arguments);
     let quoted: Vec<String> = words.map(|word| quoted(word)).collect();
     format!("claude mcp add missiond -- {}", quoted.join(" "))
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:@%+,".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]
