@@ -91,6 +91,15 @@ impl Problem {
         self.text[line_start..start].chars().count() + 1
     }
 
+    /// All of it in one line, for lists.
+    pub fn in_short(&self) -> String {
+        let (file, title, label) = (self.file.display(), &self.title, &self.label);
+        match self.text.is_empty() {
+            true => format!("{file}: {title}: {label}"),
+            false => format!("{file}:{}: {title}: {label}", self.line()),
+        }
+    }
+
     /// The same for programs.
     pub fn to_json(&self) -> Value {
         json!({

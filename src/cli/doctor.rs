@@ -3,10 +3,12 @@ use crate::cli::failure::Failure;
 use crate::cli::rehearse;
 use crate::cli::target;
 use crate::config::{self, Config, DaemonConfig, Kind, SlotConfig};
+use crate::diagnostic::Problem;
 use crate::launch::{
     Version, check_cwd, environment, installed_version, process_environment, resolve_program,
 };
 use crate::paths::{Env, check_private_dir};
+use crate::quoting::quoted;
 use crate::rehearsal::{Acquaintance, COMMAND, acquaintance};
 use anstyle::{AnsiColor, Style};
 use rustix::fs::{Access, access, statvfs};
@@ -126,9 +128,12 @@ async fn examine(context: &Context) -> Vec<Finding> {
     let config = match config::load(&file) {
         Ok(config) => config,
         Err(error) => {
-            let faults = format!("{} faults in {}", error.problems.len(), file.display());
-            let fix = format!("see them: missiond config check -c {}", file.display());
-            return vec![Finding::fail("config", faults).fix(fix)];
+            let faults: Vec<String> = error.problems.iter().map(Problem::in_short).collect();
+            let fix = format!(
+                "see where: missiond config check -c {}",
+                quoted(&file.display().to_string())
+            );
+            return vec![Finding::fail("config", faults.join("\n")).fix(fix)];
         }
     };
     let env = Env::of_process();
@@ -187,14 +192,16 @@ async fn usual_program(env: &Env) -> Finding {
 
 async fn program(slot: &SlotConfig, env: &Env, daemon: &DaemonConfig) -> Finding {
     let socket = env.socket_for(daemon).unwrap_or_default();
-    let variables = environment(slot, &socket, process_environment());
+    let mut variables = environment(slot, &socket, process_environment());
+    // A running daemon would take what is tried here for a part of its slot.
+    variables.retain(|(name, _)| !name.starts_with("MISSIOND_"));
     let path = variables.iter().find(|(name, _)| name == "PATH");
     let path = path.map(|(_, path)| path.as_str());
     let command = slot.command.first().map_or("", String::as_str);
     let found = check_cwd(&slot.cwd).and_then(|()| resolve_program(command, path, &slot.cwd));
     let program = match found {
         Ok(program) => program,
-        Err(error) => return Finding::fail("program", error.to_string()),
+        Err(error) => return unable("program", &error.to_string()),
     };
     if slot.kind == Kind::Shell {
         return Finding::ok("program", program.display().to_string());
@@ -251,12 +258,23 @@ fn judge_version(program: &Path, version: Version, known: Acquaintance) -> Findi
 fn socket(env: &Env, daemon: &DaemonConfig) -> Finding {
     let socket = match env.socket_for(daemon) {
         Ok(socket) => socket,
-        Err(error) => return Finding::fail("socket", error.to_string()),
+        Err(error) => return unable("socket", &error.to_string()),
     };
     let dir = socket.parent().unwrap_or(Path::new("/"));
     match check_private_dir(dir) {
         Ok(()) => Finding::ok("socket", socket.display().to_string()),
-        Err(error) => Finding::fail("socket", error.to_string()),
+        Err(error) => unable("socket", &error.to_string()),
+    }
+}
+
+/// These errors say what is wrong and, behind a colon or on the next line, what to do about it.
+fn unable(check: &'static str, error: &str) -> Finding {
+    let parts = error.split_once('\n').or_else(|| error.rsplit_once(": "));
+    match parts {
+        Some((detail, fix)) if !fix.contains("os error") => {
+            Finding::fail(check, detail).fix(fix.trim())
+        }
+        _ => Finding::fail(check, error),
     }
 }
 
@@ -264,9 +282,14 @@ fn logs(daemon: &DaemonConfig) -> Finding {
     let logs = daemon.logs.display();
     // It is made when the daemon starts: what counts is the directory in which it will be.
     let there = nearest_there(&daemon.logs);
-    if let Err(error) = access(&there, Access::WRITE_OK | Access::EXEC_OK) {
-        let detail = format!("{}: {error}", there.display());
-        let fix = format!("make {logs} writable, or set `logs` in [daemon]");
+    let fault = match access(&there, Access::WRITE_OK | Access::EXEC_OK) {
+        _ if !there.is_dir() => Some("it is not a directory".to_owned()),
+        Err(error) => Some(error.to_string()),
+        Ok(()) => None,
+    };
+    if let Some(fault) = fault {
+        let detail = format!("{}: {fault}", there.display());
+        let fix = format!("make {logs} a directory that you can write, or set `logs` in [daemon]");
         return Finding::fail("logs", detail).fix(fix);
     }
     let space = match statvfs(&there) {

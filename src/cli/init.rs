@@ -79,17 +79,18 @@ impl Init {
     pub async fn run(mut self, context: &Context) -> Result<(), Failure> {
         let env = Env::of_process();
         let dir = match &self.dir {
-            Some(dir) => env.cwd.join(dir),
+            // As a person would write it, without `.` in the middle.
+            Some(dir) => env.cwd.join(dir).components().collect(),
             None => env
                 .config_dir()
                 .map_err(|error| Failure::failed(error.to_string()))?,
         };
         self.refuse_to_replace(&dir)?;
         if self.asks(context) {
-            self.ask(&mut std::io::stdin().lock(), &mut std::io::stdout())
-                .map_err(|error| Failure::failed(format!("the terminal is gone: {error}")))?;
+            self.ask(&mut std::io::stdin().lock(), &mut std::io::stdout())?;
         }
         let cwd = self.work_directory()?;
+        self.claude = self.program(&env.cwd);
         let written = self.write_all(&dir, &cwd)?;
         let found = find(&self.claude, &env.cwd).await;
         report(context, &dir, &written, &found)
@@ -102,33 +103,56 @@ impl Init {
         !silent && std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
     }
 
-    fn ask(&mut self, input: &mut impl BufRead, output: &mut impl Write) -> std::io::Result<()> {
-        let here = std::env::current_dir()?;
-        let cwd = answer(
-            input,
-            output,
-            "Where do the slots work?",
-            &here.display().to_string(),
-        )?;
-        self.cwd = Some(home_for_tilde(&cwd));
+    fn ask(&mut self, input: &mut impl BufRead, output: &mut impl Write) -> Result<(), Failure> {
+        let here = std::env::current_dir().unwrap_or_default();
+        let here = here.display().to_string();
+        let directory = |said: &str| {
+            let directory = home_for_tilde(said);
+            directory.is_dir().then_some(directory)
+        };
+        let question = "Where do the slots work?";
+        let hint = "  that is no directory";
+        self.cwd = Some(answer(input, output, (question, &here, hint), directory)?);
         for role in &ROLES {
             let question = format!("A {}, which {}?", role.name, role.what);
-            if answer(input, output, &question, "yes")?
-                .to_lowercase()
-                .starts_with('y')
-            {
+            if answer(input, output, (&question, "yes", "  yes or no?"), yes_or_no)? {
                 self.roles.push(role.name.to_owned());
             }
         }
-        Ok(())
+        match self.roles.is_empty() {
+            true => Err(Failure::usage(
+                "without a role there is no slot: nothing was written",
+            )),
+            false => Ok(()),
+        }
     }
 
     fn work_directory(&self) -> Result<PathBuf, Failure> {
         let cwd = self.cwd.as_deref().unwrap_or(Path::new("."));
-        cwd.canonicalize().map_err(|error| {
-            Failure::usage(format!("--cwd {}: {error}", cwd.display()))
-                .next("name a directory that is there")
-        })
+        let fault = |why: String| {
+            let message = format!("the slots can't work in {}: {why}", cwd.display());
+            Failure::usage(message).next("name a directory that is there: --cwd DIR")
+        };
+        let whole = cwd
+            .canonicalize()
+            .map_err(|error| fault(error.to_string()))?;
+        match whole.is_dir() {
+            true => Ok(whole),
+            false => Err(fault("it is not a directory".to_owned())),
+        }
+    }
+
+    /// The program as slots.toml names it: a path is meant from here, and not from where a slot works.
+    fn program(&self, here: &Path) -> String {
+        match self.claude.contains('/') {
+            true => here
+                .join(&self.claude)
+                .components()
+                .collect::<PathBuf>()
+                .display()
+                .to_string(),
+            false => self.claude.clone(),
+        }
     }
 
     fn refuse_to_replace(&self, dir: &Path) -> Result<(), Failure> {
@@ -185,21 +209,40 @@ impl Init {
     }
 }
 
-/// A line of the person's, or what is usual where it is empty.
-fn answer(
+/// What a person's line means, or what is usual where it is empty; asked again with a hint where it means nothing.
+fn answer<T>(
     input: &mut impl BufRead,
     output: &mut impl Write,
-    question: &str,
-    usual: &str,
-) -> std::io::Result<String> {
-    write!(output, "{question} [{usual}] ")?;
-    output.flush()?;
-    let mut line = String::new();
-    input.read_line(&mut line)?;
-    Ok(match line.trim() {
-        "" => usual.to_owned(),
-        said => said.to_owned(),
-    })
+    (question, usual, hint): (&str, &str, &str),
+    meaning: impl Fn(&str) -> Option<T>,
+) -> Result<T, Failure> {
+    let gone = |error| Failure::failed(format!("the terminal is gone: {error}"));
+    loop {
+        write!(output, "{question} [{usual}] ")
+            .and_then(|()| output.flush())
+            .map_err(gone)?;
+        let mut line = String::new();
+        // Ctrl-D: whoever leaves has not agreed to anything.
+        if input.read_line(&mut line).map_err(gone)? == 0 {
+            return Err(Failure::failed("no answer: nothing was written"));
+        }
+        let said = match line.trim() {
+            "" => usual,
+            said => said,
+        };
+        if let Some(meant) = meaning(said) {
+            return Ok(meant);
+        }
+        writeln!(output, "{hint}").map_err(gone)?;
+    }
+}
+
+fn yes_or_no(said: &str) -> Option<bool> {
+    match said.to_lowercase().as_str() {
+        "y" | "yes" => Some(true),
+        "n" | "no" => Some(false),
+        _ => None,
+    }
 }
 
 /// A shell would have done it, had it been a flag.
@@ -213,9 +256,7 @@ fn home_for_tilde(path: &str) -> PathBuf {
 /// False where the file is there and stays.
 fn write_new(file: &Path, text: &str, force: bool) -> Result<bool, Failure> {
     if force && file.exists() {
-        let mut old = file.as_os_str().to_owned();
-        old.push(".old");
-        fs::rename(file, old).map_err(|error| unwritten(file, &error))?;
+        fs::rename(file, free_name(file)).map_err(|error| unwritten(file, &error))?;
     }
     let opened = OpenOptions::new().write(true).create_new(true).open(file);
     let written = opened.and_then(|mut file| file.write_all(text.as_bytes()));
@@ -224,6 +265,16 @@ fn write_new(file: &Path, text: &str, force: bool) -> Result<bool, Failure> {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(unwritten(file, &error)),
     }
+}
+
+/// `FILE.old`, and `FILE.old2` and so on where there is one already.
+fn free_name(file: &Path) -> PathBuf {
+    let named = |number: String| PathBuf::from(format!("{}.old{number}", file.display()));
+    let numbers = (2..).map(|number: u32| number.to_string());
+    let mut names = std::iter::once(String::new()).chain(numbers).map(named);
+    names
+        .find(|name| !name.exists())
+        .unwrap_or_else(|| named(String::new()))
 }
 
 fn unwritten(path: &Path, error: &std::io::Error) -> Failure {
@@ -271,7 +322,9 @@ fn report(
             "{} does not tell its version: {why}",
             program.display()
         )),
-        Err(missing) => out.note(missing),
+        Err(missing) => out.note(format!(
+            "{missing}\n  to install Claude Code: npm install -g @anthropic-ai/claude-code"
+        )),
     }
     let flag = match context.env.config_dir() {
         Ok(usual) if usual == dir => String::new(),
@@ -308,6 +361,37 @@ mod tests {
         assert!(!two.contains("name = \"coder\""));
         assert!(two.contains("command = [\"/opt/claude\"]"));
         assert!(toml::from_str::<toml::Table>(&two).is_ok(), "{two}");
+    }
+
+    #[test]
+    fn what_means_nothing_is_asked_again_and_an_end_is_no_answer() {
+        let mut first = init("");
+        let (mut said, mut shown) = ("/no/such\n/tmp\nmaybe\ny\nn\nN\n".as_bytes(), Vec::new());
+        first.ask(&mut said, &mut shown).expect("a terminal");
+        assert_eq!(first.cwd, Some("/tmp".into()));
+        assert_eq!(first.roles, ["reader"]);
+        let shown = String::from_utf8(shown).expect("UTF-8");
+        assert!(shown.contains("that is no directory"), "{shown}");
+        assert!(shown.contains("yes or no?"), "{shown}");
+        for answers in ["/tmp\nno\nno\nno\n", "/tmp\nyes\n", ""] {
+            let refused = init("").ask(&mut answers.as_bytes(), &mut Vec::new());
+            let refused = refused.expect_err(answers);
+            assert!(
+                refused.message.contains("nothing was written"),
+                "{refused:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_path_of_a_program_is_meant_from_here() {
+        let here = Path::new("/home/me/app");
+        assert_eq!(init("").program(here), "claude");
+        assert_eq!(
+            init("--claude ./bin/claude").program(here),
+            "/home/me/app/bin/claude"
+        );
+        assert_eq!(init("--claude /opt/claude").program(here), "/opt/claude");
     }
 
     #[test]

@@ -23,12 +23,21 @@ impl Interrupt {
         for slot in self.slots.names(context).await? {
             match context.ask::<Request>(OneSlot { slot }).await {
                 Ok(answer) if context.out.json => context.out.json(&answer)?,
-                Ok(answer) => context
-                    .out
-                    .done(format!("{}: {}", answer.slot, answer.effect))?,
+                Ok(answer) => {
+                    let effect = in_words(&answer.effect);
+                    context.out.done(format!("{}: {effect}", answer.slot))?;
+                }
                 Err(failure) => failures.push(failure),
             }
         }
         done::settle(context, failures)
+    }
+}
+
+fn in_words(effect: &str) -> &str {
+    match effect {
+        "nothing" => "nothing to interrupt",
+        "declined" => "the dialog was declined",
+        other => other,
     }
 }

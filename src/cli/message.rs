@@ -16,7 +16,8 @@ pub fn text(words: &[String]) -> Result<String, Failure> {
 
 fn check(text: &str) -> Result<(), Failure> {
     if text.trim().is_empty() {
-        return Err(Failure::usage("the message is empty"));
+        return Err(Failure::usage("the message is empty")
+            .next("write it behind the slot's name, or `-` there to read standard input"));
     }
     if text.len() > MAX_MESSAGE {
         return Err(too_long());

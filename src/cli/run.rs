@@ -4,7 +4,6 @@ use crate::cli::target;
 use crate::control::protocol::Fault;
 use crate::daemon::{self, DaemonError};
 use crate::paths::Env;
-use std::io::IsTerminal;
 use std::path::Path;
 use tracing_subscriber::EnvFilter;
 
@@ -53,7 +52,8 @@ fn log_to_stderr(context: &Context) {
     let _ = if context.out.json {
         log.json().try_init()
     } else {
-        let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        let choice = anstream::AutoStream::choice(&std::io::stderr());
+        let colour = choice != anstream::ColorChoice::Never;
         log.with_ansi(colour).with_target(false).try_init()
     };
 }

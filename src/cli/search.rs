@@ -31,7 +31,11 @@ impl Search {
             pattern: self.pattern,
             limit: self.limit,
         };
-        for found in context.ask::<Request>(params).await? {
+        let matches = context.ask::<Request>(params).await?;
+        if matches.is_empty() {
+            context.out.note("nothing matches");
+        }
+        for found in matches {
             if context.out.json {
                 context.out.json(&found)?;
             } else {

@@ -73,6 +73,9 @@ fn doing(status: &SlotStatus) -> String {
     if status.changed {
         parts.push("new settings at its next start".into());
     }
+    if parts.is_empty() && status.state == State::Exited && status.exit_code.is_none() {
+        return "not started".into();
+    }
     if parts.is_empty() {
         return "-".into();
     }
@@ -210,6 +213,20 @@ mod tests {
         assert!(text.contains("tool_running"), "{text}");
         for line in text.lines() {
             assert!(unicode_width::UnicodeWidthStr::width(line) <= 72, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_long_name_gives_way_too() {
+        let mut statuses = sample();
+        statuses[0].slot = "a".repeat(64);
+        let now = "2026-01-01T10:00:00Z".parse().unwrap();
+        let text = render(&statuses, now, Some(80));
+        let text = anstream::adapter::strip_str(&text).to_string();
+        assert_eq!(text.lines().count(), 5, "{text}");
+        assert!(text.contains("aaaa…") && text.contains("exit 1"), "{text}");
+        for line in text.lines() {
+            assert!(unicode_width::UnicodeWidthStr::width(line) <= 80, "{line}");
         }
     }
 

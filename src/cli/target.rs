@@ -109,9 +109,14 @@ pub fn unreached(context: &Context, error: CallError) -> Failure {
 }
 
 fn no_daemon(context: &Context, message: &str) -> Failure {
-    let named = context.named_config();
-    let config = named.unwrap_or(Path::new("slots.toml")).display();
-    Failure::new(Blame::NoDaemon, message).next(format!("start one with: missiond up -c {config}"))
+    let up = "start one with: missiond up";
+    let next = match (context.named_config(), context.env.config_file(None)) {
+        (Some(config), _) => format!("{up} -c {}", config.display()),
+        (None, Ok(_)) => up.to_owned(),
+        (None, Err(PathError::NoConfig { here: Some(_), .. })) => format!("{up} -c slots.toml"),
+        (None, Err(_)) => format!("write a config with: missiond init\n{up}"),
+    };
+    Failure::new(Blame::NoDaemon, message).next(next)
 }
 
 /// The daemons in the runtime directory that say who they are.

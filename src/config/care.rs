@@ -1,6 +1,6 @@
 //! How a slot is looked after: when it is started again, what counts as a stall, what it may use.
 
-use super::table::Table;
+use super::table::{Table, in_units};
 use crate::dollars::Dollars;
 use crate::launch::Version;
 use schemars::JsonSchema;
@@ -257,7 +257,7 @@ fn dollars_or_off<S: Serializer>(
 }
 
 pub(super) fn size<S: Serializer>(bytes: &u64, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(&format_args!("{bytes}B"))
+    serializer.collect_str(&in_units(*bytes))
 }
 
 fn version<S: Serializer>(version: &Option<Version>, serializer: S) -> Result<S::Ok, S::Error> {

@@ -4,6 +4,7 @@
 use super::keys::{COLS, MODES, ROWS};
 use super::parse::{Places, parse};
 use super::session::COUNTS;
+use super::table::SIZE;
 use super::{DaemonConfig, NotifyConfig, SessionsConfig, SlotConfig};
 use crate::diagnostic::Source;
 use schemars::generate::SchemaSettings;
@@ -30,6 +31,7 @@ pub fn schema() -> Value {
     daemon["name"]["pattern"] = json!(NAME);
     let notify = object::<NotifyConfig>();
     let mut sessions = object::<SessionsConfig>();
+    sessions["buffer"]["pattern"] = json!(SIZE);
     for count in ["per_owner", "total"] {
         limit(&mut sessions[count], &COUNTS);
     }
@@ -80,6 +82,9 @@ fn refine(slot: &mut Map<String, Value>) {
     }
     let modes: Vec<&str> = MODES.iter().map(|(word, _)| *word).collect();
     slot["mode"]["enum"] = json!(modes);
+    slot["command"]["minItems"] = json!(1);
+    slot["log_size"]["pattern"] = json!(SIZE);
+    slot["max_memory"]["pattern"] = json!(format!("{SIZE}|^off$"));
     limit(&mut slot["cols"], &COLS);
     limit(&mut slot["rows"], &ROWS);
     let usual = usual_slot();
@@ -111,5 +116,5 @@ fn usual_slot() -> Value {
 
 /// An amount of money as a number, or `off`.
 pub(super) fn amount_or_off(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({"type": ["number", "string"]})
+    json_schema!({"anyOf": [{"type": "number"}, {"const": "off"}]})
 }

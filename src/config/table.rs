@@ -207,7 +207,10 @@ impl<'a, 'p> Table<'a, 'p> {
         let value = self.entry(key)?;
         let Some(array) = value.get_ref().as_array() else {
             let example = match value.get_ref() {
-                DeValue::String(text) => format!("such as [{text:?}]"),
+                DeValue::String(text) => {
+                    let words: Vec<&str> = text.split_whitespace().collect();
+                    format!("such as {words:?}")
+                }
                 _ => "such as [\"a\", \"b\"]".into(),
             };
             self.wrong_type(key, value, &format!("a list of strings, {example}"));
@@ -317,18 +320,29 @@ fn integer(value: &DeValue<'_>) -> Option<i64> {
 }
 
 /// Units of a thousand and of 1024 are told apart as everybody does.
+const UNITS: [(&str, u64); 9] = [
+    ("GiB", 1 << 30),
+    ("GB", 1_000_000_000),
+    ("MiB", 1 << 20),
+    ("MB", 1_000_000),
+    ("KiB", 1 << 10),
+    ("kB", 1_000),
+    ("KB", 1_000),
+    ("G", 1 << 30),
+    ("M", 1 << 20),
+];
+
+/// What [`bytes`] reads.
+pub(super) const SIZE: &str = "^[0-9]+ *([kKMG]B|[KMG]iB|[MG]|B)$";
+
+/// A size as a person writes it: in the largest unit of which it is a whole number.
+pub(super) fn in_units(bytes: u64) -> String {
+    let whole = |(_, factor): &&(&str, u64)| bytes.is_multiple_of(*factor);
+    let (unit, factor) = UNITS.iter().find(whole).unwrap_or(&("B", 1));
+    format!("{}{unit}", bytes / factor)
+}
+
 fn bytes(text: &str) -> Option<u64> {
-    const UNITS: [(&str, u64); 9] = [
-        ("KiB", 1 << 10),
-        ("MiB", 1 << 20),
-        ("GiB", 1 << 30),
-        ("kB", 1_000),
-        ("KB", 1_000),
-        ("MB", 1_000_000),
-        ("GB", 1_000_000_000),
-        ("G", 1 << 30),
-        ("M", 1 << 20),
-    ];
     let (number, factor) = UNITS
         .iter()
         .find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, *factor)))
@@ -339,4 +353,28 @@ fn bytes(text: &str) -> Option<u64> {
 
 fn all_of(keys: &[&str]) -> String {
     one_of(keys.iter().copied()).replace(" or ", " and ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_is_written_as_it_is_read() {
+        let pattern = regex::Regex::new(SIZE).unwrap();
+        for (text, size) in [
+            ("10MB", 10_000_000),
+            ("16MiB", 16 << 20),
+            ("3GiB", 3 << 30),
+            ("1001B", 1001),
+            ("1kB", 1000),
+        ] {
+            assert_eq!(in_units(size), text);
+            assert_eq!(bytes(text), Some(size));
+            assert!(pattern.is_match(text), "{text}");
+        }
+        for text in ["10", "1 banana", "MB", "-1MB"] {
+            assert!(!pattern.is_match(text) && bytes(text).is_none(), "{text}");
+        }
+    }
 }

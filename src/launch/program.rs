@@ -14,7 +14,7 @@ use tokio::process::Command;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LaunchError {
     #[error(
-        "there is no program `{program}` in the slot's PATH ({path}): install it, or write its full path in `command`"
+        "there is no program `{program}` in PATH ({path}): install it, or write its full path in `command`"
     )]
     NotInPath { program: String, path: String },
     #[error("there is no program {}: check `command` in slots.toml", .0.display())]

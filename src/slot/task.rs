@@ -236,7 +236,11 @@ impl Slot {
                 Effect::FindAnswer => self.find_answer(),
                 Effect::FindReset(text) => inputs.push(vigil::limited(text)),
                 Effect::ForgetConversation => self.forget_conversation(),
-                Effect::Spawn => inputs.extend(self.spawn().await),
+                Effect::Spawn => {
+                    // Who looks meanwhile sees that it starts.
+                    self.publish();
+                    inputs.extend(self.spawn().await);
+                }
             }
         }
         inputs

@@ -17,7 +17,7 @@ fn no_daemon_is_3_with_the_command_that_starts_one() {
     let ran = home.run(&["status"]).exits(3);
     assert_eq!(
         ran.stderr,
-        "missiond: no daemon answers\n  start one with: missiond up -c slots.toml\n"
+        "missiond: no daemon answers\n  write a config with: missiond init\n  start one with: missiond up\n"
     );
     let error = home.run(&["status", "--json"]).exits(3).error();
     assert_eq!(error["fault"], "no_daemon");
@@ -98,7 +98,9 @@ fn a_config_that_merely_lies_here_is_never_taken() {
     home.write("slots.toml", "");
     for verb in ["up", "run"] {
         let ran = home.run(&[verb]).exits(2);
-        assert!(ran.stderr.contains("missiond -c slots.toml"), "{ran:?}");
+        assert!(ran.stderr.contains("missiond up -c slots.toml"), "{ran:?}");
+        let ran = home.run(&["status"]).exits(3);
+        assert!(ran.stderr.contains("missiond up -c slots.toml"), "{ran:?}");
     }
 }
 

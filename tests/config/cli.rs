@@ -140,7 +140,7 @@ fn the_file_in_the_current_directory_is_named_and_not_taken() {
     let user = User::new();
     fs::write(user.path("project/slots.toml"), "").unwrap();
     let shown = stderr(&mut user.missiond(&["config", "check"]), 2);
-    assert!(shown.contains("missiond -c slots.toml"), "{shown}");
+    assert!(shown.contains("missiond up -c slots.toml"), "{shown}");
 }
 
 #[test]
@@ -188,10 +188,43 @@ fn doctor_sees_a_socket_directory_that_others_can_enter() {
     fs::set_permissions(&run, Permissions::from_mode(0o755)).unwrap();
     let health = user.json(&["doctor"], 1);
     let socket = finding(&health, "socket");
-    assert!(
-        socket["detail"].as_str().unwrap().contains("chmod 700"),
-        "{socket}"
-    );
+    let fix = format!("chmod 700 {}", run.display());
+    assert_eq!(socket["fix"], fix.as_str(), "{socket}");
+}
+
+/// Breaks one thing after the other; each is found, with what is wrong and what to do.
+#[test]
+fn doctor_names_the_fix_for_whatever_is_broken() {
+    let user = User::new();
+    user.missiond(&["init"]).assert().success();
+    let config = |below: &str| user.path(".config/missiond").join(below);
+    let broken = |check: &str, detail: &str, fix: &str| {
+        let health = user.json(&["doctor"], 1);
+        let found = finding(&health, check);
+        assert_eq!(found["health"], "fail", "{health}");
+        for (part, words) in [("detail", detail), ("fix", fix)] {
+            let text = found[part].as_str().unwrap_or_default();
+            assert!(text.contains(words), "no `{words}` in the {part}: {found}");
+        }
+    };
+    let policy = config("policies/coder.toml");
+    let good = fs::read_to_string(&policy).unwrap();
+    fs::write(&policy, "default = \"allow\"\n").unwrap();
+    broken("config", "coder.toml:1: ", "missiond config check -c");
+    fs::write(&policy, good).unwrap();
+
+    fs::write(config("logs"), "in the way").unwrap();
+    broken("logs", "not a directory", "set `logs` in [daemon]");
+    fs::remove_file(config("logs")).unwrap();
+
+    fs::set_permissions(user.path("bin/claude"), Permissions::from_mode(0o644)).unwrap();
+    broken("program", "can't be executed", "chmod +x");
+    fs::remove_file(user.path("bin/claude")).unwrap();
+    broken("program", "no program `claude`", "install it");
+
+    fs::create_dir_all(user.path(".local/state/missiond")).unwrap();
+    fs::write(user.path(".local/state/missiond/run"), "in the way").unwrap();
+    broken("socket", "not a directory", "remove it");
 }
 
 #[test]

@@ -20,6 +20,7 @@ use crate::slot::machine::{Confirmation, Input, Message, Reply};
 use crate::slot::{Command, SlotHandle};
 use regex::Regex;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::time::{Duration, Instant};
 
@@ -174,17 +175,18 @@ impl Dispatcher {
             return RpcError::new(Fault::Usage, text).next("missiond sessions");
         }
         let slots = self.daemon.slots();
-        let known: Vec<&str> = slots.keys().map(String::as_str).collect();
-        let kind = if name.starts_with('@') {
-            "slot of role"
-        } else {
-            "slot"
-        };
-        let error = RpcError::new(Fault::Usage, format!("no {kind} `{name}`"));
-        match known.is_empty() {
-            true => error.next("there are none; make a session with: missiond spawn"),
-            false => error.next(format!("the slots are: {}", known.join(", "))),
+        let unknown = |text: String| RpcError::new(Fault::Usage, text);
+        if let Some(role) = name.strip_prefix('@') {
+            let roles: BTreeSet<String> = slots.values().map(|slot| slot.status().role).collect();
+            let roles: Vec<String> = roles.into_iter().collect();
+            return unknown(format!("no slot has the role `{role}`"))
+                .next(format!("the roles are: {}", roles.join(", ")));
         }
+        let known: Vec<&str> = slots.keys().map(String::as_str).collect();
+        unknown(format!("no slot `{name}`")).next(match known.is_empty() {
+            true => "there are none; make a session with: missiond spawn".to_owned(),
+            false => format!("the slots are: {}", known.join(", ")),
+        })
     }
 
     /// A slot or a session, if there is one of this name.

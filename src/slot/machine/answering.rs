@@ -225,10 +225,11 @@ impl Machine {
         let name = &self.config.name;
         let refused = |text: String| RpcError::new(Fault::Refused, text);
         let Some(dialog) = self.dialog() else {
-            return Err(refused(format!(
+            let text = format!(
                 "no dialog is up in {name}, which is {}",
                 self.state().name()
-            )));
+            );
+            return Err(refused(text).next("see which slots ask you: missiond pending"));
         };
         if confirmation
             .dialog
