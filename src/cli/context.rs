@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// A daemon answers a question about what it knows at once; past this it is stuck, and that is worth saying.
-const ANSWER_LIMIT: Duration = Duration::from_secs(30);
+pub const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 
 #[derive(Debug)]
 pub struct Context {
@@ -48,7 +48,16 @@ impl Context {
 
     /// Connects to the daemon that the flags mean.
     pub async fn connect(&self) -> Result<Client, Failure> {
-        let socket = target::socket(self).await?;
+        self.connect_to(target::socket(self).await?).await
+    }
+
+    /// The same for those who make sessions, which need no config: a daemon is started where there is none.
+    pub async fn connect_for_sessions(&self) -> Result<Client, Failure> {
+        self.connect_to(target::socket_for_sessions(self).await?)
+            .await
+    }
+
+    async fn connect_to(&self, socket: PathBuf) -> Result<Client, Failure> {
         if self.flags.verbose > 0 {
             self.out.note(format!("talking to {}", socket.display()));
         }
@@ -67,18 +76,35 @@ impl Context {
         params: M::Params,
         limit: Option<Duration>,
     ) -> Result<M::Answer, Failure> {
-        let mut client = self.connect().await?;
-        let Some(limit) = limit else {
-            return Ok(client.call::<M>(params).await?);
-        };
-        match tokio::time::timeout(limit, client.call::<M>(params)).await {
-            Ok(answer) => Ok(answer?),
-            Err(_) => Err(Failure::timed_out(format!(
-                "the daemon accepts connections but has not answered for {}",
-                humantime::format_duration(limit)
-            ))
-            .next("see what it says: missiond.log in the log directory")),
-        }
+        call::<M>(&mut self.connect().await?, params, limit).await
+    }
+
+    /// A request that makes a session.
+    pub async fn ask_for_session<M: Method>(
+        &self,
+        params: M::Params,
+        limit: Duration,
+    ) -> Result<M::Answer, Failure> {
+        let mut client = self.connect_for_sessions().await?;
+        call::<M>(&mut client, params, Some(limit)).await
+    }
+}
+
+async fn call<M: Method>(
+    client: &mut Client,
+    params: M::Params,
+    limit: Option<Duration>,
+) -> Result<M::Answer, Failure> {
+    let Some(limit) = limit else {
+        return Ok(client.call::<M>(params).await?);
+    };
+    match tokio::time::timeout(limit, client.call::<M>(params)).await {
+        Ok(answer) => Ok(answer?),
+        Err(_) => Err(Failure::timed_out(format!(
+            "the daemon accepts connections but has not answered for {}",
+            humantime::format_duration(limit)
+        ))
+        .next("see what it says: missiond.log in the log directory")),
     }
 }
 

@@ -59,7 +59,7 @@ impl Exec {
             max_tokens: Some(self.max_tokens),
             raw: self.raw,
         };
-        let answer = context.ask_within::<Request>(params, Some(limit)).await?;
+        let answer = context.ask_for_session::<Request>(params, limit).await?;
         if context.out.json {
             context.out.json(&answer)?;
         } else if !answer.output.is_empty() {

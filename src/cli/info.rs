@@ -2,6 +2,7 @@ use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::{complete, sanitise, sessions, table};
 use crate::control::protocol::{Info as Request, OneSlot, SessionInfo};
+use chrono::{DateTime, Local, SecondsFormat, Utc};
 
 /// Shows a session, with what its processes use of the machine.
 #[derive(Debug, clap::Args)]
@@ -43,7 +44,7 @@ fn lines(info: &SessionInfo) -> Vec<(&'static str, String)> {
         ("command", info.command.join(" ")),
         ("cwd", info.cwd.display().to_string()),
         ("size", format!("{}x{}", info.cols, info.rows)),
-        ("created", info.created_at.to_rfc3339()),
+        ("created", moment(info.created_at)),
         ("uptime", uptime),
     ];
     let mb = |bytes: u64| format!("{:.1} MB", bytes as f64 / 1e6);
@@ -53,7 +54,7 @@ fn lines(info: &SessionInfo) -> Vec<(&'static str, String)> {
     };
     lines.push(("output", format!("{} bytes{dropped}", info.output_bytes)));
     lines.extend(info.pid.map(|pid| ("pid", pid.to_string())));
-    lines.extend(info.ends_at.map(|at| ("ends", at.to_rfc3339())));
+    lines.extend(info.ends_at.map(|at| ("ends", moment(at))));
     lines.extend(info.cpu.map(|cpu| ("cpu", format!("{cpu:.1} %"))));
     lines.extend(info.memory.map(|memory| ("memory", mb(memory))));
     if let (Some(read), Some(written)) = (info.read_bytes, info.written_bytes) {
@@ -64,4 +65,10 @@ fn lines(info: &SessionInfo) -> Vec<(&'static str, String)> {
     }
     lines.extend(info.last_error.clone().map(|why| ("why", why)));
     lines
+}
+
+/// As the logs write it, to the second.
+fn moment(at: DateTime<Utc>) -> String {
+    at.with_timezone(&Local)
+        .to_rfc3339_opts(SecondsFormat::Secs, false)
 }

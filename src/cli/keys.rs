@@ -63,10 +63,17 @@ fn pressed(key: &str) -> Option<Vec<u8>> {
     if let Some((_, bytes)) = NAMED.iter().find(|(name, _)| *name == key.to_lowercase()) {
         return Some(bytes.to_vec());
     }
-    if let Some(letter) = key.strip_prefix("ctrl+") {
+    let with = |held: &str| {
+        let rest = key
+            .get(..held.len())?
+            .eq_ignore_ascii_case(held)
+            .then(|| &key[held.len()..])?;
+        rest.strip_prefix(['+', '-'])
+    };
+    if let Some(letter) = with("ctrl") {
         return control(letter).map(|byte| vec![byte]);
     }
-    if let Some(rest) = key.strip_prefix("alt+") {
+    if let Some(rest) = with("alt") {
         let mut bytes = vec![0x1b];
         bytes.extend(pressed(rest)?);
         return Some(bytes);
@@ -104,7 +111,9 @@ mod tests {
     fn keys_are_what_a_terminal_sends() {
         let sent = |key| pressed(key).unwrap();
         assert_eq!(sent("Enter"), b"\r");
-        assert_eq!(sent("ctrl+c"), b"\x03");
+        for key in ["ctrl+c", "ctrl-c", "Ctrl-C"] {
+            assert_eq!(sent(key), b"\x03", "{key}");
+        }
         assert_eq!(sent("ctrl+["), b"\x1b");
         assert_eq!(sent("alt+enter"), b"\x1b\r");
         assert_eq!(sent("é"), "é".as_bytes());

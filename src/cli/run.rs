@@ -1,9 +1,11 @@
 use crate::cli::context::Context;
 use crate::cli::failure::{Blame, Failure};
 use crate::cli::target;
+use crate::config::{self, Config};
 use crate::control::protocol::Fault;
 use crate::daemon::{self, DaemonError};
 use crate::paths::Env;
+use std::io::IsTerminal;
 use std::path::Path;
 use tracing_subscriber::EnvFilter;
 
@@ -21,6 +23,9 @@ pub struct Run {
     /// Leave the terminal's session first; `up` starts the daemon so
     #[arg(long, hide = true)]
     pub detached: bool,
+    /// With no slots, where there is no config yet; `spawn` starts the daemon so
+    #[arg(long, hide = true)]
+    pub sessions_alone: bool,
 }
 
 impl Run {
@@ -31,7 +36,11 @@ impl Run {
                 .map_err(|error| Failure::failed(format!("cannot leave the terminal: {error}")))?;
         }
         log_to_stderr(context);
-        daemon(&config, &context.env)
+        let config = match self.sessions_alone && !config.exists() {
+            true => config::for_sessions_alone(&config)?,
+            false => config::load(&config)?,
+        };
+        daemon(config, &context.env)
     }
 }
 
@@ -59,7 +68,7 @@ fn log_to_stderr(context: &Context) {
 }
 
 /// The one place where the daemon begins.
-fn daemon(config: &Path, env: &Env) -> Result<(), Failure> {
+fn daemon(config: Config, env: &Env) -> Result<(), Failure> {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()

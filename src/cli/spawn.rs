@@ -1,4 +1,4 @@
-use crate::cli::context::Context;
+use crate::cli::context::{ANSWER_LIMIT, Context};
 use crate::cli::failure::Failure;
 use crate::control::protocol::{Spawn as Request, SpawnParams};
 use std::collections::BTreeMap;
@@ -86,7 +86,9 @@ impl Spawn {
             timeout_ms: self.timeout.map(milliseconds),
             env: self.env.map(),
         };
-        let answer = context.ask::<Request>(params).await?;
+        let answer = context
+            .ask_for_session::<Request>(params, ANSWER_LIMIT)
+            .await?;
         if context.out.json {
             return context.out.json(&answer);
         }

@@ -2,6 +2,7 @@
 
 use crate::cli::context::Context;
 use crate::cli::failure::{Blame, Failure};
+use crate::cli::up;
 use crate::config;
 use crate::control::client::{CallError, Client};
 use crate::control::protocol::{Nothing, Ping, Pong};
@@ -37,6 +38,18 @@ pub async fn socket(context: &Context) -> Result<PathBuf, Failure> {
             let names: Vec<String> = answering.iter().map(named).collect();
             Err(failure.next(names.join("\n")))
         }
+    }
+}
+
+/// The same for what needs no slots: where nothing is named and there is no config at all, a daemon is started.
+pub async fn socket_for_sessions(context: &Context) -> Result<PathBuf, Failure> {
+    let failure = match socket(context).await {
+        Err(failure) if failure.blame == Blame::NoDaemon => failure,
+        found => return found,
+    };
+    match context.env.config_file(None) {
+        Err(PathError::NoConfig { wanted, here: None }) => up::for_sessions(context, wanted).await,
+        _ => Err(failure),
     }
 }
 
@@ -109,12 +122,15 @@ pub fn unreached(context: &Context, error: CallError) -> Failure {
 }
 
 fn no_daemon(context: &Context, message: &str) -> Failure {
-    let up = "start one with: missiond up";
     let next = match (context.named_config(), context.env.config_file(None)) {
-        (Some(config), _) => format!("{up} -c {}", config.display()),
-        (None, Ok(_)) => up.to_owned(),
-        (None, Err(PathError::NoConfig { here: Some(_), .. })) => format!("{up} -c slots.toml"),
-        (None, Err(_)) => format!("write a config with: missiond init\n{up}"),
+        (Some(named), _) => format!("start one with: missiond up -c {}", named.display()),
+        (None, Ok(_)) => "start one with: missiond up".to_owned(),
+        (None, Err(PathError::NoConfig { here: None, .. })) => {
+            "write a config and start one with: missiond init && missiond up\n\
+             or make a session, which needs no config: missiond spawn"
+                .to_owned()
+        }
+        (None, Err(_)) => "start one with: missiond up -c slots.toml".to_owned(),
     };
     Failure::new(Blame::NoDaemon, message).next(next)
 }

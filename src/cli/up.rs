@@ -18,6 +18,8 @@ use tokio::process::{Child, Command};
 const LOOK: Duration = Duration::from_millis(25);
 /// A daemon says little: this is years of it. Beyond, a new log is begun with the next daemon.
 const MAX_LOG: u64 = 16 * 1024 * 1024;
+/// A daemon with no slots has little to do before it answers.
+const PATIENCE: Duration = Duration::from_secs(30);
 /// As much of a failed daemon's log as a person will read.
 const TAIL: u64 = 16 * 1024;
 
@@ -55,20 +57,48 @@ impl Up {
         }
         // Every fault is told here and now, and not by way of a log.
         config::load(&file)?;
-        let (log, begin) = open_log(&place.logs)?;
-        let mut child = spawn(&place, &log, context.flags.verbose)?;
-        let waited = tokio::time::timeout(self.timeout, until_it_answers(&mut child, &place));
-        let Ok(outcome) = waited.await else {
-            return Err(give_up(&child, self.timeout, &place));
-        };
-        match outcome? {
-            Started::Answers(pong) => report(context, &place, pong, true),
-            Started::Ended(status) => match target::ping(&place.socket).await {
-                // Another `up` was quicker.
-                Ok(pong) => report(context, &place, pong, false),
-                Err(_) => Err(ended(status, log, begin, &place)),
-            },
-        }
+        let (pong, started) = bring_up(context, &place, &[], self.timeout).await?;
+        report(context, &place, pong, started)
+    }
+}
+
+/// A daemon with no slots, for whoever needs no more than sessions and has no config yet; gives its socket. A config
+/// that is written later is taken up by it.
+pub async fn for_sessions(context: &Context, file: PathBuf) -> Result<PathBuf, Failure> {
+    let daemon = config::for_sessions_alone(&file)?.daemon;
+    let place = Place {
+        socket: context.env.socket_for(&daemon)?,
+        logs: daemon.logs,
+        config: file,
+    };
+    let (pong, started) = bring_up(context, &place, &["--sessions-alone"], PATIENCE).await?;
+    if started {
+        let text = format!("a daemon for sessions was started, pid {}", pong.pid);
+        context.out.note(text + "; end it with: missiond down");
+    }
+    Ok(place.socket)
+}
+
+/// The daemon that answers then, and whether it is this one.
+async fn bring_up(
+    context: &Context,
+    place: &Place,
+    flags: &[&str],
+    timeout: Duration,
+) -> Result<(Pong, bool), Failure> {
+    let (log, begin) = open_log(&place.logs)?;
+    let mut child = spawn(place, flags, &log, context.flags.verbose)?;
+    let waited = tokio::time::timeout(timeout, until_it_answers(&mut child, place));
+    let Ok(outcome) = waited.await else {
+        return Err(give_up(&child, timeout, place));
+    };
+    match outcome? {
+        Started::Answers(pong) => Ok((pong, true)),
+        Started::Ended(status) => match target::ping(&place.socket).await {
+            // Another one was quicker.
+            Ok(pong) => Ok((pong, false)),
+            Err(_) => Err(ended(status, log, begin, place)),
+        },
     }
 }
 
@@ -114,11 +144,12 @@ fn log_file(logs: &Path) -> PathBuf {
     logs.join("missiond.log")
 }
 
-fn spawn(place: &Place, log: &File, verbose: u8) -> Result<Child, Failure> {
+fn spawn(place: &Place, flags: &[&str], log: &File, verbose: u8) -> Result<Child, Failure> {
     let fault = |error| Failure::failed(format!("cannot start the daemon: {error}"));
     Command::new(std::env::current_exe().map_err(fault)?)
         .args(["run", "--detached", "-c"])
         .arg(&place.config)
+        .args(flags)
         .args((0..verbose).map(|_| "-v"))
         .stdin(Stdio::null())
         .stdout(log.try_clone().map_err(fault)?)

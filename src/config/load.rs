@@ -34,6 +34,16 @@ pub fn load(file: &Path) -> Result<Config, ConfigError> {
 /// The same with the home directory given.
 pub fn load_at_home(file: &Path, home: Option<&Path>) -> Result<Config, ConfigError> {
     let source = read_source(file).map_err(|problem| vec![*problem])?;
+    check(file, source, home)
+}
+
+/// What stands for a file that is not there yet: no slots, and all else as it is where nothing is said.
+pub fn for_sessions_alone(file: &Path) -> Result<Config, ConfigError> {
+    let source = Source::new(file, "[sessions]\n".to_owned());
+    check(file, source, std::env::home_dir().as_deref())
+}
+
+fn check(file: &Path, source: Source, home: Option<&Path>) -> Result<Config, ConfigError> {
     let absolute = absolute(file);
     let base = base_of(&absolute);
     let (draft, mut problems) = parse(&source, Places { base, home })?;

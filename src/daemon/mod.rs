@@ -31,7 +31,7 @@ use rustix::process::Pid;
 use serde_json::Value;
 use sessions::{GoneOnes, Sessions};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -209,8 +209,8 @@ pub struct Daemon {
 }
 
 /// Runs until it is told to end, as the only thing that this process does.
-pub async fn run(file: &Path, env: &Env) -> Result<(), DaemonError> {
-    run_in(Host::own()?, config::load(file)?, env).await
+pub async fn run(config: Config, env: &Env) -> Result<(), DaemonError> {
+    run_in(Host::own()?, config, env).await
 }
 
 /// Runs until it is told to end. Everything that can be wrong is found before the first slot starts.

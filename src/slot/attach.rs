@@ -108,9 +108,6 @@ impl Slot {
         }
         self.next_input(bytes.clone());
         self.keep_raw(bytes);
-        if let Some(session) = &mut self.session {
-            session.is_active();
-        }
     }
 
     fn viewer_resized(&mut self, id: u64, size: Size) {

@@ -1,6 +1,5 @@
-//! What comes to a slot: bytes of its program, the end of it, hooks, and those who wait for output.
+//! What comes to a slot: bytes of its program, the end of it, and hooks.
 
-use super::handle::Answer;
 use super::machine::{Input, KERNEL_KILLED, Past, Sight};
 use super::stream::SoFar;
 use super::task::Slot;
@@ -13,12 +12,8 @@ use crate::reading::{Seen, State};
 use crate::secrets;
 use crate::shim::{ExitReport, FromShim, LinkError, ToShim};
 use crate::terminal::{At, Frame};
-use regex::Regex;
 use std::path::{Component, Path};
 use std::time::Instant;
-
-/// Clients that may wait for output of one slot at once.
-const MAX_WAITERS: usize = 64;
 
 /// What a message of the shim comes to.
 #[derive(Debug)]
@@ -62,6 +57,7 @@ impl Slot {
                 }
                 self.pulse.send_modify(|count| *count += 1);
                 self.has_written(bytes.len());
+                self.check_written();
             }
             Ok(FromShim::Quiet { at }) => {
                 frames = self.terminal.quiet(at);
@@ -333,31 +329,6 @@ impl Slot {
         let file = self.world.memory_file(&self.running.name);
         if let Err(error) = self.memory.save(&file) {
             self.warn(&format!("{} can't be written: {error}", file.display()));
-        }
-    }
-
-    pub(super) fn await_output(&mut self, pattern: Regex, reply: Answer<String>) {
-        self.waiters.retain(|(_, reply)| !reply.is_closed());
-        if self.waiters.len() >= MAX_WAITERS {
-            let text = format!("{MAX_WAITERS} clients wait for output of this slot already");
-            let _ = reply.send(Err(RpcError::new(Fault::Refused, text)));
-            return;
-        }
-        self.waiters.push((pattern, reply));
-        self.check_waiters();
-    }
-
-    pub(super) fn check_waiters(&mut self) {
-        if self.waiters.is_empty() {
-            return;
-        }
-        let lines = self.terminal.lines(usize::from(self.running.rows) + 200);
-        let waiters = std::mem::take(&mut self.waiters);
-        for (pattern, reply) in waiters {
-            match lines.iter().position(|line| pattern.is_match(line)) {
-                Some(at) => drop(reply.send(Ok(secrets::mask_rows(&lines).swap_remove(at)))),
-                None => self.waiters.push((pattern, reply)),
-            }
         }
     }
 }

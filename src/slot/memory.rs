@@ -28,6 +28,9 @@ pub struct Memory {
     /// The size that its terminal gets back when nobody is attached any more.
     #[serde(default)]
     pub own_size: Option<(u16, u16)>,
+    /// Up to where an agent has read all output of a session, in microseconds of recorded time.
+    #[serde(default)]
+    pub read: Option<u64>,
     #[serde(default)]
     pub past: Past,
     /// Whether it was to run when it was last heard of; `None` after an end in order.

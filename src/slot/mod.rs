@@ -27,6 +27,7 @@ mod task;
 mod tell;
 mod view;
 mod vigil;
+mod waiters;
 mod witness;
 mod world;
 

@@ -23,6 +23,8 @@ pub(super) struct Output {
     overflows: bool,
     /// Up to where an agent has read.
     read: u64,
+    /// The pieces up to this time were read from an earlier daemon.
+    read_before: Option<At>,
 }
 
 /// A part of the output.
@@ -61,7 +63,18 @@ impl Output {
             seen: None,
             overflows: false,
             read: 0,
+            read_before: None,
         }
+    }
+
+    /// Before what was written is taken in again: an agent has read all up to `at`.
+    pub fn recall_read(&mut self, at: At) {
+        self.read_before = Some(at);
+    }
+
+    /// When the last piece was written that an agent has read; `None` while it has not read all that there is.
+    pub fn read_up_to(&self) -> Option<At> {
+        self.seen.filter(|_| self.read == self.end)
     }
 
     /// The program wrote this at `at`; pieces come in the order of their times.
@@ -72,6 +85,9 @@ impl Output {
         self.seen = Some(at);
         self.end += bytes.len() as u64;
         self.kept.extend(bytes);
+        if self.read_before.is_some_and(|read| at <= read) {
+            self.read = self.end;
+        }
         let excess = self.kept.len().saturating_sub(self.room);
         if excess == 0 {
             return Taken::New;
@@ -254,6 +270,27 @@ mod tests {
         assert_eq!(output.read_on(false).bytes, b"\x1b[31mb");
         assert_eq!(output.read_on(false).bytes, b"");
         assert_eq!(output.read_on(true).bytes, b"\x1b]0;t");
+    }
+
+    #[test]
+    fn an_agent_reads_on_from_a_later_daemon() {
+        let mut output = written(100, &["a", "b"]);
+        assert_eq!(output.read_up_to(), None);
+        output.read_on(false);
+        let read = output.read_up_to().unwrap();
+        output.push(at(5), b"c\x1b[");
+        output.read_on(false);
+        assert_eq!(
+            output.read_up_to(),
+            None,
+            "half a sequence is still to be read"
+        );
+        let mut again = Output::new(100);
+        again.recall_read(read);
+        for (ms, text) in [(0, "a"), (1, "b"), (5, "c")] {
+            again.push(at(ms), text.as_bytes());
+        }
+        assert_eq!(again.read_on(false).bytes, b"c");
     }
 
     proptest! {

@@ -11,7 +11,7 @@ enum Phase {
     Ready,
     /// It waits for the rest of a command.
     Unfinished,
-    /// A command was typed for somebody who waits for it.
+    /// A line was entered, and the shell has not said yet what it makes of it.
     Submitted,
     Running,
 }
@@ -83,6 +83,14 @@ impl Prompt {
         self.finished = None;
     }
 
+    /// Somebody wrote this to the shell: with an Enter it is no longer waiting for a command, although it has not
+    /// said so yet.
+    pub fn written(&mut self, bytes: &[u8]) {
+        if self.takes_lines() && matches!(bytes.last(), Some(b'\r' | b'\n')) {
+            self.phase = Phase::Submitted;
+        }
+    }
+
     pub fn is_seen(&self) -> bool {
         self.phase != Phase::Unseen
     }
@@ -93,6 +101,11 @@ impl Prompt {
 
     pub fn is_unfinished(&self) -> bool {
         self.phase == Phase::Unfinished
+    }
+
+    /// A line that is typed now is a command, or the rest of one.
+    pub fn takes_lines(&self) -> bool {
+        self.is_ready() || self.is_unfinished()
     }
 
     /// The command that was submitted, once the next prompt is there.
@@ -178,5 +191,21 @@ mod tests {
         prompt.submit();
         fed(&mut prompt, &format!("echo '\r\n{}> ", mark("P;k=c")));
         assert!(prompt.is_unfinished() && prompt.finished().is_none());
+        prompt.submit();
+        fed(&mut prompt, &format!("'\r\n{}\r\n{}", mark("C"), shown(0)));
+        assert_eq!(prompt.finished().map(|finished| finished.code), Some(0));
+    }
+
+    #[test]
+    fn what_is_entered_is_a_command_before_the_shell_says_so() {
+        let (mut prompt, _) = ready();
+        prompt.written(b"sleep 1");
+        assert!(prompt.is_ready());
+        prompt.written(b"\x1b[200~a\rb\x1b[201~");
+        assert!(prompt.is_ready(), "a paste is no Enter");
+        prompt.written(b"\r");
+        assert!(!prompt.is_ready());
+        fed(&mut prompt, &shown(0));
+        assert!(prompt.is_ready());
     }
 }

@@ -55,6 +55,7 @@ impl Slot {
             Request::Output { wanted, reply } => {
                 let finished = self.link.is_none();
                 drop(reply.send(Ok(self.output.wanted(wanted, finished))));
+                self.remember_read();
             }
             Request::Clear { reply } => {
                 self.clear_output();
@@ -78,6 +79,16 @@ impl Slot {
                 drop(reply.send(Ok(screen.modes.alt_screen.then(lines))));
             }
             Request::Hurry => self.tell_shim(&ToShim::Stop { grace_ms: 0 }),
+        }
+    }
+
+    /// An agent goes on where it was when the daemon is started again.
+    fn remember_read(&mut self) {
+        let read = self.output.read_up_to();
+        let read = read.and_then(|at| u64::try_from(at.as_micros()).ok());
+        if read.is_some() && read != self.memory.read {
+            self.memory.read = read;
+            self.save_memory();
         }
     }
 
@@ -131,8 +142,5 @@ impl Slot {
         let bytes = key.bytes.clone();
         self.press(key);
         self.keep_raw(bytes);
-        if let Some(session) = &mut self.session {
-            session.is_active();
-        }
     }
 }

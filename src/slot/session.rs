@@ -81,8 +81,15 @@ impl Session {
         }
     }
 
+    pub fn was_written_to(&mut self, bytes: &[u8]) {
+        self.is_active();
+        if let Some(prompt) = &mut self.prompt {
+            prompt.written(bytes);
+        }
+    }
+
     /// Something was written to the program or came from it.
-    pub fn is_active(&mut self) {
+    fn is_active(&mut self) {
         self.active = Instant::now();
     }
 
@@ -246,6 +253,8 @@ impl Slot {
             why: session.ending.clone(),
         });
         self.end_typing(report);
+        self.check_waiters();
+        self.disappoint_waiters();
         self.save_record();
     }
 
@@ -339,7 +348,7 @@ impl Slot {
                 "it is no bash or zsh that missiond started",
             ));
         };
-        if session.typing.is_some() || (prompt.is_seen() && !prompt.is_ready()) {
+        if session.typing.is_some() || (prompt.is_seen() && !prompt.takes_lines()) {
             let text = format!("{name} is busy with another command; nothing was typed");
             return Err(
                 RpcError::new(Fault::Refused, text).next(format!("missiond wait {name} --prompt"))
@@ -361,7 +370,7 @@ impl Slot {
             return;
         }
         match &mut typing.stage {
-            Stage::Prompt(bytes) if prompt.is_ready() => {
+            Stage::Prompt(bytes) if prompt.takes_lines() => {
                 let bytes = std::mem::take(bytes);
                 typing.stage = Stage::Command(self.output.end());
                 prompt.submit();

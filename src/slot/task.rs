@@ -15,6 +15,7 @@ use super::session::{self, Session};
 use super::stream::SoFar;
 use super::view::first_status;
 use super::vigil::{self, Vigil};
+use super::waiters::Waiter;
 use super::witness::Witnesses;
 use super::world::World;
 use crate::audit::Record;
@@ -22,9 +23,8 @@ use crate::config::SlotConfig;
 use crate::control::protocol::{Ending, SlotStatus, What};
 use crate::reading::{Observer, State};
 use crate::shim::{ExitReport, FromShim, LinkError, ShimLink, ToShim};
-use crate::terminal::Terminal;
+use crate::terminal::{At, Terminal};
 use chrono::{DateTime, Utc};
-use regex::Regex;
 use std::collections::{HashMap, VecDeque};
 use std::future::Future;
 use std::pin::Pin;
@@ -64,7 +64,7 @@ pub struct Slot {
     pub(super) turn_began: Option<Place>,
     pub(super) searching: Option<Search>,
     pub(super) replies: HashMap<Token, Answer<Reply>>,
-    pub(super) waiters: Vec<(Regex, Answer<String>)>,
+    pub(super) waiters: Vec<Waiter>,
     pub(super) status: watch::Sender<SlotStatus>,
     pub(super) pulse: watch::Sender<u64>,
     /// The end of the program or of the connection, seen while a key was being pressed.
@@ -100,6 +100,12 @@ pub fn start(
     let terms = config.terms.clone();
     let room = terms.as_ref().map_or(FOR_SLOTS, |terms| terms.buffer);
     let session = terms.map(|terms| Session::new(terms, &world.session_file(&config.name)));
+    let mut output = Output::new(room);
+    memory
+        .read
+        .into_iter()
+        .map(At::from_micros)
+        .for_each(|at| output.recall_read(at));
     let slot = Slot {
         terminal: Terminal::new(config.cols.into(), config.rows.into()),
         observer: Observer::new(),
@@ -130,7 +136,7 @@ pub fn start(
         rotation: Rotation::default(),
         raw: VecDeque::new(),
         vigil: Vigil::new(Instant::now()),
-        output: Output::new(room),
+        output,
         session,
         audience: Audience::default(),
         audit_fails: false,

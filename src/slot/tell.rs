@@ -75,7 +75,11 @@ impl Slot {
         let _ = reply.send(outcome);
     }
 
+    /// Input of a person, until the shim has it.
     pub(super) fn keep_raw(&mut self, bytes: Vec<u8>) {
+        if let Some(session) = &mut self.session {
+            session.was_written_to(&bytes);
+        }
         if self.raw.len() >= MAX_RAW {
             self.raw.pop_front();
         }

@@ -124,3 +124,32 @@ fn a_log_directory_that_cannot_be_is_explained() {
         assert!(ran.stderr.contains("slots.toml/logs"), "{ran:?}");
     }
 }
+
+#[test]
+fn a_session_needs_no_config_and_no_daemon_before_it() {
+    let mut living = Living::new();
+    let file = living.home.path(".config/missiond/slots.toml");
+    living.configs.push(file.clone());
+    let home = &living.home;
+    let ran = home
+        .run(&["exec", "--yield", "20s", "--", "echo", "hello"])
+        .exits(0);
+    assert_eq!(ran.stdout, "hello\n");
+    assert!(
+        ran.stderr.contains("a daemon for sessions was started"),
+        "{ran:?}"
+    );
+    let made = home.run(&["spawn", "--id", "one", "--", "cat"]).exits(0);
+    assert_eq!((made.stdout.trim_end(), made.stderr.as_str()), ("one", ""));
+    let before = home.run(&["version", "--json"]).exits(0).json();
+    // A config that comes later is taken up, and nothing has to be started again.
+    home.write(".config/missiond/slots.toml", SLOT);
+    home.run(&["reload"]).exits(0);
+    let up = home.run(&["up", "--json"]).exits(0).json();
+    assert_eq!(up["started"], false);
+    assert_eq!(before["daemon"]["pid"], up["pid"], "{before}");
+    let status = home.run(&["status", "--json"]).exits(0).json();
+    assert_eq!(status[0]["slot"], "cat");
+    home.run(&["info", "one"]).exits(0);
+    home.run(&["down"]).exits(0);
+}

@@ -17,7 +17,28 @@ fn no_daemon_is_3_with_the_command_that_starts_one() {
     let ran = home.run(&["status"]).exits(3);
     assert_eq!(
         ran.stderr,
-        "missiond: no daemon answers\n  write a config with: missiond init\n  start one with: missiond up\n"
+        "missiond: no daemon answers\n  \
+         write a config and start one with: missiond init && missiond up\n  \
+         or make a session, which needs no config: missiond spawn\n"
+    );
+    home.write("slots.toml", "");
+    let ran = home.run(&["status"]).exits(3);
+    assert!(
+        ran.stderr
+            .ends_with("start one with: missiond up -c slots.toml\n"),
+        "{ran:?}"
+    );
+    let ran = home.run(&["spawn"]).exits(3);
+    assert!(
+        ran.stderr
+            .ends_with("start one with: missiond up -c slots.toml\n"),
+        "{ran:?}"
+    );
+    home.write(".config/missiond/slots.toml", "");
+    let ran = home.run(&["status"]).exits(3);
+    assert!(
+        ran.stderr.ends_with("start one with: missiond up\n"),
+        "{ran:?}"
     );
     let error = home.run(&["status", "--json"]).exits(3).error();
     assert_eq!(error["fault"], "no_daemon");

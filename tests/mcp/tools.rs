@@ -34,7 +34,7 @@ fn a_client_looks_acts_and_is_told_what_is_wrong() {
         (
             "send",
             json!({"slot": "nobody", "text": "x"}),
-            "no slot `nobody`",
+            "no slot or session `nobody`",
         ),
         ("send", json!({"slot": "one", "text": "x"}), "plain program"),
         (

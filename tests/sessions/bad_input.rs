@@ -73,7 +73,10 @@ fn an_unknown_session_is_an_error_of_every_verb() {
         &["events", "nope"],
     ] {
         let refused = daemon.cmd(arguments).expect(2);
-        assert!(refused.stderr.contains("no slot `nope`"), "{refused}");
+        assert!(
+            refused.stderr.contains("no slot or session `nope`"),
+            "{refused}"
+        );
     }
 }
 

@@ -105,3 +105,18 @@ fn listeners_who_ask_get_the_data_before_the_end() {
     let told = until("the end", || end(quiet.printed()));
     assert!(!told.contains("\"data\""), "{told}");
 }
+
+#[test]
+fn whoever_waits_for_a_line_is_told_of_the_end() {
+    let daemon = daemon();
+    script(&daemon, "flood", "seq 20000; read -r line");
+    wait_output(&daemon, "flood", "^20000$");
+    // What was long before is not meant, as long as more can come.
+    let hidden = ["wait", "flood", "--output", "^4999$", "--timeout", "300ms"];
+    daemon.cmd(&hidden).expect(124);
+    let waiting = daemon.spawn(&["wait", "flood", "--output", "never"]);
+    daemon.cmd(&["type", "flood", "go"]).expect(0);
+    let end = waiting.end().expect(4);
+    assert!(end.stderr.contains("flood has ended, and nothing"), "{end}");
+    wait_output(&daemon, "flood", "^4999$");
+}

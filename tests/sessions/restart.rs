@@ -1,7 +1,9 @@
 //! Sessions and a daemon that comes and goes.
 
 use crate::stage::*;
+use crate::support::daemon::Daemon;
 use crate::support::{processes, until};
+use missiond::control::protocol::{StdinParams, UnifiedExec, WriteStdin};
 
 const TICKS: &str = "i=0; while :; do i=$((i+1)); echo \"tick $i\"; sleep 0.01; done";
 
@@ -125,4 +127,34 @@ fn a_session_whose_file_is_broken_is_not_lost() {
     assert_eq!(output(&daemon, "one"), "here\n");
     daemon.cmd(&["close", "one"]).expect(0);
     nothing_left(&daemon);
+}
+
+#[test]
+fn an_agent_reads_on_where_it_was() {
+    let mut daemon = daemon();
+    let script = "stty -echo; echo one; while read -r line; do echo \"got $line\"; done";
+    let params = serde_json::json!({"command": script, "yield_ms": 0});
+    let first = call::<UnifiedExec>(&daemon, serde_json::from_value(params).unwrap()).unwrap();
+    let id = first.session_id.clone();
+    let look = |input: &str| -> StdinParams {
+        let params = serde_json::json!({"session_id": id, "input": input, "yield_ms": 50});
+        serde_json::from_value(params).unwrap()
+    };
+    let read_until = |daemon: &Daemon, mut seen: String, wanted: &str| {
+        until(wanted, || {
+            seen += &call::<WriteStdin>(daemon, look("")).unwrap().output;
+            seen.contains(wanted).then(|| seen.clone())
+        })
+    };
+    read_until(&daemon, first.output, "one\n");
+    daemon.crash();
+    daemon.again();
+    let answer = call::<WriteStdin>(&daemon, look("two\n")).unwrap();
+    assert_eq!(read_until(&daemon, answer.output, "two\n"), "got two\n");
+    // What nobody has read comes with the next look.
+    daemon.cmd(&["type", &id, "three"]).expect(0);
+    wait_output(&daemon, &id, "got three");
+    daemon.crash();
+    daemon.again();
+    assert_eq!(read_until(&daemon, String::new(), "three\n"), "got three\n");
 }

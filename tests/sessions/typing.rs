@@ -2,6 +2,8 @@
 
 use crate::stage::*;
 use crate::support::daemon::Daemon;
+use missiond::control::client::Client;
+use missiond::control::protocol::{Type, TypeParams};
 
 /// Bash, and zsh where it is there.
 fn shells() -> Vec<&'static str> {
@@ -110,6 +112,8 @@ fn a_busy_shell_and_half_a_command_are_told() {
         typed(&daemon, sh, "true");
         let half = daemon.cmd(&["type", sh, "echo 'abc", "--wait"]).expect(4);
         assert!(half.stderr.contains("waits for the rest"), "{half}");
+        assert_eq!(typed(&daemon, sh, "def'"), ("abc\ndef\n".into(), 0), "{sh}");
+        daemon.cmd(&["type", sh, "echo 'abc", "--wait"]).expect(4);
         daemon.cmd(&["keys", sh, "ctrl+c"]).expect(0);
         daemon
             .cmd(&["wait", sh, "--prompt", "--timeout", "50s"])
@@ -154,4 +158,76 @@ fn a_program_that_says_nothing_is_waited_for_by_its_silence() {
     let output = answer["output"].as_str().unwrap();
     assert!(output.contains("got hello"), "{answer}");
     daemon.cmd(&["type", "plain", "a\u{1b}b"]).expect(2);
+}
+
+#[test]
+fn what_the_prompt_prints_and_a_trace_of_it_are_no_output() {
+    let daemon = daemon();
+    let home = daemon.root().join("home");
+    std::fs::write(home.join(".bashrc"), "PROMPT_COMMAND='echo prompting'\n").unwrap();
+    std::fs::write(home.join(".zshrc"), "precmd() { echo prompting }\n").unwrap();
+    for sh in shells() {
+        shell(&daemon, sh);
+        assert_eq!(
+            typed(&daemon, sh, "printf abc; (exit 5)"),
+            ("abc".into(), 5),
+            "{sh}"
+        );
+        typed(&daemon, sh, "set -x");
+        let (traced, code) = typed(&daemon, sh, "false");
+        assert!(
+            traced.ends_with("false\n") && traced.lines().count() == 1,
+            "{sh}: {traced}"
+        );
+        assert_eq!(code, 1, "{sh}");
+        typed(&daemon, sh, "set +x");
+        // The word of the marks must not become known by a trace.
+        assert!(!output(&daemon, sh).contains("missiond="), "{sh}");
+        let elsewhere = home.join(format!("{sh}.out"));
+        typed(&daemon, sh, &format!("exec >'{}'", elsewhere.display()));
+        assert_eq!(
+            typed(&daemon, sh, "echo there; (exit 6)"),
+            (String::new(), 6),
+            "{sh}"
+        );
+        let there = std::fs::read_to_string(elsewhere).unwrap();
+        // Zsh itself writes there too; what missiond has added does not.
+        assert!(
+            there.contains("there\n") && !there.contains("missiond"),
+            "{sh}: {there}"
+        );
+    }
+}
+
+#[test]
+fn a_command_that_was_just_entered_is_not_taken_for_the_next() {
+    let daemon = daemon();
+    shell(&daemon, "bash");
+    typed(&daemon, "bash", "true");
+    let socket = daemon.root().join("run/missiond/missiond.sock");
+    let line = |text: &str, wait| TypeParams {
+        slot: "bash".into(),
+        text: text.into(),
+        wait,
+        quiet_ms: None,
+        timeout_ms: None,
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    // One behind the other, before the shell can say anything.
+    let second = runtime.expect("a runtime").block_on(async {
+        let mut first = Client::connect(&socket).await?;
+        let mut second = Client::connect(&socket).await?;
+        first
+            .call::<Type>(line("read -r x; echo one", false))
+            .await?;
+        second.call::<Type>(line("echo two", true)).await
+    });
+    assert!(
+        second
+            .unwrap_err()
+            .to_string()
+            .contains("busy with another command")
+    );
 }

@@ -72,7 +72,7 @@ impl Run {
             .map_or_else(processors, usize::from);
         let course = Course::new(plan.jobs, limit, self.fail_fast);
         // What can't be reached at all is one failure, not one for each task.
-        drop(context.connect().await?);
+        drop(context.connect_for_sessions().await?);
         let settings = Settings {
             dial: reach::dial(context),
             environment: execute::environment_of_caller(),

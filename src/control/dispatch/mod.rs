@@ -183,7 +183,7 @@ impl Dispatcher {
                 .next(format!("the roles are: {}", roles.join(", ")));
         }
         let known: Vec<&str> = slots.keys().map(String::as_str).collect();
-        unknown(format!("no slot `{name}`")).next(match known.is_empty() {
+        unknown(format!("no slot or session `{name}`")).next(match known.is_empty() {
             true => "there are none; make a session with: missiond spawn".to_owned(),
             false => format!("the slots are: {}", known.join(", ")),
         })

@@ -36,7 +36,11 @@ async fn wait_for(slot: &SlotHandle, params: WaitParams) -> Result<Option<String
         outcome = state_reached(slot, &params) => outcome.map(|()| None),
         outcome = prompt(slot, params.prompt) => outcome.map(|()| None),
         () = silence(slot, params.quiet_ms) => Ok(None),
-        matched = output(slot, pattern) => matched.map(Some),
+        matched = output(slot, pattern) => match matched {
+            // The end is waited for as well, and is what has come.
+            Err(_) if params.exit && slot.is_session() => state_reached(slot, &params).await.map(|()| None),
+            matched => matched.map(Some),
+        },
     }
 }
 

@@ -1,16 +1,19 @@
 # The prompt says where it begins and ends and how the last command ended; each command says that it begins. A
-# prompt that is set anew is marked before it is shown.
+# prompt that is set anew is marked before it is shown. Nothing of this shows in a trace (set -x), nor goes where
+# the user sends the output of the shell (exec >file).
+emulate zsh +x -c '
 __missiond_mark() {
-  local d=$'%{\e]133;D;%?;missiond=@TOKEN@\a\e]133;A;missiond=@TOKEN@\a%}'
-  local b=$'%{\e]133;B;missiond=@TOKEN@\a%}'
-  local p=$'%{\e]133;P;k=c;missiond=@TOKEN@\a%}'
+  local d=$'\''%{\e]133;D;%?;missiond=@TOKEN@\a\e]133;A;missiond=@TOKEN@\a%}'\''
+  local b=$'\''%{\e]133;B;missiond=@TOKEN@\a%}'\''
+  local p=$'\''%{\e]133;P;k=c;missiond=@TOKEN@\a%}'\''
   if [[ $PS1 != "$d"*"$b" ]]; then
     PS1=${PS1//"$d"/}
     PS1=$d${PS1//"$b"/}$b
   fi
   [[ $PS2 == *"$p" ]] || PS2=$PS2$p
 }
-__missiond_run() { printf '\e]133;C;missiond=@TOKEN@\a' }
+__missiond_run() { printf "\e]133;C;missiond=@TOKEN@\a" >$TTY }
+'
 # Before a prompt zsh marks a line that was left unfinished: the output ends before that.
 PROMPT_EOL_MARK=$'%{\e]133;E;missiond=@TOKEN@\a%}'${PROMPT_EOL_MARK-%B%S%#%s%b}
 precmd_functions+=(__missiond_mark)
