@@ -33,6 +33,8 @@ pub(super) struct Prompt {
     /// And where it ended, where the shell says so before it draws.
     ended: Option<u64>,
     finished: Option<Finished>,
+    /// The number of the last prompt.
+    shown: Option<u64>,
 }
 
 impl Prompt {
@@ -43,6 +45,7 @@ impl Prompt {
             began: None,
             ended: None,
             finished: None,
+            shown: None,
         }
     }
 
@@ -55,8 +58,8 @@ impl Prompt {
 
     fn heard(&mut self, found: Found) {
         match found.mark {
-            Mark::PromptBegins => self.phase = Phase::Drawing,
-            Mark::Ready => self.phase = Phase::Ready,
+            Mark::Ready if self.phase == Phase::Drawing => self.phase = Phase::Ready,
+            Mark::Ready => {}
             Mark::Continues => self.phase = Phase::Unfinished,
             Mark::Runs => {
                 // Several lines that were typed as one are several commands: they count as one.
@@ -65,13 +68,12 @@ impl Prompt {
                 self.phase = Phase::Running;
             }
             Mark::OutputEnds => self.ended = Some(found.start),
-            Mark::Ended(code) => {
+            // A prompt that is only drawn again, as a line of several rows makes readline do.
+            Mark::Ended { prompt, .. } if self.shown.replace(prompt) == Some(prompt) => {}
+            Mark::Ended { code, .. } => {
                 let end = self.ended.take().unwrap_or(found.start);
                 let output = self.began.take().map(|began| (began, end));
-                // A prompt that is only drawn again tells of the last command once more.
-                if self.phase != Phase::Ready {
-                    self.finished = Some(Finished { code, output });
-                }
+                self.finished = Some(Finished { code, output });
                 self.phase = Phase::Drawing;
             }
         }
@@ -127,8 +129,10 @@ mod tests {
         format!("\x1b]133;{said};missiond=t\x07")
     }
 
-    fn shown(code: i32) -> String {
-        format!("{}{}$ {}", mark(&format!("D;{code}")), mark("A"), mark("B"))
+    /// How the prompt of this number shows itself after a command.
+    fn shown(prompt: u64, code: i32) -> String {
+        let ended = mark(&format!("D;{code};{prompt}"));
+        format!("{ended}{}$ {}", mark("A"), mark("B"))
     }
 
     fn fed(prompt: &mut Prompt, text: &str) {
@@ -138,9 +142,9 @@ mod tests {
     fn ready() -> (Prompt, usize) {
         let mut prompt = Prompt::new("t");
         assert!(!prompt.is_seen());
-        fed(&mut prompt, &shown(0));
+        fed(&mut prompt, &shown(1, 0));
         assert!(prompt.is_ready());
-        (prompt, shown(0).len())
+        (prompt, shown(1, 0).len())
     }
 
     #[test]
@@ -151,7 +155,7 @@ mod tests {
         let echo = format!("false\r\n{}", mark("C"));
         fed(&mut prompt, &format!("{echo}out\r\n"));
         assert!(!prompt.is_ready());
-        fed(&mut prompt, &shown(1));
+        fed(&mut prompt, &shown(2, 1));
         let from = (before + echo.len()) as u64;
         let output = Some((from, from + 5));
         assert_eq!(prompt.finished(), Some(Finished { code: 1, output }));
@@ -162,7 +166,7 @@ mod tests {
         let (mut prompt, before) = ready();
         prompt.submit();
         let (c, out) = (mark("C"), "a\r\n");
-        fed(&mut prompt, &format!("{c}{out}{c}b\r\n{}", shown(3)));
+        fed(&mut prompt, &format!("{c}{out}{c}b\r\n{}", shown(2, 3)));
         let from = (before + c.len()) as u64;
         let to = from + (out.len() + c.len() + 3) as u64;
         let output = Some((from, to));
@@ -172,17 +176,24 @@ mod tests {
     #[test]
     fn a_prompt_drawn_again_is_no_end_of_a_command() {
         let (mut prompt, _) = ready();
-        let first = prompt.finished();
-        fed(&mut prompt, &shown(9));
-        assert_eq!(prompt.finished(), first);
+        fed(&mut prompt, &shown(1, 0));
         assert!(prompt.is_ready());
+        prompt.submit();
+        // Readline draws it again while it echoes several lines, or only its last row.
+        fed(
+            &mut prompt,
+            &format!("{}a\r\n{}b\r\n", shown(1, 0), mark("B")),
+        );
+        assert!(!prompt.is_ready() && prompt.finished().is_none());
+        fed(&mut prompt, &format!("{}out\r\n{}", mark("C"), shown(2, 7)));
+        assert_eq!(prompt.finished().map(|finished| finished.code), Some(7));
     }
 
     #[test]
     fn an_empty_line_and_half_a_command() {
         let (mut prompt, _) = ready();
         prompt.submit();
-        fed(&mut prompt, &format!("\r\n{}", shown(4)));
+        fed(&mut prompt, &format!("\r\n{}", shown(2, 4)));
         let nothing = Finished {
             code: 4,
             output: None,
@@ -192,7 +203,10 @@ mod tests {
         fed(&mut prompt, &format!("echo '\r\n{}> ", mark("P;k=c")));
         assert!(prompt.is_unfinished() && prompt.finished().is_none());
         prompt.submit();
-        fed(&mut prompt, &format!("'\r\n{}\r\n{}", mark("C"), shown(0)));
+        fed(
+            &mut prompt,
+            &format!("'\r\n{}\r\n{}", mark("C"), shown(3, 0)),
+        );
         assert_eq!(prompt.finished().map(|finished| finished.code), Some(0));
     }
 
@@ -205,7 +219,7 @@ mod tests {
         assert!(prompt.is_ready(), "a paste is no Enter");
         prompt.written(b"\r");
         assert!(!prompt.is_ready());
-        fed(&mut prompt, &shown(0));
+        fed(&mut prompt, &shown(2, 0));
         assert!(prompt.is_ready());
     }
 }

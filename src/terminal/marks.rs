@@ -8,8 +8,6 @@ const MAX_MARK: usize = 128;
 /// What a shell says of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
-    /// A prompt is about to be drawn.
-    PromptBegins,
     /// The prompt is there: what is typed now is a command.
     Ready,
     /// More of a command is waited for.
@@ -18,8 +16,8 @@ pub enum Mark {
     Runs,
     /// All that it wrote is written; what follows is drawn for the prompt.
     OutputEnds,
-    /// It has ended, with this code.
-    Ended(i32),
+    /// It has ended with this code, before the prompt of this number.
+    Ended { code: i32, prompt: u64 },
 }
 
 /// A mark, and where it is in what was given so far: its first byte and the one behind its last.
@@ -112,7 +110,7 @@ impl Marks {
     }
 }
 
-/// `133;D;0;missiond=<token>`: its letter, what belongs to it, and the word at the end.
+/// `133;D;0;7;missiond=<token>`: its letter, what belongs to it, and the word at the end.
 fn meaning(command: &[u8], token: &str) -> Option<Mark> {
     if command.len() > MAX_MARK {
         return None;
@@ -123,12 +121,15 @@ fn meaning(command: &[u8], token: &str) -> Option<Mark> {
         return None;
     }
     match said.split_once(';').unwrap_or((said, "")) {
-        ("A", _) => Some(Mark::PromptBegins),
         ("B", _) => Some(Mark::Ready),
         ("P", _) => Some(Mark::Continues),
         ("C", _) => Some(Mark::Runs),
         ("E", _) => Some(Mark::OutputEnds),
-        ("D", code) => Some(Mark::Ended(code.parse().ok()?)),
+        ("D", rest) => {
+            let (code, prompt) = rest.split_once(';')?;
+            let (code, prompt) = (code.parse().ok()?, prompt.parse().ok()?);
+            Some(Mark::Ended { code, prompt })
+        }
         _ => None,
     }
 }
@@ -145,25 +146,24 @@ mod tests {
 
     #[test]
     fn a_prompt_and_a_command() {
-        let text = "\x1b]133;D;0;missiond=t1\x07\x1b]133;A;missiond=t1\x07$ \x1b]133;B;missiond=t1\x1b\\ls\r\n\
-                    \x1b]133;C;missiond=t1\x07a b\r\n\x1b]133;D;130;missiond=t1\x07";
+        let text = "\x1b]133;D;0;1;missiond=t1\x07\x1b]133;A;missiond=t1\x07$ \x1b]133;B;missiond=t1\x1b\\ls\r\n\
+                    \x1b]133;C;missiond=t1\x07a b\r\n\x1b]133;D;130;2;missiond=t1\x07";
+        let ended = |code, prompt| Ended { code, prompt };
         use Mark::*;
-        assert_eq!(
-            scan(text),
-            [Ended(0), PromptBegins, Ready, Runs, Ended(130)]
-        );
+        assert_eq!(scan(text), [ended(0, 1), Ready, Runs, ended(130, 2)]);
     }
 
     #[test]
     fn what_others_print_counts_for_nothing() {
         for foreign in [
             "\x1b]133;D;0\x07",
-            "\x1b]133;D;0;missiond=\x07",
-            "\x1b]133;D;0;missiond=t2\x07",
-            "\x1b]133;D;x;missiond=t1\x07",
-            "\x1b]133;D;0;missiond=t1\x18\x07",
-            "\x1b]0;133;D;0;missiond=t1\x07",
-            "]133;D;0;missiond=t1\x07",
+            "\x1b]133;D;0;1;missiond=\x07",
+            "\x1b]133;D;0;1;missiond=t2\x07",
+            "\x1b]133;D;0;missiond=t1\x07",
+            "\x1b]133;D;x;1;missiond=t1\x07",
+            "\x1b]133;D;0;1;missiond=t1\x18\x07",
+            "\x1b]0;133;D;0;1;missiond=t1\x07",
+            "]133;D;0;1;missiond=t1\x07",
         ] {
             assert_eq!(scan(foreign), [], "{foreign:?}");
         }
@@ -174,7 +174,7 @@ mod tests {
     proptest! {
         #[test]
         fn cuts_change_nothing(before in "[a-z\x1b\\]]{0,9}", cut in 1usize..7) {
-            let text = format!("{before}\x1b]133;D;7;missiond=t1\x07rest");
+            let text = format!("{before}\x1b]133;D;7;1;missiond=t1\x07rest");
             let whole = Marks::new("t1").scan(text.as_bytes());
             let mut marks = Marks::new("t1");
             let parts: Vec<Found> = text.as_bytes().chunks(cut).flat_map(|part| marks.scan(part)).collect();

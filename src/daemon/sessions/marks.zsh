@@ -1,15 +1,15 @@
 # The prompt says where it begins and ends and how the last command ended; each command says that it begins. A
-# prompt that is set anew is marked before it is shown. Nothing of this shows in a trace (set -x), nor goes where
-# the user sends the output of the shell (exec >file).
+# prompt that is set anew is marked before it is shown. Each has a number: one that is only drawn again has the same.
+# Nothing of this shows in a trace (set -x), nor goes where the user sends the output of the shell (exec >file).
+typeset -gi __missiond_n=0
 emulate zsh +x -c '
 __missiond_mark() {
-  local d=$'\''%{\e]133;D;%?;missiond=@TOKEN@\a\e]133;A;missiond=@TOKEN@\a%}'\''
+  local d=$'\''%{\e]133;D;%?;'\'' a=$'\'';missiond=@TOKEN@\a\e]133;A;missiond=@TOKEN@\a%}'\''
   local b=$'\''%{\e]133;B;missiond=@TOKEN@\a%}'\''
   local p=$'\''%{\e]133;P;k=c;missiond=@TOKEN@\a%}'\''
-  if [[ $PS1 != "$d"*"$b" ]]; then
-    PS1=${PS1//"$d"/}
-    PS1=$d${PS1//"$b"/}$b
-  fi
+  PS1=${PS1//"$d"<->"$a"/}
+  (( ++__missiond_n ))
+  PS1=$d$__missiond_n$a${PS1//"$b"/}$b
   [[ $PS2 == *"$p" ]] || PS2=$PS2$p
 }
 __missiond_run() { printf "\e]133;C;missiond=@TOKEN@\a" >$TTY }
