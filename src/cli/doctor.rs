@@ -9,7 +9,7 @@ use crate::launch::{
 };
 use crate::paths::{Env, check_private_dir};
 use crate::quoting::quoted;
-use crate::rehearsal::{Acquaintance, COMMAND, acquaintance};
+use crate::rehearsal::{Acquaintance, acquaintance, how_to};
 use anstyle::{AnsiColor, Style};
 use rustix::fs::{Access, access, statvfs};
 use rustix::process::{Resource, getrlimit};
@@ -29,14 +29,16 @@ Examples:
   missiond doctor -c slots.toml
   missiond doctor --json
   missiond doctor --rehearse             before the first use of a new version
-  missiond doctor --rehearse --claude ~/.local/bin/claude")]
+  missiond doctor --rehearse --claude ~/.local/bin/claude
+  missiond doctor --rehearse --claude node ~/claude-code/cli.js")]
 pub struct Doctor {
     /// Try every state and dialog on the installed program
     #[arg(long)]
     rehearse: bool,
-    /// The program to rehearse, where it is not the first slot's
-    #[arg(long, value_name = "PATH", requires = "rehearse", value_hint = clap::ValueHint::ExecutablePath)]
-    claude: Option<PathBuf>,
+    /// The program to rehearse, and its first arguments, where it is not the first slot's
+    #[arg(long, value_name = "PROGRAM", num_args = 1.., requires = "rehearse",
+        value_hint = clap::ValueHint::ExecutablePath)]
+    claude: Vec<String>,
 }
 
 /// Below this a busy slot's recording may fill the disk within days.
@@ -98,7 +100,7 @@ impl Finding {
 impl Doctor {
     pub async fn run(self, context: &Context) -> Result<(), Failure> {
         if self.rehearse {
-            return rehearse::run(context, self.claude.as_deref()).await;
+            return rehearse::run(context, &self.claude).await;
         }
         let findings = examine(context).await;
         let healthy = findings.iter().all(|found| found.health != Health::Fail);
@@ -222,8 +224,10 @@ async fn versioned(
     match version {
         Ok(version) => {
             let state = env.state_dir().unwrap_or_default();
-            let known = acquaintance(&state, version, program);
-            judge_version(program, version, known)
+            let mut command = vec![program.to_string_lossy().into_owned()];
+            command.extend(first.iter().cloned());
+            let known = acquaintance(&state, version, &command);
+            judge_version(&command, version, known)
         }
         Err(why) => {
             let program = program.display();
@@ -233,7 +237,7 @@ async fn versioned(
     }
 }
 
-fn judge_version(program: &Path, version: Version, known: Acquaintance) -> Finding {
+fn judge_version(command: &[String], version: Version, known: Acquaintance) -> Finding {
     let is_known = known.is_known();
     let rehearsed = match known {
         Acquaintance::Driven => "yes, missiond was rehearsed with this version".to_owned(),
@@ -247,12 +251,11 @@ fn judge_version(program: &Path, version: Version, known: Acquaintance) -> Findi
         }
         Acquaintance::Stranger => "no".to_owned(),
     };
-    let detail = format!("{}, {version}; rehearsed: {rehearsed}", program.display());
+    let detail = format!("{}, {version}; rehearsed: {rehearsed}", command.join(" "));
     if is_known {
         return Finding::ok("program", detail);
     }
-    let fix = format!("{COMMAND} --claude {}", program.display());
-    Finding::warn("program", detail).fix(fix)
+    Finding::warn("program", detail).fix(how_to(command))
 }
 
 fn socket(env: &Env, daemon: &DaemonConfig) -> Finding {

@@ -20,25 +20,26 @@ use tokio_util::sync::CancellationToken;
 
 /// The program to rehearse: the one that was named, else that of the first slot, else `claude` in PATH.
 struct Chosen {
-    path: PathBuf,
-    args: Vec<String>,
+    /// The program, with its full path, and its first arguments.
+    command: Vec<String>,
     version: Version,
 }
 
-pub async fn run(context: &Context, named: Option<&Path>) -> Result<(), Failure> {
+pub async fn run(context: &Context, named: &[String]) -> Result<(), Failure> {
     let began = Instant::now();
     let chosen = choose(context, named).await?;
     // Before the rehearsal: a program that is replaced meanwhile was not rehearsed.
-    let program = Program::new(chosen.version, &chosen.path)
-        .map_err(|error| Failure::failed(format!("{}: {error}", chosen.path.display())))?;
-    let said = format!("rehearsing {}, {}", chosen.path.display(), chosen.version);
+    let words = chosen.command.join(" ");
+    let program = Program::new(chosen.version, &chosen.command)
+        .map_err(|error| Failure::failed(format!("{words}: {error}")))?;
+    let said = format!("rehearsing {words}, {}", chosen.version);
     context.out.note(sanitise::text(&said));
     let outcomes = play(context, &chosen).await?;
     let seconds = began.elapsed().as_secs();
     let holds = rehearsal::holds(&outcomes);
     if context.out.json {
         context.out.json(&json!({
-            "ok": holds, "program": chosen.path, "version": chosen.version.to_string(),
+            "ok": holds, "program": words, "version": chosen.version.to_string(),
             "seconds": seconds, "scenes": outcomes,
         }))?;
     }
@@ -55,12 +56,12 @@ pub async fn run(context: &Context, named: Option<&Path>) -> Result<(), Failure>
     Ok(())
 }
 
-async fn choose(context: &Context, named: Option<&Path>) -> Result<Chosen, Failure> {
-    let (path, args) = match named {
-        Some(path) => (
-            found(&path.to_string_lossy(), None, &context.env.cwd)?,
-            vec![],
-        ),
+async fn choose(context: &Context, named: &[String]) -> Result<Chosen, Failure> {
+    let (path, args) = match named.split_first() {
+        Some((program, args)) => {
+            let args = args.iter().map(|arg| absolute(arg, &context.env.cwd));
+            (named_program(program, &context.env.cwd)?, args.collect())
+        }
         None => installed(context)?,
     };
     let environment = process_environment();
@@ -69,9 +70,9 @@ async fn choose(context: &Context, named: Option<&Path>) -> Result<Chosen, Failu
         let text = format!("{} does not tell its version: {why}", path.display());
         Failure::failed(text).next(format!("try: {} --version", path.display()))
     })?;
+    let program = path.to_string_lossy().into_owned();
     Ok(Chosen {
-        path,
-        args,
+        command: [program].into_iter().chain(args).collect(),
         version,
     })
 }
@@ -87,24 +88,39 @@ fn installed(context: &Context) -> Result<(PathBuf, Vec<String>), Failure> {
     });
     let Some(slot) = slot else {
         let path = std::env::var("PATH").unwrap_or_default();
-        let program = found("claude", Some(&path), &context.env.cwd)?;
+        let program = found("claude", &path, &context.env.cwd)?;
         return Ok((program, vec![]));
     };
     let variables = environment(&slot, Path::new(""), process_environment());
     let path = variables.iter().find(|(name, _)| name == "PATH");
     let command = slot.command.first().map_or("claude", String::as_str);
-    let program = found(command, path.map(|(_, path)| path.as_str()), &slot.cwd)?;
+    let path = path.map_or("", |(_, path)| path.as_str());
+    let program = found(command, path, &slot.cwd)?;
     Ok((program, slot.command.get(1..).unwrap_or_default().to_vec()))
 }
 
-fn found(program: &str, path: Option<&str>, cwd: &Path) -> Result<PathBuf, Failure> {
-    let program = match path {
-        // Named by a person: a file, also where it has no slash.
-        None => cwd.join(program).to_string_lossy().into_owned(),
-        Some(_) => program.to_owned(),
-    };
-    resolve_program(&program, path, cwd).map_err(|error| {
-        Failure::usage(error.to_string()).next("missiond doctor --rehearse --claude PATH")
+/// Named by a person: a file here, else one in PATH.
+fn named_program(program: &str, cwd: &Path) -> Result<PathBuf, Failure> {
+    let here = cwd.join(program);
+    let path = std::env::var("PATH").unwrap_or_default();
+    match here.is_file() {
+        true => found(&here.to_string_lossy(), &path, cwd),
+        false => found(program, &path, cwd),
+    }
+}
+
+/// A file is named from here, while the program will run elsewhere.
+fn absolute(arg: &str, cwd: &Path) -> String {
+    let file = cwd.join(arg);
+    match file.is_file() {
+        true => file.to_string_lossy().into_owned(),
+        false => arg.to_owned(),
+    }
+}
+
+fn found(program: &str, path: &str, cwd: &Path) -> Result<PathBuf, Failure> {
+    resolve_program(program, Some(path), cwd).map_err(|error| {
+        Failure::usage(error.to_string()).next("missiond doctor --rehearse --claude PROGRAM")
     })
 }
 
@@ -113,10 +129,8 @@ async fn play(context: &Context, chosen: &Chosen) -> Result<Vec<Outcome>, Failur
     let missiond = std::env::current_exe()
         .map_err(|error| Failure::failed(format!("this program's own path is unknown: {error}")))?;
     let cancel = CancellationToken::new();
-    let mut command = vec![chosen.path.to_string_lossy().into_owned()];
-    command.extend(chosen.args.iter().cloned());
     let company = Company {
-        command,
+        command: chosen.command.clone(),
         version: chosen.version,
         missiond,
         cancel: cancel.clone(),

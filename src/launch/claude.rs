@@ -161,6 +161,12 @@ const EVIDENCE: &[(&str, Version)] = &[
 ];
 
 const ALWAYS: Version = Version::new(0, 0, 0);
+
+/// Whether a version calls this hook of ours.
+pub fn calls_hook(version: Version, hook: &str) -> bool {
+    let mut known = EVIDENCE.iter().filter(|(_, since)| version >= *since);
+    hook == GATE || known.any(|(name, _)| *name == hook)
+}
 /// There is an auto mode to be disabled.
 const AUTO_MODE_SINCE: Version = Version::new(2, 1, 100);
 

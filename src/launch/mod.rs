@@ -7,7 +7,8 @@ mod places;
 mod program;
 
 pub use claude::{
-    SessionStart, Version, claude_args, mode_word, reserved_flag, settings_json, with_status_line,
+    SessionStart, Version, calls_hook, claude_args, mode_word, reserved_flag, settings_json,
+    with_status_line,
 };
 pub use environment::{HOOKS_OFF, LEFT_OUT, LEFT_OUT_PREFIXES, environment, process_environment};
 pub use places::{

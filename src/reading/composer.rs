@@ -84,8 +84,8 @@ impl Box {
     }
 
     fn draft(&self, page: &Page) -> String {
-        let rows =
-            (self.top + 1..self.bottom).map(|row| skip_columns(page.text(row), PROMPT_WIDTH));
+        let rows = (self.top + 1..self.bottom)
+            .map(|row| skip_columns(page.row(row).typed(), PROMPT_WIDTH));
         let text = join_wrapped(rows, page.cols().saturating_sub(UNUSED_WIDTH));
         let sign = page
             .text(self.top + 1)

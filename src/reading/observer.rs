@@ -182,7 +182,9 @@ fn is_up(reading: &Reading) -> bool {
         use DialogKind::{Permission, Plan, Question};
         matches!(dialog.kind, Permission | Question | Plan)
     };
-    reading.composer.is_some() || matches!(&reading.seen, Seen::Dialog(dialog) if in_turn(dialog))
+    // An input box that nobody listens behind yet is drawn by the oldest versions while they start.
+    let listens = reading.composer.is_some() && reading.seen != Seen::Exited;
+    listens || matches!(&reading.seen, Seen::Dialog(dialog) if in_turn(dialog))
 }
 
 /// A digest of everything in a dialog but the selection, the ticks and what is written into it.

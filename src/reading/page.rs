@@ -125,6 +125,20 @@ impl<'a> Row<'a> {
         self.styles_from(from).any(|style| style.dim) && self.styles_from(from).all(faint)
     }
 
+    /// The text without what Claude Code proposes behind the cursor: after a drawn cursor on a blank, all that
+    /// follows is set apart, as the arguments that a command takes are (`/model [model]`).
+    pub(super) fn typed(&self) -> &'a str {
+        let drawn = |(col, c): (usize, char)| c == ' ' && self.line.style_at(col).inverse;
+        let mut places = columns(self.text).zip(self.text.char_indices());
+        let cursor = places.find(|(place, _)| drawn(*place));
+        match cursor {
+            Some(((col, _), (at, _))) if !self.boxed && self.is_muted_from(col + 1) => {
+                &self.text[..at]
+            }
+            _ => self.text,
+        }
+    }
+
     /// The styles of the characters from column `from` on; blanks between words may have any.
     fn styles_from(&self, from: usize) -> impl Iterator<Item = Style> {
         let columns = columns(&self.line.text);

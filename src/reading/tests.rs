@@ -288,6 +288,47 @@ fn a_pasted_text_is_recognised_in_the_input_box() {
     assert!(!composer("").holds("one"));
 }
 
+/// `/model [model]`: what is grey behind the cursor was not typed. What a person has typed behind it is plain.
+#[test]
+fn the_arguments_that_a_command_takes_are_no_part_of_the_draft() {
+    let draft = |row: &str| {
+        let reading = read(&screen(&format!("RULE\n{row}\nRULE\n  ? for shortcuts")));
+        reading.composer.map(|composer| composer.draft)
+    };
+    let grey = "\x1b[38;2;153;153;153m [model]\x1b[39m";
+    let proposed = draft(&format!("> /model\x1b[7m \x1b[27m{grey}"));
+    assert_eq!(proposed.as_deref(), Some("/model"));
+    let broken = draft(&format!("> /model\n  \x1b[7m \x1b[27m{grey}"));
+    assert_eq!(broken.as_deref(), Some("/model"));
+    let typed = draft("> fix\x1b[7m \x1b[27mthe [model]");
+    assert_eq!(typed.as_deref(), Some("fix the [model]"));
+}
+
+/// The oldest versions draw their input box before they listen.
+#[test]
+fn a_program_that_does_not_listen_yet_has_not_ended() {
+    let mut terminal = Terminal::new(COLS, 30);
+    let mut observer = Observer::new();
+    let rows = BOX.replace("RULE", &"─".repeat(COLS)).replace('\n', "\r\n");
+    for (ms, bytes) in [
+        (0, rows.as_str()),
+        (5, "\x1b[?25l"),
+        (40, "\x1b[?2004h\x1b[?1004h"),
+    ] {
+        terminal.feed(At::from_millis(ms), bytes.as_bytes());
+        let frame = Frame {
+            at: At::from_millis(ms),
+            screen: terminal.screen(),
+        };
+        let expected = if ms < 40 {
+            State::Starting
+        } else {
+            State::Idle
+        };
+        assert_eq!(observer.see(&frame).state, expected, "at {ms} ms");
+    }
+}
+
 #[test]
 fn a_full_screen_view_that_stays_unknown_takes_the_keys() {
     let mut observer = Observer::new();

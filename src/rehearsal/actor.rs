@@ -4,7 +4,7 @@ use crate::keys::{self, Meaning};
 use crate::reading::{Composer, Dialog, Observed, Observer, Seen, State};
 use crate::recording::{Recording, What};
 use crate::shim::{ExitReport, FromShim, Hello, ShimLink, ShimSpec, ToShim};
-use crate::slot::machine::{ENTER_IS_LOST, SETTLED};
+use crate::slot::machine::{ENTER_IS_LOST, PASTE_SETTLES, SETTLED};
 use crate::terminal::{At, Frame, Terminal};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::File;
@@ -32,6 +32,8 @@ pub struct Actor {
     /// The dialog that is up, and since when.
     standing: Option<(String, Instant)>,
     met_dialog: bool,
+    /// What is peculiar to this program in the scene.
+    remark: Option<String>,
     was_idle: bool,
     idle_since: Option<Instant>,
     /// The shim has said that the program and all its children are gone.
@@ -59,6 +61,7 @@ impl Actor {
             last_input: hello.last_input,
             standing: None,
             met_dialog: false,
+            remark: None,
             was_idle: false,
             idle_since: None,
             exited: hello.exit.is_some(),
@@ -90,6 +93,15 @@ impl Actor {
 
     pub fn begin_scene(&mut self) {
         self.met_dialog = false;
+        self.remark = None;
+    }
+
+    pub fn note(&mut self, remark: &str) {
+        self.remark = Some(remark.to_owned());
+    }
+
+    pub fn remark(&self) -> Option<String> {
+        self.remark.clone()
     }
 
     pub fn observed(&self) -> &Observed {
@@ -187,6 +199,7 @@ impl Actor {
     /// Sends a message, and sees it leave the input box.
     pub async fn say(&mut self, text: &str) -> Result<(), String> {
         let message = self.paste(text).await?;
+        tokio::time::sleep(PASTE_SETTLES).await;
         self.press(keys::ENTER);
         let mut again = Some(Instant::now() + ENTER_IS_LOST);
         loop {

@@ -123,6 +123,14 @@ impl Endpoint {
         locked(&self.shared.requests).kept.iter().cloned().collect()
     }
 
+    /// Whether the model has this text before it, in the last turn that it was asked for. Each request has the whole
+    /// conversation, so that none but the last is looked at.
+    pub fn was_told(&self, text: &str) -> bool {
+        let requests = locked(&self.shared.requests);
+        let last = requests.kept.iter().rev().find(|request| request.is_turn());
+        last.is_some_and(|request| says(&request.body["messages"], text))
+    }
+
     /// The first request, past or to come, that `wanted` holds for; `None` when `timeout` is over.
     pub fn wait_for_request(
         &self,
@@ -143,6 +151,16 @@ impl Endpoint {
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
         }
+    }
+}
+
+/// Whether any text in there holds this one.
+fn says(value: &Value, text: &str) -> bool {
+    match value {
+        Value::String(said) => said.contains(text),
+        Value::Array(values) => values.iter().any(|value| says(value, text)),
+        Value::Object(values) => values.values().any(|value| says(value, text)),
+        _ => false,
     }
 }
 
@@ -371,6 +389,7 @@ mod tests {
         assert!(answer.trim_end().ends_with('0'), "{answer}");
         let kept = endpoint.wait_for_request(SOON, Request::is_turn);
         assert_eq!(kept.map(|request| request.prompt()), Some("hello".into()));
+        assert!(endpoint.was_told("hell") && !endpoint.was_told("messages"));
     }
 
     #[test]

@@ -20,5 +20,5 @@ pub use actor::Actor;
 pub use endpoint::{Endpoint, Request};
 pub use home::{Home, HomeOptions};
 pub use play::{Company, Outcome, Progress, Verdict, rehearse};
-pub use remembered::{Acquaintance, COMMAND, DRIVEN, Program, acquaintance, holds, remember};
+pub use remembered::{Acquaintance, DRIVEN, Program, acquaintance, holds, how_to, remember};
 pub use script::{ErrorStep, Script, Step, TextStep, ToolCall};

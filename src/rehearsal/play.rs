@@ -9,7 +9,6 @@ use crate::launch::Version;
 use crate::reading::{Dialog, Observed, State};
 use crate::slot::machine::{IDLE_IS_OVER, SETTLED};
 use serde::Serialize;
-use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
@@ -20,6 +19,9 @@ const ENOUGH_FAILURES: usize = 3;
 /// Presses of shift+tab until a mode must have come round.
 const MODES: usize = 8;
 const SHIFT_TAB: &[u8] = b"\x1b[Z";
+
+/// What the page for a review of answers is submitted with.
+const REVIEWED: &str = "Submit answers";
 
 /// What is rehearsed, and with what.
 #[derive(Debug, Clone)]
@@ -40,7 +42,7 @@ pub struct Outcome {
     /// Whether a key that missiond presses rests on it.
     pub needed: bool,
     pub seconds: f64,
-    /// What was waited for, and what came in its place.
+    /// What was waited for, and what came in its place; of a scene that holds, what is peculiar to this version.
     pub why: Option<String>,
     /// The screen as it was then.
     pub screen: Option<String>,
@@ -68,13 +70,13 @@ pub async fn rehearse(
     mut tell: impl FnMut(Progress<'_>),
 ) -> Result<Vec<Outcome>, String> {
     let mut report = Report::default();
-    let openings: Vec<Opening> = scenes::runs(Path::new("/"))
+    let openings: Vec<Opening> = scenes::runs(Path::new("/"), company.version)
         .iter()
         .map(|run| run.opening)
         .collect();
     for (index, opening) in openings.into_iter().enumerate() {
         let mut play = Play::open(company, opening).await?;
-        let run = scenes::runs(play.house.cwd()).swap_remove(index);
+        let run = scenes::runs(play.house.cwd(), company.version).swap_remove(index);
         let played = play.run(run, &mut report, &mut tell).await;
         play.close().await;
         played?;
@@ -161,16 +163,15 @@ impl<'a> Play<'a> {
     async fn play(&mut self, scene: &Scene, opens: bool) -> Outcome {
         let began = Instant::now();
         let played = self.try_scene(scene, opens).await;
-        let why = played.err();
-        let screen = why.as_ref().and(self.actor.as_ref()).map(Actor::screen);
-        if why.is_some() {
+        let actor = self.actor.as_ref();
+        let (result, why, screen) = match played {
+            Ok(()) => (Verdict::Holds, actor.and_then(Actor::remark), None),
+            Err(why) => (Verdict::Fails, Some(why), actor.map(Actor::screen)),
+        };
+        if result == Verdict::Fails {
             // Where it stands now nobody knows: the next scene begins with a start.
             self.send_home().await;
         }
-        let result = match why {
-            None => Verdict::Holds,
-            Some(_) => Verdict::Fails,
-        };
         Outcome {
             result,
             seconds: rounded(began.elapsed()),
@@ -260,9 +261,11 @@ async fn perform(act: &Act, actor: &mut Actor, house: &House) -> Result<(), Stri
             actor.until("the hook SessionStart", began).await
         }
         Act::Told(text) => {
-            let told = |_: &Actor| was_told(house, text).then_some(());
+            let told = |_: &Actor| house.endpoint.was_told(text).then_some(());
             actor.until("the model to be told", told).await
         }
+        Act::Answered(text) => submit(actor, house, text).await,
+        Act::Streams(beginning) => see_text_come(actor, beginning).await,
         Act::Made(file, text) => {
             let what = format!("the file {}", file.display());
             actor
@@ -282,6 +285,42 @@ async fn perform(act: &Act, actor: &mut Actor, house: &House) -> Result<(), Stri
 /// By Claude Code's own word; where its hooks are not heard, by an idle screen that stays.
 fn is_over(actor: &Actor, hooks: &Hooks) -> bool {
     hooks.heard("Stop") || (!hooks.session_began() && actor.idle_for() >= IDLE_IS_OVER)
+}
+
+/// Some versions have a page on which even a single answer is looked at again.
+async fn submit(actor: &mut Actor, house: &House, text: &str) -> Result<(), String> {
+    let reviewed = |actor: &Actor| {
+        let dialog = actor.observed().dialog.as_ref()?;
+        keys::pick(dialog, REVIEWED).ok().map(|_| true)
+    };
+    let told = |actor: &Actor| {
+        house
+            .endpoint
+            .was_told(text)
+            .then_some(false)
+            .or_else(|| reviewed(actor))
+    };
+    if actor.until("the model to be told", told).await? {
+        actor.answer(REVIEWED).await?;
+    }
+    let told = |_: &Actor| house.endpoint.was_told(text).then_some(());
+    actor.until("the model to be told", told).await
+}
+
+/// A version that draws a paragraph as soon as it is whole does so within a second; others draw the whole answer at
+/// once, and there is nothing to be read before.
+async fn see_text_come(actor: &mut Actor, beginning: &str) -> Result<(), String> {
+    const DRAWN: Duration = Duration::from_secs(5);
+    let patience = Instant::now() + DRAWN;
+    let come = |actor: &Actor| match actor.observed().state {
+        State::Responding => Some(true),
+        state if !works(state) || Instant::now() < patience => None,
+        _ => (!actor.screen().contains(beginning)).then_some(false),
+    };
+    if !actor.until("the state Responding", come).await? {
+        actor.note("this version draws no text before it is whole, so that it reads as thinking");
+    }
+    Ok(())
 }
 
 /// Modes come round in an order of their own; each press is seen to work before the next.
@@ -315,15 +354,6 @@ async fn see(actor: &mut Actor, sight: &Sight) -> Result<(), String> {
     })
 }
 
-fn was_told(house: &House, text: &str) -> bool {
-    let quoted = Value::from(text).to_string();
-    let inner = quoted.trim_matches('"');
-    let request = house.endpoint.wait_for_request(Duration::ZERO, |request| {
-        request.body.to_string().contains(inner)
-    });
-    request.is_some()
-}
-
 /// Whether the file is there; only a plain file is read, since a pipe would hold the reader.
 fn is_made(file: &Path, text: &str) -> bool {
     if text.is_empty() {
@@ -352,11 +382,7 @@ impl Sight {
         if let Some(state) = self.state.filter(|state| *state != observed.state) {
             return Err(format!("not {state:?}"));
         }
-        let works = matches!(
-            observed.state,
-            State::Thinking | State::Responding | State::ToolRunning
-        );
-        if self.at_work && !works {
+        if self.at_work && !works(observed.state) {
             return Err("not at work".to_owned());
         }
         match (&self.dialog, &observed.dialog) {
@@ -374,6 +400,13 @@ impl Sight {
             error.is_some_and(|text| text.contains(wanted))
         })
     }
+}
+
+fn works(state: State) -> bool {
+    matches!(
+        state,
+        State::Thinking | State::Responding | State::ToolRunning
+    )
 }
 
 fn differs(what: &str, wanted: Option<&str>, holds: impl Fn(&str) -> bool) -> Result<(), String> {

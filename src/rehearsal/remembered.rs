@@ -16,8 +16,10 @@ pub const DRIVEN: &[Version] = &[
     Version::new(2, 1, 325),
 ];
 
-/// How to rehearse, for those who are told that it is due.
-pub const COMMAND: &str = "missiond doctor --rehearse";
+/// How to rehearse this command, for those who are told that it is due.
+pub fn how_to(command: &[String]) -> String {
+    format!("missiond doctor --rehearse --claude {}", command.join(" "))
+}
 
 const FILE: &str = "rehearsed.json";
 
@@ -49,23 +51,32 @@ pub struct Remembered {
     unknown: Map<String, Value>,
 }
 
-/// What a rehearsal is good for: this very file, read by this very missiond.
+/// What a rehearsal is good for: these very files, read by this very missiond.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Program {
     pub version: String,
     pub path: PathBuf,
-    /// When the program's file was changed last.
+    /// Its first arguments: of `node cli.js` the second word is what is rehearsed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<String>,
+    /// When any of the command's files was changed last.
     pub modified: String,
     pub missiond: String,
 }
 
 impl Program {
-    pub fn new(version: Version, path: &Path) -> io::Result<Program> {
-        let path = path.canonicalize()?;
-        let modified: DateTime<Utc> = path.metadata()?.modified()?.into();
+    /// `command` is the program, with its full path, and its first arguments.
+    pub fn new(version: Version, command: &[String]) -> io::Result<Program> {
+        let (path, args) = command.split_first().ok_or(io::ErrorKind::NotFound)?;
+        let path = Path::new(path).canonicalize()?;
+        let changed = |file: &Path| file.metadata().and_then(|file| file.modified());
+        let files = args.iter().map(Path::new).filter(|arg| arg.is_file());
+        let modified = files.flat_map(changed).fold(changed(&path)?, Ord::max);
+        let modified: DateTime<Utc> = modified.into();
         Ok(Program {
             version: version.to_string(),
             path,
+            args: args.to_vec(),
             modified: modified.to_rfc3339_opts(SecondsFormat::Micros, true),
             missiond: env!("CARGO_PKG_VERSION").to_owned(),
         })
@@ -90,9 +101,9 @@ impl Acquaintance {
     }
 }
 
-/// How well the program at `path` is known; `state` is missiond's state directory.
-pub fn acquaintance(state: &Path, version: Version, path: &Path) -> Acquaintance {
-    let last = Program::new(version, path)
+/// How well the program of this command is known; `state` is missiond's state directory.
+pub fn acquaintance(state: &Path, version: Version, command: &[String]) -> Acquaintance {
+    let last = Program::new(version, command)
         .ok()
         .and_then(|program| load(state).ok()?.last(&program));
     match last {
@@ -182,10 +193,17 @@ mod tests {
         }
     }
 
-    fn program(dir: &Path) -> PathBuf {
+    fn program(dir: &Path) -> [String; 1] {
         let path = dir.join("claude");
         fs::write(&path, "one").expect("a file");
-        path
+        [path.display().to_string()]
+    }
+
+    /// As if it had been replaced a minute from now.
+    fn replace(path: &str) {
+        let later = std::time::SystemTime::now() + std::time::Duration::from_secs(60);
+        let file = fs::File::options().write(true).open(path).expect("a file");
+        file.set_modified(later).expect("a new time");
     }
 
     #[test]
@@ -212,10 +230,21 @@ mod tests {
         remember(state, this, &good).expect("it can be written");
         assert!(acquaintance(state, NEW, &path).is_known());
         assert!(!acquaintance(state, Version::new(9, 1, 3), &path).is_known());
-        let later = std::time::SystemTime::now() + std::time::Duration::from_secs(60);
-        let file = fs::File::options().write(true).open(&path).expect("a file");
-        file.set_modified(later).expect("a new time");
+        replace(&path[0]);
         assert_eq!(acquaintance(state, NEW, &path), Acquaintance::Stranger);
+    }
+
+    #[test]
+    fn a_script_is_known_by_itself_and_not_by_what_runs_it() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (state, [script]) = (dir.path(), program(dir.path()));
+        let command = ["/bin/sh".to_owned(), script.clone()];
+        let this = Program::new(NEW, &command).expect("a program");
+        remember(state, this, &[outcome(Verdict::Holds, true)]).expect("it can be written");
+        assert!(acquaintance(state, NEW, &command).is_known());
+        assert!(!acquaintance(state, NEW, &command[..1]).is_known());
+        replace(&script);
+        assert!(!acquaintance(state, NEW, &command).is_known());
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::script::Step;
 use crate::keys;
+use crate::launch::{self, Version};
 use crate::reading::{DialogKind, State};
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -56,6 +57,10 @@ pub enum Act {
     TurnIsOver,
     /// The model was told this.
     Told(String),
+    /// The model was told this answer; where the version has a page for its review, that was submitted.
+    Answered(&'static str),
+    /// Text that begins so comes, and is read as such where the version draws it before it is whole.
+    Streams(&'static str),
     /// The file is there, with this in it.
     Made(PathBuf, &'static str),
     NotMade(PathBuf),
@@ -95,15 +100,15 @@ pub struct Shown {
     pub answers: &'static [&'static str],
 }
 
-/// All scenes, for a program that works in `cwd`.
-pub fn runs(cwd: &Path) -> Vec<Run> {
+/// All scenes, for a program of this version that works in `cwd`.
+pub fn runs(cwd: &Path, version: Version) -> Vec<Run> {
     let mut scenes = opening();
     scenes.extend(typing());
     scenes.extend(working(cwd));
     scenes.extend(rules(cwd));
     scenes.extend(permissions(cwd));
     scenes.extend(questions());
-    scenes.extend(endings_of_a_turn());
+    scenes.extend(endings_of_a_turn(version));
     scenes.extend(views());
     scenes.push(scene("exit", vec![say("/exit", vec![]), Act::Ended]));
     vec![
@@ -194,14 +199,14 @@ fn working(cwd: &Path) -> Vec<Scene> {
                 Act::Open("thought"),
             ],
         ),
-        // Versions before 2.1.100 draw no text before it is whole; no key rests on that.
+        // No key rests on it.
         Scene {
             needed: false,
             ..turn(
                 "responding",
                 vec![
                     say("talk", vec![Step::gated_text(TWO_PARAGRAPHS, 3, "said")]),
-                    state(State::Responding),
+                    Act::Streams(FIRST_PARAGRAPH),
                     Act::Open("said"),
                 ],
             )
@@ -219,6 +224,7 @@ fn working(cwd: &Path) -> Vec<Scene> {
 }
 
 /// Claude Code shows a paragraph once it is whole.
+const FIRST_PARAGRAPH: &str = "A first part.";
 const TWO_PARAGRAPHS: &str = "A first part.\n\nThe second, which is held back.";
 
 fn rules(cwd: &Path) -> Vec<Scene> {
@@ -339,7 +345,7 @@ fn questions() -> Vec<Scene> {
                 say("ask me", vec![question, Step::text("Thank you.")]),
                 Act::See(dialog(asked)),
                 Act::Answer("Blue"),
-                Act::Told(r#""Which colour?"="Blue""#.to_owned()),
+                Act::Answered(r#""Which colour?"="Blue""#),
             ],
         ),
         scene(
@@ -356,11 +362,16 @@ fn questions() -> Vec<Scene> {
     ]
 }
 
-fn endings_of_a_turn() -> Vec<Scene> {
+fn endings_of_a_turn(version: Version) -> Vec<Scene> {
     let failed = Sight {
         error: Some("scripted"),
         ..idle()
     };
+    let refused = Step::error(400, "invalid_request_error", "scripted");
+    let mut fails = vec![say("fail", vec![refused]), Act::See(failed)];
+    if launch::calls_hook(version, "StopFailure") {
+        fails.push(Act::Hear("StopFailure"));
+    }
     vec![
         scene(
             "interrupt",
@@ -379,17 +390,7 @@ fn endings_of_a_turn() -> Vec<Scene> {
         ),
         Scene {
             needed: false,
-            ..scene(
-                "API error",
-                vec![
-                    say(
-                        "fail",
-                        vec![Step::error(400, "invalid_request_error", "scripted")],
-                    ),
-                    Act::See(failed),
-                    Act::Hear("StopFailure"),
-                ],
-            )
+            ..scene("API error", fails)
         },
     ]
 }

@@ -210,7 +210,7 @@ impl Slot {
             Some(session) => {
                 let version = self.version(&program, &config, &env).await;
                 check_version(config.care.version, version)?;
-                known = self.knows_screens(version, &program);
+                known = self.knows_screens(version, &argv);
                 let settings = self.write_settings(&config, version)?;
                 argv.extend(launch::claude_args(&config, session, &settings, version));
             }
@@ -255,17 +255,16 @@ impl Slot {
     }
 
     /// Whether the screens of this program were tried; a person is told where they were not.
-    fn knows_screens(&mut self, version: Option<Version>, program: &Path) -> bool {
+    fn knows_screens(&mut self, version: Option<Version>, command: &[String]) -> bool {
         let state = self.world.env.state_dir().unwrap_or_default();
         let known = version
-            .is_some_and(|version| rehearsal::acquaintance(&state, version, program).is_known());
+            .is_some_and(|version| rehearsal::acquaintance(&state, version, command).is_known());
         if !known {
             let version = version.map_or("of no known version".to_owned(), |v| v.to_string());
             self.warn(&format!(
                 "Claude Code {version} has not passed a rehearsal: nothing is allowed by its screen alone, while hooks \
-                 hold as ever; to change that: {} --claude {}, then missiond restart {}",
-                rehearsal::COMMAND,
-                program.display(),
+                 hold as ever; to change that: {}, then missiond restart {}",
+                rehearsal::how_to(command),
                 self.running.name
             ));
         }

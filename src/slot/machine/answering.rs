@@ -53,7 +53,11 @@ impl Machine {
         let Some(up) = self.up_mut() else { return };
         match std::mem::replace(&mut up.hands, Hands::Free) {
             Hands::Free => {}
-            Hands::Pasting { message, until } => self.progress_pasting(message, until, now),
+            Hands::Pasting {
+                message,
+                seen,
+                until,
+            } => self.progress_pasting(message, seen, until, now),
             Hands::Submitting {
                 message,
                 again,

@@ -525,10 +525,12 @@ impl Machine {
 pub const SETTLED: Duration = Duration::from_millis(500);
 /// A paste shows within a frame or two; a slow machine gets this long.
 const PASTE_SHOWS: Duration = Duration::from_secs(15);
+/// A pasted text must have stood in the input box this long before Enter: 2.1.100 and older take an Enter that
+/// comes at once for a line break in it, and 2.1.50 drops the text besides; 50 ms later every one was taken.
+pub const PASTE_SETTLES: Duration = Duration::from_millis(100);
 /// An Enter that was taken empties the input box at once.
 const ENTER_WORKS: Duration = Duration::from_secs(10);
-/// An Enter that has not emptied it by now was lost: one that comes on the heels of a paste some versions take for
-/// a line break in it. Enter at an input box that was emptied meanwhile does nothing.
+/// An Enter that has not emptied it by now was lost, on a slow machine say to the paste before it. Enter at an input box that was emptied meanwhile does nothing.
 pub const ENTER_IS_LOST: Duration = Duration::from_millis(1500);
 /// A key on a dialog moves it or ends it.
 const KEY_WORKS: Duration = Duration::from_secs(5);

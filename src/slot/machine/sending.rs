@@ -109,7 +109,11 @@ impl Machine {
         );
         let until = now + PASTE_SHOWS;
         if let Some(up) = self.up_mut() {
-            up.hands = Hands::Pasting { message, until };
+            up.hands = Hands::Pasting {
+                message,
+                seen: None,
+                until,
+            };
         }
     }
 
@@ -185,8 +189,15 @@ impl Machine {
         }
     }
 
-    /// The text was pasted: Enter follows when it is seen, and not if a dialog came in between.
-    pub(super) fn progress_pasting(&mut self, message: Message, until: Instant, now: Instant) {
+    /// The text was pasted: Enter follows when it is seen and has stood for a moment, and not if a dialog came in
+    /// between.
+    pub(super) fn progress_pasting(
+        &mut self,
+        message: Message,
+        seen: Option<Instant>,
+        until: Instant,
+        now: Instant,
+    ) {
         let Some(up) = self.up_mut() else { return };
         if let Some(dialog) = up.dialog() {
             let text = format!(
@@ -199,7 +210,9 @@ impl Machine {
         let shown = up
             .composer()
             .is_some_and(|composer| has_arrived(composer, &message));
-        if up.state() == State::Idle && up.is_certain() && shown {
+        let stands = up.state() == State::Idle && up.is_certain() && shown;
+        let seen = stands.then(|| seen.unwrap_or(now));
+        if seen.is_some_and(|seen| now.saturating_duration_since(seen) >= PASTE_SETTLES) {
             up.hands = Hands::Submitting {
                 message,
                 again: Some(now + ENTER_IS_LOST),
@@ -215,7 +228,11 @@ impl Machine {
                 .trace(Trace::Untouched);
             return self.answer_sender(message.token, Err(error));
         }
-        up.hands = Hands::Pasting { message, until };
+        up.hands = Hands::Pasting {
+            message,
+            seen,
+            until,
+        };
     }
 
     /// Enter was pressed: the message is taken when it is gone from the input box.

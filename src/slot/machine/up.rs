@@ -10,9 +10,11 @@ use super::*;
 #[derive(Debug)]
 pub(super) enum Hands {
     Free,
-    /// The text was pasted and is not yet seen in the input box.
+    /// The text was pasted; Enter follows when it has stood in the input box for a moment.
     Pasting {
         message: Message,
+        /// Since when it is seen there.
+        seen: Option<Instant>,
         until: Instant,
     },
     /// Enter was pressed and the text is not yet gone from the input box.
@@ -207,9 +209,10 @@ impl Up {
             Hands::Submitting { again, until, .. } => {
                 Some(again.map_or(*until, |at| at.min(*until)))
             }
-            Hands::Pasting { until, .. }
-            | Hands::Clearing { until }
-            | Hands::Interrupting { until, .. } => Some(*until),
+            Hands::Pasting { seen, until, .. } => {
+                Some(seen.map_or(*until, |seen| (seen + PASTE_SETTLES).min(*until)))
+            }
+            Hands::Clearing { until } | Hands::Interrupting { until, .. } => Some(*until),
             Hands::Choosing(choosing) => Some(choosing.until),
         };
         // On a screen that is not certain nothing is due, however long the dialog has stood.

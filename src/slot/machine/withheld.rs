@@ -25,7 +25,11 @@ impl Machine {
             Hands::Pasting { message, .. } => self.queue.push_front(message),
             Hands::Submitting { message, .. } => {
                 let until = now + PASTE_SHOWS;
-                up.hands = Hands::Pasting { message, until };
+                up.hands = Hands::Pasting {
+                    message,
+                    seen: None,
+                    until,
+                };
             }
             Hands::Choosing(mut choosing) => {
                 choosing.decided = false;

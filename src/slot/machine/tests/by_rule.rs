@@ -86,7 +86,7 @@ fn an_incomplete_dialog_is_left_to_a_person() {
 fn a_turn_that_needs_a_person_says_so_and_goes_on() {
     let mut bench = Bench::idle();
     bench.send(2, "hello");
-    bench.see(screen(State::Idle, "hello"));
+    bench.arrives("hello");
     bench.see(screen(State::Thinking, ""));
     bench.see(at(dialog("d1", "make")));
     bench.pass(SETTLED);

@@ -129,7 +129,7 @@ fn a_refused_folder_is_not_tried_again() {
 fn whoever_waits_is_told_when_the_program_dies() {
     let mut bench = Bench::idle();
     bench.send(2, "hello");
-    bench.see(screen(State::Idle, "hello"));
+    bench.arrives("hello");
     bench.see(screen(State::Thinking, ""));
     bench.send(3, "next");
     bench.put(Input::Ended {

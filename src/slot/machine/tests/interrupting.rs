@@ -40,7 +40,7 @@ fn interrupt_declines_a_dialog_and_never_approves_it() {
 fn whoever_waits_for_an_interrupted_turn_is_told_so() {
     let mut bench = Bench::idle();
     bench.send(2, "hello");
-    bench.see(screen(State::Idle, "hello"));
+    bench.arrives("hello");
     bench.see(screen(State::Thinking, ""));
     bench.put(Input::Interrupt(3));
     bench.see(screen(State::Idle, ""));

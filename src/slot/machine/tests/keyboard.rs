@@ -89,7 +89,7 @@ fn a_paste_under_way_gets_no_enter() {
     typed(&mut bench, b"x");
     let error = bench.replies[&7].as_ref().unwrap_err();
     assert_eq!(error.fault, Fault::Refused);
-    bench.see(screen(State::Idle, "hello"));
+    bench.arrives("hello");
     bench.pass(Duration::from_secs(1));
     assert_eq!(bench.keys, ["paste"]);
 }

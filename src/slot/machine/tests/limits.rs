@@ -20,7 +20,7 @@ fn at_work(care: Care) -> Bench {
 impl Bench {
     fn take(&mut self, text: &str, token: Token) {
         self.send(token, text);
-        self.see(screen(State::Idle, text));
+        self.arrives(text);
         self.hear(100 + token, HookWhat::PromptTaken);
     }
 

@@ -131,6 +131,12 @@ impl Bench {
         self.put(Input::Saw(sight));
     }
 
+    /// The pasted text stands in the input box, and has done so for a moment.
+    pub(super) fn arrives(&mut self, text: &str) {
+        self.see(screen(State::Idle, text));
+        self.pass(PASTE_SETTLES);
+    }
+
     /// The answer of the turn is there.
     pub(super) fn find(&mut self, text: &str) {
         self.put(Input::Found(Answer {

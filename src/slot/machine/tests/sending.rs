@@ -10,6 +10,12 @@ fn enter_follows_only_when_the_text_stands_in_the_input_box() {
     bench.see(screen(State::Idle, "hel"));
     assert_eq!(bench.keys, ["paste"]);
     bench.see(screen(State::Idle, "hello"));
+    assert_eq!(bench.keys, ["paste"], "on its heels Enter is lost");
+    assert_eq!(
+        bench.machine.poll_timeout(),
+        Some(bench.now + PASTE_SETTLES)
+    );
+    bench.pass(PASTE_SETTLES);
     assert_eq!(bench.keys, ["paste", "Enter"]);
     bench.see(screen(State::Thinking, ""));
     assert!(bench.told.contains(&What::Message {
@@ -22,7 +28,7 @@ fn enter_follows_only_when_the_text_stands_in_the_input_box() {
 fn an_enter_that_was_lost_is_pressed_once_more() {
     let mut bench = Bench::idle();
     bench.send(2, "hello");
-    bench.see(screen(State::Idle, "hello"));
+    bench.arrives("hello");
     bench.pass(ENTER_IS_LOST);
     assert_eq!(bench.keys, ["paste", "Enter", "Enter"]);
     bench.pass(ENTER_IS_LOST);
@@ -35,7 +41,7 @@ fn an_enter_that_was_lost_is_pressed_once_more() {
 fn enter_is_not_pressed_again_where_a_dialog_came_up() {
     let mut bench = Bench::idle();
     bench.send(2, "hello");
-    bench.see(screen(State::Idle, "hello"));
+    bench.arrives("hello");
     bench.see(at(dialog("d1", "make")));
     bench.pass(ENTER_IS_LOST);
     assert_eq!(bench.keys, ["paste", "Enter"]);
@@ -69,7 +75,7 @@ fn a_long_message_is_proven_by_its_placeholder_or_its_end() {
     ] {
         let mut bench = Bench::idle();
         bench.send(2, text);
-        bench.see(screen(State::Idle, shown));
+        bench.arrives(shown);
         assert_eq!(bench.keys, ["paste", "Enter"], "{shown}");
     }
     let mut bench = Bench::idle();
@@ -82,7 +88,7 @@ fn a_long_message_is_proven_by_its_placeholder_or_its_end() {
 fn a_turn_ends_with_the_stop_hook_and_the_idle_screen() {
     let mut bench = Bench::idle();
     bench.send(2, "hello");
-    bench.see(screen(State::Idle, "hello"));
+    bench.arrives("hello");
     bench.see(screen(State::Thinking, ""));
     bench.hear(
         3,
@@ -106,7 +112,7 @@ fn a_turn_ends_with_the_stop_hook_and_the_idle_screen() {
 fn without_a_stop_hook_a_turn_ends_after_a_while_of_idle() {
     let mut bench = Bench::idle();
     bench.send(2, "hello");
-    bench.see(screen(State::Idle, "hello"));
+    bench.arrives("hello");
     bench.see(screen(State::Idle, ""));
     assert!(!bench.has(&Effect::FindAnswer));
     assert_eq!(bench.machine.poll_timeout(), Some(bench.now + IDLE_IS_OVER));
@@ -121,7 +127,7 @@ fn messages_go_one_after_another_in_order() {
     bench.send(3, "two");
     assert_eq!(bench.machine.queued(), 1);
     for (token, text) in [(2, "one"), (3, "two")] {
-        bench.see(screen(State::Idle, text));
+        bench.arrives(text);
         bench.see(screen(State::Thinking, ""));
         bench.hear(
             token + 100,
@@ -165,7 +171,7 @@ fn a_withdrawn_message_is_not_typed() {
 fn a_turn_that_nobody_waits_for_goes_on() {
     let mut bench = Bench::idle();
     bench.send(2, "hello");
-    bench.see(screen(State::Idle, "hello"));
+    bench.arrives("hello");
     bench.see(screen(State::Thinking, ""));
     bench.put(Input::Withdraw(2));
     assert!(

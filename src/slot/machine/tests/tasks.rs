@@ -30,7 +30,7 @@ fn a_task_is_waited_for_through_a_question() {
     let mut bench = Bench::idle();
     give(&mut bench, 2, "hello");
     assert_eq!(bench.machine.task(), Some("t1"));
-    bench.see(screen(State::Idle, "hello"));
+    bench.arrives("hello");
     bench.see(screen(State::Thinking, ""));
     bench.see(at(dialog("d1", "make")));
     bench.pass(SETTLED);
@@ -51,7 +51,7 @@ fn a_task_is_waited_for_through_a_question() {
 fn what_was_never_submitted_is_told_from_what_was_cut_off() {
     let mut bench = Bench::idle();
     give(&mut bench, 2, "first");
-    bench.see(screen(State::Idle, "first"));
+    bench.arrives("first");
     bench.see(screen(State::Thinking, ""));
     bench.send(3, "second");
     bench.put(Input::Withdraw(3));

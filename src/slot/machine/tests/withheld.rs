@@ -27,9 +27,10 @@ fn on_a_screen_that_nobody_knows_no_key_is_pressed() {
 fn a_withheld_enter_is_pressed_again_when_the_text_still_stands() {
     let mut bench = Bench::idle();
     bench.send(5, "hello");
-    bench.see(screen(State::Idle, "hello"));
+    bench.arrives("hello");
     assert_eq!(bench.keys, ["paste", "Enter"]);
     bench.put(Input::Withheld(screen(State::Idle, "hello")));
+    bench.pass(PASTE_SETTLES);
     assert_eq!(bench.keys, ["paste", "Enter", "Enter"]);
 
     bench.put(Input::Withheld(at(dialog("d", "make"))));
