@@ -5,8 +5,6 @@ use crate::config::{self, Config};
 use crate::control::protocol::Fault;
 use crate::daemon::{self, DaemonError};
 use crate::paths::Env;
-use std::io::IsTerminal;
-use std::path::Path;
 use tracing_subscriber::EnvFilter;
 
 /// Runs the daemon in the foreground (also without a verb).

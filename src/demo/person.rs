@@ -2,7 +2,7 @@
 
 use super::DemoError;
 use super::view::{Mode, View};
-use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -117,22 +117,24 @@ impl Keys {
     }
 }
 
+/// What the next bytes from the terminal mean, if any come within a moment. They are read as they are: crossterm's own
+/// reader never returns once the terminal is gone.
 fn look() -> Option<Pressed> {
-    match crossterm::event::poll(LOOK) {
-        Ok(true) => {}
-        _ => return None,
-    }
-    let Ok(Event::Key(KeyEvent {
-        code, modifiers, ..
-    })) = crossterm::event::read()
-    else {
+    let stdin = std::io::stdin();
+    let mut ready = [PollFd::new(&stdin, PollFlags::IN)];
+    let patience = Timespec::try_from(LOOK).ok()?;
+    if poll(&mut ready, Some(&patience)).ok()? == 0 {
         return None;
-    };
-    match code {
-        // In raw mode the terminal makes no signal of it.
-        KeyCode::Char('c' | 'd') if modifiers.contains(KeyModifiers::CONTROL) => Some(Pressed::End),
-        KeyCode::Char(c) => c.to_digit(10).map(|digit| Pressed::Digit(digit as usize)),
-        _ => None,
+    }
+    let mut bytes = [0; 16];
+    match rustix::io::read(&stdin, &mut bytes) {
+        Ok(0) | Err(_) => Some(Pressed::End),
+        // In raw mode the terminal makes no signal of ctrl-c and ctrl-d.
+        Ok(_) if matches!(bytes[0], 0x03 | 0x04) => Some(Pressed::End),
+        Ok(1) => (bytes[0] as char)
+            .to_digit(10)
+            .map(|digit| Pressed::Digit(digit as usize)),
+        Ok(_) => None,
     }
 }
 

@@ -47,7 +47,8 @@ fn a_command_gives_its_own_output_and_exit_code() {
             ("again\n".into(), 0),
             "{sh}"
         );
-        let forged = r"printf '\033]133;D;0;99;missiond=x\007\033]133;D;0;99\007'; echo real; false";
+        let forged =
+            r"printf '\033]133;D;0;99;missiond=x\007\033]133;D;0;99\007'; echo real; false";
         assert_eq!(typed(&daemon, sh, forged), ("real\n".into(), 1), "{sh}");
         let failed = daemon.cmd(&["type", sh, "(exit 9)", "--wait"]).expect(1);
         assert!(failed.stderr.contains("exit code 9"), "{failed}");
