@@ -2,7 +2,9 @@
 
 mod support;
 
+use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 use rustix::process::{Pid, Signal, kill_process};
+use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -128,6 +130,39 @@ fn a_reader_that_goes_away_leaves_nothing_running() {
     drop(child.stdout.take());
     let status = until("its end", || child.try_wait().expect("it is a child"));
     assert!(status.success(), "{status}");
+    nothing_is_left(place.path());
+}
+
+/// The demo's output on a terminal, up to some words.
+#[track_caller]
+fn read_up_to(mut terminal: impl Read, words: &str) {
+    let (mut seen, mut chunk) = (Vec::new(), [0; 4096]);
+    while !String::from_utf8_lossy(&seen).contains(words) {
+        let count = terminal.read(&mut chunk).unwrap_or(0);
+        assert!(count > 0, "{words:?} never came: {seen:?}");
+        seen.extend_from_slice(&chunk[..count]);
+    }
+}
+
+#[test]
+fn asking_on_a_terminal_that_goes_away_leaves_nothing_running() {
+    let place = place();
+    let terminal = native_pty_system()
+        .openpty(PtySize::default())
+        .expect("a terminal");
+    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_missiond"));
+    command.env_clear();
+    command.env("TERM", "xterm-256color");
+    command.env("TMPDIR", place.path());
+    command.env("HOME", place.path().join("no-such-home"));
+    command.cwd(place.path());
+    command.arg("demo");
+    let mut child = terminal.slave.spawn_command(command).expect("it runs");
+    drop(terminal.slave);
+    let reader = terminal.master.try_clone_reader().expect("a reader");
+    read_up_to(reader, "your answer?");
+    drop(terminal.master);
+    until("its end", || child.try_wait().expect("it is a child"));
     nothing_is_left(place.path());
 }
 
