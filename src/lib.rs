@@ -67,6 +67,7 @@ pub mod policy;
 pub mod quoting;
 pub mod reading;
 pub mod recording;
+pub mod redraw;
 pub mod rehearsal;
 pub mod secrets;
 pub mod shim;

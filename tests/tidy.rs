@@ -20,6 +20,8 @@ const PURE: &[&str] = &[
     "tasks/plan.rs",
     "tasks/file.rs",
     "excerpt.rs",
+    "quoting.rs",
+    "redraw.rs",
 ];
 
 /// The edge of the policy: it resolves symlinks.
@@ -55,6 +57,9 @@ const ONE_PLACE: &[(&str, &[&str])] = &[
 
 /// A file that is longer has two subjects.
 const LONGEST_FILE: usize = 600;
+
+/// A function that is longer has to be scrolled.
+const LONGEST_FUNCTION: usize = 60;
 
 struct Source {
     /// Below `src`.
@@ -186,4 +191,55 @@ fn no_file_has_two_subjects() {
                 .then(|| format!("src/{} has {lines} lines", source.path.display()))
         });
     report(&long.collect::<Vec<_>>());
+}
+
+/// The functions of a file, each with its first line and how many it has. The code is formatted: a function ends with
+/// the first brace that stands where its own first word does.
+fn functions(source: &Source) -> Vec<(usize, usize)> {
+    let lines: Vec<(usize, &str)> = source.code().collect();
+    let margin = |line: &str| line.len() - line.trim_start().len();
+    let begins = |line: &str| {
+        let words = line.split('(').next().unwrap_or_default();
+        words.split_whitespace().any(|word| word == "fn")
+    };
+    let first = lines
+        .iter()
+        .enumerate()
+        .filter(|(_, (_, line))| begins(line));
+    let found = first.filter_map(|(at, (number, line))| {
+        let ends =
+            |(_, other): &&(usize, &str)| *other == format!("{}}}", " ".repeat(margin(line)));
+        let last = lines[at..].iter().find(ends)?;
+        Some((*number, last.0 - number + 1))
+    });
+    found.collect()
+}
+
+#[test]
+fn no_function_has_to_be_scrolled() {
+    let mut faults = Vec::new();
+    let mut seen = 0;
+    for source in sources().iter().filter(|source| !is_test(source)) {
+        let functions = functions(source);
+        seen += functions.len();
+        let long = functions
+            .iter()
+            .filter(|(_, length)| *length > LONGEST_FUNCTION);
+        faults.extend(long.map(|(line, length)| {
+            format!("src/{}:{line} has {length} lines", source.path.display())
+        }));
+    }
+    assert!(seen > 1000, "only {seen} functions were found");
+    report(&faults);
+}
+
+#[test]
+fn each_folder_says_what_it_is() {
+    let silent = sources().into_iter().filter(|source| {
+        source.path.ends_with("mod.rs") && !source.text.starts_with("//!") && !is_test(source)
+    });
+    let silent: Vec<String> = silent
+        .map(|source| format!("src/{} says nothing of itself", source.path.display()))
+        .collect();
+    report(&silent);
 }

@@ -2,7 +2,14 @@ use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::slots::AnySlots;
 use crate::cli::{columns, table};
-use crate::control::protocol::Status as Request;
+use crate::control::protocol::{Select, SlotStatus, Status as Request};
+use crate::redraw;
+use anstream::adapter::strip_str;
+use std::io::IsTerminal;
+use std::time::Duration;
+
+/// How often `--watch` looks: the ages in the table count seconds.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// Shows what every slot does, those that need you first.
 #[derive(Debug, clap::Args)]
@@ -10,31 +17,62 @@ use crate::control::protocol::Status as Request;
 Examples:
   missiond status
   missiond status coder @reviewer
+  missiond status --watch
   missiond status --json | jq -r '.[] | select(.state == \"idle\").slot'")]
 pub struct Status {
     #[command(flatten)]
     slots: AnySlots,
+    /// Go on showing it, until Ctrl-C
+    #[arg(short, long)]
+    watch: bool,
 }
 
 impl Status {
     pub async fn run(self, context: &Context) -> Result<(), Failure> {
-        let mut statuses = context.ask::<Request>(self.slots.select()).await?;
-        if context.out.json {
-            return context.out.json(&statuses);
+        let select = self.slots.select();
+        if self.watch {
+            return watch(context, &select).await;
         }
-        if statuses.is_empty() {
-            return context
-                .out
-                .done("no slots in the config; sessions are listed by: missiond sessions");
+        let statuses = context.ask::<Request>(select).await?;
+        match context.out.json {
+            true => context.out.json(&statuses),
+            false if statuses.is_empty() => context.out.done(NONE),
+            false => context.out.line(shown(statuses).join("\n")),
         }
-        table::sort(&mut statuses);
-        let width = columns::terminal_width();
-        context
-            .out
-            .line(table::render(&statuses, chrono::Utc::now(), width))?;
-        match table::call_for_help(&statuses) {
-            Some(line) => context.out.line(line),
-            None => Ok(()),
+    }
+}
+
+const NONE: &str = "no slots in the config; sessions are listed by: missiond sessions";
+
+/// The table, and how to help those that wait.
+fn shown(mut statuses: Vec<SlotStatus>) -> Vec<String> {
+    table::sort(&mut statuses);
+    let table = table::render(&statuses, chrono::Utc::now(), columns::terminal_width());
+    let help = table::call_for_help(&statuses);
+    table.lines().map(str::to_owned).chain(help).collect()
+}
+
+/// Draws it over itself. What reads a pipe wants events, and not the same again each second.
+async fn watch(context: &Context, select: &Select) -> Result<(), Failure> {
+    if context.out.json || !std::io::stdout().is_terminal() {
+        return Err(Failure::usage("--watch draws on a terminal")
+            .next("what happens, as lines of JSON: missiond events -f"));
+    }
+    let mut drawn = 0;
+    loop {
+        let mut rows = shown(context.ask::<Request>(select.clone()).await?);
+        let room = crossterm::terminal::size().map_or(24, |(_, rows)| usize::from(rows));
+        // The last row is the cursor's.
+        rows.truncate(room.saturating_sub(1));
+        if anstream::AutoStream::choice(&std::io::stdout()) == anstream::ColorChoice::Never {
+            rows.iter_mut()
+                .for_each(|row| *row = strip_str(row).to_string());
+        }
+        context.out.raw(redraw::over(drawn, &rows).as_bytes())?;
+        drawn = rows.len();
+        tokio::select! {
+            () = tokio::time::sleep(AGAIN) => {}
+            _ = tokio::signal::ctrl_c() => return Ok(()),
         }
     }
 }

@@ -3,18 +3,15 @@
 
 use super::attach;
 use super::dispatch::Dispatcher;
-use super::envelope::{self, ErrorObject, Lagged, Line, Request};
+use super::envelope::{ErrorObject, Line, Request};
+use super::listening::listen;
 use super::peer::{self, Peer};
-use super::protocol::{
-    Attach, Event, Events, EventsParams, Fault, MAX_LINE, Method, RpcError, Select, What,
-};
-use super::tails::Tails;
+use super::protocol::{Attach, Events, MAX_LINE, Method};
 use futures_util::{Sink, SinkExt, Stream, StreamExt};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::codec::{Framed, LinesCodec, LinesCodecError};
@@ -248,133 +245,4 @@ async fn answer(request: Request, connection: Connection, answers: mpsc::Sender<
     let _ = answers
         .send(Line::answer(request.id, outcome.map_err(ErrorObject::from)))
         .await;
-}
-
-/// A snapshot of the selected slots, then what happens to them.
-async fn listen(request: Request, dispatcher: &Dispatcher, answers: &mpsc::Sender<Line>) {
-    let mut events = dispatcher.bus().listen();
-    let (selected, data) = match select(&request.params, dispatcher) {
-        Ok(selected) => selected,
-        Err(error) => {
-            let _ = answers
-                .send(Line::answer(request.id, Err(error.into())))
-                .await;
-            return;
-        }
-    };
-    let ready = Line::answer(request.id, Ok(Value::Object(Default::default())));
-    if answers.send(ready).await.is_err() {
-        return;
-    }
-    let mut tails = Tails::default();
-    for status in dispatcher.statuses(&selected) {
-        let name = status.slot.clone();
-        let (slot, status) = (Some(name.clone()), Box::new(status));
-        let (seq, time) = (dispatcher.bus().last(), chrono::Utc::now());
-        let event = Event {
-            seq,
-            time,
-            slot,
-            what: What::Snapshot { status },
-        };
-        if answers.send(event_line(&event)).await.is_err() {
-            return;
-        }
-        if data {
-            tails.follow(dispatcher, &name).await;
-            if pass_on(&mut tails, &name, dispatcher, answers)
-                .await
-                .is_err()
-            {
-                return;
-            }
-        }
-    }
-    if answers
-        .send(Line::notification(envelope::LIVE, Value::Null))
-        .await
-        .is_err()
-    {
-        return;
-    }
-    loop {
-        let event = tokio::select! {
-            event = events.recv() => event,
-            name = tails.written() => {
-                if pass_on(&mut tails, &name, dispatcher, answers).await.is_err() {
-                    return;
-                }
-                continue;
-            }
-        };
-        match event {
-            Ok(event) if concerns(&event, &selected) => {
-                // What was written before an event comes before it.
-                if let Some(name) = event.slot.as_deref().filter(|_| data) {
-                    tails.follow(dispatcher, name).await;
-                    if pass_on(&mut tails, name, dispatcher, answers)
-                        .await
-                        .is_err()
-                    {
-                        return;
-                    }
-                }
-                if let (What::Closed { .. }, Some(name)) = (&event.what, &event.slot) {
-                    tails.forget(name);
-                }
-                if answers.send(event_line(&event)).await.is_err() {
-                    return;
-                }
-            }
-            Ok(_) => {}
-            Err(RecvError::Lagged(missed)) => {
-                let params = serde_json::to_value(Lagged { missed }).unwrap_or_default();
-                let _ = answers
-                    .send(Line::notification(envelope::LAGGED, params))
-                    .await;
-                return;
-            }
-            Err(RecvError::Closed) => return,
-        }
-    }
-}
-
-/// What a slot has written, to a listener who wants it.
-async fn pass_on(
-    tails: &mut Tails,
-    name: &str,
-    dispatcher: &Dispatcher,
-    answers: &mpsc::Sender<Line>,
-) -> Result<(), mpsc::error::SendError<Line>> {
-    for event in tails.take(name, dispatcher.bus().last()).await {
-        answers.send(event_line(&event)).await?;
-    }
-    Ok(())
-}
-
-/// `None` for everything, also slots that are added later; and whether what they write is wanted.
-fn select(
-    params: &Value,
-    dispatcher: &Dispatcher,
-) -> Result<(Option<Vec<String>>, bool), RpcError> {
-    let EventsParams { slots, data } = serde_json::from_value(params.clone())
-        .map_err(|error| RpcError::new(Fault::Usage, format!("events: {error}")))?;
-    let selected = match slots.is_empty() {
-        true => None,
-        false => Some(dispatcher.names(&Select { slots })?),
-    };
-    Ok((selected, data))
-}
-
-fn concerns(event: &Event, selected: &Option<Vec<String>>) -> bool {
-    match (selected, &event.slot) {
-        (None, _) => true,
-        (Some(names), Some(slot)) => names.contains(slot),
-        (Some(_), None) => false,
-    }
-}
-
-fn event_line(event: &Event) -> Line {
-    let params = serde_json::to_value(event).unwrap_or_default();
-    Line::notification(envelope::EVENT, crate::secrets::mask_json(&params))
 }

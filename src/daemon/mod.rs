@@ -219,41 +219,17 @@ pub async fn run_in(host: Host, config: Config, env: &Env) -> Result<(), DaemonE
     let mut signals = host.signals()?;
     let world = Arc::new(world(&config, env, &door, &host)?);
     let rules = Rules::load(&config, &world)?;
-    let (published, slots) = watch::channel(Slots::default());
-    let (in_force, policies) = watch::channel(Policies::default());
-    let (gone, gone_seen) = watch::channel(GoneOnes::default());
-    let (orders, queue) = mpsc::channel(MAX_ORDERS);
     let (store, left) = task_store(&world)?;
-    let (notify, settings) = watch::channel(config.notify.clone());
-    let notifier = notify::start(world.bus.clone(), settings);
-    let mut daemon = Daemon {
-        config,
-        rules,
-        world,
-        kept: BTreeMap::new(),
-        published,
-        in_force,
-        orders,
-        notify,
-        sessions: Sessions::default(),
-        gone,
-    };
+    let (orders, queue) = mpsc::channel(MAX_ORDERS);
+    let mut daemon = Daemon::new(config, rules, world, orders);
+    let bus = &daemon.world.bus;
+    let notifier = notify::start(bus.clone(), daemon.notify.subscribe());
     daemon.load_sessions()?;
     daemon.start_all();
     daemon.look_for_running().await;
-    let (tasks, keeper) = keeper::start(store, left, slots.clone(), daemon.world.bus.clone());
-    let handle = DaemonHandle {
-        bus: daemon.world.bus.clone(),
-        audit: daemon.world.audit.clone(),
-        socket: daemon.world.socket.clone(),
-        meter: daemon.world.meter.clone(),
-        tasks: tasks.clone(),
-        slots,
-        policies,
-        gone: gone_seen,
-        orders: daemon.orders.clone(),
-        about: about(&daemon.config),
-    };
+    let (slots, bus) = (daemon.published.subscribe(), daemon.world.bus.clone());
+    let (tasks, keeper) = keeper::start(store, left, slots, bus);
+    let handle = daemon.handle(&tasks);
     let server = door
         .take_listener()
         .map(|listener| Server::start(listener, Arc::new(Dispatcher::new(handle.clone()))));
@@ -285,6 +261,40 @@ pub async fn run_in(host: Host, config: Config, env: &Env) -> Result<(), DaemonE
     notifier.abort();
     drop(door);
     Ok(())
+}
+
+impl Daemon {
+    /// With no slots yet.
+    fn new(config: Config, rules: Rules, world: Arc<World>, orders: mpsc::Sender<Order>) -> Daemon {
+        Daemon {
+            notify: watch::Sender::new(config.notify.clone()),
+            config,
+            rules,
+            world,
+            kept: BTreeMap::new(),
+            published: watch::Sender::new(Slots::default()),
+            in_force: watch::Sender::new(Policies::default()),
+            orders,
+            sessions: Sessions::default(),
+            gone: watch::Sender::new(GoneOnes::default()),
+        }
+    }
+
+    /// What everybody else has of it.
+    fn handle(&self, tasks: &TasksHandle) -> DaemonHandle {
+        DaemonHandle {
+            bus: self.world.bus.clone(),
+            audit: self.world.audit.clone(),
+            socket: self.world.socket.clone(),
+            meter: self.world.meter.clone(),
+            tasks: tasks.clone(),
+            slots: self.published.subscribe(),
+            policies: self.in_force.subscribe(),
+            gone: self.gone.subscribe(),
+            orders: self.orders.clone(),
+            about: about(&self.config),
+        }
+    }
 }
 
 /// Where the tasks are, read before anything is started.

@@ -83,7 +83,7 @@ pub(super) fn passed_listener(socket: &Path) -> Result<Option<UnixListener>, Dae
 }
 
 /// A descriptor of our own for one that is known by its number.
-fn duplicate(number: RawFd) -> anyhow::Result<StdListener> {
+fn duplicate(number: RawFd) -> filedescriptor::Result<StdListener> {
     let file = FileDescriptor::dup(&number)?.as_file()?;
     Ok(StdListener::from(OwnedFd::from(file)))
 }

@@ -5,6 +5,7 @@ use super::text::hanging;
 use super::told::{self, Weight};
 use crate::control::protocol::{Event, What};
 use crate::reading::State;
+use crate::redraw;
 use anstyle::{AnsiColor, Style};
 use serde_json::json;
 use std::cell::RefCell;
@@ -156,8 +157,7 @@ impl View {
         story.drain(..story.len().saturating_sub(room));
         frame.extend(story.into_iter().chain(prompt));
         let drawn = std::mem::replace(&mut shown.drawn, frame.len());
-        let rows: String = frame.iter().map(|row| over(row)).collect();
-        write(&format!("{}{rows}{CLEAR_BELOW}", back(drawn)))
+        write(&redraw::over(drawn, &frame))
     }
 
     fn slot_row(&self, (slot, state): &(String, State)) -> String {
@@ -184,28 +184,12 @@ impl View {
         let shown = self.shown.borrow();
         let (cols, _) = crossterm::terminal::size().unwrap_or(USUAL_SIZE);
         let told = shown.lines.iter();
-        let rows: String = told
+        let rows: Vec<String> = told
             .flat_map(|(weight, text)| rows_of(*weight, text, cols.into(), self.coloured))
-            .map(|row| over(&row))
             .collect();
-        write(&format!("{}{rows}{CLEAR_BELOW}", back(shown.drawn)))
+        write(&redraw::over(shown.drawn, &rows))
     }
 }
-
-/// Back to the first row of the frame.
-fn back(rows: usize) -> String {
-    match rows {
-        0 => String::new(),
-        rows => format!("\x1b[{rows}A\r"),
-    }
-}
-
-/// A row over what stood there. A screen that is cleared as a whole would be kept as history by some terminals.
-fn over(row: &str) -> String {
-    format!("{row}\x1b[K\r\n")
-}
-
-const CLEAR_BELOW: &str = "\x1b[J";
 
 /// Columns by which what follows a line's first row is indented.
 const INDENT: usize = 10;

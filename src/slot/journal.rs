@@ -2,6 +2,7 @@
 //! once, its end is told too, and neither stops the slot.
 
 use crate::control::protocol::{Event, What};
+use crate::policy::RuleRef;
 use crate::secrets;
 use crate::slot::log_file::{Cap, LogFile};
 use crate::slot::machine::about;
@@ -138,18 +139,13 @@ fn words(what: &What) -> (&'static str, String) {
             session_id,
             resumed,
         } => ("started", spawned(*pid, session_id.as_deref(), *resumed)),
-        What::Adopted { pid } => (
-            "adopted",
-            format!("pid {pid}, which an earlier daemon had started"),
-        ),
+        What::Adopted { pid } => ("adopted", format!("pid {pid}, of an earlier daemon")),
         What::State { from, to } => ("state", format!("{} -> {}", from.name(), to.name())),
         What::Dialog { dialog } => ("dialog", dialog_text(dialog)),
         What::DialogGone { id } => ("dialog", format!("{id} is gone")),
         What::Message { text } => ("message", text.clone()),
         What::Text { text, .. } => ("text", text.clone()),
-        What::Answer { text, duration_ms } => {
-            ("answer", format!("({}) {text}", seconds(*duration_ms)))
-        }
+        What::Answer { text, duration_ms } => ("answer", answered(text, *duration_ms)),
         What::Verdict {
             tool,
             target,
@@ -158,17 +154,9 @@ fn words(what: &What) -> (&'static str, String) {
             why,
             by,
         } => {
-            let place = rule
-                .as_ref()
-                .map(|rule| format!(" [{} {}:{}]", rule.text, rule.file.display(), rule.line));
-            let verdict = verdict.word();
-            (
-                "verdict",
-                format!(
-                    "{verdict} {tool}: {target} — {why}{} (by {by})",
-                    place.unwrap_or_default()
-                ),
-            )
+            let (verdict, place) = (verdict.word(), place(rule.as_ref()));
+            let text = format!("{verdict} {tool}: {target} — {why}{place} (by {by})");
+            ("verdict", text)
         }
         What::Key { key, reason } => ("key", format!("{key} — {reason}")),
         What::Failed { text } => ("no answer", text.clone()),
@@ -182,23 +170,14 @@ fn words(what: &What) -> (&'static str, String) {
             ("attached", format!("uid {uid}, {cols}x{rows}{how}"))
         }
         What::Detached { uid } => ("detached", format!("uid {uid}")),
-        What::Typing { uid } => (
-            "keyboard",
-            format!("uid {uid} types: answers by rule and messages wait"),
-        ),
+        What::Typing { uid } => ("keyboard", typing(*uid)),
         What::TypingOver => ("keyboard", "free again".to_owned()),
         What::Interrupted => ("interrupt", "the turn was stopped".to_owned()),
         What::Exit { cause, .. } => ("exit", cause.clone()),
         What::Data { text, .. } => ("data", text.clone()),
         What::Closed { why } => ("closed", why.clone()),
-        What::BufferOverflow { kept } => (
-            "overflow",
-            format!("only the last {kept} bytes of output are kept"),
-        ),
-        What::Restart { attempt, delay_ms } => (
-            "restart",
-            format!("number {attempt} in {}", seconds(*delay_ms)),
-        ),
+        What::BufferOverflow { kept } => ("overflow", format!("the last {kept} bytes are kept")),
+        What::Restart { attempt, delay_ms } => ("restart", restarts(*attempt, *delay_ms)),
         What::Stopped { by } => ("stopped", format!("by a {by}")),
         What::Trouble { cause, text } => ("TROUBLE", format!("{cause}: {text}")),
         What::Mode { mode } => ("mode", format!("{mode} again")),
@@ -210,6 +189,24 @@ fn words(what: &What) -> (&'static str, String) {
         What::DoubtGone => ("doubt", "the witnesses agree again".to_owned()),
         What::Warning { text } => ("WARNING", text.clone()),
     }
+}
+
+/// The rule, and where it stands.
+fn place(rule: Option<&RuleRef>) -> String {
+    let shown = |rule: &RuleRef| format!(" [{} {}:{}]", rule.text, rule.file.display(), rule.line);
+    rule.map(shown).unwrap_or_default()
+}
+
+fn answered(text: &str, duration_ms: u64) -> String {
+    format!("({}) {text}", seconds(duration_ms))
+}
+
+fn restarts(attempt: u32, delay_ms: u64) -> String {
+    format!("number {attempt} in {}", seconds(delay_ms))
+}
+
+fn typing(uid: u32) -> String {
+    format!("uid {uid} types: answers by rule and messages wait")
 }
 
 fn spawned(pid: u32, session: Option<&str>, resumed: bool) -> String {

@@ -1,3 +1,5 @@
+//! `attach`: the verb is here; `keys` tells what is typed, `tty` is this terminal, `traces` what a program has left on it.
+
 mod keys;
 mod traces;
 mod tty;

@@ -1,6 +1,7 @@
 //! Tasks: into the queue, and what became of them.
 
-use super::{Dispatcher, not_sendable};
+use super::Dispatcher;
+use super::acting::not_sendable;
 use crate::control::dispatch::wait::within;
 use crate::control::peer::{Origin, Peer};
 use crate::control::protocol::*;

@@ -1,6 +1,7 @@
 //! `wait`: a state, the end, silence or a line of output, whichever comes first.
 
-use super::{Dispatcher, regex};
+use super::Dispatcher;
+use super::looking::regex;
 use crate::control::protocol::{Fault, RpcError, SlotStatus, WaitAnswer, WaitParams};
 use crate::slot::{Command, SlotHandle};
 use regex::Regex;

@@ -1,0 +1,197 @@
+//! Requests by which something happens to a slot.
+
+use super::Dispatcher;
+use crate::control::protocol::*;
+use crate::daemon::Order;
+use crate::keys;
+use crate::slot::machine::{Confirmation, Input, Message, Reply};
+use crate::slot::{Command, SlotHandle};
+use serde_json::Value;
+use std::time::{Duration, Instant};
+
+impl Dispatcher {
+    /// The same for several slots at once; one that fails does not hide the others.
+    pub(super) async fn each(
+        &self,
+        select: Select,
+        make: fn(u64) -> Input,
+    ) -> Result<Vec<Done>, RpcError> {
+        let names = self.names(&select)?;
+        let slots: Vec<SlotHandle> = names
+            .iter()
+            .map(|name| self.slot(name))
+            .collect::<Result<_, _>>()?;
+        let asked = slots.iter().map(|slot| slot.ask(make));
+        let outcomes = futures_util::future::join_all(asked).await;
+        let done = slots.iter().zip(outcomes).map(|(slot, outcome)| {
+            let status = slot.status();
+            Done {
+                slot: status.slot,
+                state: status.state,
+                error: outcome.err(),
+            }
+        });
+        Ok(done.collect())
+    }
+
+    pub(super) async fn adopt(&self, params: AdoptParams) -> Result<AdoptAnswer, RpcError> {
+        let slot = self.slot(&params.slot)?;
+        let session = params.session_id;
+        let id = session.to_string();
+        let others = self.statuses(&None).into_iter();
+        let mut others = others.filter(|other| other.slot != params.slot);
+        if let Some(other) = others.find(|other| other.session_id.as_ref() == Some(&id)) {
+            let text = format!("{id} is the conversation of slot {}", other.slot);
+            return Err(RpcError::new(Fault::Refused, text));
+        }
+        let restarts = slot
+            .request(|reply| Command::TakeOver { session, reply })
+            .await?;
+        if restarts {
+            slot.ask(Input::Restart).await?;
+        } else if params.start {
+            slot.ask(Input::Start).await?;
+        }
+        Ok(AdoptAnswer {
+            slot: params.slot,
+            session_id: session,
+            running: slot.status().pid.is_some(),
+        })
+    }
+
+    pub(super) async fn send(&self, params: SendParams) -> Result<SendAnswer, RpcError> {
+        let slot = self.slot(&params.slot)?;
+        let name = params.slot.clone();
+        if slot.status().kind != "claude" {
+            let text = format!("{name} is a plain program, not Claude Code");
+            return Err(
+                RpcError::new(Fault::Refused, text).next(format!("missiond write {name} …"))
+            );
+        }
+        let meaning = keys::Meaning {
+            shell: params.shell,
+            slash: params.slash,
+        };
+        let text = keys::message(&params.text, meaning).map_err(|error| not_sendable(&error))?;
+        let slash = params.slash && text.starts_with('/');
+        let began = Instant::now();
+        let wait = params.wait;
+        let limit = params.timeout_ms.map(Duration::from_millis);
+        let send = |token| {
+            Input::Send(Message {
+                token: Some(token),
+                text,
+                slash,
+                wait,
+                task: None,
+            })
+        };
+        let reply = slot.ask_within(limit, send).await?;
+        let answer = |response, source, dialog| SendAnswer {
+            slot: name,
+            response,
+            duration_ms: began.elapsed().as_millis() as u64,
+            session_id: slot.status().session_id,
+            source,
+            dialog,
+        };
+        Ok(match reply {
+            Reply::Answered { text, source } => answer(text, Some(source.to_owned()), None),
+            Reply::NeedsPerson(dialog) => answer(None, None, Some(*dialog)),
+            _ => answer(None, None, None),
+        })
+    }
+
+    pub(super) async fn confirm(
+        &self,
+        params: ConfirmParams,
+        uid: u32,
+    ) -> Result<ConfirmAnswer, RpcError> {
+        let slot = self.slot(&params.slot)?;
+        let before = slot.status();
+        let always = params.answer.eq_ignore_ascii_case("always");
+        let ConfirmParams {
+            answer,
+            dialog,
+            reason,
+            ..
+        } = params;
+        let reply = slot
+            .ask(|token| {
+                Input::Confirm(Confirmation {
+                    token,
+                    answer,
+                    dialog,
+                    reason,
+                    uid,
+                })
+            })
+            .await?;
+        let Reply::Confirmed { dialog, chosen } = reply else {
+            return Err(RpcError::new(Fault::Failed, "the slot gave no answer"));
+        };
+        let rule = if always {
+            self.allow_always(&before).await?
+        } else {
+            None
+        };
+        Ok(ConfirmAnswer {
+            slot: before.slot,
+            dialog,
+            chosen,
+            rule,
+        })
+    }
+
+    /// `always`: yes to this one, and a narrow rule for the next.
+    async fn allow_always(&self, status: &SlotStatus) -> Result<Option<String>, RpcError> {
+        let Some(dialog) = &status.dialog else {
+            return Ok(None);
+        };
+        let Some(tool) = dialog.tool.clone() else {
+            return Ok(None);
+        };
+        let input = dialog.input.clone().map_or(Value::Null, Value::Object);
+        let (role, cwd) = (status.role.clone(), status.cwd.clone());
+        self.daemon
+            .order(|reply| Order::AllowAlways {
+                role,
+                tool,
+                input,
+                cwd,
+                reply,
+            })
+            .await
+            .map(Some)
+    }
+
+    pub(super) async fn interrupt(&self, one: OneSlot) -> Result<InterruptAnswer, RpcError> {
+        match self.slot(&one.slot)?.ask(Input::Interrupt).await? {
+            Reply::Interrupted(effect) => Ok(InterruptAnswer {
+                slot: one.slot,
+                effect: effect.to_owned(),
+            }),
+            _ => Err(RpcError::new(Fault::Failed, "the slot gave no answer")),
+        }
+    }
+
+    pub(super) async fn write(&self, params: WriteParams) -> Result<Done, RpcError> {
+        let slot = self.slot(&params.slot)?;
+        let bytes = params.bytes;
+        slot.request(|reply| Command::Write { bytes, reply })
+            .await?;
+        Ok(Done {
+            slot: params.slot,
+            state: slot.status().state,
+            error: None,
+        })
+    }
+}
+
+pub(super) fn not_sendable(error: &keys::NotSendable) -> RpcError {
+    match error {
+        keys::NotSendable::Slash(_) => RpcError::new(Fault::Refused, error.to_string())
+            .next("add --slash if it is meant, or begin the message with a word"),
+        _ => RpcError::new(Fault::Usage, error.to_string()),
+    }
+}

@@ -1,0 +1,139 @@
+//! Requests that only look.
+
+use super::{Dispatcher, session};
+use crate::control::protocol::*;
+use crate::reading::State;
+use crate::slot::Command;
+use regex::Regex;
+
+/// A regex that is larger than this when compiled is an attack or a mistake.
+const MAX_REGEX: usize = 1 << 20;
+/// Matches that `search` gives unless it is asked for others.
+const MATCHES: usize = 200;
+
+impl Dispatcher {
+    pub(super) async fn status(&self, select: Select) -> Result<Vec<SlotStatus>, RpcError> {
+        let names = self.names(&select)?;
+        let mut statuses: Vec<SlotStatus> = names
+            .iter()
+            .map(|name| self.slot(name).map(|slot| slot.status()))
+            .collect::<Result<_, _>>()?;
+        self.measure(&mut statuses).await;
+        Ok(statuses)
+    }
+
+    /// Fills in what the processes use, which is measured only for those who ask.
+    async fn measure(&self, statuses: &mut [SlotStatus]) {
+        let running: Vec<u32> = statuses.iter().filter_map(|status| status.pid).collect();
+        if running.is_empty() {
+            return;
+        }
+        let used = self.daemon.meter.of(running).await;
+        let statuses = statuses.iter_mut().filter(|status| status.pid.is_some());
+        for (status, usage) in statuses.zip(used) {
+            status.memory = usage.map(|usage| usage.memory);
+            status.cpu = usage.map(|usage| usage.cpu);
+        }
+    }
+
+    pub(super) fn stats(&self) -> StatsAnswer {
+        let states: Vec<State> = self
+            .statuses(&None)
+            .iter()
+            .map(|status| status.state)
+            .collect();
+        let stopped = states
+            .iter()
+            .filter(|state| matches!(state, State::Exited | State::Error))
+            .count();
+        let idle = states.iter().filter(|state| **state == State::Idle).count();
+        let total = states.len();
+        StatsAnswer {
+            total,
+            running: total - stopped,
+            idle,
+            busy: total - stopped - idle,
+            stopped,
+        }
+    }
+
+    pub(super) async fn pending(&self, select: Select) -> Result<Vec<PendingDialog>, RpcError> {
+        let statuses = self.status(select).await?;
+        let waiting = statuses.into_iter().filter_map(|status| {
+            let SlotStatus {
+                slot,
+                role,
+                since,
+                dialog,
+                waits_because,
+                ..
+            } = status;
+            dialog.map(|dialog| PendingDialog {
+                slot,
+                role,
+                since,
+                dialog,
+                why: waits_because,
+            })
+        });
+        Ok(waiting.collect())
+    }
+
+    pub(super) async fn screen(&self, params: ScreenParams) -> Result<ScreenAnswer, RpcError> {
+        self.slot(&params.slot)?
+            .request(|reply| Command::Screen { params, reply })
+            .await
+    }
+
+    pub(super) async fn history(&self, params: HistoryParams) -> Result<Vec<Turn>, RpcError> {
+        let last = params.last;
+        self.slot(&params.slot)?
+            .request(|reply| Command::History { last, reply })
+            .await
+    }
+
+    pub(super) async fn search(&self, params: SearchParams) -> Result<Vec<Match>, RpcError> {
+        let (pattern, limit) = (regex(&params.pattern)?, params.limit.unwrap_or(MATCHES));
+        let slot = self.slot(&params.slot)?;
+        if slot.is_session() {
+            return session::search(&slot, pattern, limit).await;
+        }
+        slot.request(|reply| Command::Search {
+            pattern,
+            limit,
+            reply,
+        })
+        .await
+    }
+
+    pub(super) async fn why(&self, one: OneSlot) -> Result<WhyAnswer, RpcError> {
+        let slot = self.slot(&one.slot)?;
+        let evidence = slot.request(|reply| Command::Why { reply }).await?;
+        Ok(WhyAnswer {
+            slot: one.slot,
+            state: slot.status().state,
+            evidence,
+        })
+    }
+
+    pub(super) async fn policy(&self, one: OneSlot) -> Result<PolicyAnswer, RpcError> {
+        let status = self.slot(&one.slot)?.status();
+        let in_force = self.daemon.policies();
+        let standing = in_force
+            .get(&status.slot)
+            .ok_or_else(|| RpcError::new(Fault::Refused, "the slot is leaving"))?;
+        Ok(PolicyAnswer {
+            slot: status.slot,
+            role: status.role,
+            waits: standing.waits,
+            policy: standing.policy.summary(),
+        })
+    }
+}
+
+pub(super) fn regex(pattern: &str) -> Result<Regex, RpcError> {
+    regex::RegexBuilder::new(pattern)
+        .size_limit(MAX_REGEX)
+        .build()
+        .map_err(|error| RpcError::new(Fault::Usage, format!("not a regular expression: {error}")))
+}
