@@ -68,6 +68,19 @@ fn verdicts(criterion: &mut Criterion) {
             ask(|n| format!("git log --oneline $v{n}/src/{n}.rs"), " && "),
             Decision::Ask,
         ),
+        (
+            "25 commands with globs",
+            ask(|n| format!("git log --oneline src/{n}/*.rs"), " && "),
+            Decision::Allow,
+        ),
+        (
+            "20 commands with quotes and backslashes",
+            ask(
+                |n| format!("grep -E \"^a{n}$|b\\.c\" 'src/x y'/{n}.rs"),
+                " || ",
+            ),
+            Decision::Allow,
+        ),
     ] {
         assert_eq!(
             decide(&policy, &ask, &LexicalPaths).decision,

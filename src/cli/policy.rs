@@ -62,8 +62,8 @@ Examples:
   echo '{\"tool\":\"Bash\",\"input\":{\"command\":\"ls\"}}' | missiond policy explain --policy p.toml -
 
 With `-`, each line of the input is {\"tool\", \"input\", \"cwd\"?}, and each is answered with a line
-{\"verdict\", \"rule\", \"why\", \"file\", \"line\"}; a line that is no such call gets {\"error\"}, and the exit
-code is 2 at the end.")]
+{\"verdict\", \"rule\", \"why\", \"file\", \"line\"}; a line that is no such call is answered with \"ask\" and
+an \"error\" that says why, and the exit code is 2 at the end.")]
 struct Explain {
     /// The policy file
     #[arg(long, value_name = "FILE")]
@@ -232,11 +232,10 @@ impl Judge {
         while let Some(line) = next_line(&mut input)? {
             number += 1;
             let answer = match line.and_then(|line| call(&line)) {
-                Ok(None) => continue,
-                Ok(Some(call)) => as_json(&self.explain(call).verdict),
+                Ok(call) => as_json(&self.explain(call).verdict),
                 Err(why) => {
                     bad += 1;
-                    json!({ "error": format!("line {number}: {why}") })
+                    unread(&format!("line {number}: {why}"))
                 }
             };
             context.out.json(&answer)?;
@@ -284,14 +283,16 @@ fn next_line(input: &mut impl BufRead) -> Result<Option<Result<String, String>>,
     ))
 }
 
-/// Blank lines are no calls, and no faults either.
-fn call(line: &str) -> Result<Option<Call>, String> {
+fn call(line: &str) -> Result<Call, String> {
     if line.trim().is_empty() {
-        return Ok(None);
+        return Err("it is empty".to_owned());
     }
-    serde_json::from_str(line)
-        .map(Some)
-        .map_err(|error| error.to_string())
+    serde_json::from_str(line).map_err(|error| error.to_string())
+}
+
+/// What can't be read is for a person, and never allowed.
+fn unread(why: &str) -> Value {
+    json!({ "verdict": Decision::Ask, "rule": null, "why": why, "error": why })
 }
 
 fn as_json(verdict: &Verdict) -> Value {

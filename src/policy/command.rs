@@ -167,11 +167,20 @@ impl<'a> Part<'a> {
 
     /// None where it may be no command, and no rule restricts it if it is one.
     fn verdict(&self) -> Option<Verdict> {
-        let texts = self.texts_to_restrict();
-        let restricted = strictest(&rules_on(self.case, &texts))
+        let only_way = self.only_way_to_write();
+        let rules = match &only_way {
+            Some(text) => rules_on(self.case, std::slice::from_ref(text)),
+            None => rules_on(self.case, &self.texts_to_restrict()),
+        };
+        let restricted = strictest(&rules)
             .filter(|rule| rule.decision > Decision::Allow)
             .map(by_rule);
-        let by_places = places::restriction(self.case, self.stripped.words, &self.named);
+        let by_places = places::restriction(
+            self.case,
+            self.stripped.words,
+            &self.named,
+            self.directories,
+        );
         let by_trees = trees::restriction(self.case, self.stripped.words, self.directories);
         match restricted
             .into_iter()
@@ -180,9 +189,29 @@ impl<'a> Part<'a> {
             .max_by_key(|verdict| verdict.decision)
         {
             None if self.simple.guessed => None,
-            None => Some(self.allowance()),
+            None if only_way.is_some() => Some(self.allowance(rules)),
+            None => Some(self.allowance(rules_on(self.case, &self.texts_to_allow()))),
             strictest => strictest,
         }
+    }
+
+    /// Most commands are plain words with nothing around them: there is one way to write those, and their rules
+    /// are looked for once.
+    fn only_way_to_write(&self) -> Option<String> {
+        let words = &self.simple.words;
+        let texts = || words.iter().map(|word| word.text.as_str());
+        let plain = words
+            .iter()
+            .all(|word| !word.quoted && word.doubt.is_none())
+            && self.stripped.words.len() == words.len()
+            && !self.simple.may_run_others()
+            && self
+                .simple
+                .text
+                .split([' ', '\t'])
+                .filter(|word| !word.is_empty())
+                .eq(texts());
+        plain.then(|| join(texts()))
     }
 
     /// Every way to write this command and those that it would run.
@@ -218,8 +247,7 @@ impl<'a> Part<'a> {
         texts
     }
 
-    fn allowance(&self) -> Verdict {
-        let mut rules = rules_on(self.case, &self.texts_to_allow());
+    fn allowance(&self, mut rules: Vec<&'a Rule>) -> Verdict {
         rules.retain(|rule| rule.decision == Decision::Allow);
         rules.extend(self.exact);
         if rules.is_empty() {
@@ -263,10 +291,39 @@ impl<'a> Part<'a> {
             self.stripped.words,
             self.directories,
         ));
+        harms.extend(places::outside(
+            self.case,
+            self.stripped.words,
+            &self.named,
+            self.directories,
+        ));
+        harms.extend(harm::secrets(self.stripped.words));
+        harms.extend(self.harm_of_unknown_runner());
         if self.stripped.more_words_follow {
             harms.extend(self.harm_of_unseen_words());
         }
         harms
+    }
+
+    /// A program of which nothing is known may run what its arguments name, so a restricted program must not be
+    /// among them.
+    fn harm_of_unknown_runner(&self) -> Option<Harm> {
+        let words = self.stripped.words;
+        let name = words.first()?.text.as_str();
+        if harm::is_known(name) {
+            return None;
+        }
+        let restricted = (1..words.len()).find(|at| {
+            let text = || join(words[*at..].iter().map(|word| word.text.as_str()));
+            self.case.policy.index.names_program(&words[*at].text)
+                && rules_on(self.case, &[text()])
+                    .iter()
+                    .any(|rule| rule.decision > Decision::Allow && rule.command().is_some())
+        })?;
+        let inner = &words[restricted].text;
+        Some(Harm::whole(format!(
+            "{name} may run {inner}, which a rule restricts"
+        )))
     }
 
     /// `xargs` hands over words that are not known: fine only for a program that does nothing but read.

@@ -55,6 +55,11 @@ impl Index {
         places
     }
 
+    /// Whether some rule begins with this program.
+    pub fn names_program(&self, program: &str) -> bool {
+        self.by_program.contains_key(program)
+    }
+
     /// Whether any path is restricted, so that paths among a command's words matter.
     pub fn restricts_paths(&self) -> bool {
         !self.restricted.is_empty()

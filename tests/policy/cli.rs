@@ -94,23 +94,25 @@ fn explain_answers_lines_one_by_one() {
         .lines()
         .map(|line| serde_json::from_str(line).expect("JSON"))
         .collect();
-    assert_eq!(answers.len(), 4);
+    assert_eq!(answers.len(), 5, "one for each line");
     let allowed = json!({
         "verdict": "allow", "rule": "Bash(cargo test *)", "why": "allowed by Bash(cargo test *)", "file": "p.toml", "line": 2,
     });
     assert_eq!(answers[0], allowed);
-    assert!(
-        answers[1]["error"]
-            .as_str()
-            .is_some_and(|error| error.starts_with("line 3: ")),
-        "{answers:?}"
-    );
+    for (answer, start) in [
+        (&answers[1], "line 2: it is empty"),
+        (&answers[2], "line 3: "),
+    ] {
+        assert_eq!(answer["verdict"], "ask", "{answer}");
+        let error = answer["error"].as_str().expect("an error");
+        assert!(error.starts_with(start), "{answer}");
+    }
     assert_eq!(
-        (&answers[2]["verdict"], &answers[2]["line"]),
+        (&answers[3]["verdict"], &answers[3]["line"]),
         (&json!("deny"), &json!(4))
     );
     assert_eq!(
-        (&answers[3]["verdict"], &answers[3]["rule"]),
+        (&answers[4]["verdict"], &answers[4]["rule"]),
         (&json!("ask"), &Value::Null)
     );
 }

@@ -4,7 +4,7 @@
 use crate::policy::ground::Ground;
 use crate::policy::harm::{self, Harm};
 use crate::policy::judge::{Case, by_rule};
-use crate::policy::paths::Place;
+use crate::policy::paths::{PathPattern, Place};
 use crate::policy::protected as guarded;
 use crate::policy::rule::{Meaning, Rule};
 use crate::policy::shell::{Redirect, Word};
@@ -84,7 +84,12 @@ pub fn named(case: &Case<'_>, words: &[Word], directories: &Directories) -> Vec<
 }
 
 /// The strictest thing that path rules say about the words of a command and the places that they name.
-pub fn restriction(case: &Case<'_>, words: &[Word], named: &[Named]) -> Option<Verdict> {
+pub fn restriction(
+    case: &Case<'_>,
+    words: &[Word],
+    named: &[Named],
+    directories: &Directories,
+) -> Option<Verdict> {
     let (name, arguments) = words.split_first()?;
     if !case.policy.index.restricts_paths() {
         return None;
@@ -95,7 +100,7 @@ pub fn restriction(case: &Case<'_>, words: &[Word], named: &[Named]) -> Option<V
     let on_globs = arguments
         .iter()
         .filter(|word| word.globs)
-        .filter_map(|word| on_glob(case, word));
+        .filter_map(|word| on_glob(case, word, directories));
     on_places
         .chain(on_globs)
         .max_by_key(|verdict| verdict.decision)
@@ -147,12 +152,30 @@ pub fn redirection(
         .max_by_key(|verdict| verdict.decision)
 }
 
-/// A glob may stand for any file whose name fits.
-fn on_glob(case: &Case<'_>, word: &Word) -> Option<Verdict> {
+/// The directories in which a glob looks for names: the literal start of it.
+fn places_of_glob(word: &Word, directories: &Directories, ground: &Ground<'_>) -> Vec<Place> {
+    let start = word.text.split(['*', '?', '[']).next().unwrap_or_default();
+    let start = start.rsplit_once('=').map_or(start, |(_, value)| value);
+    let directory = match start.rsplit_once('/') {
+        Some(("", _)) => "/",
+        Some((directory, _)) => directory,
+        None => ".",
+    };
+    let places = directories.all.iter();
+    places.map(|cwd| ground.place(directory, cwd)).collect()
+}
+
+/// A glob may stand for any file below its directory whose name fits.
+fn on_glob(case: &Case<'_>, word: &Word, directories: &Directories) -> Option<Verdict> {
     let last = word.text.rsplit('/').next().unwrap_or_default();
+    let within = places_of_glob(word, directories, &case.ground);
+    let reaches = |pattern: &PathPattern| {
+        let below = |path| pattern.may_match_below(path, &case.ground);
+        within.iter().any(|place| place.ways().any(below))
+    };
     let may_mean = |rule: &&Rule| match &rule.meaning {
         Meaning::Path(_, pattern) if rule.decision > Decision::Allow => {
-            pattern.literal_name().is_none_or(|name| fits(last, name))
+            pattern.literal_name().is_none_or(|name| fits(last, name)) && reaches(pattern)
         }
         _ => false,
     };
@@ -221,6 +244,52 @@ fn path_texts(word: &str) -> impl Iterator<Item = &str> {
         .into_iter()
         .flatten()
         .filter(|text| !text.is_empty())
+}
+
+/// Writing beyond the slot's directory and the places for temporary files.
+pub fn outside(
+    case: &Case<'_>,
+    words: &[Word],
+    named: &[Named],
+    directories: &Directories,
+) -> Option<Harm> {
+    let (name, arguments) = words.split_first()?;
+    let written = harm::written(&name.text, arguments);
+    let temporary = harm::is_writer(&name.text);
+    let leaves = |at: &usize| {
+        let word = &arguments[*at];
+        let literal = named
+            .iter()
+            .filter(|named| named.argument == *at)
+            .any(|named| !is_inside(case, &named.place, temporary));
+        let glob = || {
+            let mut places = places_of_glob(word, directories, &case.ground).into_iter();
+            places.any(|place| !is_inside(case, &place, temporary))
+        };
+        if word.globs { glob() } else { literal }
+    };
+    let at = written.into_iter().find(leaves)?;
+    let why = format!("`{}` lies outside the slot's directory", arguments[at].text);
+    Some(Harm::at(at + 1, why))
+}
+
+/// In the slot's directory or its project; `temporary` also where everybody writes.
+fn is_inside(case: &Case<'_>, place: &Place, temporary: bool) -> bool {
+    const FOR_ALL: &[&str] = &[
+        "/tmp",
+        "/var/tmp",
+        "/dev/null",
+        "/dev/stdout",
+        "/dev/stderr",
+    ];
+    let [cwd, real_cwd] = &case.ground.cwd;
+    let [project, real_project] = case.ground.project();
+    let mut ways = place.ways();
+    ways.all(|path| {
+        let own = [cwd, real_cwd, project, real_project];
+        own.iter().any(|own| path.starts_with(own))
+            || temporary && FOR_ALL.iter().any(|shared| path.starts_with(shared))
+    })
 }
 
 /// Leaving the directory, or removing a directory that much depends on.

@@ -1,28 +1,43 @@
 //! What git runs and writes beyond its own repository.
 
-use super::{Harm, Names, has_short, has_word, is_one_of_long, names};
+use super::subcommands::Subcommands;
+use super::{Harm, has_short, has_word, is_one_of_long};
 use crate::policy::shell::Word;
-use std::sync::LazyLock;
 
 /// Options before the subcommand that change nothing but the output.
 const HARMLESS_GLOBALS: &str = "--no-pager -P --version -v --no-optional-locks --literal-pathspecs \
     --no-replace-objects";
 
-/// Subcommands whose work is to run other programs, or to change what git runs later.
-static RUNNING: Names = LazyLock::new(|| {
-    names(
-        "config difftool mergetool filter-branch filter-repo bundle submodule send-email instaweb web--browse \
-    daemon shell hook for-each-repo maintenance credential upload-pack receive-pack \
-    upload-archive fast-import remote-ext remote-fd citool gui help imap-send cvsserver \
-    svn p4 init clone worktree subtree",
-    )
-});
+/// What people do with git all day. Left out: what runs other programs, changes what git runs later, or writes
+/// files that its input names (`config`, `submodule`, `difftool`, `apply`, …), plumbing that nobody types, and
+/// every word that may be an alias or a program named `git-…`.
+const ORDINARY: Subcommands = Subcommands {
+    plain: "status log diff show branch checkout switch restore add commit push pull fetch merge rebase reset stash \
+        tag rev-parse rev-list ls-files ls-tree ls-remote cat-file blame annotate describe shortlog grep reflog \
+        merge-base name-rev for-each-ref show-ref show-branch symbolic-ref cherry cherry-pick revert clean rm mv \
+        count-objects diff-tree diff-index diff-files whatchanged range-diff check-ignore check-attr \
+        check-ref-format check-mailmap fsck gc prune repack pack-refs version var format-patch archive stripspace \
+        merge-tree patch-id verify-commit verify-tag verify-pack request-pull rerere get-tar-commit-id",
+    groups: &[
+        ("remote", "show get-url"),
+        ("worktree", "list"),
+        ("submodule", "status summary"),
+        ("bisect", "start good bad new old skip reset log terms"),
+        ("notes", "list show add append copy"),
+        ("sparse-checkout", "list"),
+        ("bundle", "verify list-heads"),
+        ("commit-graph", "verify"),
+        ("multi-pack-index", "verify"),
+    ],
+    valued: "",
+};
 
-/// Options that run a program or write a file, whatever the subcommand.
+/// Options that run a program or write a file, or read one from anywhere, whatever the subcommand.
 const LONG: &str = "--output --output-directory --upload-pack --receive-pack --exec --open-files-in-pager \
     --ext-diff --textconv --extcmd --tool --config --template --separate-git-dir \
     --edit-todo --strategy --gpg-sign --filters --interactive --local-user --sign --prefix \
-    --export-marks --import-marks --export-pack-edges";
+    --export-marks --import-marks --export-pack-edges --no-index --contents --unsafe-paths \
+    --repo";
 
 /// Letters that do the same in these subcommands alone; elsewhere they are harmless.
 const SHORT: &[(&str, &str)] = &[
@@ -30,7 +45,7 @@ const SHORT: &[(&str, &str)] = &[
     ("archive", "o"),
     ("format-patch", "o"),
     ("rebase", "xsiS"),
-    ("commit", "S"),
+    ("commit", "St"),
     ("tag", "su"),
     ("bundle", "o"),
     ("merge", "sS"),
@@ -53,31 +68,52 @@ pub fn harms(words: &[Word]) -> Vec<Harm> {
         }
         at += 1;
     }
-    let Some(subcommand) = words.get(at) else {
+    let Some(subcommand) = words.get(at).map(|word| word.text.as_str()) else {
         return Vec::new();
     };
+    let rest = &words[at + 1..];
     let mut harms = Vec::new();
-    if RUNNING.contains(subcommand.text.as_str()) {
-        harms.push(Harm {
-            at,
-            why: format!(
-                "`git {}` can run other programs or change what git runs",
-                subcommand.text
-            ),
-        });
+    if !only_looks(subcommand, rest) {
+        harms.extend(ORDINARY.harm(words));
     }
     let letters = SHORT
         .iter()
-        .find(|(name, _)| *name == subcommand.text)
+        .find(|(name, _)| *name == subcommand)
         .map_or("", |(_, letters)| letters);
-    harms.extend(
-        words
-            .iter()
-            .enumerate()
-            .skip(at + 1)
-            .filter_map(|(at, word)| of_word(at, &subcommand.text, &word.text, letters)),
-    );
+    let of_words = words.iter().enumerate().skip(at + 1);
+    harms.extend(of_words.filter_map(|(at, word)| of_word(at, subcommand, &word.text, letters)));
+    harms.extend(elsewhere(subcommand, rest).map(|(of_rest, word)| {
+        let why = format!("`git {subcommand} {word}` sends to a place that is not configured");
+        Harm::at(at + 1 + of_rest, why)
+    }));
     harms
+}
+
+/// The forms of other subcommands that change nothing.
+fn only_looks(subcommand: &str, rest: &[Word]) -> bool {
+    let has = |list: &str| rest.iter().any(|word| has_word(list, &word.text));
+    match subcommand {
+        "config" => only_reads_config(rest),
+        "apply" => has("--check --stat --numstat --summary") && !has("--apply"),
+        _ => false,
+    }
+}
+
+fn only_reads_config(rest: &[Word]) -> bool {
+    const SCOPES: &str =
+        "--local --global --system --worktree --show-origin --show-scope --name-only -z --null";
+    let mut words = rest
+        .iter()
+        .map(|word| word.text.as_str())
+        .skip_while(|word| has_word(SCOPES, word));
+    match words.next() {
+        Some("--list" | "-l" | "--get" | "--get-all" | "--get-regexp" | "get" | "list") => {
+            words.all(|word| !word.starts_with('-') || has_word(SCOPES, word))
+        }
+        // `git config user.name` shows it; a second word would set it.
+        Some(name) => !name.starts_with('-') && name.contains('.') && words.next().is_none(),
+        None => false,
+    }
 }
 
 fn of_word(at: usize, subcommand: &str, word: &str, letters: &str) -> Option<Harm> {
@@ -87,14 +123,29 @@ fn of_word(at: usize, subcommand: &str, word: &str, letters: &str) -> Option<Har
             why: format!("`{word}` lets git {subcommand} run another program or write a file"),
         });
     }
-    if word.contains("::") && !word.contains(char::is_whitespace) {
-        return Some(Harm {
-            at,
-            why: format!("`{word}` may name a transport that runs another program"),
-        });
-    }
-    (subcommand == "bisect" && word == "run").then(|| Harm {
+    const OF_NETS: &str =
+        "clone fetch pull push ls-remote remote archive submodule fetch-pack send-pack";
+    (has_word(OF_NETS, subcommand) && word.contains("::")).then(|| Harm {
         at,
-        why: "`git bisect run` runs another program".to_owned(),
+        why: format!("`{word}` may name a transport that runs another program"),
+    })
+}
+
+/// A repository that is named by its address, not by a name that was configured.
+fn elsewhere<'w>(subcommand: &str, rest: &'w [Word]) -> Option<(usize, &'w str)> {
+    if !has_word("push pull", subcommand) {
+        return None;
+    }
+    let operands = rest.iter().map(|word| word.text.as_str()).enumerate();
+    let mut operands = operands
+        .filter(|(_, word)| !word.starts_with('-'))
+        .peekable();
+    let first = operands.peek().map(|(at, _)| *at);
+    operands.find(|(at, word)| {
+        let host = word
+            .split_once(':')
+            .is_some_and(|(host, _)| host.contains('@'));
+        let is_path = Some(*at) == first && word.starts_with(['/', '.', '~']);
+        word.contains("://") || host || is_path
     })
 }

@@ -2,8 +2,11 @@
 //! with a wildcard did not mean those, so they are asked about, unless the rule itself spells them out.
 
 mod git;
+mod languages;
 mod scripts;
+mod subcommands;
 mod table;
+mod writes;
 
 use super::shell::Word;
 use std::collections::{HashMap, HashSet};
@@ -44,7 +47,7 @@ impl Harm {
 static BY_PROGRAM: LazyLock<HashMap<&'static str, Vec<&'static Danger>>> = LazyLock::new(|| {
     let mut dangers: HashMap<_, Vec<_>> = HashMap::new();
     for row in TABLE {
-        for program in row.programs.split_whitespace() {
+        for program in row.programs.split_ascii_whitespace() {
             dangers.entry(program).or_default().push(&row.danger);
         }
     }
@@ -56,8 +59,8 @@ pub fn harms(words: &[Word]) -> Vec<Harm> {
     let Some(name) = words.first() else {
         return Vec::new();
     };
-    let program = name.text.rsplit('/').next().unwrap_or_default();
-    let Some(dangers) = BY_PROGRAM.get(program) else {
+    let program = base_name(&name.text);
+    let Some(dangers) = dangers_of(program) else {
         return Vec::new();
     };
     let mut harms: Vec<Harm> = dangers
@@ -68,10 +71,42 @@ pub fn harms(words: &[Word]) -> Vec<Harm> {
     harms
 }
 
+fn base_name(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or_default()
+}
+
+/// The rows for a program, also for one with its version behind it, such as `python3.12` or `gcc-14`.
+fn dangers_of(program: &str) -> Option<&'static Vec<&'static Danger>> {
+    let unversioned = || {
+        let start =
+            program.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
+        let loader = start.starts_with("ld-linux") || start.starts_with("ld-musl");
+        let family = start.starts_with("mkfs");
+        BY_PROGRAM.get(match (loader, family) {
+            (true, _) => "ld.so",
+            (_, true) => "mkfs",
+            _ => start,
+        })
+    };
+    BY_PROGRAM.get(program).or_else(unversioned)
+}
+
+/// Whether anything is known of a program, so that its arguments are no programs unless that is said here.
+pub fn is_known(program: &str) -> bool {
+    only_reads(program) || is_writer(program) || dangers_of(base_name(program)).is_some()
+}
+
 fn harms_by(danger: &Danger, program: &str, words: &[Word]) -> Vec<Harm> {
     match danger {
         Danger::Always(why) => vec![Harm::whole(format!("{program} {why}"))],
+        Danger::Unnamed(why) => vec![Harm::at(0, format!("{program} {why}"))],
         Danger::Judged(judge) => judge(words),
+        Danger::Beyond(ordinary) => ordinary.harm(words).into_iter().collect(),
+        Danger::Subcommands(list, why) => subcommands::candidates(words)
+            .into_iter()
+            .filter(|(_, word)| has_word(list, word))
+            .map(|(at, word)| Harm::at(at, format!("`{program} {word}` {why}")))
+            .collect(),
         Danger::Operands { most, why } => harm_of_operands(words, *most)
             .map(|at| Harm::at(at, format!("{program} {why}")))
             .into_iter()
@@ -96,8 +131,10 @@ fn is_harmful(danger: &Danger, word: &str) -> bool {
             ..
         } => has_short(word, short, valued) || is_one_of_long(word, long),
         Danger::Words(wanted, _) => has_word(wanted, word),
-        Danger::Text(wanted, _) => wanted.split_whitespace().any(|text| word.contains(text)),
-        Danger::Always(_) | Danger::Operands { .. } | Danger::Judged(_) => false,
+        Danger::Text(wanted, _) => wanted
+            .split_ascii_whitespace()
+            .any(|text| word.contains(text)),
+        _ => false,
     }
 }
 
@@ -166,13 +203,13 @@ fn is_long(word: &str, option: &str) -> bool {
 
 /// Whether a list with blanks between its words has this one.
 fn has_word(list: &str, word: &str) -> bool {
-    list.split_whitespace().any(|known| known == word)
+    list.split_ascii_whitespace().any(|known| known == word)
 }
 
 fn is_one_of_long(word: &str, options: &str) -> bool {
     word.starts_with('-')
         && options
-            .split_whitespace()
+            .split_ascii_whitespace()
             .any(|option| is_long(word, option))
 }
 
@@ -180,7 +217,7 @@ fn is_one_of_long(word: &str, options: &str) -> bool {
 type Names = LazyLock<HashSet<&'static str>>;
 
 fn names(list: &'static str) -> HashSet<&'static str> {
-    list.split_whitespace().collect()
+    list.split_ascii_whitespace().collect()
 }
 
 /// Programs that only read what they are given and print: protected files are safe from them.
@@ -206,6 +243,8 @@ static OPENERS: Names = LazyLock::new(|| {
 static SEARCHERS: Names =
     LazyLock::new(|| names("grep egrep fgrep zgrep rg ag ack sed gsed awk gawk mawk jq"));
 
+pub use writes::{is_writer, written};
+
 pub fn only_reads(program: &str) -> bool {
     READERS.contains(program)
 }
@@ -218,6 +257,64 @@ pub fn opens(program: &str, arguments: &[Word], at: usize) -> bool {
     let is_option = |word: &Word| word.text.starts_with('-') && word.text != "-";
     let first_operand = arguments.iter().position(|word| !is_option(word));
     SEARCHERS.contains(program) && first_operand != Some(at)
+}
+
+/// Programs that show names, and nothing of what is in the files.
+static LISTERS: Names = LazyLock::new(|| {
+    names(
+        "ls stat file du tree find realpath readlink basename dirname echo test pwd which type cd printf \
+    true false",
+    )
+});
+
+/// Files that hold what others must not know, by the names on their way.
+const SECRETS: &[&[&str]] = &[
+    &["etc", "shadow"],
+    &["etc", "gshadow"],
+    &["etc", "sudoers"],
+    &[".ssh"],
+    &[".gnupg"],
+    &[".aws"],
+    &[".netrc"],
+    &[".pgpass"],
+    &[".pypirc"],
+    &[".git-credentials"],
+    &[".kube", "config"],
+    &[".docker", "config.json"],
+    &[".config", "gh"],
+    &[".config", "gcloud"],
+    &[".cargo", "credentials.toml"],
+    &[".claude", ".credentials.json"],
+    &["self", "environ"],
+    &["self", "mem"],
+];
+
+/// A word that names a well-known secret: a rule for a program that reads did not mean that one.
+pub fn secrets(words: &[Word]) -> Option<Harm> {
+    let (name, _) = words.split_first()?;
+    if LISTERS.contains(name.text.as_str()) {
+        return None;
+    }
+    let (at, word) = at_words(words, names_a_secret).next()?;
+    Some(Harm::at(at, format!("`{word}` names a file with secrets")))
+}
+
+fn names_a_secret(word: &str) -> bool {
+    // Nearly every word is told from all of these by this alone.
+    if !word.contains("etc/")
+        && !word.contains("/.")
+        && !word.contains("self/")
+        && !word.starts_with('.')
+    {
+        return false;
+    }
+    let parts = word
+        .split(['/', '=', '@', ':'])
+        .filter(|part| !matches!(*part, "" | "."));
+    let parts: Vec<&str> = parts.collect();
+    SECRETS
+        .iter()
+        .any(|secret| parts.windows(secret.len()).any(|way| way == *secret))
 }
 
 #[cfg(test)]

@@ -67,7 +67,15 @@ pub fn tar_harms(words: &[Word]) -> Vec<Harm> {
         .filter(|word| !word.starts_with('-'));
     let harmful = |word: &str| {
         let in_old_style = old_style == Some(word) && word.contains(['x', 'I', 'F']);
-        in_old_style || has_short(word, "xIFPT", "fCbgHKLNVX") || is_one_of_long(word, LONG)
+        // `host:file` is fetched through another program.
+        let is_remote = word
+            .split(['/', '='])
+            .next()
+            .is_some_and(|start| start.contains(':'));
+        in_old_style
+            || is_remote
+            || has_short(word, "xIFPT", "fCbgHKLNVX")
+            || is_one_of_long(word, LONG)
     };
     at_words(words, harmful)
         .map(|(at, word)| Harm::at(at, format!("`{word}` lets tar run programs or write files")))
@@ -78,11 +86,14 @@ pub fn tar_harms(words: &[Word]) -> Vec<Harm> {
 pub fn awk_harms(words: &[Word]) -> Vec<Harm> {
     const LONG: &str = "--file --exec --include --load --profile --dump-variables --debug \
         --pretty-print --source";
-    const CODE: &str = "system getline | > @ close fflush";
+    const CODE: &str = "system getline @ close fflush";
     let harmful = |word: &str| {
         has_short(word, "fiElpdDoe", "vF")
             || is_one_of_long(word, LONG)
-            || CODE.split_whitespace().any(|text| word.contains(text))
+            || CODE
+                .split_ascii_whitespace()
+                .any(|text| word.contains(text))
+            || has_awk_output(word)
     };
     at_words(words, harmful)
         .map(|(at, word)| {
@@ -92,6 +103,110 @@ pub fn awk_harms(words: &[Word]) -> Vec<Harm> {
             )
         })
         .collect()
+}
+
+/// Whether `>` or `|` may send what is printed somewhere, other than as a comparison or as `||`.
+fn has_awk_output(program: &str) -> bool {
+    let Some(code) = without_awk_strings(program) else {
+        return program.contains(['>', '|']);
+    };
+    code.replace("||", "").contains('|')
+        || code
+            .split([';', '{', '}', '\n'])
+            .any(|statement| statement.contains('>') && statement.contains("print"))
+}
+
+/// The program without what stands between double quotes; none where a quote may be part of a regular expression
+/// or a comment.
+fn without_awk_strings(program: &str) -> Option<String> {
+    if !program.contains('"') {
+        return Some(program.to_owned());
+    }
+    if program.contains(['/', '#']) {
+        return None;
+    }
+    let (mut code, mut inside, mut escaped) = (String::new(), false, false);
+    for c in program.chars() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '"' => inside = !inside,
+            _ if inside => {}
+            _ => code.push(c),
+        }
+    }
+    (!inside).then_some(code)
+}
+
+/// Modes that let a file run with its owner's rights.
+pub fn chmod_harms(words: &[Word]) -> Vec<Harm> {
+    let is_number = |word: &str| word.bytes().all(|b| b.is_ascii_digit());
+    let harmful = |word: &str| {
+        let symbolic =
+            word.contains(['+', '=']) && word.contains('s') && !word.contains(['/', '.']);
+        let numeric = is_number(word) && word.len() >= 4 && !word.starts_with('0');
+        symbolic || numeric || word.starts_with("--reference")
+    };
+    at_words(words, harmful)
+        .map(|(at, word)| {
+            Harm::at(
+                at,
+                format!("`{word}` may let a file run with others' rights"),
+            )
+        })
+        .collect()
+}
+
+/// What `curl` reads, writes or sends beyond a request. Nothing is kept of what goes to /dev/null.
+pub fn curl_harms(words: &[Word]) -> Vec<Harm> {
+    const LONG: &str = "--output --output-dir --remote-name --remote-name-all --remote-header-name --config \
+        --upload-file --cookie-jar --dump-header --trace --trace-ascii --stderr --libcurl --etag-save --hsts \
+        --alt-svc --engine --create-dirs --unix-socket --abstract-unix-socket --key --cert --netrc --netrc-file \
+        --netrc-optional --proxy --proxy-header --preproxy --ssl-sessions --variable --proto-default --socks5 \
+        --socks5-hostname --socks4 --socks4a --doh-url --connect-to --resolve --cacert";
+    let discards = |at: usize| {
+        let is_output = matches!(words[at].text.as_str(), "-o" | "--output");
+        is_output
+            && words
+                .get(at + 1)
+                .is_some_and(|word| word.text == "/dev/null")
+    };
+    let is_harmful = |word: &str| {
+        let of_files = ["@", "%output{", "=<", "{", "["]
+            .iter()
+            .any(|text| word.contains(text));
+        let format = word.contains("%{") && !word.contains("%output{");
+        has_short(word, "oOKTcDJEnx", "AbCdeFHmPQrtUuwXyYz")
+            || is_one_of_long(word, LONG)
+            || word.starts_with("--expand-")
+            || of_files && !format && !is_json(word)
+            || has_other_scheme(word)
+    };
+    at_words(words, is_harmful)
+        .filter(|(at, _)| !discards(*at))
+        .map(|(at, word)| Harm::at(at, format!("`{word}` lets curl write, read or send files")))
+        .collect()
+}
+
+/// A body such as `{"a": [1]}`; as an address it would have no quotes.
+fn is_json(word: &str) -> bool {
+    word.starts_with(['{', '['])
+        && word.contains('"')
+        && !word.contains("://")
+        && !word.contains('@')
+}
+
+fn has_other_scheme(word: &str) -> bool {
+    let scheme = word
+        .split_once(':')
+        .map(|(scheme, _)| scheme.to_ascii_lowercase());
+    scheme.is_some_and(|scheme| {
+        has_word(
+            "file ftp ftps telnet dict gopher gophers scp sftp smb smbs smtp smtps ldap ldaps imap imaps pop3 pop3s \
+            rtsp rtmp tftp mqtt ws wss",
+            &scheme,
+        )
+    })
 }
 
 /// `sed` scripts that do more than print and replace.
@@ -241,6 +356,33 @@ fn skip_until(text: &str, end: char) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn awk_that_compares_is_harmless() {
+        for program in [
+            "NR>=10 && NR<=20",
+            "length > 80",
+            "$3 > 5 {print $1}",
+            "{print $1 \"|\" $2}",
+            "$1 == \"a\" || $2 == \"b\"",
+            "/a/ || /b/",
+            "{print \"a > b\"}",
+        ] {
+            assert!(!has_awk_output(program), "{program}");
+        }
+        for program in [
+            "{print > \"f\"}",
+            "{print|\"sh\"}",
+            "{print \"a\" | c}",
+            "{printf \"x\" >> f}",
+            "/\"/ {print > \"f\"}",
+            "# \"\n{print > \"f\"}",
+            "{print \"\\\"\" > \"f\"}",
+            "{if (1) print $1 > f}",
+        ] {
+            assert!(has_awk_output(program), "{program}");
+        }
+    }
 
     #[test]
     fn sed_that_prints_and_replaces_is_harmless() {

@@ -1,6 +1,7 @@
 //! The table of programs and what is harmful about them.
 
-use super::{Harm, git, scripts};
+use super::subcommands::{self, Subcommands};
+use super::{Harm, git, languages, scripts};
 use crate::policy::shell::Word;
 
 pub struct Row {
@@ -13,6 +14,8 @@ pub struct Row {
 pub enum Danger {
     /// Whatever its arguments are.
     Always(&'static str),
+    /// Whatever its arguments are, unless a rule names the program.
+    Unnamed(&'static str),
     /// These options: letters, words with one or two dashes, and letters that take a value (the rest of their word).
     Options {
         short: &'static str,
@@ -20,7 +23,11 @@ pub enum Danger {
         valued: &'static str,
         why: &'static str,
     },
-    /// These words, such as subcommands.
+    /// Subcommands other than these.
+    Beyond(&'static Subcommands),
+    /// These subcommands.
+    Subcommands(&'static str, &'static str),
+    /// These words, wherever they stand.
     Words(&'static str, &'static str),
     /// Words that contain one of these.
     Text(&'static str, &'static str),
@@ -30,7 +37,7 @@ pub enum Danger {
     Judged(fn(&[Word]) -> Vec<Harm>),
 }
 
-use Danger::{Always, Judged, Operands, Text, Words};
+use Danger::{Always, Beyond, Judged, Operands, Text, Unnamed, Words};
 
 const RUNS: &str = "run another program";
 const WRITES: &str = "write a file";
@@ -75,7 +82,9 @@ pub const TABLE: &[Row] = &[
             firejail bwrap at batch crontab xargs timeout nice nohup stdbuf time proxychains \
             proxychains4 torsocks torify setarch linux32 linux64 prlimit cgexec daemonize \
             start-stop-daemon faketime dbus-run-session ssh-agent dotenv direnv mise asdf \
-            ld.so",
+            ld.so setpriv numactl catchsegv fakeroot proot valgrind cpulimit gosu su-exec tini \
+            dumb-init chronic ifne ccache sccache distcc nodemon byobu dtach nix-shell rr \
+            heaptrack inotifywatch ansible ansible-playbook ansible-console",
         Always(RUNS_WORDS),
     ),
     row(
@@ -84,7 +93,8 @@ pub const TABLE: &[Row] = &[
     ),
     row(
         "vi vim nvim view ex ed emacs nano pico sqlite3 psql mysql gnuplot bc dc socat ncat \
-            nc telnet ftp sftp lftp info pinfo mail mutt",
+            nc netcat telnet ftp sftp lftp info pinfo mail mutt micro joe hexedit jed ne \
+            ipython irb iex ghci jshell jrunscript jjs clisp",
         Always("can run other programs or write files from its input"),
     ),
     row(
@@ -100,6 +110,22 @@ pub const TABLE: &[Row] = &[
         "wget aria2c axel",
         Always("writes files whose names others choose"),
     ),
+    row(
+        "reboot shutdown halt poweroff init telinit kexec mkfs fdisk sfdisk parted mount umount \
+            swapon swapoff losetup useradd userdel usermod groupadd groupdel gpasswd passwd chpasswd \
+            chsh visudo vipw iptables ip6tables nft ufw sysctl insmod modprobe rmmod setcap chattr \
+            setfacl ldconfig service update-alternatives debconf-set-selections",
+        Unnamed("changes the machine"),
+    ),
+    row(
+        "kill pkill killall",
+        Words("1 -1 0 missiond claude", "would end what must go on"),
+    ),
+    row(
+        "ssh-keygen ssh-add ssh-copy-id",
+        Always("makes or hands out keys"),
+    ),
+    row("chmod", Judged(scripts::chmod_harms)),
     // Programs with a language of their own.
     row("git", Judged(git::harms)),
     row("find", Judged(scripts::find_harms)),
@@ -115,6 +141,134 @@ pub const TABLE: &[Row] = &[
     row(
         "sort",
         valued("o", "kSTt", "--output --compress-program", EITHER),
+    ),
+    row(
+        "sort",
+        options("", "--files0-from", "read the files that a file names"),
+    ),
+    row("install", options("", "--strip-program", RUNS)),
+    row("ack", options("", "--pager --ackrc", RUNS)),
+    row(
+        "zstd",
+        options("o", "--output-dir-flat --output-dir-mirror", WRITES),
+    ),
+    row("ar", Text("x", "writes files whose names others choose")),
+    row(
+        "unrar rar",
+        Words("x e", "writes files whose names others choose"),
+    ),
+    row("unar", Always("writes files whose names others choose")),
+    row("xmllint xsltproc", options("o", "--output --shell", EITHER)),
+    row(
+        "tcpdump tshark dumpcap",
+        options("zwF", "--postrotate-command", EITHER),
+    ),
+    row(
+        "nmap",
+        Text("--script -oN -oX -oG -oA -oS --resume", EITHER),
+    ),
+    row(
+        "convert magick mogrify identify composite montage",
+        Text(
+            "| msl: mvg: ephemeral: http: https: url: @",
+            "run another program or fetch a file",
+        ),
+    ),
+    row("gs", Text("%pipe% OutputFile -o --permit", EITHER)),
+    row("dot neato", options("O", "", WRITES)),
+    row(
+        "apt apt-get aptitude",
+        options("oc", "--option --config-file", RUNS),
+    ),
+    row(
+        "dpkg",
+        options(
+            "",
+            "--admindir --instdir --root --pre-invoke --post-invoke --status-logger",
+            RUNS,
+        ),
+    ),
+    row(
+        "rpm",
+        options(
+            "ED",
+            "--eval --pipe --define --root --dbpath --rcfile --macros",
+            RUNS,
+        ),
+    ),
+    row(
+        "nix flatpak snap heroku fly flyctl gcloud vagrant composer stack cabal",
+        Danger::Subcommands(
+            "run exec develop shell ssh scp console ps:exec global run-script compute",
+            "runs other programs",
+        ),
+    ),
+    row(
+        "dotnet",
+        Danger::Subcommands("exec script tool fsi", "runs other programs"),
+    ),
+    row("rustc rustdoc", Text("@", "read options from a file")),
+    row(
+        "rustdoc",
+        options("o", "--output --test-builder --test-runtool", EITHER),
+    ),
+    row("mawk", valued("W", "vFf", "", "run a script from a file")),
+    row("mysqldump", options("rT", "--result-file --tab", WRITES)),
+    row(
+        "redis-cli mongo mongosh",
+        options("", "--eval --shell", RUNS_CODE),
+    ),
+    row(
+        "http https xh httpie",
+        options("od", "--output --download", WRITES),
+    ),
+    row("http https xh httpie", Text("@", "send a file")),
+    row("mocha rspec rubocop", options("r", "--require", RUNS_CODE)),
+    row(
+        "jest",
+        options(
+            "",
+            "--globalSetup --globalTeardown --setupFiles --setupFilesAfterEnv --testRunner --runner \
+            --transform --testEnvironment --resolver --outputFile",
+            EITHER,
+        ),
+    ),
+    row(
+        "eslint",
+        options(
+            "co",
+            "--config --rulesdir --resolve-plugins-relative-to --plugin --parser --output-file --format",
+            EITHER,
+        ),
+    ),
+    row("prettier", options("", "--plugin --config", RUNS_CODE)),
+    row(
+        "mypy",
+        options(
+            "",
+            "--python-executable --install-types --config-file",
+            RUNS,
+        ),
+    ),
+    row(
+        "pylint",
+        options("", "--load-plugins --init-hook --rcfile", RUNS_CODE),
+    ),
+    row(
+        "phpunit",
+        options("", "--bootstrap --configuration", RUNS_CODE),
+    ),
+    row(
+        "bazel bazelisk buck buck2",
+        options(
+            "",
+            "--bazelrc --run_under --override_repository --host_jvm_args",
+            RUNS,
+        ),
+    ),
+    row(
+        "ctest",
+        options("S", "--script --build-and-test --build-makeprogram", RUNS),
     ),
     row(
         "uniq",
@@ -177,31 +331,13 @@ pub const TABLE: &[Row] = &[
     ),
     row(
         "yq",
-        options("i", "--inplace --in-place --split-exp", WRITES),
+        options("is", "--inplace --in-place --split-exp", WRITES),
     ),
+    row("curl", Judged(scripts::curl_harms)),
+    row("scp", options("oFJSDi", "", EITHER)),
     row(
-        "curl",
-        valued(
-            "oOKTcDJ",
-            "AbCdeEFHmPQrtUuwXxyYz",
-            "--output --output-dir --remote-name --remote-name-all --remote-header-name \
-            --config --upload-file --cookie-jar --dump-header --trace --trace-ascii --stderr \
-            --libcurl --etag-save --hsts --alt-svc --engine --create-dirs --unix-socket --key \
-            --cert --netrc-file --proxy-header --ssl-sessions",
-            "write or send a file",
-        ),
-    ),
-    row(
-        "curl",
-        Text("@ %output{ file: { [", "write, read or send files"),
-    ),
-    row("ssh scp slogin", options("oFJESWLRDwISi", "", EITHER)),
-    row(
-        "ssh",
-        Operands {
-            most: 1,
-            why: "runs a program on another machine",
-        },
+        "ssh slogin rsh mosh",
+        Always("runs programs on another machine"),
     ),
     row(
         "rsync",
@@ -266,9 +402,9 @@ pub const TABLE: &[Row] = &[
     ),
     row(
         "cpio pax",
-        options("ioI", "--extract --rsh-command", EITHER),
+        options("ioIp", "--extract --rsh-command --pass-through", EITHER),
     ),
-    row("cmake", options("PECS", "--install --build", EITHER)),
+    row("cmake", Judged(languages::cmake_harms)),
     row(
         "ninja just task rake ant scons",
         options(
@@ -287,6 +423,12 @@ pub const TABLE: &[Row] = &[
         ),
     ),
     row(
+        "rake",
+        options("erERp", "--execute --require --libdir", RUNS_CODE),
+    ),
+    row("task", options("t", "", RUNS)),
+    row("mvn mvnw", Text("exec:", RUNS)),
+    row(
         "gradle gradlew mvn mvnw",
         options(
             "IbcfPsDp",
@@ -297,13 +439,22 @@ pub const TABLE: &[Row] = &[
     // Languages.
     row(
         "python python2 python3 pypy pypy3",
-        valued("c", "mWX", "", RUNS_CODE),
+        valued("ci", "mWX", "", RUNS_CODE),
+    ),
+    row(
+        "python python2 python3 pypy pypy3",
+        Judged(languages::python_harms),
+    ),
+    row(
+        "perl ruby node nodejs php lua luajit julia Rscript R octave guile racket sbcl swift ocaml scala \
+            groovy elixir erl tclsh deno bun raku",
+        Judged(languages::input_harms),
     ),
     row(
         "python python3 perl ruby node php lua deno bun",
         Words("-", "runs what it reads"),
     ),
-    row("perl", valued("eEidMmIx", "lF0CD", "", RUNS_CODE)),
+    row("perl", valued("eEidMmIx", "F", "", RUNS_CODE)),
     row("ruby", valued("erIiSxC", "EFKT", "--require", RUNS_CODE)),
     row(
         "node nodejs",
@@ -316,25 +467,38 @@ pub const TABLE: &[Row] = &[
     ),
     row(
         "deno",
-        Words("eval repl install", "runs or installs other code"),
+        Danger::Subcommands("eval repl install task", "runs or installs other code"),
     ),
+    row(
+        "deno",
+        options(
+            "A",
+            "--allow-all --allow-run --allow-ffi --allow-write --config --import-map --preload --require",
+            RUNS_CODE,
+        ),
+    ),
+    row("deno", Text("://", "run code from elsewhere")),
     row(
         "bun",
         options("eprc", "--eval --print --preload --config", RUNS_CODE),
     ),
-    row("bun", Words("x create repl exec", "runs other programs")),
+    row(
+        "bun",
+        Danger::Subcommands("x create repl exec", "runs other programs"),
+    ),
     row(
         "php",
         options(
-            "rBREFdcz",
+            "rBREFdczaS",
             "--run --process-code --process-file --define --php-ini",
             RUNS_CODE,
         ),
     ),
-    row("lua luajit", options("el", "", RUNS_CODE)),
+    row("lua luajit", options("eli", "", RUNS_CODE)),
     row(
-        "osascript Rscript julia groovy scala",
-        options("eEL", "--eval --print --load", RUNS_CODE),
+        "osascript Rscript julia groovy scala R octave guile racket sbcl swift ghc clojure clj elixir erl \
+            crystal nim raku kotlinc",
+        options("ceELfs", "--eval --print --load -eval -script", RUNS_CODE),
     ),
     row(
         "java",
@@ -356,60 +520,33 @@ pub const TABLE: &[Row] = &[
     ),
     row(
         "npm pnpm yarn",
-        Words(
-            "exec x dlx explore config set edit init create",
-            "runs other programs or changes what will be run",
+        Danger::Subcommands(
+            "exec x dlx explore config set edit init create pkg node plugin patch global publish unpublish \
+                login adduser logout token access owner deprecate dist-tag hook profile team org link",
+            "runs other programs, publishes, or changes what will be run",
         ),
     ),
     row(
         "pip pip3 pipx uv poetry pipenv conda",
-        Words(
-            "run exec config shell",
+        Danger::Subcommands(
+            "run exec config shell tool publish",
             "runs other programs or changes what will be run",
         ),
     ),
     row(
         "bundle gem",
-        Words(
-            "exec config console",
+        Danger::Subcommands(
+            "exec config console push",
             "runs other programs or changes what will be run",
         ),
     ),
-    row(
-        "cargo",
-        options(
-            "CZ",
-            "--config --manifest-path --target-dir --artifact-dir --out-dir --root --path",
-            EITHER,
-        ),
-    ),
-    row(
-        "cargo",
-        Words(
-            "install login config",
-            "installs programs or changes what will be run",
-        ),
-    ),
-    row("cargo rustup", Text("+", "use another toolchain")),
-    row(
-        "rustup",
-        Words(
-            "run override set",
-            "runs other programs or changes what will be run",
-        ),
-    ),
+    row("cargo", Judged(languages::cargo_harms)),
+    row("rustup", Beyond(&subcommands::RUSTUP)),
+    row("rustup", Text("+", "use another toolchain")),
+    row("go", Judged(languages::go_harms)),
     row(
         "go",
-        options(
-            "",
-            "-exec -toolexec -overlay -modfile -o -C -vettool -pkgdir -outputdir -coverprofile \
-            -cpuprofile -memprofile -blockprofile -mutexprofile -trace -ldflags -gcflags",
-            EITHER,
-        ),
-    ),
-    row(
-        "go",
-        Words(
+        Danger::Subcommands(
             "env generate install tool",
             "runs other programs or changes what will be run",
         ),
@@ -417,14 +554,17 @@ pub const TABLE: &[Row] = &[
     row(
         "gcc cc g++ c++ clang clang++ rustc tsc ld as",
         options(
-            "oBC",
+            "BCZ",
             "-wrapper -specs --specs --outFile --outDir --project --codegen",
             EITHER,
         ),
     ),
     row(
         "gcc cc g++ c++ clang clang++",
-        Text("@ -fplugin -fuse-ld -Wl, -Xlinker -save-temps -MF", EITHER),
+        Text(
+            "@ -fplugin -fuse-ld -Wl, -Xlinker -Xclang -load -save-temps -MF",
+            EITHER,
+        ),
     ),
     row(
         "openssl",
@@ -434,22 +574,28 @@ pub const TABLE: &[Row] = &[
             EITHER,
         ),
     ),
-    row("openssl", Words("engine", "loads code from a file")),
+    row(
+        "openssl",
+        Danger::Subcommands(
+            "engine s_client s_server s_time",
+            "loads code or talks to other machines",
+        ),
+    ),
     row(
         "gpg gpg2",
         options(
             "o",
-            "--output --exec-path --photo-viewer --options --homedir --agent-program",
+            "--output --exec-path --photo-viewer --options --homedir --agent-program \
+            --export-secret-keys --export-secret-subkeys",
             EITHER,
         ),
     ),
     // Machines in machines.
+    row("docker podman nerdctl", Beyond(&subcommands::DOCKER)),
+    row("docker-compose", Beyond(&subcommands::DOCKER_COMPOSE)),
     row(
-        "docker podman nerdctl",
-        Words(
-            "run exec cp build buildx compose create start load save plugin",
-            "runs other programs or writes files",
-        ),
+        "docker-compose",
+        options("f", "--file --env-file --project-directory", RUNS),
     ),
     row(
         "docker podman kubectl helm",
@@ -459,26 +605,16 @@ pub const TABLE: &[Row] = &[
             "work on another machine or run another program",
         ),
     ),
-    row(
-        "kubectl",
-        Words(
-            "exec cp run edit plugin debug config attach port-forward proxy",
-            "runs other programs or writes files",
-        ),
-    ),
-    row(
-        "gh",
-        Words(
-            "alias extension ext config codespace auth secret ssh-key",
-            "runs other programs or changes what will be run",
-        ),
-    ),
+    row("kubectl", Beyond(&subcommands::KUBECTL)),
+    row("helm", Danger::Subcommands("plugin", RUNS)),
+    row("gh", Beyond(&subcommands::GH)),
     row("ip", Words("netns vrf", "can run other programs")),
+    row("systemctl", Beyond(&subcommands::SYSTEMCTL)),
     row(
-        "systemctl journalctl",
-        Words(
-            "edit set-environment import-environment link enable",
-            "changes what will be run",
+        "journalctl",
+        Text(
+            "--vacuum --rotate --flush --relinquish --update",
+            "change the log",
         ),
     ),
     row(

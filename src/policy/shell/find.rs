@@ -89,19 +89,39 @@ fn scripts<'a>(texts: impl Iterator<Item = &'a String>) -> Vec<Vec<String>> {
         .collect()
 }
 
+/// Also `--exec=x` and `-xx`, as fd takes them.
 fn after_exec(words: &[String]) -> Vec<Vec<String>> {
-    let runs = |word: &String| {
-        matches!(
-            word.as_str(),
-            "-exec" | "-execdir" | "-ok" | "-okdir" | "-x" | "-X" | "--exec" | "--exec-batch"
-        )
+    const RUN: [&str; 8] = [
+        "-exec",
+        "-execdir",
+        "-ok",
+        "-okdir",
+        "-x",
+        "-X",
+        "--exec",
+        "--exec-batch",
+    ];
+    let attached = |word: &str| {
+        let long = ["--exec=", "--exec-batch="]
+            .iter()
+            .find_map(|option| word.strip_prefix(option));
+        let short = || word.strip_prefix("-x").or_else(|| word.strip_prefix("-X"));
+        long.or_else(short)
+            .map(str::to_owned)
+            .filter(|program| !program.is_empty())
     };
-    let starts = words
-        .iter()
-        .enumerate()
-        .filter(|(_, word)| runs(word))
-        .map(|(at, _)| at + 1);
-    starts.map(|at| words[at..].to_vec()).collect()
+    let after = |at: usize| match RUN.contains(&words[at].as_str()) {
+        true => Some(words[at + 1..].to_vec()),
+        false => {
+            let program = attached(&words[at])?;
+            Some(
+                std::iter::once(program)
+                    .chain(words[at + 1..].iter().cloned())
+                    .collect(),
+            )
+        }
+    };
+    (0..words.len()).filter_map(after).collect()
 }
 
 /// Commands in a text that can't be parsed: cut at everything that could separate them, quotes taken off.

@@ -81,7 +81,10 @@ pub fn read(text: &str) -> Script {
         return script;
     }
     match plain::read(text).filter(|_| script.doubt.is_none()) {
-        Some(commands) => script.commands = commands,
+        Some(plain) => {
+            script.commands = plain.commands;
+            script.doubt = plain.doubt.map(str::to_owned);
+        }
         None => parse_into(text, &mut script),
     }
     if script.commands.is_empty() {
@@ -222,7 +225,7 @@ impl<'t> Walk<'t> {
         let mut cursor = node.walk();
         for child in node.children(&mut cursor) {
             self.check_gap(end, child.start_byte());
-            end = child.end_byte();
+            let touches = child.start_byte() == std::mem::replace(&mut end, child.end_byte());
             match child.kind() {
                 "variable_assignment"
                 | "file_redirect"
@@ -230,6 +233,10 @@ impl<'t> Walk<'t> {
                 | "heredoc_redirect"
                 | "subshell" => waiting.push(child),
                 kind => {
+                    // `''\a` is one word to a shell, and two to the parser.
+                    if touches && !simple.words.is_empty() {
+                        self.script.doubt("it has words that can't be told apart");
+                    }
                     simple.words.push(self.word(child, simple.words.is_empty()));
                     if kind != "word" {
                         push_substitutions(child, waiting);

@@ -1,9 +1,9 @@
-//! The short way through a command of plain words, quotes, `&&`, `||`, `;`, `|` and line ends, which is what most
-//! commands are. Whatever else is in it is left to the parser. What it takes it takes as the parser does: a test
+//! The short way through a command of words, quotes, globs, plain variables, `&&`, `||`, `;`, `|` and line ends, which
+//! is what most commands are. Whatever else is in it is left to the parser. What it takes it takes as the parser does: a test
 //! holds the two together.
 
 use super::Simple;
-use super::words::{Word, means_nothing};
+use super::words::{EXPANDS, NOT_PLAIN, Word, ends_a_dollar, means_nothing};
 
 /// Words that begin something else than a simple command, or that the parser reads in a way of its own.
 const RESERVED: &[&str] = &[
@@ -12,8 +12,15 @@ const RESERVED: &[&str] = &[
     "unset", "unsetenv", "test",
 ];
 
+/// What was read.
+pub struct Plain {
+    pub commands: Vec<Simple>,
+    /// Why it can't be told what runs: the first word that is known only then.
+    pub doubt: Option<&'static str>,
+}
+
 /// The commands; `None` where the text has anything that needs the parser.
-pub fn read(text: &str) -> Option<Vec<Simple>> {
+pub fn read(text: &str) -> Option<Plain> {
     if !text.is_ascii() {
         return None;
     }
@@ -27,7 +34,10 @@ pub fn read(text: &str) -> Option<Vec<Simple>> {
         commands: Vec::new(),
     };
     scan.whole()?;
-    Some(scan.commands)
+    let mut words = scan.commands.iter().flat_map(|command| &command.words);
+    let doubt = words.find_map(|word| word.doubt);
+    let commands = scan.commands;
+    Some(Plain { commands, doubt })
 }
 
 struct Scan<'t> {
@@ -55,6 +65,10 @@ impl Scan<'_> {
                 b'#' => self.comment()?,
                 b';' => self.operator(1, false)?,
                 b'&' if self.follows(b"&&") => self.operator(2, true)?,
+                b'&' if self.follows(b"&>/dev/null") => {
+                    self.at += 1;
+                    self.redirection()?;
+                }
                 b'|' if self.follows(b"||") => self.operator(2, true)?,
                 b'|' => self.operator(1, true)?,
                 b'>' => self.redirection()?,
@@ -140,16 +154,33 @@ impl Scan<'_> {
             start,
             ..Word::default()
         };
+        // The parser takes a word with quotes and backslashes for several.
+        let (mut quotes, mut escapes) = (false, false);
         loop {
+            quotes |= matches!(self.peek(), Some(b'\'' | b'"' | b'$'));
+            escapes |= self.peek() == Some(b'\\');
+            if quotes && escapes {
+                return None;
+            }
             match self.peek() {
                 Some(byte) if means_nothing(byte) => self.bare(&mut word),
-                Some(quote @ (b'\'' | b'"')) => self.quoted(quote, &mut word)?,
+                Some(b'\'') => self.single_quoted(&mut word)?,
+                Some(b'"') => self.double_quoted(&mut word)?,
+                Some(byte @ (b'*' | b'?' | b'~' | b'^')) => self.special(byte, &mut word)?,
+                Some(b'\\') => self.escaped(&mut word)?,
+                Some(b'$') => {
+                    self.variable()?;
+                    word.doubt.get_or_insert(NOT_PLAIN);
+                }
                 None | Some(b' ' | b'\t' | b'\n' | b';' | b'|') => break,
                 Some(b'&') if self.follows(b"&&") => break,
                 Some(_) => return None,
             }
         }
         word.length = self.at - start;
+        if word.doubt.is_some() {
+            self.text[start..self.at].clone_into(&mut word.text);
+        }
         let fits = match self.words.is_empty() {
             true => is_program(&word),
             false => !word.text.starts_with('='),
@@ -168,18 +199,79 @@ impl Scan<'_> {
         self.at += length;
     }
 
-    fn quoted(&mut self, quote: u8, word: &mut Word) -> Option<()> {
+    /// `*` and `?` stand for names of files; `~` and `^` mean nothing that a verdict depends on.
+    fn special(&mut self, byte: u8, word: &mut Word) -> Option<()> {
+        word.globs |= matches!(byte, b'*' | b'?');
+        word.text.push(char::from(byte));
+        self.at += 1;
+        Some(())
+    }
+
+    fn escaped(&mut self, word: &mut Word) -> Option<()> {
+        let byte = self
+            .bytes
+            .get(self.at + 1)
+            .filter(|byte| byte.is_ascii_graphic())?;
+        word.text.push(char::from(*byte));
+        word.quoted = true;
+        self.at += 2;
+        Some(())
+    }
+
+    /// `$name` and nothing more: what it stands for is not known.
+    fn variable(&mut self) -> Option<()> {
+        let rest = &self.bytes[self.at + 1..];
+        let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+        let length = rest
+            .iter()
+            .position(|byte| !is_name(byte))
+            .unwrap_or(rest.len());
+        self.at += 1 + length;
+        (length > 0 && !rest[0].is_ascii_digit()).then_some(())
+    }
+
+    fn single_quoted(&mut self, word: &mut Word) -> Option<()> {
         let inside = self.at + 1;
         let length = self.bytes[inside..]
             .iter()
-            .position(|byte| *byte == quote)?;
-        let text = &self.text[inside..inside + length];
-        if quote == b'"' && text.contains(['$', '`', '\\', '!']) {
-            return None;
-        }
-        word.text.push_str(text);
+            .position(|byte| *byte == b'\'')?;
+        word.text.push_str(&self.text[inside..inside + length]);
         word.quoted = true;
         self.at = inside + length + 1;
+        Some(())
+    }
+
+    fn double_quoted(&mut self, word: &mut Word) -> Option<()> {
+        self.at += 1;
+        word.quoted = true;
+        loop {
+            let rest = &self.text[self.at..];
+            let end = rest.find(['"', '$', '`', '\\', '!'])?;
+            word.text.push_str(&rest[..end]);
+            self.at += end;
+            let next = self.bytes.get(self.at + 1).map(|byte| char::from(*byte));
+            match (self.bytes[self.at], next) {
+                (b'"', _) => break,
+                (b'$', Some(next)) if next == '"' || ends_a_dollar(next) => {
+                    word.text.push('$');
+                    self.at += 1;
+                }
+                (b'$', _) => {
+                    self.variable()?;
+                    word.doubt.get_or_insert(EXPANDS);
+                }
+                (b'\\', Some(next @ ('$' | '`' | '"' | '\\'))) => {
+                    word.text.push(next);
+                    self.at += 2;
+                }
+                (b'\\', Some(next)) if next.is_ascii_graphic() && next != '!' => {
+                    word.text.push('\\');
+                    self.at += 1;
+                }
+                _ => return None,
+            }
+        }
+        self.at += 1;
         Some(())
     }
 }
@@ -188,8 +280,10 @@ impl Scan<'_> {
 fn is_program(word: &Word) -> bool {
     let begins = |c: char| c.is_ascii_alphabetic() || "_./".contains(c);
     !word.quoted
+        && !word.globs
+        && word.doubt.is_none()
         && word.text.starts_with(begins)
-        && !word.text.contains(['=', '%', '@', ','])
+        && !word.text.contains(['=', '%', '@', ',', '~', '^'])
         && !RESERVED.contains(&word.text.as_str())
 }
 

@@ -1,6 +1,6 @@
 //! One word of a command: what the program gets, and whether that is certain.
 
-use super::characters::mixes_alphabets;
+use super::characters::{mixes_alphabets, seems_punctuation};
 use std::borrow::Cow;
 use tree_sitter::Node;
 
@@ -70,9 +70,17 @@ pub fn read(node: Node<'_>, source: &str) -> Word {
     }
 }
 
+pub const NOT_PLAIN: &str = "it has words that are not plain text";
+pub const EXPANDS: &str = "it expands variables or commands";
+
 /// Characters that stand for themselves, wherever they are in a word.
 pub fn means_nothing(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-_./:=@%+,".contains(&byte)
+}
+
+/// Whether a `$` in double quotes stands for itself before this character, as in `"^a$|b$"`.
+pub fn ends_a_dollar(next: char) -> bool {
+    "|/.,;:%)]}=<>^~+".contains(next)
 }
 
 /// Stands in the shape for every character that was quoted.
@@ -101,8 +109,7 @@ impl Reading<'_> {
             "concatenation" => self.concatenation(node),
             _ => {
                 self.opaque = true;
-                self.doubt
-                    .get_or_insert("it has words that are not plain text");
+                self.doubt.get_or_insert(NOT_PLAIN);
             }
         }
     }
@@ -151,9 +158,10 @@ impl Reading<'_> {
                 '\\' => chars
                     .next_if(|next| matches!(next, '$' | '`' | '"' | '\\'))
                     .unwrap_or('\\'),
+                '$' if chars.peek().is_none_or(|next| ends_a_dollar(*next)) => c,
                 '$' | '`' => {
                     self.opaque = true;
-                    self.doubt.get_or_insert("it expands variables or commands");
+                    self.doubt.get_or_insert(EXPANDS);
                     c
                 }
                 _ => c,
@@ -178,13 +186,16 @@ impl Reading<'_> {
             .shape
             .contains(['$', '`', '(', ')', '<', '>', ';', '|', '&', '"', '\''])
         {
-            return Some("it has words that are not plain text");
+            return Some(NOT_PLAIN);
         }
-        if self.shape.starts_with('=') {
+        if self.shape.starts_with('=') && !self.shape.bytes().all(|b| b == b'=') {
             return Some("a word begins with `=`, which some shells replace");
         }
         if expands_braces(&self.shape) {
             return Some("it expands braces");
+        }
+        if self.shape.contains(seems_punctuation) || self.text.starts_with(seems_punctuation) {
+            return Some("it has a word with a character that looks like another");
         }
         if mixes_alphabets(&self.text) && !self.quoted {
             return Some("it has a word that mixes look-alike letters");

@@ -1,0 +1,148 @@
+//! Interpreters and builders: when they run code that is no file of the project.
+
+use super::subcommands::CARGO;
+use super::{Harm, at_words, has_short, has_word, is_one_of_long};
+use crate::policy::shell::Word;
+
+/// What an interpreter runs when it is given no file: its input.
+pub fn input_harms(words: &[Word]) -> Vec<Harm> {
+    const TELLS: &str = "--version -V -v -version --help -h -help --test -vV -VV";
+    let is_told = |word: &Word| {
+        let text = word.text.as_str();
+        !text.starts_with('-')
+            || has_word(TELLS, text)
+            || text.starts_with("-m")
+            || text.starts_with("--test")
+    };
+    match words.iter().skip(1).any(is_told) {
+        true => Vec::new(),
+        false => {
+            let name = words.first().map_or("", |name| name.text.as_str());
+            vec![Harm::whole(format!(
+                "{name} without a file runs what it reads"
+            ))]
+        }
+    }
+}
+
+/// Modules that check, test or show; many others run or fetch whatever they are told.
+const PYTHON_MODULES: &str = "pytest unittest doctest json.tool mypy ruff black isort flake8 pylint pyright bandit \
+    compileall py_compile tabnanny venv build pip coverage pycodestyle pydocstyle yapf";
+
+/// `python3 -m module …`: the module is what a rule has to name.
+pub fn python_harms(words: &[Word]) -> Vec<Harm> {
+    let module = at_words(words, |word| word.starts_with("-m")).next();
+    let named = module.and_then(|(at, word)| match word {
+        "-m" => Some((at + 1, words.get(at + 1)?.text.as_str())),
+        attached => Some((at, &attached[2..])),
+    });
+    let Some((at, module)) = named else {
+        return input_harms(words);
+    };
+    let is_known = has_word(PYTHON_MODULES, module);
+    let is_remedy = module == "pip"
+        && has_word(
+            "install download wheel config",
+            subcommand(&words[at + 1..]),
+        );
+    match is_known && !is_remedy || only_from_file(&words[at + 1..]) && module == "pip" {
+        true => Vec::new(),
+        false => vec![Harm::at(
+            at,
+            format!("`-m {module}` runs a module that can do anything"),
+        )],
+    }
+}
+
+fn subcommand(words: &[Word]) -> &str {
+    let mut texts = words.iter().map(|word| word.text.as_str());
+    texts
+        .find(|text| !text.starts_with('-'))
+        .unwrap_or_default()
+}
+
+/// `pip install -r requirements.txt`: what the project itself asks for.
+fn only_from_file(words: &[Word]) -> bool {
+    let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
+    matches!(texts.as_slice(), ["install", "-r" | "--requirement", file] if !file.contains("://"))
+}
+
+/// Options of cargo itself, up to `--`; clippy and fix hand what is behind it to the compiler.
+pub fn cargo_harms(words: &[Word]) -> Vec<Harm> {
+    const LONG: &str = "--config --manifest-path --target-dir --artifact-dir --out-dir --root --path --lockfile-path \
+        --linker";
+    let compiles = words.iter().any(|word| has_word("clippy fix", &word.text));
+    let end = words.iter().position(|word| word.text == "--");
+    let end = end.filter(|_| !compiles).unwrap_or(words.len());
+    // cargo takes no shortened options.
+    let harmful = |word: &str| {
+        let name = word.split_once('=').map_or(word, |(name, _)| name);
+        has_short(word, "CZ", "jpF") || has_word(LONG, name) || word.starts_with('+')
+    };
+    let mut harms: Vec<Harm> = CARGO.harm(&words[..end]).into_iter().collect();
+    harms.extend(at_words(&words[..end], harmful).map(|(at, word)| {
+        Harm::at(
+            at,
+            format!("`{word}` lets cargo run another program or write a file"),
+        )
+    }));
+    harms
+}
+
+/// `go run` of something that is not here, and options that run or write.
+pub fn go_harms(words: &[Word]) -> Vec<Harm> {
+    const LONG: &str = "-exec -toolexec -overlay -modfile -o -C -vettool -pkgdir -outputdir -coverprofile \
+        -cpuprofile -memprofile -blockprofile -mutexprofile -trace -ldflags -gcflags -replace";
+    let runs = subcommand(&words[1..]) == "run";
+    let harmful = |word: &str| {
+        is_one_of_long(word, LONG) || runs && (word.contains('@') || word.contains("://"))
+    };
+    at_words(words, harmful)
+        .map(|(at, word)| {
+            Harm::at(
+                at,
+                format!("`{word}` lets go run another program or write a file"),
+            )
+        })
+        .collect()
+}
+
+/// cmake's scripts and tools, and definitions that name programs.
+pub fn cmake_harms(words: &[Word]) -> Vec<Harm> {
+    const PROGRAMS: &str =
+        "COMPILER LAUNCHER LINKER TOOLCHAIN PROGRAM RULE COMMAND EXECUTABLE INCLUDE PREFIX";
+    let defines = |word: &str| {
+        PROGRAMS
+            .split_ascii_whitespace()
+            .any(|name| word.contains(name))
+    };
+    let native = words
+        .iter()
+        .position(|word| word.text == "--")
+        .unwrap_or(words.len());
+    let harmful = |word: &str| {
+        ["-P", "-E", "-C"]
+            .iter()
+            .any(|start| word.starts_with(start))
+            || word.starts_with("--install")
+            || word.contains('=') && !word.starts_with("--") && defines(word)
+    };
+    let mut harms: Vec<Harm> = at_words(&words[..native], harmful)
+        .map(|(at, word)| {
+            Harm::at(
+                at,
+                format!("`{word}` lets cmake run another program or write a file"),
+            )
+        })
+        .collect();
+    // What is behind `--` goes to make or ninja.
+    harms.extend(
+        at_words(words, |_| true)
+            .filter(|(at, _)| *at > native)
+            .filter_map(|(at, word)| {
+                let bad = word.contains('=') || has_short(word, "fCI", "j");
+                bad.then(|| Harm::at(at, format!("`{word}` changes what is run to build")))
+            }),
+    );
+    harms
+}
