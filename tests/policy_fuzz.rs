@@ -230,9 +230,84 @@ impl Random {
     }
 }
 
+/// Commands that must not be allowed, each for a reason of its own.
+const HOSTILE: &[&str] = &[
+    "find . -exec id \\;",
+    "find . -exec id +",
+    "find . -execdir id +",
+    "find . -delete",
+    "find *",
+    "git -c alias.x=!id x",
+    "git --exec-path=id log",
+    "git log --output=f",
+    "git grep -Oid",
+    "git log *",
+    "sort -o f a",
+    "sort -no f a",
+    "sort --compress-program=id a",
+    "sort *",
+    "echo $(id)",
+    "echo \"$(id)\"",
+    "echo `id`",
+    "echo ${x:-$(id)}",
+    "cat <(id)",
+    "timeout 5 id",
+    "timeout -k 1 5 id",
+    "nice -n 3 id",
+    "nohup id",
+    "ls | xargs id",
+    "env id",
+    "env X=1 id",
+    "sudo -u x id",
+    "eval id",
+    "eval 'ls; id'",
+    "command id",
+    "exec id",
+    "sh -c id",
+    "bash -c 'ls; id'",
+    "x=1 id",
+    "ls; id",
+    "ls\nid",
+    "ls & id",
+    "(id)",
+    "{ id; }",
+    "if id; then ls; fi",
+    "for x in a; do id; done",
+    "f() { id; }; f",
+    "cat <<E\n$(id)\nE",
+    "ls 2>/dev/null; id",
+    "ls &>/dev/null; id",
+    "ls > f",
+    "trap id EXIT",
+    "i\\d",
+    "$'id'",
+];
+
+/// The same to a shell, written in another way.
+fn disguised(text: &str, random: &mut Random) -> String {
+    let letters: Vec<usize> = (0..text.len())
+        .filter(|at| text.as_bytes()[*at].is_ascii_alphabetic())
+        .collect();
+    let at = letters[random.below(letters.len())];
+    let letter = &text[at..=at];
+    let other = match random.below(6) {
+        0 => format!("'{letter}'"),
+        1 => format!("\"{letter}\""),
+        2 => format!("\\{letter}"),
+        3 => format!("''{letter}"),
+        4 => format!("\"\"{letter}"),
+        _ => letter.to_owned(),
+    };
+    format!("{}{other}{}", &text[..at], &text[at + 1..])
+}
+
 /// Mostly a sound command with something odd in it: pure noise is never allowed, and teaches nothing.
 fn command(random: &mut Random) -> String {
     let mut text = String::new();
+    if random.one_in(3) {
+        text = disguised(random.of(HOSTILE), random);
+        text += random.of(&["", "", " && ", "; ", " | ", "\n"]);
+    }
     for part in 0..=random.below(3) {
         if part > 0 {
             text += random.of(&[" && ", " || ", "; ", " | ", "\n", "&&", ";", "|"]);
@@ -302,7 +377,7 @@ impl Bash {
         );
         bash.stub(
             "sort",
-            "for word; do case $word in --compress-prog*) id;; -*o*) : > out;; esac; done",
+            "for word; do case $word in --compress-prog*) id;; -[!-]*o*|-o*) : > out;; esac; done",
         );
         for name in NAMES_LIKE_OPTIONS {
             fs::write(bash.path("cwd").join(name), "").expect("a file");
