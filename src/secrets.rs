@@ -25,15 +25,21 @@ const PATTERNS: &[&str] = &[
     r"\bya29\.[A-Za-z0-9_-]{20,}",
     r"\b(?:npm|hf)_[A-Za-z0-9]{20,}",
     r"\bpypi-[A-Za-z0-9_-]{16,}",
+    r"\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}",
+    r"\b(?:do[opr]_v1_|shp(?:at|ca|pa|ss)_)[A-Fa-f0-9]{20,}",
     r"\bAGE-SECRET-KEY-1[A-Z0-9]{20,}",
     r"\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{5,}",
     r"(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\z)",
-    r"\b[a-z][a-z0-9+.-]*://[^\s/:@]*:(?<s>[^\s/@]+)@",
+    r"\b[a-z][a-z0-9+.-]*://[^\s/:@]*:(?<s>[^\s/]+)@",
     r"(?i)\bauthorization\\?[\x22']?\s*:\s*\\?[\x22']?(?:bearer|basic|token)\s+(?<s>[A-Za-z0-9._~+/=-]{8,})",
     r"(?i)\bbearer\s+(?<s>[A-Za-z0-9._~+/=-]{20,})",
     // A name that says so, and what is assigned to it.
-    r"(?ix) (?:api[_-]?key | access[_-]?key | private[_-]?key | secret | token | passw(?:or)?d)
+    r"(?ix) (?:api[_-]?key | access[_-]?key | account[_-]?key | private[_-]?key | secret | token | passw(?:or)?d)
         (?:[_-][a-z0-9_-]+)? \\?[\x22']? \s*[=:]\s* \\?[\x22']? (?<s>[^\s\x22'\\$<>{}]{8,})",
+    // Passwords are short, and an option may stand before its value.
+    r"(?i)passw(?:or)?d\\?[\x22']?=\\?[\x22']?(?<s>[^\s\x22'\\$<>{}&]{4,})",
+    r"(?i)\s--?(?:password|passwd|token|secret|api-key)\s+[\x22']?(?<s>[^\s\x22'\\$<>{}-][^\s\x22'\\$<>{}]{5,})",
+    r"\s(?:-u|--user)[ =][\x22']?[^\s:\x22']+:(?<s>[^\s\x22'$]*[A-Za-z][^\s\x22'$]{4,})",
 ];
 
 static KINDS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
@@ -251,6 +257,13 @@ mod tests {
         ),
         ("postgres://user:hunter22@db/x", "hunter22"),
         ("redis://:hunter22@cache:6379", "hunter22"),
+        ("amqp://user:hun@ter22@queue/x", "ter22"),
+        ("mysql --password=hunter2 -h db", "hunter2"),
+        ("login?user=a&password=hunter2&x=y", "hunter2"),
+        ("mysql --password hunter22 -h db", "hunter22"),
+        ("gh auth --token abcdef0123", "abcdef0123"),
+        ("curl -u admin:hunter22 https://x.example", "hunter22"),
+        ("AccountKey=abcdefghij0123456789==", "abcdefghij0123456789"),
         (
             "git clone https://x-access-token:abc123@github.com/a/b",
             "abc123",
@@ -307,6 +320,13 @@ mod tests {
             "sk-learn",
             "the password is asked for",
             "Tokens: 1234",
+            "commit 3f786850e387550fdab836ed7e6dc881de23001b",
+            "018f4a52-7c1d-7e2b-9f3a-1b2c3d4e5f60",
+            "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+            "docker run -u 1000:1000 x",
+            "--token --verbose",
+            "cargo run -- --secret $X",
+            "src/token/password.rs:12:8",
             "a tokenizer: sentencepiece",
             "https://example.org:8080/path",
             "a long line of text that ends in the middle of\nnothing that is secret",

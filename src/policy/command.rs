@@ -11,6 +11,7 @@ use std::collections::HashMap;
 
 mod places;
 mod trees;
+mod variants;
 use places::{Directories, Named};
 
 pub fn judge(case: &Case<'_>, text: &str) -> Explanation {
@@ -199,12 +200,13 @@ impl<'a> Part<'a> {
     /// are looked for once.
     fn only_way_to_write(&self) -> Option<String> {
         let words = &self.simple.words;
-        let texts = || words.iter().map(|word| word.text.as_str());
+        let texts = || texts_of(words);
         let plain = words
             .iter()
             .all(|word| !word.quoted && word.doubt.is_none())
             && self.stripped.words.len() == words.len()
             && !self.simple.may_run_others()
+            && !self.has_restricted_options(texts())
             && self
                 .simple
                 .text
@@ -216,19 +218,37 @@ impl<'a> Part<'a> {
 
     /// Every way to write this command and those that it would run.
     fn texts_to_restrict(&self) -> Vec<String> {
-        let words = self.simple.words.iter().map(|word| word.text.as_str());
-        let mut texts = vec![one_spaced(&self.simple.text), join(words)];
+        let mut texts = vec![
+            one_spaced(&self.simple.text),
+            join(texts_of(&self.simple.words)),
+        ];
+        let own: Vec<&str> = texts_of(self.stripped.words).collect();
+        self.add_variants(&own, &mut texts);
         if self.simple.may_run_others() {
-            let within = shell::commands_within(self.simple.literal_words());
-            texts.extend(
-                within
-                    .iter()
-                    .map(|words| join(words.iter().map(String::as_str))),
-            );
+            for words in shell::commands_within(self.simple.literal_words()) {
+                let words: Vec<&str> = words.iter().map(String::as_str).collect();
+                self.add_variants(&words, &mut texts);
+                texts.push(join(words.into_iter()));
+            }
         }
         texts.sort_unstable();
         texts.dedup();
         texts
+    }
+
+    fn add_variants(&self, words: &[&str], texts: &mut Vec<String>) {
+        if self.has_restricted_options(words.iter().copied()) {
+            texts.extend(variants::of(words));
+        }
+    }
+
+    /// Whether a command has options, and rules restrict some ways to run its program.
+    fn has_restricted_options<'w>(&self, mut words: impl Iterator<Item = &'w str>) -> bool {
+        let index = &self.case.policy.index;
+        words
+            .next()
+            .is_some_and(|program| index.restricts_program(program))
+            && words.any(|word| word.starts_with('-'))
     }
 
     /// Every safe way to write this command, harmless wrappers taken off.
@@ -314,8 +334,8 @@ impl<'a> Part<'a> {
             return None;
         }
         let restricted = (1..words.len()).find(|at| {
-            let text = || join(words[*at..].iter().map(|word| word.text.as_str()));
-            self.case.policy.index.names_program(&words[*at].text)
+            let text = || join(texts_of(&words[*at..]));
+            self.case.policy.index.restricts_program(&words[*at].text)
                 && rules_on(self.case, &[text()])
                     .iter()
                     .any(|rule| rule.decision > Decision::Allow && rule.command().is_some())
@@ -336,6 +356,10 @@ impl<'a> Part<'a> {
         let safe = harm::only_reads(name) && !self.case.policy.index.restricts_paths();
         (!safe).then(|| Harm::whole(format!("xargs hands words to {name} that are not known")))
     }
+}
+
+fn texts_of(words: &[Word]) -> impl Iterator<Item = &str> {
+    words.iter().map(|word| word.text.as_str())
 }
 
 fn join<'a>(words: impl Iterator<Item = &'a str>) -> String {

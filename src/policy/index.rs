@@ -4,12 +4,14 @@ use super::Decision;
 use super::ground::Ground;
 use super::paths::{PathSet, Place};
 use super::rule::{Meaning, Rule};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 #[derive(Debug, Clone, Default)]
 pub struct Index {
     /// Rules for commands, by the program that they begin with.
     by_program: HashMap<String, Vec<usize>>,
+    /// Programs of which some uses are denied or asked about.
+    restricted_programs: HashSet<String>,
     /// Rules that may speak about any command.
     any_program: Vec<usize>,
     /// Every path that is denied or asked about.
@@ -22,11 +24,7 @@ impl Index {
         for (at, rule) in rules.iter().enumerate() {
             match &rule.meaning {
                 Meaning::Command(pattern) => match pattern.program() {
-                    Some(program) => index
-                        .by_program
-                        .entry(program.to_owned())
-                        .or_default()
-                        .push(at),
+                    Some(program) => index.add_command(program, rule.decision, at),
                     None => index.any_program.push(at),
                 },
                 Meaning::Tool(_) | Meaning::Tools(_) => index.any_program.push(at),
@@ -39,6 +37,14 @@ impl Index {
             _ => None,
         }));
         index
+    }
+
+    fn add_command(&mut self, program: &str, decision: Decision, at: usize) {
+        let places = self.by_program.entry(program.to_owned()).or_default();
+        places.push(at);
+        if decision > Decision::Allow {
+            self.restricted_programs.insert(program.to_owned());
+        }
     }
 
     /// Where the rules are that may speak about one of these commands, in their order.
@@ -55,9 +61,9 @@ impl Index {
         places
     }
 
-    /// Whether some rule begins with this program.
-    pub fn names_program(&self, program: &str) -> bool {
-        self.by_program.contains_key(program)
+    /// Whether some rule restricts this program, or a use of it.
+    pub fn restricts_program(&self, program: &str) -> bool {
+        self.restricted_programs.contains(program)
     }
 
     /// Whether any path is restricted, so that paths among a command's words matter.

@@ -47,6 +47,10 @@ pub fn explain(policy: &Policy, ask: &Ask, paths: &dyn Paths) -> Explanation {
             format!("the input has no `{key}` to judge"),
         )),
     };
+    if !tools::is_name(&ask.tool) {
+        let why = "the tool has a name that no tool of Claude Code has".to_owned();
+        explanation.verdict = case.not_allowed(explanation.verdict, why);
+    }
     if !ask.complete {
         let why =
             "only a part of the input is known, so it can't be allowed without a person".to_owned();
@@ -122,7 +126,10 @@ impl Case<'_> {
 
     fn path(&self, access: Access, path: &str) -> Verdict {
         let place = self.ground.place(path, &self.ask.cwd);
-        let verdict = self.by_rules(|rule| rule.covers_place(access, &place, &self.ground));
+        let verdict = self.by_rules(|rule| match tools::searches(&self.ask.tool) {
+            true => rule.covers_tree(access, &place, &self.ground),
+            false => rule.covers_place(access, &place, &self.ground),
+        });
         if access == Access::Write
             && let Some(why) = protected::forbids(&place, &self.ground)
         {

@@ -59,6 +59,14 @@ impl Place {
         std::iter::once(self.written.as_path()).chain(real)
     }
 
+    /// A place in this directory.
+    pub fn join(&self, name: &str) -> Place {
+        Place {
+            written: self.written.join(name),
+            real: self.real.join(name),
+        }
+    }
+
     /// Whether it is at or below a directory, however it is looked at.
     pub fn is_within(&self, directory: &Directory) -> bool {
         let [written, real] = directory;

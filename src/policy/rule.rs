@@ -1,7 +1,7 @@
 //! One rule: `Tool` or `Tool(specifier)`, as in Claude Code's own settings.
 
 use super::ground::Ground;
-use super::hosts::HostPattern;
+use super::hosts::{HostPattern, host_of};
 use super::paths::{PathPattern, Place};
 use super::pattern::{CommandPattern, Wildcard};
 use super::tools::{self, Access, Takes};
@@ -74,7 +74,11 @@ impl Meaning {
         match text.split_once('(') {
             None => whole_tool(text, decision, dialect),
             Some((name, rest)) => match rest.strip_suffix(')') {
-                Some("" | "*") => whole_tool(name, decision, dialect),
+                Some("*") => whole_tool(name, decision, dialect),
+                Some(specifier) if specifier.trim().is_empty() => bad(
+                    "there is nothing in the brackets",
+                    format!("write `{name}` for every call of it, or say which ones"),
+                ),
                 Some(specifier) => specified(name, specifier, project),
                 None => bad("the bracket is not closed", "write it as `Tool(specifier)`"),
             },
@@ -120,6 +124,20 @@ impl Rule {
                 (*about == access || *about == Access::Read) && place.ways().any(matches)
             }
         }
+    }
+
+    /// Whether the rule speaks about a directory that is searched: about what is in it, whatever its name.
+    pub fn covers_tree(&self, access: Access, place: &Place, ground: &Ground<'_>) -> bool {
+        // A name that nothing but a wildcard matches.
+        const ANY: &str = "\u{fffd}";
+        let covers = |below: &Place| self.covers_place(access, below, ground);
+        let child = place.join(ANY);
+        let within = [child.join(ANY), child];
+        covers(place)
+            || match self.decision {
+                Decision::Allow => within.iter().all(covers),
+                Decision::Ask | Decision::Deny => within.iter().any(covers),
+            }
     }
 
     pub fn covers_host(&self, host: &str) -> bool {
@@ -290,9 +308,10 @@ fn path(name: &str, access: Access, specifier: &str, project: &Path) -> Result<M
 
 fn host(specifier: &str) -> Result<Meaning, BadRule> {
     let Some(host) = specifier.strip_prefix("domain:") else {
+        let host = host_of(specifier).unwrap_or_else(|| specifier.to_owned());
         return bad(
             "a host is written with `domain:`",
-            format!("write `WebFetch(domain:{specifier})`"),
+            format!("write `WebFetch(domain:{host})`"),
         );
     };
     match HostPattern::parse(host.trim()) {

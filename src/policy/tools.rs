@@ -141,6 +141,17 @@ pub fn find(name: &str) -> Option<&'static Tool> {
     TOOLS.iter().find(|tool| tool.name == canonical(name))
 }
 
+/// Whether a tool works on everything below the path that it is given.
+pub fn searches(name: &str) -> bool {
+    matches!(name, "Grep" | "Glob" | "LS")
+}
+
+/// Whether a text can be the name of a tool at all.
+pub fn is_name(text: &str) -> bool {
+    let fits = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b':');
+    !text.is_empty() && text.bytes().all(fits)
+}
+
 pub fn names() -> impl Iterator<Item = &'static str> {
     TOOLS.iter().map(|tool| tool.name)
 }

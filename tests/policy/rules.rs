@@ -231,3 +231,47 @@ fn a_program_can_bring_its_own_policy() {
         .collect();
     assert_eq!(decisions, [Decision::Deny, Decision::Allow]);
 }
+
+#[test]
+fn a_search_is_about_what_lies_below_its_directory() {
+    let rules = "allow = [\"Read(src/**)\", \"Read(docs/*)\"]\ndeny = [\"Read(secrets/**)\", \"Read(./.env)\"]\n";
+    let policy = policy(rules);
+    for (path, expected) in [
+        ("src", Decision::Allow),
+        ("src/deep", Decision::Allow),
+        ("docs", Decision::Ask),
+        ("secrets", Decision::Deny),
+        ("secrets/a", Decision::Deny),
+        (".env", Decision::Deny),
+        (".", Decision::Ask),
+    ] {
+        let input = json!({"pattern": "x", "path": path});
+        for tool in ["Grep", "Glob", "LS"] {
+            assert_eq!(
+                decision(&policy, &ask(tool, input.clone())),
+                expected,
+                "{tool} {path}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_can_be_no_name_of_a_tool_is_not_allowed() {
+    let policy = policy("allow = [\"mcp__gh__get_*\"]\n");
+    assert_eq!(
+        decision(&policy, &ask("mcp__gh__get_issue", json!({}))),
+        Decision::Allow
+    );
+    for odd in [
+        "mcp__gh__get_a\n",
+        "mcp__gh__get_ b",
+        "mcp__gh__get_\u{202e}",
+    ] {
+        assert_eq!(
+            decision(&policy, &ask(odd, json!({}))),
+            Decision::Ask,
+            "{odd:?}"
+        );
+    }
+}

@@ -273,7 +273,7 @@ pub fn outside(
     Some(Harm::at(at + 1, why))
 }
 
-/// In the slot's directory or its project; `temporary` also where everybody writes.
+/// In the slot's directory; `temporary` also where everybody writes.
 fn is_inside(case: &Case<'_>, place: &Place, temporary: bool) -> bool {
     const FOR_ALL: &[&str] = &[
         "/tmp",
@@ -283,11 +283,9 @@ fn is_inside(case: &Case<'_>, place: &Place, temporary: bool) -> bool {
         "/dev/stderr",
     ];
     let [cwd, real_cwd] = &case.ground.cwd;
-    let [project, real_project] = case.ground.project();
     let mut ways = place.ways();
     ways.all(|path| {
-        let own = [cwd, real_cwd, project, real_project];
-        own.iter().any(|own| path.starts_with(own))
+        [cwd, real_cwd].iter().any(|own| path.starts_with(own))
             || temporary && FOR_ALL.iter().any(|shared| path.starts_with(shared))
     })
 }

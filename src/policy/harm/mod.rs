@@ -11,7 +11,7 @@ mod writes;
 use super::shell::Word;
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
-use table::{Danger, TABLE};
+use table::{Danger, TABLE, code};
 
 /// Something in a command that a wildcard must not let in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl Harm {
 /// The rows of the table for each program.
 static BY_PROGRAM: LazyLock<HashMap<&'static str, Vec<&'static Danger>>> = LazyLock::new(|| {
     let mut dangers: HashMap<_, Vec<_>> = HashMap::new();
-    for row in TABLE {
+    for row in TABLE.iter().chain(code::TABLE) {
         for program in row.programs.split_ascii_whitespace() {
             dangers.entry(program).or_default().push(&row.danger);
         }
@@ -151,6 +151,10 @@ fn harm_of_operands(words: &[Word], most: usize) -> Option<usize> {
 
 /// A glob that can begin with a dash may stand for a file that is named like an option.
 fn harm_of_globs(program: &str, words: &[Word]) -> Option<Harm> {
+    // None of its options runs or writes anything else.
+    if program == "chmod" {
+        return None;
+    }
     let may_become_an_option =
         |word: &Word| word.globs && word.text.starts_with(['*', '?', '[', '-']);
     let (at, word) = words
