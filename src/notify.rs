@@ -18,6 +18,8 @@ use tokio::task::JoinHandle;
 
 /// Commands that may run at once: a person needs to be fetched once, not for each of a hundred slots.
 const AT_ONCE: usize = 4;
+/// Notices that may wait for one of them or run: one for each slot of a large house, when all lose their login.
+const MAX_NOTICES: usize = 64;
 /// A command that takes longer hangs.
 const LONGEST: Duration = Duration::from_secs(10);
 /// A notice is a line or two, not a file.
@@ -55,7 +57,7 @@ pub fn start(bus: Bus, settings: watch::Receiver<NotifyConfig>) -> JoinHandle<()
 async fn run(bus: Bus, mut settings: watch::Receiver<NotifyConfig>) {
     let mut events = bus.listen();
     let mut watch = Watch::default();
-    let runners = Arc::new(Semaphore::new(AT_ONCE));
+    let desk = Desk::new();
     loop {
         let after = settings.borrow_and_update().notify_after;
         let notices = tokio::select! {
@@ -73,7 +75,7 @@ async fn run(bus: Bus, mut settings: watch::Receiver<NotifyConfig>) {
         };
         let command = settings.borrow().command.clone();
         for notice in notices.into_iter().filter(|_| !command.is_empty()) {
-            tell(&bus, &runners, command.clone(), notice);
+            tell(&bus, &desk, command.clone(), notice);
         }
     }
 }
@@ -154,20 +156,37 @@ fn bounded(text: &str) -> String {
     secrets::mask(text).chars().take(MAX_TEXT).collect()
 }
 
-/// Runs the command, unless as many as may are running already. A failure is an event, not more.
-fn tell(bus: &Bus, runners: &Arc<Semaphore>, command: Vec<String>, notice: Notice) {
-    let Ok(permit) = runners.clone().try_acquire_owned() else {
-        tracing::warn!(slot = %notice.slot, "not notified: {AT_ONCE} commands run already");
+/// Where notices wait for their turn.
+#[derive(Debug, Clone)]
+struct Desk {
+    places: Arc<Semaphore>,
+    runners: Arc<Semaphore>,
+}
+
+impl Desk {
+    fn new() -> Desk {
+        Desk {
+            places: Arc::new(Semaphore::new(MAX_NOTICES)),
+            runners: Arc::new(Semaphore::new(AT_ONCE)),
+        }
+    }
+}
+
+/// Runs the command, as soon as fewer run than may. A failure is an event, not more.
+fn tell(bus: &Bus, desk: &Desk, command: Vec<String>, notice: Notice) {
+    let Ok(place) = desk.places.clone().try_acquire_owned() else {
+        tracing::warn!(slot = %notice.slot, "not notified: {MAX_NOTICES} notices wait already");
         return;
     };
-    let bus = bus.clone();
+    let (bus, runners) = (bus.clone(), desk.runners.clone());
     tokio::spawn(async move {
+        let turn = runners.acquire_owned().await;
         if let Err(error) = run_command(&command, &notice).await {
             let text = format!("[notify] {}: {error}", command[0]);
             tracing::warn!(slot = %notice.slot, "{text}");
             bus.publish(Some(&notice.slot), What::Warning { text });
         }
-        drop(permit);
+        drop((turn, place));
     });
 }
 
@@ -276,5 +295,28 @@ mod tests {
         let text = notice.unwrap().text;
         assert!(text.contains("[masked]") && text.chars().count() <= MAX_TEXT);
         assert!(is_secret("ANTHROPIC_API_KEY") && !is_secret("DBUS_SESSION_BUS_ADDRESS"));
+    }
+
+    /// All slots may need a person at once.
+    #[tokio::test]
+    async fn more_than_can_run_at_once_are_all_told_in_their_turn() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("told");
+        let script = "sleep 0.05; echo \"$MISSIOND_SLOT\" >> \"$0\"";
+        let command = ["sh", "-c", script, &file.display().to_string()].map(str::to_owned);
+        let (bus, desk) = (Bus::default(), Desk::new());
+        let count = 3 * AT_ONCE;
+        for n in 0..count {
+            let notice = Notice {
+                event: "gave_up".into(),
+                slot: n.to_string(),
+                text: "it failed".into(),
+            };
+            tell(&bus, &desk, command.to_vec(), notice);
+        }
+        let all = desk.places.acquire_many(MAX_NOTICES as u32).await;
+        assert!(all.is_ok());
+        let told = std::fs::read_to_string(&file).unwrap();
+        assert_eq!(told.lines().count(), count, "{told}");
     }
 }
