@@ -34,7 +34,7 @@ pub fn cwd_in(root: &Path, cwd: &Path) -> PathBuf {
 /// is there is left as it is, with whatever is in it.
 pub async fn ensure(root: &Path, cwd: &Path, slot: &str) -> Result<(), String> {
     if root.join(".git").exists() {
-        return Ok(());
+        return check_same_repository(root, cwd).await;
     }
     git(cwd, &["rev-parse", "--verify", "HEAD"])
         .await
@@ -48,14 +48,35 @@ pub async fn ensure(root: &Path, cwd: &Path, slot: &str) -> Result<(), String> {
     let path = root.display().to_string();
     let reference = format!("refs/heads/{branch}");
     let known = git(cwd, &["rev-parse", "--verify", "--quiet", &reference]).await;
-    // `-f`: a worktree that somebody deleted by hand is still on git's list.
-    let add = ["worktree", "add", "-f"];
-    let made = match known {
-        Ok(_) => git(cwd, &[&add[..], &[&path, &branch]].concat()).await,
-        Err(_) => git(cwd, &[&add[..], &["-b", &branch, &path]].concat()).await,
+    let what = match known {
+        Ok(_) => vec![path.as_str(), &branch],
+        Err(_) => vec!["-b", &branch, &path],
     };
+    let mut made = git(cwd, &[&["worktree", "add"], &what[..]].concat()).await;
+    // One that somebody deleted by hand is still on git's list. No other safeguard is to be passed over, such as
+    // that a branch is checked out only once.
+    if made.as_ref().is_err_and(|error| error.contains(DELETED)) {
+        made = git(cwd, &[&["worktree", "add", "-f"], &what[..]].concat()).await;
+    }
     made.map(drop)
         .map_err(|error| format!("no worktree could be made at {path}: {error}"))
+}
+
+/// What git says of a worktree that is on its list and not on the disk.
+const DELETED: &str = "is a missing but already registered worktree";
+
+/// The slot may have been given another directory since.
+async fn check_same_repository(root: &Path, cwd: &Path) -> Result<(), String> {
+    let common = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
+    let (of_tree, of_cwd) = (git(root, &common).await?, git(cwd, &common).await?);
+    if of_tree == of_cwd {
+        return Ok(());
+    }
+    Err(format!(
+        "the worktree {} belongs to {}: git worktree remove it, or give the slot another name",
+        root.display(),
+        of_tree.trim()
+    ))
 }
 
 /// Removes the worktree of a slot that is no more, if nothing in it would be lost; the branch stays. What git
@@ -63,6 +84,11 @@ pub async fn ensure(root: &Path, cwd: &Path, slot: &str) -> Result<(), String> {
 pub async fn remove_if_clean(root: &Path) -> Result<(), String> {
     if !root.join(".git").exists() {
         return Ok(());
+    }
+    // Git itself would remove what it was told to ignore: a file with settings, say.
+    let ignored = git(root, &["status", "--porcelain", "--ignored"]).await?;
+    if ignored.lines().any(|line| line.starts_with("!!")) {
+        return Err("it has files that git ignores".to_owned());
     }
     let path = root.display().to_string();
     git(root, &["worktree", "remove", &path]).await.map(drop)
@@ -75,6 +101,7 @@ async fn git(at: &Path, words: &[&str]) -> Result<String, String> {
         .arg(at)
         .args(words)
         .env("GIT_TERMINAL_PROMPT", "0")
+        .env("LC_ALL", "C")
         .stdin(Stdio::null())
         .kill_on_drop(true);
     for place in GIT_PLACES {
@@ -136,9 +163,41 @@ mod tests {
         assert!(remove_if_clean(&tree).await.is_err());
         assert!(file.exists(), "what was changed is kept");
         fs::write(&file, "one").unwrap();
+        fs::write(repo.join(".git/info/exclude"), "*.env\n").unwrap();
+        fs::write(tree.join("my.env"), "kept").unwrap();
+        assert!(remove_if_clean(&tree).await.is_err());
+        assert!(tree.join("my.env").exists(), "what is ignored is kept");
+        fs::remove_file(tree.join("my.env")).unwrap();
         remove_if_clean(&tree).await.unwrap();
         assert!(!tree.exists());
         ensure(&tree, &repo, "a").await.unwrap();
         assert!(file.exists(), "the branch was kept and is used again");
+    }
+
+    fn repository(at: &Path) {
+        fs::create_dir_all(at).unwrap();
+        git_now(at, &["init", "-q"]);
+        git_now(at, &["commit", "-q", "--allow-empty", "-m", "first"]);
+    }
+
+    #[tokio::test]
+    async fn a_worktree_of_another_repository_or_a_branch_in_use_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let (one, two) = (dir.path().join("one"), dir.path().join("two"));
+        repository(&one);
+        repository(&two);
+        let tree = root(dir.path(), "a");
+        ensure(&tree, &one, "a").await.unwrap();
+        let refused = ensure(&tree, &two, "a").await.unwrap_err();
+        assert!(refused.contains("one/.git"), "{refused}");
+        // Deleted by hand, it is made again.
+        fs::remove_dir_all(&tree).unwrap();
+        ensure(&tree, &one, "a").await.unwrap();
+        // A person has its branch open elsewhere.
+        git_now(&two, &["checkout", "-qb", "missiond/a"]);
+        fs::remove_dir_all(&tree).unwrap();
+        let refused = ensure(&tree, &two, "a").await.unwrap_err();
+        assert!(refused.contains("missiond/a"), "{refused}");
+        assert!(!tree.exists());
     }
 }
