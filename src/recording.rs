@@ -63,6 +63,8 @@ pub struct Recording<R> {
     header: Header,
     input: R,
     line: u64,
+    /// Bytes read so far.
+    position: u64,
     /// The time of the last event, from which v3 counts.
     last: At,
 }
@@ -76,12 +78,18 @@ impl<R: BufRead> Recording<R> {
             header,
             input,
             line: 1,
+            position: text.len() as u64,
             last: At::ZERO,
         })
     }
 
     pub fn header(&self) -> &Header {
         &self.header
+    }
+
+    /// How far it has been read, in bytes; about, where some of them are no text.
+    pub fn position(&self) -> u64 {
+        self.position
     }
 
     /// The next event; lines of kinds that are not known are skipped.
@@ -91,6 +99,7 @@ impl<R: BufRead> Recording<R> {
             let Some(text) = next_line(&mut self.input, self.line)? else {
                 return Ok(None);
             };
+            self.position += text.len() as u64;
             let whole = text.ends_with('\n');
             match self.parse_event(text.trim_end()) {
                 Ok(Some(event)) => return Ok(Some(event)),

@@ -4,6 +4,7 @@
 mod support;
 
 mod faults {
+    mod at_work;
     mod ground;
     mod logs;
     mod races;

@@ -16,7 +16,7 @@ use crate::audit::{self, Audit};
 use crate::config::{self, Config};
 use crate::control::dispatch::Dispatcher;
 use crate::control::peer::Marks;
-use crate::control::protocol::{Fault, Nothing, Pong, ReloadAnswer, RpcError, SpawnParams, What};
+use crate::control::protocol::{Fault, Nothing, Pong, ReloadAnswer, RpcError, SpawnParams};
 use crate::control::server::Server;
 use crate::events::Bus;
 use crate::paths::{self, Env};
@@ -356,28 +356,18 @@ impl Daemon {
         }
     }
 
-    /// Starts the task of a slot. One whose log can't be opened is reported and left out.
+    /// Starts the task of a slot.
     fn add(&mut self, slot: config::SlotConfig) {
         let name = slot.name.clone();
         let slot = self.settled(&slot);
         let judge = self.rules.judge(&slot);
-        match slot::start(self.world.clone(), Arc::new(slot), judge) {
-            Ok((handle, task)) => {
-                self.kept.insert(
-                    name,
-                    Kept {
-                        handle,
-                        task,
-                        leaving: None,
-                    },
-                );
-            }
-            Err(error) => {
-                let text = format!("its log can't be opened: {error}");
-                tracing::error!(slot = %name, "{text}");
-                self.world.bus.publish(Some(&name), What::Warning { text });
-            }
-        }
+        let (handle, task) = slot::start(self.world.clone(), Arc::new(slot), judge);
+        let kept = Kept {
+            handle,
+            task,
+            leaving: None,
+        };
+        self.kept.insert(name, kept);
     }
 
     /// The slot's settings with its worktree, where it has one, for its directory.

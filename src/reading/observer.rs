@@ -20,6 +20,16 @@ pub struct Observed {
     pub reading: Reading,
 }
 
+impl Observed {
+    /// Whether the last frame says it all: nothing that was seen before it matters to what comes after.
+    pub fn stands_alone(&self) -> bool {
+        matches!(
+            self.reading.seen,
+            Seen::Idle | Seen::Thinking | Seen::Responding | Seen::ToolRunning
+        )
+    }
+}
+
 /// Sees one frame after the other. Used by the live slot and by replay, so that both tell the same.
 #[derive(Debug)]
 pub struct Observer {

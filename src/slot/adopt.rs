@@ -1,16 +1,12 @@
 //! Taking up a program that runs already, and what it wrote before there was a connection.
 
 use super::machine::{Input, NOBODY, Standing};
-use super::session::CLEARED;
 use super::task::{Slot, ready};
 use crate::config::Kind;
 use crate::control::protocol::What;
 use crate::reading::Observer;
-use crate::recording::{self, Recording};
 use crate::shim::{Hello, LaunchError, ShimLink};
-use crate::terminal::{Frame, Terminal};
-use std::io::{BufReader, Read};
-use std::path::Path;
+use crate::terminal::Terminal;
 use std::time::Instant;
 use tokio::sync::watch;
 
@@ -33,19 +29,20 @@ impl Slot {
         if !found {
             self.take_up_ended();
         }
+        let first = match (found, standing) {
+            // Its program is started once, by whoever made it.
+            _ if self.session.is_some() => None,
+            // Its end was under way when the daemon was killed.
+            (true, Some(Standing::Down { .. })) => Some(Input::Stop(NOBODY)),
+            (false, Some(Standing::Wanted)) => Some(Input::Start(NOBODY)),
+            (false, None) if self.running.autostart => Some(Input::Start(NOBODY)),
+            _ => None,
+        };
+        let effects = first.map(|input| self.machine.handle(input, Instant::now()));
+        // Whoever asks from now on hears that it is starting, not that it is down.
         self.publish();
         looked.send_replace(true);
-        if self.session.is_some() {
-            // Its program is started once, by whoever made it.
-            return;
-        }
-        match (found, standing) {
-            // Its end was under way when the daemon was killed.
-            (true, Some(Standing::Down { .. })) => self.input(Input::Stop(NOBODY)).await,
-            (false, Some(Standing::Wanted)) => self.input(Input::Start(NOBODY)).await,
-            (false, None) if self.running.autostart => self.input(Input::Start(NOBODY)).await,
-            _ => {}
-        }
+        self.carry_out(effects.unwrap_or_default()).await;
     }
 
     /// Connects to the slot's shim and goes on from where the program is; false where there is none.
@@ -108,7 +105,7 @@ impl Slot {
         let is_ours = questions == Questions::Open || !self.output.is_new();
         let overflowed = self.output.has_overflowed();
         match self.replay_recording(&hello.recording, hello.recorded) {
-            Ok(last) => {
+            Ok(has_read) => {
                 // What an earlier daemon has seen overflow, it has told.
                 if is_ours && !overflowed && self.output.has_overflowed() {
                     self.tell_overflow();
@@ -118,7 +115,7 @@ impl Slot {
                     self.next_input(replies);
                 }
                 self.check_waiters();
-                last.and_then(|_| self.news())
+                has_read.then(|| self.news()).flatten()
             }
             Err(error) => {
                 let text =
@@ -126,69 +123,6 @@ impl Slot {
                 self.warn(&text);
                 None
             }
-        }
-    }
-
-    /// The screen and the output of a program that is long gone.
-    pub(super) fn replay_ended(&mut self) {
-        let recording = self.paths.recording.clone();
-        if let Err(error) = self.replay_recording(&recording, u64::MAX) {
-            self.warn(&format!("the recording can't be read: {error}"));
-        }
-    }
-
-    /// Feeds the recording of the present run to a fresh terminal; only its last frame matters to the machine.
-    fn replay_recording(
-        &mut self,
-        path: &Path,
-        length: u64,
-    ) -> Result<Option<Frame>, recording::Broken> {
-        let file = std::fs::File::open(path);
-        let file = file.map_err(|source| recording::Broken::Read { line: 0, source })?;
-        let recording = Recording::read(BufReader::new(file.take(length)))?;
-        let header = recording.header();
-        self.terminal = Terminal::new(header.cols, header.rows);
-        let mut recording = recording.peekable();
-        let first = recording.next();
-        if let (Some(Ok(first)), Some(Ok(second))) = (&first, recording.peek())
-            && second.is_continuation()
-            && !self.output.is_new()
-        {
-            // After a rotation the screen is drawn again, which the program did not do.
-            self.output.pass_over(first.at);
-        }
-        let mut last = None;
-        for event in first.into_iter().chain(recording) {
-            for frame in self.replay_event(event?) {
-                self.observer.wait(frame.at);
-                self.observer.see(&frame);
-                last = Some(frame);
-            }
-        }
-        Ok(last)
-    }
-
-    fn replay_event(&mut self, event: recording::Event) -> Vec<Frame> {
-        match event.what {
-            recording::What::Output(text) => {
-                self.keep_output(event.at, text.as_bytes());
-                let frames = self.terminal.feed(event.at, text.as_bytes());
-                self.audience
-                    .pass_on(text.as_bytes(), &self.terminal, Instant::now());
-                frames
-            }
-            recording::What::Resize { cols, rows } => self.terminal.resize(event.at, cols, rows),
-            recording::What::Marker(text) if text.starts_with("start ") => {
-                let screen = self.terminal.screen();
-                self.terminal = Terminal::new(screen.cols, screen.rows);
-                self.observer = Observer::new();
-                Vec::new()
-            }
-            recording::What::Marker(text) if text == CLEARED => {
-                self.output.clear();
-                Vec::new()
-            }
-            _ => Vec::new(),
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::task::Slot;
 use super::witness::process_start;
 use crate::config::{Kind, SlotConfig};
-use crate::control::protocol::{Fault, RpcError};
+use crate::control::protocol::{Fault, RpcError, What};
 use crate::launch::{self, SessionStart};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -20,8 +20,8 @@ struct Record {
 
 impl Slot {
     /// The same conversation by its id, never the latest in the directory. One that died before its first
-    /// message has no transcript and is begun anew under its id.
-    pub(super) fn session_to_start(&self, config: &SlotConfig) -> SessionStart {
+    /// message has no transcript and is begun anew under its id; one whose transcript is gone is not.
+    pub(super) fn session_to_start(&mut self, config: &SlotConfig) -> SessionStart {
         let new_in_config = config.session.filter(|id| !self.memory.knows(*id));
         let adopted = self.memory.adopted;
         let remembered = self
@@ -34,9 +34,30 @@ impl Slot {
             Some(id) if self.transcript_of(id).is_some_and(|path| path.exists()) => {
                 SessionStart::Resume(id)
             }
-            Some(id) => SessionStart::New(id),
+            Some(id) if self.memory.has_begun(id) => SessionStart::New(self.replace(id)),
+            Some(id) => {
+                if new_in_config.or(adopted) == Some(id) {
+                    self.warn(&format!(
+                        "there is no conversation {id} in {}; one is begun under this id",
+                        config.cwd.display()
+                    ));
+                }
+                SessionStart::New(id)
+            }
             None => SessionStart::New(Uuid::new_v4()),
         }
+    }
+
+    /// Claude Code no longer knows the conversation: a fresh one, once, and a person is told.
+    pub(super) fn replace(&mut self, lost: Uuid) -> Uuid {
+        let fresh = Uuid::new_v4();
+        self.memory.enter(fresh, None);
+        self.save_memory();
+        self.warn(&format!("conversation {lost} is gone; a new one is begun"));
+        self.tell(What::Session {
+            session_id: fresh.to_string(),
+        });
+        fresh
     }
 
     /// The transcript of the present conversation, whether it exists yet or not.

@@ -3,6 +3,7 @@
 use super::machine::{Input, KERNEL_KILLED, Past, Sight};
 use super::stream::SoFar;
 use super::task::Slot;
+use super::vigil;
 use crate::audit::Record;
 use crate::config::Kind;
 use crate::control::protocol::{Ending, Fault, RpcError, What};
@@ -82,10 +83,13 @@ impl Slot {
         Heard::Frames(frames)
     }
 
-    /// Reads each whole frame; what has not changed is not told again.
+    /// Reads each whole frame; what has not changed is not told again. Nothing is read from a plain program's screen.
     pub(super) async fn read(&mut self, frames: Vec<Frame>) {
         for frame in frames {
             self.check_waiters();
+            if self.running.kind == Kind::Shell {
+                continue;
+            }
             self.wait_on_screen(frame.at).await;
             self.observer.see(&frame);
             self.follow_text();
@@ -107,7 +111,7 @@ impl Slot {
         }
     }
 
-    /// What was observed, if it is news to the machine. Nothing is read from a plain program's screen.
+    /// What was observed, if it is news to the machine.
     pub(super) fn news(&mut self) -> Option<Input> {
         if self.running.kind == Kind::Shell {
             return None;
@@ -153,7 +157,12 @@ impl Slot {
         self.forget_screen();
         self.last_exit = Some(report.clone());
         self.note_end(&report);
-        Input::Ended { report, said }
+        let lifted = said.as_deref().and_then(vigil::lifted);
+        Input::Ended {
+            report,
+            said,
+            lifted,
+        }
     }
 
     /// The connection broke. A shim that lives is taken up again; with a dead one the program is gone too.
@@ -226,6 +235,9 @@ impl Slot {
         if !matches!(event.what, HookWhat::Displayed { .. }) {
             self.follow_session(event);
         }
+        if event.what == HookWhat::PromptTaken && self.memory.begin() {
+            self.save_memory();
+        }
         if event.what == HookWhat::SessionStart && self.memory.gated != self.machine.pid() {
             self.memory.gated = self.machine.pid();
             self.save_memory();
@@ -291,20 +303,6 @@ impl Slot {
                 .file_stem()
                 .is_some_and(|stem| stem == id.to_string().as_str())
             && own.is_some_and(|own| path.starts_with(own.join("projects")))
-    }
-
-    /// Claude Code no longer knows the conversation: a fresh one, once, and a person is told.
-    pub(super) fn forget_conversation(&mut self) {
-        let Some(lost) = self.memory.session().map(|session| session.id) else {
-            return;
-        };
-        let fresh = uuid::Uuid::new_v4();
-        self.memory.enter(fresh, None);
-        self.save_memory();
-        self.warn(&format!("conversation {lost} is gone; a new one is begun"));
-        self.tell(What::Session {
-            session_id: fresh.to_string(),
-        });
     }
 
     /// What a daemon must know that comes after one that was killed.

@@ -9,6 +9,7 @@ use crate::slot::machine::about;
 use chrono::{DateTime, Local, SecondsFormat};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Where a slot's files are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,12 +54,12 @@ pub enum News {
 
 impl Journal {
     /// `cap` holds for each of the two files.
-    pub fn open(paths: &Paths, cap: Cap) -> io::Result<Journal> {
-        Ok(Journal {
-            log: LogFile::open(&paths.log, cap)?,
-            events: LogFile::open(&paths.events, cap)?,
+    pub fn new(paths: &Paths, cap: Cap) -> Journal {
+        Journal {
+            log: LogFile::new(&paths.log, cap),
+            events: LogFile::new(&paths.events, cap),
             lost: None,
-        })
+        }
     }
 
     pub fn set_cap(&mut self, cap: Cap) {
@@ -237,7 +238,11 @@ fn dialog_text(dialog: &crate::reading::Dialog) -> String {
 }
 
 fn seconds(ms: u64) -> String {
-    format!("{:.1}s", ms as f64 / 1000.0)
+    let whole = Duration::from_secs(ms / 1000);
+    match whole.as_secs() {
+        0..60 => format!("{:.1}s", ms as f64 / 1000.0),
+        _ => humantime::format_duration(whole).to_string(),
+    }
 }
 
 #[cfg(test)]
@@ -269,7 +274,7 @@ mod tests {
     fn secrets_do_not_reach_either_file() {
         let dir = tempfile::tempdir().unwrap();
         let paths = Paths::new(dir.path(), "a");
-        let mut journal = Journal::open(&paths, Cap::of(&Care::default())).unwrap();
+        let mut journal = Journal::new(&paths, Cap::of(&Care::default()));
         let text = "use sk-ant-api03-abcdefghijkl".to_owned();
         assert!(
             journal

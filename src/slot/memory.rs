@@ -45,6 +45,9 @@ pub struct Memory {
 pub struct Session {
     pub id: Uuid,
     pub transcript: Option<PathBuf>,
+    /// Whether a message was ever taken in it: then it has a transcript.
+    #[serde(default)]
+    pub begun: bool,
 }
 
 impl Memory {
@@ -86,6 +89,17 @@ impl Memory {
         self.sessions.last()
     }
 
+    /// A message was taken in the present conversation; whether it was the first.
+    pub fn begin(&mut self) -> bool {
+        let last = self.sessions.last_mut();
+        last.is_some_and(|session| !std::mem::replace(&mut session.begun, true))
+    }
+
+    pub fn has_begun(&self, id: Uuid) -> bool {
+        let mut known = self.sessions.iter();
+        known.any(|session| session.id == id && session.begun)
+    }
+
     /// Makes this the present conversation; whether anything changed.
     pub fn enter(&mut self, id: Uuid, transcript: Option<PathBuf>) -> bool {
         match self.sessions.last_mut() {
@@ -96,7 +110,11 @@ impl Memory {
             }
             _ => {
                 self.sessions.retain(|session| session.id != id);
-                self.sessions.push(Session { id, transcript });
+                self.sessions.push(Session {
+                    id,
+                    transcript,
+                    begun: false,
+                });
                 if self.sessions.len() > MAX_SESSIONS {
                     self.sessions.remove(0);
                 }

@@ -87,9 +87,9 @@ pub fn start(
     world: Arc<World>,
     config: Arc<SlotConfig>,
     judge: Arc<dyn Judge>,
-) -> std::io::Result<(SlotHandle, tokio::task::JoinHandle<()>)> {
+) -> (SlotHandle, tokio::task::JoinHandle<()>) {
     let paths = Paths::new(&world.logs, &config.name);
-    let journal = Journal::open(&paths, Cap::of(&config.care))?;
+    let journal = Journal::new(&paths, Cap::of(&config.care));
     let (memory, fault) = Memory::load(&world.memory_file(&config.name));
     let seed = uuid::Uuid::new_v4().as_u64_pair().0;
     let mut machine = Machine::new(config.clone(), judge.clone(), seed);
@@ -145,7 +145,7 @@ pub fn start(
     let (looked, looked_seen) = watch::channel(false);
     let task = tokio::spawn(slot.run(queue, fault, looked));
     let handle = SlotHandle::new(commands, status_seen, pulse_seen, looked_seen);
-    Ok((handle, task))
+    (handle, task)
 }
 
 impl Slot {
@@ -193,7 +193,12 @@ impl Slot {
 
     /// Brings one input to the machine and does all that follows from it.
     pub(super) async fn input(&mut self, input: Input) {
-        let mut inputs = VecDeque::from([input]);
+        let effects = self.machine.handle(input, Instant::now());
+        self.carry_out(effects).await;
+    }
+
+    pub(super) async fn carry_out(&mut self, effects: Vec<Effect>) {
+        let mut inputs = VecDeque::from(self.perform(effects).await);
         while let Some(input) = inputs.pop_front() {
             let effects = self.machine.handle(input, Instant::now());
             inputs.extend(self.perform(effects).await);
@@ -241,9 +246,13 @@ impl Slot {
                 Effect::StopTree => self.tell_shim(&ToShim::Stop { grace_ms: GRACE_MS }),
                 Effect::FindAnswer => self.find_answer(),
                 Effect::FindReset(text) => inputs.push(vigil::limited(text)),
-                Effect::ForgetConversation => self.forget_conversation(),
+                Effect::ForgetConversation => {
+                    if let Some(lost) = self.memory.session().map(|session| session.id) {
+                        self.replace(lost);
+                    }
+                }
                 Effect::Spawn => {
-                    // Who looks meanwhile sees that it starts.
+                    // It takes a while, and commands wait for it.
                     self.publish();
                     inputs.extend(self.spawn().await);
                 }

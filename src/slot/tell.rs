@@ -154,8 +154,9 @@ impl Slot {
         match self.journal.note(&event) {
             None => {}
             Some(News::Failing(error)) => {
-                tracing::error!(slot = %self.running.name, "the log can't be written: {error}");
-                let text = format!("the log can't be written: {error}");
+                let log = self.paths.log.display();
+                let text = format!("the log can't be written ({log}): {error}");
+                tracing::error!(slot = %self.running.name, "{text}");
                 self.world
                     .bus
                     .publish(Some(&self.running.name), What::Warning { text });

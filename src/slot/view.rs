@@ -159,12 +159,13 @@ impl Slot {
     }
 }
 
+/// Of a slot that has not yet looked whether its program runs.
 pub(super) fn first_status(config: &SlotConfig, paths: &Paths) -> SlotStatus {
     SlotStatus {
         slot: config.name.clone(),
         role: config.role.clone(),
         kind: kind_name(config.kind).to_owned(),
-        state: State::Exited,
+        state: State::Starting,
         since: Utc::now(),
         started_at: None,
         pid: None,

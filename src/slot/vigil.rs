@@ -140,11 +140,16 @@ fn words<'a>(lines: impl Iterator<Item = &'a str>) -> u64 {
     hasher.finish()
 }
 
-/// The screen shows the time of the slot's surroundings, which are those of the daemon.
 pub(super) fn limited(text: String) -> Input {
-    let lifted = lifted_in(&text, Local::now().naive_local());
-    let until = lifted.and_then(|wait| Instant::now().checked_add(wait));
+    let until = lifted(&text);
     Input::Limited { text, until }
+}
+
+/// When the usage limit that these words tell of is lifted. The screen shows the time of the slot's surroundings,
+/// which are those of the daemon.
+pub(super) fn lifted(text: &str) -> Option<Instant> {
+    let wait = lifted_in(text, Local::now().naive_local())?;
+    Instant::now().checked_add(wait)
 }
 
 #[cfg(test)]

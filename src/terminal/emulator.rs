@@ -50,6 +50,17 @@ impl Terminal {
     /// The program wrote `bytes` at `at`. Returns the frames that are due, with their screens.
     pub fn feed(&mut self, at: At, bytes: &[u8]) -> Vec<Frame> {
         let mut frames = self.quiet(at);
+        self.take(at, bytes, |frame| frames.push(frame()));
+        frames
+    }
+
+    /// The same where nobody looks at the frames: no screen is made, which is most of the work.
+    pub fn skim(&mut self, at: At, bytes: &[u8]) {
+        self.frames.due_before(at);
+        self.take(at, bytes, |_| {});
+    }
+
+    fn take(&mut self, at: At, bytes: &[u8], mut due: impl FnMut(&dyn Fn() -> Frame)) {
         let at = self.frames.output(at);
         self.desk.set_time(at);
         let cols = self.term.columns();
@@ -58,7 +69,7 @@ impl Terminal {
                 Piece::Bytes(bytes) => self.draw(&bytes),
                 Piece::Part(part) => self.guarded(|terminal| attach(&mut terminal.term, &part)),
                 Piece::FrameBegin => self.frames.begin(),
-                Piece::FrameEnd if self.frames.end() => frames.push(self.frame(at)),
+                Piece::FrameEnd if self.frames.end() => due(&|| self.frame(at)),
                 Piece::FrameEnd => {}
                 Piece::AskVersion => self.desk.reply(concat!(
                     "\x1bP>|missiond(",
@@ -67,7 +78,6 @@ impl Terminal {
                 )),
             }
         }
-        frames
     }
 
     /// Recorded time has come to `at`, with no output since the last.

@@ -9,7 +9,7 @@ use crate::support::until;
 use missiond::reading::{Dialog, Observer, State, replay};
 use missiond::recording::{Recording, What, event_line, header_line};
 use missiond::terminal::{At, Terminal};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{BufReader, Read};
 use std::path::Path;
 
@@ -159,6 +159,31 @@ fn a_full_disk_stops_no_slot_is_told_once_and_recovers() {
         serde_json::from_str::<serde_json::Value>(line).expect("a whole event");
     }
     daemon.cmd(&["down"]).expect(0);
+}
+
+/// Neither a link in the place of a log nor a log that somebody removes stops the slot.
+#[test]
+fn a_log_that_is_a_link_is_not_followed_and_its_slot_runs() {
+    let script = "stty -echo; while read -r line; do echo \"got $line\"; done";
+    let mut daemon = shells(&["a"], script);
+    daemon.cmd(&["down"]).expect(0);
+    let (log, elsewhere) = (log_file(&daemon, "a.log"), daemon.root().join("elsewhere"));
+    fs::remove_file(&log).expect("a log");
+    std::os::unix::fs::symlink(&elsewhere, &log).expect("a link");
+    daemon.again();
+    daemon.wait_state("a", "idle");
+    assert!(!elsewhere.exists());
+    let told = fs::read_to_string(daemon.root().join("daemon.stderr")).expect("what it said");
+    assert_eq!(told.matches("it is a symbolic link").count(), 1, "{told}");
+    fs::remove_file(&log).expect("the link");
+    write(&daemon, "one");
+    let logged = || fs::read_to_string(&log).unwrap_or_default();
+    until("the log to go on", || {
+        logged().contains("the log goes on; ").then_some(())
+    });
+    fs::remove_file(&log).expect("a log");
+    write(&daemon, "two");
+    until("a log again", || logged().contains("input").then_some(()));
 }
 
 fn write(daemon: &Daemon, text: &str) {

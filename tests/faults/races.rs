@@ -90,7 +90,7 @@ fn keys_in_audit(daemon: &Daemon) -> usize {
 }
 
 /// What Claude Code has drawn in a recording up to its first dialog.
-fn up_to_a_dialog(scene: &str) -> String {
+pub fn up_to_a_dialog(scene: &str) -> String {
     let path = Path::new("tests/recordings/2.1.325-120x40").join(format!("{scene}.cast"));
     let file = File::open(path).expect("a recording");
     let recording = Recording::read(std::io::BufReader::new(file)).expect("a header");

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-const ROUNDS: usize = 50;
+pub const ROUNDS: usize = 50;
 
 #[test]
 fn fifty_kills_lose_no_byte_and_write_nothing_twice() {
@@ -100,7 +100,7 @@ pub fn every_key_is_audited(daemon: &Daemon, slots: &[&str]) {
     }
 }
 
-fn value(line: &str) -> Value {
+pub fn value(line: &str) -> Value {
     serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))
 }
 

@@ -8,6 +8,8 @@ use serde_json::json;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+const LIMITED: &str = "echo \"You've hit your session limit · resets 3pm\"; exit 1";
+
 fn daemon(setup: &Setup) -> Daemon {
     Daemon::start_with(setup, &["true".to_owned()])
 }
@@ -17,6 +19,7 @@ fn each_end_has_its_cause_and_what_no_restart_can_cure_is_left_alone() {
     let never = "restart = \"never\"";
     let setup = Setup::new()
         .slot_with("absent", "command = [\"/no/such/program\"]")
+        .slot_with("unready", "command = [\"/etc/passwd\"]")
         .slot_with("crashes", &shell("kill -SEGV $$", never))
         .slot_with("killed", &shell("kill -KILL $$", never))
         .slot_with("clean", &shell("exit 0", ""))
@@ -25,6 +28,7 @@ fn each_end_has_its_cause_and_what_no_restart_can_cure_is_left_alone() {
             &claude("echo 'JavaScript heap out of memory'; kill -ABRT $$", never),
         )
         .slot_with("older", &claude("sleep 1000", "version = \"2.1.324\""))
+        .slot_with("limited", &claude(LIMITED, "on_limit = \"stop\""))
         .slot_with("logged-out", &claude("echo 'Not logged in'; exit 1", ""))
         .slot_with(
             "bad-flag",
@@ -33,11 +37,13 @@ fn each_end_has_its_cause_and_what_no_restart_can_cure_is_left_alone() {
     let daemon = daemon(&setup);
     let expected = [
         ("absent", "error", "missing program"),
+        ("unready", "error", "missing program"),
         ("crashes", "exited", "crash"),
         ("killed", "exited", "killed by a signal"),
         ("clean", "exited", "clean exit"),
         ("hungry", "exited", "out of memory"),
         ("older", "error", "wrong version"),
+        ("limited", "exited", "usage limit"),
         ("logged-out", "error", "not logged in"),
         ("bad-flag", "error", "bad settings"),
     ];
@@ -47,10 +53,58 @@ fn each_end_has_its_cause_and_what_no_restart_can_cure_is_left_alone() {
         });
         assert_eq!(status["state"], state, "{status}");
         assert_eq!(status["restarts"], 0, "{status}");
+        let shown = daemon.cmd(&["status", slot]).expect(0).stdout;
+        assert!(shown.contains(cause), "{shown}");
+        assert!(daemon.log(slot).contains(cause), "{}", daemon.log(slot));
     }
+    assert!(daemon.log("unready").contains("chmod +x"));
     assert!(daemon.log("crashes").contains("crash: signal 11"));
     assert!(daemon.log("older").contains("2.1.324"));
     assert!(daemon.log("logged-out").contains("Not logged in"));
+}
+
+/// Nobody is told that a slot is down which is about to start, and the log tells things in their order.
+#[test]
+fn a_slot_that_is_about_to_start_is_starting() {
+    let script = "case \"$*\" in *--version*) while [ ! -e go ]; do sleep 0.02; done; exit;; esac\n\
+        exec sleep 1000";
+    let command = toml::Value::from(vec!["sh", "-fc", script, "claude"]);
+    let daemon = daemon(&Setup::new().slot_with("slow", &format!("command = {command}")));
+    let status = daemon.status("slow");
+    assert_eq!(
+        (&status["state"], &status["doing"], &status["pid"]),
+        (&json!("starting"), &json!("starting"), &json!(null))
+    );
+    fs::write(daemon.cwd("slow").join("go"), "").expect("it can be written");
+    status_when(&daemon, "slow", "its program", |status| {
+        status["pid"].is_u64()
+    });
+    let log = log_when(&daemon, "slow", "  started ");
+    let place = |words: &str| {
+        log.find(words)
+            .unwrap_or_else(|| panic!("{words} in {log}"))
+    };
+    assert!(place("exited -> starting") < place("  started "), "{log}");
+}
+
+/// The usage limit is waited for as long as the screen says.
+#[test]
+fn a_usage_limit_with_a_time_is_waited_for() {
+    let script = "echo \"You've hit your session limit · resets Jan 2, 2090\"; exit 1";
+    let daemon = daemon(&Setup::new().slot_with("limited", &claude(script, "")));
+    let status = status_when(&daemon, "limited", "its end", |status| {
+        status["cause"] == "usage limit" && status["restarts"] == 1
+    });
+    let doing = status["doing"].as_str().unwrap_or_default();
+    assert!(
+        doing.contains("; restart 1 in ") && doing.contains("years"),
+        "{status}"
+    );
+    // A person need not wait.
+    daemon.cmd(&["start", "limited"]).expect(0);
+    until("another start", || {
+        (daemon.log("limited").matches("  started ").count() == 2).then_some(())
+    });
 }
 
 /// The reason, the last screen and the notice; and a person's start begins anew.

@@ -63,7 +63,17 @@ fn a_conversation_is_taken_over_by_its_id() {
     let id = "123e4567-e89b-42d3-a456-426614174000";
     let keys = format!("session = \"{id}\"\nautostart = false");
     let script = "echo \"$@\" >> starts; exec sleep 1000";
-    let daemon = daemon(&Setup::new().slot_with("heir", &claude(script, &keys)));
+    let other = "123e4567-e89b-42d3-a456-426614174001";
+    let mistaken = format!("session = \"{other}\"");
+    let setup = Setup::new()
+        .slot_with("heir", &claude(script, &keys))
+        .slot_with("mistaken", &claude(script, &mistaken));
+    let daemon = daemon(&setup);
+    log_when(
+        &daemon,
+        "mistaken",
+        &format!("there is no conversation {other}"),
+    );
     write_transcript(&daemon, "heir", id);
     daemon.cmd(&["start", "heir"]).expect(0);
     let starts = until("its start", || {
@@ -132,6 +142,28 @@ fn the_real_program_goes_on_with_an_adopted_conversation() {
     assert_eq!(id(&daemon.status("coder")), pear);
     let answer = daemon.cmd(&["send", "coder", "hello"]).expect(0);
     assert_eq!(answer.text(), "You said: hello");
+}
+
+/// What was said can't be gone on with, and nobody may think that it is.
+#[test]
+fn a_transcript_that_was_removed_leads_to_a_fresh_conversation() {
+    let Some(daemon) = Daemon::start(&Setup::new().slot("coder")) else {
+        return;
+    };
+    daemon.wait_state("coder", "idle");
+    let unsaid = id(&daemon.status("coder"));
+    daemon.cmd(&["restart", "coder"]).expect(0);
+    daemon.wait_state("coder", "idle");
+    assert_eq!(id(&daemon.status("coder")), unsaid, "nothing was said yet");
+    daemon.cmd(&["send", "coder", "hello"]).expect(0);
+    daemon.cmd(&["stop", "coder"]).expect(0);
+    fs::remove_file(daemon.transcript("coder", &unsaid)).expect("a transcript");
+    daemon.cmd(&["start", "coder"]).expect(0);
+    daemon.wait_state("coder", "idle");
+    assert_ne!(id(&daemon.status("coder")), unsaid);
+    let log = daemon.log("coder");
+    let told = format!("conversation {unsaid} is gone; a new one is begun");
+    assert_eq!(log.matches(&told).count(), 1, "{log}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The daemon under a service manager: readiness, the watchdog and a socket that was passed on.
 
 use crate::support::daemon::missiond;
-use crate::support::{PATIENCE, processes, until};
+use crate::support::{PATIENCE, processes, skip, until};
 use std::fs;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt;
@@ -33,13 +33,14 @@ fn start(root: &Path, listener: UnixListener) -> Child {
         .expect("sh runs")
 }
 
-fn hear(service: &UnixDatagram, wanted: &str) {
+fn hear(service: &UnixDatagram, wanted: &str) -> String {
     let mut text = [0; 4096];
     until(wanted, || {
         let length = service.recv(&mut text).expect("the daemon speaks");
         let said = String::from_utf8_lossy(&text[..length]).into_owned();
-        said.lines().any(|line| line == wanted).then_some(())
-    });
+        let heard = said.lines().any(|line| line == wanted);
+        heard.then_some(said)
+    })
 }
 
 #[test]
@@ -61,7 +62,8 @@ fn the_service_manager_is_told_and_its_socket_is_used_and_left() {
     service.set_read_timeout(Some(PATIENCE)).expect("a timeout");
     let socket = root.join("run/missiond/missiond.sock");
     let mut daemon = start(root, UnixListener::bind(&socket).expect("a socket"));
-    hear(&service, "READY=1");
+    let said = hear(&service, "READY=1");
+    assert!(said.contains("STATUS=1 slot"), "{said}");
     hear(&service, "WATCHDOG=1");
     let status = missiond(root)
         .arg("status")
@@ -75,4 +77,25 @@ fn the_service_manager_is_told_and_its_socket_is_used_and_left() {
     assert!(ended.success(), "{ended:?}");
     assert!(socket.exists(), "the socket is the service manager's");
     processes::kill_all_of(root);
+}
+
+/// The files in `dist/`, by systemd's own judgement.
+#[test]
+fn the_units_are_good() {
+    let root = tempfile::tempdir().expect("a directory");
+    let bin = root.path().join(".cargo/bin");
+    fs::create_dir_all(&bin).expect("it can be made");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_missiond"), bin.join("missiond"))
+        .expect("a link");
+    let verify = std::process::Command::new("systemd-analyze")
+        .args(["verify", "--user"])
+        .args(["dist/missiond.service", "dist/missiond.socket"])
+        .env("HOME", root.path())
+        .env("XDG_RUNTIME_DIR", root.path())
+        .output();
+    let Ok(verify) = verify else {
+        return skip("the units are not looked at (needs systemd-analyze)");
+    };
+    let said = String::from_utf8_lossy(&verify.stderr);
+    assert!(verify.status.success() && said.is_empty(), "{said}");
 }

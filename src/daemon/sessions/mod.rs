@@ -67,17 +67,15 @@ impl Daemon {
             let cause = "a session has it, and a slot of the configuration wants it";
             return Err(DaemonError::place(what, cause).next("give the slot another name"));
         }
-        if let Err(error) = self.add_session(&record) {
-            tracing::error!(session = %record.id, "{error}");
-        }
+        self.add_session(&record);
         Ok(())
     }
 
     /// Starts its task; the program is not started by that.
-    fn add_session(&mut self, record: &Record) -> std::io::Result<SlotHandle> {
+    fn add_session(&mut self, record: &Record) -> SlotHandle {
         let config = record.slot();
         let judge = self.rules.judge(&config);
-        let (handle, task) = slot::start(self.world.clone(), Arc::new(config), judge)?;
+        let (handle, task) = slot::start(self.world.clone(), Arc::new(config), judge);
         tokio::spawn(steward(handle.clone(), self.orders.clone()));
         self.kept.insert(
             record.id.clone(),
@@ -87,7 +85,7 @@ impl Daemon {
                 leaving: None,
             },
         );
-        Ok(handle)
+        handle
     }
 
     /// A new session. Everything that can be found wrong is found before anything is written; it is known before
@@ -111,7 +109,7 @@ impl Daemon {
         };
         let kept = shell::write(&record, &self.world)
             .and_then(|()| record.save(&self.world.session_file(&record.id)))
-            .and_then(|()| self.add_session(&record));
+            .map(|()| self.add_session(&record));
         kept.map_err(|error| {
             self.remove_files(&record.id);
             failed(error)

@@ -21,6 +21,7 @@ impl Machine {
             up.last_dialog = Some(dialog.kind);
             fill_in(dialog, &up.calls, &cwd);
         }
+        up.shows_the_past &= matches!(sight.state, State::Starting | State::Idle | State::Exited);
         if sight.state == State::Idle && up.reached_idle.is_none() {
             up.reached_idle = Some(now);
         }
@@ -107,9 +108,7 @@ impl Machine {
     fn apply(&mut self, dialog: &Dialog, pick: Pick, verdict: Verdict, now: Instant) {
         let reason = format!("policy: {}", verdict.why);
         let ask = self.ask_of(dialog);
-        self.tell(verdict_event(&ask, &verdict, "policy"));
-        self.effects
-            .push(Effect::Audit(verdict, Box::new(ask), Decider::Policy));
+        self.decided(ask, verdict, Decider::Policy);
         self.choose(None, dialog, vec![pick], reason, None, now);
         self.progress_hands(now);
     }
@@ -197,6 +196,18 @@ impl Machine {
         }
     }
 
+    /// Written down, and told after that: the log knows of no verdict that the audit does not have.
+    pub(super) fn decided(&mut self, ask: Ask, verdict: Verdict, decider: Decider) {
+        let by = match decider {
+            Decider::Policy | Decider::Gate(_) => "policy",
+            Decider::Person { .. } => "person",
+        };
+        let event = verdict_event(&ask, &verdict, by);
+        self.effects
+            .push(Effect::Audit(verdict, Box::new(ask), decider));
+        self.tell(event);
+    }
+
     /// A person's answer, to the dialog that he saw.
     pub(super) fn confirm(&mut self, confirmation: Confirmation, now: Instant) {
         let token = confirmation.token;
@@ -215,12 +226,10 @@ impl Machine {
             rule: None,
             why: why.clone(),
         };
-        self.tell(verdict_event(&ask, &verdict, "person"));
         let decider = Decider::Person {
             uid: confirmation.uid,
         };
-        self.effects
-            .push(Effect::Audit(verdict, Box::new(ask), decider));
+        self.decided(ask, verdict, decider);
         self.choose(Some(token), &dialog, picks, why, confirmation.reason, now);
         self.progress_hands(now);
     }
@@ -469,7 +478,7 @@ fn ask(why: &str) -> Verdict {
     }
 }
 
-pub(super) fn verdict_event(ask: &Ask, verdict: &Verdict, by: &str) -> What {
+fn verdict_event(ask: &Ask, verdict: &Verdict, by: &str) -> What {
     What::Verdict {
         tool: ask.tool.clone(),
         target: up::target_of(&ask.input).unwrap_or_default(),

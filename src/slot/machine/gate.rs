@@ -1,7 +1,6 @@
 //! What Claude Code's hooks say. PreToolUse is the gate: it has the tool's whole input, before any dialog.
 //! Everything else is evidence, never a ground to allow anything: a tool can call the hook program too.
 
-use super::answering::verdict_event;
 use super::calls::{OpenAsk, Tampered, in_brackets};
 use super::modes::same_mode;
 use super::up::{Hands, Over};
@@ -68,10 +67,8 @@ impl Machine {
             verdict = denied(&why);
             self.alarm(why, &ask);
         }
-        self.tell(verdict_event(&ask, &verdict, "policy"));
         let (told, output) = self.answer_of_gate(&ask, &verdict, id);
-        self.effects
-            .push(Effect::Audit(verdict, Box::new(ask), Decider::Gate(told)));
+        self.decided(ask, verdict, Decider::Gate(told));
         output
     }
 

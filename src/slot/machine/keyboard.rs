@@ -1,7 +1,6 @@
 //! A person at the keyboard of the slot's own terminal: as long as he types nothing is pressed in between, and what he
 //! answers is written down as his.
 
-use super::answering::verdict_event;
 use super::up::{Hands, Up};
 use super::*;
 use crate::control::protocol::Fault;
@@ -118,10 +117,7 @@ impl Machine {
             },
         };
         let ask = self.ask_of(&dialog);
-        self.tell(verdict_event(&ask, &verdict, "person"));
-        let decider = Decider::Person { uid };
-        self.effects
-            .push(Effect::Audit(verdict, Box::new(ask), decider));
+        self.decided(ask, verdict, Decider::Person { uid });
     }
 }
 

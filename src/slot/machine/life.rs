@@ -3,7 +3,7 @@
 use super::cause::{Remains, classify, in_words};
 use super::up::{Hands, Up};
 use super::*;
-use crate::config::Restart;
+use crate::config::{OnLimit, Restart};
 use crate::control::protocol::{Fault, Trace};
 use serde::{Deserialize, Serialize};
 
@@ -154,6 +154,7 @@ impl Machine {
 
     pub(super) fn not_started(&mut self, reason: String, cause: Cause, now: Instant) {
         self.cause = Some(cause);
+        let reason = format!("{}: {reason}", cause.name());
         let stoppers = match &mut self.life {
             Life::Launching { stoppers } => std::mem::take(stoppers),
             _ => Vec::new(),
@@ -180,13 +181,22 @@ impl Machine {
         }
     }
 
-    pub(super) fn ended(&mut self, report: ExitReport, said: Option<String>, now: Instant) {
+    pub(super) fn ended(
+        &mut self,
+        report: ExitReport,
+        said: Option<String>,
+        lifted: Option<Instant>,
+        now: Instant,
+    ) {
         let cause = classify(Remains {
             report: &report,
             said: said.as_deref(),
             at_trust: self.up().is_some_and(Up::ended_at_trust),
         });
         let words = in_words(cause, &report, said.as_deref());
+        if cause == Cause::UsageLimit {
+            self.held_until = lifted;
+        }
         self.tell(What::Exit {
             code: report.code,
             signal: report.signal,
@@ -219,6 +229,7 @@ impl Machine {
     fn begin_anew(&mut self) {
         self.backoff.forget();
         self.past.begin_anew();
+        self.held_until = None;
     }
 
     /// Ends a program that runs, without a person's wish.
@@ -281,16 +292,20 @@ impl Machine {
         if cause == Cause::UnknownConversation {
             self.effects.push(Effect::ForgetConversation);
         }
-        if cause == Cause::UsageLimit {
-            self.effects.push(Effect::FindReset(words.clone()));
-        }
         self.cause = Some(cause);
         self.start_again_or_not(cause, words, healthy_for, now);
     }
 
     fn start_again_or_not(&mut self, cause: Cause, words: String, healthy: Duration, now: Instant) {
+        let limited = cause == Cause::UsageLimit;
+        if limited {
+            let (name, text) = words.split_once(": ").unwrap_or((cause.name(), &words));
+            self.trouble(name, text);
+        }
         if !cause.is_curable() {
             self.give_up(words);
+        } else if limited && self.config.care.on_limit == OnLimit::Stop {
+            self.stay_down("limit", words);
         } else if cause.wants_restart(self.config.restart) {
             self.try_again(words, healthy, now);
         } else {
@@ -303,15 +318,19 @@ impl Machine {
         let dialog = self
             .dialog()
             .map(|dialog| format!("a dialog ({})", about(dialog)));
-        let queued = match self.queue.len() {
-            0 => None,
-            1 => Some("1 queued message".to_owned()),
-            count => Some(format!("{count} queued messages")),
-        };
-        let waited: Vec<String> = dialog.into_iter().chain(queued).collect();
+        let waited: Vec<String> = dialog.into_iter().chain(self.queued_messages()).collect();
         if !waited.is_empty() {
             let text = format!("it ended while something waited: {}", waited.join(", "));
             self.tell(What::Warning { text });
+        }
+    }
+
+    /// In words; `None` where there are none.
+    pub(super) fn queued_messages(&self) -> Option<String> {
+        match self.queue.len() {
+            0 => None,
+            1 => Some("1 queued message".to_owned()),
+            count => Some(format!("{count} queued messages")),
         }
     }
 
@@ -323,20 +342,23 @@ impl Machine {
     fn try_again(&mut self, reason: String, healthy_for: Duration, now: Instant) {
         match self.backoff.failed(now, healthy_for) {
             backoff::Next::After(delay) => {
+                let limited = self.cause == Some(Cause::UsageLimit);
+                let lifted = self.held_until.filter(|_| limited);
+                let until = lifted.unwrap_or(now).max(now + delay);
                 self.past.restarts += 1;
                 let attempt = self.past.restarts;
                 self.tell(What::Restart {
                     attempt,
-                    delay_ms: delay.as_millis() as u64,
+                    delay_ms: until.saturating_duration_since(now).as_millis() as u64,
                 });
                 self.life = Life::Waiting {
-                    until: now + delay,
+                    until,
                     attempt,
                     reason,
                 };
             }
             backoff::Next::GiveUp => {
-                self.give_up(format!("{reason}; it failed too often in a short time"))
+                self.give_up(format!("{reason}; it ended too often in a short time"))
             }
         }
     }

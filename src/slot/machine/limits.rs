@@ -198,6 +198,8 @@ impl Machine {
         up.told_error = error.clone();
         let Some(text) = error else { return };
         match cause::of_error(&text) {
+            // Of another day, maybe: the time that it names is not the next one of that name.
+            Some(Cause::UsageLimit) if up.shows_the_past => {}
             Some(Cause::UsageLimit) => self.effects.push(Effect::FindReset(text)),
             Some(cause) => self.trouble(cause.name(), &text),
             None => {}
@@ -208,20 +210,21 @@ impl Machine {
     pub(super) fn limited(&mut self, text: String, until: Option<Instant>) {
         self.trouble(Cause::UsageLimit.name(), &text);
         self.cause = Some(Cause::UsageLimit);
-        match (self.config.care.on_limit, &self.life) {
-            (OnLimit::Wait, _) => self.hold(until),
-            (OnLimit::Stop, Life::Up(_)) => self.end(Ending::ByLimit(text)),
-            (OnLimit::Stop, Life::Waiting { .. }) => self.stay_down("limit", text),
-            (OnLimit::Stop, _) => {}
+        match self.config.care.on_limit {
+            OnLimit::Wait => self.held_until = until,
+            OnLimit::Stop if self.is_up() => self.end(Ending::ByLimit(text)),
+            OnLimit::Stop => {}
         }
     }
 
-    /// Messages, or the next start, wait until then.
-    fn hold(&mut self, lifted: Option<Instant>) {
-        self.held_until = lifted;
-        if let (Life::Waiting { until, .. }, Some(lifted)) = (&mut self.life, lifted) {
-            *until = lifted.max(*until);
-        }
+    /// The messages that wait for the usage limit to be lifted, for a person.
+    pub(super) fn held_back(&self, now: Instant) -> Option<String> {
+        let left = self.held_until?.checked_duration_since(now)?;
+        let queued = self.queued_messages()?;
+        let left = in_whole_seconds(left);
+        Some(format!(
+            "{queued}, until the usage limit is lifted in {left}"
+        ))
     }
 
     /// Whether messages wait for the usage limit to be lifted.
@@ -255,6 +258,11 @@ impl Up {
 pub(super) fn no_sign_of_life(quiet_for: Duration) -> String {
     let whole = Duration::from_secs(quiet_for.as_secs());
     format!("no sign of life for {}", humantime::format_duration(whole))
+}
+
+/// What is left of a wait; never none while something is.
+pub(super) fn in_whole_seconds(left: Duration) -> humantime::FormattedDuration {
+    humantime::format_duration(Duration::from_secs(left.as_secs_f64().ceil() as u64))
 }
 
 fn in_mb(bytes: u64) -> String {

@@ -123,6 +123,8 @@ pub enum Input {
     Ended {
         report: ExitReport,
         said: Option<String>,
+        /// When the usage limit is lifted, where it said so last.
+        lifted: Option<Instant>,
     },
     Found(Answer),
     /// The slot was looked at.
@@ -320,7 +322,11 @@ impl Machine {
             Input::Started { pid, continues } => self.started(pid, continues),
             Input::Unrehearsed => self.unrehearsed(),
             Input::NotStarted { reason, cause } => self.not_started(reason, cause, now),
-            Input::Ended { report, said } => self.ended(report, said, now),
+            Input::Ended {
+                report,
+                said,
+                lifted,
+            } => self.ended(report, said, lifted, now),
             Input::Found(answer) => self.turn_found(answer, now),
             Input::Measured(measure) => self.measured(measure, now),
             Input::Limited { text, until } => self.limited(text, until),
@@ -348,6 +354,9 @@ impl Machine {
                 to: after,
             });
         }
+        // A start takes its time: everything else is said before.
+        self.effects
+            .sort_by_key(|effect| matches!(effect, Effect::Spawn));
         std::mem::take(&mut self.effects)
     }
 
@@ -474,11 +483,11 @@ impl Machine {
                 attempt,
                 reason,
             } => {
-                let left = until.saturating_duration_since(now).as_secs_f64().ceil();
-                Some(format!("{reason}; restart {attempt} in {left:.0}s"))
+                let left = limits::in_whole_seconds(until.saturating_duration_since(now));
+                Some(format!("{reason}; restart {attempt} in {left}"))
             }
             Life::Launching { .. } => Some("starting".to_owned()),
-            Life::Up(up) => up.doing(),
+            Life::Up(up) => up.doing().or_else(|| self.held_back(now)),
             Life::Stopping { .. } => Some("stopping".to_owned()),
         }
     }

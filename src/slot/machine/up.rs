@@ -114,6 +114,8 @@ pub(super) struct Up {
     pub answered: Option<String>,
     pub last_dialog: Option<DialogKind>,
     pub modes: Modes,
+    /// It goes on with a conversation and was not yet seen at work: what its screen says may be old.
+    pub shows_the_past: bool,
     /// The error that was told last.
     pub told_error: Option<String>,
     /// For how long it has shown no sign of life, once that is too long.
@@ -145,6 +147,7 @@ impl Up {
             answered: None,
             last_dialog: None,
             modes: Modes::default(),
+            shows_the_past: continues,
             told_error: None,
             stalled: None,
             rests_since: None,

@@ -118,7 +118,7 @@ impl World {
                 }
                 Effect::StopTree => assert!(self.running, "nothing runs that could be stopped"),
                 Effect::Tell(What::GaveUp { .. }) => self.gave_up = true,
-                Effect::Tell(What::Restart { delay_ms, .. }) => {
+                Effect::Tell(What::Restart { delay_ms, .. }) if !self.limited => {
                     let most = Duration::from_secs(60).mul_f64(1.1).as_millis() as u64;
                     assert!(
                         (1000..=most).contains(&delay_ms),
@@ -177,7 +177,11 @@ impl World {
             Op::Ends(code, signal) if self.running => {
                 self.running = false;
                 let report = ExitReport { code, signal };
-                self.put(Input::Ended { report, said: None });
+                self.put(Input::Ended {
+                    report,
+                    said: None,
+                    lifted: None,
+                });
             }
             Op::IsIdle if self.running => self.put(crate::slot::machine::tests::idle()),
             Op::Stalls => self.put(Input::Measured(Measure {
@@ -267,13 +271,14 @@ fn up() -> World {
     world
 }
 
-fn end(world: &mut World, said: &str) -> Vec<Effect> {
+fn end(world: &mut World, said: &str, lifted: Option<Instant>) -> Vec<Effect> {
     let input = Input::Ended {
         report: ExitReport {
             code: Some(1),
             signal: None,
         },
         said: Some(said.to_owned()),
+        lifted,
     };
     world.running = false;
     world.machine.handle(input, world.now)
@@ -282,7 +287,7 @@ fn end(world: &mut World, said: &str) -> Vec<Effect> {
 #[test]
 fn a_conversation_that_is_gone_is_forgotten_once() {
     let mut world = up();
-    let effects = end(&mut world, "No conversation found with session ID: 1");
+    let effects = end(&mut world, "No conversation found with session ID: 1", None);
     assert!(effects.contains(&Effect::ForgetConversation));
     assert_eq!(world.machine.cause(), Some("unknown conversation"));
     world.does(Op::PassesUntilDue);
@@ -297,31 +302,85 @@ fn what_a_restart_can_not_cure_is_not_tried_again() {
         "Session ID 1 is already in use.",
     ] {
         let mut world = up();
-        end(&mut world, said);
+        end(&mut world, said, None);
         assert_eq!(world.machine.state(), State::Error, "{said}");
         assert_eq!(world.machine.poll_timeout(), None, "{said}");
     }
 }
 
+/// Ends at the usage limit, which is lifted in an hour.
+fn limited(on_limit: OnLimit) -> (World, Vec<Effect>, Instant) {
+    let mut world = World::new(SlotConfig {
+        care: Care {
+            on_limit,
+            ..Care::default()
+        },
+        ..config()
+    });
+    world.does(Op::Start);
+    world.does(Op::Spawns);
+    world.limited = true;
+    let lifted = world.now + Duration::from_secs(3600);
+    let text = "You've hit your session limit · resets 3pm";
+    let effects = end(&mut world, text, Some(lifted));
+    let trouble = Effect::Tell(What::Trouble {
+        cause: "usage limit".to_owned(),
+        text: format!("exit 1: {text}"),
+    });
+    assert!(effects.contains(&trouble), "{effects:?}");
+    (world, effects, lifted)
+}
+
 #[test]
 fn a_usage_limit_is_waited_for_before_the_next_start() {
-    let mut world = up();
-    let text = "You've hit your session limit · resets 3pm";
-    let effects = end(&mut world, text);
-    let words = format!("usage limit: exit 1: {text}");
-    assert!(
-        effects.contains(&Effect::FindReset(words.clone())),
-        "{effects:?}"
-    );
-    let lifted = world.now + Duration::from_secs(3600);
-    world.limited = true;
-    world.put(Input::Limited {
-        text: words,
-        until: Some(lifted),
+    let (mut world, effects, lifted) = limited(OnLimit::Wait);
+    let restart = Effect::Tell(What::Restart {
+        attempt: 1,
+        delay_ms: 3_600_000,
     });
+    assert!(effects.contains(&restart), "{effects:?}");
     assert_eq!(world.machine.poll_timeout(), Some(lifted));
+    let doing = world.machine.doing(world.now).unwrap_or_default();
+    assert!(doing.ends_with("; restart 1 in 1h"), "{doing}");
     world.does(Op::PassesUntilDue);
     assert!(world.spawning);
+}
+
+#[test]
+fn a_usage_limit_keeps_a_slot_down_where_that_is_set() {
+    let (world, effects, _) = limited(OnLimit::Stop);
+    assert_eq!(world.machine.state(), State::Exited);
+    assert_eq!(world.machine.poll_timeout(), None);
+    assert_eq!(world.machine.restarts(), 0);
+    let restarts = |effect: &Effect| matches!(effect, Effect::Tell(What::Restart { .. }));
+    assert!(!effects.iter().any(restarts), "{effects:?}");
+}
+
+#[test]
+fn a_persons_start_does_not_wait_for_the_usage_limit() {
+    let (mut world, ..) = limited(OnLimit::Wait);
+    for op in [Op::Start, Op::Spawns, Op::IsIdle] {
+        world.does(op);
+    }
+    assert!(presses(&world.machine.handle(message(), world.now)));
+}
+
+/// What stands on the screen of a conversation that goes on may be of another day.
+#[test]
+fn an_old_usage_limit_holds_nothing_back() {
+    let mut world = idle_with(Care::default());
+    let text = "You've hit your session limit · resets 3pm";
+    let mut sees = |state| {
+        let sight = Sight {
+            last_error: (state == State::Idle).then(|| text.to_owned()),
+            ..crate::slot::machine::tests::screen(state, "")
+        };
+        let effects = world.machine.handle(Input::Saw(sight), world.now);
+        effects.contains(&Effect::FindReset(text.to_owned()))
+    };
+    assert!(!sees(State::Idle));
+    assert!(!sees(State::Thinking));
+    assert!(sees(State::Idle), "this one is new");
 }
 
 fn idle_with(care: Care) -> World {
@@ -355,21 +414,27 @@ fn messages_wait_until_the_usage_limit_is_lifted() {
     let mut world = idle_with(Care::default());
     world.does(Op::IsLimited(3600));
     let lifted = world.now + Duration::from_secs(3600);
-    let message = Message {
+    assert!(!presses(&world.machine.handle(message(), world.now)));
+    let doing = world.machine.doing(world.now).unwrap_or_default();
+    assert_eq!(
+        doing,
+        "1 queued message, until the usage limit is lifted in 1h"
+    );
+    assert_eq!(world.machine.poll_timeout(), Some(lifted));
+    assert!(presses(&world.machine.handle(Input::TimePassed, lifted)));
+}
+
+fn message() -> Input {
+    Input::Send(Message {
         token: Some(9),
         text: "hello".into(),
         slash: false,
         wait: true,
         task: None,
-    };
-    let presses = |effects: Vec<Effect>| {
-        effects
-            .iter()
-            .any(|effect| matches!(effect, Effect::Press { .. }))
-    };
-    assert!(!presses(
-        world.machine.handle(Input::Send(message), world.now)
-    ));
-    assert_eq!(world.machine.poll_timeout(), Some(lifted));
-    assert!(presses(world.machine.handle(Input::TimePassed, lifted)));
+    })
+}
+
+fn presses(effects: &[Effect]) -> bool {
+    let press = |effect: &Effect| matches!(effect, Effect::Press { .. });
+    effects.iter().any(press)
 }

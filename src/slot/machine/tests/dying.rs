@@ -10,7 +10,11 @@ fn a_slot_that_dies_is_started_again_each_time() {
             code: None,
             signal: Some(9),
         };
-        bench.put(Input::Ended { report, said: None });
+        bench.put(Input::Ended {
+            report,
+            said: None,
+            lifted: None,
+        });
         assert_eq!(bench.machine.state(), State::Exited);
         let due = bench.machine.poll_timeout().unwrap();
         bench.others.clear();
@@ -32,6 +36,7 @@ fn a_clean_exit_is_final_unless_always_is_set() {
             signal: None,
         },
         said: None,
+        lifted: None,
     };
     let mut bench = Bench::idle();
     bench.put(clean());
@@ -56,6 +61,7 @@ fn a_persons_stop_wins_over_a_restart_that_is_under_way() {
             signal: None,
         },
         said: None,
+        lifted: None,
     });
     bench.put(Input::Stop(2));
     bench.others.clear();
@@ -74,6 +80,7 @@ fn after_five_deaths_in_a_row_it_gives_up_and_says_why() {
                 signal: None,
             },
             said: Some("no key".into()),
+            lifted: None,
         });
         if let Some(due) = bench.machine.poll_timeout() {
             bench.pass(due - bench.now);
@@ -116,6 +123,7 @@ fn a_refused_folder_is_not_tried_again() {
             signal: None,
         },
         said: None,
+        lifted: None,
     });
     assert!(matches!(
         bench.replies.get(&2),
@@ -138,6 +146,7 @@ fn whoever_waits_is_told_when_the_program_dies() {
             signal: Some(9),
         },
         said: None,
+        lifted: None,
     });
     assert_eq!(bench.fault(2), Some(Fault::Failed));
     assert_eq!(bench.fault(3), Some(Fault::Failed), "nothing is replayed");

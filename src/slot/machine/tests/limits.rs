@@ -42,7 +42,11 @@ impl Bench {
             code: Some(code),
             signal: None,
         };
-        self.put(Input::Ended { report, said: None });
+        self.put(Input::Ended {
+            report,
+            said: None,
+            lifted: None,
+        });
     }
 
     fn troubles(&self) -> Vec<&str> {

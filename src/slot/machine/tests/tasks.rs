@@ -18,7 +18,11 @@ fn dies() -> Input {
         code: Some(1),
         signal: None,
     };
-    Input::Ended { report, said: None }
+    Input::Ended {
+        report,
+        said: None,
+        lifted: None,
+    }
 }
 
 fn trace(bench: &Bench, token: Token) -> Option<Trace> {
