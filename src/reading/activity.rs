@@ -16,6 +16,9 @@ const OUTPUT: char = '⎿';
 /// or queued messages, which takes a screen at most.
 const SPINNER_REACH: usize = 40;
 
+/// Columns that no line of the conversation is indented by.
+const ASIDE: usize = 8;
+
 /// The row of the spinner above `end`.
 pub(super) fn spinner(page: &Page, end: usize) -> Option<usize> {
     let from = end.saturating_sub(SPINNER_REACH);
@@ -147,6 +150,15 @@ pub(super) fn last_error(page: &Page, end: usize) -> Option<String> {
     let rows = (first..end)
         .take_while(|row| !page.is_blank(*row) && (*row == first || page.row(*row).indent() >= 2));
     Some(join_label(rows.map(strip)))
+}
+
+/// `Not logged in · Run /login` at the right margin, right above the input box in row `top`. Nothing that is said in
+/// the conversation begins so far to the right.
+pub(super) fn login_notice(page: &Page, top: usize) -> Option<String> {
+    let row = top.checked_sub(1)?;
+    let text = page.text(row).trim();
+    let aside = page.row(row).indent() >= ASIDE;
+    (aside && text.starts_with("Not logged in")).then(|| text.to_owned())
 }
 
 fn is_error(text: &str) -> bool {

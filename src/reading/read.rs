@@ -67,7 +67,7 @@ fn read_conversation(page: &Page, found: &Box) -> Reading {
         because.push("the program has taken back its terminal modes".to_owned());
     }
     let last_error = if seen == Seen::Idle {
-        activity::last_error(page, end)
+        activity::last_error(page, end).or_else(|| activity::login_notice(page, found.top))
     } else {
         None
     };
