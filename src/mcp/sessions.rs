@@ -23,7 +23,7 @@ const MAX_TOKENS: usize = 10_000;
 pub(super) struct Exec {
     /// One line for a shell.
     command: String,
-    /// The directory to run it in, as an absolute path; the home directory where it is left out.
+    /// The directory to run it in; the one in which the client runs where it is left out.
     #[serde(default)]
     cwd: Option<PathBuf>,
     /// Variables on top of the daemon's environment.
@@ -88,7 +88,7 @@ impl Server {
     ) -> Told {
         let request = ExecParams {
             command: CommandWords::Line(params.command),
-            cwd: params.cwd,
+            cwd: directory(params.cwd),
             shell: None,
             env: params.env,
             owner: Some(owner()),
@@ -166,6 +166,15 @@ impl Server {
 /// Sessions are this client's own, and end with it.
 fn owner() -> String {
     format!("orchestrator:mcp-{}", std::process::id())
+}
+
+/// The client has started this process, in its own directory.
+fn directory(named: Option<PathBuf>) -> Option<PathBuf> {
+    match (std::env::current_dir(), named) {
+        (Ok(own), Some(named)) => Some(own.join(named)),
+        (Ok(own), None) => Some(own),
+        (Err(_), named) => named,
+    }
 }
 
 fn tokens(wanted: Option<usize>) -> usize {

@@ -130,7 +130,11 @@ impl Reader<'_> {
         let work = match (commands, prompt) {
             _ if faulty => None,
             (Some(lines), None) => self.commands(lines, cwd, env.unwrap_or_default(), &slot, &role),
-            (None, Some(text)) => self.prompt(text, slot, role, &cwd),
+            (None, Some(text)) => {
+                let variable = env.iter().flatten().next();
+                self.of_a_slot(&cwd, variable.map(|(_, named)| named.name_span.clone()));
+                self.prompt(text, slot, role)
+            }
             (Some(_), Some(prompt)) => {
                 self.fault(
                     prompt.span(),
@@ -238,20 +242,24 @@ impl Reader<'_> {
         }
     }
 
+    /// A prompt changes neither the directory nor the variables of whoever gets it.
+    fn of_a_slot(&mut self, cwd: &Option<Spanned<String>>, variable: Option<Range<usize>>) {
+        if let Some(cwd) = cwd {
+            let label = "a slot has its own directory";
+            self.fault(cwd.span(), "no directory here", label);
+        }
+        if let Some(variable) = variable {
+            let label = "a slot has its own variables";
+            self.fault(variable, "no variables here", label);
+        }
+    }
+
     fn prompt(
         &mut self,
         text: Spanned<String>,
         slot: Option<Spanned<String>>,
         role: Option<Spanned<String>>,
-        cwd: &Option<Spanned<String>>,
     ) -> Option<Work> {
-        if let Some(cwd) = cwd {
-            self.fault(
-                cwd.span(),
-                "no directory here",
-                "a slot has its own directory",
-            );
-        }
         if text.get_ref().trim().is_empty() {
             self.fault(text.span(), "no prompt", "the prompt is empty");
             return None;

@@ -272,13 +272,15 @@ impl Queue {
             true => ("role", "@"),
             false => ("slot", ""),
         };
+        let slots = self.slots.iter().filter(|slot| slot.is_claude);
         let known: BTreeSet<&str> = match prefix {
-            "@" => self.slots.iter().map(|slot| slot.role.as_str()).collect(),
-            _ => self.slots.iter().map(|slot| slot.name.as_str()).collect(),
+            "@" => slots.map(|slot| slot.role.as_str()).collect(),
+            _ => slots.map(|slot| slot.name.as_str()).collect(),
         };
         let word = to.trim_start_matches('@');
         let next = match nearest(word, known.iter().copied()) {
             Some(meant) => format!("did you mean {prefix}{meant}?"),
+            None if known.is_empty() => "there are no slots with Claude Code".to_owned(),
             None => {
                 let known: Vec<&str> = known.into_iter().collect();
                 format!("the {kind}s are: {}", known.join(", "))

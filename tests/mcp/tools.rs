@@ -4,6 +4,7 @@ use super::client::Client;
 use crate::support::daemon::Daemon;
 use crate::support::setup::Setup;
 use serde_json::{Value, json};
+use std::path::Path;
 
 fn shells() -> Daemon {
     let setup = Setup::new()
@@ -93,7 +94,7 @@ fn a_client_looks_acts_and_is_told_what_is_wrong() {
     let cancelled = client.told("cancel", json!({"id": task["id"]}));
     assert!(cancelled.contains("cancelled"), "{cancelled}");
 
-    a_command_in_a_terminal(&mut client);
+    a_command_in_a_terminal(&mut client, daemon.root());
     client.told("stop", json!({"slots": ["one"]}));
     assert_eq!(daemon.status("one")["state"], "exited");
     client.told("start", json!({"slots": ["one"]}));
@@ -101,7 +102,7 @@ fn a_client_looks_acts_and_is_told_what_is_wrong() {
     assert_eq!(client.leave(), 0);
 }
 
-fn a_command_in_a_terminal(client: &mut Client) {
+fn a_command_in_a_terminal(client: &mut Client, root: &Path) {
     let tool = |text: String| -> Value { serde_json::from_str(&text).expect("JSON") };
     let ended = json!({"command": "echo out; exit 3", "yield_ms": 20000});
     let ended = tool(client.told("unified_exec", ended));
@@ -110,6 +111,13 @@ fn a_command_in_a_terminal(client: &mut Client) {
         ended["output"].as_str().map(str::trim),
         Some("out"),
         "{ended}"
+    );
+    let place = json!({"command": "pwd", "yield_ms": 20000});
+    let place = tool(client.told("unified_exec", place));
+    assert_eq!(
+        place["output"].as_str().map(str::trim),
+        root.to_str(),
+        "{place}"
     );
     let asks = json!({"command": "read answer; echo got-$answer", "yield_ms": 50});
     let asks = tool(client.told("unified_exec", asks));

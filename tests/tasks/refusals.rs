@@ -19,11 +19,7 @@ fn daemon() -> Daemon {
 fn bad_addresses_texts_and_ids() {
     let daemon = daemon();
     for (line, code, said) in [
-        (
-            vec!["submit", "nobody", "hello"],
-            2,
-            "the slots are: coder, shell",
-        ),
+        (vec!["submit", "nobody", "hello"], 2, "the slots are: coder"),
         (
             vec!["submit", "--role", "codr", "hello"],
             2,

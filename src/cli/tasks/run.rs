@@ -1,4 +1,4 @@
-use super::progress::Progress;
+use super::progress::{Progress, not_done};
 use crate::cli::columns::{self, Columns};
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
@@ -11,8 +11,10 @@ use crate::tasks::file;
 use crate::tasks::plan::{Report, Run as Course};
 use comfy_table::{Cell, Color, Row};
 use serde_json::{Map, Value, json};
+use std::cell::RefCell;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -78,12 +80,13 @@ impl Run {
             environment: execute::environment_of_caller(),
             stop: until_interrupted()?,
         };
-        let mut progress = Progress::new(context.out.quiet || context.out.json);
+        let quiet = context.out.quiet || context.out.json;
+        let progress = RefCell::new(Progress::new(course.jobs().len(), quiet));
         let course = execute(course, settings, |run, place, news| {
-            progress.tell(run, place, news)
+            progress.borrow_mut().tell(run, place, news)
         });
-        let course = course.await;
-        progress.finish();
+        let course = while_shown(&progress, course).await;
+        progress.borrow_mut().finish();
         report(context, &course)
     }
 
@@ -94,7 +97,8 @@ impl Run {
         } else {
             let file = here.join(&self.file);
             let base = file.parent().unwrap_or(here).to_owned();
-            let mut source = config::read_source(&file).map_err(|problem| {
+            let mut source = config::read_source(&file).map_err(|mut problem| {
+                problem.help = None;
                 Failure::from(ConfigError {
                     problems: vec![*problem],
                 })
@@ -108,6 +112,18 @@ impl Run {
             home: home.as_deref(),
         };
         Ok(file::parse(&source, places)?)
+    }
+}
+
+/// The times go on while nothing happens.
+async fn while_shown(progress: &RefCell<Progress>, course: impl Future<Output = Course>) -> Course {
+    let mut second = tokio::time::interval(Duration::from_secs(1));
+    tokio::pin!(course);
+    loop {
+        tokio::select! {
+            course = &mut course => return course,
+            _ = second.tick() => progress.borrow_mut().redraw(),
+        }
     }
 }
 
@@ -203,7 +219,7 @@ fn as_json(report: &Report) -> Value {
 fn row(name: &str, report: &Report) -> Row {
     let result = match report {
         Report { success: true, .. } => Cell::new("done").fg(Color::Green),
-        Report { skipped: true, .. } => Cell::new("skipped").fg(Color::Yellow),
+        Report { skipped: true, .. } => Cell::new(not_done(report)).fg(Color::Yellow),
         _ => Cell::new("failed").fg(Color::Red),
     };
     let exit = report

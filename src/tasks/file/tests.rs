@@ -131,6 +131,10 @@ fn what_is_no_file_of_tasks_is_said() {
             "own directory",
         ),
         (
+            "[[task]]\nname = \"a\"\nprompt = \"x\"\nslot = \"b\"\nenv = { A = \"1\" }",
+            "own variables",
+        ),
+        (
             "[[task]]\nname = \"a\"\ncommands = \"x\"\nneeds = [\"a\"]",
             "a -> a",
         ),

@@ -155,7 +155,7 @@ fn who_is_unknown_or_no_claude_gets_nothing() {
         ("b", Fault::Usage, "did you mean a?"),
         ("@coderr", Fault::Usage, "did you mean @coder?"),
         ("@nobody", Fault::Usage, "the roles are: coder, shell"),
-        ("nobody", Fault::Usage, "the slots are: a, sh"),
+        ("nobody", Fault::Usage, "the slots are: a"),
         ("sh", Fault::Refused, ""),
     ] {
         let error = world.try_submit("1", to, 0).unwrap_err();
