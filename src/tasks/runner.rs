@@ -65,7 +65,7 @@ async fn taken_back(id: &str, slot: &SlotHandle, error: &RpcError) -> Outcome {
 }
 
 /// The daemon was away while a slot had this task. What became of it is in the slot's conversation, once the slot
-/// has come to rest; a task of which nothing is found there was not taken.
+/// has come to rest.
 pub async fn look_for(task: Arc<TaskStatus>, slot: SlotHandle, back: CancellationToken) -> Outcome {
     slot.has_looked().await;
     tokio::select! {
@@ -76,7 +76,7 @@ pub async fn look_for(task: Arc<TaskStatus>, slot: SlotHandle, back: Cancellatio
     }
     let history = slot.request(|reply| Command::History { last: None, reply });
     match history.await {
-        Ok(turns) => found_in(&turns, &task),
+        Ok(turns) => found_in(&turns, &task, slot.status().state),
         Err(error) => Outcome::Failed(format!("the daemon was away: {}", error.message)),
     }
 }
@@ -96,21 +96,24 @@ async fn at_rest(slot: &SlotHandle) {
 }
 
 /// Looks for the message in the conversation, and for what was answered to it.
-fn found_in(turns: &[Turn], task: &TaskStatus) -> Outcome {
+fn found_in(turns: &[Turn], task: &TaskStatus, state: State) -> Outcome {
     let sent = keys::message(&task.text, keys::Meaning::default()).unwrap_or_default();
     let sent = secrets::mask(&sent);
-    let is_it = |turn: &Turn| {
-        let in_time = turn
-            .time
-            .zip(task.started_at)
-            .is_none_or(|(at, given)| at >= given);
-        turn.role == "user" && in_time && turn.text.trim() == sent.trim()
+    let is_since = |turn: &Turn| {
+        let since = turn.time.zip(task.started_at);
+        turn.role == "user" && since.is_none_or(|(at, given)| at >= given)
     };
+    let is_it = |turn: &Turn| is_since(turn) && turn.text.trim() == sent.trim();
     let Some(at) = turns.iter().position(is_it) else {
-        return Outcome::CutOff(
-            "the daemon ended while it was being given out; the slot's conversation has nothing of it"
-                .to_owned(),
-        );
+        // A conversation that can be read, that waits, and in which nobody has said anything since.
+        let certain = state == State::Idle && !turns.is_empty() && !turns.iter().any(is_since);
+        return match certain {
+            true => Outcome::Untouched("the daemon ended before the slot had taken it".to_owned()),
+            false => Outcome::CutOff(
+                "the daemon ended while it was being given out; the slot's conversation has nothing of it"
+                    .to_owned(),
+            ),
+        };
     };
     let turn = turns[at + 1..].split(|turn| turn.role == "user").next();
     let after_tools = turn
@@ -129,5 +132,91 @@ fn found_in(turns: &[Turn], task: &TaskStatus) -> Outcome {
     Outcome::Answered {
         text: Some(said.join("\n\n")),
         session_id: turns[at].session_id.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::protocol::TaskState;
+    use chrono::{DateTime, TimeDelta, Utc};
+
+    const GIVEN: DateTime<Utc> = DateTime::UNIX_EPOCH;
+
+    fn task() -> TaskStatus {
+        TaskStatus {
+            id: "t".into(),
+            seq: 1,
+            to: "@coder".into(),
+            text: "do it".into(),
+            state: TaskState::Running,
+            by: "user".into(),
+            slot: Some("a".into()),
+            session_id: None,
+            answer: None,
+            error: None,
+            submitted_at: GIVEN,
+            started_at: Some(GIVEN),
+            ended_at: None,
+            duration_ms: None,
+            retries: 0,
+            attempts: 1,
+            truncated: false,
+        }
+    }
+
+    /// So many seconds after the task was given out.
+    fn turn(seconds: i64, role: &str, text: &str) -> Turn {
+        Turn {
+            time: Some(GIVEN + TimeDelta::seconds(seconds)),
+            role: role.into(),
+            text: text.into(),
+            tool: None,
+            input: None,
+            is_error: None,
+            session_id: None,
+        }
+    }
+
+    #[test]
+    fn what_was_answered_meanwhile_is_taken_from_the_conversation() {
+        let turns = [
+            turn(-5, "user", "do it"),
+            turn(-4, "assistant", "an older one"),
+            turn(1, "user", "do it"),
+            turn(2, "assistant", "let me see"),
+            turn(3, "tool_result", "x"),
+            turn(4, "assistant", "done"),
+        ];
+        let found = found_in(&turns, &task(), State::Idle);
+        let text = Some("done".to_owned());
+        assert_eq!(
+            found,
+            Outcome::Answered {
+                text,
+                session_id: None
+            }
+        );
+        let found = found_in(&turns[..3], &task(), State::Idle);
+        assert!(matches!(found, Outcome::Failed(_)), "{found:?}");
+    }
+
+    #[test]
+    fn only_what_was_certainly_not_taken_is_given_out_again() {
+        let before = [turn(-5, "user", "do it"), turn(-4, "assistant", "yes")];
+        let found = found_in(&before, &task(), State::Idle);
+        assert!(matches!(found, Outcome::Untouched(_)), "{found:?}");
+        let another = [
+            turn(-5, "user", "x"),
+            turn(1, "user", "do it, in other words"),
+        ];
+        for (turns, state) in [
+            (&before[..], State::Exited),
+            (&[], State::Idle),
+            (&another[..], State::Idle),
+        ] {
+            let found = found_in(turns, &task(), state);
+            assert!(matches!(found, Outcome::CutOff(_)), "{found:?}");
+        }
     }
 }

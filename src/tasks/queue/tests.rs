@@ -154,7 +154,7 @@ fn who_is_unknown_or_no_claude_gets_nothing() {
     for (to, fault, hint) in [
         ("b", Fault::Usage, "did you mean a?"),
         ("@coderr", Fault::Usage, "did you mean @coder?"),
-        ("@nobody", Fault::Usage, "the roles are: coder, shell"),
+        ("@nobody", Fault::Usage, "the roles are: coder"),
         ("nobody", Fault::Usage, "the slots are: a"),
         ("sh", Fault::Refused, ""),
     ] {
