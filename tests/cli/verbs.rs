@@ -213,8 +213,8 @@ fn small_answers_read_well() {
             "search" => json!([{"place": "screen", "line": 3, "text": "error: \u{7}x"}]),
             "reload" => json!({"changes": ["slot docs added"]}),
             "history" => json!([{
-                "time": null, "role": "tool_call", "text": "cargo test", "tool": "Bash",
-                "session_id": null
+                "time": null, "role": "tool_call", "text": "toolu_1", "tool": "Bash",
+                "input": {"command": "cargo test", "timeout": 5}, "session_id": null
             }]),
             other => panic!("not asked for: {other}"),
         })
@@ -235,7 +235,7 @@ fn small_answers_read_well() {
     assert_eq!(said(&["reload"]), "slot docs added\n");
     assert_eq!(
         said(&["history", "coder"]),
-        "tool_call Bash\n  cargo test\n"
+        "tool_call Bash\n  command: cargo test\n  timeout: 5\n"
     );
 }
 
