@@ -58,7 +58,9 @@ pub(super) fn busy(page: &Page, end: usize) -> Seen {
 
 /// The last entry begins above the screen. Text is indented by its bullet, output and changes further.
 fn beyond_the_screen(page: &Page, end: usize) -> Seen {
-    let last = page.above(end, |row| !page.is_blank(row));
+    // A notice stands at the right margin above the input box: `◐ medium · /effort`.
+    let is_notice = |row: usize| page.row(row).indent() > page.cols() / 2;
+    let last = page.above(end, |row| !page.is_blank(row) && !is_notice(row));
     match last {
         Some(row) if page.row(row).indent() == 2 && !page.row(row).is_muted() => Seen::Responding,
         _ => Seen::Thinking,
@@ -117,10 +119,12 @@ pub(super) fn is_call_pending(page: &Page, end: usize) -> bool {
         return true;
     }
     let output = rows().find(|row| page.text(*row).trim_start().starts_with(OUTPUT));
+    // Drawn again, a call that was refused shows its command last.
+    let refused = rows().any(|row| output_text(page, row).starts_with("Interrupted"));
     let waits = output
         .map(|row| output_text(page, row))
         .is_some_and(|text| text.starts_with("$ ") || matches!(text, "Running…" | "Waiting…"));
-    waits && !is_prompt(page.text(head))
+    waits && !refused && !is_prompt(page.text(head))
 }
 
 fn output_text<'a>(page: &Page<'a>, row: usize) -> &'a str {

@@ -179,6 +179,43 @@ fn a_finished_turn_is_idle_and_a_spinner_is_not() {
 }
 
 #[test]
+fn a_notice_at_the_right_does_not_hide_the_text_that_streams() {
+    let text = (1..20)
+        .map(|n| format!("  line {n}\n\n"))
+        .collect::<String>();
+    let notice = " ".repeat(COLS - 12) + "◐ medium";
+    let footer = "  ⏸ manual mode on · esc to interrupt";
+    let rows = |head: &str| format!("{head}\n{text}{notice}\nRULE\n❯\u{a0}\nRULE\n{footer}");
+    assert_eq!(seen(&rows("")), Seen::Responding);
+    assert_eq!(seen(&rows("● Bash(make)\n  ⎿  ok")), Seen::Responding);
+}
+
+#[test]
+fn a_call_that_was_refused_is_not_running_however_it_is_drawn() {
+    let after = |outputs: &str, end: &str| {
+        seen(&format!(
+            "❯ do it\n\n● Running 1 shell command…\n{outputs}\n\n✻ Baked for 0s\n\n{end}{BOX}"
+        ))
+    };
+    let (command, refused) = (
+        "  ⎿  $ make",
+        "  ⎿  Interrupted · What should Claude do instead?",
+    );
+    for outputs in [
+        format!("{command}\n{refused}"),
+        format!("{refused}\n{command}"),
+    ] {
+        assert_eq!(after(&outputs, ""), Seen::Idle, "{outputs}");
+        let next = after(&outputs, "❯ go on\n\n✢ Forging…\n\n");
+        assert_eq!(next, Seen::Thinking, "{outputs}");
+    }
+    assert_eq!(
+        after(command, "❯ later\n\n✢ Forging…\n\n"),
+        Seen::ToolRunning
+    );
+}
+
+#[test]
 fn an_error_above_the_input_box_is_told() {
     let rows = format!("❯ hello\n  ⎿  API Error: 400 bad\n     request\n\n{BOX}");
     let reading = read(&screen(&rows));
