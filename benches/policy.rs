@@ -31,6 +31,7 @@ fn ask(part: impl Fn(usize) -> String, between: &str) -> Ask {
         tool: "Bash".to_owned(),
         input: json!({ "command": command }),
         cwd: PathBuf::from("/proj"),
+        at: None,
         complete: true,
     }
 }

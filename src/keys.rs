@@ -202,12 +202,16 @@ fn plain_yes(dialog: &Dialog) -> Option<Pick> {
 }
 
 /// Esc, or an option that says no. A bare `No` is preferred where a key picks it at once: should the dialog be
-/// gone when the key arrives, a digit is a character in a draft, while Esc would stop a turn.
+/// gone when the key arrives, a digit is a character in a draft, while Esc would stop a turn. Where the dialog does
+/// not show all that is asked, somebody may have painted over it, and its numbers are not to be trusted: Esc says no
+/// whatever stands where.
 fn refusal(dialog: &Dialog) -> Option<Pick> {
     let no = only(&dialog.options, |label| begins_with_word(label, "no"));
     match (no, dialog.kind) {
         (Some(index), DialogKind::Trust | DialogKind::ApiKey) => Some(Pick::Option(index)),
-        (Some(index), _) if is_bare_no(&dialog.options[index]) => Some(Pick::Option(index)),
+        (Some(index), _) if dialog.complete && is_bare_no(&dialog.options[index]) => {
+            Some(Pick::Option(index))
+        }
         (_, DialogKind::Trust) => None,
         _ => Some(Pick::Esc),
     }
@@ -376,6 +380,15 @@ mod tests {
         let bash = dialog(DialogKind::Permission, &turned, true);
         assert_eq!(pick(&bash, "yes"), Ok(Pick::Option(3)));
         assert_eq!(pick(&bash, "no"), Ok(Pick::Option(0)));
+    }
+
+    #[test]
+    fn a_no_to_a_dialog_that_is_not_whole_trusts_no_number() {
+        let painted = Dialog {
+            complete: false,
+            ..dialog(DialogKind::Permission, &["No", "Yes"], true)
+        };
+        assert_eq!(pick(&painted, "no"), Ok(Pick::Esc));
     }
 
     #[test]

@@ -33,6 +33,7 @@ fn ask(tool: &str, input: Value) -> Ask {
         tool: tool.to_owned(),
         input,
         cwd: PathBuf::from("/proj/sub"),
+        at: None,
         complete: true,
     }
 }

@@ -491,6 +491,7 @@ fn run_what_is_allowed(policy: &Policy, may_run: impl Fn(&str) -> bool, may_writ
             tool: "Bash".to_owned(),
             input: json!({ "command": text }),
             cwd: PathBuf::from("/proj"),
+            at: None,
             complete: true,
         };
         if decide(policy, &ask, &LexicalPaths).decision != Decision::Allow || !is_local(&text) {

@@ -45,6 +45,7 @@ fn verdict(rules: &Rules, tool: &str, input: Value) -> Decision {
         tool: tool.to_owned(),
         input,
         cwd: PathBuf::from("/proj"),
+        at: None,
         complete: true,
     };
     decide(&policy(rules), &ask, &Machine).decision
@@ -881,6 +882,7 @@ fn what_is_not_whole_is_not_allowed() {
         tool: "Bash".to_owned(),
         input: json!({ "command": "ls" }),
         cwd: PathBuf::from("/proj"),
+        at: None,
         complete: false,
     };
     assert_eq!(

@@ -35,6 +35,12 @@ pub struct Record {
     /// What relative paths in the input are meant in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
+    /// The directory that a shell had changed to by then, where it is another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<PathBuf>,
+    /// The agent of Claude Code that made the call; none where it was the slot itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     /// Only a part of the input was to be seen.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub partial: bool,
@@ -103,6 +109,8 @@ impl Record {
             input: Value::Null,
             input_hash: None,
             cwd: None,
+            at: None,
+            agent: None,
             partial: false,
             verdict: None,
             rule: None,

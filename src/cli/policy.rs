@@ -255,6 +255,7 @@ impl Judge {
             cwd: call
                 .cwd
                 .map_or_else(|| self.cwd.clone(), |cwd| self.cwd.join(cwd)),
+            at: None,
             complete: true,
         };
         explain(&self.policy, &ask, &self.paths)

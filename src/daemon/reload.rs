@@ -206,6 +206,7 @@ impl Daemon {
             tool,
             input,
             cwd,
+            at: None,
             complete: true,
         };
         let rule = policy::narrow_rule_for(&ask)

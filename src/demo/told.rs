@@ -65,6 +65,7 @@ fn words(what: &What) -> Option<(Weight, String)> {
             rule,
             why,
             by,
+            ..
         } => {
             return verdict_words(tool, target, *verdict, rule.as_ref(), why, by);
         }
@@ -157,6 +158,7 @@ mod tests {
             rule: Some(rule),
             why: String::new(),
             by: "policy".to_owned(),
+            agent: None,
         };
         assert_eq!(
             told(what).as_deref(),

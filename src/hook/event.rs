@@ -10,6 +10,10 @@ pub struct HookEvent {
     pub session_id: Option<String>,
     pub transcript: Option<PathBuf>,
     pub mode: Option<String>,
+    /// Where Claude Code stands: its shell may have left the directory that it was started in.
+    pub cwd: Option<PathBuf>,
+    /// The agent that is meant, where it is not the conversation itself: `general-purpose a1b2c3`.
+    pub agent: Option<String>,
     pub what: HookWhat,
 }
 
@@ -93,6 +97,11 @@ impl HookEvent {
             session_id: text("session_id"),
             transcript: text("transcript_path").map(PathBuf::from),
             mode: text("permission_mode"),
+            cwd: text("cwd").map(PathBuf::from),
+            agent: text("agent_id").map(|id| match text("agent_type") {
+                Some(kind) => format!("{kind} {id}"),
+                None => id,
+            }),
             what,
         })
     }

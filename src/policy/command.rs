@@ -21,7 +21,7 @@ pub fn judge(case: &Case<'_>, text: &str) -> Explanation {
         .policy
         .rules()
         .find(|rule| allows_exactly(rule, &whole));
-    let mut directories = Directories::new(case.ask.cwd.clone());
+    let mut directories = Directories::new(case.ask.place().to_owned());
     let mut parts: Vec<PartVerdict> = Vec::new();
     // The same command is judged once, as long as it runs in the same directory.
     let mut known: HashMap<&str, Option<usize>> = HashMap::new();

@@ -25,7 +25,7 @@ pub fn narrow_rule_for(ask: &Ask) -> Option<String> {
             let ground = Ground::new(&LexicalPaths, &ask.cwd, &ask.cwd, &[]);
             format!(
                 "{tool}({})",
-                exact_pattern(&ground.place(path, &ask.cwd).written)?
+                exact_pattern(&ground.place(path, ask.place()).written)?
             )
         }
         Subject::Url(url) => format!("WebFetch(domain:{})", host_of(url)?),

@@ -304,6 +304,7 @@ impl Example {
             tool: self.tool.clone(),
             input: self.input.clone(),
             cwd: self.cwd.clone(),
+            at: None,
             complete: true,
         };
         let policy = self

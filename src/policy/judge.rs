@@ -125,7 +125,7 @@ impl Case<'_> {
     }
 
     fn path(&self, access: Access, path: &str) -> Verdict {
-        let place = self.ground.place(path, &self.ask.cwd);
+        let place = self.ground.place(path, self.ask.place());
         let verdict = self.by_rules(|rule| match tools::searches(&self.ask.tool) {
             true => rule.covers_tree(access, &place, &self.ground),
             false => rule.covers_place(access, &place, &self.ground),

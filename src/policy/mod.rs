@@ -47,8 +47,17 @@ pub struct Ask {
     pub input: Value,
     /// The slot's working directory; bare path patterns are relative to it.
     pub cwd: PathBuf,
+    /// Where the call is made, if not there: the shell has changed its directory in an earlier call.
+    pub at: Option<PathBuf>,
     /// False where only a part of the input is known (a cut-off command on the screen): never allowed.
     pub complete: bool,
+}
+
+impl Ask {
+    /// The directory that relative paths in the input are meant in.
+    pub fn place(&self) -> &Path {
+        self.at.as_deref().unwrap_or(&self.cwd)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -132,6 +141,7 @@ pub struct RuleRef {
 ///     tool: "Bash".to_owned(),
 ///     input: serde_json::json!({"command": "git diff | git apply --stat"}),
 ///     cwd: "/proj".into(),
+///     at: None,
 ///     complete: true,
 /// };
 /// assert_eq!(rules.decide(&ask).decision, Decision::Allow);

@@ -8,6 +8,8 @@ use std::time::Duration;
 
 /// The transcript's line comes 50 to 80 ms after the idle screen; a loaded machine gets this long.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// Where the turn is known to have failed the file may have nothing to say, and somebody waits to be told.
+const SHORT_PATIENCE: Duration = Duration::from_millis(500);
 /// Between two looks at the file.
 const LOOK: Duration = Duration::from_millis(15);
 /// The most that is read of one turn; longer ones are read from their end.
@@ -32,9 +34,10 @@ impl Place {
 }
 
 /// Waits for the turn's last line. Where the transcript has none, the answer comes from what was on the screen.
-pub async fn find(place: Option<Place>, on_screen: Option<String>) -> Answer {
+pub async fn find(place: Option<Place>, on_screen: Option<String>, failed: bool) -> Answer {
+    let patience = if failed { SHORT_PATIENCE } else { PATIENCE };
     let looked = match place {
-        Some(place) => look_for_end(&place).await,
+        Some(place) => look_for_end(&place, patience).await,
         None => transcript::Ending::default(),
     };
     if looked.text.is_some() || looked.failure.is_some() {
@@ -51,8 +54,8 @@ pub async fn find(place: Option<Place>, on_screen: Option<String>) -> Answer {
     }
 }
 
-async fn look_for_end(place: &Place) -> transcript::Ending {
-    let deadline = tokio::time::Instant::now() + PATIENCE;
+async fn look_for_end(place: &Place, patience: Duration) -> transcript::Ending {
+    let deadline = tokio::time::Instant::now() + patience;
     loop {
         let ending = read_from(place)
             .map(|text| transcript::ending(text.lines()))

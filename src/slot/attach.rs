@@ -7,11 +7,14 @@ use super::machine::{Input, strokes};
 use super::task::Slot;
 use crate::control::protocol::{AttachAnswer, Ending, Fault, RpcError, What};
 use crate::shim::ToShim;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 
 /// Terminals on one slot: more is a mistake in a script.
 const MAX_VIEWERS: usize = 16;
+
+/// A program that was given another size has heard of it and drawn its screen by now.
+const DRAWN_SMALLER: Duration = Duration::from_millis(500);
 
 /// Somebody's terminal.
 #[derive(Debug)]
@@ -148,6 +151,27 @@ impl Slot {
             let (cols, rows) = wanted;
             self.tell_shim(&ToShim::Resize { cols, rows });
         }
+    }
+
+    /// Has the program draw all of its screen: it does so when its terminal changes its size. A row less is
+    /// enough, and no key is pressed for it.
+    pub(super) fn repaint(&mut self) {
+        let (cols, rows) = self.audience.size(&self.terminal);
+        if self.memory.own_size.is_none() {
+            self.memory.own_size = Some((cols, rows));
+            self.save_memory();
+        }
+        let smaller = (cols, rows.saturating_sub(1).max(1));
+        if self.audience.is_to_ask(smaller, &self.terminal) {
+            let (cols, rows) = smaller;
+            self.tell_shim(&ToShim::Resize { cols, rows });
+        }
+        self.fits_again = Some(Instant::now() + DRAWN_SMALLER);
+    }
+
+    pub(super) fn fit_again(&mut self) {
+        self.fits_again = None;
+        self.fit();
     }
 
     /// Somebody sets the size; those who are attached come first, and it is the slot's own from then on.

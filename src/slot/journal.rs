@@ -154,9 +154,12 @@ fn words(what: &What) -> (&'static str, String) {
             rule,
             why,
             by,
+            agent,
         } => {
             let (verdict, place) = (verdict.word(), place(rule.as_ref()));
-            let text = format!("{verdict} {tool}: {target} — {why}{place} (by {by})");
+            let agent = agent.as_ref().map(|agent| format!(", for agent {agent}"));
+            let agent = agent.unwrap_or_default();
+            let text = format!("{verdict} {tool}: {target} — {why}{place} (by {by}{agent})");
             ("verdict", text)
         }
         What::Key { key, reason } => ("key", format!("{key} — {reason}")),

@@ -63,6 +63,8 @@ pub struct Slot {
     pub(super) since: DateTime<Utc>,
     pub(super) turn_began: Option<Place>,
     pub(super) searching: Option<Search>,
+    /// When the terminal gets its own size again, which it lost to be drawn anew.
+    pub(super) fits_again: Option<Instant>,
     pub(super) replies: HashMap<Token, Answer<Reply>>,
     pub(super) waiters: Vec<Waiter>,
     pub(super) status: watch::Sender<SlotStatus>,
@@ -128,6 +130,7 @@ pub fn start(
         since: Utc::now(),
         turn_began: None,
         searching: None,
+        fits_again: None,
         replies: HashMap::new(),
         waiters: Vec::new(),
         status,
@@ -184,6 +187,7 @@ impl Slot {
                     self.input(Input::TimePassed).await;
                 }
                 () = until(self.witnesses.due()) => self.ask_witnesses().await,
+                () = until(self.fits_again) => self.fit_again(),
                 () = until(look) => self.look().await,
                 () = session::due(self.session.as_ref()) => self.look_after_session().await,
                 () = until(self.audience.due()) => self.draw_for_viewers(),
@@ -244,6 +248,7 @@ impl Slot {
                     self.reply(token, if unaudited { unallowed(reply) } else { reply })
                 }
                 Effect::StopTree => self.tell_shim(&ToShim::Stop { grace_ms: GRACE_MS }),
+                Effect::Repaint => self.repaint(),
                 Effect::FindAnswer => self.find_answer(),
                 Effect::FindReset(text) => inputs.push(vigil::limited(text)),
                 Effect::ForgetConversation => {

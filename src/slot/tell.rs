@@ -29,6 +29,7 @@ impl Slot {
             rule: verdict.rule,
             why: verdict.why,
             cwd: Some(ask.cwd.clone()),
+            at: ask.at.clone(),
             partial: !ask.complete,
             ..decided_by(
                 decider,
@@ -120,7 +121,8 @@ impl Slot {
     pub(super) fn find_answer(&mut self) {
         let place = self.answer_place();
         let on_screen = crate::reading::last_answer(&self.terminal.screen());
-        self.searching = Some(Box::pin(answer::find(place, on_screen)));
+        let failed = self.machine.turn_failed();
+        self.searching = Some(Box::pin(answer::find(place, on_screen, failed)));
     }
 
     /// Where the turn began; `/clear` may have begun another file since.
@@ -177,7 +179,8 @@ impl Slot {
 fn decided_by(decider: Decider, record: Record) -> Record {
     match decider {
         Decider::Policy => record,
-        Decider::Gate(told) => Record {
+        Decider::Gate { told, agent } => Record {
+            agent,
             answer: Some(told.map_or("none", Decision::word).to_owned()),
             ..record
         },

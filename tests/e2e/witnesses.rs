@@ -41,44 +41,77 @@ fn a_dialog_that_another_process_paints_gets_no_key() {
     }
 
     paint(&daemon);
-    let status = until("the slot to be doubtful", || {
-        let status = daemon.status("coder");
-        status["doubtful"].is_string().then_some(status)
-    });
     // To whoever looks at the screen it is perfect.
-    assert_eq!(status["dialog"]["kind"], "permission", "{status}");
-    assert_eq!(status["dialog"]["input"]["command"], "rm -rf p", "{status}");
-    assert_eq!(status["dialog"]["complete"], true, "{status}");
-    let doubt = status["doubtful"].as_str().expect("a text");
-    assert!(doubt.contains("session record has it at rest"), "{doubt}");
+    let dialog = until("the dialog", || {
+        let dialog = daemon.status("coder")["dialog"].clone();
+        dialog.is_object().then_some(dialog)
+    });
+    assert_eq!(dialog["kind"], "permission", "{dialog}");
+    assert_eq!(dialog["input"]["command"], "rm -rf p", "{dialog}");
+    assert_eq!(dialog["complete"], true, "{dialog}");
 
-    let why = daemon.cmd(&["why", "coder"]).expect(0);
-    assert!(why.stdout.contains("DOUBTFUL"), "{why}");
+    // It is doubted, and goes away when Claude Code draws its screen again.
+    until("the doubt to be told and gone", || {
+        let events = daemon.logged("coder.events.jsonl");
+        (named(&events, "doubtful") == 1 && named(&events, "doubt_gone") == 1).then_some(())
+    });
+    daemon.wait_state("coder", "idle");
+    assert!(
+        daemon
+            .log("coder")
+            .contains("session record has it at rest")
+    );
     let events = daemon.logged("coder.events.jsonl");
-    let named = |name: &str| {
-        let all = events
-            .lines()
-            .filter_map(|line| serde_json::from_str(line).ok());
-        all.filter(|event: &Value| event["event"] == name).count()
+    assert_eq!(named(&events, "key"), 0, "{events}");
+}
+
+#[test]
+fn a_message_to_all_users_hides_the_input_box_only_for_a_moment() {
+    let setup = Setup::new().slot("coder").policy("coder", POLICY);
+    let Some(daemon) = Daemon::start(&setup) else {
+        return;
     };
-    assert_eq!((named("doubtful"), named("key")), (1, 0), "{events}");
-    assert!(daemon.log("coder").contains("DOUBTFUL"));
+    daemon.wait_state("coder", "idle");
+    write_to_terminal(
+        &daemon,
+        "\r\n\r\nBroadcast message from root@host:\r\n\r\nThe system will reboot!\r\n\r\n",
+    );
+    until("it to stand on the screen", || {
+        let screen = daemon.cmd(&["screen", "coder"]).expect(0);
+        screen.stdout.contains("will reboot").then_some(())
+    });
+    daemon.cmd(&["send", "coder", "hello"]).expect(0);
+    let screen = daemon.json(&["screen", "coder"]);
+    assert_eq!(screen["rows"], 40, "{screen}");
+    assert!(!screen.to_string().contains("will reboot"), "{screen}");
+}
+
+fn named(events: &str, name: &str) -> usize {
+    let all = events.lines().map(serde_json::from_str);
+    all.filter(|event: &Result<Value, _>| matches!(event, Ok(event) if event["event"] == name))
+        .count()
 }
 
 /// Draws the dialog over the lower rows of the slot's terminal, as a process of the same user can.
 fn paint(daemon: &Daemon) {
-    let pid = daemon.status("coder")["pid"].as_u64().expect("it runs");
-    let terminal = std::fs::read_link(format!("/proc/{pid}/fd/0")).expect("a terminal");
     let cols = daemon.json(&["screen", "coder"])["cols"].as_u64();
     let rule = "─".repeat(cols.expect("a width") as usize);
     let rows = FAKE.join("\r\n");
     let top = 40 - FAKE.len();
-    let fake = format!("\x1b7\x1b[{top};1H\x1b[J{rule}\r\n{rows}\x1b8");
+    write_to_terminal(
+        daemon,
+        &format!("\x1b7\x1b[{top};1H\x1b[J{rule}\r\n{rows}\x1b8"),
+    );
+}
+
+fn write_to_terminal(daemon: &Daemon, text: &str) {
+    let pid = daemon.status("coder")["pid"].as_u64().expect("it runs");
+    let terminal = std::fs::read_link(format!("/proc/{pid}/fd/0")).expect("a terminal");
     let mut terminal = OpenOptions::new()
         .write(true)
         .open(terminal)
         .expect("it can be written");
     terminal
-        .write_all(fake.as_bytes())
+        .write_all(text.as_bytes())
         .expect("it can be written");
 }

@@ -44,6 +44,7 @@ fn fault(policy: &Policy, file: &Path, line: &str) -> Option<String> {
         tool: "Bash".to_owned(),
         input: json!({ "command": command }),
         cwd: PathBuf::from("/proj"),
+        at: None,
         complete: true,
     };
     let verdict = decide(policy, &ask, &LexicalPaths);

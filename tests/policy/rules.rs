@@ -275,3 +275,27 @@ fn what_can_be_no_name_of_a_tool_is_not_allowed() {
         );
     }
 }
+
+#[test]
+fn a_command_is_judged_where_the_shell_stands() {
+    let rules =
+        "allow = [\"Bash(cat *)\", \"Bash(cd *)\"]\ndeny = [\"Read(./.env)\", \"Read(./keys/**)\"]";
+    let policy = policy(rules);
+    let at = |directory: &str, command: &str| Ask {
+        at: Some(PathBuf::from(directory)),
+        ..bash(command)
+    };
+    assert_eq!(decision(&policy, &bash("cat a")), Decision::Allow);
+    for call in [
+        bash("cat .env"),
+        at("/proj/sub/deep", "cat ../.env"),
+        at("/proj/sub/keys", "cat a"),
+    ] {
+        assert_eq!(decision(&policy, &call), Decision::Deny, "{call:?}");
+    }
+    // The patterns are meant in the slot's own directory, wherever the shell stands.
+    let other = at("/proj/sub/deep", "cat .env");
+    assert_eq!(decision(&policy, &other), Decision::Allow);
+    let out = at("/proj/sub/deep", "cd ../..");
+    assert_eq!(decision(&policy, &out), Decision::Ask);
+}

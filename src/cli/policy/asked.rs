@@ -91,6 +91,7 @@ impl Distinct {
                 tool,
                 input: record.input,
                 cwd: record.cwd.unwrap_or_else(|| Path::new("/").to_owned()),
+                at: record.at,
                 complete: true,
             },
             count: 1,

@@ -85,6 +85,9 @@ pub enum What {
         why: String,
         /// `policy` or `person`.
         by: String,
+        /// The agent of Claude Code that made the call; none where it was the slot itself.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agent: Option<String>,
     },
     /// A key was pressed, and why.
     Key {

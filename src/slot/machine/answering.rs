@@ -57,8 +57,9 @@ impl Machine {
             Hands::Pasting {
                 message,
                 seen,
+                repaint,
                 until,
-            } => self.progress_pasting(message, seen, until, now),
+            } => self.progress_pasting(message, seen, repaint, until, now),
             Hands::Submitting {
                 message,
                 again,
@@ -176,6 +177,7 @@ impl Machine {
                 .unwrap_or_else(|| kind_name(dialog.kind).to_owned()),
             input: dialog.input.clone().map_or(Value::Null, Value::Object),
             cwd: self.config.cwd.clone(),
+            at: None,
             complete: dialog.complete || dialog.request.is_some(),
         }
     }
@@ -198,11 +200,12 @@ impl Machine {
 
     /// Written down, and told after that: the log knows of no verdict that the audit does not have.
     pub(super) fn decided(&mut self, ask: Ask, verdict: Verdict, decider: Decider) {
-        let by = match decider {
-            Decider::Policy | Decider::Gate(_) => "policy",
-            Decider::Person { .. } => "person",
+        let (by, agent) = match &decider {
+            Decider::Policy => ("policy", None),
+            Decider::Gate { agent, .. } => ("policy", agent.clone()),
+            Decider::Person { .. } => ("person", None),
         };
-        let event = verdict_event(&ask, &verdict, by);
+        let event = verdict_event(&ask, &verdict, by, agent);
         self.effects
             .push(Effect::Audit(verdict, Box::new(ask), decider));
         self.tell(event);
@@ -373,10 +376,7 @@ impl Machine {
             return self.not_chosen(&choosing, "the dialog went away before the key was pressed");
         }
         if choosing.declines {
-            self.turn_is_over(up::Over {
-                text: None,
-                failure: None,
-            });
+            self.turn_is_over(up::Over::interrupted());
         }
         if let Some(review) = self.review_after(&choosing) {
             return self.submit_review(choosing, &review);
@@ -478,7 +478,7 @@ fn ask(why: &str) -> Verdict {
     }
 }
 
-fn verdict_event(ask: &Ask, verdict: &Verdict, by: &str) -> What {
+fn verdict_event(ask: &Ask, verdict: &Verdict, by: &str, agent: Option<String>) -> What {
     What::Verdict {
         tool: ask.tool.clone(),
         target: up::target_of(&ask.input).unwrap_or_default(),
@@ -486,6 +486,7 @@ fn verdict_event(ask: &Ask, verdict: &Verdict, by: &str) -> What {
         rule: verdict.rule.clone(),
         why: verdict.why.clone(),
         by: by.to_owned(),
+        agent,
     }
 }
 

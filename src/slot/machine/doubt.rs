@@ -35,6 +35,7 @@ impl Machine {
             dispute.told = true;
             let why = dispute.why.clone();
             self.tell(What::Doubtful { why });
+            self.effects.push(Effect::Repaint);
         }
     }
 

@@ -6,6 +6,7 @@ use super::modes::same_mode;
 use super::up::{Hands, Over};
 use super::*;
 use crate::hook::{HookWhat, gate_output};
+use std::path::PathBuf;
 
 /// The trouble of a call that is not what the gate has judged.
 const TAMPERED: &str = "tampered";
@@ -13,14 +14,19 @@ const TAMPERED: &str = "tampered";
 impl Machine {
     pub(super) fn heard(&mut self, token: Token, event: HookEvent, now: Instant) {
         self.heard_mode(event.mode.as_deref());
-        let output = match event.what {
+        let HookEvent {
+            what, cwd, agent, ..
+        } = event;
+        let output = match what {
             HookWhat::SessionStart => {
                 self.gate_holds();
                 None
             }
-            HookWhat::BeforeTool { tool, input, id } => self.before_tool(tool, input, id),
+            HookWhat::BeforeTool { tool, input, id } => {
+                self.before_tool(self.call(tool, input, cwd), id, agent)
+            }
             HookWhat::AfterTool { tool, input, id } => {
-                self.after_tool(tool, input, id.as_deref());
+                self.after_tool(self.call(tool, input, cwd), id.as_deref());
                 None
             }
             HookWhat::PromptTaken => {
@@ -54,21 +60,31 @@ impl Machine {
         }
     }
 
-    /// Decides on a tool call before it runs and before any dialog.
-    fn before_tool(&mut self, tool: String, input: Value, id: Option<String>) -> Option<Value> {
-        let ask = Ask {
+    /// A call as the hook tells it. `cwd` is where Claude Code's shell stands by now.
+    fn call(&self, tool: String, input: Value, cwd: Option<PathBuf>) -> Ask {
+        Ask {
             tool,
             input,
             cwd: self.config.cwd.clone(),
+            at: cwd.filter(|cwd| *cwd != self.config.cwd),
             complete: true,
-        };
+        }
+    }
+
+    /// Decides on a tool call before it runs and before any dialog.
+    fn before_tool(
+        &mut self,
+        ask: Ask,
+        id: Option<String>,
+        agent: Option<String>,
+    ) -> Option<Value> {
         let mut verdict = self.judge.decide(&ask);
         if let Some(Tampered(why)) = self.note_judged(&ask, id.as_deref()) {
             verdict = denied(&why);
             self.alarm(why, &ask);
         }
         let (told, output) = self.answer_of_gate(&ask, &verdict, id);
-        self.decided(ask, verdict, Decider::Gate(told));
+        self.decided(ask, verdict, Decider::Gate { told, agent });
         output
     }
 
@@ -126,18 +142,11 @@ impl Machine {
         });
     }
 
-    fn after_tool(&mut self, tool: String, input: Value, id: Option<&str>) {
+    fn after_tool(&mut self, ask: Ask, id: Option<&str>) {
         let Some(up) = self.up_mut() else { return };
-        let Err(Tampered(why)) = up.calls.ran(id, &tool, &input) else {
-            return;
-        };
-        let ask = Ask {
-            tool,
-            input,
-            cwd: self.config.cwd.clone(),
-            complete: true,
-        };
-        self.alarm(why, &ask);
+        if let Err(Tampered(why)) = up.calls.ran(id, &ask.tool, &ask.input) {
+            self.alarm(why, &ask);
+        }
     }
 
     /// Something went past the gate, or somebody plays it: a person has to know at once.

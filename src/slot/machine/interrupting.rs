@@ -86,10 +86,7 @@ impl Machine {
         let heard = up.turn.as_ref().is_some_and(|turn| turn.over.is_some());
         if idle && !heard {
             // Claude Code calls no hook for such an end, and where nothing had come yet its transcript is silent too.
-            self.turn_is_over(Over {
-                text: None,
-                failure: Some("the turn was interrupted".to_owned()),
-            });
+            self.turn_is_over(Over::interrupted());
         }
         if over {
             self.tell(What::Interrupted);

@@ -100,6 +100,13 @@ pub struct Answer {
     pub failure: Option<String>,
 }
 
+impl Answer {
+    /// There is one, and it is of this turn: what stands on the screen may be of another.
+    fn is_certain(&self) -> bool {
+        self.source != "screen" && (self.text.is_some() || self.failure.is_some())
+    }
+}
+
 #[derive(Debug)]
 pub enum Input {
     Saw(Sight),
@@ -176,6 +183,8 @@ pub enum Effect {
     },
     /// End the whole tree of the slot.
     StopTree,
+    /// Have the program draw its whole screen again, with no key: something else may be drawn over it.
+    Repaint,
     /// Look for the answer of the turn that has just ended.
     FindAnswer,
     /// Find out when the usage limit that this text tells of is lifted.
@@ -199,12 +208,17 @@ pub enum Purpose {
 }
 
 /// Who decided.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decider {
     /// A rule, at a dialog.
     Policy,
-    /// A rule, at the gate; with what the hook answers, if anything.
-    Gate(Option<Decision>),
+    /// A rule, at the gate.
+    Gate {
+        /// What the hook answers, if anything.
+        told: Option<Decision>,
+        /// The agent of Claude Code that made the call.
+        agent: Option<String>,
+    },
     Person {
         uid: u32,
     },
@@ -537,6 +551,9 @@ const PASTE_SHOWS: Duration = Duration::from_secs(15);
 /// A pasted text must have stood in the input box this long before Enter: 2.1.100 and older take an Enter that
 /// comes at once for a line break in it, and 2.1.50 drops the text besides; 50 ms later every one was taken.
 pub const PASTE_SETTLES: Duration = Duration::from_millis(100);
+/// A paste that does not show by now may be hidden by what somebody else has written to the terminal, such as a
+/// message to all users: the program is made to draw its screen again.
+pub const PASTE_IS_HIDDEN: Duration = Duration::from_secs(3);
 /// An Enter that was taken empties the input box at once.
 const ENTER_WORKS: Duration = Duration::from_secs(10);
 /// An Enter that has not emptied it by now was lost, on a slow machine say to the paste before it. Enter at an input box that was emptied meanwhile does nothing.

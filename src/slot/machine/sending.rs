@@ -107,12 +107,13 @@ impl Machine {
             "paste",
             "a message for an empty input box",
         );
-        let until = now + PASTE_SHOWS;
         if let Some(up) = self.up_mut() {
+            up.last_message = Some(message.text.clone());
             up.hands = Hands::Pasting {
                 message,
                 seen: None,
-                until,
+                repaint: Some(now + PASTE_IS_HIDDEN),
+                until: now + PASTE_SHOWS,
             };
         }
     }
@@ -195,6 +196,7 @@ impl Machine {
         &mut self,
         message: Message,
         seen: Option<Instant>,
+        repaint: Option<Instant>,
         until: Instant,
         now: Instant,
     ) {
@@ -228,11 +230,16 @@ impl Machine {
                 .trace(Trace::Untouched);
             return self.answer_sender(message.token, Err(error));
         }
+        let hidden = repaint.is_some_and(|at| now >= at);
         up.hands = Hands::Pasting {
             message,
             seen,
+            repaint: repaint.filter(|_| !hidden),
             until,
         };
+        if hidden {
+            self.effects.push(Effect::Repaint);
+        }
     }
 
     /// Enter was pressed: the message is taken when it is gone from the input box.
@@ -269,9 +276,6 @@ impl Machine {
     }
 
     pub(super) fn taken(&mut self, message: Message, now: Instant) {
-        if let Some(up) = self.up_mut() {
-            up.last_message = Some(message.text.clone());
-        }
         self.tell(What::Message { text: message.text });
         let task = message.task;
         let token = match message.token {
@@ -338,12 +342,22 @@ impl Machine {
         }
     }
 
+    /// Whether the turn is known to have come to nothing, so that no answer is to be expected.
+    pub fn turn_failed(&self) -> bool {
+        let turn = self.up().and_then(|up| up.turn.as_ref());
+        let over = turn.and_then(|turn| turn.over.as_ref());
+        over.is_some_and(|over| over.failure.is_some())
+    }
+
     /// The answer of the turn was found, or what there is of it.
     pub(super) fn found(&mut self, answer: Answer, now: Instant) {
-        let Some(turn) = self.up_mut().and_then(|up| up.turn.take()) else {
-            return;
-        };
-        let answer = with_hook(answer, turn.over);
+        let Some(up) = self.up_mut() else { return };
+        let put_back = up
+            .composer()
+            .is_some_and(|composer| up.is_own_draft(composer));
+        let Some(turn) = up.turn.take() else { return };
+        let over = turn.over.or_else(|| put_back.then(Over::interrupted));
+        let answer = with_hook(answer, over);
         if let Some(text) = answer.failure {
             self.tell(What::Failed { text: text.clone() });
             let Some(token) = turn.token else { return };
@@ -363,22 +377,24 @@ impl Machine {
     }
 }
 
-/// Where the transcript had nothing, the Stop hook's own copy of the answer serves.
+/// Where the transcript had nothing, Claude Code's own word at the end of the turn serves. What stands on the screen
+/// is the last resort: after a turn that came to nothing it is the answer of an earlier one.
 fn with_hook(answer: Answer, over: Option<Over>) -> Answer {
     match over {
         Some(Over {
             failure: Some(failure),
             ..
-        }) if answer.text.is_none() => Answer {
+        }) if !answer.is_certain() => Answer {
+            text: None,
+            source: "hook",
             failure: Some(failure),
-            ..answer
         },
         Some(Over {
             text: Some(text), ..
-        }) if answer.text.is_none() => Answer {
+        }) if !answer.is_certain() => Answer {
             text: Some(text),
             source: "hook",
-            failure: answer.failure,
+            failure: None,
         },
         _ => answer,
     }

@@ -15,6 +15,8 @@ pub(super) enum Hands {
         message: Message,
         /// Since when it is seen there.
         seen: Option<Instant>,
+        /// When the screen is drawn again.
+        repaint: Option<Instant>,
         until: Instant,
     },
     /// Enter was pressed and the text is not yet gone from the input box.
@@ -85,6 +87,15 @@ pub(super) struct Over {
     pub failure: Option<String>,
 }
 
+impl Over {
+    pub fn interrupted() -> Over {
+        Over {
+            text: None,
+            failure: Some("the turn was interrupted".to_owned()),
+        }
+    }
+}
+
 /// A dialog that waits for a person, and why.
 #[derive(Debug)]
 pub(super) struct ForPerson {
@@ -99,7 +110,8 @@ pub(super) struct Up {
     pub sight: Option<Sight>,
     pub hands: Hands,
     pub turn: Option<Turn>,
-    /// The message that was taken last; an interrupt may put it back into the input box.
+    /// The message that was typed last. It may stand in the input box: Enter was withheld, or an interrupt has put
+    /// it back.
     pub last_message: Option<String>,
     /// The first message was queued.
     pub prompted: bool,
@@ -212,8 +224,14 @@ impl Up {
             Hands::Submitting { again, until, .. } => {
                 Some(again.map_or(*until, |at| at.min(*until)))
             }
-            Hands::Pasting { seen, until, .. } => {
-                Some(seen.map_or(*until, |seen| (seen + PASTE_SETTLES).min(*until)))
+            Hands::Pasting {
+                seen,
+                repaint,
+                until,
+                ..
+            } => {
+                let enter = seen.map(|seen| seen + PASTE_SETTLES);
+                [enter, *repaint, Some(*until)].into_iter().flatten().min()
             }
             Hands::Clearing { until } | Hands::Interrupting { until, .. } => Some(*until),
             Hands::Choosing(choosing) => Some(choosing.until),

@@ -28,6 +28,7 @@ impl Machine {
                 up.hands = Hands::Pasting {
                     message,
                     seen: None,
+                    repaint: None,
                     until,
                 };
             }

@@ -23,6 +23,7 @@ fn a_dialog_that_is_disputed_is_not_answered_by_rule() {
     assert!(bench.keys.is_empty());
     let why = "the record says otherwise".to_owned();
     assert!(bench.told.contains(&What::Doubtful { why: why.clone() }));
+    assert!(bench.has(&Effect::Repaint));
     assert_eq!(bench.machine.doubt(), Some(why.as_str()));
     let reason = bench.machine.why_a_person();
     assert_eq!(reason, Some(format!("doubtful: {why}")));

@@ -221,3 +221,35 @@ fn without_an_audit_nobody_approves_but_anybody_may_decline() {
     bench.put(confirm(6, "yes", None));
     assert_eq!(bench.keys, ["1", "1"], "it can be tried again");
 }
+
+#[test]
+fn a_call_is_judged_where_the_shell_stands_and_noted_with_its_agent() {
+    let mut bench = gated();
+    let event = |cwd: PathBuf| HookEvent {
+        session_id: None,
+        transcript: None,
+        mode: None,
+        cwd: Some(cwd),
+        agent: Some("general-purpose a1".to_owned()),
+        what: HookWhat::BeforeTool {
+            tool: "Bash".into(),
+            input: json!({"command": "rm x"}),
+            id: None,
+        },
+    };
+    let at_home = config().cwd;
+    let elsewhere = at_home.join("src");
+    for (token, cwd, at) in [
+        (9, at_home, None),
+        (10, elsewhere.clone(), Some(elsewhere.as_path())),
+    ] {
+        bench.put(Input::Heard(token, event(cwd)));
+        let Some(Effect::Audit(_, ask, Decider::Gate { agent, .. })) = bench.others.last() else {
+            panic!("{:?}", bench.others);
+        };
+        assert_eq!(ask.at.as_deref(), at);
+        assert_eq!(agent.as_deref(), Some("general-purpose a1"));
+    }
+    let named = |what: &What| matches!(what, What::Verdict { agent: Some(agent), .. } if agent == "general-purpose a1");
+    assert_eq!(bench.told.iter().filter(|what| named(what)).count(), 2);
+}

@@ -45,10 +45,30 @@ fn whoever_waits_for_an_interrupted_turn_is_told_so() {
     bench.put(Input::Interrupt(3));
     bench.see(screen(State::Idle, ""));
     assert!(bench.has(&Effect::FindAnswer));
-    bench.put(Input::Found(Answer {
-        text: None,
-        source: "transcript",
+    bench.put(Input::Found(answer_before()));
+    assert_eq!(bench.fault(2), Some(Fault::Failed));
+}
+
+/// The transcript is silent, and the answer of an earlier turn stands on the screen.
+fn answer_before() -> Answer {
+    Answer {
+        text: Some("of the turn before".to_owned()),
+        source: "screen",
         failure: None,
-    }));
+    }
+}
+
+#[test]
+fn a_message_that_stands_in_the_input_box_again_was_not_answered() {
+    let mut bench = Bench::idle();
+    bench.send(2, "hello");
+    bench.see(screen(State::Idle, "hello"));
+    bench.see(screen(State::Thinking, ""));
+    // Somebody pressed Esc at the terminal: nobody has told the machine.
+    bench.see(screen(State::Idle, ""));
+    bench.see(screen(State::Idle, "hello"));
+    bench.pass(IDLE_IS_OVER);
+    assert!(bench.has(&Effect::FindAnswer));
+    bench.put(Input::Found(answer_before()));
     assert_eq!(bench.fault(2), Some(Fault::Failed));
 }

@@ -12,7 +12,7 @@ fn typed(bench: &mut Bench, bytes: &[u8]) {
 fn verdicts(bench: &Bench) -> Vec<(Decision, String, Decider)> {
     let found = bench.others.iter().filter_map(|effect| match effect {
         Effect::Audit(verdict, _, decider) => {
-            Some((verdict.decision, verdict.why.clone(), *decider))
+            Some((verdict.decision, verdict.why.clone(), decider.clone()))
         }
         _ => None,
     });

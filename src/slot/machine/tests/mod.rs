@@ -22,6 +22,7 @@ use crate::policy::RuleRef;
 use crate::reading::Choice;
 use serde_json::json;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 /// Allows `ls`, denies `rm`, is silent on the rest.
 #[derive(Debug)]
@@ -171,6 +172,8 @@ impl Bench {
             session_id: None,
             transcript: None,
             mode: mode.map(str::to_owned),
+            cwd: None,
+            agent: None,
             what,
         };
         self.put(Input::Heard(token, event));

@@ -66,6 +66,36 @@ fn enter_is_withheld_when_the_text_never_shows() {
 }
 
 #[test]
+fn a_text_that_does_not_show_has_the_screen_drawn_again_once() {
+    let mut bench = Bench::idle();
+    bench.send(2, "hello");
+    assert!(!bench.has(&Effect::Repaint));
+    bench.pass(PASTE_IS_HIDDEN);
+    bench.pass(PASTE_IS_HIDDEN);
+    let repaints = |bench: &Bench| {
+        let all = bench.others.iter();
+        all.filter(|effect| **effect == Effect::Repaint).count()
+    };
+    assert_eq!(repaints(&bench), 1);
+    bench.see(screen(State::Idle, "hello"));
+    assert_eq!(bench.keys, ["paste", "Enter"]);
+}
+
+#[test]
+fn a_text_whose_enter_was_withheld_makes_room_for_the_next() {
+    let mut bench = Bench::idle();
+    bench.send(2, "hello");
+    bench.see(at(dialog("d1", "make")));
+    bench.see(screen(State::Idle, "hello"));
+    bench.send(3, "again");
+    assert_eq!(bench.keys, ["paste", "Ctrl-C"]);
+    bench.see(screen(State::Idle, ""));
+    bench.pass(CLEARED);
+    assert_eq!(bench.keys, ["paste", "Ctrl-C", "paste"]);
+    assert_eq!(bench.fault(3), None);
+}
+
+#[test]
 fn a_long_message_is_proven_by_its_placeholder_or_its_end() {
     let lines = vec!["line"; 50].join("\n");
     let long = "word ".repeat(300);
