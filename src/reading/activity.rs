@@ -35,6 +35,11 @@ fn is_spinner(text: &str) -> bool {
     sign && (text.contains('…') || text.contains("Retrying in"))
 }
 
+/// `✻ Baked for 8s · done 1:02 AM`, which stays where a turn was over.
+fn ends_turn(text: &str) -> bool {
+    text.starts_with(SPINNER) && text.contains(" for ") && !is_spinner(text)
+}
+
 /// What is being done, given that something is: told by the last entry above row `end`.
 pub(super) fn busy(page: &Page, end: usize) -> Seen {
     let Some(head) = last_entry(page, end) else {
@@ -48,6 +53,8 @@ pub(super) fn busy(page: &Page, end: usize) -> Seen {
         .rev()
         .find(|row| page.text(*row).trim_start().starts_with(OUTPUT));
     match output {
+        // The next one has begun, and its message is not drawn yet.
+        _ if (head..end).any(|row| ends_turn(page.text(row))) => Seen::Thinking,
         Some(output) if is_running(page, output, end) => Seen::ToolRunning,
         Some(_) => Seen::Thinking,
         None if is_prompt(page.text(head)) => Seen::Thinking,

@@ -172,6 +172,9 @@ fn a_finished_turn_is_idle_and_a_spinner_is_not() {
         Seen::Thinking
     );
     assert_eq!(turn("● Some words\n\n✻ Burrowing…"), Seen::Responding);
+    // The message of the next turn is not drawn yet.
+    let next = "● Some words\n\n✻ Baked for 8s · done 1:02 AM\n\n✢ Forging…";
+    assert_eq!(turn(next), Seen::Thinking);
     assert_eq!(
         turn("● Bash(sleep 5)\n  ⎿  Running…\n\n✻ Burrowing…"),
         Seen::ToolRunning

@@ -31,6 +31,7 @@ impl Machine {
             .filter(|dialog| Some(&dialog.id) != before.as_ref());
         let gone = before.filter(|id| sight.dialog.as_ref().is_none_or(|dialog| dialog.id != *id));
         up.sight = Some(sight);
+        up.redrawn &= up.dialog().is_some();
         if gone.is_some() {
             up.dialog_since = None;
             up.for_person = None;
@@ -43,10 +44,23 @@ impl Machine {
             self.tell(What::DialogGone { id });
         }
         if let Some(dialog) = appeared {
+            self.look_again(dialog.kind, now);
             self.tell(What::Dialog { dialog });
         }
         self.saw_mode();
         self.check_error();
+    }
+
+    /// A view that nobody has opened may be what another process has written to the terminal: before a person is
+    /// called the program draws its screen once more.
+    fn look_again(&mut self, kind: DialogKind, now: Instant) {
+        let Some(up) = self.up_mut() else { return };
+        if kind != DialogKind::Other || up.redrawn || up.typing.is_some() {
+            return;
+        }
+        up.redrawn = true;
+        up.dialog_since = Some(now + REDRAWN);
+        self.effects.push(Effect::Repaint);
     }
 
     /// Moves the key sequence that is under way, if there is one.

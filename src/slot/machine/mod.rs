@@ -554,6 +554,8 @@ pub const PASTE_SETTLES: Duration = Duration::from_millis(100);
 /// A paste that does not show by now may be hidden by what somebody else has written to the terminal, such as a
 /// message to all users: the program is made to draw its screen again.
 pub const PASTE_IS_HIDDEN: Duration = Duration::from_secs(3);
+/// A program that was told of another size has drawn its screen by now.
+const REDRAWN: Duration = Duration::from_secs(1);
 /// An Enter that was taken empties the input box at once.
 const ENTER_WORKS: Duration = Duration::from_secs(10);
 /// An Enter that has not emptied it by now was lost, on a slow machine say to the paste before it. Enter at an input box that was emptied meanwhile does nothing.

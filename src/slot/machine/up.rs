@@ -122,6 +122,8 @@ pub(super) struct Up {
     pub calls: Calls,
     pub dialog_since: Option<Instant>,
     pub for_person: Option<ForPerson>,
+    /// The program was made to draw its screen again for the view that is up.
+    pub redrawn: bool,
     /// The last dialog that keys were pressed on, by a rule or a person: once per dialog.
     pub answered: Option<String>,
     pub last_dialog: Option<DialogKind>,
@@ -156,6 +158,7 @@ impl Up {
             calls: Calls::default(),
             dialog_since: None,
             for_person: None,
+            redrawn: false,
             answered: None,
             last_dialog: None,
             modes: Modes::default(),

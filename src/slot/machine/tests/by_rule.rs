@@ -105,3 +105,33 @@ fn a_turn_that_needs_a_person_says_so_and_goes_on() {
             .any(|what| matches!(what, What::Answer { text, .. } if text == "done"))
     );
 }
+
+#[test]
+fn a_view_that_nobody_opened_is_drawn_again_before_a_person_is_called() {
+    let view = |id: &str| Dialog {
+        kind: DialogKind::Other,
+        tool: None,
+        ..dialog(id, "make")
+    };
+    let repaints = |bench: &Bench| {
+        let all = bench.others.iter();
+        all.filter(|effect| **effect == Effect::Repaint).count()
+    };
+    let mut bench = Bench::idle();
+    bench.settled(view("v1"));
+    assert_eq!((repaints(&bench), bench.machine.why_a_person()), (1, None));
+    // It is one: it comes again, in another size.
+    bench.settled(view("v2"));
+    assert_eq!(repaints(&bench), 1);
+    assert!(bench.machine.why_a_person().is_some());
+    assert!(bench.keys.is_empty());
+
+    let mut bench = Bench::idle();
+    bench.settled(view("v1"));
+    bench.pass(REDRAWN + SETTLED);
+    assert_eq!(repaints(&bench), 1);
+    assert!(
+        bench.machine.why_a_person().is_some(),
+        "nothing has changed"
+    );
+}
