@@ -50,9 +50,11 @@ pub fn main(arguments: impl Iterator<Item = String>) -> ExitCode {
     if let Some(arguments) = arguments.as_ref().filter(|all| all.status_line) {
         return pass_through(arguments, &text, payload);
     }
-    let is_gate = payload
+    // What does not say which event it is may be a tool call.
+    let event = payload
         .as_ref()
-        .is_none_or(|payload| payload["hook_event_name"] == "PreToolUse");
+        .and_then(|payload| payload["hook_event_name"].as_str());
+    let is_gate = event.is_none_or(|event| event == "PreToolUse");
     let outcome = match (arguments, payload) {
         (Some(arguments), Some(payload)) => pass_on(&arguments, payload, is_gate),
         (None, _) => Err("usage: missiond hook --socket PATH --slot NAME".to_owned()),
@@ -175,9 +177,19 @@ fn understood(line: &str) -> Result<HookAnswer, String> {
     let line: Line = serde_json::from_str(line)
         .map_err(|error| format!("the daemon's answer is no JSON: {error}"))?;
     match (line.result, line.error) {
-        (Some(result), None) => serde_json::from_value(result).map_err(|error| error.to_string()),
+        (Some(result), None) => answer(result),
         (_, Some(error)) => Err(error.message),
         (None, None) => Err("the daemon's answer is empty".to_owned()),
+    }
+}
+
+/// Either no word on the call, said as such, or an object for Claude Code.
+fn answer(result: Value) -> Result<HookAnswer, String> {
+    match result.get("output") {
+        Some(Value::Null | Value::Object(_)) => {
+            serde_json::from_value(result).map_err(|error| error.to_string())
+        }
+        _ => Err("the daemon's answer is not one to a hook".to_owned()),
     }
 }
 
@@ -208,7 +220,10 @@ mod tests {
     fn garbage_and_errors_of_the_daemon_are_no_answer() {
         assert!(understood("garbage").is_err());
         assert!(understood(r#"{"jsonrpc":"2.0","id":1}"#).is_err());
-        assert!(understood(r#"{"jsonrpc":"2.0","id":1,"result":7}"#).is_err());
+        for result in ["7", "[1]", "{}", r#"{"output":7}"#, r#"{"output":"allow"}"#] {
+            let line = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#);
+            assert!(understood(&line).is_err(), "{result}");
+        }
         let error = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"no such slot"}}"#;
         assert_eq!(understood(error), Err("no such slot".to_owned()));
         let answer = understood(r#"{"jsonrpc":"2.0","id":1,"result":{"output":null}}"#);

@@ -212,7 +212,10 @@ fn tool_glob(name: &str, decision: Decision, dialect: Dialect) -> Result<Meaning
     let reaches_mcp =
         "mcp__".starts_with(glob.literal_start()) || glob.literal_start().starts_with("mcp__");
     if dialect == Dialect::ToolLists && !reaches_mcp && !glob.matches("Bash") {
-        return Ok(Meaning::Tools(glob));
+        return match tools::names().any(|tool| glob.matches(tool)) {
+            true => Ok(Meaning::Tools(glob)),
+            false => unknown_tool(name),
+        };
     }
     bad(
         format!("`{name}` would allow tools that nobody named"),

@@ -234,7 +234,7 @@ fn a_program_can_bring_its_own_policy() {
 
 #[test]
 fn a_search_is_about_what_lies_below_its_directory() {
-    let rules = "allow = [\"Read(src/**)\", \"Read(docs/*)\"]\ndeny = [\"Read(secrets/**)\", \"Read(./.env)\"]\n";
+    let rules = "allow = [\"Read(src/**)\", \"Read(docs/*.md)\"]\ndeny = [\"Read(secrets/**)\", \"Read(./.env)\"]\n";
     let policy = policy(rules);
     for (path, expected) in [
         ("src", Decision::Allow),

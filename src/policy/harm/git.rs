@@ -94,7 +94,12 @@ fn only_looks(subcommand: &str, rest: &[Word]) -> bool {
     let has = |list: &str| rest.iter().any(|word| has_word(list, &word.text));
     match subcommand {
         "config" => only_reads_config(rest),
-        "apply" => has("--check --stat --numstat --summary") && !has("--apply"),
+        "apply" => {
+            has("--check --stat --numstat --summary")
+                && !rest
+                    .iter()
+                    .any(|word| is_one_of_long(&word.text, "--apply"))
+        }
         _ => false,
     }
 }

@@ -6,23 +6,27 @@ use crate::policy::shell::Word;
 
 /// What an interpreter runs when it is given no file: its input.
 pub fn input_harms(words: &[Word]) -> Vec<Harm> {
-    const TELLS: &str = "--version -V -v -version --help -h -help --test -vV -VV";
-    let is_told = |word: &Word| {
-        let text = word.text.as_str();
-        !text.starts_with('-')
-            || has_word(TELLS, text)
-            || text.starts_with("-m")
-            || text.starts_with("--test")
-    };
-    match words.iter().skip(1).any(is_told) {
-        true => Vec::new(),
-        false => {
-            let name = words.first().map_or("", |name| name.text.as_str());
-            vec![Harm::whole(format!(
-                "{name} without a file runs what it reads"
-            ))]
+    reads_input(words, "--version -V -v -version --help -h -help --test")
+}
+
+/// `tells` are options with which it only says something, or finds its files by itself.
+fn reads_input(words: &[Word], tells: &str) -> Vec<Harm> {
+    /// Options whose value is the word behind them, and no file to run.
+    const VALUED: &str = "-W -X -E --check-hash-based-pycs --title --input-type --stack-trace-limit --dns-result-order \
+        --unhandled-rejections --max-http-header-size --icu-data-dir --secure-heap --secure-heap-min \
+        --tls-cipher-list --diagnostic-dir --redirect-warnings --report-dir --report-directory --cpu-prof-dir \
+        --heap-prof-dir --disable-warning --localstorage-file --experimental-default-type --watch-path -t";
+    let mut texts = words.iter().skip(1).map(|word| word.text.as_str());
+    while let Some(text) = texts.next() {
+        if has_word(VALUED, text) {
+            texts.next();
+        } else if !text.starts_with('-') || has_word(tells, text) {
+            return Vec::new();
         }
     }
+    let name = words.first().map_or("", |name| name.text.as_str());
+    let why = format!("{name} without a file runs what it reads");
+    vec![Harm::whole(why)]
 }
 
 /// Modules that check, test or show; many others run or fetch whatever they are told.
@@ -37,7 +41,7 @@ pub fn python_harms(words: &[Word]) -> Vec<Harm> {
         attached => Some((at, &attached[2..])),
     });
     let Some((at, module)) = named else {
-        return input_harms(words);
+        return reads_input(words, "--version -V -VV --help -h");
     };
     let is_known = has_word(PYTHON_MODULES, module);
     let is_remedy = module == "pip"
@@ -70,7 +74,7 @@ fn only_from_file(words: &[Word]) -> bool {
 /// Options of cargo itself, up to `--`; clippy and fix hand what is behind it to the compiler.
 pub fn cargo_harms(words: &[Word]) -> Vec<Harm> {
     const LONG: &str = "--config --manifest-path --target-dir --artifact-dir --out-dir --root --path --lockfile-path \
-        --linker";
+        --linker --config-file --tool-config-file";
     let compiles = words.iter().any(|word| has_word("clippy fix", &word.text));
     let end = words.iter().position(|word| word.text == "--");
     let end = end.filter(|_| !compiles).unwrap_or(words.len());

@@ -140,11 +140,10 @@ fn without_awk_strings(program: &str) -> Option<String> {
 
 /// Modes that let a file run with its owner's rights.
 pub fn chmod_harms(words: &[Word]) -> Vec<Harm> {
-    let is_number = |word: &str| word.bytes().all(|b| b.is_ascii_digit());
     let harmful = |word: &str| {
         let symbolic =
             word.contains(['+', '=']) && word.contains('s') && !word.contains(['/', '.']);
-        let numeric = is_number(word) && word.len() >= 4 && !word.starts_with('0');
+        let numeric = u32::from_str_radix(word, 8).is_ok_and(|mode| mode & 0o6000 != 0);
         symbolic || numeric || word.starts_with("--reference")
     };
     at_words(words, harmful)
@@ -172,14 +171,16 @@ pub fn curl_harms(words: &[Word]) -> Vec<Harm> {
                 .is_some_and(|word| word.text == "/dev/null")
     };
     let is_harmful = |word: &str| {
-        let of_files = ["@", "%output{", "=<", "{", "["]
+        let of_files = ["@", "%output{", "=<"]
             .iter()
             .any(|text| word.contains(text));
-        let format = word.contains("%{") && !word.contains("%output{");
+        // Several addresses, and names of files made from them; a format or a body has brackets of its own.
+        let of_many = word.contains(['{', '[']) && !word.contains("%{") && !is_json(word);
         has_short(word, "oOKTcDJEnx", "AbCdeFHmPQrtUuwXyYz")
             || is_one_of_long(word, LONG)
             || word.starts_with("--expand-")
-            || of_files && !format && !is_json(word)
+            || of_files
+            || of_many
             || has_other_scheme(word)
     };
     at_words(words, is_harmful)
@@ -197,16 +198,14 @@ fn is_json(word: &str) -> bool {
 }
 
 fn has_other_scheme(word: &str) -> bool {
-    let scheme = word
-        .split_once(':')
-        .map(|(scheme, _)| scheme.to_ascii_lowercase());
-    scheme.is_some_and(|scheme| {
-        has_word(
-            "file ftp ftps telnet dict gopher gophers scp sftp smb smbs smtp smtps ldap ldaps imap imaps pop3 pop3s \
-            rtsp rtmp tftp mqtt ws wss",
-            &scheme,
-        )
-    })
+    const OTHERS: &str = "ftp ftps telnet dict gopher gophers scp sftp smb smbs smtp smtps ldap ldaps imap imaps pop3 \
+        pop3s rtsp rtmp tftp mqtt ws wss";
+    let lower = word.to_ascii_lowercase();
+    let ends_in_other = |before: &str| {
+        let scheme = before.rsplit(|c: char| !c.is_ascii_alphanumeric()).next();
+        scheme.is_some_and(|scheme| has_word(OTHERS, scheme))
+    };
+    lower.contains("file:") || lower.split("://").any(ends_in_other) && lower.contains("://")
 }
 
 /// `sed` scripts that do more than print and replace.

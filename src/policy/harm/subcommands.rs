@@ -76,7 +76,7 @@ pub fn candidates(words: &[Word]) -> Vec<(usize, &str)> {
 pub const CARGO: Subcommands = Subcommands {
     plain: "build b check c test t run r bench doc d clippy fmt fix clean update tree metadata search info add \
         remove rm version help fetch generate-lockfile locate-project pkgid read-manifest report verify-project \
-        new init vendor package nextest audit deny outdated machete udeps expand llvm-cov tarpaulin hack \
+        new init vendor package nextest audit deny outdated machete udeps expand llvm-cov tarpaulin \
         semver-checks insta miri bloat",
     groups: &[],
     valued: "--color --explain",
@@ -147,7 +147,7 @@ pub const SYSTEMCTL: Subcommands = Subcommands {
     plain: "status show cat is-active is-enabled is-failed list-units list-unit-files list-timers list-sockets \
         list-dependencies list-jobs get-default show-environment help",
     groups: &[],
-    valued: "-H -M -t --type --state -n --lines -o --output -p --property",
+    valued: "-t --type --state -n --lines -o --output -p --property",
 };
 
 pub const RUSTUP: Subcommands = Subcommands {

@@ -1,6 +1,6 @@
 //! Which of its arguments a program writes to.
 
-use super::{Names, names};
+use super::{Names, has_short, names};
 use crate::policy::shell::Word;
 use std::sync::LazyLock;
 
@@ -30,8 +30,13 @@ pub fn written(program: &str, arguments: &[Word]) -> Vec<usize> {
         return all.collect();
     }
     if COPIERS.contains(program) {
-        let names_target =
-            |word: &Word| word.text.starts_with("-t") || word.text.starts_with("--t");
+        // `-t` and `-d` make every operand one that is written; in rsync they mean something else.
+        let names_target = |word: &Word| {
+            has_short(&word.text, "td", "mogSZ")
+                || word.text.starts_with("--t")
+                || word.text.starts_with("--di")
+        };
+        let names_target = |word: &Word| program != "rsync" && names_target(word);
         return match arguments.iter().any(names_target) {
             true => all.collect(),
             false => all.rev().find(is_operand).into_iter().collect(),

@@ -35,6 +35,10 @@ pub const TABLE: &[Row] = &[
         ),
     ),
     row(
+        "node nodejs",
+        Text("--test-reporter --test-global-setup", RUNS_CODE),
+    ),
+    row(
         "deno",
         Danger::Subcommands("eval repl install task", "runs or installs other code"),
     ),
@@ -179,6 +183,10 @@ pub const TABLE: &[Row] = &[
     row("gh", Beyond(&subcommands::GH)),
     row("ip", Words("netns vrf", "can run other programs")),
     row("systemctl", Beyond(&subcommands::SYSTEMCTL)),
+    row(
+        "systemctl",
+        options("HM", "--host --machine --root --image", RUNS),
+    ),
     row(
         "journalctl",
         Text(
