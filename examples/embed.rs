@@ -3,7 +3,7 @@
 //!
 //! cargo build && cargo run --example embed
 
-use missiond::control::protocol::{Output, OutputParams, SpawnParams, Wait, WaitParams};
+use missiond::control::protocol::SpawnParams;
 use missiond::embed::{Options, Supervisor};
 use std::error::Error;
 
@@ -23,22 +23,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
 /// Runs a little script in a shell of its own, to its end.
 async fn shell(supervisor: &Supervisor, name: &str) -> Result<String, Box<dyn Error>> {
     let script = format!("for n in 1 2 3; do echo {name} $n; sleep 0.1; done");
-    let session = supervisor.spawn(SpawnParams {
+    let session = supervisor.open(SpawnParams {
         command: vec!["sh".to_owned(), "-c".to_owned(), script],
         ..SpawnParams::default()
     });
-    let id = session.await?;
-    let end = WaitParams {
-        slot: id.clone(),
-        exit: true,
-        ..WaitParams::default()
-    };
-    supervisor.call::<Wait>(end).await?;
-    let whole = OutputParams {
-        slot: id.clone(),
-        ..OutputParams::default()
-    };
-    let output = supervisor.call::<Output>(whole).await?.text;
-    supervisor.close(&id).await?;
+    let session = session.await?;
+    session.wait().await?;
+    let output = session.output().await?;
+    session.close().await?;
     Ok(output)
 }

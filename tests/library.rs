@@ -1,9 +1,7 @@
 //! The crate inside another program: this test is the program.
 
 use futures_util::StreamExt;
-use missiond::control::protocol::{
-    Fault, Output, OutputParams, SpawnParams, Wait, WaitParams, What,
-};
+use missiond::control::protocol::{Fault, SpawnParams, What};
 use missiond::embed::{Heard, Options, Supervisor};
 use missiond::tasks::plan::{Job, Run, Work};
 use std::collections::BTreeMap;
@@ -32,25 +30,6 @@ fn shell(script: &str) -> SpawnParams {
     }
 }
 
-async fn output_of(supervisor: &Supervisor, id: &str) -> String {
-    let end = WaitParams {
-        slot: id.to_owned(),
-        exit: true,
-        timeout_ms: Some(50_000),
-        ..WaitParams::default()
-    };
-    supervisor.call::<Wait>(end).await.expect("its end");
-    let whole = OutputParams {
-        slot: id.to_owned(),
-        ..OutputParams::default()
-    };
-    supervisor
-        .call::<Output>(whole)
-        .await
-        .expect("its output")
-        .text
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn shells_run_in_parallel_and_events_tell_of_them() {
     let directory = directory();
@@ -66,17 +45,18 @@ async fn shells_run_in_parallel_and_events_tell_of_them() {
             pipe.display()
         ),
     );
-    let writer = supervisor.spawn(shell(&write)).await.expect("a session");
-    let reader = supervisor.spawn(shell(&read)).await.expect("a session");
-    assert_eq!(output_of(&supervisor, &reader).await.trim(), "hello");
-    output_of(&supervisor, &writer).await;
-    assert!(supervisor.slots().contains_key(&writer));
+    let writer = supervisor.open(shell(&write)).await.expect("a session");
+    let reader = supervisor.open(shell(&read)).await.expect("a session");
+    assert_eq!(reader.wait().await.expect("its end"), Some(0));
+    assert_eq!(reader.output().await.expect("its output").trim(), "hello");
+    writer.wait().await.expect("its end");
+    assert!(supervisor.slots().contains_key(writer.id()));
     loop {
         let Some(Heard::Event(event)) = events.next().await else {
             panic!("no event tells of the end");
         };
         if let (What::Exit { code, .. }, Some(slot)) = (&event.what, &event.slot)
-            && *slot == writer
+            && slot == writer.id()
         {
             assert_eq!(*code, Some(0));
             break;
@@ -89,8 +69,33 @@ async fn shells_run_in_parallel_and_events_tell_of_them() {
         .await
         .expect_err("nobody is there");
     assert_eq!(unknown.fault, Fault::Usage);
+    a_shell_that_says_when_it_is_done(&supervisor).await;
     tasks(&supervisor, directory.path()).await;
     supervisor.shutdown().await.expect("it ends");
+}
+
+async fn a_shell_that_says_when_it_is_done(supervisor: &Supervisor) {
+    let bash = SpawnParams {
+        command: vec!["bash".to_owned()],
+        ..SpawnParams::default()
+    };
+    let shell = supervisor.open(bash).await.expect("a session");
+    let failed = shell.run("echo no; false").await.expect("it runs");
+    assert_eq!(
+        (failed.output.as_deref(), failed.exit_code),
+        (Some("no\n"), Some(1))
+    );
+    shell
+        .type_line("read -r x; echo \"<$x>\"")
+        .await
+        .expect("it is typed");
+    shell.write("words\r").await.expect("it is written");
+    assert_eq!(shell.wait_for("^<").await.expect("a line"), "<words>");
+    assert!(shell.info().await.expect("it is known").is_alive);
+    let id = shell.id().to_owned();
+    shell.close().await.expect("it ends");
+    let gone = supervisor.session(&id).info().await;
+    assert_eq!(gone.expect_err("it is gone").fault, Fault::Usage);
 }
 
 async fn tasks(supervisor: &Supervisor, directory: &Path) {

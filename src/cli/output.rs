@@ -1,8 +1,7 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::{complete, sanitise};
-use crate::control::client::Client;
-use crate::control::protocol::{Output as Request, OutputAnswer, OutputParams};
+use crate::control::protocol::OutputParams;
 
 /// Prints what a session has written, as far back as it is kept.
 #[derive(Debug, clap::Args)]
@@ -29,11 +28,9 @@ impl Output {
         let params = OutputParams {
             slot: self.id,
             lines: self.lines,
-            // Put together first: a part may end in the middle of a sequence.
-            raw: true,
             ..OutputParams::default()
         };
-        let mut answer = whole(&mut client, params).await?;
+        let mut answer = client.whole_output(params).await?;
         if !self.bytes {
             answer.text = crate::terminal::plain(answer.text.as_bytes());
         }
@@ -51,23 +48,4 @@ impl Output {
             false => context.out.raw(sanitise::text(&answer.text).as_bytes()),
         }
     }
-}
-
-/// All that there was when it was first asked for, part by part.
-async fn whole(client: &mut Client, mut params: OutputParams) -> Result<OutputAnswer, Failure> {
-    let mut whole = client.call::<Request>(params.clone()).await?;
-    let until = whole.total;
-    while whole.end < until {
-        params.lines = None;
-        params.from = Some(whole.end);
-        let more = client.call::<Request>(params.clone()).await?;
-        if more.text.is_empty() {
-            break;
-        }
-        whole.text.push_str(&more.text);
-        whole.end = more.end;
-        whole.dropped_bytes += more.dropped_bytes;
-        whole.truncated |= more.truncated;
-    }
-    Ok(whole)
 }

@@ -4,7 +4,7 @@ use super::attach;
 use super::envelope::{self, Lagged, Line, Request};
 use super::protocol::{
     Attach, AttachAnswer, AttachParams, Event, Events, EventsParams, Fault, MAX_LINE, Method,
-    RpcError,
+    Output, OutputAnswer, OutputParams, RpcError,
 };
 use futures_util::future::BoxFuture;
 use futures_util::{SinkExt, Stream, StreamExt, stream};
@@ -79,6 +79,30 @@ impl Client {
             lines: Framed::new(stream, LinesCodec::new_with_max_length(MAX_LINE)),
             last_id: 0,
         })
+    }
+
+    /// All output that there is when it is asked for, with its control sequences: a part may end in the middle of
+    /// one, so they are put together first.
+    pub async fn whole_output(
+        &mut self,
+        mut params: OutputParams,
+    ) -> Result<OutputAnswer, CallError> {
+        params.raw = true;
+        let mut whole = self.call::<Output>(params.clone()).await?;
+        let until = whole.total;
+        while whole.end < until {
+            params.lines = None;
+            params.from = Some(whole.end);
+            let more = self.call::<Output>(params.clone()).await?;
+            if more.text.is_empty() {
+                break;
+            }
+            whole.text.push_str(&more.text);
+            whole.end = more.end;
+            whole.dropped_bytes += more.dropped_bytes;
+            whole.truncated |= more.truncated;
+        }
+        Ok(whole)
     }
 
     /// Asks, and waits for the answer however long it takes.

@@ -38,8 +38,10 @@
 //! ```
 
 mod options;
+mod session;
 
 pub use options::{Options, OptionsError};
+pub use session::Session;
 
 use crate::control::client::{Client, Dial};
 use crate::control::protocol as control;
@@ -154,6 +156,16 @@ impl Supervisor {
         }
     }
 
+    /// Starts a program in a terminal of its own.
+    pub async fn open(&self, params: SpawnParams) -> Result<Session<'_>, RpcError> {
+        Ok(self.session(&self.spawn(params).await?))
+    }
+
+    /// The session with this id, whether there is one or not.
+    pub fn session(&self, id: &str) -> Session<'_> {
+        Session::new(self, id.to_owned())
+    }
+
     /// Starts a program in a terminal of its own; its id.
     pub async fn spawn(&self, params: SpawnParams) -> Result<String, RpcError> {
         Ok(self.call::<Spawn>(params).await?.id)
@@ -235,8 +247,11 @@ impl Supervisor {
 
     /// Any other method of the control socket.
     pub async fn call<M: Method>(&self, params: M::Params) -> Result<M::Answer, RpcError> {
-        let mut client: Client = (self.dial.0)().await?;
-        Ok(client.call::<M>(params).await?)
+        Ok(self.dial().await?.call::<M>(params).await?)
+    }
+
+    async fn dial(&self) -> Result<Client, RpcError> {
+        (self.dial.0)().await
     }
 
     /// Ends all slots and sessions, and the supervisor with them.

@@ -88,7 +88,9 @@ impl Slot {
         let strange = self.memory.unrehearsed == Some(pid);
         let gated = self.memory.gated == Some(pid);
         let plain = self.running.kind == Kind::Shell;
+        let typed = self.memory.typed.clone().map(Input::WasTyped);
         let more = [
+            typed,
             strange.then_some(Input::Unrehearsed),
             gated.then_some(Input::WasGated),
             plain.then(ready),

@@ -311,7 +311,10 @@ impl Slot {
             return;
         }
         let (past, standing) = (self.machine.past(), self.machine.standing());
-        if (past, &standing) != (self.memory.past, &self.memory.standing) {
+        let typed = self.machine.typed_last();
+        let known = self.memory.typed.as_deref();
+        if (past, &standing, typed) != (self.memory.past, &self.memory.standing, known) {
+            self.memory.typed = typed.map(str::to_owned);
             (self.memory.past, self.memory.standing) = (past, standing);
             self.save_memory();
         }

@@ -31,6 +31,9 @@ pub struct Memory {
     /// Up to where an agent has read all output of a session, in microseconds of recorded time.
     #[serde(default)]
     pub read: Option<u64>,
+    /// The message that was typed last, so that it is known as our own where it was never entered.
+    #[serde(default)]
+    pub typed: Option<String>,
     #[serde(default)]
     pub past: Past,
     /// Whether it was to run when it was last heard of; `None` after an end in order.

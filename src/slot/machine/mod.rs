@@ -163,6 +163,8 @@ pub enum Input {
     KeyboardFree,
     /// An earlier daemon has heard the gate of the program that was taken up.
     WasGated,
+    /// An earlier daemon has typed this last; it may stand in the input box still.
+    WasTyped(String),
     /// New rules are in force.
     Rules(Arc<dyn Judge>),
     /// New settings, for the next start.
@@ -357,6 +359,7 @@ impl Machine {
             Input::Typed { uid, strokes } => self.typed(uid, &strokes, now),
             Input::KeyboardFree => self.keyboard_is_free(),
             Input::WasGated => self.was_gated(),
+            Input::WasTyped(text) => self.was_typed(text),
             Input::Rules(judge) => self.judge = judge,
             Input::Settings(config) => self.take_settings(config),
         }

@@ -78,6 +78,23 @@ impl Machine {
         }
     }
 
+    /// The message that was typed last: where it stands in the input box, it is ours.
+    pub fn typed_last(&self) -> Option<&str> {
+        let up = self.up()?;
+        match &up.hands {
+            Hands::Pasting { message, .. } | Hands::Submitting { message, .. } => {
+                Some(&message.text)
+            }
+            _ => up.last_message.as_deref(),
+        }
+    }
+
+    pub(super) fn was_typed(&mut self, text: String) {
+        if let Some(up) = self.up_mut() {
+            up.last_message = Some(text);
+        }
+    }
+
     /// Types the next message if the input box is free for it.
     pub(super) fn type_next_message(&mut self, now: Instant) {
         self.queue_first_prompt();
@@ -124,7 +141,7 @@ impl Machine {
         self.press(
             keys::CLEAR,
             "Ctrl-C",
-            "our own interrupted message stands in the input box",
+            "our own message stands in the input box, and was never entered or was interrupted",
         );
         if let Some(up) = self.up_mut() {
             up.hands = Hands::Clearing {

@@ -241,3 +241,24 @@ fn send_is_refused_at_a_dialog_and_when_the_slot_is_down() {
     down.send(3, "hello");
     assert_eq!(down.fault(3), Some(Fault::Refused));
 }
+
+#[test]
+fn what_an_earlier_daemon_typed_and_never_entered_is_cleared() {
+    let mut bench = Bench::idle();
+    bench.send(2, "hello");
+    assert_eq!(bench.machine.typed_last(), Some("hello"));
+    let typed = bench.machine.typed_last().unwrap().to_owned();
+    let mut bench = Bench::idle();
+    bench.put(Input::WasTyped(typed));
+    bench.see(screen(State::Idle, "hello"));
+    bench.send(3, "next");
+    assert_eq!(bench.keys, ["Ctrl-C"]);
+    bench.see(screen(State::Idle, ""));
+    bench.pass(CLEARED);
+    assert_eq!(bench.keys, ["Ctrl-C", "paste"]);
+    let mut bench = Bench::idle();
+    bench.put(Input::WasTyped("hello".into()));
+    bench.see(screen(State::Idle, "a person's own"));
+    bench.send(3, "next");
+    assert_eq!(bench.fault(3), Some(Fault::Refused));
+}

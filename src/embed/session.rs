@@ -1,0 +1,112 @@
+//! One session, for whoever has opened it.
+
+use super::Supervisor;
+use crate::control::protocol::{
+    Info, OneSlot, OutputParams, RpcError, SessionInfo, Type, TypeAnswer, TypeParams, Wait,
+    WaitParams, Write, WriteParams,
+};
+
+/// A program in a terminal of its own. Dropping this does not end it: [`Session::close`] does.
+///
+/// ```no_run
+/// # async fn example(supervisor: &missiond::embed::Supervisor) -> Result<(), missiond::control::protocol::RpcError> {
+/// use missiond::control::protocol::SpawnParams;
+///
+/// // The user's shell, which says itself when a command is done.
+/// let shell = supervisor.open(SpawnParams::default()).await?;
+/// let built = shell.run("cargo build").await?;
+/// if built.exit_code != Some(0) {
+///     eprintln!("{}", built.output.unwrap_or_default());
+/// }
+/// shell.close().await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Session<'a> {
+    supervisor: &'a Supervisor,
+    id: String,
+}
+
+impl<'a> Session<'a> {
+    pub(super) fn new(supervisor: &'a Supervisor, id: String) -> Session<'a> {
+        Session { supervisor, id }
+    }
+
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// All that is known of it, as `missiond info` shows it.
+    pub async fn info(&self) -> Result<SessionInfo, RpcError> {
+        let slot = self.id.clone();
+        self.supervisor.call::<Info>(OneSlot { slot }).await
+    }
+
+    /// Runs a command in it, where it is a bash or zsh: what it wrote, and its exit code.
+    pub async fn run(&self, line: &str) -> Result<TypeAnswer, RpcError> {
+        self.enter(line, true).await
+    }
+
+    /// Types a line, with Enter behind it, and waits for nothing.
+    pub async fn type_line(&self, line: &str) -> Result<(), RpcError> {
+        self.enter(line, false).await.map(drop)
+    }
+
+    async fn enter(&self, line: &str, wait: bool) -> Result<TypeAnswer, RpcError> {
+        let params = TypeParams {
+            slot: self.id.clone(),
+            text: line.to_owned(),
+            wait,
+            quiet_ms: None,
+            timeout_ms: None,
+        };
+        self.supervisor.call::<Type>(params).await
+    }
+
+    /// Writes bytes as they are.
+    pub async fn write(&self, bytes: impl Into<Vec<u8>>) -> Result<(), RpcError> {
+        let params = WriteParams {
+            slot: self.id.clone(),
+            bytes: bytes.into(),
+        };
+        self.supervisor.call::<Write>(params).await.map(drop)
+    }
+
+    /// Waits until a line of its output matches, and gives that line.
+    pub async fn wait_for(&self, regex: &str) -> Result<String, RpcError> {
+        let params = WaitParams {
+            slot: self.id.clone(),
+            output: Some(regex.to_owned()),
+            ..WaitParams::default()
+        };
+        let answer = self.supervisor.call::<Wait>(params).await?;
+        Ok(answer.matched.unwrap_or_default())
+    }
+
+    /// Waits until it has ended: its exit code, or `None` where a signal ended it.
+    pub async fn wait(&self) -> Result<Option<i32>, RpcError> {
+        let params = WaitParams {
+            slot: self.id.clone(),
+            exit: true,
+            ..WaitParams::default()
+        };
+        Ok(self.supervisor.call::<Wait>(params).await?.exit_code)
+    }
+
+    /// All output that is kept, as plain text.
+    pub async fn output(&self) -> Result<String, RpcError> {
+        let params = OutputParams {
+            slot: self.id.clone(),
+            ..OutputParams::default()
+        };
+        let mut client = self.supervisor.dial().await?;
+        let written = client.whole_output(params).await?.text;
+        Ok(crate::terminal::plain(written.as_bytes()))
+    }
+
+    /// Ends it and removes what is kept of it.
+    pub async fn close(self) -> Result<(), RpcError> {
+        self.supervisor.close(&self.id).await
+    }
+}
