@@ -110,8 +110,8 @@ pub(super) struct Up {
     pub sight: Option<Sight>,
     pub hands: Hands,
     pub turn: Option<Turn>,
-    /// The message that was typed last. It may stand in the input box: Enter was withheld, or an interrupt has put
-    /// it back.
+    /// The message that was typed last, by this daemon or by one that has died. It may stand in the input box:
+    /// Enter was withheld, or an interrupt has put it back.
     pub last_message: Option<String>,
     /// The first message was queued.
     pub prompted: bool,
