@@ -27,13 +27,21 @@ pub(super) struct Pty {
     pub rows: u16,
 }
 
+/// portable-pty tells the kernel's error in words alone; 28 is its "no space left", which is not about a disk here.
+fn not_opened(fault: &str) -> String {
+    match fault.contains("code: 28,") {
+        true => "all pseudo-terminals are in use: close some, or raise kernel.pty.max".to_owned(),
+        false => format!("no pseudo-terminal could be opened: {fault}"),
+    }
+}
+
 impl Pty {
     /// Opens a PTY and starts the program in it, as the leader of a session of its own. If it has ended
     /// already, this says how.
     pub fn spawn(spec: &ShimSpec) -> Result<(Self, Option<Reaped>), String> {
         let pair = native_pty_system()
             .openpty(size(spec.cols, spec.rows))
-            .map_err(|fault| format!("no pseudo-terminal could be opened: {fault}"))?;
+            .map_err(|fault| not_opened(&fault.to_string()))?;
         let file = duplicate(pair.master.as_ref())
             .map_err(|fault| format!("the pseudo-terminal can't be used: {fault}"))?;
         let child = pair
