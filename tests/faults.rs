@@ -5,6 +5,7 @@ mod support;
 
 mod faults {
     mod at_work;
+    mod floods;
     mod ground;
     mod logs;
     mod races;

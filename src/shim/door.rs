@@ -9,11 +9,19 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// What may wait for a slow daemon, beside what the kernel holds (some 200 KB). It is a dozen of the
 /// largest reads from the terminal, and small against the memory a shim may use; a daemon that is
 /// further behind than that reads the recording faster than the socket.
 const MAX_WAITING: usize = 256 << 10;
+
+/// Where more than this waits, the terminal is not read for a while: a program that writes faster than it is drawn
+/// is slowed down, as by any terminal, and not cut off from its daemon.
+const BEHIND: usize = 64 << 10;
+
+/// A daemon that has taken nothing for so long is stopped or stuck, and the program does not wait for it.
+const TAKES_WITHIN: Duration = Duration::from_secs(2);
 
 /// A buffer that grew for a burst is given back when it is larger than this.
 const KEPT_CAPACITY: usize = 16 << 10;
@@ -63,6 +71,7 @@ impl Door {
             decoder: Decoder::default(),
             waiting: Vec::new(),
             sent: 0,
+            took: Instant::now(),
         })
     }
 }
@@ -120,6 +129,8 @@ pub(super) struct Peer {
     waiting: Vec<u8>,
     /// Bytes at the beginning of `waiting` that are sent.
     sent: usize,
+    /// When it has taken something last.
+    took: Instant,
 }
 
 impl Peer {
@@ -142,11 +153,20 @@ impl Peer {
         self.sent < self.waiting.len()
     }
 
+    /// Until when it is worth waiting for, where it is behind.
+    pub fn awaited_until(&self, now: Instant) -> Option<Instant> {
+        let until = self.took + TAKES_WITHIN;
+        (self.waiting.len() - self.sent > BEHIND && now < until).then_some(until)
+    }
+
     /// Sends what the socket takes now.
     pub fn flush(&mut self) -> Result<(), Gone> {
         while self.has_waiting() {
             match self.stream.write(&self.waiting[self.sent..]) {
-                Ok(count) => self.sent += count,
+                Ok(count) => {
+                    self.sent += count;
+                    self.took = Instant::now();
+                }
                 Err(fault) if fault.kind() == ErrorKind::Interrupted => {}
                 Err(fault) if fault.kind() == ErrorKind::WouldBlock => return self.check_bound(),
                 Err(_) => return Err(Gone),

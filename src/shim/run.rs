@@ -125,7 +125,7 @@ impl Shim {
                 self.dismissed = true;
                 self.stop(SHUTDOWN_GRACE);
             }
-            if self.held_until.is_none() {
+            if self.held().is_none() {
                 self.pump_output();
             }
             if ready.peer.intersects(PollFlags::OUT) {
@@ -160,7 +160,7 @@ impl Shim {
 
     fn wait(&self, signals: &Signals) -> Ready {
         let mut pty_events = PollFlags::empty();
-        pty_events.set(PollFlags::IN, self.held_until.is_none());
+        pty_events.set(PollFlags::IN, self.held().is_none());
         pty_events.set(PollFlags::OUT, self.inputs.front().is_some());
         let mut fds = vec![
             PollFd::new(&signals.child, PollFlags::IN),
@@ -188,6 +188,13 @@ impl Shim {
         }
     }
 
+    /// Until when the terminal is not read: for a rotation, or for a daemon that is behind.
+    fn held(&self) -> Option<Instant> {
+        let peer = self.peer.as_ref();
+        self.held_until
+            .max(peer.and_then(|peer| peer.awaited_until(Instant::now())))
+    }
+
     /// How long nothing needs to be done.
     fn next_timer(&self) -> Option<Duration> {
         let now = Instant::now();
@@ -199,7 +206,7 @@ impl Shim {
             quiet,
             self.end_due(),
             self.text_due,
-            self.held_until,
+            self.held(),
             self.recorder.retry_at(),
         ]
         .into_iter()

@@ -175,7 +175,11 @@ impl Slot {
                     Some(command) => self.command(command).await,
                     None => return,
                 },
-                message = next_of(&mut self.unheard, &mut self.link) => self.hear_shim(message).await,
+                message = next_of(&mut self.unheard, &mut self.link) => {
+                    self.hear_shim(message).await;
+                    // A program that never pauses must not keep the runtime from hearing anybody else.
+                    tokio::task::yield_now().await;
+                }
                 answer = found_by(&mut self.searching) => {
                     self.searching = None;
                     self.note_figures();

@@ -68,6 +68,7 @@ impl Terminal {
             match piece {
                 Piece::Bytes(bytes) => self.draw(&bytes),
                 Piece::Part(part) => self.guarded(|terminal| attach(&mut terminal.term, &part)),
+                Piece::Wipe => self.guarded(|terminal| terminal.term.grid_mut().reset_region(..)),
                 Piece::FrameBegin => self.frames.begin(),
                 Piece::FrameEnd if self.frames.end() => due(&|| self.frame(at)),
                 Piece::FrameEnd => {}

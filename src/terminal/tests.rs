@@ -127,6 +127,65 @@ fn hostile_output_takes_bounded_time_and_memory() {
     );
 }
 
+/// Each of these would cost a whole screen for a few bytes. Held against text, on the same machine at the same time.
+#[test]
+fn a_flood_of_cleared_screens_is_bounded() {
+    const BYTES: usize = 64 * 1024;
+    let once = |bytes: &[u8]| {
+        let mut terminal = Terminal::new(120, 40);
+        let began = std::time::Instant::now();
+        terminal.feed(at(0), bytes);
+        began.elapsed()
+    };
+    let cost = |text: &str| {
+        let bytes = text.repeat(BYTES / text.len());
+        (0..3)
+            .map(|_| once(bytes.as_bytes()))
+            .min()
+            .unwrap_or_default()
+    };
+    let text = cost("some words, and more\r\n");
+    for flood in ["\x1b[2J", "x\x1b[2J", "\x1b#8", "\x1b[?3h", "x\x1b[65535b"] {
+        // Up to 20 times were measured; without the bound 400 and more.
+        let took = cost(flood);
+        assert!(
+            took < 100 * text,
+            "{flood:?} took {took:?}, and text {text:?}"
+        );
+    }
+}
+
+#[test]
+fn a_screen_that_is_cleared_at_once_again_is_empty_all_the_same() {
+    let mut terminal = Terminal::new(20, 4);
+    terminal.feed(at(0), b"one\r\ntwo\x1b[2J\x1b[Hthree\r\nfour\x1b[2J");
+    assert!(text(&terminal.screen()).is_empty());
+    terminal.feed(at(0), b"\x1b[Hfive");
+    assert_eq!(text(&terminal.screen()), ["five"]);
+    assert_eq!(terminal.lines(9), ["one", "two", "five"]);
+}
+
+/// Whatever modes a program has left behind, the next whole frame is drawn as it is.
+#[test]
+fn a_full_frame_after_hostile_modes_is_drawn_right() {
+    let frame = b"\x1b[?2026h\x1b[!p\x1b[r\x1b[?6l\x1b[4l\x1b[H\x1b[2Jfirst\r\nsecond\x1b[?2026l";
+    for left in [
+        "\x1b[2;3r\x1b[?6h",
+        "\x1b[?2026h",
+        "\x1b[?1049h\x1b[?1049l\x1b[?1049h",
+        "\x1bc\x1b[4h",
+        "\x1b]0;never ended",
+        "\x1bPq",
+    ] {
+        let mut terminal = Terminal::new(20, 4);
+        terminal.feed(at(0), left.as_bytes());
+        // A string that never ended takes what follows up to its end.
+        terminal.feed(at(200), b"\x1b\\");
+        terminal.feed(at(400), frame);
+        assert_eq!(text(&terminal.screen()), ["first", "second"], "{left:?}");
+    }
+}
+
 #[test]
 fn lines_come_from_the_scrollback_too() {
     let mut terminal = Terminal::new(20, 3);
