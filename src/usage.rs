@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
-use sysinfo::{Pid, ProcessRefreshKind, ProcessesToUpdate, System};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use sysinfo::{Pid, Process, ProcessRefreshKind, ProcessesToUpdate, System};
 
 /// Those who ask more often get the same answer: a look at all processes costs some milliseconds, and a share of
 /// the processor over less time says little.
@@ -14,7 +14,7 @@ const FRESH: Duration = Duration::from_secs(1);
 pub struct Usage {
     /// Resident bytes; pages that processes share count for each.
     pub memory: u64,
-    /// Percent of one processor since the look before.
+    /// Percent of one processor since the look before, or since a process began that was not there then.
     pub cpu: f32,
     /// Processor time that all but the program itself have used so far.
     pub tools_cpu: Duration,
@@ -34,6 +34,9 @@ pub struct Meter {
 struct Seen {
     system: System,
     at: Option<Instant>,
+    /// When it was looked, and when the time before, in seconds since 1970; 0 where it was not.
+    looked: u64,
+    looked_before: u64,
 }
 
 impl Meter {
@@ -56,11 +59,14 @@ impl Meter {
             seen.system
                 .refresh_processes_specifics(ProcessesToUpdate::All, true, what);
             seen.at = Some(Instant::now());
+            let now = SystemTime::now().duration_since(UNIX_EPOCH);
+            seen.looked_before = seen.looked;
+            seen.looked = now.unwrap_or_default().as_secs();
         }
         let children = children(&seen.system);
         programs
             .iter()
-            .map(|program| of_tree(&seen.system, &children, Pid::from_u32(*program)))
+            .map(|program| seen.of_tree(&children, Pid::from_u32(*program)))
             .collect()
     }
 }
@@ -75,25 +81,36 @@ fn children(system: &System) -> HashMap<Pid, Vec<Pid>> {
     children
 }
 
-/// All that is below the program's shim, which takes in whoever lost its parent.
-fn of_tree(system: &System, children: &HashMap<Pid, Vec<Pid>>, program: Pid) -> Option<Usage> {
-    let shim = system.process(program)?.parent()?;
-    let mut usage = Usage::default();
-    for pid in below(children, shim) {
-        let Some(process) = system.process(pid) else {
-            continue;
-        };
-        usage.memory += process.memory();
-        usage.cpu += process.cpu_usage();
-        usage.processes += 1;
-        let disk = process.disk_usage();
-        usage.read += disk.total_read_bytes;
-        usage.written += disk.total_written_bytes;
-        if pid != program {
-            usage.tools_cpu += Duration::from_millis(process.accumulated_cpu_time());
+impl Seen {
+    /// All that is below the program's shim, which takes in whoever lost its parent.
+    fn of_tree(&self, children: &HashMap<Pid, Vec<Pid>>, program: Pid) -> Option<Usage> {
+        let shim = self.system.process(program)?.parent()?;
+        let mut usage = Usage::default();
+        for pid in below(children, shim) {
+            let Some(process) = self.system.process(pid) else {
+                continue;
+            };
+            usage.memory += process.memory();
+            usage.cpu += self.share(process);
+            usage.processes += 1;
+            let disk = process.disk_usage();
+            usage.read += disk.total_read_bytes;
+            usage.written += disk.total_written_bytes;
+            if pid != program {
+                usage.tools_cpu += Duration::from_millis(process.accumulated_cpu_time());
+            }
         }
+        Some(usage)
     }
-    Some(usage)
+
+    /// Of one that was not there at the look before there is no difference to go by: what it has used so far counts.
+    fn share(&self, process: &Process) -> f32 {
+        if process.start_time() < self.looked_before {
+            return process.cpu_usage();
+        }
+        let lived = process.run_time().max(1) as f32;
+        process.accumulated_cpu_time() as f32 / 10.0 / lived
+    }
 }
 
 fn below(children: &HashMap<Pid, Vec<Pid>>, root: Pid) -> HashSet<Pid> {
@@ -140,6 +157,8 @@ mod tests {
         };
         assert_eq!(usage.processes, 2, "{usage:?}");
         assert!(usage.memory > 100_000, "{usage:?}");
+        let first = Meter::default().look(&[program])[0].unwrap();
+        assert!(first.cpu > 0.0, "also to one that has not looked before");
         kill_below(shim.id());
         shim.wait().unwrap();
         assert_eq!(meter.look(&[u32::MAX - 7]), [None]);
