@@ -86,7 +86,7 @@ fn observe(cast: &[u8], split: impl Fn(&str) -> Vec<Vec<u8>>) -> Vec<(At, Observ
                 .wait(frame.at)
                 .map(|at| (at, observer.observed().clone())),
         );
-        observed.push((frame.at, observer.see(&frame).clone()));
+        observed.push((frame.drawn, observer.see(&frame).clone()));
     }
     observed.extend(
         observer

@@ -15,7 +15,7 @@ Examples:
   missiond replay --plain logs/coder.cast
   ssh host cat coder.cast | missiond replay -")]
 pub struct Replay {
-    /// The recording (asciicast v2); `-` reads standard input
+    /// The recording (asciicast v2 or v3); `-` reads standard input
     file: PathBuf,
     /// Lines for people: the time, the state and what is asked
     #[arg(long, conflicts_with = "json")]

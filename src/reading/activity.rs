@@ -7,7 +7,10 @@ use super::page::{Page, join_label};
 const SPINNER: [char; 10] = ['·', '✢', '✳', '✶', '✻', '✽', '*', '∗', '✺', '✱'];
 
 /// Signs that an entry of the conversation begins with.
-pub(super) const BULLETS: [char; 3] = ['●', '⏺', '∴'];
+pub(super) const BULLETS: [char; 3] = ['●', '⏺', THOUGHT];
+
+/// The sign of a thought that is shown as an entry: `∴ Thinking…`.
+const THOUGHT: char = '∴';
 
 /// The sign of a tool's output under its entry.
 const OUTPUT: char = '⎿';
@@ -40,8 +43,11 @@ fn ends_turn(text: &str) -> bool {
     text.starts_with(SPINNER) && text.contains(" for ") && !is_spinner(text)
 }
 
-/// What is being done, given that something is: told by the last entry above row `end`.
+/// What is being done, given that something is: told by the spinner in row `end`, or by the last entry above it.
 pub(super) fn busy(page: &Page, end: usize) -> Seen {
+    if says_thinking(page.text(end)) && !is_call_pending(page, end) {
+        return Seen::Thinking;
+    }
     let Some(head) = last_entry(page, end) else {
         return beyond_the_screen(page, end);
     };
@@ -57,10 +63,21 @@ pub(super) fn busy(page: &Page, end: usize) -> Seen {
         _ if (head..end).any(|row| ends_turn(page.text(row))) => Seen::Thinking,
         Some(output) if is_running(page, output, end) => Seen::ToolRunning,
         Some(_) => Seen::Thinking,
-        None if is_prompt(page.text(head)) => Seen::Thinking,
+        None if is_prompt(page.text(head)) || page.text(head).starts_with(THOUGHT) => {
+            Seen::Thinking
+        }
         None if is_bullet(page.text(head)) && !is_call(page.text(head)) => Seen::Responding,
         None => Seen::ToolRunning,
     }
+}
+
+/// `✽ Crafting… (2s · thinking)`; what was thought before stands there as `thought for 2s`.
+fn says_thinking(text: &str) -> bool {
+    let told = text.split_once('(').map_or("", |(_, told)| told);
+    is_spinner(text)
+        && told
+            .split(['(', ')', '·'])
+            .any(|part| part.trim().starts_with("thinking"))
 }
 
 /// The last entry begins above the screen. Text is indented by its bullet, output and changes further.

@@ -1,6 +1,7 @@
 //! The input box: two rules from edge to edge with a prompt between them, and the footer below.
 
 use super::Composer;
+use super::dialog::has_key_hint;
 use super::page::{MARKER, Page, join_wrapped};
 
 /// The prompt: `❯` or `>` for a message, `!` for a shell command, `#` for a note to remember.
@@ -17,6 +18,9 @@ const UNUSED_WIDTH: usize = 5;
 
 /// Columns that the prompt takes, and the indent of the rows that follow it.
 pub(super) const PROMPT_WIDTH: usize = 2;
+
+/// Rows below a box whose draft is longer than the screen.
+const MAX_FOOTER: usize = 3;
 
 /// The rows of the input box.
 pub(super) struct Box {
@@ -35,14 +39,33 @@ impl Box {
         (bottom > top + 1 && found.has_prompt(page)).then_some(found)
     }
 
+    /// A box whose upper rule is off the screen, and the conversation with it: older versions let it grow with its
+    /// draft, and a list below it pushes it up. What is left is text that is indented as a draft is, the cursor drawn
+    /// into it, and the lower rule with nothing below that offers keys.
+    pub(super) fn outgrown(page: &Page) -> Option<Composer> {
+        let bottom = page.above(page.len(), |row| page.is_rule(row))?;
+        let begins = bottom > 0 && begins_with_prompt(page.text(0));
+        let in_draft = |row: usize| {
+            let text = page.row(row);
+            page.is_blank(row) || text.indent() >= PROMPT_WIDTH && !text.boxed
+        };
+        let below = page.len() - bottom - 1;
+        let grown = (usize::from(begins)..bottom).all(in_draft)
+            && page.drawn_cursors().count() == 1
+            && page.drawn_cursors().all(|row| row < bottom)
+            && (begins || below <= MAX_FOOTER)
+            && !has_key_hint(page, page.len().saturating_sub(MAX_FOOTER).max(bottom + 1));
+        let rows = (0..bottom).map(|row| skip_columns(page.text(row), PROMPT_WIDTH));
+        grown.then(|| Composer {
+            draft: rows.collect::<Vec<_>>().join("\n").trim_end().to_owned(),
+            menu: below > MAX_FOOTER,
+        })
+    }
+
     fn has_prompt(&self, page: &Page) -> bool {
         let mut rows = self.top + 1..self.bottom;
         let first = rows.next().map_or("", |row| page.text(row));
-        let mut chars = first.chars();
-        let prompt = chars.next().is_some_and(|c| PROMPTS.contains(&c));
-        let apart = chars.next().is_none_or(|c| c.is_whitespace());
-        prompt
-            && apart
+        begins_with_prompt(first)
             && rows.all(|row| page.is_blank(row) || page.row(row).indent() >= PROMPT_WIDTH)
     }
 
@@ -81,6 +104,15 @@ impl Box {
     fn is_left(&self, page: &Page) -> bool {
         let inside = (self.top + 1..self.bottom).contains(&page.screen.cursor.row);
         page.screen.modes.alt_screen && !inside
+    }
+
+    /// Whether what is typed goes into a field below the box, such as the search through earlier prompts: the cursor
+    /// is drawn there, and none in the box. (The full-screen versions draw none, and a status line may.)
+    pub(super) fn types_below(&self, page: &Page) -> bool {
+        let below = |row: usize| row > self.bottom;
+        !page.screen.modes.alt_screen
+            && page.drawn_cursors().any(below)
+            && page.drawn_cursors().all(below)
     }
 
     fn draft(&self, page: &Page) -> String {
@@ -123,6 +155,12 @@ impl Box {
             .map(|row| page.text(row))
             .collect()
     }
+}
+
+fn begins_with_prompt(text: &str) -> bool {
+    let mut chars = text.chars();
+    let prompt = chars.next().is_some_and(|c| PROMPTS.contains(&c));
+    prompt && chars.next().is_none_or(|c| c.is_whitespace())
 }
 
 /// A command (`/model`), a file (`+ src/`) or an agent (`* Plan`), not deeper than a list is indented.

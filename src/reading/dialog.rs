@@ -5,6 +5,7 @@ use super::page::{Page, join_label};
 use super::permission;
 use super::{Dialog, DialogKind};
 use serde_json::{Map, Value};
+use unicode_width::UnicodeWidthStr;
 
 /// Words in which a screen says what its keys do. Only looked for in the last rows of a screen without
 /// an input box.
@@ -23,6 +24,9 @@ const KEY_HINTS: [&str; 10] = [
 
 /// What a dialog says where its value did not fit on the screen.
 const CUT_NOTES: [&str; 2] = ["cannot be shown in full", "can't be shown in full"];
+
+/// Columns at the right side that a pane leaves free.
+const EDGE: usize = 4;
 
 /// A dialog as it stands on the page.
 pub(super) struct Found<'a, 'p> {
@@ -45,7 +49,34 @@ impl<'a, 'p> Found<'a, 'p> {
     pub(super) fn view(page: &'p Page<'a>) -> Found<'a, 'p> {
         let options = Options::find(page).filter(|options| is_alive(page, options));
         let top = head(page, options.as_ref());
-        Found { page, top, options }
+        let found = Found { page, top, options };
+        Found {
+            top: found.whole_head(),
+            ..found
+        }
+    }
+
+    /// Whether the cursor is parked on the marker.
+    pub(super) fn has_the_cursor(&self) -> bool {
+        let cursor = self.page.screen.cursor;
+        let at = (cursor.row, cursor.col);
+        self.options
+            .as_ref()
+            .is_some_and(|options| options.marker == at)
+    }
+
+    /// A rule may stand between a plan and its choices: then the plan's own head is further up, or off the page.
+    fn whole_head(&self) -> Option<usize> {
+        let is_plan = |top: usize| {
+            let title = self.title_row_below(top);
+            title.is_some_and(|row| is_plan_title(self.page.text(row).trim()))
+        };
+        let top = self.top?;
+        if !self.asks_about_a_plan() || is_plan(top) {
+            return Some(top);
+        }
+        let is_its_head = |row| self.page.is_head(row) && is_plan(row);
+        self.page.above(top, is_its_head)
     }
 
     /// The rows between the head and the choices.
@@ -96,6 +127,7 @@ impl<'a, 'p> Found<'a, 'p> {
             () if is_trust_title(title) && has("No, exit") => DialogKind::Trust,
             () if is_plan_title(title) => DialogKind::Plan,
             () if has("Yes") && self.asks_permission() => DialogKind::Permission,
+            () if self.asks_about_a_plan() => DialogKind::Plan,
             () => DialogKind::Other,
         }
     }
@@ -114,18 +146,18 @@ impl<'a, 'p> Found<'a, 'p> {
 
     /// A panel may have a line of its own first.
     fn title_row(&self) -> Option<usize> {
+        self.title_row_below(self.top?)
+    }
+
+    fn title_row_below(&self, top: usize) -> Option<usize> {
         let is_text = |row: &usize| self.page.text(*row).trim().contains(|c| c != '─');
-        let top = self.top?;
         (top + 1..self.page.len()).find(is_text)
     }
 
     /// A question of the model: chips with the headers below the head, and choices in the first column,
     /// where no other dialog has them.
     fn is_question(&self) -> bool {
-        let chips = self
-            .title()
-            .trim_start_matches(['←', ' '])
-            .starts_with(['☐', '☒', '✔']);
+        let chips = has_chips(self.title());
         let first_column = self
             .options
             .as_ref()
@@ -134,7 +166,7 @@ impl<'a, 'p> Found<'a, 'p> {
             && (chips
                 || has_text(
                     self.page,
-                    self.page.len().saturating_sub(2),
+                    self.page.len().saturating_sub(3),
                     "Enter to select",
                 ))
     }
@@ -151,6 +183,52 @@ impl<'a, 'p> Found<'a, 'p> {
         options.marker.1 > 0 && (text.starts_with("Do you want") || text.ends_with('?'))
     }
 
+    /// Whether the paragraph above the choices ends as that of a plan does.
+    fn asks_about_a_plan(&self) -> bool {
+        let Some(options) = &self.options else {
+            return false;
+        };
+        let page = self.page;
+        let blank = |row: usize| page.is_blank(row);
+        let last = page.above(options.first, |row| !blank(row)).unwrap_or(0);
+        let start = page.above(last, blank).map_or(0, |row| row + 1);
+        let question = join_label((start..=last).map(|row| page.text(row)));
+        options.marker.1 > 0 && question.ends_with("Would you like to proceed?")
+    }
+
+    /// The question above the choices, its rows joined.
+    pub(super) fn asked(&self) -> String {
+        let page = self.page;
+        let end = self.body().end;
+        let begins = |row| page.text(row).trim_start().starts_with("Do you want");
+        let start = page.above(end, begins).unwrap_or(end);
+        join_label((start..end).map(|row| page.text(row)))
+    }
+
+    /// Whether the words of the dialog itself, which stand below what it shows, or a label name a command.
+    pub(super) fn speaks_of_a_command(&self) -> bool {
+        let Some(options) = &self.options else {
+            return false;
+        };
+        let page = self.page;
+        let shown = |row: usize| {
+            page.text(row).starts_with("╌╌╌") || page.row(row).indent() > options.marker.1
+        };
+        let own = page.above(options.first, shown).map_or(0, |row| row + 1);
+        let told = (own..options.first).any(|row| page.text(row).contains("command"));
+        let mut labels = options.choices.iter().map(|choice| choice.label.as_str());
+        told || labels.any(|label| label.contains("similar commands"))
+    }
+
+    /// Which commands a label would allow from now on: `Yes, and don't ask again for Web Search commands in …`.
+    pub(super) fn kind_of_commands(&self) -> Option<&str> {
+        let choices = &self.options.as_ref()?.choices;
+        choices.iter().find_map(|choice| {
+            let (_, rest) = choice.label.split_once("ask again for ")?;
+            Some(rest.split_once(" commands in ")?.0)
+        })
+    }
+
     fn tool_and_input(&self, kind: DialogKind) -> (Option<String>, Option<Map<String, Value>>) {
         match kind {
             DialogKind::Question => (Some("AskUserQuestion".to_owned()), self.question()),
@@ -163,9 +241,10 @@ impl<'a, 'p> Found<'a, 'p> {
     /// The question itself: what stands between the chips and the choices.
     fn question(&self) -> Option<Map<String, Value>> {
         let body = self.body();
-        let chips = body.clone().find(|row| !self.page.is_blank(*row))?;
-        let rows =
-            (chips + 1..body.end).map(|row| self.page.text(row).trim_start_matches(['│', ' ']));
+        let first = body.clone().find(|row| !self.page.is_blank(*row))?;
+        let whole = self.top.is_some() || has_chips(self.page.text(first));
+        let start = first + usize::from(whole);
+        let rows = (start..body.end).map(|row| self.page.text(row).trim_start_matches(['│', ' ']));
         let question = join_label(rows);
         (!question.is_empty())
             .then(|| Map::from_iter([("question".to_owned(), Value::from(question))]))
@@ -184,8 +263,18 @@ impl<'a, 'p> Found<'a, 'p> {
             .options
             .as_ref()
             .is_none_or(|options| options.whole && options.selected.is_some());
-        let cut = is_cut_note(body) || kind == DialogKind::Permission && self.is_cut();
+        let cut =
+            is_cut_note(body) || self.scrolls() || kind == DialogKind::Permission && self.is_cut();
         self.top.is_some() && whole_list && !cut
+    }
+
+    /// A pane that holds more than it shows has an arrow at its right edge.
+    fn scrolls(&self) -> bool {
+        self.body().any(|row| {
+            let text = self.page.text(row);
+            let arrow = text.ends_with(" ↓") || text.ends_with(" ↑");
+            arrow && text.width() + EDGE >= self.page.cols()
+        })
     }
 
     /// `… +12 lines`, or a row that was cut at its end.
@@ -221,7 +310,7 @@ fn is_alive(page: &Page, options: &Options) -> bool {
     !conversation && (below <= 3 || has_key_hint(page, page.len().saturating_sub(3)))
 }
 
-fn has_key_hint(page: &Page, from: usize) -> bool {
+pub(super) fn has_key_hint(page: &Page, from: usize) -> bool {
     (from..page.len()).any(|row| {
         let text = page.text(row).to_lowercase();
         KEY_HINTS.iter().any(|hint| text.contains(hint))
@@ -235,6 +324,12 @@ fn has_text(page: &Page, from: usize, text: &str) -> bool {
 /// Whether a text says that something could not be shown.
 pub(super) fn is_cut_note(text: &str) -> bool {
     CUT_NOTES.iter().any(|note| text.contains(note))
+}
+
+/// The headers of the model's questions, each with a tick.
+fn has_chips(text: &str) -> bool {
+    text.trim_start_matches(['←', ' '])
+        .starts_with(['☐', '☒', '✔'])
 }
 
 fn is_trust_title(title: &str) -> bool {

@@ -91,7 +91,7 @@ impl Observer {
         let reading = read(&frame.screen);
         let state = self.next_state(&reading.seen, &frame.screen.title);
         self.was_up |= is_up(&reading);
-        self.unsure = self.if_it_stays(&reading.seen, state, frame);
+        self.unsure = self.if_it_stays(&reading, state, frame);
         let dialog = match &reading.seen {
             Seen::Dialog(dialog) => Some(self.named(dialog.clone(), frame.at)),
             Seen::Unknown => self.observed.dialog.take(),
@@ -129,8 +129,14 @@ impl Observer {
 
     /// What the frame may show, with the time since when: the program has been up, and what it draws now is nothing
     /// known and has no input box; or has one, and nobody listens.
-    fn if_it_stays(&self, seen: &Seen, state: State, frame: &Frame) -> Option<(At, IfItStays)> {
-        let may_be = match seen {
+    fn if_it_stays(
+        &self,
+        reading: &Reading,
+        state: State,
+        frame: &Frame,
+    ) -> Option<(At, IfItStays)> {
+        let may_be = match reading.seen {
+            Seen::Unknown if reading.composer.is_some() => return None,
             Seen::Unknown if self.observed.dialog.is_none() => {
                 IfItStays::View(unknown_view(&frame.screen))
             }

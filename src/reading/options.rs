@@ -34,15 +34,18 @@ impl Options {
     /// The list of the dialog at the bottom of the page: below the last rule, or below the one before
     /// where a rule divides the list itself. Only a dialog whose head is off the page has none above.
     pub(super) fn find(page: &Page) -> Option<Options> {
-        let last = page.above(page.len(), |row| page.is_head(row));
-        let marker = match last {
-            Some(last) => find_marker(page, last + 1).or_else(|| {
-                let before = page.above(last, |row| page.is_head(row))?;
-                find_marker(page, before + 1)
-            }),
-            None => find_marker(page, 0).filter(|marker| marker.1 > 0),
+        let Some(last) = page.above(page.len(), |row| page.is_head(row)) else {
+            let marker = find_marker(page, 0).filter(|marker| marker.1 > 0)?;
+            return Some(Options::around(page, marker));
         };
-        marker.map(|marker| Options::around(page, marker))
+        if let Some(marker) = find_marker(page, last + 1) {
+            return Some(Options::around(page, marker));
+        }
+        let before = page.above(last, |row| page.is_head(row));
+        let marker = find_marker(page, before.map_or(0, |before| before + 1))?;
+        let found = Options::around(page, marker);
+        // With no head above, only a list that goes on below the rule is divided by it.
+        (before.is_some() || found.end > last).then_some(found)
     }
 
     fn around(page: &Page, marker: (usize, usize)) -> Options {
@@ -64,7 +67,7 @@ impl Options {
             .first()
             .is_some_and(|entry| entry.number.is_none_or(|number| number == 1));
         Options {
-            selected: entries.iter().position(|entry| entry.row == row),
+            selected: selected(page, &entries, marker),
             first: entries.first().map_or(row, |entry| entry.row),
             choices: entries
                 .iter()
@@ -77,6 +80,39 @@ impl Options {
     }
 }
 
+/// The choice that the marker stands in front of.
+fn selected(page: &Page, entries: &[Entry], (row, col): (usize, usize)) -> Option<usize> {
+    let here = entries.iter().position(|entry| entry.row == row);
+    let above = || entries.iter().rposition(|entry| entry.row < row);
+    here.or_else(|| is_marked_below(page, row, col).then(above).flatten())
+}
+
+/// Whether the marker stands in front of a later row of a numbered choice, as old versions have it where the label
+/// fills its first row and is wrapped.
+fn is_marked_below(page: &Page, row: usize, col: usize) -> bool {
+    let marked = page.row(row).indent() == col && page.text(row).trim().starts_with(MARKER);
+    let unnumbered = split_number(below(page, row)).0.is_none();
+    let behind_number = row > 0 && entry_starts(page, row - 1, col) && is_full(page, row);
+    marked && unnumbered && behind_number
+}
+
+/// The column of the marker in a row; it may stand alone in the second row of its choice.
+fn marker_at(page: &Page, row: usize) -> Option<usize> {
+    let alone = || {
+        let col = page.row(row).indent();
+        is_marked_below(page, row, col).then_some(col)
+    };
+    marker_column(page.text(row)).or_else(alone)
+}
+
+/// A row of a choice below its first one.
+fn below<'a>(page: &Page<'a>, row: usize) -> &'a str {
+    page.text(row)
+        .trim()
+        .trim_start_matches(MARKER)
+        .trim_start()
+}
+
 /// The marker in the rows from `start` on. Where the program parks the cursor on its marker, that one is
 /// meant; else the least indented one, since what a dialog quotes is indented further than the dialog's
 /// own list, and of those the lowest, since the list comes last.
@@ -84,7 +120,7 @@ fn find_marker(page: &Page, start: usize) -> Option<(usize, usize)> {
     let cursor = page.screen.cursor;
     let rows = start..page.len();
     let marked: Vec<(usize, usize)> = rows
-        .filter_map(|row| marker_column(page.text(row)).map(|col| (row, col)))
+        .filter_map(|row| marker_at(page, row).map(|col| (row, col)))
         .collect();
     let left = marked.iter().map(|(_, col)| *col).min()?;
     let parked = marked
@@ -100,7 +136,9 @@ const SCROLL_SIGNS: [char; 2] = ['↑', '↓'];
 /// The column of the marker where a row begins with one that has a label behind it.
 fn marker_column(text: &str) -> Option<usize> {
     let rest = text.trim_start_matches(' ').strip_prefix(MARKER)?;
-    (rest.starts_with([' ', '\u{a0}']) && !rest.trim().is_empty()).then(|| indent(text))
+    // Where a label fills its row the blank is left out: `❯1. Along the river`.
+    let apart = rest.starts_with([' ', '\u{a0}']) || split_number(rest).0.is_some();
+    (apart && !rest.trim().is_empty()).then(|| indent(text))
 }
 
 /// The choice that begins in `row`, of a list whose marker column is `col`.
@@ -128,6 +166,7 @@ fn entry_at<'a>(page: &Page<'a>, row: usize, col: usize) -> Option<Entry<'a>> {
 fn numbered_from(page: &Page, col: usize, entry: &Entry) -> Option<(usize, u32)> {
     let start = match entry.number {
         Some(_) => entry.row,
+        None if is_marked_below(page, entry.row, col) => entry.row,
         None => button_at(page, entry.row, col).map(|button| button.row)?,
     };
     let numbered = |row: usize| entry_at(page, row, col).and_then(|entry| entry.number);
@@ -209,6 +248,7 @@ fn find_near<'a>(
         let belongs = page.is_rule(row)
             || page.row(row).indent() >= 2
             || page.is_spilled(row)
+            || is_marked_below(page, row, col)
             || button_at(page, row, col).is_some();
         blanks += usize::from(page.is_blank(row));
         if blanks > 1 || !(belongs || page.is_blank(row)) {
@@ -244,7 +284,9 @@ fn is_scroll_note(text: &str) -> bool {
 fn entry_end(page: &Page, col: usize, row: usize) -> usize {
     let ends = |next: &usize| {
         page.is_blank(*next)
-            || page.row(*next).indent() <= col && !page.is_spilled(*next)
+            || page.row(*next).indent() <= col
+                && !page.is_spilled(*next)
+                && !is_marked_below(page, *next, col)
             || entry_starts(page, *next, col)
             || button_at(page, *next, col).is_some() && is_ticked_row(page, row, col)
     };
@@ -267,19 +309,19 @@ fn choice(page: &Page, col: usize, entry: &Entry, second: Option<usize>) -> Choi
         entry.row + 1
     };
     let (label, aside) = split_columns(page.text(entry.row), text, second);
-    let below: Vec<usize> = (entry.row + 1..end).collect();
-    let wraps = below
+    let rows: Vec<usize> = (entry.row + 1..end).collect();
+    let wraps = rows
         .iter()
         .take_while(|row| aside.is_none() && continues_label(page, entry, **row))
         .count();
     let rest = aside
         .into_iter()
-        .chain(below[wraps..].iter().map(|row| page.text(*row)));
+        .chain(rows[wraps..].iter().map(|row| page.text(*row)));
     let description = Some(join_label(rest)).filter(|text| !text.is_empty());
     let mut whole = label.trim().to_owned();
-    for row in &below[..wraps] {
+    for row in &rows[..wraps] {
         whole.push_str(if page.is_spilled(*row) { "" } else { " " });
-        whole.push_str(page.text(*row).trim());
+        whole.push_str(below(page, *row));
     }
     let label = whole.trim_end_matches('✔').trim_end().to_owned();
     Choice {
@@ -308,10 +350,21 @@ fn second_column(page: &Page, entries: &[Entry]) -> Option<usize> {
         .iter()
         .filter_map(|entry| text_after_gap(page.text(entry.row)))
         .collect();
-    starts
-        .iter()
-        .copied()
-        .find(|start| starts.iter().filter(|other| *other == start).count() >= 2)
+    let begins_at = |start: usize| {
+        let split = |entry: &&Entry| split_at_column(page.text(entry.row), start).is_some();
+        entries.iter().filter(split).count()
+    };
+    starts.into_iter().find(|start| begins_at(*start) >= 2)
+}
+
+/// What begins in a column, after two blanks at least.
+fn split_at_column(row: &str, column: usize) -> Option<&str> {
+    let at = row
+        .char_indices()
+        .map(|(at, _)| at)
+        .find(|at| row[..*at].width() == column)?;
+    let begins = row[..at].ends_with("  ") && !row[at..].starts_with(' ');
+    begins.then_some(&row[at..])
 }
 
 fn text_after_gap(text: &str) -> Option<usize> {
@@ -327,25 +380,26 @@ fn split_columns<'a>(
     label: &'a str,
     second: Option<usize>,
 ) -> (&'a str, Option<&'a str>) {
-    let split = second.and_then(|second| {
-        let at = row
-            .char_indices()
-            .map(|(at, _)| at)
-            .find(|at| row[..*at].width() == second)?;
-        let aside = &row[at..];
-        row[..at].ends_with("  ").then(|| {
-            (
-                label[..label.len().saturating_sub(aside.len())].trim(),
-                Some(aside),
-            )
-        })
-    });
-    split.unwrap_or((label, None))
+    match second.and_then(|second| split_at_column(row, second)) {
+        Some(aside) => (
+            label[..label.len().saturating_sub(aside.len())].trim(),
+            Some(aside),
+        ),
+        None => (label, None),
+    }
 }
 
 /// A row below a choice continues its label if the label's row had no room for the next word; else it
 /// is the choice's description.
 fn continues_label(page: &Page, entry: &Entry, row: usize) -> bool {
-    let word = page.text(row).split_whitespace().next().unwrap_or_default();
-    page.text(row - 1).width() + 1 + word.width() + 2 > page.cols() && !entry.text.is_empty()
+    is_full(page, row) && !entry.text.is_empty()
+}
+
+/// Whether the row above has no room for the first word of `row`.
+fn is_full(page: &Page, row: usize) -> bool {
+    let word = below(page, row)
+        .split_whitespace()
+        .next()
+        .unwrap_or_default();
+    page.text(row - 1).width() + 1 + word.width() + 2 > page.cols()
 }

@@ -32,6 +32,17 @@ impl<'a> Page<'a> {
         Page { screen, rows }
     }
 
+    /// The page without what stands in row `end` and below.
+    pub(super) fn above_row(&self, end: usize) -> Page<'a> {
+        let lines = &self.screen.lines[..end.min(self.len())];
+        let rows = lines.iter().map(|line| Row::new(line, self.cols()));
+        let screen = self.screen;
+        Page {
+            screen,
+            rows: rows.collect(),
+        }
+    }
+
     pub(super) fn len(&self) -> usize {
         self.rows.len()
     }
@@ -81,6 +92,17 @@ impl<'a> Page<'a> {
 
     pub(super) fn is_blank(&self, row: usize) -> bool {
         self.text(row).trim().is_empty()
+    }
+
+    /// The rows in which a cursor is drawn: one cell, turned round.
+    pub(super) fn drawn_cursors(&self) -> impl Iterator<Item = usize> {
+        let rows = self.rows.iter().enumerate();
+        rows.flat_map(|(number, row)| {
+            let inverse = row.line.runs.iter().filter(|run| run.style.inverse);
+            inverse
+                .filter(|run| run.to == run.from + 1)
+                .map(move |_| number)
+        })
     }
 
     /// The nearest row above `row` for which `wanted` holds.

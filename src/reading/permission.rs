@@ -28,6 +28,9 @@ const TITLES: [(&str, &str); 12] = [
 type Input = Option<Map<String, Value>>;
 
 pub(super) fn tool_and_input(found: &Found) -> (Option<String>, Input) {
+    if found.top.is_none() {
+        return asked(found);
+    }
     let title = found.title();
     let known = TITLES
         .iter()
@@ -45,9 +48,64 @@ pub(super) fn tool_and_input(found: &Found) -> (Option<String>, Input) {
         "WebFetch" => one("url", url(found)),
         "Edit" | "Write" => one("file_path", file_path(found, title, words)),
         "NotebookEdit" => one("notebook_path", file_path(found, title, words)),
-        _ => called(found).1,
+        _ => {
+            let (named, input) = written_call(found);
+            return (named.or_else(|| Some((*tool).to_owned())), input);
+        }
     };
     (Some((*tool).to_owned()), input)
+}
+
+/// How the questions of some dialogs go on after `Do you want to `, and the tools that they stand for.
+const QUESTIONS: [(&str, &str); 4] = [
+    ("create ", "Write"),
+    ("overwrite ", "Write"),
+    ("make this edit to ", "Edit"),
+    ("allow Claude to fetch ", "WebFetch"),
+];
+
+/// What a dialog whose title is off the screen still tells: its question, or its own words about a command.
+fn asked(found: &Found) -> (Option<String>, Input) {
+    let question = found.asked();
+    let goes_on = question.strip_prefix("Do you want to ").unwrap_or_default();
+    let known = QUESTIONS
+        .iter()
+        .find_map(|(words, tool)| Some((goes_on.strip_prefix(words)?, *tool)));
+    match known {
+        Some((_, "WebFetch")) => (Some("WebFetch".to_owned()), None),
+        Some((file, tool)) => {
+            let file = file.trim_end_matches('?');
+            let (tool, key) = match file.ends_with(".ipynb") {
+                true => ("NotebookEdit", "notebook_path"),
+                false => (tool, "file_path"),
+            };
+            (Some(tool.to_owned()), one(key, Some(file.to_owned())))
+        }
+        None => asked_about_a_call(found),
+    }
+}
+
+/// The call itself may still be there, or a label names it: `Yes, and don't ask again for demo - look commands in …`.
+fn asked_about_a_call(found: &Found) -> (Option<String>, Input) {
+    let block = join_label(indented_block(found).map(|row| found.page.text(row)));
+    if let Some(tool) = mcp_tool(&block) {
+        return (Some(tool), arguments(&block));
+    }
+    if dashed(found).is_some() && found.speaks_of_a_command() {
+        return (Some("Bash".to_owned()), one("command", command(found)));
+    }
+    let (tool, input) = written_call(found);
+    let labelled = || found.kind_of_commands().and_then(labelled_tool);
+    let command = || found.speaks_of_a_command().then(|| "Bash".to_owned());
+    (tool.or_else(labelled).or_else(command), input)
+}
+
+fn labelled_tool(name: &str) -> Option<String> {
+    match name {
+        "Web Search" => Some("WebSearch".to_owned()),
+        "Task" | "Agent" | "Skill" => Some(name.to_owned()),
+        _ => mcp_name(name),
+    }
 }
 
 /// Whether this is the title of a permission dialog.
@@ -233,23 +291,29 @@ fn url(found: &Found) -> Option<String> {
 /// A call as it is written in the body: `Read(/etc/hosts)`, `Web Search("rust")`,
 /// `demo - look (MCP)(what: "the sky")`, or, newer, `demo — Look Tool: (MCP)` with its values below.
 fn called(found: &Found) -> (Option<String>, Input) {
-    let page = found.page;
     let named = first_paragraph(found);
-    if let Some(tool) = mcp_tool(&named) {
-        return (Some(tool), arguments(&named).or_else(|| values(found)));
+    match mcp_tool(&named) {
+        Some(tool) => (Some(tool), arguments(&named).or_else(|| values(found))),
+        None => written_call(found),
     }
+}
+
+/// A call of one of Claude Code's own tools.
+fn written_call(found: &Found) -> (Option<String>, Input) {
+    let page = found.page;
     let rows: Vec<usize> = match dashed(found) {
         Some(rows) => rows.collect(),
         None => indented_block(found).collect(),
     };
     let text = join_label(rows.into_iter().map(|row| page.text(row)));
-    match call(&text) {
-        Some((name, argument)) => (
-            Some(name.to_owned()),
-            one(argument_name(name), Some(argument.to_owned())),
-        ),
-        None => (None, None),
-    }
+    let Some((name, argument)) = call(&text) else {
+        return (None, None);
+    };
+    let searched = matches!(name, "Grep" | "Glob")
+        .then(|| arguments(&text))
+        .flatten();
+    let input = searched.or_else(|| one(argument_name(name), Some(argument.to_owned())));
+    (Some(name.to_owned()), input)
 }
 
 /// The first rows of text below the title, joined.
@@ -265,8 +329,11 @@ fn first_paragraph(found: &Found) -> String {
 /// The name that Claude Code gives to a tool of an MCP server, from `demo - look (MCP)(what: "the sky")`, from
 /// `demo - look(what: "the sky") (MCP)` or, newer, from `demo — Look Tool: (MCP)`.
 fn mcp_tool(row: &str) -> Option<String> {
-    row.contains("(MCP)").then_some(())?;
-    let (server, rest) = row.split_once(" - ").or_else(|| row.split_once(" — "))?;
+    row.contains("(MCP)").then(|| mcp_name(row)).flatten()
+}
+
+fn mcp_name(text: &str) -> Option<String> {
+    let (server, rest) = text.split_once(" - ").or_else(|| text.split_once(" — "))?;
     let named = rest.split('(').next().unwrap_or_default().trim();
     let words = named.trim_end_matches("Tool:").split_whitespace();
     let tool = words.map(uncapitalised).collect::<Vec<_>>().join("_");

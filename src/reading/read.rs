@@ -3,7 +3,7 @@
 use super::composer::Box;
 use super::dialog::Found;
 use super::page::Page;
-use super::{Dialog, DialogKind, Login, Notices, Reading, Seen, activity, footer};
+use super::{Composer, Dialog, DialogKind, Login, Notices, Reading, Seen, activity, footer};
 use crate::terminal::Screen;
 
 /// What a screen shows. Pure and total: the same screen always reads the same.
@@ -11,8 +11,38 @@ pub fn read(screen: &Screen) -> Reading {
     let page = Page::new(screen);
     match Box::find(&page) {
         Some(_) if is_session_list(screen) => read_view(Found::view(&page).dialog()),
-        Some(found) => read_conversation(&page, &found),
-        None => read_without_box(&page),
+        Some(found) if found.types_below(&page) => read_view(unknown_view(screen)),
+        Some(found) => match dialog_above(&page, &found) {
+            Some(dialog) => read_view(dialog),
+            None => read_conversation(&page, &found),
+        },
+        None => match Box::outgrown(&page) {
+            Some(composer) => read_outgrown(composer),
+            None => read_without_box(&page),
+        },
+    }
+}
+
+/// Some versions leave the spinner and the input box standing below a dialog. It has the keys where the cursor is
+/// parked on its marker: what is printed on the screen can look like a dialog, but can't take the cursor there.
+fn dialog_above(page: &Page, found: &Box) -> Option<Dialog> {
+    let end = activity::spinner(page, found.top).unwrap_or(found.top);
+    if page.screen.cursor.row >= end {
+        return None;
+    }
+    let above = page.above_row(end);
+    let dialog = Found::find(&above).filter(Found::has_the_cursor)?;
+    Some(dialog.dialog())
+}
+
+/// What goes on is off the screen, and so is not known; but the keys go into the draft, and into no view.
+fn read_outgrown(composer: Composer) -> Reading {
+    Reading {
+        composer: Some(composer),
+        ..without_box(
+            Seen::Unknown,
+            vec!["a draft that is longer than the screen".to_owned()],
+        )
     }
 }
 

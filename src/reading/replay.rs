@@ -7,7 +7,8 @@ use serde::Serialize;
 use std::collections::VecDeque;
 use std::io::BufRead;
 
-/// A line of `replay`: from recorded second `t` on, this is the state.
+/// A line of `replay`: from recorded second `t` on, this is the state. That is when the last byte of it was drawn;
+/// the live slot has waited a little longer to know that it was the last.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Change {
     pub t: f64,
@@ -26,6 +27,7 @@ pub fn replay<R: BufRead>(recording: Recording<R>) -> impl Iterator<Item = Resul
         waiting: VecDeque::new(),
         last: At::ZERO,
         over: false,
+        broken: None,
     }
 }
 
@@ -39,6 +41,8 @@ struct Replay<R> {
     waiting: VecDeque<Change>,
     last: At,
     over: bool,
+    /// Why it ends early.
+    broken: Option<Broken>,
 }
 
 impl<R: BufRead> Iterator for Replay<R> {
@@ -50,13 +54,14 @@ impl<R: BufRead> Iterator for Replay<R> {
                 return Some(Ok(change));
             }
             if self.over {
-                return None;
+                return self.broken.take().map(Err);
             }
             match self.recording.next() {
                 Some(Ok(event)) => self.take(event),
                 Some(Err(broken)) => {
-                    self.over = true;
-                    return Some(Err(broken));
+                    // What came before it is told first.
+                    self.broken = Some(broken);
+                    self.finish();
                 }
                 None => self.finish(),
             }
@@ -97,7 +102,7 @@ impl<R> Replay<R> {
         for frame in frames {
             self.wait(frame.at);
             self.observer.see(&frame);
-            self.tell(frame.at);
+            self.tell(frame.drawn);
         }
     }
 
@@ -111,8 +116,10 @@ impl<R> Replay<R> {
         let observed = self.observer.observed();
         let same = |told: &Change| told.state == observed.state && told.dialog == observed.dialog;
         if !self.told.as_ref().is_some_and(same) {
+            // What was drawn just before an unknown screen was given up comes after it.
+            let before = self.told.as_ref().map_or(0.0, |told| told.t);
             let change = Change {
-                t: at.as_secs_f64(),
+                t: at.as_secs_f64().max(before),
                 state: observed.state,
                 dialog: observed.dialog.clone(),
             };

@@ -1,3 +1,5 @@
+mod crowded;
+
 use super::*;
 use crate::terminal::{At, Frame, Screen, Terminal};
 use std::time::Duration;
@@ -232,6 +234,7 @@ fn an_error_above_the_input_box_is_told() {
 fn frame(ms: u64, rows: &str) -> Frame {
     Frame {
         at: Duration::from_millis(ms),
+        drawn: Duration::from_millis(ms),
         screen: screen(rows),
     }
 }
@@ -485,4 +488,18 @@ fn the_path_of_a_notebook_is_not_what_is_done_to_it() {
         "RULE\n Edit notebook\n\n Do you want to make this edit to nb.ipynb?\n ❯ 1. Yes\n   2. No\n\n Esc to cancel",
     );
     assert_eq!((half.input, half.complete), (None, false));
+}
+
+#[test]
+fn a_line_of_replay_has_the_time_of_the_last_byte_of_its_screen() {
+    let cast = "{\"version\": 2, \"width\": 80, \"height\": 24}\n[0.5, \"o\", \"a\"]\n[0.51, \"o\", \"b\"]\n[0.9, \"o\"\n[1, \"o\", \"c\"]\n";
+    let recording = crate::recording::Recording::read(cast.as_bytes()).expect("a header");
+    let mut told = replay(recording);
+    let first = told
+        .next()
+        .expect("a line")
+        .expect("what came before the broken line");
+    assert_eq!((first.t, first.state), (0.51, State::Starting));
+    assert!(told.next().expect("an error").is_err());
+    assert!(told.next().is_none());
 }

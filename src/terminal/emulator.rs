@@ -194,6 +194,7 @@ impl Terminal {
     fn frame(&self, at: At) -> Frame {
         Frame {
             at,
+            drawn: self.frames.last_change(),
             screen: self.screen(),
         }
     }

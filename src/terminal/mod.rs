@@ -106,5 +106,7 @@ pub struct Modes {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
     pub at: At,
+    /// When the last of it was drawn: after this it has stood still.
+    pub drawn: At,
     pub screen: Screen,
 }

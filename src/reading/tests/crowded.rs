@@ -1,0 +1,200 @@
+//! Screens that are too small for what is on them, and looks of single versions.
+
+use super::*;
+
+#[test]
+fn a_thought_is_no_call() {
+    let rows = format!("> so\n\n∴ Thinking…\n\n✻ Perusing… (esc to interrupt)\n\n{BOX}");
+    assert_eq!(seen(&rows), Seen::Thinking);
+}
+
+#[test]
+fn a_full_label_may_leave_no_blank_behind_the_marker() {
+    let dialog = dialog(
+        "RULE\n ☐ Way\n\nWhich way?\n\n❯1. Along the river by the old mill and over the bridge into\n  the wood\n  2. Back\n     the short way\n\nEnter to select · Esc to cancel",
+    );
+    assert_eq!(dialog.kind, DialogKind::Question);
+    assert_eq!(dialog.selected, Some(0));
+    let along = "Along the river by the old mill and over the bridge into the wood";
+    assert_eq!(labels(&dialog), [along, "Back"]);
+}
+
+#[test]
+fn a_dialog_without_its_head_is_known_by_what_it_asks() {
+    let create = dialog(
+        " 119 line\n 120 line\nDASH\n Do you want to create tall.txt?\n ❯ 1. Yes\n   2. No\n\n Esc to cancel",
+    );
+    assert_eq!(create.tool.as_deref(), Some("Write"));
+    assert_eq!(input(&create, "file_path"), Some("tall.txt"));
+    let command = dialog(
+        "   mkfifo p7 && mkfifo p8\n\n This command requires approval\n\n Do you want to proceed?\n ❯ 1. Yes\n   2. No",
+    );
+    assert_eq!(
+        (command.tool.as_deref(), &command.input),
+        (Some("Bash"), &None)
+    );
+    let pane = dialog(
+        " Make a pipe\nDASH\n │ mkfifo p7 &&\n │ mkfifo p8\nDASH\n This command requires approval\n\n Do you want to proceed?\n ❯ 1. Yes\n   2. No",
+    );
+    assert_eq!(input(&pane, "command"), Some("mkfifo p7 &&\nmkfifo p8"));
+    let plan = dialog(
+        " 79. The end\nDASH\n\n Would you like to proceed?\n\n ❯ 1. Yes, and auto-accept edits\n   2. Type here to tell Claude what to change",
+    );
+    assert_eq!(plan.kind, DialogKind::Plan);
+    let quoted = dialog("   a command\n\n Do you want to proceed?\n ❯ 1. Yes\n   2. No");
+    assert_eq!(quoted.tool, None);
+    assert!(
+        [create, command, pane, plan, quoted]
+            .iter()
+            .all(|dialog| !dialog.complete)
+    );
+}
+
+#[test]
+fn a_pane_with_more_below_is_not_whole() {
+    let plan = |edge: &str| {
+        let row = format!("{:57}{edge}", "   1. Look");
+        dialog(&format!(
+            "RULE\n Ready to code?\n\n Here is the plan:\nDASH\n{row}\nDASH\n Would you like to proceed?\n\n ❯ 1. Yes, and use auto mode\n   2. No"
+        ))
+    };
+    assert!(plan("").complete);
+    assert!(!plan("↓").complete);
+}
+
+#[test]
+fn a_search_is_told_from_a_read_by_its_call() {
+    let dialog = dialog(
+        "RULE\n Read file\n\n  Search(pattern: \"root\", path: \"/etc\")\n\n Do you want to proceed?\n ❯ 1. Yes\n   2. No\n\n Esc to cancel",
+    );
+    assert_eq!(dialog.tool.as_deref(), Some("Grep"));
+    assert_eq!(input(&dialog, "pattern"), Some("root"));
+    assert_eq!(input(&dialog, "path"), Some("/etc"));
+}
+
+/// The upper rule of the box is off the screen, and what stood above it.
+#[test]
+fn a_draft_longer_than_the_screen_keeps_the_state() {
+    let mut observer = Observer::new();
+    observer.see(&frame(0, BOX));
+    let grown = "  row 11\n  row 12\n  \x1b[7m \x1b[0m\nRULE\n   Thinking on (tab to toggle)";
+    observer.see(&frame(10, grown));
+    assert_eq!(observer.wait(At::MAX), None);
+    let observed = observer.observed();
+    assert_eq!((observed.state, &observed.dialog), (State::Idle, &None));
+    let draft = observed
+        .reading
+        .composer
+        .as_ref()
+        .map(|composer| composer.draft.as_str());
+    assert_eq!(draft, Some("row 11\nrow 12"));
+    observer.see(&frame(
+        20,
+        "  row 11\n  a \x1b[7mf\x1b[0mield\nRULE\n  Enter to select · Esc to cancel",
+    ));
+    assert_eq!(observer.observed().state, State::Confirming);
+}
+
+#[test]
+fn a_question_without_its_head_is_known_by_the_list_that_a_rule_divides() {
+    let dialog = dialog(
+        "light is going?\n\n❯1. Along the river by the old mill and over the bridge into\n  2. Back\n     the short way\n  3. Type something.\nRULE\n  4. Chat about this\n\nEnter to select · Esc to cancel",
+    );
+    assert_eq!(dialog.kind, DialogKind::Question);
+    assert_eq!((dialog.options.len(), dialog.selected), (4, Some(0)));
+    assert_eq!(input(&dialog, "question"), Some("light is going?"));
+    assert!(!dialog.complete);
+}
+
+#[test]
+fn a_rule_between_a_plan_and_its_choices_is_not_its_head() {
+    let rows = " Ready to code?\n\n Here is the plan:\nDASH\n 1. Look\nDASH\n\nRULE\n It is written up. Would you\n like to proceed?\n\n ❯ 1. Yes, and use auto mode\n   2. No";
+    let whole = dialog(&format!("RULE\n{rows}"));
+    assert_eq!((whole.kind, whole.complete), (DialogKind::Plan, true));
+    assert!(whole.text.contains("1. Look"), "{}", whole.text);
+    let cut = dialog(rows);
+    assert_eq!((cut.kind, cut.complete), (DialogKind::Plan, false));
+}
+
+#[test]
+fn a_field_below_the_input_box_takes_the_keys() {
+    let below = "RULE\n❯ \nRULE\n  search prompts: \x1b[7m \x1b[0m";
+    assert_eq!(dialog(below).kind, DialogKind::Other);
+    let inside = "RULE\n❯ \x1b[7m \x1b[0m\nRULE\n  search prompts:";
+    assert_eq!(seen(inside), Seen::Idle);
+}
+
+/// As 2.1.140 draws what some tools ask.
+#[test]
+fn a_dialog_above_the_input_box_counts_where_the_cursor_is_parked_on_it() {
+    let rows = "● Fetch(https://docs.rs)\n\nRULE\n Fetch\n\n   url: \"https://docs.rs\"\n\n Do you want to allow Claude to fetch this content?\n ❯ 1. Yes\n   2. No\n\n✻ Zesting… (7s)\n\nRULE\n❯ \nRULE\n  esc to interrupt";
+    let parked = dialog(&format!("{rows}\x1b[9;2H"));
+    assert_eq!(parked.tool.as_deref(), Some("WebFetch"));
+    assert_eq!((parked.selected, parked.complete), (Some(0), true));
+    assert_eq!(seen(&format!("{rows}\x1b[15;3H")), Seen::ToolRunning);
+    assert_eq!(seen(&format!("{rows}\x1b[10;2H")), Seen::ToolRunning);
+}
+
+/// As 2.0.50 draws a label that fills its row.
+#[test]
+fn the_marker_may_stand_in_a_later_row_of_its_choice() {
+    let dialog = dialog(
+        "● Bash(mkfifo p)\n\nRULE\n Bash command\n\n   mkfifo p\n\n Do you want to proceed?\n   1. Yes\n  2. Yes, and don't ask again for mkfifo p and rm p commands\n ❯ in /home/user/project\n  3. Type here to tell Claude what to do differently\n\n\n Esc to exit",
+    );
+    let always = "Yes, and don't ask again for mkfifo p and rm p commands in /home/user/project";
+    let differently = "Type here to tell Claude what to do differently";
+    assert_eq!(labels(&dialog), ["Yes", always, differently]);
+    assert_eq!((dialog.selected, dialog.complete), (Some(1), true));
+    assert_eq!(dialog.tool.as_deref(), Some("Bash"));
+}
+
+/// As 2.1.30 draws one that is a little longer than its row.
+#[test]
+fn the_marker_may_stand_alone_below_its_choice() {
+    let dialog = dialog(
+        "RULE\n Bash command\n\n   mkfifo p\n\n Do you want to proceed?\n   1. Yes\n  2. Yes, and always allow access to project/ from this proj\n ❯\n   3. No\n\n Esc to cancel",
+    );
+    assert_eq!((dialog.options.len(), dialog.selected), (3, Some(1)));
+    assert_eq!(dialog.kind, DialogKind::Permission);
+}
+
+#[test]
+fn a_spinner_that_says_so_is_thinking() {
+    let rows = |spinner: &str| format!("❯ so\n\n  Thinking\n  ⎿  Hmm…\n\n{spinner}\n\n{BOX}");
+    assert_eq!(seen(&rows("✽ Crafting… (thinking)")), Seen::Thinking);
+    assert_eq!(
+        seen(&rows("✽ Crafting… (2s · thinking with high effort)")),
+        Seen::Thinking
+    );
+    let runs = format!("● Bash(sleep 5)\n  ⎿  Running…\n\n✽ Crafting… (2s · thinking)\n\n{BOX}");
+    assert_eq!(seen(&runs), Seen::ToolRunning);
+}
+
+#[test]
+fn a_list_may_push_the_input_box_up() {
+    let mut observer = Observer::new();
+    observer.see(&frame(0, BOX));
+    let rows =
+        "> look at @a\x1b[7m \x1b[0m\nRULE\n  a.txt\n  agent-Plan\n      Agent: plans\n  fake.txt";
+    observer.see(&frame(10, rows));
+    assert_eq!(observer.wait(At::MAX), None);
+    assert_eq!(observer.observed().state, State::Idle);
+    let composer = observer.observed().reading.composer.clone();
+    assert!(composer.is_some_and(|composer| composer.menu && composer.draft == "look at @a"));
+}
+
+#[test]
+fn a_call_without_its_title_is_named_by_its_row_or_by_a_label() {
+    let rest = "\n\n Do you want to proceed?\n ❯ 1. Yes\n   2. Yes, and don't ask again for demo - look commands in /p\n   3. No\n\n Esc to cancel";
+    let shown = dialog(&format!(
+        "   demo - look(what: \"the sky\") (MCP)\n   Looks{rest}"
+    ));
+    assert_eq!(shown.tool.as_deref(), Some("mcp__demo__look"));
+    assert_eq!(input(&shown, "what"), Some("the sky"));
+    let gone = dialog(&format!("   Looks at something{rest}"));
+    assert_eq!(
+        (gone.tool.as_deref(), &gone.input),
+        (Some("mcp__demo__look"), &None)
+    );
+    assert!(!shown.complete && !gone.complete);
+}
