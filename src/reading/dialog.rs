@@ -217,7 +217,8 @@ impl<'a, 'p> Found<'a, 'p> {
         let own = page.above(options.first, shown).map_or(0, |row| row + 1);
         let told = (own..options.first).any(|row| page.text(row).contains("command"));
         let mut labels = options.choices.iter().map(|choice| choice.label.as_str());
-        told || labels.any(|label| label.contains("similar commands"))
+        let of_commands = ["similar commands", "ask again for: "];
+        told || labels.any(|label| of_commands.iter().any(|words| label.contains(words)))
     }
 
     /// Which commands a label would allow from now on: `Yes, and don't ask again for Web Search commands in …`.

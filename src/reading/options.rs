@@ -92,8 +92,17 @@ fn selected(page: &Page, entries: &[Entry], (row, col): (usize, usize)) -> Optio
 fn is_marked_below(page: &Page, row: usize, col: usize) -> bool {
     let marked = page.row(row).indent() == col && page.text(row).trim().starts_with(MARKER);
     let unnumbered = split_number(below(page, row)).0.is_none();
-    let behind_number = row > 0 && entry_starts(page, row - 1, col) && is_full(page, row);
+    let behind_number = row > 0
+        && (entry_starts(page, row - 1, col) && is_full(page, row)
+            || runs_over(page, row - 1, col));
     marked && unnumbered && behind_number
+}
+
+/// Whether a row is the next word of the numbered choice above it, which an old version has set to the very left.
+fn runs_over(page: &Page, row: usize, col: usize) -> bool {
+    let outside = col > 0 && page.row(row).indent() == 0 && !page.is_rule(row);
+    let follows = row > 0 && entry_starts(page, row - 1, col);
+    outside && follows && !page.is_blank(row) && is_full(page, row)
 }
 
 /// The column of the marker in a row; it may stand alone in the second row of its choice.
@@ -249,6 +258,7 @@ fn find_near<'a>(
             || page.row(row).indent() >= 2
             || page.is_spilled(row)
             || is_marked_below(page, row, col)
+            || runs_over(page, row, col)
             || button_at(page, row, col).is_some();
         blanks += usize::from(page.is_blank(row));
         if blanks > 1 || !(belongs || page.is_blank(row)) {
@@ -287,6 +297,7 @@ fn entry_end(page: &Page, col: usize, row: usize) -> usize {
             || page.row(*next).indent() <= col
                 && !page.is_spilled(*next)
                 && !is_marked_below(page, *next, col)
+                && !runs_over(page, *next, col)
             || entry_starts(page, *next, col)
             || button_at(page, *next, col).is_some() && is_ticked_row(page, row, col)
     };
@@ -312,7 +323,10 @@ fn choice(page: &Page, col: usize, entry: &Entry, second: Option<usize>) -> Choi
     let rows: Vec<usize> = (entry.row + 1..end).collect();
     let wraps = rows
         .iter()
-        .take_while(|row| aside.is_none() && continues_label(page, entry, **row))
+        .take_while(|row| {
+            let goes_on = continues_label(page, entry, **row) || runs_over(page, **row - 1, col);
+            aside.is_none() && goes_on
+        })
         .count();
     let rest = aside
         .into_iter()

@@ -198,3 +198,17 @@ fn a_call_without_its_title_is_named_by_its_row_or_by_a_label() {
     );
     assert!(!shown.complete && !gone.complete);
 }
+
+/// As 2.0.76 draws one that is longer still.
+#[test]
+fn a_word_of_a_label_may_stand_at_the_very_left() {
+    let rows = |second: &str| {
+        dialog(&format!(
+            "RULE\n Bash command\n\n   mkfifo p\n\n Do you want to proceed?\n   1. Yes\n  2.Yes, and don't ask again for mkfifo p and rm p commands\nin\n{second}\n\n   3. No"
+        ))
+    };
+    let always = "Yes, and don't ask again for mkfifo p and rm p commands in /home/user/project";
+    let marked = rows(" ❯  /home/user/project");
+    assert_eq!(labels(&marked), ["Yes", always, "No"]);
+    assert_eq!(marked.selected, Some(1));
+}
