@@ -361,6 +361,7 @@ fn a_program_that_does_not_listen_yet_has_not_ended() {
         terminal.feed(At::from_millis(ms), bytes.as_bytes());
         let frame = Frame {
             at: At::from_millis(ms),
+            drawn: At::from_millis(ms),
             screen: terminal.screen(),
         };
         let expected = if ms < 40 {
