@@ -40,4 +40,5 @@ pub use owner::running_process;
 pub use requests::Request;
 pub use session::{Typed, Wanted, exit_code};
 pub use task::{Slot, start};
+pub(crate) use witness::process_start;
 pub use world::World;

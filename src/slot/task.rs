@@ -90,65 +90,75 @@ pub fn start(
     config: Arc<SlotConfig>,
     judge: Arc<dyn Judge>,
 ) -> (SlotHandle, tokio::task::JoinHandle<()>) {
-    let paths = Paths::new(&world.logs, &config.name);
-    let journal = Journal::new(&paths, Cap::of(&config.care));
-    let (memory, fault) = Memory::load(&world.memory_file(&config.name));
-    let seed = uuid::Uuid::new_v4().as_u64_pair().0;
-    let mut machine = Machine::new(config.clone(), judge.clone(), seed);
-    machine.recall(memory.past, memory.standing.as_ref());
-    let (status, status_seen) = watch::channel(first_status(&config, &paths));
-    let (pulse, pulse_seen) = watch::channel(0);
+    let (slot, fault) = Slot::open(world, config, judge);
     let (commands, queue) = mpsc::channel(MAX_COMMANDS);
-    let terms = config.terms.clone();
-    let room = terms.as_ref().map_or(FOR_SLOTS, |terms| terms.buffer);
-    let session = terms.map(|terms| Session::new(terms, &world.session_file(&config.name)));
-    let mut output = Output::new(room);
-    memory
-        .read
-        .into_iter()
-        .map(At::from_micros)
-        .for_each(|at| output.recall_read(at));
-    let slot = Slot {
-        terminal: Terminal::new(config.cols.into(), config.rows.into()),
-        observer: Observer::new(),
-        running: config,
-        world,
-        machine,
-        judge,
-        link: None,
-        shim_pid: None,
-        journal,
-        paths,
-        memory,
-        last_input: 0,
-        started_at: None,
-        last_exit: None,
-        last_screen: String::new(),
-        witnesses: Witnesses::default(),
-        so_far: SoFar::default(),
-        last_sight: None,
-        since: Utc::now(),
-        turn_began: None,
-        searching: None,
-        fits_again: None,
-        replies: HashMap::new(),
-        waiters: Vec::new(),
-        status,
-        pulse,
-        unheard: None,
-        rotation: Rotation::default(),
-        raw: VecDeque::new(),
-        vigil: Vigil::new(Instant::now()),
-        output,
-        session,
-        audience: Audience::default(),
-        audit_fails: false,
-        ends_in_order: false,
-    };
     let (looked, looked_seen) = watch::channel(false);
+    let (status, pulse) = (slot.status.subscribe(), slot.pulse.subscribe());
+    let handle = SlotHandle::new(commands, status, pulse, looked_seen);
     let task = tokio::spawn(slot.run(queue, fault, looked));
-    let handle = SlotHandle::new(commands, status_seen, pulse_seen, looked_seen);
     (handle, task)
+}
+
+impl Slot {
+    /// As an earlier daemon has left it, with nothing running yet; and what was wrong with what is known of it.
+    fn open(
+        world: Arc<World>,
+        config: Arc<SlotConfig>,
+        judge: Arc<dyn Judge>,
+    ) -> (Slot, Option<String>) {
+        let paths = Paths::new(&world.logs, &config.name);
+        let journal = Journal::new(&paths, Cap::of(&config.care));
+        let (memory, fault) = Memory::load(&world.memory_file(&config.name));
+        let seed = uuid::Uuid::new_v4().as_u64_pair().0;
+        let mut machine = Machine::new(config.clone(), judge.clone(), seed);
+        machine.recall(memory.past, memory.standing.as_ref());
+        let status = first_status(&config, &paths);
+        let terms = config.terms.clone();
+        let room = terms.as_ref().map_or(FOR_SLOTS, |terms| terms.buffer);
+        let session = terms.map(|terms| Session::new(terms, &world.session_file(&config.name)));
+        let mut output = Output::new(room);
+        if let Some(at) = memory.read {
+            output.recall_read(At::from_micros(at));
+        }
+        let slot = Slot {
+            terminal: Terminal::new(config.cols.into(), config.rows.into()),
+            observer: Observer::new(),
+            running: config,
+            world,
+            machine,
+            judge,
+            link: None,
+            shim_pid: None,
+            journal,
+            paths,
+            memory,
+            last_input: 0,
+            started_at: None,
+            last_exit: None,
+            last_screen: String::new(),
+            witnesses: Witnesses::default(),
+            so_far: SoFar::default(),
+            last_sight: None,
+            since: Utc::now(),
+            turn_began: None,
+            searching: None,
+            fits_again: None,
+            replies: HashMap::new(),
+            waiters: Vec::new(),
+            status: watch::Sender::new(status),
+            pulse: watch::Sender::new(0),
+            unheard: None,
+            rotation: Rotation::default(),
+            raw: VecDeque::new(),
+            vigil: Vigil::new(Instant::now()),
+            output,
+            session,
+            audience: Audience::default(),
+            audit_fails: false,
+            ends_in_order: false,
+        };
+        (slot, fault)
+    }
 }
 
 impl Slot {

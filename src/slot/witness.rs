@@ -160,7 +160,7 @@ fn read_end(file: &Path) -> io::Result<String> {
 }
 
 /// When a process began, in the kernel's own count since boot; `None` where that can't be told.
-pub(super) fn process_start(pid: u32) -> Option<String> {
+pub(crate) fn process_start(pid: u32) -> Option<String> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name, in parentheses, may hold anything; the fields after it are numbers.
     let (_, fields) = stat.rsplit_once(')')?;

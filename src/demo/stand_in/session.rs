@@ -3,6 +3,7 @@
 
 use crate::files;
 use crate::launch;
+use crate::slot::process_start;
 use chrono::Utc;
 use serde_json::{Value, json};
 use std::fs;
@@ -84,7 +85,8 @@ impl Session {
     /// Notes what it does now: `idle`, `busy`, or `waiting` for something.
     pub fn note(&self, status: &str, waiting_for: Option<&str>) -> io::Result<()> {
         let record = json!({
-            "pid": std::process::id(), "sessionId": self.start.id, "cwd": self.cwd,
+            "pid": std::process::id(), "procStart": process_start(std::process::id()),
+            "sessionId": self.start.id, "cwd": self.cwd,
             "status": status, "waitingFor": waiting_for,
         });
         files::replace(&self.record, &record.to_string())
