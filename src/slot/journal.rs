@@ -169,10 +169,7 @@ fn words(what: &What) -> (&'static str, String) {
             read_only,
             cols,
             rows,
-        } => {
-            let how = if *read_only { ", read-only" } else { "" };
-            ("attached", format!("uid {uid}, {cols}x{rows}{how}"))
-        }
+        } => ("attached", attached(*uid, *read_only, (*cols, *rows))),
         What::Detached { uid } => ("detached", format!("uid {uid}")),
         What::Typing { uid } => ("keyboard", typing(*uid)),
         What::TypingOver => ("keyboard", "free again".to_owned()),
@@ -207,6 +204,11 @@ fn answered(text: &str, duration_ms: u64) -> String {
 
 fn restarts(attempt: u32, delay_ms: u64) -> String {
     format!("number {attempt} in {}", seconds(delay_ms))
+}
+
+fn attached(uid: u32, read_only: bool, (cols, rows): (u16, u16)) -> String {
+    let how = if read_only { ", read-only" } else { "" };
+    format!("uid {uid}, {cols}x{rows}{how}")
 }
 
 fn typing(uid: u32) -> String {
