@@ -247,7 +247,7 @@ impl Machine {
                 .trace(Trace::Untouched);
             return self.answer_sender(message.token, Err(error));
         }
-        let hidden = repaint.is_some_and(|at| now >= at);
+        let hidden = seen.is_none() && repaint.is_some_and(|at| now >= at);
         up.hands = Hands::Pasting {
             message,
             seen,

@@ -62,7 +62,7 @@ fn answer_before() -> Answer {
 fn a_message_that_stands_in_the_input_box_again_was_not_answered() {
     let mut bench = Bench::idle();
     bench.send(2, "hello");
-    bench.see(screen(State::Idle, "hello"));
+    bench.arrives("hello");
     bench.see(screen(State::Thinking, ""));
     // Somebody pressed Esc at the terminal: nobody has told the machine.
     bench.see(screen(State::Idle, ""));

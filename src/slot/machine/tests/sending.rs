@@ -77,7 +77,7 @@ fn a_text_that_does_not_show_has_the_screen_drawn_again_once() {
         all.filter(|effect| **effect == Effect::Repaint).count()
     };
     assert_eq!(repaints(&bench), 1);
-    bench.see(screen(State::Idle, "hello"));
+    bench.arrives("hello");
     assert_eq!(bench.keys, ["paste", "Enter"]);
 }
 
