@@ -368,16 +368,16 @@ impl Bash {
         bash.stub("sudo", "\"$@\"");
         bash.stub(
             "find",
-            "while [ $# -gt 0 ]; do case $1 in -exec*) shift; \"$@\"; exit;; -delete) : > deleted;; esac; shift; done",
+            "while [ $# -gt 0 ]; do case $1 in -exec|-execdir) shift; \"$@\"; exit;; -delete) : > deleted;; esac; shift; done",
         );
         // What the real programs would do with these options.
         bash.stub(
             "git",
-            "case \"$1\" in -c*|--exec-path*) id;; esac; for word; do case $word in --outp*) : > out;; -O*) id;; esac; done",
+            "case \"$1\" in -c*|--exec-path*) id;; esac; for word; do case $word in --outp|--outp=*|--output|--output=*) : > out;; -O*) id;; esac; done",
         );
         bash.stub(
             "sort",
-            "for word; do case $word in --compress-prog*) id;; -[!-]*o*|-o*) : > out;; esac; done",
+            "for word; do case $word in --compress-prog|--compress-prog=*|--compress-program|--compress-program=*) id;; -o*|-no*) : > out;; esac; done",
         );
         for name in NAMES_LIKE_OPTIONS {
             fs::write(bash.path("cwd").join(name), "").expect("a file");
