@@ -209,7 +209,23 @@ impl PathSet {
 pub struct PathPattern {
     base: Base,
     glob: String,
+    /// Its plain parts up to the first wildcard: what it matches lies there or below.
+    start: PathBuf,
     matcher: Gitignore,
+}
+
+/// Without a slash in it a pattern matches at any depth.
+fn plain_start(glob: &str) -> PathBuf {
+    let is_plain = |part: &&str| !part.contains(['*', '?', '[', '\\']);
+    let glob = glob.trim_end_matches('/');
+    match glob.contains('/') {
+        true => glob
+            .split('/')
+            .skip_while(|part| part.is_empty())
+            .take_while(is_plain)
+            .collect(),
+        false => PathBuf::new(),
+    }
 }
 
 impl PathPattern {
@@ -232,6 +248,7 @@ impl PathPattern {
             matcher(&[&glob]).map_err(|fault| format!("not a gitignore pattern: {fault}"))?;
         Ok(PathPattern {
             base,
+            start: plain_start(&glob),
             glob,
             matcher,
         })
@@ -247,20 +264,11 @@ impl PathPattern {
 
     /// Whether a file that it matches may lie in this directory or below it.
     pub fn may_match_below(&self, directory: &Path, ground: &Ground<'_>) -> bool {
-        let is_plain = |part: &&str| !part.contains(['*', '?', '[', '\\']);
-        let glob = self.glob.trim_end_matches('/');
-        // Without a slash in it a pattern matches at any depth.
-        let start: PathBuf = match glob.contains('/') {
-            true => glob
-                .split('/')
-                .skip_while(|part| part.is_empty())
-                .take_while(is_plain)
-                .collect(),
-            false => PathBuf::new(),
-        };
         self.base.ways(ground).into_iter().flatten().any(|base| {
-            let reach = base.join(&start);
-            reach.starts_with(directory) || directory.starts_with(&reach)
+            match directory.strip_prefix(base) {
+                Ok(below) => self.start.starts_with(below) || below.starts_with(&self.start),
+                Err(_) => base.starts_with(directory),
+            }
         })
     }
 
