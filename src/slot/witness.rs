@@ -18,6 +18,9 @@ use std::time::{Duration, Instant};
 /// How soon the witnesses are asked again while they differ: Claude Code notes a change within 0.2 s.
 const ASK_AGAIN: Duration = Duration::from_millis(250);
 
+/// And while they agree: one of them may change its word with nothing new on the screen.
+const ASK_ANYWAY: Duration = Duration::from_secs(5);
+
 /// What is read of a file at most: a record has less than 1 KB, and the last line of a transcript is
 /// cut where it is longer.
 const MAX_READ: u64 = 64 * 1024;
@@ -82,7 +85,13 @@ impl Slot {
             Weighed::Doubt { why } if self.machine.is_up() => Some(why),
             _ => None,
         };
-        self.witnesses.ask_again = doubt.as_ref().map(|_| Instant::now() + ASK_AGAIN);
+        let pace = if doubt.is_some() {
+            ASK_AGAIN
+        } else {
+            ASK_ANYWAY
+        };
+        let asked = self.machine.is_up() && self.running.kind == Kind::Claude;
+        self.witnesses.ask_again = asked.then(|| Instant::now() + pace);
         if self.witnesses.doubt != doubt {
             self.witnesses.doubt = doubt.clone();
             self.input(Input::Witnessed(doubt)).await;

@@ -92,6 +92,39 @@ fn named(events: &str, name: &str) -> usize {
         .count()
 }
 
+/// A record that changes its word while the screen stands still is heard too, and believed again when it agrees.
+#[test]
+fn a_record_that_says_otherwise_makes_an_idle_slot_doubtful_until_it_agrees() {
+    let Some(daemon) = Daemon::start(&Setup::new().slot("coder")) else {
+        return;
+    };
+    daemon.wait_state("coder", "idle");
+    let pid = daemon.status("coder")["pid"].as_u64().expect("it runs");
+    let record = daemon.home().join(format!(".claude/sessions/{pid}.json"));
+    let idle = until("the record", || {
+        let text = std::fs::read_to_string(&record).ok()?;
+        text.contains("\"status\":\"idle\"").then_some(text)
+    });
+    let waiting = idle.replace("\"status\":\"idle\"", "\"status\":\"waiting\"");
+    std::fs::write(&record, waiting).expect("a file of ours");
+    until("the slot to be doubtful", || {
+        let doubt = daemon.status("coder")["doubtful"].clone();
+        doubt
+            .as_str()?
+            .contains("waiting for an answer")
+            .then_some(())
+    });
+    std::fs::write(&record, idle).expect("a file of ours");
+    until("the doubt to go", || {
+        daemon.status("coder")["doubtful"].is_null().then_some(())
+    });
+    assert!(
+        !daemon
+            .logged("coder.events.jsonl")
+            .contains("\"event\":\"key\"")
+    );
+}
+
 /// Draws the dialog over the lower rows of the slot's terminal, as a process of the same user can.
 fn paint(daemon: &Daemon) {
     let cols = daemon.json(&["screen", "coder"])["cols"].as_u64();
