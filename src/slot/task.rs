@@ -20,7 +20,7 @@ use super::witness::Witnesses;
 use super::world::World;
 use crate::audit::Record;
 use crate::config::SlotConfig;
-use crate::control::protocol::{Ending, SlotStatus, What};
+use crate::control::protocol::{Ending, SlotStatus, Turn, What};
 use crate::reading::{Observer, State};
 use crate::shim::{ExitReport, FromShim, LinkError, ShimLink, ToShim};
 use crate::terminal::{At, Terminal};
@@ -67,6 +67,8 @@ pub struct Slot {
     pub(super) fits_again: Option<Instant>,
     pub(super) replies: HashMap<Token, Answer<Reply>>,
     pub(super) waiters: Vec<Waiter>,
+    /// Who asked for the conversation when its last answer was not in it yet, and how much of it.
+    pub(super) readers: Vec<(Option<usize>, Answer<Vec<Turn>>)>,
     pub(super) status: watch::Sender<SlotStatus>,
     pub(super) pulse: watch::Sender<u64>,
     /// The end of the program or of the connection, seen while a key was being pressed.
@@ -145,6 +147,7 @@ impl Slot {
             fits_again: None,
             replies: HashMap::new(),
             waiters: Vec::new(),
+            readers: Vec::new(),
             status: watch::Sender::new(status),
             pulse: watch::Sender::new(0),
             unheard: None,
@@ -222,6 +225,7 @@ impl Slot {
             inputs.extend(self.perform(effects).await);
         }
         self.keep_in_mind();
+        self.tell_readers();
     }
 
     /// Does what the machine says, in order; what comes of it goes back to the machine.
@@ -306,7 +310,7 @@ impl Slot {
                 limit,
                 reply,
             } => drop(reply.send(Ok(self.search(&pattern, limit)))),
-            Command::History { last, reply } => drop(reply.send(Ok(self.history(last)))),
+            Command::History { last, reply } => self.tell_history(last, reply),
             Command::TakeOver { session, reply } => drop(reply.send(self.take_over(session))),
             Command::Why { reply } => drop(reply.send(Ok(self.evidence()))),
             Command::AwaitOutput { pattern, reply } => self.await_output(pattern, reply),

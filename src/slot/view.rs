@@ -1,5 +1,6 @@
 //! What a slot shows of itself when it is asked.
 
+use super::handle::Answer;
 use super::journal::Paths;
 use super::task::Slot;
 use crate::config::{Gate, Kind, SlotConfig};
@@ -15,6 +16,9 @@ use std::time::Instant;
 
 /// Lines of scrollback that a search goes through: all that the terminal keeps.
 const ALL_LINES: usize = 10_000;
+
+/// Clients that may wait for the end of a turn to read of it; further ones get what is there.
+const MAX_READERS: usize = 64;
 
 impl Slot {
     pub(super) fn publish(&mut self) {
@@ -103,8 +107,28 @@ impl Slot {
             .collect()
     }
 
+    /// The conversation. The transcript has the end of a turn a moment after the screen does: who asks in between
+    /// waits for it.
+    pub(super) fn tell_history(&mut self, last: Option<usize>, reply: Answer<Vec<Turn>>) {
+        self.readers.retain(|(_, reply)| !reply.is_closed());
+        if self.machine.awaits_answer() && self.readers.len() < MAX_READERS {
+            return self.readers.push((last, reply));
+        }
+        // A client that went away needs no answer.
+        let _ = reply.send(Ok(self.history(last)));
+    }
+
+    pub(super) fn tell_readers(&mut self) {
+        if self.readers.is_empty() || self.machine.awaits_answer() {
+            return;
+        }
+        for (last, reply) in std::mem::take(&mut self.readers) {
+            let _ = reply.send(Ok(self.history(last)));
+        }
+    }
+
     /// The conversation, over all sessions that the slot has had.
-    pub(super) fn history(&self, last: Option<usize>) -> Vec<Turn> {
+    fn history(&self, last: Option<usize>) -> Vec<Turn> {
         let mut turns = Vec::new();
         for session in &self.memory.sessions {
             let Some(path) = self.transcript_of(session.id) else {

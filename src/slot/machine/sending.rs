@@ -359,6 +359,13 @@ impl Machine {
         }
     }
 
+    /// Whether the screen shows that the turn is over, and its answer has not been found yet.
+    pub fn awaits_answer(&self) -> bool {
+        self.up().is_some_and(|up| {
+            up.turn.is_some() && up.state() == State::Idle && up.dialog().is_none()
+        })
+    }
+
     /// Whether the turn is known to have come to nothing, so that no answer is to be expected.
     pub fn turn_failed(&self) -> bool {
         let turn = self.up().and_then(|up| up.turn.as_ref());
