@@ -156,11 +156,12 @@ fn words(what: &What) -> (&'static str, String) {
             by,
             agent,
         } => {
-            let (verdict, place) = (verdict.word(), place(rule.as_ref()));
-            let agent = agent.as_ref().map(|agent| format!(", for agent {agent}"));
-            let agent = agent.unwrap_or_default();
-            let text = format!("{verdict} {tool}: {target} — {why}{place} (by {by}{agent})");
-            ("verdict", text)
+            let (verdict, why) = (verdict.word(), format!("{why}{}", place(rule.as_ref())));
+            let by = decider(by, agent.as_deref());
+            (
+                "verdict",
+                format!("{verdict} {tool}: {target} — {why} (by {by})"),
+            )
         }
         What::Key { key, reason } => ("key", format!("{key} — {reason}")),
         What::Failed { text } => ("no answer", text.clone()),
@@ -196,6 +197,10 @@ fn words(what: &What) -> (&'static str, String) {
 fn place(rule: Option<&RuleRef>) -> String {
     let shown = |rule: &RuleRef| format!(" [{} {}:{}]", rule.text, rule.file.display(), rule.line);
     rule.map(shown).unwrap_or_default()
+}
+
+fn decider(by: &str, agent: Option<&str>) -> String {
+    agent.map_or(by.to_owned(), |agent| format!("{by}, for agent {agent}"))
 }
 
 fn answered(text: &str, duration_ms: u64) -> String {
