@@ -156,12 +156,9 @@ fn words(what: &What) -> (&'static str, String) {
             by,
             agent,
         } => {
-            let (verdict, why) = (verdict.word(), format!("{why}{}", place(rule.as_ref())));
-            let by = decider(by, agent.as_deref());
-            (
-                "verdict",
-                format!("{verdict} {tool}: {target} — {why} (by {by})"),
-            )
+            let end = grounds(rule.as_ref(), by, agent.as_deref());
+            let text = format!("{} {tool}: {target} — {why}{end}", verdict.word());
+            ("verdict", text)
         }
         What::Key { key, reason } => ("key", format!("{key} — {reason}")),
         What::Failed { text } => ("no answer", text.clone()),
@@ -193,14 +190,12 @@ fn words(what: &What) -> (&'static str, String) {
     }
 }
 
-/// The rule, and where it stands.
-fn place(rule: Option<&RuleRef>) -> String {
-    let shown = |rule: &RuleRef| format!(" [{} {}:{}]", rule.text, rule.file.display(), rule.line);
-    rule.map(shown).unwrap_or_default()
-}
-
-fn decider(by: &str, agent: Option<&str>) -> String {
-    agent.map_or(by.to_owned(), |agent| format!("{by}, for agent {agent}"))
+/// The rule and where it stands, who decided, and for whom.
+fn grounds(rule: Option<&RuleRef>, by: &str, agent: Option<&str>) -> String {
+    let place = |rule: &RuleRef| format!(" [{} {}:{}]", rule.text, rule.file.display(), rule.line);
+    let agent = agent.map(|agent| format!(", for agent {agent}"));
+    let (place, agent) = (rule.map(place), agent.unwrap_or_default());
+    format!("{} (by {by}{agent})", place.unwrap_or_default())
 }
 
 fn answered(text: &str, duration_ms: u64) -> String {
