@@ -38,7 +38,8 @@ pub enum NotSendable {
 /// Line ends become LF; every other control character becomes its visible picture, so that an embedded end of
 /// a bracketed paste is text like any other. Letters are composed and invisible characters left out, as Claude
 /// Code itself does, but before it looks at them. A leading `!` or `#` gets a space before it unless it is meant,
-/// and so does a last `\`, behind it: Enter would only break the line there. That blank is not sent.
+/// and so do a last `\`, behind it, where Enter would only break the line, and a last word for which Claude Code
+/// offers a menu, where Enter would pick from it. That blank is not sent, but at the end of a long paste and by 2.0.
 pub fn message(text: &str, meaning: Meaning) -> Result<String, NotSendable> {
     if text.len() > MAX_MESSAGE {
         return Err(NotSendable::TooLong(text.len()));
@@ -56,8 +57,17 @@ pub fn message(text: &str, meaning: Meaning) -> Result<String, NotSendable> {
         _ => false,
     };
     let before = if acts { " " } else { "" };
-    let after = if clean.ends_with('\\') { " " } else { "" };
+    let after = match clean.ends_with('\\') || is_completed(clean) && !meaning.slash {
+        true => " ",
+        false => "",
+    };
     Ok(format!("{before}{clean}{after}"))
+}
+
+/// Whether the last word may open a menu: of files (`@src`), commands (`/mod`) or signs (`:smi`).
+fn is_completed(text: &str) -> bool {
+    let last = text.rsplit(char::is_whitespace).next().unwrap_or_default();
+    last.contains(['@', '/', ':'])
 }
 
 fn first_word(text: &str) -> String {
@@ -497,6 +507,10 @@ mod tests {
     #[test]
     fn a_beginning_that_acts_is_made_text_or_refused() {
         assert_eq!(message("!ls", Meaning::default()).unwrap(), " !ls");
+        for completed in ["look at @src", "use /mod", "well :smi"] {
+            let sent = message(completed, Meaning::default()).unwrap();
+            assert_eq!(sent, format!("{completed} "));
+        }
         assert_eq!(
             message(
                 "!ls",

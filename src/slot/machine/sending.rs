@@ -268,19 +268,23 @@ impl Machine {
         now: Instant,
     ) {
         let Some(up) = self.up_mut() else { return };
-        let still_there = up.state() == State::Idle
+        // Another text in its place was put there by the Enter, from a menu: nothing was sent.
+        let waits = up.state() == State::Idle
             && up.dialog().is_none()
             && up
                 .composer()
-                .is_none_or(|composer| has_arrived(composer, &message));
-        if !still_there {
+                .is_none_or(|composer| !composer.draft.is_empty());
+        if !waits {
             return self.taken(message, now);
         }
         if now >= until {
-            let text = "Enter was pressed, but the text still stands in the input box";
+            let text = "Enter was pressed, but a text still stands in the input box";
             return self.answer_sender(message.token, Err(RpcError::new(Fault::Failed, text)));
         }
-        let lost = up.is_certain() && again.is_some_and(|again| now >= again);
+        let same = up
+            .composer()
+            .is_some_and(|composer| has_arrived(composer, &message));
+        let lost = same && up.is_certain() && again.is_some_and(|again| now >= again);
         up.hands = Hands::Submitting {
             message,
             again: again.filter(|_| !lost),

@@ -66,6 +66,21 @@ fn enter_is_withheld_when_the_text_never_shows() {
 }
 
 #[test]
+fn a_text_that_enter_has_changed_was_not_sent() {
+    let mut bench = Bench::idle();
+    bench.send(2, "well :smi");
+    bench.arrives("well :smi");
+    bench.see(screen(State::Idle, "well 😄"));
+    bench.pass(ENTER_IS_LOST);
+    assert_eq!(bench.keys, ["paste", "Enter"], "no second one");
+    assert_eq!(bench.fault(2), None);
+    bench.pass(ENTER_WORKS);
+    assert_eq!(bench.fault(2), Some(Fault::Failed));
+    let taken = |what: &What| matches!(what, What::Message { .. });
+    assert!(!bench.told.iter().any(taken));
+}
+
+#[test]
 fn a_text_that_does_not_show_has_the_screen_drawn_again_once() {
     let mut bench = Bench::idle();
     bench.send(2, "hello");
