@@ -86,9 +86,11 @@ async fn a_shell_that_says_when_it_is_done(supervisor: &Supervisor) {
         (Some("no\n"), Some(1))
     );
     shell
-        .type_line("read -r x; echo \"<$x>\"")
+        .type_line("echo ready; read -r x; echo \"<$x>\"")
         .await
         .expect("it is typed");
+    // What comes before `read` has the terminal would be for readline.
+    shell.wait_for("^ready$").await.expect("a line");
     shell.write("words\r").await.expect("it is written");
     assert_eq!(shell.wait_for("^<").await.expect("a line"), "<words>");
     assert!(shell.info().await.expect("it is known").is_alive);

@@ -239,13 +239,17 @@ needs = [\"a\"]
         "{why}"
     );
 
-    // With no daemon there is one failure, and its own exit code.
+    // Where the daemon that is named is not there, there is one failure, and its own exit code.
     let elsewhere = tempfile::tempdir().expect("a directory");
     fs::write(elsewhere.path().join("tasks.toml"), ENDLESS).expect("a file");
     let mut command = missiond(elsewhere.path());
-    command
-        .env_remove("MISSIOND_CONFIG")
-        .args(["tasks", "run", "tasks.toml"]);
+    command.env_remove("MISSIOND_CONFIG").args([
+        "tasks",
+        "run",
+        "tasks.toml",
+        "--socket",
+        "gone.sock",
+    ]);
     Running::start(command, "tasks run".to_owned(), "")
         .end()
         .expect(3);

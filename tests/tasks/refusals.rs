@@ -25,11 +25,7 @@ fn bad_addresses_texts_and_ids() {
             2,
             "did you mean @coder?",
         ),
-        (
-            vec!["ask", "@nobody", "hello"],
-            2,
-            "the roles are: coder, shell",
-        ),
+        (vec!["ask", "@nobody", "hello"], 2, "the roles are: coder"),
         (vec!["submit", "coder"], 2, "no text"),
         (vec!["submit", "coder", " "], 2, "empty"),
         (vec!["submit", "coder", "/clear"], 4, "would run a command"),
