@@ -8,7 +8,7 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
-    /// Keys of [daemon]; they take effect when the daemon is started again.
+    /// Keys of `[daemon]`; they take effect when the daemon is started again.
     Daemon {
         keys: Vec<String>,
     },
@@ -16,7 +16,7 @@ pub enum Change {
     Notify {
         keys: Vec<String>,
     },
-    /// Keys of [sessions]; they take effect for new sessions.
+    /// Keys of `[sessions]`; they take effect for new sessions.
     Sessions {
         keys: Vec<String>,
     },
@@ -33,7 +33,7 @@ pub enum Change {
     },
 }
 
-/// [daemon] first, then the slots in the order of the new file, the removed ones last.
+/// `[daemon]` first, then the slots in the order of the new file, the removed ones last.
 pub fn diff(old: &Config, new: &Config) -> Vec<Change> {
     let daemon = keys_that_differ(&old.daemon, &new.daemon);
     let daemon = (!daemon.is_empty()).then_some(Change::Daemon { keys: daemon });

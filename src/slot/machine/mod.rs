@@ -1,7 +1,7 @@
 //! What a slot does next: `handle(Input, now) -> Vec<Effect>`. Pure: no IO, and time comes in.
 //!
-//! The machine holds one life ([`Life`]) and, while the program is up, what its hands are doing
-//! ([`up::Hands`]): at most one key sequence at a time. Everything it wants done comes out as an [`Effect`].
+//! The machine holds one life (`Life`) and, while the program is up, what its hands are doing
+//! (`up::Hands`): at most one key sequence at a time. Everything it wants done comes out as an [`Effect`].
 
 mod answering;
 mod backoff;
