@@ -149,10 +149,11 @@ pub fn record(json: &str, began: Option<&str>) -> Option<Witness> {
     Some(Witness { name, may, says })
 }
 
-/// The last hook. That a turn has ended is certain; that one goes on is not, since an interrupt calls no hook.
-pub fn hook(ends_turn: bool, says: String) -> Witness {
+/// The last hook. That a turn has ended is certain; that one goes on is not, since an interrupt calls no hook. An agent
+/// in the background may still ask when the turn is over.
+pub fn hook(ends_turn: bool, agents_ask: bool, says: String) -> Witness {
     let may = if ends_turn {
-        May::of(true, true, false)
+        May::of(true, true, agents_ask)
     } else {
         May::ANY
     };
@@ -202,8 +203,9 @@ mod tests {
         assert!(doubt(&[asked(), noted("idle")]));
         assert!(doubt(&[asked(), noted("busy")]));
         assert!(doubt(&[asked(), title("◐ Claude Code")]));
-        assert!(doubt(&[asked(), hook(true, String::new())]));
-        assert!(!doubt(&[asked(), hook(false, String::new())]));
+        assert!(doubt(&[asked(), hook(true, false, String::new())]));
+        assert!(!doubt(&[asked(), hook(true, true, String::new())]));
+        assert!(!doubt(&[asked(), hook(false, false, String::new())]));
     }
 
     #[test]

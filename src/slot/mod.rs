@@ -17,6 +17,7 @@ mod owner;
 mod press;
 mod prompt;
 pub mod record;
+mod record_watch;
 mod replay;
 mod requests;
 mod rotation;

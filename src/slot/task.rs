@@ -204,6 +204,7 @@ impl Slot {
                     self.input(Input::TimePassed).await;
                 }
                 () = until(self.witnesses.due()) => self.ask_witnesses().await,
+                () = self.witnesses.noted() => self.ask_witnesses().await,
                 () = until(self.fits_again) => self.fit_again(),
                 () = until(look) => self.look().await,
                 () = session::due(self.session.as_ref()) => self.look_after_session().await,
@@ -263,6 +264,8 @@ impl Slot {
                     inputs.extend(self.press_carefully(key).await);
                 }
                 Effect::Reply(token, reply) => {
+                    // Whoever is answered finds it in the status too.
+                    self.publish();
                     self.reply(token, if unaudited { unallowed(reply) } else { reply })
                 }
                 Effect::StopTree => self.tell_shim(&ToShim::Stop { grace_ms: GRACE_MS }),

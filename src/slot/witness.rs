@@ -1,6 +1,7 @@
 //! What can be learned of a slot beside its screen, read where it lies.
 
 use super::machine::Input;
+use super::record_watch::RecordWatch;
 use super::task::Slot;
 use crate::config::Kind;
 use crate::control::protocol::Conversation;
@@ -12,14 +13,11 @@ use crate::{secrets, transcript};
 use chrono::{DateTime, Utc};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// How soon the witnesses are asked again while they differ: Claude Code notes a change within 0.2 s.
 const ASK_AGAIN: Duration = Duration::from_millis(250);
-
-/// And while they agree: one of them may change its word with nothing new on the screen.
-const ASK_ANYWAY: Duration = Duration::from_secs(5);
 
 /// What is read of a file at most: a record has less than 1 KB, and the last line of a transcript is
 /// cut where it is longer.
@@ -45,6 +43,8 @@ pub(super) struct Witnesses {
     /// As the last answer had them.
     figures: Option<Figures>,
     ask_again: Option<Instant>,
+    /// Where Claude Code keeps its records, once it has begun to.
+    records: Option<RecordWatch>,
 }
 
 impl Witnesses {
@@ -72,6 +72,14 @@ impl Witnesses {
         self.ask_again
     }
 
+    /// Returns when Claude Code has noted something: a record may change with nothing new on the screen.
+    pub(super) async fn noted(&self) {
+        match &self.records {
+            Some(records) => records.changed().await,
+            None => std::future::pending().await,
+        }
+    }
+
     /// The program they spoke of has ended.
     pub(super) fn forget(&mut self) {
         *self = Witnesses::default();
@@ -85,13 +93,8 @@ impl Slot {
             Weighed::Doubt { why } if self.machine.is_up() => Some(why),
             _ => None,
         };
-        let pace = if doubt.is_some() {
-            ASK_AGAIN
-        } else {
-            ASK_ANYWAY
-        };
-        let asked = self.machine.is_up() && self.running.kind == Kind::Claude;
-        self.witnesses.ask_again = asked.then(|| Instant::now() + pace);
+        self.witnesses.ask_again = doubt.as_ref().map(|_| Instant::now() + ASK_AGAIN);
+        self.watch_records();
         if self.witnesses.doubt != doubt {
             self.witnesses.doubt = doubt.clone();
             self.input(Input::Witnessed(doubt)).await;
@@ -110,7 +113,8 @@ impl Slot {
         witnesses.extend(self.session_record());
         if let Some(hook) = &self.witnesses.hook {
             let says = format!("{} {}", hook.time.to_rfc3339(), hook.says);
-            witnesses.push(witness::hook(hook.between_turns, says));
+            let agents_ask = self.machine.agents_ask();
+            witnesses.push(witness::hook(hook.between_turns, agents_ask, says));
         }
         witnesses
     }
@@ -118,10 +122,23 @@ impl Slot {
     /// What Claude Code notes of the session. Absent before its first screen, and in older versions.
     fn session_record(&self) -> Option<Witness> {
         let pid = self.machine.pid()?;
-        let own = launch::own_directory(&self.slot_environment())?;
-        let file = own.join("sessions").join(format!("{pid}.json"));
+        let file = self.records()?.join(format!("{pid}.json"));
         let json = read_end(&file).ok()?;
         witness::record(&json, process_start(pid).as_deref())
+    }
+
+    fn records(&self) -> Option<PathBuf> {
+        let own = launch::own_directory(&self.slot_environment())?;
+        Some(own.join("sessions"))
+    }
+
+    /// Without it, where the kernel has no more of them to give, the record is read whenever the screen changes.
+    fn watch_records(&mut self) {
+        let claude = self.machine.is_up() && self.running.kind == Kind::Claude;
+        if claude && self.witnesses.records.is_none() {
+            let records = self.records();
+            self.witnesses.records = records.and_then(|place| RecordWatch::new(&place).ok());
+        }
     }
 
     /// The last entry of the conversation, in a line.

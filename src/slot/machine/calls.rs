@@ -54,6 +54,8 @@ pub(super) struct OpenAsk {
     pub why: String,
     /// What stands in the reason that Claude Code was told, where it was told one.
     pub mark: Option<String>,
+    /// An agent of Claude Code made it, which may go on when the turn is over.
+    pub by_agent: bool,
 }
 
 #[derive(Debug)]
@@ -139,9 +141,13 @@ impl Calls {
         self.open.len()
     }
 
-    /// The turn is over: nobody waits any more.
-    pub fn close_all(&mut self) {
-        self.open.clear();
+    /// The turn is over: nobody waits any more, but for agents in the background.
+    pub fn close_turn(&mut self) {
+        self.open.retain(|open| open.by_agent);
+    }
+
+    pub fn agents_ask(&self) -> bool {
+        self.open.iter().any(|open| open.by_agent)
     }
 
     /// The call that a dialog asks about: the one whose mark it shows, else the only one whose tool and target

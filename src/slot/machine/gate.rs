@@ -83,7 +83,7 @@ impl Machine {
             verdict = denied(&why);
             self.alarm(why, &ask);
         }
-        let (told, output) = self.answer_of_gate(&ask, &verdict, id);
+        let (told, output) = self.answer_of_gate(&ask, &verdict, id, agent.is_some());
         self.decided(ask, verdict, Decider::Gate { told, agent });
         output
     }
@@ -99,6 +99,7 @@ impl Machine {
         ask: &Ask,
         verdict: &Verdict,
         id: Option<String>,
+        by_agent: bool,
     ) -> (Option<Decision>, Option<Value>) {
         let decision = verdict.decision;
         let reason = match decision {
@@ -106,7 +107,14 @@ impl Machine {
             Decision::Deny => self.deny_text(verdict),
             Decision::Ask => {
                 let mark = (!self.leaves_it_to_claude_code(verdict)).then(|| self.marks.next());
-                self.open_ask(ask, verdict, id, mark.clone());
+                self.open(OpenAsk {
+                    id,
+                    tool: ask.tool.clone(),
+                    input: ask.input.clone(),
+                    why: verdict.why.clone(),
+                    mark: mark.clone(),
+                    by_agent,
+                });
                 let Some(mark) = mark else {
                     return (None, None);
                 };
@@ -131,15 +139,15 @@ impl Machine {
         }
     }
 
-    fn open_ask(&mut self, ask: &Ask, verdict: &Verdict, id: Option<String>, mark: Option<String>) {
-        let Some(up) = self.up_mut() else { return };
-        up.calls.open(OpenAsk {
-            id,
-            tool: ask.tool.clone(),
-            input: ask.input.clone(),
-            why: verdict.why.clone(),
-            mark,
-        });
+    fn open(&mut self, ask: OpenAsk) {
+        if let Some(up) = self.up_mut() {
+            up.calls.open(ask);
+        }
+    }
+
+    /// Whether an agent of Claude Code waits for a person, also when the turn is over.
+    pub fn agents_ask(&self) -> bool {
+        self.up().is_some_and(|up| up.calls.agents_ask())
     }
 
     fn after_tool(&mut self, ask: Ask, id: Option<&str>) {
@@ -161,7 +169,7 @@ impl Machine {
     /// UserPromptSubmit: the message that was submitted last is taken, whatever the screen shows yet.
     fn prompt_taken(&mut self, now: Instant) {
         let Some(up) = self.up_mut() else { return };
-        up.calls.close_all();
+        up.calls.close_turn();
         match std::mem::replace(&mut up.hands, Hands::Free) {
             Hands::Submitting { message, .. } => self.taken(message, now),
             hands => up.hands = hands,
@@ -170,7 +178,7 @@ impl Machine {
 
     fn turn_over(&mut self, over: Over) {
         if let Some(up) = self.up_mut() {
-            up.calls.close_all();
+            up.calls.close_turn();
         }
         self.turn_is_over(over);
     }

@@ -9,6 +9,7 @@ fn ask(id: &str, tool: &str, input: Value, mark: Option<&str>) -> OpenAsk {
         input,
         why: "because".into(),
         mark: mark.map(str::to_owned),
+        by_agent: false,
     }
 }
 
@@ -146,4 +147,23 @@ fn a_persons_answers_are_no_other_input() {
     calls.judged(Some("1"), "AskUserQuestion", &asked).unwrap();
     let answered = json!({"questions": ["which?"], "answers": {"which?": "this"}});
     assert_eq!(calls.ran(Some("1"), "AskUserQuestion", &answered), Ok(()));
+}
+
+#[test]
+fn the_end_of_a_turn_closes_its_calls_and_not_those_of_agents() {
+    let mut calls = Calls::default();
+    calls.open(ask("own", "Bash", json!({"command": "make"}), None));
+    let of_agent = ask("agent's", "Bash", json!({"command": "ls"}), None);
+    calls.open(OpenAsk {
+        by_agent: true,
+        ..of_agent
+    });
+    calls.close_turn();
+    let shown = |command: &str| dialog("Bash", json!({ "command": command }), "");
+    assert_eq!(tied(&calls, &shown("make")), None);
+    assert_eq!(tied(&calls, &shown("ls")).as_deref(), Some("agent's"));
+    assert!(calls.agents_ask());
+    let ran = calls.ran(Some("agent's"), "Bash", &json!({"command": "ls"}));
+    assert!(ran.is_err(), "it was never judged here");
+    assert!(!calls.agents_ask());
 }
