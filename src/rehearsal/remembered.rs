@@ -12,12 +12,17 @@ use std::path::{Path, PathBuf};
 /// The versions with which every scene of the rehearsal was seen to hold: read and driven, not only recorded.
 pub const DRIVEN: &[Version] = &[
     Version::new(2, 0, 42),
+    Version::new(2, 0, 60),
     Version::new(2, 0, 76),
     Version::new(2, 1, 0),
+    Version::new(2, 1, 20),
     Version::new(2, 1, 50),
+    Version::new(2, 1, 75),
     Version::new(2, 1, 100),
     Version::new(2, 1, 150),
+    Version::new(2, 1, 181),
     Version::new(2, 1, 200),
+    Version::new(2, 1, 220),
     Version::new(2, 1, 250),
     Version::new(2, 1, 300),
     Version::new(2, 1, 325),
