@@ -365,6 +365,7 @@ mod tests {
             options: options.collect(),
             selected: Some(0),
             complete: true,
+            several_rows: false,
             request: None,
         }
     }

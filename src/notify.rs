@@ -1,5 +1,5 @@
-//! Fetches a person: runs the command of `[notify]` when a slot has waited too long, gave up, stalled or reached
-//! a limit. Once for each of these, a few at a time, and never for long.
+//! Fetches a person: runs the command of `[notify]` when a slot has waited or been in doubt too long, gave up, stalled
+//! or reached a limit. Once for each of these, a few at a time, and never for long.
 
 use crate::config::NotifyConfig;
 use crate::control::protocol::{Event, What};
@@ -28,16 +28,34 @@ const MAX_TEXT: usize = 1000;
 /// Something that a person should come for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Notice {
-    /// `waits`, `gave_up` or the name of the trouble.
+    /// `waits`, `doubtful`, `gave_up` or the name of the trouble.
     event: String,
     slot: String,
     text: String,
 }
 
-/// A dialog that nobody has answered yet.
+/// What a slot may wait with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Need {
+    /// A dialog that nobody has answered yet.
+    Answer,
+    /// Witnesses that differ. Mostly they agree again by themselves, once the screen was drawn anew.
+    Look,
+}
+
+impl Need {
+    fn event(self) -> &'static str {
+        match self {
+            Need::Answer => "waits",
+            Need::Look => "doubtful",
+        }
+    }
+}
+
 #[derive(Debug)]
 struct Waiting {
-    dialog: String,
+    /// Of the dialog, if it is one.
+    id: Option<String>,
     since: Instant,
     text: String,
     told: bool,
@@ -46,7 +64,7 @@ struct Waiting {
 /// Which slots wait, and what was told of them.
 #[derive(Debug, Default)]
 struct Watch {
-    waiting: BTreeMap<String, Waiting>,
+    waiting: BTreeMap<(String, Need), Waiting>,
 }
 
 /// Listens for as long as the daemon lives; new settings hold at once.
@@ -99,30 +117,47 @@ impl Watch {
         };
         match &event.what {
             What::Dialog { dialog } => {
-                let waiting = Waiting {
-                    dialog: dialog.id.clone(),
-                    since: now,
-                    text: bounded(&about(dialog)),
-                    told: false,
-                };
-                self.waiting.insert(slot, waiting);
-                None
+                self.wait((slot, Need::Answer), Some(&dialog.id), &about(dialog), now)
             }
+            What::Doubtful { why } => self.wait((slot, Need::Look), None, why, now),
             What::DialogGone { id } => {
-                let gone = self.waiting.get(&slot).is_some_and(|w| w.dialog == *id);
-                if gone {
-                    self.waiting.remove(&slot);
+                let key = (slot, Need::Answer);
+                let waiting = self.waiting.get(&key);
+                if waiting.is_some_and(|waiting| waiting.id.as_ref() == Some(id)) {
+                    self.waiting.remove(&key);
                 }
                 None
             }
+            What::DoubtGone => {
+                self.waiting.remove(&(slot, Need::Look));
+                None
+            }
             What::Exit { .. } | What::Spawned { .. } => {
-                self.waiting.remove(&slot);
+                self.waiting.retain(|(waiting, _), _| *waiting != slot);
                 None
             }
             What::GaveUp { reason } => notice("gave_up", reason),
             What::Trouble { cause, text } => notice(cause, text),
             _ => None,
         }
+    }
+
+    /// There is nothing to tell yet.
+    fn wait(
+        &mut self,
+        key: (String, Need),
+        id: Option<&str>,
+        text: &str,
+        since: Instant,
+    ) -> Option<Notice> {
+        let waiting = Waiting {
+            id: id.map(str::to_owned),
+            since,
+            text: bounded(text),
+            told: false,
+        };
+        self.waiting.insert(key, waiting);
+        None
     }
 
     fn due(&self, after: Option<Duration>) -> Option<Instant> {
@@ -139,10 +174,10 @@ impl Watch {
             .waiting
             .iter_mut()
             .filter(|(_, waiting)| !waiting.told && waiting.since + after <= now);
-        due.map(|(slot, waiting)| {
+        due.map(|((slot, need), waiting)| {
             waiting.told = true;
             Notice {
-                event: "waits".to_owned(),
+                event: need.event().to_owned(),
                 slot: slot.clone(),
                 text: waiting.text.clone(),
             }
@@ -252,6 +287,7 @@ mod tests {
                 options: Vec::new(),
                 selected: None,
                 complete: true,
+                several_rows: false,
                 request: None,
             },
         }
@@ -286,6 +322,27 @@ mod tests {
         assert_eq!(watch.due(after), None);
         watch.hear(&Event::sample(dialog("d2")), start);
         assert_eq!(watch.due(None), None, "switched off");
+    }
+
+    #[test]
+    fn a_doubt_is_told_of_beside_a_dialog_unless_it_goes_in_time() {
+        let (mut watch, start) = (Watch::default(), Instant::now());
+        let after = Some(Duration::from_secs(60));
+        let doubt = || Event::sample(What::Doubtful { why: "why".into() });
+        watch.hear(&doubt(), start);
+        watch.hear(&Event::sample(What::DoubtGone), start);
+        assert_eq!(watch.due(after), None, "it went");
+        watch.hear(&doubt(), start);
+        watch.hear(&Event::sample(dialog("d1")), start);
+        watch.hear(&Event::sample(What::DialogGone { id: "d1".into() }), start);
+        let due = watch.due(after).unwrap();
+        let told = watch.take_due(after, due);
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert_eq!(
+            (told[0].event.as_str(), told[0].text.as_str()),
+            ("doubtful", "why")
+        );
+        assert_eq!(watch.take_due(after, due), [], "once");
     }
 
     #[test]

@@ -38,6 +38,12 @@ fn is_spinner(text: &str) -> bool {
     sign && (text.contains('…') || text.contains("Retrying in"))
 }
 
+/// Why a request is tried again, from the spinner in `row`: `✻ 401 invalid x-api-key · Retrying in 4s · attempt 3/10`.
+pub(super) fn tried_again<'a>(page: &Page<'a>, row: usize) -> Option<&'a str> {
+    let (why, _) = page.text(row).split_once("· Retrying in")?;
+    Some(why.trim_start_matches(SPINNER).trim())
+}
+
 /// `✻ Baked for 8s · done 1:02 AM`, which stays where a turn was over.
 fn ends_turn(text: &str) -> bool {
     text.starts_with(SPINNER) && text.contains(" for ") && !is_spinner(text)

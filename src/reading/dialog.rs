@@ -93,6 +93,9 @@ impl<'a, 'p> Found<'a, 'p> {
         let body_text = join_label(self.body().map(|row| self.page.text(row)));
         let kind = self.kind();
         let (tool, input) = self.tool_and_input(kind);
+        let is_command = input
+            .as_ref()
+            .is_some_and(|input| input.contains_key("command"));
         // A call whose input could not be read is not known, whatever its title says.
         let unread = kind == DialogKind::Permission && tool.is_some() && input.is_none();
         Dialog {
@@ -108,6 +111,7 @@ impl<'a, 'p> Found<'a, 'p> {
                 .unwrap_or_default(),
             selected: self.options.as_ref().and_then(|options| options.selected),
             complete: !unread && self.is_complete(kind, &body_text),
+            several_rows: is_command && permission::takes_several_rows(self),
             request: None,
         }
     }

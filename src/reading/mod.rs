@@ -113,7 +113,7 @@ impl Login {
         }
     }
 
-    /// From a line of the footer, or an error that ended a turn.
+    /// From a line of the footer, or an error that ended a turn or for which a request is tried again.
     fn read(text: &str) -> Option<Login> {
         let says = |words: &[&str]| words.iter().any(|words| text.contains(words));
         match () {
@@ -127,7 +127,9 @@ impl Login {
                 Some(Login::Expired)
             }
             () if says(&["Not logged in"]) => Some(Login::Missing),
-            () if says(&["Invalid API key", "Please run /login", "API Error: 401"]) => {
+            () if says(&["Invalid API key", "Please run /login", "API Error: 401"])
+                || text.starts_with("401 ") =>
+            {
                 Some(Login::Refused)
             }
             () => None,
@@ -210,6 +212,10 @@ pub struct Dialog {
     pub selected: Option<usize>,
     /// False where the screen shows only a part of it.
     pub complete: bool,
+    /// Its command stands in several rows. Between two of them a line may end or only be wrapped: where a comment
+    /// ends is then not certain.
+    #[serde(skip)]
+    pub several_rows: bool,
     /// The tool call that it asks about, by Claude Code's own id, once that is certain; then `input` is whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,

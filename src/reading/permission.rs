@@ -136,15 +136,23 @@ fn dashed(found: &Found) -> Option<Range<usize>> {
 /// The command: between the dashed lines, or, in older versions, the plain rows of the indented block
 /// below the title, which ends with the description in another colour.
 fn command(found: &Found) -> Option<String> {
-    let page = found.page;
-    let rows: Vec<usize> = match dashed(found) {
-        Some(rows) => rows.collect(),
-        None => command_block(found),
-    };
+    let (page, rows) = (found.page, command_rows(found));
     let (texts, width) = unindented(page, &rows);
     let command = join_wrapped(texts.iter().copied(), width);
     let shown = !command.trim().is_empty() && !is_cut_note(&command);
     shown.then(|| command.trim_end().to_owned())
+}
+
+fn command_rows(found: &Found) -> Vec<usize> {
+    match dashed(found) {
+        Some(rows) => rows.collect(),
+        None => command_block(found),
+    }
+}
+
+/// Whether the command goes on below its first row.
+pub(super) fn takes_several_rows(found: &Found) -> bool {
+    command_rows(found).len() > 1
 }
 
 /// The rows of the command in the indented block; the description below it has a colour of its own.

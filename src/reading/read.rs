@@ -107,6 +107,7 @@ fn read_conversation(page: &Page, found: &Box) -> Reading {
         login: last_error
             .as_deref()
             .and_then(Login::read)
+            .or_else(|| Login::read(activity::tried_again(page, spinner?)?))
             .or_else(|| footer.iter().find_map(|line| Login::read(line))),
     };
     Reading {

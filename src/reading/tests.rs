@@ -183,6 +183,41 @@ fn a_finished_turn_is_idle_and_a_spinner_is_not() {
     );
 }
 
+/// A line that ends where the next word would not fit looks like one that was wrapped.
+#[test]
+fn a_command_of_several_rows_is_marked() {
+    let asked = |rows: &str| {
+        dialog(&format!(
+            "RULE\n Bash command\n x\nDASH\n{rows}\nDASH\n Do you want to proceed?\n ❯ 1. Yes\n   2. No\n\n Esc to cancel"
+        ))
+    };
+    let hidden = format!(" │ ls #\n │ touch${{IFS}}p;{}", "true;".repeat(8));
+    let hidden = asked(&hidden);
+    assert!(input(&hidden, "command").is_some_and(|command| command.starts_with("ls # touch")));
+    assert!(hidden.several_rows);
+    assert!(asked(" │ ls\n │ touch p").several_rows);
+    assert!(!asked(" ls").several_rows);
+    assert!(!dialog(BASH).several_rows);
+}
+
+#[test]
+fn a_login_that_is_refused_is_named_while_it_is_tried_again() {
+    let login = |line: &str| {
+        let text = format!("❯ hello\n\n{line}\n\n{BOX}");
+        read(&screen(&text)).notices.login
+    };
+    let retry = "✻ 401 invalid x-api-key · Retrying in 37s · attempt 7/10";
+    assert_eq!(login(retry), Some(Login::Refused));
+    let expired = "✻ 401 OAuth token has expired · Retrying in 3s · attempt 4";
+    assert_eq!(login(expired), Some(Login::Expired));
+    assert_eq!(
+        login("✻ 529 Overloaded · Retrying in 3s · attempt 4/10"),
+        None
+    );
+    // What the model says is no spinner.
+    assert_eq!(login(&format!("● Look:\n  {retry}")), None);
+}
+
 #[test]
 fn a_notice_at_the_right_does_not_hide_the_text_that_streams() {
     let text = (1..20)

@@ -179,6 +179,7 @@ mod tests {
             options: Vec::new(),
             selected: None,
             complete: true,
+            several_rows: false,
             request: None,
         });
         screen(&observed)

@@ -179,6 +179,9 @@ impl Machine {
             Decision::Allow if self.config.gate != Gate::Screen => {
                 ask("the slot is ungated: the screen alone does not allow")
             }
+            Decision::Allow if dialog.several_rows => {
+                ask("the command takes several rows: the screen does not tell where a line ends")
+            }
             _ => verdict,
         }
     }

@@ -23,6 +23,7 @@ fn dialog(tool: &str, input: Value, text: &str) -> Dialog {
         options: Vec::new(),
         selected: None,
         complete: true,
+        several_rows: false,
         request: None,
     }
 }

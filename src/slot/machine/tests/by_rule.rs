@@ -16,6 +16,23 @@ fn a_rule_answers_a_settled_dialog_once_where_the_screen_may_decide() {
     assert_eq!(bench.keys, ["1"]);
 }
 
+/// `ls # rm -rf x`, or a comment and a second line.
+#[test]
+fn the_screen_allows_no_command_of_several_rows() {
+    let mut bench = Bench::idle_with(SlotConfig {
+        gate: Gate::Screen,
+        ..config()
+    });
+    bench.see(at(Dialog {
+        several_rows: true,
+        ..dialog("d1", "ls -la")
+    }));
+    bench.pass(SETTLED);
+    assert!(bench.keys.is_empty());
+    let why = bench.machine.why_a_person().unwrap();
+    assert!(why.contains("several rows"), "{why}");
+}
+
 #[test]
 fn a_screen_that_was_never_rehearsed_allows_nothing_but_denies() {
     let mut bench = Bench::idle_with(SlotConfig {

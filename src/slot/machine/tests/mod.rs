@@ -234,6 +234,7 @@ pub(super) fn dialog(id: &str, command: &str) -> Dialog {
         options: options.collect(),
         selected: Some(0),
         complete: true,
+        several_rows: false,
         request: None,
     }
 }
