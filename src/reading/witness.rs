@@ -5,7 +5,7 @@
 //! where one of them can't be right if the screen is, that is a doubt.
 
 use super::read::is_moving_title;
-use super::{DialogKind, Observed, State};
+use super::{Dialog, DialogKind, Observed, State};
 use serde_json::Value;
 use std::fmt;
 
@@ -161,6 +161,35 @@ pub fn hook(ends_turn: bool, agents_ask: bool, says: String) -> Witness {
     Witness { name, may, says }
 }
 
+/// The transcript, on a permission dialog: the calls without a result, by tool and input. A row of a real dialog may
+/// be painted over. Of several calls it can't be told which one is asked about. Without any it says nothing: those of
+/// a subagent stand elsewhere.
+pub fn transcript(dialog: &Dialog, open: &[(&str, &Value)]) -> Option<Witness> {
+    if dialog.kind != DialogKind::Permission || open.is_empty() {
+        return None;
+    }
+    let shown = dialog.input.as_ref().and_then(|input| input.get("command"));
+    let same = |(tool, input): &(&str, &Value)| {
+        let command = shown.is_none_or(|shown| squeezed(shown) == squeezed(&input["command"]));
+        dialog.tool.as_deref() == Some(*tool) && command
+    };
+    let may = match open.iter().all(same) {
+        true => May::ANY,
+        // For this.
+        false => May::of(true, true, false),
+    };
+    let tools: Vec<&str> = open.iter().map(|(tool, _)| *tool).collect();
+    let says = format!("calls without a result: {}", tools.join(", "));
+    let name = "transcript";
+    Some(Witness { name, may, says })
+}
+
+/// Without the blanks, which are moved where a row is wrapped.
+fn squeezed(text: &Value) -> String {
+    let text = text.as_str().unwrap_or_default();
+    text.chars().filter(|c| !c.is_whitespace()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -170,7 +199,12 @@ mod tests {
         let mut observed = Observer::new().observed().clone();
         observed.state = state;
         observed.reading.seen = Seen::Unknown;
-        observed.dialog = dialog.map(|kind| super::super::Dialog {
+        observed.dialog = dialog.map(a_dialog);
+        screen(&observed)
+    }
+
+    fn a_dialog(kind: DialogKind) -> Dialog {
+        Dialog {
             id: "d".to_owned(),
             kind,
             tool: None,
@@ -181,8 +215,28 @@ mod tests {
             complete: true,
             several_rows: false,
             request: None,
-        });
-        screen(&observed)
+        }
+    }
+
+    #[test]
+    fn a_dialog_about_another_call_than_the_one_that_waits_is_doubtful() {
+        let asked = || on_screen(State::Confirming, Some(DialogKind::Permission));
+        let input = |command: &str| serde_json::json!({ "command": command });
+        let dialog = Dialog {
+            tool: Some("Bash".to_owned()),
+            input: input("rm -rf p").as_object().cloned(),
+            ..a_dialog(DialogKind::Permission)
+        };
+        let (shown, other) = (input("rm  -rf p"), input("touch p"));
+        let heard = |open: &[(&str, &Value)]| transcript(&dialog, open).expect("a witness");
+        assert!(!doubt(&[asked(), heard(&[("Bash", &shown)])]));
+        assert!(doubt(&[asked(), heard(&[("Bash", &other)])]));
+        assert!(doubt(&[asked(), heard(&[("Write", &shown)])]));
+        assert!(doubt(&[
+            asked(),
+            heard(&[("Bash", &other), ("Bash", &shown)])
+        ]));
+        assert_eq!(transcript(&dialog, &[]), None);
     }
 
     fn noted(status: &str) -> Witness {

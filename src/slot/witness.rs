@@ -3,7 +3,7 @@
 use super::machine::Input;
 use super::record_watch::RecordWatch;
 use super::task::Slot;
-use crate::config::Kind;
+use crate::config::{Gate, Kind};
 use crate::control::protocol::Conversation;
 use crate::hook::HookWhat;
 use crate::launch;
@@ -111,6 +111,7 @@ impl Slot {
             witness::title(&self.terminal.title()),
         ];
         witnesses.extend(self.session_record());
+        witnesses.extend(self.calls_in_transcript());
         if let Some(hook) = &self.witnesses.hook {
             let says = format!("{} {}", hook.time.to_rfc3339(), hook.says);
             let agents_ask = self.machine.agents_ask();
@@ -139,6 +140,24 @@ impl Slot {
             let records = self.records();
             self.witnesses.records = records.and_then(|place| RecordWatch::new(&place).ok());
         }
+    }
+
+    /// Where a rule may allow by the screen alone, the transcript has to know the call.
+    fn calls_in_transcript(&self) -> Option<Witness> {
+        if self.running.gate != Gate::Screen || self.machine.is_gated() {
+            return None;
+        }
+        let dialog = self.observer.observed().dialog.as_ref()?;
+        let text = read_end(&self.transcript()?).ok()?;
+        let turns = transcript::turns(text.lines());
+        let waiting = turns
+            .iter()
+            .rev()
+            .take_while(|turn| turn.role == "tool_call");
+        let open: Vec<_> = waiting
+            .filter_map(|turn| Some((turn.tool.as_deref()?, turn.input.as_ref()?)))
+            .collect();
+        witness::transcript(dialog, &open)
     }
 
     /// The last entry of the conversation, in a line.
