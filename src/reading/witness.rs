@@ -162,10 +162,10 @@ pub fn hook(ends_turn: bool, agents_ask: bool, says: String) -> Witness {
 }
 
 /// The transcript, on a permission dialog: the calls without a result, by tool and input. A row of a real dialog may
-/// be painted over. Of several calls it can't be told which one is asked about. Without any it says nothing: those of
-/// a subagent stand elsewhere.
+/// be painted over, or all of it be painted. Of several calls it can't be told which one is asked about, and those of a
+/// subagent stand elsewhere: both are for a person.
 pub fn transcript(dialog: &Dialog, open: &[(&str, &Value)]) -> Option<Witness> {
-    if dialog.kind != DialogKind::Permission || open.is_empty() {
+    if dialog.kind != DialogKind::Permission {
         return None;
     }
     let shown = dialog.input.as_ref().and_then(|input| input.get("command"));
@@ -173,13 +173,13 @@ pub fn transcript(dialog: &Dialog, open: &[(&str, &Value)]) -> Option<Witness> {
         let command = shown.is_none_or(|shown| squeezed(shown) == squeezed(&input["command"]));
         dialog.tool.as_deref() == Some(*tool) && command
     };
-    let may = match open.iter().all(same) {
+    let may = match !open.is_empty() && open.iter().all(same) {
         true => May::ANY,
         // For this.
         false => May::of(true, true, false),
     };
     let tools: Vec<&str> = open.iter().map(|(tool, _)| *tool).collect();
-    let says = format!("calls without a result: {}", tools.join(", "));
+    let says = format!("calls without a result: [{}]", tools.join(", "));
     let name = "transcript";
     Some(Witness { name, may, says })
 }
@@ -236,7 +236,7 @@ mod tests {
             asked(),
             heard(&[("Bash", &other), ("Bash", &shown)])
         ]));
-        assert_eq!(transcript(&dialog, &[]), None);
+        assert!(doubt(&[asked(), heard(&[])]), "nobody has asked");
     }
 
     fn noted(status: &str) -> Witness {
