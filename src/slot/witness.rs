@@ -137,7 +137,8 @@ impl Slot {
     fn watch_records(&mut self) {
         let claude = self.machine.is_up() && self.running.kind == Kind::Claude;
         if claude && self.witnesses.records.is_none() {
-            let records = self.records();
+            // Older versions keep none, and this is asked at every frame.
+            let records = self.records().filter(|place| place.is_dir());
             self.witnesses.records = records.and_then(|place| RecordWatch::new(&place).ok());
         }
     }
