@@ -81,8 +81,11 @@ fn a_message_to_all_users_hides_the_input_box_only_for_a_moment() {
         screen.stdout.contains("will reboot").then_some(())
     });
     daemon.cmd(&["send", "coder", "hello"]).expect(0);
-    let screen = daemon.json(&["screen", "coder"]);
-    assert_eq!(screen["rows"], 40, "{screen}");
+    // It was drawn smaller for a moment, to be drawn anew.
+    let screen = until("its own size again", || {
+        let screen = daemon.json(&["screen", "coder"]);
+        (screen["rows"] == 40).then_some(screen)
+    });
     assert!(!screen.to_string().contains("will reboot"), "{screen}");
 }
 
