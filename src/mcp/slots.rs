@@ -70,39 +70,10 @@ pub(super) struct UntilParams {
     slot: String,
     /// Return when the slot is in one of these states; idle, confirming, error or exited where it is left out.
     #[serde(default)]
-    states: Vec<SlotState>,
+    states: Vec<State>,
     /// Seconds to wait, 300 unless told.
     #[serde(default)]
     timeout_s: Option<u64>,
-}
-
-/// The states of a slot.
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum SlotState {
-    Starting,
-    Idle,
-    Thinking,
-    Responding,
-    ToolRunning,
-    Confirming,
-    Error,
-    Exited,
-}
-
-impl From<SlotState> for State {
-    fn from(state: SlotState) -> State {
-        match state {
-            SlotState::Starting => State::Starting,
-            SlotState::Idle => State::Idle,
-            SlotState::Thinking => State::Thinking,
-            SlotState::Responding => State::Responding,
-            SlotState::ToolRunning => State::ToolRunning,
-            SlotState::Confirming => State::Confirming,
-            SlotState::Error => State::Error,
-            SlotState::Exited => State::Exited,
-        }
-    }
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -184,7 +155,7 @@ impl Server {
         Parameters(params): Parameters<UntilParams>,
         cancelled: CancellationToken,
     ) -> Told {
-        let mut states: Vec<State> = params.states.into_iter().map(State::from).collect();
+        let mut states = params.states;
         if states.is_empty() {
             states = vec![State::Idle, State::Confirming, State::Error, State::Exited];
         }
