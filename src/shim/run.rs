@@ -296,7 +296,19 @@ impl Shim {
         if let Some(peer) = &mut self.peer
             && say(peer).is_err()
         {
-            self.peer = None;
+            self.hear_out();
+        }
+    }
+
+    /// What a daemon that is gone had said counts as if it were heard a moment sooner: a dismissal is its last word.
+    fn hear_out(&mut self) {
+        let Some(mut peer) = self.peer.take() else {
+            return;
+        };
+        while let Ok(commands) = peer.read(&mut self.buffer)
+            && !commands.is_empty()
+        {
+            commands.into_iter().for_each(|command| self.obey(command));
         }
     }
 

@@ -44,6 +44,24 @@ async fn an_end_by_a_signal_is_told_as_such() {
     assert_eq!(stage.marks("m").last().unwrap(), "exit signal 11");
 }
 
+/// It is told of something in the very moment in which it goes.
+#[tokio::test]
+async fn a_dismissal_is_heard_also_of_a_daemon_that_can_no_longer_be_told() {
+    let stage = Stage::new();
+    let mut shim = stage.sh("tty > tty; exit 3").await;
+    shim.exit().await;
+    let pid = shim.hello.shim_pid;
+    kill(pid, Signal::STOP);
+    eventually("the shim stops", || state_of(pid) == Some('T')).await;
+    let tty = std::fs::read_to_string(stage.path("tty")).expect("its terminal");
+    std::fs::write(tty.trim(), "late").expect("the terminal takes it");
+    shim.send(ToShim::Dismiss);
+    shim.link.flush().await.expect("it is on its way");
+    drop(shim);
+    kill(pid, Signal::CONT);
+    eventually("the shim ends", || !is_running(pid)).await;
+}
+
 #[tokio::test]
 async fn an_exit_waits_for_a_daemon() {
     let stage = Stage::new();
