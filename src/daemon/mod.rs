@@ -42,6 +42,9 @@ const MAX_ORDERS: usize = 16;
 /// A shim answers at once and a recording is read in moments; one that is stopped must not hold up the rest.
 const LOOKING: std::time::Duration = std::time::Duration::from_secs(5);
 
+/// KILL is not asked about: who lives on after this is beyond reach.
+const KILLED: std::time::Duration = std::time::Duration::from_secs(1);
+
 /// At its end, what became of the tasks is written down within this time.
 const LAST_NOTES: std::time::Duration = std::time::Duration::from_secs(2);
 
@@ -463,9 +466,10 @@ impl Daemon {
         }
     }
 
-    /// Ends every slot at once, each in its own grace; a second signal does not wait for that.
+    /// Ends every slot at once, each in its own grace; after a second signal nobody has any.
     async fn end(mut self, keep: bool, signals: &mut Signals) {
         let shims = self.shims();
+        let handles: Vec<SlotHandle> = self.kept.values().map(|kept| kept.handle.clone()).collect();
         let ending = self.kept.values_mut().map(|kept| async move {
             let (done, ended) = oneshot::channel();
             if kept
@@ -478,15 +482,20 @@ impl Daemon {
             }
             let _ = (&mut kept.task).await;
         });
-        let all = futures_util::future::join_all(ending);
+        let mut all = std::pin::pin!(futures_util::future::join_all(ending));
         tokio::select! {
-            _ = all => tracing::info!("ended"),
-            () = signals.end() => {
-                tracing::warn!("ended by force");
-                if !keep {
-                    shims.into_iter().for_each(dismiss);
-                }
-            }
+            _ = &mut all => return tracing::info!("ended"),
+            () = signals.end() => tracing::warn!("ended by force"),
+        }
+        if keep {
+            return;
+        }
+        let killed = async {
+            futures_util::future::join_all(handles.iter().map(sessions::hurry)).await;
+            all.await
+        };
+        if tokio::time::timeout(KILLED, killed).await.is_err() {
+            shims.into_iter().for_each(dismiss);
         }
     }
 

@@ -60,15 +60,14 @@ fn sigterm_ends_everything_in_order_and_a_second_one_forces() {
         daemon.log("a").contains("-> exited").then_some(())
     });
     signal(&daemon, Signal::TERM);
-    daemon.wait_for_its_end();
+    assert_eq!(daemon.wait_for_its_end(), Some(0));
     assert!(
         begun.elapsed() < Duration::from_secs(5),
         "it waited for the grace"
     );
-    // The shim goes on with what it was told.
-    until("the end of the tree", || {
-        of_slots(&daemon).is_empty().then_some(())
-    });
+    assert_eq!(of_slots(&daemon), [0i32; 0], "strays");
+    let log = daemon.log("a");
+    assert!(log.contains("ended by missiond: signal 9"), "{log}");
 }
 
 #[test]

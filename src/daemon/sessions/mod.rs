@@ -345,7 +345,7 @@ async fn end(handle: &SlotHandle) {
 }
 
 /// The program is killed, and not asked first.
-async fn hurry(handle: &SlotHandle) {
+pub(super) async fn hurry(handle: &SlotHandle) {
     let _ = handle.send(Command::Request(Request::Hurry)).await;
 }
 
