@@ -4,7 +4,7 @@ use crate::cli::failure::Failure;
 use crate::cli::flags::Flags;
 use crate::cli::out::Out;
 use crate::cli::target;
-use crate::control::client::Client;
+use crate::control::client::{CallError, Client};
 use crate::control::protocol::Method;
 use crate::paths::Env;
 use std::path::{Path, PathBuf};
@@ -100,11 +100,7 @@ async fn call<M: Method>(
     };
     match tokio::time::timeout(limit, client.call::<M>(params)).await {
         Ok(answer) => Ok(answer?),
-        Err(_) => Err(Failure::timed_out(format!(
-            "the daemon accepts connections but has not answered for {}",
-            humantime::format_duration(limit)
-        ))
-        .next("see what it says: missiond.log in the log directory")),
+        Err(_) => Err(CallError::Silent(limit).into()),
     }
 }
 

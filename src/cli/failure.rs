@@ -120,6 +120,8 @@ impl From<CallError> for Failure {
         match error {
             CallError::Rpc(error) => error.into(),
             CallError::NotRunning(_) => Failure::new(Blame::NoDaemon, error.to_string()),
+            CallError::Silent(_) => Failure::timed_out(error.to_string())
+                .next("see what it says: missiond.log in the log directory"),
             CallError::Protocol(message) => Failure::failed(message),
         }
     }

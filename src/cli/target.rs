@@ -81,7 +81,7 @@ pub fn place(context: &Context, config: &Path) -> Result<Place, Failure> {
 /// Where the logs are: as the named daemon or config says, else as any daemon or config says.
 pub async fn logs(context: &Context) -> Result<PathBuf, Failure> {
     if let Some(socket) = context.named_socket()
-        && let Ok(pong) = ping(&socket).await
+        && let Ok(pong) = ping(&socket, DISCOVERY_LIMIT).await
     {
         return Ok(pong.logs);
     }
@@ -89,7 +89,7 @@ pub async fn logs(context: &Context) -> Result<PathBuf, Failure> {
         return Ok(place(context, config)?.logs);
     }
     let failure = match socket(context).await {
-        Ok(socket) => match ping(&socket).await {
+        Ok(socket) => match ping(&socket, DISCOVERY_LIMIT).await {
             Ok(pong) => return Ok(pong.logs),
             Err(error) => unreached(context, error),
         },
@@ -106,12 +106,12 @@ pub async fn logs(context: &Context) -> Result<PathBuf, Failure> {
     }
 }
 
-/// Who answers at this socket, if anybody does.
-pub async fn ping(socket: &Path) -> Result<Pong, CallError> {
-    Client::connect(socket)
-        .await?
-        .call::<Ping>(Nothing {})
+/// Who answers at this socket, if anybody does within this time.
+pub async fn ping(socket: &Path, limit: Duration) -> Result<Pong, CallError> {
+    let mut client = Client::connect(socket).await?;
+    tokio::time::timeout(limit, client.call::<Ping>(Nothing {}))
         .await
+        .map_err(|_| CallError::Silent(limit))?
 }
 
 pub fn unreached(context: &Context, error: CallError) -> Failure {
@@ -139,8 +139,7 @@ fn no_daemon(context: &Context, message: &str) -> Failure {
 async fn answering(context: &Context) -> Vec<(PathBuf, Pong)> {
     let mut found = Vec::new();
     for socket in context.env.all_sockets() {
-        let answer = tokio::time::timeout(DISCOVERY_LIMIT, ping(&socket)).await;
-        if let Ok(Ok(pong)) = answer {
+        if let Ok(pong) = ping(&socket, DISCOVERY_LIMIT).await {
             found.push((socket, pong));
         }
     }

@@ -2,6 +2,7 @@ use crate::cli::context::Context;
 use crate::cli::failure::{Blame, Failure};
 use crate::cli::target::{self, Place};
 use crate::config;
+use crate::control::client::CallError;
 use crate::control::protocol::{Fault, Pong};
 use crate::files;
 use rustix::process::{Pid, Signal, kill_process};
@@ -52,8 +53,11 @@ impl Up {
     pub async fn run(self, context: &Context) -> Result<(), Failure> {
         let file = target::config_to_run(context)?;
         let place = target::place(context, &file)?;
-        if let Ok(pong) = target::ping(&place.socket).await {
-            return report(context, &place, pong, false);
+        match target::ping(&place.socket, self.timeout).await {
+            Ok(pong) => return report(context, &place, pong, false),
+            // It has the place, so that another could not start.
+            Err(stuck @ CallError::Silent(_)) => return Err(stuck.into()),
+            Err(_) => {}
         }
         // Every fault is told here and now, and not by way of a log.
         config::load(&file)?;
@@ -88,13 +92,13 @@ async fn bring_up(
 ) -> Result<(Pong, bool), Failure> {
     let (log, begin) = open_log(&place.logs)?;
     let mut child = spawn(place, flags, &log, context.flags.verbose)?;
-    let waited = tokio::time::timeout(timeout, until_it_answers(&mut child, place));
+    let waited = tokio::time::timeout(timeout, until_it_answers(&mut child, place, timeout));
     let Ok(outcome) = waited.await else {
         return Err(give_up(&child, timeout, place));
     };
     match outcome? {
         Started::Answers(pong) => Ok((pong, true)),
-        Started::Ended(status) => match target::ping(&place.socket).await {
+        Started::Ended(status) => match target::ping(&place.socket, timeout).await {
             // Another one was quicker.
             Ok(pong) => Ok((pong, false)),
             Err(_) => Err(ended(status, log, begin, place)),
@@ -107,14 +111,18 @@ enum Started {
     Ended(ExitStatus),
 }
 
-async fn until_it_answers(child: &mut Child, place: &Place) -> Result<Started, Failure> {
+async fn until_it_answers(
+    child: &mut Child,
+    place: &Place,
+    timeout: Duration,
+) -> Result<Started, Failure> {
     loop {
         let ended = child.try_wait();
         match ended.map_err(|error| Failure::failed(format!("cannot watch the daemon: {error}")))? {
             Some(status) => return Ok(Started::Ended(status)),
             None => tokio::time::sleep(LOOK).await,
         }
-        if let Ok(pong) = target::ping(&place.socket).await {
+        if let Ok(pong) = target::ping(&place.socket, timeout).await {
             return Ok(Started::Answers(pong));
         }
     }

@@ -29,6 +29,9 @@ pub enum CallError {
     /// The daemon's own answer.
     #[error(transparent)]
     Rpc(#[from] RpcError),
+    /// It took the connection, and no more.
+    #[error("the daemon accepts connections but has not answered for {}", humantime::format_duration(*.0))]
+    Silent(Duration),
     /// What came over the socket was not an answer.
     #[error("{0}")]
     Protocol(String),
@@ -43,6 +46,7 @@ impl From<CallError> for RpcError {
             CallError::Rpc(error) => error,
             CallError::NotRunning(_) => RpcError::new(Fault::Failed, error.to_string())
                 .next("start the daemon with: missiond up"),
+            CallError::Silent(_) => RpcError::new(Fault::TimedOut, error.to_string()),
             CallError::Protocol(text) => RpcError::new(Fault::Failed, text),
         }
     }

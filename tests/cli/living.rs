@@ -1,7 +1,7 @@
 //! `run`, `up` and `down` with the daemon itself.
 
 use crate::fake::{Home, text_of};
-use rustix::process::{Pid, getsid};
+use rustix::process::{Pid, Signal, getsid, kill_process};
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -78,6 +78,29 @@ fn up_is_idempotent_and_down_waits_for_the_end() {
     home.run(&["status"]).exits(3);
     let log = home.run(&["logs", "cat", "-c", &config]).exits(0).stdout;
     assert!(log.contains("started"), "{log}");
+}
+
+/// One that is stopped holds the place: nothing else can be started, and nobody should wait for it without end.
+#[test]
+fn up_says_that_the_daemon_is_stuck_and_its_logs_can_be_read() {
+    let mut living = Living::new();
+    let config = living.config("slots.toml", "name = \"one\"");
+    let home = &living.home;
+    let first = home.run(&["up", "-c", &config, "--json"]).exits(0).json();
+    home.run(&["wait", "cat", "--for", "idle"]).exits(0);
+    kill_process(pid(&first), Signal::STOP).unwrap();
+    let stuck = home.run(&["up", "-c", &config, "--timeout", "300ms"]);
+    let socket = text_of(&home.socket("one"));
+    let logs = home.run(&["logs", "cat", "-c", &config, "--socket", &socket]);
+    kill_process(pid(&first), Signal::CONT).unwrap();
+    let stuck = stuck.exits(124);
+    assert!(
+        stuck.stderr.contains("has not answered for 300ms"),
+        "{stuck:?}"
+    );
+    assert!(logs.exits(0).stdout.contains("started"));
+    let second = home.run(&["up", "-c", &config, "--json"]).exits(0).json();
+    assert_eq!(second["pid"], first["pid"]);
 }
 
 #[test]
