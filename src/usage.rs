@@ -9,6 +9,11 @@ use sysinfo::{Pid, Process, ProcessRefreshKind, ProcessesToUpdate, System};
 /// the processor over less time says little.
 const FRESH: Duration = Duration::from_secs(1);
 
+/// Where the children's time stands in `/proc/PID/stat`, counted from behind the name: user, then system.
+const CUTIME: usize = 13;
+/// What it is counted in: a hundredth of a second, whatever the kernel's own pace is.
+const TICK: Duration = Duration::from_millis(10);
+
 /// What a program and everything that it started use together.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Usage {
@@ -16,7 +21,8 @@ pub struct Usage {
     pub memory: u64,
     /// Percent of one processor since the look before, or since a process began that was not there then.
     pub cpu: f32,
-    /// Processor time that all but the program itself have used so far.
+    /// Processor time that all but the program itself have used so far, with those that they have waited for: a
+    /// build is mostly in processes that are gone.
     pub tools_cpu: Duration,
     pub processes: usize,
     /// Bytes that those which still run have read from the disk and written to it.
@@ -98,6 +104,7 @@ impl Seen {
             usage.written += disk.total_written_bytes;
             if pid != program {
                 usage.tools_cpu += Duration::from_millis(process.accumulated_cpu_time());
+                usage.tools_cpu += waited_for(pid);
             }
         }
         Some(usage)
@@ -111,6 +118,18 @@ impl Seen {
         let lived = process.run_time().max(1) as f32;
         process.accumulated_cpu_time() as f32 / 10.0 / lived
     }
+}
+
+/// Processor time of the children that a process has waited for; none where the kernel does not say.
+fn waited_for(pid: Pid) -> Duration {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The name, in brackets, may hold anything.
+    let (_, after_name) = stat.rsplit_once(')').unwrap_or_default();
+    let fields = after_name.split_whitespace().skip(CUTIME).take(2);
+    fields
+        .filter_map(|ticks| ticks.parse::<u32>().ok())
+        .map(|ticks| TICK * ticks)
+        .sum()
 }
 
 fn below(children: &HashMap<Pid, Vec<Pid>>, root: Pid) -> HashSet<Pid> {
@@ -128,11 +147,11 @@ mod tests {
     use super::*;
     use std::process::{Child, Command, Stdio};
 
-    /// A shell that stands for the shim, a shell in it for the program, and a busy tool below that.
-    fn family() -> (Child, u32) {
-        let program = "echo $$; sh -c 'while :; do :; done' & wait";
+    /// A shell that stands for the shim, a shell in it for the program, and a tool below that.
+    fn family(tool: &str) -> (Child, u32) {
+        let program = format!("echo $$; {tool} & wait");
         let mut shim = Command::new("sh")
-            .args(["-c", "sh -c \"$0\" & wait", program])
+            .args(["-c", "sh -c \"$0\" & wait", &program])
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -144,17 +163,11 @@ mod tests {
 
     #[test]
     fn a_tree_is_counted_whole_and_its_tools_apart() {
-        let (mut shim, program) = family();
+        let (mut shim, program) = family("sh -c 'while :; do :; done'");
         let meter = Meter::default();
-        let end = Instant::now() + Duration::from_secs(60);
-        let usage = loop {
-            let usage = meter.look(&[program])[0].unwrap();
-            if usage.tools_cpu >= Duration::from_millis(100) && usage.cpu > 0.0 {
-                break usage;
-            }
-            assert!(Instant::now() < end, "{usage:?}");
-            std::thread::sleep(Duration::from_millis(50));
-        };
+        let usage = watched(&meter, program, |usage| {
+            usage.tools_cpu >= Duration::from_millis(100) && usage.cpu > 0.0
+        });
         assert_eq!(usage.processes, 2, "{usage:?}");
         assert!(usage.memory > 100_000, "{usage:?}");
         let first = Meter::default().look(&[program])[0].unwrap();
@@ -162,6 +175,30 @@ mod tests {
         kill_below(shim.id());
         shim.wait().unwrap();
         assert_eq!(meter.look(&[u32::MAX - 7]), [None]);
+    }
+
+    #[test]
+    fn the_work_of_tools_that_are_gone_counts() {
+        let burn = r"i=0; while [ \$i -lt 300000 ]; do i=\$((i+1)); done";
+        let (mut shim, program) = family(&format!("sh -c '(sh -c \"{burn}\"); exec sleep 1000'"));
+        let usage = watched(&Meter::default(), program, |usage| {
+            usage.processes == 2 && usage.tools_cpu >= Duration::from_millis(100)
+        });
+        kill_below(shim.id());
+        shim.wait().unwrap();
+        assert!(usage.tools_cpu < Duration::from_secs(60), "{usage:?}");
+    }
+
+    fn watched(meter: &Meter, program: u32, is_due: impl Fn(&Usage) -> bool) -> Usage {
+        let end = Instant::now() + Duration::from_secs(60);
+        loop {
+            let usage = meter.look(&[program])[0].unwrap();
+            if is_due(&usage) {
+                return usage;
+            }
+            assert!(Instant::now() < end, "{usage:?}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
     }
 
     fn kill_below(root: u32) {

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 /// Between two looks, at most.
 const PACE: Duration = Duration::from_secs(30);
+/// Where memory has a limit: a tool can fill a machine in the time between two looks.
+const MEMORY_PACE: Duration = Duration::from_secs(5);
 /// So many looks fit into the time after which silence is a stall.
 const LOOKS_PER_STALL: u32 = 4;
 /// Tools that use less of a processor than this, in hundredths, only wait.
@@ -53,11 +55,9 @@ impl Slot {
         let care = &self.machine.config().care;
         let stall = care.stall_after.filter(|_| self.machine.is_busy());
         let memory = care.max_memory.filter(|_| self.machine.is_up());
-        if stall.is_none() && memory.is_none() {
-            return None;
-        }
-        let pace = stall.map_or(PACE, |after| (after / LOOKS_PER_STALL).min(PACE));
-        Some(self.vigil.looked + pace)
+        let stall = stall.map(|after| (after / LOOKS_PER_STALL).min(PACE));
+        let pace = [stall, memory.map(|_| MEMORY_PACE)].into_iter().flatten();
+        Some(self.vigil.looked + pace.min()?)
     }
 
     pub(super) async fn look(&mut self) {

@@ -160,15 +160,27 @@ pub fn of_error(text: &str) -> Option<Cause> {
 
 /// How it ended, for a person: the name of the cause, and what is known besides.
 pub fn in_words(cause: Cause, report: &ExitReport, said: Option<&str>) -> String {
-    let how = match (report.code, report.signal) {
-        (_, Some(signal)) => Some(format!("signal {signal}")),
-        (Some(0), _) => None,
-        (Some(code), _) => Some(format!("exit {code}")),
-        (None, None) => None,
-    };
     let said = said.filter(|_| report.code != Some(0));
-    let parts = [Some(cause.name().to_owned()), how, said.map(str::to_owned)];
+    let parts = [
+        Some(cause.name().to_owned()),
+        how(report),
+        said.map(str::to_owned),
+    ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(": ")
+}
+
+/// Of one that missiond has ended, so that nobody looks for whoever sent the signal.
+pub fn ended_by_us(report: &ExitReport) -> String {
+    let parts = [Some("ended by missiond".to_owned()), how(report)];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(": ")
+}
+
+fn how(report: &ExitReport) -> Option<String> {
+    match (report.code, report.signal) {
+        (_, Some(signal)) => Some(format!("signal {signal}")),
+        (Some(0), _) | (None, None) => None,
+        (Some(code), _) => Some(format!("exit {code}")),
+    }
 }
 
 #[cfg(test)]
@@ -291,5 +303,7 @@ mod tests {
         assert_eq!(failed, "failed: exit 3: no key");
         let clean = in_words(Cause::CleanExit, &report(Some(0), None), Some("bye"));
         assert_eq!(clean, "clean exit");
+        let ours = ended_by_us(&report(Some(143), None));
+        assert_eq!(ours, "ended by missiond: exit 143");
     }
 }

@@ -1,6 +1,6 @@
 //! Starting, ending and starting again.
 
-use super::cause::{Remains, classify, in_words};
+use super::cause::{Remains, classify, ended_by_us, in_words};
 use super::up::{Hands, Up};
 use super::*;
 use crate::config::{OnLimit, Restart};
@@ -193,7 +193,10 @@ impl Machine {
             said: said.as_deref(),
             at_trust: self.up().is_some_and(Up::ended_at_trust),
         });
-        let words = in_words(cause, &report, said.as_deref());
+        let words = match &self.life {
+            Life::Stopping { .. } => ended_by_us(&report),
+            _ => in_words(cause, &report, said.as_deref()),
+        };
         if cause == Cause::UsageLimit {
             self.held_until = lifted;
         }

@@ -76,11 +76,7 @@ impl Machine {
 
     /// Whether it claims to be at work, so that silence means something.
     pub fn is_busy(&self) -> bool {
-        let busy = matches!(
-            self.state(),
-            State::Starting | State::Thinking | State::Responding | State::ToolRunning
-        );
-        self.is_up() && busy
+        self.up().is_some_and(Up::is_busy)
     }
 
     pub(super) fn measured(&mut self, measure: Measure, now: Instant) {
@@ -244,6 +240,18 @@ impl Machine {
 }
 
 impl Up {
+    fn is_busy(&self) -> bool {
+        matches!(
+            self.state(),
+            State::Starting | State::Thinking | State::Responding | State::ToolRunning
+        )
+    }
+
+    /// One that rests or asks is no longer stalled, and nobody looks at it to find that out.
+    pub(super) fn forget_stall(&mut self) {
+        self.stalled = self.stalled.filter(|_| self.is_busy());
+    }
+
     /// Nothing under way, in front or behind.
     fn is_at_rest(&self) -> bool {
         let background = self.sight.as_ref().map_or(0, |sight| sight.background);

@@ -85,6 +85,17 @@ fn a_stall_is_only_reported_where_that_is_set() {
 }
 
 #[test]
+fn a_stall_is_over_when_the_turn_is_and_the_next_one_is_told_of_again() {
+    let mut bench = stalling(OnStall::Report);
+    bench.answer();
+    assert_eq!(bench.machine.doing(bench.now), None);
+    bench.take("again", 3);
+    bench.see(screen(State::Thinking, ""));
+    bench.measure(1, 600);
+    assert_eq!(bench.troubles(), ["stalled", "stalled"]);
+}
+
+#[test]
 fn a_stall_is_interrupted_with_one_key() {
     let mut bench = stalling(OnStall::Interrupt);
     assert_eq!(bench.keys, ["Esc"]);
@@ -110,6 +121,11 @@ fn a_stall_that_restarts_counts_as_a_failure() {
     assert!(bench.has(&Effect::StopTree));
     assert_eq!(bench.fault(2), Some(Fault::Failed), "its sender is told");
     bench.end(143);
+    let said = bench.told.iter().find_map(|what| match what {
+        What::Exit { cause, .. } => Some(cause.as_str()),
+        _ => None,
+    });
+    assert_eq!(said, Some("ended by missiond: exit 143"));
     assert_eq!(bench.machine.cause(), Some("stalled"));
     assert!(bench.machine.poll_timeout().is_some(), "it starts again");
 }
