@@ -111,6 +111,31 @@ fn by_a_signal() {
     }
 }
 
+/// Whichever part of it fails, in the middle of what a full-screen program has set.
+#[test]
+fn by_a_panic() {
+    let daemon = shell();
+    for moment in ["key-read", "key-taken", "before-shown"] {
+        let go = daemon.root().join(moment);
+        let told = format!("{moment}:{}", go.display());
+        let environment = [("MISSIOND_PAUSE", told.as_str())];
+        let mut person = Person::run_with(&daemon, &["attach", "sh"], (80, 24), &environment);
+        full_screen(&person);
+        std::fs::write(&go, "").expect("a file");
+        person.types("x");
+        person.ends(1, &format!("told to at {moment}"));
+        is_put_right(&person);
+        gets_size(&daemon, "sh", (100, 30));
+        daemon
+            .cmd(&["write", "sh", r"\x15printf '\\033[?1049l\\033[r'; clear\r"])
+            .expect(0);
+        until("the lower screen", || {
+            let screen = daemon.cmd(&["screen", "sh"]).stdout;
+            screen.starts_with('$').then_some(())
+        });
+    }
+}
+
 #[test]
 fn it_does_not_begin_where_it_cannot() {
     let daemon = shell();

@@ -50,7 +50,17 @@ impl Person {
     }
 
     /// Runs any command of missiond at a terminal.
-    pub fn run(daemon: &Daemon, arguments: &[&str], (cols, rows): (u16, u16)) -> Person {
+    pub fn run(daemon: &Daemon, arguments: &[&str], size: (u16, u16)) -> Person {
+        Person::run_with(daemon, arguments, size, &[])
+    }
+
+    /// The same with more in its environment.
+    pub fn run_with(
+        daemon: &Daemon,
+        arguments: &[&str],
+        (cols, rows): (u16, u16),
+        environment: &[(&str, &str)],
+    ) -> Person {
         let pair = native_pty_system()
             .openpty(pty_size(cols, rows))
             .expect("a pseudo-terminal");
@@ -64,6 +74,9 @@ impl Person {
             command.env(name, value.unwrap_or_default());
         }
         command.env("TERM", "xterm-256color");
+        for (name, value) in environment {
+            command.env(name, value);
+        }
         let client = pair.slave.spawn_command(command).expect("missiond runs");
         let keyboard = Arc::new(Mutex::new(pair.master.take_writer().expect("a keyboard")));
         let window = Arc::new(Mutex::new(Window {

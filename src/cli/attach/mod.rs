@@ -8,6 +8,7 @@ use crate::cli::complete;
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::control::protocol::{AttachParams, Ending, FromViewer, Nothing, Ping, ToViewer};
+use crate::pause::{self, Moment};
 use futures_util::{SinkExt, StreamExt};
 use keys::{DetachKey, Keys, Typed};
 use serde_json::json;
@@ -185,6 +186,7 @@ impl Session {
                 },
                 bytes = typed.recv() => match bytes {
                     Some(bytes) => {
+                        pause::fault(Moment::KeyTaken);
                         let typed = self.keys.take(&bytes);
                         self.typed(typed).await
                     }

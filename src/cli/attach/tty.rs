@@ -2,9 +2,12 @@
 
 use super::traces::Traces;
 use crate::cli::failure::Failure;
+use crate::control::protocol::Fault;
+use crate::pause::{self, Moment};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::stdio::{stdin, stdout};
 use rustix::termios::{OptionalActions, Termios, isatty, tcgetattr, tcgetwinsize, tcsetattr};
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -46,6 +49,11 @@ pub struct Raw {
     to_restore: Arc<ToRestore>,
 }
 
+thread_local! {
+    /// Whether this thread is at work on the traces.
+    static AT_TRACES: Cell<bool> = const { Cell::new(false) };
+}
+
 struct ToRestore {
     before: Termios,
     traces: Mutex<Traces>,
@@ -77,7 +85,8 @@ impl Raw {
     }
 
     pub fn resized(&self, (cols, rows): (u16, u16)) {
-        self.to_restore.traces().resize(cols, rows);
+        self.to_restore
+            .with_traces(|traces| traces.resize(cols, rows));
     }
 
     /// A thread that writes to the terminal, since that may block; the second half tells when it has ended.
@@ -87,8 +96,9 @@ impl Raw {
         let to_restore = Arc::clone(&self.to_restore);
         thread::spawn(move || {
             while let Some(bytes) = pieces.blocking_recv() {
-                to_restore.traces().shown(&bytes);
-                if write_all(&bytes).is_err() {
+                pause::fault(Moment::BeforeShown);
+                to_restore.with_traces(|traces| traces.shown(&bytes));
+                if to_restore.is_restored() || write_all(&bytes).is_err() {
                     break;
                 }
             }
@@ -100,14 +110,23 @@ impl Raw {
 
 impl Drop for Raw {
     fn drop(&mut self) {
-        let undo = self.to_restore.traces().undo();
+        let undo = self.to_restore.with_traces(|traces| traces.undo());
         self.to_restore.restore(&undo);
     }
 }
 
 impl ToRestore {
-    fn traces(&self) -> std::sync::MutexGuard<'_, Traces> {
-        self.traces.lock().unwrap_or_else(PoisonError::into_inner)
+    fn with_traces<T>(&self, work: impl FnOnce(&mut Traces) -> T) -> T {
+        let mut traces = self.traces.lock().unwrap_or_else(PoisonError::into_inner);
+        AT_TRACES.set(true);
+        let result = work(&mut traces);
+        AT_TRACES.set(false);
+        result
+    }
+
+    /// Then nothing more of the program is shown.
+    fn is_restored(&self) -> bool {
+        self.restored.load(Ordering::SeqCst)
     }
 
     /// Where the terminal itself is gone, nothing of this matters.
@@ -124,15 +143,18 @@ impl ToRestore {
     }
 }
 
-/// The words of a panic are to be read. One inside the emulator is caught and changes nothing; it is known by its
-/// holding the traces.
+/// The words of a panic are to be read, and it ends this program, whatever thread it is in: without one of them there is
+/// no terminal. One inside the emulator is caught and changes nothing; it comes from one who is at work on the traces.
 fn restore_at_panic(to_restore: Arc<ToRestore>) {
     let told = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        if let Ok(traces) = to_restore.traces.try_lock() {
-            to_restore.restore(&traces.undo());
+        if AT_TRACES.get() {
+            return told(panic);
         }
+        let undo = to_restore.with_traces(|traces| traces.undo());
+        to_restore.restore(&undo);
         told(panic);
+        std::process::exit(Fault::Failed.exit_code().into());
     }));
 }
 
@@ -142,9 +164,12 @@ pub fn reader() -> mpsc::Receiver<Vec<u8>> {
     thread::spawn(move || {
         let mut buffer = vec![0; READ];
         loop {
-            match rustix::io::retry_on_intr(|| rustix::io::read(stdin(), buffer.as_mut_slice())) {
-                Ok(count @ 1..) if typed.blocking_send(buffer[..count].to_vec()).is_ok() => {}
-                _ => return,
+            let read =
+                rustix::io::retry_on_intr(|| rustix::io::read(stdin(), buffer.as_mut_slice()));
+            let Ok(count @ 1..) = read else { return };
+            pause::fault(Moment::KeyRead);
+            if typed.blocking_send(buffer[..count].to_vec()).is_err() {
+                return;
             }
         }
     });
