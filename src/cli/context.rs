@@ -104,6 +104,17 @@ async fn call<M: Method>(
     }
 }
 
+/// Waits for an answer until the person presses Ctrl-C; `left` says what goes on without them.
+pub async fn unless_interrupted<T>(
+    answer: impl Future<Output = Result<T, Failure>>,
+    left: impl FnOnce() -> Failure,
+) -> Result<T, Failure> {
+    tokio::select! {
+        answer = answer => answer,
+        _ = tokio::signal::ctrl_c() => Err(left()),
+    }
+}
+
 /// Client verbs wait for one thing at a time: one thread is enough.
 pub fn block_on(verb: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
     tokio::runtime::Builder::new_current_thread()

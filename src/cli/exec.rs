@@ -1,4 +1,4 @@
-use crate::cli::context::Context;
+use crate::cli::context::{Context, unless_interrupted};
 use crate::cli::done;
 use crate::cli::failure::Failure;
 use crate::cli::spawn::{EnvArgs, OwnerArgs, directory, milliseconds};
@@ -44,6 +44,11 @@ pub struct Exec {
     command: Vec<String>,
 }
 
+fn left_running() -> Failure {
+    let next = "see its id with: missiond sessions\nend it with: missiond close ID";
+    Failure::interrupted("the command goes on").next(next)
+}
+
 impl Exec {
     pub async fn run(self, context: &Context) -> Result<(), Failure> {
         let limit = self.time + GRACE;
@@ -59,7 +64,8 @@ impl Exec {
             max_tokens: Some(self.max_tokens),
             raw: self.raw,
         };
-        let answer = context.ask_for_session::<Request>(params, limit).await?;
+        let answer = context.ask_for_session::<Request>(params, limit);
+        let answer = unless_interrupted(answer, left_running).await?;
         if context.out.json {
             context.out.json(&answer)?;
         } else if !answer.output.is_empty() {

@@ -21,6 +21,8 @@ pub enum Blame {
     NoDaemon,
     /// Whoever read our output has seen enough (`| head`): no fault, and nobody to tell.
     ReaderGone,
+    /// The person has waited long enough (Ctrl-C).
+    Interrupted,
     #[serde(untagged)]
     Fault(Fault),
 }
@@ -30,6 +32,8 @@ impl Blame {
         match self {
             Blame::NoDaemon => 3,
             Blame::ReaderGone => 0,
+            // As shells say it: 128 and the number of SIGINT.
+            Blame::Interrupted => 130,
             Blame::Fault(fault) => fault.exit_code(),
         }
     }
@@ -54,6 +58,11 @@ impl Failure {
 
     pub fn timed_out(message: impl Into<String>) -> Failure {
         Failure::new(Blame::Fault(Fault::TimedOut), message)
+    }
+
+    pub fn interrupted(what_goes_on: &str) -> Failure {
+        let message = format!("no longer waiting; {what_goes_on}");
+        Failure::new(Blame::Interrupted, message)
     }
 
     pub fn next(mut self, next: impl Into<String>) -> Failure {

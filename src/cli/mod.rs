@@ -110,7 +110,7 @@ Examples:
   missiond attach coder                its live terminal; ctrl-q detaches
 
 Exit codes: 0 done, 1 it failed, 2 wrong usage, config or name, 3 no daemon, 4 refused,
-5 a person is needed, 124 timed out.";
+5 a person is needed, 124 timed out, 130 Ctrl-C ended the waiting.";
 
 #[derive(Debug, Subcommand)]
 enum Command {

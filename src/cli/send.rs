@@ -1,4 +1,4 @@
-use crate::cli::context::Context;
+use crate::cli::context::{Context, unless_interrupted};
 use crate::cli::failure::{Blame, Failure};
 use crate::cli::{complete, dialog, message};
 use crate::control::protocol::{Fault, Send as Request, SendAnswer, SendParams};
@@ -48,10 +48,8 @@ impl Send {
         let limit = self.timeout.map(|timeout| timeout + GRACE);
         let params = self.params()?;
         let slot = params.slot.clone();
-        let answer = tokio::select! {
-            answer = context.ask_within::<Request>(params, limit) => answer?,
-            _ = tokio::signal::ctrl_c() => return Err(left_running(&slot)),
-        };
+        let answer = context.ask_within::<Request>(params, limit);
+        let answer = unless_interrupted(answer, || left_running(&slot)).await?;
         if context.out.json {
             context.out.json(&answer)?;
         }
@@ -105,7 +103,7 @@ fn needs_person(context: &Context, slot: &str, dialog: &Dialog) -> Failure {
 }
 
 fn left_running(slot: &str) -> Failure {
-    Failure::failed("no longer waiting; the turn goes on").next(format!(
+    Failure::interrupted("the turn goes on").next(format!(
         "see it with: missiond status {slot}\nend it with: missiond interrupt {slot}"
     ))
 }

@@ -1,4 +1,4 @@
-use crate::cli::context::Context;
+use crate::cli::context::{Context, unless_interrupted};
 use crate::cli::failure::{Blame, Failure};
 use crate::cli::{dialog, sanitise, table};
 use crate::control::protocol::{
@@ -65,11 +65,13 @@ pub async fn wait(
         ..now(id)
     };
     let limit = timeout.map(|timeout| timeout + GRACE);
-    tokio::select! {
-        answer = context.ask_within::<Request>(params, limit) => answer,
-        _ = tokio::signal::ctrl_c() => Err(Failure::failed("no longer waiting; the task goes on")
-            .next(format!("see it with: missiond task {id}\nend it with: missiond cancel {id}"))),
-    }
+    let answer = context.ask_within::<Request>(params, limit);
+    unless_interrupted(answer, || {
+        Failure::interrupted("the task goes on").next(format!(
+            "see it with: missiond task {id}\nend it with: missiond cancel {id}"
+        ))
+    })
+    .await
 }
 
 /// How a task that was waited for has ended is how the command ends.

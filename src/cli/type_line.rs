@@ -1,4 +1,4 @@
-use crate::cli::context::Context;
+use crate::cli::context::{Context, unless_interrupted};
 use crate::cli::failure::Failure;
 use crate::cli::spawn::milliseconds;
 use crate::cli::{complete, done};
@@ -11,7 +11,8 @@ const GRACE: Duration = Duration::from_secs(10);
 /// Types a line into a session, with Enter behind it.
 ///
 /// With --wait it prints what the command wrote and fails as the command did: bash and zsh that missiond started
-/// say themselves when they are done. For other programs, --quiet waits until nothing more comes.
+/// say themselves when they are done. For other programs, --quiet waits until nothing more comes. Ctrl-C ends the
+/// waiting alone.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -37,6 +38,13 @@ pub struct Type {
     timeout: Option<Duration>,
 }
 
+/// Only the waiting has ended: the keyboard of the session is not this one.
+fn left_running(id: &str) -> Failure {
+    Failure::interrupted(&format!("what was typed goes on in {id}")).next(format!(
+        "see it with: missiond follow {id}\ninterrupt it with: missiond keys {id} ctrl+c"
+    ))
+}
+
 impl Type {
     pub async fn run(self, context: &Context) -> Result<(), Failure> {
         let waits = self.wait || self.quiet.is_some();
@@ -55,7 +63,9 @@ impl Type {
             };
         }
         let limit = self.timeout.map(|timeout| timeout + GRACE);
-        let answer = context.ask_within::<Request>(params, limit).await?;
+        let id = params.slot.clone();
+        let answer = context.ask_within::<Request>(params, limit);
+        let answer = unless_interrupted(answer, || left_running(&id)).await?;
         if context.out.json {
             context.out.json(&answer)?;
         } else if let Some(output) = answer.output.as_deref().filter(|output| !output.is_empty()) {

@@ -148,7 +148,7 @@ fn ctrl_c_leaves_the_turn_running_and_says_so() {
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     let output = child.wait_with_output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert_eq!(output.status.code(), Some(130), "{stderr}");
     assert!(stderr.contains("the turn goes on"), "{stderr}");
     assert!(stderr.contains("missiond interrupt coder"), "{stderr}");
 }

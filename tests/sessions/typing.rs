@@ -4,6 +4,7 @@ use crate::stage::*;
 use crate::support::daemon::Daemon;
 use missiond::control::client::Client;
 use missiond::control::protocol::{Type, TypeParams};
+use rustix::process::{Pid, Signal, kill_process};
 
 /// Bash, and zsh where it is there.
 fn shells() -> Vec<&'static str> {
@@ -231,4 +232,27 @@ fn a_command_that_was_just_entered_is_not_taken_for_the_next() {
             .to_string()
             .contains("busy with another command")
     );
+}
+
+/// Who no longer waits has not interrupted anything.
+#[test]
+fn ctrl_c_ends_the_waiting_and_not_the_command() {
+    let daemon = daemon();
+    shell(&daemon, "bash");
+    let line = "while [ ! -e go ]; do sleep 0.05; done; echo over";
+    let waits = daemon.spawn(&["type", "bash", line, "--wait"]);
+    wait_output(&daemon, "bash", "while");
+    let own = Pid::from_raw(waits.pid().cast_signed()).expect("a pid");
+    kill_process(own, Signal::INT).expect("it waits");
+    let told = waits.end().expect(130);
+    assert!(told.stderr.contains("goes on in bash"), "{told}");
+    assert!(told.stderr.contains("missiond keys bash ctrl+c"), "{told}");
+    std::fs::write(daemon.root().join("go"), "").expect("a file");
+    wait_output(&daemon, "bash", "^over");
+
+    let waits = daemon.spawn(&["type", "bash", "sleep 600", "--wait"]);
+    wait_output(&daemon, "bash", "sleep 600");
+    daemon.cmd(&["keys", "bash", "ctrl+c"]).expect(0);
+    let ended = waits.end().expect(1);
+    assert!(ended.stderr.contains("exit code 130"), "{ended}");
 }
