@@ -45,6 +45,7 @@
 //! Claude Code), [`cli`] (one verb per file).
 
 pub mod audit;
+mod blocking;
 pub mod cli;
 pub mod config;
 pub mod control;
@@ -56,6 +57,7 @@ pub mod embed;
 pub mod events;
 pub mod excerpt;
 pub mod files;
+mod headroom;
 pub mod hook;
 pub mod keys;
 pub mod launch;

@@ -1,5 +1,6 @@
 //! What the processes of a slot use. The only module that names sysinfo.
 
+use crate::blocking;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -50,8 +51,8 @@ impl Meter {
     /// it is done off the runtime's threads.
     pub async fn of(self: &Arc<Meter>, programs: Vec<u32>) -> Vec<Option<Usage>> {
         let (meter, count) = (self.clone(), programs.len());
-        let look = tokio::task::spawn_blocking(move || meter.look(&programs));
-        look.await.unwrap_or_else(|_| vec![None; count])
+        let look = blocking::run(move || meter.look(&programs)).await;
+        look.unwrap_or_else(|_| vec![None; count])
     }
 
     fn look(&self, programs: &[u32]) -> Vec<Option<Usage>> {

@@ -10,6 +10,7 @@ mod faults {
     mod logs;
     mod races;
     mod shells;
+    mod shortage;
     mod socket;
     mod stopped;
     mod strays;

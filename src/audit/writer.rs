@@ -3,7 +3,7 @@
 use super::chain::Chain;
 use super::witness::{SystemLog, Witness};
 use super::{Head, Record};
-use crate::secrets;
+use crate::{blocking, secrets};
 use chrono::{DateTime, SecondsFormat, Utc};
 use std::fs::File;
 use std::io;
@@ -91,8 +91,8 @@ async fn keep_safe(file: File, mut written: watch::Receiver<u64>) {
     let file = Arc::new(file);
     while written.changed().await.is_ok() {
         let file = file.clone();
-        let synced = tokio::task::spawn_blocking(move || file.sync_data()).await;
-        if let Ok(Err(error)) = synced {
+        let synced = blocking::run(move || file.sync_data()).await;
+        if let Err(error) = synced.flatten() {
             tracing::warn!("the audit is not yet safe on the disk: {error}");
         }
         tokio::time::sleep(SYNC_PAUSE).await;

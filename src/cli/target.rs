@@ -29,9 +29,15 @@ pub async fn socket(context: &Context) -> Result<PathBuf, Failure> {
     if let Some(config) = context.named_config() {
         return Ok(place(context, config)?.socket);
     }
-    let mut answering = answering(context).await;
+    let Found {
+        mut answering,
+        silent,
+    } = found(context).await;
     match answering.len() {
-        0 => Err(no_daemon(context, "no daemon answers")),
+        0 => match silent.first() {
+            Some(socket) => Err(is_silent(socket)),
+            None => Err(no_daemon(context, "no daemon answers")),
+        },
         1 => Ok(answering.remove(0).0),
         several => {
             let failure = Failure::usage(format!("{several} daemons answer: say which one"));
@@ -135,12 +141,29 @@ fn no_daemon(context: &Context, message: &str) -> Failure {
     Failure::new(Blame::NoDaemon, message).next(next)
 }
 
-/// The daemons in the runtime directory that say who they are.
-async fn answering(context: &Context) -> Vec<(PathBuf, Pong)> {
-    let mut found = Vec::new();
+fn is_silent(socket: &Path) -> Failure {
+    let socket = socket.display();
+    Failure::timed_out(format!("a daemon listens at {socket} and does not answer")).next(
+        "it may be stopped, or have no file descriptors left: missiond.log in its log directory may say",
+    )
+}
+
+/// The daemons in the runtime directory.
+#[derive(Default)]
+struct Found {
+    /// Those that say who they are.
+    answering: Vec<(PathBuf, Pong)>,
+    /// Those that took the question and said nothing.
+    silent: Vec<PathBuf>,
+}
+
+async fn found(context: &Context) -> Found {
+    let mut found = Found::default();
     for socket in context.env.all_sockets() {
-        if let Ok(pong) = ping(&socket, DISCOVERY_LIMIT).await {
-            found.push((socket, pong));
+        match ping(&socket, DISCOVERY_LIMIT).await {
+            Ok(pong) => found.answering.push((socket, pong)),
+            Err(CallError::Silent(_)) => found.silent.push(socket),
+            Err(_) => {}
         }
     }
     found

@@ -2,6 +2,7 @@
 
 use super::Config;
 use super::load::read_bounded;
+use crate::blocking;
 use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -123,8 +124,12 @@ async fn compare(
     while stirrings.recv().await.is_some() {
         settle(&mut stirrings).await;
         let files = files.clone();
-        let Ok(now) = tokio::task::spawn_blocking(move || files.contents()).await else {
-            return;
+        let now = match blocking::run(move || files.contents()).await {
+            Ok(now) => now,
+            Err(error) => {
+                tracing::warn!("a change of the configuration was not looked at: {error}");
+                continue;
+            }
         };
         if now != before {
             before = now;

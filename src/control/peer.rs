@@ -6,7 +6,9 @@
 
 use crate::secrets;
 use serde_json::Value;
+use std::cell::RefCell;
 use std::collections::HashMap;
+use std::io;
 
 /// A client, as it was when it connected.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +23,7 @@ impl Peer {
     pub fn may_see(&self, answer: Value) -> Value {
         match self.origin {
             Origin::Outside => answer,
-            Origin::Slot(_) | Origin::Untold => secrets::mask_json(&answer),
+            Origin::Slot(_) | Origin::Untold | Origin::Unseen(_) => secrets::mask_json(&answer),
         }
     }
 }
@@ -34,6 +36,8 @@ pub enum Origin {
     Slot(String),
     /// It was gone before it could be looked up, or is not to be seen from here.
     Untold,
+    /// Nothing could be looked up, for this reason: the daemon is short of something.
+    Unseen(String),
 }
 
 /// By what the processes of a daemon's slots are known.
@@ -51,6 +55,8 @@ pub trait ProcessTable {
     fn stat(&self, pid: i32) -> Option<Stat>;
     /// The environment that it was started with, `NAME=value` with NUL between them.
     fn environment(&self, pid: i32) -> Option<Vec<u8>>;
+    /// Why something was not to be had that is there.
+    fn fault(&self) -> Option<String>;
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,16 +82,38 @@ impl Stat {
 }
 
 /// The processes of this machine.
-#[derive(Debug, Clone, Copy)]
-pub struct Proc;
+#[derive(Debug, Default)]
+pub struct Proc {
+    fault: RefCell<Option<String>>,
+}
+
+impl Proc {
+    fn read(&self, pid: i32, file: &str) -> Option<Vec<u8>> {
+        let read = std::fs::read(format!("/proc/{pid}/{file}"));
+        read.map_err(|error| self.note(&error)).ok()
+    }
+
+    /// One that has ended and one of another user are ordinary.
+    fn note(&self, error: &io::Error) {
+        let is_gone = error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error());
+        let ordinary = [io::ErrorKind::NotFound, io::ErrorKind::PermissionDenied];
+        if !is_gone && !ordinary.contains(&error.kind()) {
+            self.fault.replace(Some(error.to_string()));
+        }
+    }
+}
 
 impl ProcessTable for Proc {
     fn stat(&self, pid: i32) -> Option<Stat> {
-        Stat::parse(&std::fs::read(format!("/proc/{pid}/stat")).ok()?)
+        Stat::parse(&self.read(pid, "stat")?)
     }
 
     fn environment(&self, pid: i32) -> Option<Vec<u8>> {
-        std::fs::read(format!("/proc/{pid}/environ")).ok()
+        self.read(pid, "environ")
+    }
+
+    fn fault(&self) -> Option<String> {
+        self.fault.borrow().clone()
     }
 }
 
@@ -99,9 +127,13 @@ pub fn origin(pid: Option<i32>, marks: &Marks, table: &dyn ProcessTable) -> Orig
     let Some(pid) = pid.filter(|pid| *pid > 0) else {
         return Origin::Untold;
     };
-    (0..TRIES)
-        .find_map(|_| walk_up(pid, marks, table))
-        .unwrap_or(Origin::Untold)
+    let found = (0..TRIES).find_map(|_| walk_up(pid, marks, table));
+    match (found, table.fault()) {
+        (Some(Origin::Slot(slot)), _) => Origin::Slot(slot),
+        // A mark may have been overlooked.
+        (_, Some(fault)) => Origin::Unseen(fault),
+        (found, None) => found.unwrap_or(Origin::Untold),
+    }
 }
 
 /// `None` where the line of ancestors changed under us.
@@ -165,6 +197,10 @@ mod tests {
             let (.., environment) = self.0.iter().find(|(id, ..)| *id == pid)?;
             Some(environment.replace(' ', "\0").into_bytes())
         }
+
+        fn fault(&self) -> Option<String> {
+            None
+        }
     }
 
     fn marks() -> Marks {
@@ -214,8 +250,8 @@ mod tests {
     fn whoever_is_gone_or_has_no_known_ancestors_is_untold() {
         assert_eq!(of(99), Origin::Untold);
         assert_eq!(of(80), Origin::Untold);
-        assert_eq!(origin(None, &marks(), &Proc), Origin::Untold);
-        assert_eq!(origin(Some(0), &marks(), &Proc), Origin::Untold);
+        assert_eq!(origin(None, &marks(), &Proc::default()), Origin::Untold);
+        assert_eq!(origin(Some(0), &marks(), &Proc::default()), Origin::Untold);
     }
 
     /// Another process takes the id while its ancestors are looked up.
@@ -232,6 +268,52 @@ mod tests {
         fn environment(&self, _: i32) -> Option<Vec<u8>> {
             None
         }
+
+        fn fault(&self) -> Option<String> {
+            None
+        }
+    }
+
+    /// No environment can be read, though the processes are there.
+    struct Short;
+
+    impl ProcessTable for Short {
+        fn stat(&self, pid: i32) -> Option<Stat> {
+            let parent = if pid == 50 { 0 } else { pid - 1 };
+            Some(Stat { parent, started: 1 })
+        }
+
+        fn environment(&self, _: i32) -> Option<Vec<u8>> {
+            None
+        }
+
+        fn fault(&self) -> Option<String> {
+            Some("Too many open files".to_owned())
+        }
+    }
+
+    #[test]
+    fn what_could_not_be_looked_up_is_not_outside() {
+        let unseen = Origin::Unseen("Too many open files".to_owned());
+        assert_eq!(origin(Some(60), &Marks::default(), &Short), unseen);
+        let known = Origin::Slot("coder".to_owned());
+        assert_eq!(origin(Some(60), &marks(), &Short), known);
+    }
+
+    #[test]
+    fn who_is_gone_is_no_fault_of_the_daemon() {
+        let table = Proc::default();
+        for ordinary in [io::ErrorKind::NotFound, io::ErrorKind::PermissionDenied] {
+            table.note(&ordinary.into());
+        }
+        table.note(&io::Error::from_raw_os_error(3));
+        assert_eq!(table.fault(), None);
+        table.note(&io::Error::from_raw_os_error(24));
+        assert!(
+            table
+                .fault()
+                .is_some_and(|fault| fault.contains("open files"))
+        );
     }
 
     #[test]
@@ -261,14 +343,20 @@ mod tests {
     #[test]
     fn this_test_is_outside_and_known_by_its_own_mark() {
         let own = std::process::id().cast_signed();
-        assert_eq!(origin(Some(own), &Marks::default(), &Proc), Origin::Outside);
+        assert_eq!(
+            origin(Some(own), &Marks::default(), &Proc::default()),
+            Origin::Outside
+        );
         let pids = HashMap::from([(own, "me".to_owned())]);
         let marks = Marks {
             pids,
             ..Marks::default()
         };
-        assert_eq!(origin(Some(own), &marks, &Proc), Origin::Slot("me".into()));
-        let started = Proc.stat(own).map(|stat| stat.started);
+        assert_eq!(
+            origin(Some(own), &marks, &Proc::default()),
+            Origin::Slot("me".into())
+        );
+        let started = Proc::default().stat(own).map(|stat| stat.started);
         assert!(started.is_some_and(|ticks| ticks > 0), "{started:?}");
     }
 }

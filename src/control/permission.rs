@@ -22,6 +22,11 @@ pub fn check(peer: &Peer, method: &str, params: &Value, granted: bool) -> Result
         Origin::Untold => Err(refused(format!(
             "`{method}` was called by a process that can't be told from one inside a slot"
         ))),
+        Origin::Unseen(fault) => Err(RpcError::new(
+            Fault::Failed,
+            format!("who calls `{method}` can't be looked up: {fault}"),
+        )
+        .next("give the daemon more (ulimit -n), or close something: missiond sessions")),
     }
 }
 
@@ -35,6 +40,7 @@ fn check_hook(peer: &Peer, params: &Value) -> Result<(), RpcError> {
                 Origin::Slot(slot) => format!("slot {slot}"),
                 Origin::Outside => "outside of all slots".to_owned(),
                 Origin::Untold => "an unknown place".to_owned(),
+                Origin::Unseen(fault) => format!("a place that can't be looked up ({fault})"),
             };
             let named = named.unwrap_or("no slot");
             let text = format!("a hook of {named} was called from {from}");

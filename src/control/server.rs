@@ -6,9 +6,10 @@ use super::dispatch::Dispatcher;
 use super::envelope::{ErrorObject, Line, Request};
 use super::listening::listen;
 use super::peer::{self, Peer};
-use super::protocol::{Attach, Events, MAX_LINE, Method};
-use futures_util::{Sink, SinkExt, Stream, StreamExt};
+use super::protocol::{Attach, Events, Fault, MAX_LINE, Method, RpcError};
+use futures_util::{FutureExt, Sink, SinkExt, Stream, StreamExt};
 use serde_json::Value;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{UnixListener, UnixStream};
@@ -187,7 +188,7 @@ fn identify(stream: &UnixStream, dispatcher: &Dispatcher) -> Result<Peer, String
     Ok(Peer {
         pid: told.pid(),
         uid: told.uid(),
-        origin: peer::origin(told.pid(), &dispatcher.marks(), &peer::Proc),
+        origin: peer::origin(told.pid(), &dispatcher.marks(), &peer::Proc::default()),
     })
 }
 
@@ -222,6 +223,11 @@ fn error_line(code: i64, message: String) -> Line {
     )
 }
 
+fn panicked(method: &str) -> RpcError {
+    RpcError::new(Fault::Failed, format!("the daemon failed at `{method}`"))
+        .next("what went wrong is in missiond.log in the log directory")
+}
+
 async fn answer(request: Request, connection: Connection, answers: mpsc::Sender<Line>) {
     let Connection {
         peer,
@@ -237,7 +243,10 @@ async fn answer(request: Request, connection: Connection, answers: mpsc::Sender<
             };
         }
         Ok(()) => {
-            let answer = dispatcher.call(&peer, method, params.clone()).await;
+            let call = dispatcher.call(&peer, method, params.clone());
+            // Whoever asked is told, and does not wait for an answer that never comes.
+            let answer = AssertUnwindSafe(call).catch_unwind().await;
+            let answer = answer.unwrap_or_else(|_| Err(panicked(method)));
             answer.map(|answer| peer.may_see(answer))
         }
         Err(refusal) => Err(refusal),

@@ -47,8 +47,8 @@ pub enum LaunchError {
     Refused(String),
     #[error("the shim {program} could not be started: {source}", program = .program.display())]
     Spawn { program: PathBuf, source: io::Error },
-    #[error("the shim ended without saying why")]
-    Silent,
+    #[error("the shim ended without saying why ({0})")]
+    Silent(std::process::ExitStatus),
     #[error("the shim did not answer within {0:?}")]
     Timeout(Duration),
     #[error("no shim answers at {socket}: {source}", socket = .socket.display())]
@@ -205,11 +205,11 @@ async fn start(spec: &ShimSpec, program: &Path) -> Result<(), LaunchError> {
     let mut child = command(spec, program).spawn().map_err(spawn_error)?;
     let report = exchange(&mut child, spec).await.map_err(spawn_error)?;
     // The process that was started has handed over to the one that stays; this leaves no zombie.
-    child.wait().await.map_err(spawn_error)?;
+    let ended = child.wait().await.map_err(spawn_error)?;
     match serde_json::from_slice(&report) {
         Ok(StartReport::Ok(_)) => Ok(()),
         Ok(StartReport::Error(reason)) => Err(LaunchError::Refused(reason)),
-        Err(_) => Err(LaunchError::Silent),
+        Err(_) => Err(LaunchError::Silent(ended)),
     }
 }
 

@@ -84,18 +84,28 @@ impl Output {
         }
         self.seen = Some(at);
         self.end += bytes.len() as u64;
-        self.kept.extend(bytes);
         if self.read_before.is_some_and(|read| at <= read) {
             self.read = self.end;
         }
-        let excess = self.kept.len().saturating_sub(self.room);
+        let room = self.room_for(bytes.len());
+        let excess = (self.kept.len() + bytes.len()).saturating_sub(room);
+        let of_kept = excess.min(self.kept.len());
+        self.kept.drain(..of_kept);
+        self.kept.extend(&bytes[excess - of_kept..]);
         if excess == 0 {
             return Taken::New;
         }
-        self.kept.drain(..excess);
         match std::mem::replace(&mut self.overflows, true) {
             true => Taken::New,
             false => Taken::Overflow,
+        }
+    }
+
+    /// How much can be kept. Where the system gives no memory to grow by, what there is must do.
+    fn room_for(&mut self, coming: usize) -> usize {
+        match self.kept.try_reserve(coming) {
+            Ok(()) => self.room,
+            Err(_) => self.kept.capacity().min(self.room),
         }
     }
 
@@ -235,9 +245,11 @@ mod tests {
             (part.bytes.as_slice(), part.start, part.dropped),
             (&b"cdef"[..], 2, 2)
         );
+        output.push(at(4), b"longer than all");
+        assert_eq!(output.part(0, u64::MAX).bytes, b" all");
         output.clear();
-        assert_eq!(output.part(0, u64::MAX).dropped, 6);
-        assert_eq!(output.push(at(4), b"ghijk"), Taken::Overflow);
+        assert_eq!(output.part(0, u64::MAX).dropped, 21);
+        assert_eq!(output.push(at(5), b"ghijk"), Taken::Overflow);
     }
 
     #[test]

@@ -53,7 +53,7 @@ impl Owner {
 
 /// A process that runs now, as it can be known later; `None` where there is none of this number.
 pub fn running_process(pid: u32) -> Option<OwnerProcess> {
-    let stat = Proc.stat(i32::try_from(pid).ok()?)?;
+    let stat = Proc::default().stat(i32::try_from(pid).ok()?)?;
     Some(OwnerProcess {
         pid,
         started: stat.started,

@@ -9,12 +9,12 @@ use super::task::{Slot, ready};
 use super::vigil::Vigil;
 use crate::config::{Kind, SlotConfig};
 use crate::control::protocol::{Fault, RpcError, What};
-use crate::files;
 use crate::launch::{self, SessionStart, Version};
 use crate::pause::{self, Moment};
 use crate::rehearsal;
 use crate::shim::{Hello, LaunchError, ShimLink, ShimSpec};
 use crate::worktree;
+use crate::{blocking, files, headroom};
 use chrono::Utc;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -84,10 +84,11 @@ impl Slot {
     }
 
     async fn launch(&mut self, start: Start) -> Result<Vec<Input>, NotStarted> {
+        self.check_memory(&start.spec)?;
         pause::at(Moment::BeforeStart).await;
         // A session's program is its first: nothing can be left of one before it.
         if self.session.is_none() {
-            self.end_strays(&start.spec.socket).await;
+            self.end_strays(&start.spec.socket).await?;
         }
         self.check_nobody_has(start.session)?;
         let (link, hello) = ShimLink::launch(&start.spec, &self.world.program).await?;
@@ -118,19 +119,31 @@ impl Slot {
         Ok(inputs.into_iter().flatten().collect())
     }
 
+    fn check_memory(&self, spec: &ShimSpec) -> Result<(), NotStarted> {
+        let needed = headroom::need(spec.cols, spec.rows, self.output.room());
+        headroom::check(needed).map_err(|shortage| {
+            let reason = format!("{shortage}: {}", shortage.next);
+            NotStarted::new(Cause::OutOfMemory, reason)
+        })
+    }
+
     /// What a shim that was killed left behind must not go on beside the new program.
-    async fn end_strays(&mut self, shim_socket: &Path) {
+    async fn end_strays(&mut self, shim_socket: &Path) -> Result<(), NotStarted> {
         let strays = Strays {
             slot: self.running.name.clone(),
             control_socket: self.world.socket.clone(),
             shim_socket: shim_socket.to_owned(),
         };
-        let ended = tokio::task::spawn_blocking(move || strays.end()).await;
-        if let Ok(count @ 1..) = ended {
+        let ended = blocking::run(move || strays.end()).await.map_err(|error| {
+            let reason = format!("what an earlier program may have left can't be ended: {error}");
+            NotStarted::new(Cause::Failed, reason)
+        })?;
+        if ended > 0 {
             self.warn(&format!(
-                "{count} processes of a shim that is gone were ended"
+                "{ended} processes of a shim that is gone were ended"
             ));
         }
+        Ok(())
     }
 
     /// A daemon that takes the program over later has no version to go by.

@@ -10,22 +10,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-const ECHOES: &str = "stty -echo; while read -r line; do echo \"got $line\"; done";
-
-fn echoes(daemon: &Daemon, word: &str) {
-    daemon.cmd(&["write", "a", &format!("{word}\\r")]).expect(0);
-    daemon
-        .cmd(&[
-            "wait",
-            "a",
-            "--output",
-            &format!("got {word}"),
-            "--timeout",
-            "50s",
-        ])
-        .expect(0);
-}
-
 #[test]
 fn a_slot_outlives_its_directory_and_is_not_started_without_it() {
     let daemon = shells_with(&["a"], "restart = \"always\"", ECHOES);

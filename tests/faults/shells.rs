@@ -11,6 +11,24 @@ pub const COUNTS_AND_ECHOES: &str = "stty -echo; \
     (i=0; while :; do i=$((i+1)); echo \"tick $i\"; sleep 0.005; done) & \
     while read -r line; do echo \"got $line\"; done";
 
+/// Says what it reads.
+pub const ECHOES: &str = "stty -echo; while read -r line; do echo \"got $line\"; done";
+
+/// Slot `a` still hears and answers.
+pub fn echoes(daemon: &Daemon, word: &str) {
+    daemon.cmd(&["write", "a", &format!("{word}\\r")]).expect(0);
+    daemon
+        .cmd(&[
+            "wait",
+            "a",
+            "--output",
+            &format!("got {word}"),
+            "--timeout",
+            "50s",
+        ])
+        .expect(0);
+}
+
 /// A daemon with slots that run `script`.
 pub fn shells(names: &[&str], script: &str) -> Daemon {
     shells_with(names, "", script)

@@ -46,7 +46,7 @@ impl Dispatcher {
     pub async fn permit(&self, peer: &Peer, method: &str, params: &Value) -> Result<(), RpcError> {
         let granted = match &peer.origin {
             Origin::Slot(own) => self.is_granted(own, method, params),
-            Origin::Outside | Origin::Untold => false,
+            Origin::Outside | Origin::Untold | Origin::Unseen(_) => false,
         };
         let Err(refusal) = permission::check(peer, method, params, granted) else {
             return Ok(());

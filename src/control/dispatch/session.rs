@@ -1,6 +1,7 @@
 //! Sessions, from outside: made, listed, typed to, read and closed.
 
 use super::{Dispatcher, run, within};
+use crate::blocking;
 use crate::control::peer::Peer;
 use crate::control::protocol::*;
 use crate::daemon::{Order, is_of_owner};
@@ -353,7 +354,7 @@ pub(super) async fn search(
     limit: usize,
 ) -> Result<Vec<Match>, RpcError> {
     let (bytes, _) = collected(slot, 0, u64::MAX).await?;
-    let searched = tokio::task::spawn_blocking(move || {
+    let searched = blocking::run(move || {
         // Masked first: a pattern must not find out what it is not shown.
         let rows: Vec<String> = plain(&bytes).lines().map(str::to_owned).collect();
         let rows = secrets::mask_rows(&rows);
@@ -366,7 +367,7 @@ pub(super) async fn search(
         });
         found.collect()
     });
-    let failed = |error: tokio::task::JoinError| RpcError::new(Fault::Failed, error.to_string());
+    let failed = |error| RpcError::new(Fault::Failed, format!("the search failed: {error}"));
     searched.await.map_err(failed)
 }
 

@@ -101,7 +101,7 @@ fn submitter(peer: &Peer) -> String {
     match &peer.origin {
         Origin::Outside => "user".to_owned(),
         Origin::Slot(slot) => inside(slot),
-        Origin::Untold => "unknown".to_owned(),
+        Origin::Untold | Origin::Unseen(_) => "unknown".to_owned(),
     }
 }
 

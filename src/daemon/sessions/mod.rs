@@ -9,11 +9,12 @@ use super::{Daemon, DaemonError, DaemonHandle, Kept, Order, Reply};
 use crate::config::{Config, ConfigError, SessionsConfig, is_name};
 use crate::control::protocol::{Fault, RpcError, SpawnParams, What};
 use crate::diagnostic::Problem;
-use crate::files;
+use crate::headroom::Shortage;
 use crate::paths;
 use crate::slot::machine::Input;
 use crate::slot::record::Record;
 use crate::slot::{self, Command, Paths, Request, SlotHandle};
+use crate::{files, headroom};
 use chrono::{DateTime, Utc};
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
@@ -103,6 +104,8 @@ impl Daemon {
     fn prepare_session(&mut self, params: SpawnParams) -> Result<SlotHandle, RpcError> {
         let record = request::record(params, &self.config.sessions, &self.world)?;
         self.check_name(&record.id)?;
+        let needed = headroom::need(record.cols, record.rows, record.terms.buffer);
+        headroom::check(needed)?;
         self.make_room(&record.terms.owner)?;
         let failed = |error: std::io::Error| {
             RpcError::new(Fault::Failed, format!("the session can't be kept: {error}"))
@@ -347,6 +350,12 @@ async fn end(handle: &SlotHandle) {
 /// The program is killed, and not asked first.
 pub(super) async fn hurry(handle: &SlotHandle) {
     let _ = handle.send(Command::Request(Request::Hurry)).await;
+}
+
+impl From<Shortage> for RpcError {
+    fn from(shortage: Shortage) -> RpcError {
+        RpcError::new(Fault::Failed, shortage.to_string()).next(shortage.next)
+    }
 }
 
 impl DaemonHandle {
