@@ -61,6 +61,7 @@ mod headroom;
 pub mod hook;
 pub mod keys;
 pub mod launch;
+pub mod log_file;
 pub mod mcp;
 pub mod notify;
 pub mod paths;

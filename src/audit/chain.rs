@@ -3,13 +3,20 @@
 
 use super::{Entry, Record, hash_of};
 use crate::files;
+use crate::log_file::{Cap, LogFile};
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use std::fmt;
 use std::fs::File;
-use std::io::{self, BufRead, Read, Write};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use std::str::FromStr;
+
+/// How much is kept: some ten thousand entries in a file, and years of a busy house in all of them.
+pub const KEPT: Cap = Cap {
+    bytes: 16 << 20,
+    files: 16,
+};
 
 /// Where a chain stands: its last entry.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -42,6 +49,8 @@ impl FromStr for Head {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[error("line {line}: {fault}")]
 pub struct Broken {
+    /// How many rotations ago the file was begun anew; 0 is the present one.
+    pub rotations: usize,
     pub line: usize,
     pub fault: String,
 }
@@ -49,6 +58,8 @@ pub struct Broken {
 /// A chain in which nothing is wrong.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Verified {
+    /// The number of the oldest entry that is kept.
+    pub first: Option<u64>,
     pub head: Head,
     /// Of the heads that were asked about, those that stand in it.
     pub found: Vec<Head>,
@@ -56,44 +67,115 @@ pub struct Verified {
     pub is_torn: bool,
 }
 
-/// Checks a whole audit file. `heads` are what is known of it from elsewhere: each must stand in it.
-pub fn verify(input: impl BufRead, heads: &[Head]) -> io::Result<Result<Verified, Broken>> {
-    let mut verified = Verified::default();
-    for (index, line) in lines(input).enumerate() {
-        let Line { text, is_torn } = line?;
-        if is_torn {
-            verified.is_torn = true;
-            break;
-        }
-        let next = match follows(&text, &verified.head) {
-            Ok(next) => next,
-            Err(fault) => {
+/// Checks the audit file at `path` and those that it was rotated to.
+pub fn verify_files(path: &Path, heads: &[Head]) -> io::Result<Result<Verified, Broken>> {
+    let files = files::with_rotated(path)?;
+    verify(files.into_iter().map(BufReader::new).collect(), heads)
+}
+
+/// Checks a whole audit, the oldest file first. `heads` are what is known of it from elsewhere: each that is not
+/// older than what is kept must stand in it.
+pub fn verify(inputs: Vec<impl BufRead>, heads: &[Head]) -> io::Result<Result<Verified, Broken>> {
+    let files = inputs.len();
+    let mut check = Check::new(heads, files);
+    for (at, input) in inputs.into_iter().enumerate() {
+        let rotations = files - 1 - at;
+        for (index, line) in lines(input).enumerate() {
+            if let Err(fault) = check.line(line?, rotations == 0) {
                 let line = index + 1;
-                return Ok(Err(Broken { line, fault }));
+                return Ok(Err(Broken {
+                    rotations,
+                    line,
+                    fault,
+                }));
             }
-        };
-        verified.head = next;
-        verified
-            .found
-            .extend(heads.iter().filter(|head| **head == verified.head).cloned());
+        }
     }
-    Ok(
-        match heads.iter().find(|head| !verified.found.contains(head)) {
-            None => Ok(verified),
+    Ok(check.end())
+}
+
+/// A chain on the way from its first line to its last.
+struct Check<'h> {
+    heads: &'h [Head],
+    /// Whether entries may be missing before the first: older files are dropped where so many are kept.
+    may_begin_late: bool,
+    verified: Verified,
+}
+
+impl Check<'_> {
+    fn new(heads: &[Head], files: usize) -> Check<'_> {
+        Check {
+            heads,
+            may_begin_late: files >= KEPT.files,
+            verified: Verified::default(),
+        }
+    }
+
+    fn line(&mut self, Line { text, is_torn }: Line, in_present_file: bool) -> Result<(), String> {
+        if is_torn && in_present_file {
+            self.verified.is_torn = true;
+            return Ok(());
+        }
+        let entry = entry_of(&text)?;
+        if self.verified.first.is_none() {
+            self.begin(&entry)?;
+        }
+        follows(&entry, &self.verified.head)?;
+        self.verified.head = Head {
+            seq: entry.seq,
+            hash: entry.hash,
+        };
+        let is_head = |head: &&Head| **head == self.verified.head;
+        let found = self.heads.iter().filter(is_head).cloned();
+        self.verified.found.extend(found);
+        Ok(())
+    }
+
+    /// What the first entry that is kept follows is taken from itself.
+    fn begin(&mut self, first: &Entry) -> Result<(), String> {
+        let seq = first.seq.saturating_sub(1);
+        if seq > 0 && !self.may_begin_late {
+            return Err(format!(
+                "the entries before {} are missing: older files are dropped only where there are {}",
+                first.seq, KEPT.files
+            ));
+        }
+        self.verified.first = Some(first.seq);
+        if seq > 0 {
+            let hash = first.prev.clone();
+            self.verified.head = Head { seq, hash };
+        }
+        Ok(())
+    }
+
+    fn end(self) -> Result<Verified, Broken> {
+        let first = self.verified.first.unwrap_or_default();
+        let is_missing = |head: &&Head| head.seq >= first && !self.verified.found.contains(head);
+        match self.heads.iter().find(is_missing) {
+            None => Ok(self.verified),
             Some(head) => Err(Broken {
+                rotations: 0,
                 line: usize::try_from(head.seq).unwrap_or(usize::MAX),
                 fault: format!(
                     "entry {} is not the one that was told: the file was rewritten or cut",
                     head.seq
                 ),
             }),
-        },
-    )
+        }
+    }
 }
 
-/// The head after this line, or why it can't follow the one before.
-fn follows(line: &str, before: &Head) -> Result<Head, String> {
+/// The entry that a line is, as it was when it was written.
+fn entry_of(line: &str) -> Result<Entry, String> {
     let entry: Entry = serde_json::from_str(line).map_err(|error| format!("no entry: {error}"))?;
+    match hash_of_line(line).as_deref() == Some(entry.hash.as_str()) {
+        true => Ok(entry),
+        false => Err(format!("entry {} was changed", entry.seq)),
+    }
+}
+
+/// Whether an entry can follow the one before.
+fn follows(entry: &Entry, before: &Head) -> Result<(), String> {
     let wanted = before.seq + 1;
     if entry.seq != wanted {
         return Err(format!("entry {} stands where {wanted} belongs", entry.seq));
@@ -104,13 +186,7 @@ fn follows(line: &str, before: &Head) -> Result<Head, String> {
             entry.seq
         ));
     }
-    if hash_of_line(line).as_deref() != Some(entry.hash.as_str()) {
-        return Err(format!("entry {} was changed", entry.seq));
-    }
-    Ok(Head {
-        seq: entry.seq,
-        hash: entry.hash,
-    })
+    Ok(())
 }
 
 /// The hash of an entry's own text, as it stands there, with the last field emptied. The text and not the
@@ -160,20 +236,23 @@ pub fn entries(input: impl BufRead) -> impl Iterator<Item = io::Result<Entry>> {
 /// The one writer's file and where its chain stands.
 #[derive(Debug)]
 pub(super) struct Chain {
-    pub file: File,
+    file: LogFile,
     pub head: Head,
 }
 
 impl Chain {
-    pub fn open(path: &Path) -> io::Result<Chain> {
-        let mut file = files::append(path)?;
-        files::drop_torn_line(&mut file)?;
-        let last = files::last_line(&mut file)?
-            .map(|line| serde_json::from_str::<Entry>(&line))
-            .transpose();
-        let last = last
-            .map_err(|error| io::Error::other(format!("the last entry can't be read: {error}")))?;
-        let head = last.map_or_else(Head::default, |Entry { seq, hash, .. }| Head { seq, hash });
+    pub fn open(path: &Path, cap: Cap) -> io::Result<Chain> {
+        let mut present = files::append(path)?;
+        files::drop_torn_line(&mut present)?;
+        let before = || File::open(files::rotated(path, 1)).ok();
+        let head = match head_of(&mut present)? {
+            Some(head) => head,
+            // It was rotated, and nothing was written since.
+            None => before()
+                .map_or(Ok(None), |mut file| head_of(&mut file))?
+                .unwrap_or_default(),
+        };
+        let file = LogFile::new(path, cap);
         Ok(Chain { file, head })
     }
 
@@ -190,23 +269,24 @@ impl Chain {
         let open = bare
             .strip_suffix("\"}")
             .ok_or_else(|| io::Error::other("the hash is not the last field"))?;
-        self.write(&format!("{open}{hash}\"}}\n"))?;
+        self.file.append(&format!("{open}{hash}\"}}\n"))?;
         self.head = Head {
             seq: entry.seq,
             hash,
         };
         Ok(entry.seq)
     }
+}
 
-    /// A line that could not be written whole is taken back.
-    fn write(&mut self, line: &str) -> io::Result<()> {
-        let before = self.file.metadata()?.len();
-        let written = self.file.write_all(line.as_bytes());
-        if written.is_err() {
-            let _ = self.file.set_len(before);
-        }
-        written
-    }
+/// Where the chain of a file stands; none where it has no entry.
+fn head_of(file: &mut File) -> io::Result<Option<Head>> {
+    let Some(line) = files::last_line(file)? else {
+        return Ok(None);
+    };
+    let last = serde_json::from_str(&line)
+        .map_err(|error| io::Error::other(format!("the last entry can't be read: {error}")))?;
+    let Entry { seq, hash, .. } = last;
+    Ok(Some(Head { seq, hash }))
 }
 
 #[cfg(test)]
@@ -214,21 +294,25 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn chain_of(count: usize) -> String {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("audit.jsonl");
-        for index in 0..count {
+    fn write(path: &Path, entries: std::ops::Range<usize>, cap: Cap) {
+        for index in entries {
             let input = json!({"command": format!("echo {index} \"hash\":\"no\"")});
-            let mut chain = Chain::open(&path).unwrap();
+            let mut chain = Chain::open(path, cap).unwrap();
             chain
                 .append(Record::verdict("a", "Bash", &input), Utc::now())
                 .unwrap();
         }
+    }
+
+    fn chain_of(count: usize) -> String {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("audit.jsonl");
+        write(&path, 0..count, KEPT);
         std::fs::read_to_string(&path).unwrap()
     }
 
     fn verified(text: &str) -> Result<Verified, Broken> {
-        verify(text.as_bytes(), &[]).unwrap()
+        verify(vec![text.as_bytes()], &[]).unwrap()
     }
 
     #[test]
@@ -262,7 +346,7 @@ mod tests {
     fn a_rewritten_or_cut_file_does_not_hold_the_head_that_was_told() {
         let text = chain_of(4);
         let told = verified(&text).unwrap().head;
-        let with = |text: &str| verify(text.as_bytes(), std::slice::from_ref(&told)).unwrap();
+        let with = |text: &str| verify(vec![text.as_bytes()], std::slice::from_ref(&told)).unwrap();
         assert_eq!(with(&text).unwrap().found.len(), 1);
         let cut: String = text.split_inclusive('\n').take(3).collect();
         assert_eq!(verified(&cut).unwrap().head.seq, 3);
@@ -279,5 +363,54 @@ mod tests {
         let verified = verified(torn).unwrap();
         assert_eq!((verified.head.seq, verified.is_torn), (2, true));
         assert_eq!(entries(torn.as_bytes()).count(), 2);
+    }
+
+    #[test]
+    fn a_chain_goes_on_through_rotations() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("audit.jsonl");
+        let small = Cap {
+            bytes: 1_500,
+            ..KEPT
+        };
+        write(&path, 0..20, small);
+        assert!(files::rotated(&path, 3).exists(), "it was rotated");
+        let all = verify_files(&path, &[]).unwrap().unwrap();
+        assert_eq!((all.first, all.head.seq), (Some(1), 20));
+        // As after a crash between the rotation and the next entry.
+        files::make_room(&path, KEPT.files).unwrap();
+        std::fs::rename(&path, files::rotated(&path, 1)).unwrap();
+        write(&path, 20..22, small);
+        assert_eq!(verify_files(&path, &[]).unwrap().unwrap().head.seq, 22);
+
+        let old = files::rotated(&path, 2);
+        let text = std::fs::read_to_string(&old).unwrap();
+        let mut changed: Vec<&str> = text.lines().collect();
+        changed.remove(1);
+        std::fs::write(&old, changed.join("\n") + "\n").unwrap();
+        let broken = verify_files(&path, &[]).unwrap().unwrap_err();
+        assert_eq!((broken.rotations, broken.line), (2, 2), "{broken}");
+    }
+
+    /// Only the rotation itself drops the oldest entries, and then there are as many files as are kept.
+    #[test]
+    fn the_beginning_may_be_missing_only_where_rotation_has_dropped_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("audit.jsonl");
+        let tiny = Cap { bytes: 1, ..KEPT };
+        let told = |seq| {
+            let whole = verify_files(&path, &[]).unwrap().unwrap();
+            assert_eq!(whole.head.seq, seq);
+            whole.head
+        };
+        write(&path, 0..3, tiny);
+        let early = told(3);
+        write(&path, 3..KEPT.files + 9, tiny);
+        let late = told(KEPT.files as u64 + 9);
+        let verified = verify_files(&path, &[early, late]).unwrap().unwrap();
+        assert_eq!((verified.first, verified.found.len()), (Some(10), 1));
+        std::fs::remove_file(files::rotated(&path, KEPT.files - 1)).unwrap();
+        let broken = verify_files(&path, &[]).unwrap().unwrap_err();
+        assert!(broken.fault.contains("before 11 are missing"), "{broken}");
     }
 }

@@ -5,7 +5,7 @@ mod chain;
 mod witness;
 mod writer;
 
-pub use chain::{Broken, Head, Verified, entries, verify};
+pub use chain::{Broken, Head, Verified, entries, verify, verify_files};
 pub use writer::Audit;
 
 use crate::control::peer::Peer;

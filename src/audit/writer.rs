@@ -1,14 +1,13 @@
 //! The one writer of the audit file.
 
-use super::chain::Chain;
+use super::chain::{Chain, KEPT};
 use super::witness::{SystemLog, Witness};
 use super::{Head, Record};
-use crate::{blocking, secrets};
+use crate::{blocking, files, secrets};
 use chrono::{DateTime, SecondsFormat, Utc};
 use std::fs::File;
 use std::io;
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Duration, Instant};
 
@@ -33,10 +32,10 @@ impl Audit {
 
     /// The same, with another system log.
     fn open_with(path: &Path, log: SystemLog) -> io::Result<Audit> {
-        let chain = Chain::open(path)?;
+        let chain = Chain::open(path, KEPT)?;
         let witness = Witness::new(log, path.to_owned(), &chain.head);
         let (written, to_sync) = watch::channel(chain.head.seq);
-        tokio::spawn(keep_safe(chain.file.try_clone()?, to_sync));
+        tokio::spawn(keep_safe(path.to_owned(), to_sync));
         let (jobs, queue) = mpsc::channel(MAX_JOBS);
         let writer = Writer {
             chain,
@@ -87,16 +86,23 @@ impl Writer {
 }
 
 /// Brings what was written to the disk, apart from the way of an answer: a slow disk must not hold up a slot.
-async fn keep_safe(file: File, mut written: watch::Receiver<u64>) {
-    let file = Arc::new(file);
+async fn keep_safe(path: PathBuf, mut written: watch::Receiver<u64>) {
     while written.changed().await.is_ok() {
-        let file = file.clone();
-        let synced = blocking::run(move || file.sync_data()).await;
+        let path = path.clone();
+        let synced = blocking::run(move || sync(&path)).await;
         if let Err(error) = synced.flatten() {
             tracing::warn!("the audit is not yet safe on the disk: {error}");
         }
         tokio::time::sleep(SYNC_PAUSE).await;
     }
+}
+
+/// Also the file before it: a rotation may have come since the last time.
+fn sync(path: &Path) -> io::Result<()> {
+    if let Ok(before) = File::open(files::rotated(path, 1)) {
+        before.sync_data()?;
+    }
+    File::open(path)?.sync_data()
 }
 
 async fn until(due: Option<Instant>) {
@@ -159,7 +165,7 @@ mod tests {
             "{line}"
         );
         let text = std::fs::read(&path).unwrap();
-        assert!(verify(text.as_slice(), &[head]).unwrap().is_ok());
+        assert!(verify(vec![text.as_slice()], &[head]).unwrap().is_ok());
         audit.write(key()).await.unwrap();
         drop(audit);
         heard(&log, 102).await;

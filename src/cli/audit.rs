@@ -4,18 +4,18 @@ use crate::cli::failure::Failure;
 use crate::cli::follow::{self, LINES_BEFORE_FOLLOWING, Which};
 use crate::cli::tail::{Since, parse_since};
 use crate::cli::{complete, sanitise, target};
+use crate::files;
 use crate::policy::Decision;
 use crate::slot::machine::target_of;
 use chrono::{DateTime, Local, SecondsFormat, Utc};
 use regex::Regex;
 use serde_json::{Value, json};
-use std::fs::File;
-use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 /// Reads and checks the audit: every verdict, key and refusal.
 ///
-/// The audit is audit.jsonl in the log directory. It works with the daemon down.
+/// The audit is audit.jsonl in the log directory, and audit.jsonl.1 and so on, to which it was rotated. It works with
+/// the daemon down.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -73,7 +73,7 @@ struct Grep {
     #[arg(long, value_parser = ["allow", "ask", "deny"])]
     verdict: Option<String>,
     /// Only this kind of entry
-    #[arg(long, value_parser = ["verdict", "key", "refused"])]
+    #[arg(long, value_parser = ["verdict", "key", "refused", "alarm"])]
     what: Option<String>,
     /// Only what was decided by them
     #[arg(long, value_parser = ["policy", "person", "missiond"])]
@@ -116,8 +116,7 @@ pub async fn file(context: &Context, named: Option<PathBuf>) -> Result<PathBuf, 
 impl Verify {
     fn run(self, context: &Context, file: &Path) -> Result<(), Failure> {
         let unreadable = |error| follow::unreadable(file, &error);
-        let input = BufReader::new(File::open(file).map_err(unreadable)?);
-        match audit::verify(input, &self.heads).map_err(unreadable)? {
+        match audit::verify_files(file, &self.heads).map_err(unreadable)? {
             Ok(verified) => good(context, file, &verified),
             Err(broken) => Err(bad(context, file, &broken)?),
         }
@@ -126,15 +125,22 @@ impl Verify {
 
 fn good(context: &Context, file: &Path, verified: &Verified) -> Result<(), Failure> {
     let Verified { head, is_torn, .. } = verified;
+    let first = verified.first.unwrap_or(1);
+    let entries = head.seq + 1 - first;
     if context.out.json {
         return context.out.json(&json!({
-            "ok": true, "file": file, "entries": head.seq, "head": head.to_string(), "torn": is_torn,
+            "ok": true, "file": file, "entries": entries, "first": first, "head": head.to_string(), "torn": is_torn,
         }));
     }
     let shown = file.display();
     context
         .out
-        .done(format!("{shown}: good; {} entries, head {head}", head.seq))?;
+        .done(format!("{shown}: good; {entries} entries, head {head}"))?;
+    if first > 1 {
+        context.out.note(&format!(
+            "it begins with entry {first}: older ones are no longer kept"
+        ));
+    }
     if *is_torn {
         context
             .out
@@ -144,6 +150,10 @@ fn good(context: &Context, file: &Path, verified: &Verified) -> Result<(), Failu
 }
 
 fn bad(context: &Context, file: &Path, broken: &Broken) -> Result<Failure, Failure> {
+    let file = match broken.rotations {
+        0 => file.to_owned(),
+        rotations => files::rotated(file, rotations),
+    };
     if context.out.json {
         context.out.json(&json!({
             "ok": false, "file": file, "line": broken.line, "fault": broken.fault,

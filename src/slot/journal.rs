@@ -2,9 +2,9 @@
 //! once, its end is told too, and neither stops the slot.
 
 use crate::control::protocol::{Event, What};
+use crate::log_file::{Cap, LogFile};
 use crate::policy::RuleRef;
 use crate::secrets;
-use crate::slot::log_file::{Cap, LogFile};
 use crate::slot::machine::about;
 use chrono::{DateTime, Local, SecondsFormat};
 use std::io;

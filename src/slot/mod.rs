@@ -9,7 +9,6 @@ mod conversation;
 mod handle;
 mod hear;
 pub mod journal;
-mod log_file;
 pub mod machine;
 mod memory;
 mod output;

@@ -1,9 +1,9 @@
 //! The recording is rotated before it grows without end. The shim does it, with a snapshot of the screen from
 //! here, so that each file can be replayed alone and a daemon that comes later reads the newest one only.
 
-use super::log_file::Cap;
 use super::task::Slot;
 use crate::files;
+use crate::log_file::Cap;
 use crate::reading::State;
 use crate::shim::ToShim;
 use std::path::PathBuf;

@@ -1,7 +1,6 @@
 //! Starting the program of a slot in a shim of its own, and finding a shim that runs already.
 
 use super::adopt::Questions;
-use super::log_file::Cap;
 use super::machine::{Cause, Input};
 use super::rotation::Rotation;
 use super::strays::Strays;
@@ -10,6 +9,7 @@ use super::vigil::Vigil;
 use crate::config::{Kind, SlotConfig};
 use crate::control::protocol::{Fault, RpcError, What};
 use crate::launch::{self, SessionStart, Version};
+use crate::log_file::Cap;
 use crate::pause::{self, Moment};
 use crate::rehearsal;
 use crate::shim::{Hello, LaunchError, ShimLink, ShimSpec};

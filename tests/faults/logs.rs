@@ -153,7 +153,8 @@ fn a_full_disk_stops_no_slot_is_told_once_and_recovers() {
     let log = daemon.log("a");
     assert!(log.contains("the log goes on; "), "{log}");
     let audit = daemon.logged("audit.jsonl");
-    let verified = missiond::audit::verify(audit.as_bytes(), &[]).expect("the audit can be read");
+    let verified =
+        missiond::audit::verify(vec![audit.as_bytes()], &[]).expect("the audit can be read");
     verified.expect("the chain is whole");
     for line in daemon.logged("a.events.jsonl").lines() {
         serde_json::from_str::<serde_json::Value>(line).expect("a whole event");

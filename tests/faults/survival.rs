@@ -81,7 +81,8 @@ fn fifty_kills_lose_no_byte_and_write_nothing_twice() {
 #[track_caller]
 pub fn every_key_is_audited(daemon: &Daemon, slots: &[&str]) {
     let audit = daemon.logged("audit.jsonl");
-    let verified = missiond::audit::verify(audit.as_bytes(), &[]).expect("the audit can be read");
+    let verified =
+        missiond::audit::verify(vec![audit.as_bytes()], &[]).expect("the audit can be read");
     let entries = verified.expect("the chain is whole").head.seq;
     println!("{entries} entries in the audit");
     let audited: Vec<Value> = audit.lines().map(value).collect();

@@ -4,11 +4,11 @@ use crate::audit::{self, Entry, Kind};
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::follow::unreadable;
+use crate::files;
 use crate::policy::{Ask, Decision};
 use crate::slot::machine::target_of;
 use chrono::{DateTime, Utc};
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
@@ -43,9 +43,10 @@ pub async fn calls(
 ) -> Result<Vec<Asked>, Failure> {
     let file = crate::cli::audit::file(context, from).await?;
     let broken = |error| unreadable(&file, &error);
-    let input = BufReader::new(File::open(&file).map_err(broken)?);
+    let files = files::with_rotated(&file).map_err(broken)?;
+    let inputs = files.into_iter().map(BufReader::new);
     let mut asked = Distinct::default();
-    for entry in audit::entries(input) {
+    for entry in inputs.flat_map(audit::entries) {
         let entry = entry.map_err(broken)?;
         if entry.record.by == by {
             asked.add(entry);
