@@ -1,13 +1,15 @@
 //! slots.toml from the disk, with the directories and policies that it names looked for.
 
 use super::parse::{Draft, DraftSlot, Places, parse, parse_daemon};
-use super::{Config, DaemonConfig, Kind};
+use super::{Config, DaemonConfig, Kind, RolePolicy};
 use crate::diagnostic::{Problem, Source, nearest, render};
 use crate::policy::Policy;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Far more than anybody writes by hand; what is longer is some other file.
 const MAX_FILE: u64 = 1024 * 1024;
@@ -47,7 +49,9 @@ fn check(file: &Path, source: Source, home: Option<&Path>) -> Result<Config, Con
     let absolute = absolute(file);
     let base = base_of(&absolute);
     let (draft, mut problems) = parse(&source, Places { base, home })?;
-    problems.extend(look_for_what_is_named(&source, base, &draft));
+    problems.extend(missing_directories(&source, &draft));
+    let (policies, faults) = policies(&source, base, &draft);
+    problems.extend(faults);
     if !problems.is_empty() {
         return Err(problems.into());
     }
@@ -57,6 +61,7 @@ fn check(file: &Path, source: Source, home: Option<&Path>) -> Result<Config, Con
         notify: draft.notify,
         sessions: draft.sessions,
         slots: draft.slots.into_iter().map(|draft| draft.slot).collect(),
+        policies,
     })
 }
 
@@ -126,29 +131,53 @@ fn unreadable(file: &Path, error: &io::Error) -> Problem {
     }
 }
 
-fn look_for_what_is_named(source: &Source, base: &Path, draft: &Draft) -> Vec<Problem> {
+fn missing_directories(source: &Source, draft: &Draft) -> Vec<Problem> {
+    let missing = |slot| missing_cwd(source, slot);
+    draft.slots.iter().filter_map(missing).collect()
+}
+
+type Policies = BTreeMap<String, RolePolicy>;
+
+/// The policy of each role, and all that is wrong with any of them.
+fn policies(source: &Source, base: &Path, draft: &Draft) -> (Policies, Vec<Problem>) {
     let roles = roles_with_a_policy(&draft.daemon.policies);
-    let mut problems = Vec::new();
-    for slot in &draft.slots {
-        problems.extend(missing_cwd(source, slot));
-        if slot.slot.kind == Kind::Claude {
-            match missing_policy(source, draft, slot, &roles) {
-                Some(missing) => problems.push(missing),
-                None => problems.extend(policy_faults(source, base, draft, &slot.slot.role)),
+    let (mut policies, mut problems) = (Policies::new(), Vec::new());
+    let asked = |slot: &&DraftSlot| slot.slot.kind == Kind::Claude;
+    for slot in draft.slots.iter().filter(asked) {
+        let role = &slot.slot.role;
+        if let Some(missing) = missing_policy(source, draft, slot, &roles) {
+            problems.push(missing);
+        } else if !policies.contains_key(role) {
+            match policy(source, base, draft, role) {
+                Ok(policy) => drop(policies.insert(role.clone(), policy)),
+                Err(faults) => problems.extend(faults),
             }
         }
     }
-    problems
+    (policies, problems)
 }
 
-/// What is wrong with the policy of a role; its rules may name paths from the configuration's directory.
-fn policy_faults(source: &Source, base: &Path, draft: &Draft, role: &str) -> Vec<Problem> {
-    match read_source(&shown_policy(source, draft, role)) {
-        Ok(policy) => Policy::parse(&policy.text, &policy.file, base)
-            .err()
-            .unwrap_or_default(),
-        Err(problem) => vec![*problem],
-    }
+/// The policy of a role; its rules may name paths from the configuration's directory.
+fn policy(
+    source: &Source,
+    base: &Path,
+    draft: &Draft,
+    role: &str,
+) -> Result<RolePolicy, Vec<Problem>> {
+    let shown = shown_policy(source, draft, role);
+    let Source { text, .. } = read_source(&shown).map_err(|problem| vec![*problem])?;
+    let policy = Policy::parse(&text, &draft.daemon.policy_file(role), base);
+    let policy = policy.map_err(|faults| {
+        let as_named = |fault| Problem {
+            file: shown.clone(),
+            ..fault
+        };
+        faults.into_iter().map(as_named).collect::<Vec<_>>()
+    })?;
+    Ok(RolePolicy {
+        text,
+        policy: Arc::new(policy),
+    })
 }
 
 /// The policy's path in the way in which the person named the configuration.

@@ -21,10 +21,12 @@ pub use schema::schema;
 pub use session::{OwnerProcess, SessionTerms, SessionsConfig, Shell, ShellMarks};
 pub use watch::{Changed, Watch, WatchError, watch};
 
+use crate::policy::Policy;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A whole, checked configuration.
@@ -36,7 +38,25 @@ pub struct Config {
     pub notify: NotifyConfig,
     pub sessions: SessionsConfig,
     pub slots: Vec<SlotConfig>,
+    /// The policy of every role that a slot of Claude Code has.
+    #[serde(skip)]
+    pub policies: BTreeMap<String, RolePolicy>,
 }
+
+/// A role's policy, and the text that it was read from.
+#[derive(Debug, Clone)]
+pub struct RolePolicy {
+    pub text: Arc<str>,
+    pub policy: Arc<Policy>,
+}
+
+impl PartialEq for RolePolicy {
+    fn eq(&self, other: &RolePolicy) -> bool {
+        (&self.text, &self.policy.file) == (&other.text, &other.policy.file)
+    }
+}
+
+impl Eq for RolePolicy {}
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DaemonConfig {

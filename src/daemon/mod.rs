@@ -221,7 +221,7 @@ pub async fn run_in(host: Host, config: Config, env: &Env) -> Result<(), DaemonE
     let mut door = Door::open(&config, env).await?;
     let mut signals = host.signals()?;
     let world = Arc::new(world(&config, env, &door, &host)?);
-    let rules = Rules::load(&config, &world)?;
+    let rules = Rules::new(&config, &world);
     let (store, left) = task_store(&world)?;
     let (orders, queue) = mpsc::channel(MAX_ORDERS);
     let mut daemon = Daemon::new(config, rules, world, orders);

@@ -31,10 +31,9 @@ impl Daemon {
 
     async fn take(&mut self, wider_too: bool) -> Result<ReloadAnswer, ConfigError> {
         let read = config::load(&self.config.file)
-            .and_then(|config| self.check_sessions(&config).map(|()| config))
-            .and_then(|config| Rules::read(&config, &self.world).map(|rules| (config, rules)));
-        let (config, rules) = match read {
-            Ok(read) => read,
+            .and_then(|config| self.check_sessions(&config).map(|()| config));
+        let config = match read {
+            Ok(config) => config,
             Err(error) => {
                 self.world.bus.publish(
                     None,
@@ -46,7 +45,7 @@ impl Daemon {
                 return Err(error);
             }
         };
-        let mut changes = self.take_rules(rules, wider_too);
+        let mut changes = self.take_rules(Rules::new(&config, &self.world), wider_too);
         let slots = config::diff(&self.config, &config);
         self.config = config;
         self.notify.send_replace(self.config.notify.clone());

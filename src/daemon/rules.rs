@@ -1,8 +1,6 @@
 //! The policies of all roles, as the slots ask them.
 
-use super::DaemonError;
-use crate::config::{self, Config, ConfigError, Kind, SlotConfig};
-use crate::diagnostic::Problem;
+use crate::config::{Config, RolePolicy, SlotConfig};
 use crate::policy::{self, Ask, Decision, PermissionPolicy, Policy, RealPaths, Verdict};
 use crate::reading::DialogKind;
 use crate::slot::World;
@@ -35,34 +33,19 @@ pub struct Rules {
 }
 
 impl Rules {
-    pub fn load(config: &Config, world: &World) -> Result<Rules, DaemonError> {
-        Rules::read(config, world).map_err(DaemonError::Config)
-    }
-
-    /// Reads the policy of every role; all that is wrong with any of them comes back at once.
-    pub(super) fn read(config: &Config, world: &World) -> Result<Rules, ConfigError> {
-        let mut roles = BTreeMap::new();
-        let mut problems = Vec::new();
-        for slot in config.slots.iter().filter(|slot| slot.kind == Kind::Claude) {
-            if roles.contains_key(&slot.role) {
-                continue;
-            }
-            match read_role(config, &slot.role) {
-                Ok(mut role) => {
-                    let policy = Policy::clone(&role.policy).protecting(protected(config, world));
-                    role.policy = Arc::new(policy);
-                    roles.insert(slot.role.clone(), role);
-                }
-                Err(found) => problems.extend(found),
-            }
-        }
-        if problems.is_empty() {
-            Ok(Rules {
-                roles,
-                home: std::env::home_dir(),
-            })
-        } else {
-            Err(problems.into())
+    /// The policies of a config, with missiond's own files protected.
+    pub fn new(config: &Config, world: &World) -> Rules {
+        let role = |read: &RolePolicy| Role {
+            text: read.text.clone(),
+            policy: Arc::new(Policy::clone(&read.policy).protecting(protected(config, world))),
+            waits: false,
+        };
+        let roles = config.policies.iter();
+        Rules {
+            roles: roles
+                .map(|(name, read)| (name.clone(), role(read)))
+                .collect(),
+            home: std::env::home_dir(),
         }
     }
 
@@ -86,18 +69,6 @@ impl Rules {
             paths: RealPaths::new(self.home.clone()),
         })
     }
-}
-
-fn read_role(config: &Config, role: &str) -> Result<Role, Vec<Problem>> {
-    let file = config.daemon.policy_file(role);
-    let source = config::read_source(&file).map_err(|problem| vec![*problem])?;
-    let project = config.file.parent().unwrap_or(&config.file);
-    let policy = Policy::parse(&source.text, &file, project)?;
-    Ok(Role {
-        text: source.text.clone(),
-        policy: Arc::new(policy),
-        waits: false,
-    })
 }
 
 /// missiond's own files: no rule allows a slot to write them.

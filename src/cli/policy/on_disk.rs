@@ -24,17 +24,17 @@ pub fn slot<'a>(config: &'a Config, name: &str) -> Result<&'a SlotConfig, Failur
         })
 }
 
-/// The policy of a role.
-pub fn policy(context: &Context, config: &Config, role: &str) -> Result<Policy, Failure> {
-    read(context, config, &config.daemon.policy_file(role))
+/// The policy of a role; none for plain programs, which have no policy.
+pub fn policy(config: &Config, role: &str) -> Option<Policy> {
+    let read = config.policies.get(role)?;
+    Some(protecting(Policy::clone(&read.policy), config))
 }
 
 /// The policy of a role as it would be with one more rule; `None` where it could not have it.
 pub fn with_rule(config: &Config, role: &str, rule: &str) -> Option<Policy> {
-    let file = config.daemon.policy_file(role);
-    let text = std::fs::read_to_string(&file).ok()?;
-    let text = policy::add_allow_rule(&text, rule).ok()?;
-    Policy::parse(&text, &file, project(config))
+    let read = config.policies.get(role)?;
+    let text = policy::add_allow_rule(&read.text, rule).ok()?;
+    Policy::parse(&text, &read.policy.file, project(config))
         .ok()
         .map(|policy| protecting(policy, config))
 }

@@ -3,6 +3,7 @@ use crate::cli::context::Context;
 use crate::cli::failure::{Blame, Failure};
 use crate::cli::{complete, sanitise};
 use crate::control::protocol::{InForce, OneSlot, PolicyAnswer};
+use crate::policy::Policy;
 
 /// Prints what is in force for a slot.
 ///
@@ -41,7 +42,8 @@ impl Show {
     fn as_on_disk(&self, context: &Context) -> Result<PolicyAnswer, Failure> {
         let config = on_disk::config(context)?;
         let slot = on_disk::slot(&config, &self.slot)?;
-        let policy = on_disk::policy(context, &config, &slot.role)?;
+        let policy = on_disk::policy(&config, &slot.role)
+            .unwrap_or_else(|| Policy::asking(&slot.cwd, &slot.cwd));
         Ok(PolicyAnswer {
             slot: slot.name.clone(),
             role: slot.role.clone(),

@@ -5,10 +5,9 @@ use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::sanitise;
 use crate::config::{Config, SlotConfig};
-use crate::policy::{Decision, Policy, RealPaths, decide, narrow_rule_for};
+use crate::policy::{Decision, RealPaths, decide, narrow_rule_for};
 use chrono::{DateTime, Utc};
 use serde::Serialize;
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// Suggests rules for what a person has confirmed, as text to paste into a policy.
@@ -44,19 +43,17 @@ impl Suggest {
     pub async fn run(self, context: &Context) -> Result<(), Failure> {
         let config = on_disk::config(context)?;
         let paths = RealPaths::new(std::env::home_dir());
-        let mut policies: BTreeMap<String, Policy> = BTreeMap::new();
         let mut found: Vec<Suggestion> = Vec::new();
         for call in asked::calls(context, self.from.clone(), "person").await? {
             let slot = config.slots.iter().find(|slot| slot.name == call.slot);
-            // A slot that is no longer there needs no rule.
+            // A slot that is no longer there, or is a plain program by now, needs no rule.
             let Some(slot) = slot.filter(|_| call.decision == Decision::Allow) else {
                 continue;
             };
-            if !policies.contains_key(&slot.role) {
-                let policy = on_disk::policy(context, &config, &slot.role)?;
-                policies.insert(slot.role.clone(), policy);
-            }
-            let policy = policies[&slot.role].for_slot(&slot.name);
+            let Some(policy) = on_disk::policy(&config, &slot.role) else {
+                continue;
+            };
+            let policy = policy.for_slot(&slot.name);
             if decide(&policy, &call.ask, &paths).decision != Decision::Allow {
                 add(&mut found, suggestion(&call, &config, slot, &paths));
             }

@@ -50,7 +50,7 @@ impl Test {
         let slots = slots_of(&config, &role)?;
         let trial = Trial {
             new: on_disk::read(context, &config, &self.policy)?,
-            before: self.before(context, &config, &role)?,
+            before: self.before(&config, &role)?,
             paths: RealPaths::new(std::env::home_dir()),
         };
         let mut calls = asked::calls(context, self.from, "policy").await?;
@@ -76,12 +76,16 @@ impl Test {
         })
     }
 
-    fn before(&self, context: &Context, config: &Config, role: &str) -> Result<Before, Failure> {
+    fn before(&self, config: &Config, role: &str) -> Result<Before, Failure> {
         let own = config.daemon.policy_file(role);
         if same_file(&own, &self.policy) {
             return Ok(Before::Then);
         }
-        let policy = on_disk::read(context, config, &own)?;
+        let policy = on_disk::policy(config, role).ok_or_else(|| {
+            Failure::usage(format!(
+                "the slots of `{role}` are plain programs, which have no policy"
+            ))
+        })?;
         Ok(Before::Policy(Box::new(policy)))
     }
 }
