@@ -7,6 +7,7 @@ mod oversight {
     mod claude;
     mod gate;
     mod inside;
+    mod painting;
     mod policy_tools;
     mod self_approval;
     mod walls;

@@ -6,7 +6,8 @@ use crate::control::protocol::{Confirm as Request, ConfirmParams};
 /// Answers the dialog that a slot shows.
 ///
 /// The answer is chosen by its meaning or its label, never by its position. With --dialog it goes only
-/// to the dialog that you have seen: if another one is up by now, nothing is pressed (exit code 4).
+/// to the dialog that you have seen: if another one is up by now, nothing is pressed (exit code 4). Where the slot is
+/// doubtful, since its screen shows something else than the other witnesses say, it needs --anyway.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -26,6 +27,9 @@ pub struct Confirm {
     /// What Claude is told with a no
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
+    /// Press it though the slot is doubtful: you have looked at `missiond why`
+    #[arg(long)]
+    anyway: bool,
 }
 
 impl Confirm {
@@ -35,6 +39,7 @@ impl Confirm {
             answer: self.answer,
             dialog: self.dialog,
             reason: self.reason,
+            anyway: self.anyway,
         };
         let answer = context.ask::<Request>(params).await?;
         if context.out.json {

@@ -1,12 +1,46 @@
 //! A dialog as a person reads it, with the commands that answer it. Pure.
 
 use crate::cli::sanitise;
+use crate::control::protocol::{PendingDialog, WaitingCall};
 use crate::quoting::quoted;
 use crate::reading::{Dialog, DialogKind};
 use serde_json::Value;
 
+/// A dialog, and what is said of it beside it.
+pub struct Asked<'a> {
+    pub slot: &'a str,
+    pub dialog: &'a Dialog,
+    pub why: Option<&'a str>,
+    pub doubtful: Option<&'a str>,
+    pub waiting_calls: &'a [WaitingCall],
+}
+
+impl<'a> Asked<'a> {
+    pub fn new(slot: &'a str, dialog: &'a Dialog) -> Asked<'a> {
+        Asked {
+            slot,
+            dialog,
+            why: None,
+            doubtful: None,
+            waiting_calls: &[],
+        }
+    }
+}
+
+impl<'a> From<&'a PendingDialog> for Asked<'a> {
+    fn from(pending: &'a PendingDialog) -> Asked<'a> {
+        Asked {
+            why: pending.why.as_deref(),
+            doubtful: pending.doubtful.as_deref(),
+            waiting_calls: &pending.waiting_calls,
+            ..Asked::new(&pending.slot, &pending.dialog)
+        }
+    }
+}
+
 /// `who` is the slot as the heading names it.
-pub fn render(who: &str, slot: &str, dialog: &Dialog, why: Option<&str>) -> String {
+pub fn render(who: &str, asked: &Asked) -> String {
+    let dialog = asked.dialog;
     let mut text = format!("{who} {}\n", heading(dialog));
     for (key, value) in dialog.input.iter().flatten() {
         text += &indented(&argument(key, value));
@@ -26,14 +60,40 @@ pub fn render(who: &str, slot: &str, dialog: &Dialog, why: Option<&str>) -> Stri
             text += &format!("      {}\n", sanitise::one_line(description));
         }
     }
-    if let Some(why) = why {
+    if let Some(why) = asked.why.filter(|_| asked.doubtful.is_none()) {
         text += &format!("  why you are asked: {}\n", sanitise::one_line(why));
     }
+    text += &doubt(asked);
     text += "  answer with:\n";
-    for command in commands(slot, dialog) {
+    for command in commands(asked) {
         text += &format!("    {command}\n");
     }
     text
+}
+
+/// What speaks against the screen, and the calls that wait in truth.
+fn doubt(asked: &Asked) -> String {
+    if !is_doubtful(asked) {
+        return String::new();
+    }
+    let unknown = "this is not about a call that has come to the gate";
+    let why = asked.doubtful.unwrap_or(unknown);
+    let mut text = format!("  DOUBTFUL: {}\n", sanitise::one_line(why));
+    for WaitingCall { tool, input } in asked.waiting_calls {
+        text += &format!("  at the gate waits: {}\n", sanitise::one_line(tool));
+        for (key, value) in input.as_object().into_iter().flatten() {
+            let shown = indented(&argument(key, value));
+            text += &shown
+                .lines()
+                .map(|line| format!("  {line}\n"))
+                .collect::<String>();
+        }
+    }
+    text
+}
+
+fn is_doubtful(asked: &Asked) -> bool {
+    asked.doubtful.is_some() || !asked.waiting_calls.is_empty()
 }
 
 /// A part of a tool's input: strings as they are, all else as JSON.
@@ -75,7 +135,18 @@ fn indented(text: &str) -> String {
 }
 
 /// The dialog's id goes along, so that an answer never reaches another dialog.
-pub fn commands(slot: &str, dialog: &Dialog) -> Vec<String> {
+fn commands(asked: &Asked) -> Vec<String> {
+    let (slot, dialog) = (asked.slot, asked.dialog);
+    if is_doubtful(asked) {
+        return vec![
+            format!("missiond why {slot}"),
+            format!("missiond interrupt {slot}"),
+            format!(
+                "missiond confirm {slot} … --dialog {} --anyway",
+                word(&dialog.id)
+            ),
+        ];
+    }
     let confirm = |answer: &str| {
         format!(
             "missiond confirm {slot} {answer} --dialog {}",
@@ -120,9 +191,43 @@ mod tests {
     }
 
     #[test]
+    fn a_doubt_is_shown_with_what_waits_in_truth() {
+        let dialog = dialog("permission", json!([{"label": "Yes"}, {"label": "No"}]));
+        let call = WaitingCall {
+            tool: "Bash".into(),
+            input: json!({"command": "touch p\nmake"}),
+        };
+        let asked = Asked {
+            why: Some("no rule speaks"),
+            doubtful: Some("the gate has another"),
+            waiting_calls: &[call],
+            ..Asked::new("coder", &dialog)
+        };
+        insta::assert_snapshot!(render("coder (12s)", &asked), @r"
+        coder (12s) asks for permission: Bash
+          command: rm -r x\x1b[2J
+          (the screen shows only a part of it)
+          > Yes
+          - No
+          DOUBTFUL: the gate has another
+          at the gate waits: Bash
+            command: touch p
+            make
+          answer with:
+            missiond why coder
+            missiond interrupt coder
+            missiond confirm coder … --dialog d-7 --anyway
+        ");
+    }
+
+    #[test]
     fn a_permission_is_shown_whole_with_its_commands() {
         let dialog = dialog("permission", json!([{"label": "Yes"}, {"label": "No"}]));
-        let text = render("coder (12s)", "coder", &dialog, Some("no rule speaks"));
+        let asked = Asked {
+            why: Some("no rule speaks"),
+            ..Asked::new("coder", &dialog)
+        };
+        let text = render("coder (12s)", &asked);
         insta::assert_snapshot!(text, @r"
         coder (12s) asks for permission: Bash
           command: rm -r x\x1b[2J
@@ -152,7 +257,7 @@ mod tests {
             json!([{"label": "Red"}, {"label": "It's blue; rm"}]),
         );
         assert_eq!(
-            commands("coder", &dialog),
+            commands(&Asked::new("coder", &dialog)),
             [
                 "missiond confirm coder Red --dialog d-7",
                 r"missiond confirm coder 'It'\''s blue; rm' --dialog d-7",
@@ -163,6 +268,9 @@ mod tests {
     #[test]
     fn a_view_without_options_can_only_be_left() {
         let dialog = dialog("other", json!([]));
-        assert_eq!(commands("coder", &dialog)[0], "missiond interrupt coder");
+        assert_eq!(
+            commands(&Asked::new("coder", &dialog))[0],
+            "missiond interrupt coder"
+        );
     }
 }

@@ -41,10 +41,5 @@ fn show(pending: &PendingDialog) -> String {
         pending.role,
         table::age(waited)
     );
-    dialog::render(
-        &slot,
-        &pending.slot,
-        &pending.dialog,
-        pending.why.as_deref(),
-    )
+    dialog::render(&slot, &pending.into())
 }

@@ -64,6 +64,9 @@ fn doing(status: &SlotStatus) -> String {
         .or_else(|| status.last_error.clone())
         .into_iter()
         .collect();
+    if let Some(login) = status.conversation.login {
+        parts.push(format!("login {}", login.name()));
+    }
     if status.background > 0 {
         parts.push(format!("{} in the background", status.background));
     }
@@ -126,13 +129,13 @@ pub fn call_for_help(statuses: &[SlotStatus]) -> Option<String> {
     }
 }
 
-/// `yes` and `no` are clear for a permission; other dialogs have to be read first.
+/// `yes` and `no` are clear for a permission; other dialogs, and what is doubtful, have to be read first.
 fn answer_command(status: &SlotStatus) -> String {
     let permission = status
         .dialog
         .as_ref()
         .is_some_and(|dialog| dialog.kind == DialogKind::Permission);
-    if permission {
+    if permission && status.doubtful.is_none() {
         format!("missiond confirm {} yes|no", status.slot)
     } else {
         format!("missiond pending {}", status.slot)
@@ -142,6 +145,7 @@ fn answer_command(status: &SlotStatus) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reading::Login;
     use serde_json::json;
 
     fn status(slot: &str, role: &str, state: State, since: &str) -> SlotStatus {
@@ -250,6 +254,16 @@ mod tests {
             call_for_help(&statuses[..1]).unwrap(),
             "1 slot needs you: missiond pending docs"
         );
+    }
+
+    #[test]
+    fn what_is_doubtful_is_to_be_read_first_and_a_lost_login_is_named() {
+        let mut statuses = sample();
+        statuses[2].doubtful = Some("the gate knows better".into());
+        let one = call_for_help(&statuses).unwrap();
+        assert_eq!(one, "1 slot needs you: missiond pending reviewer");
+        statuses[3].conversation.login = Some(Login::Refused);
+        assert_eq!(doing(&statuses[3]), r"Edit src/\x1bauth.rs · login refused");
     }
 
     #[test]

@@ -162,6 +162,7 @@ impl Tale<'_> {
             answer: labels.get(chosen).copied().unwrap_or("no").to_owned(),
             dialog: Some(dialog.id.clone()),
             reason: None,
+            anyway: false,
         };
         let answer = self.client.call::<Confirm>(params).await?;
         self.view

@@ -71,6 +71,7 @@ impl Server {
             answer: params.answer,
             dialog: Some(params.dialog),
             reason: params.reason,
+            anyway: false,
         };
         self.tell::<Confirm>(request, cancelled, |done| answer::json(&done))
             .await

@@ -191,7 +191,7 @@ fn pasted_line_breaks(draft: &str) -> Option<usize> {
 
 /// Whether a character can be expected on the screen as it was written: blanks are moved by wrapping,
 /// and what joins or styles the signs beside it may be left out.
-fn is_shown(c: &char) -> bool {
+pub fn is_shown(c: &char) -> bool {
     let joined = matches!(c, '\u{200d}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0000}'..);
     !c.is_whitespace() && !c.is_control() && !joined
 }

@@ -75,9 +75,9 @@ fn read_conversation(page: &Page, found: &Box) -> Reading {
     let signs = Signs {
         spinner: spinner.is_some(),
         interruptible: footer::interruptible(&footer),
-        // A draft or a status line takes the footer's place, and streaming text that of the spinner.
-        // Work in the background turns the sign too.
-        title: background == 0 && is_moving_title(&page.screen.title),
+        // A draft or a status line takes the footer's place, and streaming text that of the spinner; a greyed prompt
+        // tells then, where there are colours. A title is easily forged, and work in the background turns its sign too.
+        title: background == 0 && page.is_plain() && is_moving_title(&page.screen.title),
         pending: activity::is_call_pending(page, spinner.unwrap_or(found.top)),
         prompt: found.is_prompt_muted(page),
     };

@@ -40,7 +40,7 @@ impl May {
             May::ASK => "waiting for an answer",
             May { rest: false, .. } => "not at rest",
             May { work: false, .. } => "not at work",
-            May { ask: false, .. } => "not waiting for an answer",
+            May { ask: false, .. } => "not asking for it",
             _ => "unknown",
         }
     }
@@ -71,13 +71,16 @@ pub enum Weighed {
     Doubt { why: String },
 }
 
-/// Holds the first witness against each of the others.
+/// Holds the first witness against each of the others. The title is heard only where nobody else is sure: some versions
+/// let its sign turn while a dialog is up.
 pub fn weigh(witnesses: &[Witness]) -> Weighed {
     let Some((first, others)) = witnesses.split_first() else {
         return Weighed::Agreement;
     };
+    let asks = first.may == May::ASK && others.iter().any(|other| other.may == May::ASK);
     let against = others
         .iter()
+        .filter(|other| !asks || other.name != TITLE)
         .find(|other| !other.may.agrees_with(first.may));
     match against {
         None => Weighed::Agreement,
@@ -119,9 +122,11 @@ pub fn title(title: &str) -> Witness {
         _ => May::ANY,
     };
     let says = format!("{title:?}");
-    let name = "title";
+    let name = TITLE;
     Witness { name, may, says }
 }
+
+const TITLE: &str = "title";
 
 /// Claude Code's record of the session, a file under its home that it rewrites at every change.
 ///
@@ -161,6 +166,20 @@ pub fn hook(ends_turn: bool, agents_ask: bool, says: String) -> Witness {
     Witness { name, may, says }
 }
 
+/// The gate, on a permission dialog: whether it has come to the gate, and if not, what has.
+pub fn gate(known: bool, waiting: &[String]) -> Witness {
+    let (may, says) = match (known, waiting) {
+        (true, _) => (May::ASK, "the call has come to it".to_owned()),
+        (false, []) => (NOT_THIS, "no call waits".to_owned()),
+        (false, waiting) => (NOT_THIS, format!("what waits is {}", waiting.join("; "))),
+    };
+    let name = "gate";
+    Witness { name, may, says }
+}
+
+/// Whatever it does, it does not wait for the answer to this.
+const NOT_THIS: May = May::of(true, true, false);
+
 /// The transcript, on a permission dialog: the calls without a result, by tool and input. A row of a real dialog may
 /// be painted over, or all of it be painted. Of several calls it can't be told which one is asked about, and those of a
 /// subagent stand elsewhere: both are for a person.
@@ -175,8 +194,7 @@ pub fn transcript(dialog: &Dialog, open: &[(&str, &Value)]) -> Option<Witness> {
     };
     let may = match !open.is_empty() && open.iter().all(same) {
         true => May::ANY,
-        // For this.
-        false => May::of(true, true, false),
+        false => NOT_THIS,
     };
     let tools: Vec<&str> = open.iter().map(|(tool, _)| *tool).collect();
     let says = format!("calls without a result: [{}]", tools.join(", "));
@@ -261,6 +279,29 @@ mod tests {
         assert!(doubt(&[asked(), hook(true, false, String::new())]));
         assert!(!doubt(&[asked(), hook(true, true, String::new())]));
         assert!(!doubt(&[asked(), hook(false, false, String::new())]));
+    }
+
+    #[test]
+    fn a_dialog_that_never_came_to_the_gate_is_doubtful() {
+        let asked = || on_screen(State::Confirming, Some(DialogKind::Permission));
+        let other = ["Bash: make".to_owned()];
+        assert!(!doubt(&[asked(), gate(true, &other)]));
+        assert!(doubt(&[asked(), gate(false, &other)]));
+        assert!(doubt(&[asked(), gate(false, &[]), noted("waiting")]));
+    }
+
+    #[test]
+    fn a_title_that_turns_is_no_doubt_where_somebody_knows_of_the_dialog() {
+        let asked = || on_screen(State::Confirming, Some(DialogKind::Permission));
+        let turns = || title("◐ Claude Code");
+        assert!(!doubt(&[asked(), gate(true, &[]), turns()]));
+        assert!(!doubt(&[asked(), turns(), noted("waiting")]));
+        assert!(doubt(&[asked(), gate(true, &[]), noted("idle"), turns()]));
+        assert!(doubt(&[
+            on_screen(State::Idle, None),
+            turns(),
+            noted("idle")
+        ]));
     }
 
     #[test]

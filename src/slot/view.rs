@@ -40,7 +40,11 @@ impl Slot {
             task_id: self.machine.task().map(str::to_owned),
             waits_because: self.machine.why_a_person(),
             conversation: self.conversation(),
-            doubtful: self.machine.doubt().map(str::to_owned),
+            doubtful: self.machine.distrust(),
+            waiting_calls: match self.machine.gate_knows_dialog() {
+                Some(false) => self.machine.waiting_calls(),
+                _ => Vec::new(),
+            },
             session: self
                 .session
                 .as_ref()
@@ -170,7 +174,7 @@ impl Slot {
             ("transcript", self.last_of_transcript()),
             ("conversation", in_words(&self.conversation())),
             ("policy", self.machine.why_a_person()),
-            ("DOUBTFUL", self.machine.doubt().map(str::to_owned)),
+            ("DOUBTFUL", self.machine.distrust()),
         ];
         evidence.extend(
             more.into_iter()
@@ -221,6 +225,7 @@ pub(super) fn first_status(config: &SlotConfig, paths: &Paths) -> SlotStatus {
         cpu: None,
         conversation: Conversation::default(),
         doubtful: None,
+        waiting_calls: Vec::new(),
         session: config.terms.as_ref().map(super::session::first_status),
     }
 }

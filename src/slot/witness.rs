@@ -1,10 +1,10 @@
 //! What can be learned of a slot beside its screen, read where it lies.
 
-use super::machine::Input;
+use super::machine::{Input, target_of};
 use super::record_watch::RecordWatch;
 use super::task::Slot;
 use crate::config::{Gate, Kind};
-use crate::control::protocol::Conversation;
+use crate::control::protocol::{Conversation, WaitingCall};
 use crate::hook::HookWhat;
 use crate::launch;
 use crate::reading::witness::{self, Weighed, Witness};
@@ -106,10 +106,9 @@ impl Slot {
         if self.running.kind == Kind::Shell {
             return Vec::new();
         }
-        let mut witnesses = vec![
-            witness::screen(self.observer.observed()),
-            witness::title(&self.terminal.title()),
-        ];
+        let mut witnesses = vec![witness::screen(self.observer.observed())];
+        witnesses.extend(self.gate_on_dialog());
+        witnesses.push(witness::title(&self.terminal.title()));
         witnesses.extend(self.session_record());
         witnesses.extend(self.calls_in_transcript());
         if let Some(hook) = &self.witnesses.hook {
@@ -118,6 +117,18 @@ impl Slot {
             witnesses.push(witness::hook(hook.between_turns, agents_ask, says));
         }
         witnesses
+    }
+
+    /// Every call comes to the gate before its dialog does.
+    fn gate_on_dialog(&self) -> Option<Witness> {
+        let known = self.machine.gate_knows_dialog()?;
+        let calls = self.machine.waiting_calls();
+        let in_a_line = |call: &WaitingCall| match target_of(&call.input) {
+            Some(target) => format!("{}: {target}", call.tool),
+            None => call.tool.clone(),
+        };
+        let waiting: Vec<String> = calls.iter().map(in_a_line).collect();
+        Some(witness::gate(known, &waiting))
     }
 
     /// What Claude Code notes of the session. Absent before its first screen, and in older versions.

@@ -114,6 +114,7 @@ impl Dispatcher {
             answer,
             dialog,
             reason,
+            anyway,
             ..
         } = params;
         let reply = slot
@@ -124,6 +125,7 @@ impl Dispatcher {
                     dialog,
                     reason,
                     uid,
+                    anyway,
                 })
             })
             .await?;

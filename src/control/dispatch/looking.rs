@@ -66,6 +66,8 @@ impl Dispatcher {
                 since,
                 dialog,
                 waits_because,
+                doubtful,
+                waiting_calls,
                 ..
             } = status;
             dialog.map(|dialog| PendingDialog {
@@ -74,6 +76,8 @@ impl Dispatcher {
                 since,
                 dialog,
                 why: waits_because,
+                doubtful,
+                waiting_calls,
             })
         });
         Ok(waiting.collect())

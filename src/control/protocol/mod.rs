@@ -189,6 +189,9 @@ pub struct SlotStatus {
     pub conversation: Conversation,
     /// Why what its screen shows is not to be trusted: nothing is answered by rule until it is `None` again.
     pub doubtful: Option<String>,
+    /// Where the dialog on the screen is about none of them: the calls that have come to the gate and have not run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waiting_calls: Vec<WaitingCall>,
     /// For one that was made at run time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionStatus>,
@@ -298,6 +301,19 @@ pub struct PendingDialog {
     pub dialog: Dialog,
     /// Why no rule answered it.
     pub why: Option<String>,
+    /// Why what the screen shows is not to be trusted: a plain `confirm` is refused.
+    #[serde(default)]
+    pub doubtful: Option<String>,
+    /// Where the dialog is about none of them: the calls that have come to the gate and have not run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waiting_calls: Vec<WaitingCall>,
+}
+
+/// A tool call as the gate knows it, with its whole input.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaitingCall {
+    pub tool: String,
+    pub input: Value,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -311,6 +327,9 @@ pub struct ConfirmParams {
     pub dialog: Option<String>,
     #[serde(default)]
     pub reason: Option<String>,
+    /// Also where the slot is doubtful.
+    #[serde(default)]
+    pub anyway: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

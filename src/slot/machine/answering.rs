@@ -16,7 +16,9 @@ impl Machine {
         let Some(up) = self.up_mut() else { return };
         up.hand_is_seen();
         let before = up.dialog().map(|dialog| dialog.id.clone());
+        let request = up.dialog().and_then(|dialog| dialog.request.clone());
         let mut sight = sight;
+        up.shown = sight.dialog.clone();
         if let Some(dialog) = sight.dialog.as_mut() {
             up.last_dialog = Some(dialog.kind);
             fill_in(dialog, &up.calls, &cwd);
@@ -45,21 +47,27 @@ impl Machine {
             self.tell(What::DialogGone { id });
         }
         if let Some(dialog) = appeared {
-            self.look_again(dialog.kind, now);
+            let changed = request.is_some() && dialog.request == request;
+            self.look_again(dialog.kind, changed, now);
             self.tell(What::Dialog { dialog });
         }
         self.saw_mode();
         self.check_error();
     }
 
-    /// A view that nobody has opened may be what another process has written to the terminal: before a person is
-    /// called the program draws its screen once more.
-    fn look_again(&mut self, kind: DialogKind, now: Instant) {
+    /// A view that nobody has opened, a dialog about a call that nobody has made, or one that has changed while it asks
+    /// about the same call, may be what another process has written to the terminal: before a person is called the
+    /// program draws its screen once more.
+    fn look_again(&mut self, kind: DialogKind, changed: bool, now: Instant) {
+        let unknown = kind == DialogKind::Other || self.gate_knows_dialog() == Some(false);
         let Some(up) = self.up_mut() else { return };
-        if kind != DialogKind::Other || up.redrawn || up.typing.is_some() {
+        let just_done = up.redrawn_at.is_some_and(|at| now < at + REDRAW_PAUSE);
+        let strange = unknown || changed;
+        if !strange || up.redrawn || just_done || up.typing.is_some() {
             return;
         }
         up.redrawn = true;
+        up.redrawn_at = Some(now);
         up.dialog_since = Some(now + REDRAWN);
         self.effects.push(Effect::Repaint);
     }
@@ -211,6 +219,9 @@ impl Machine {
             open => format!(" ({open} calls wait at once)"),
         };
         match up.calls.asked_by(dialog, &self.config.cwd) {
+            Some(open) if open.allowed => {
+                format!("Claude Code asks by itself, though {}{several}", open.why)
+            }
             Some(open) => format!("{}{several}", open.why),
             None => format!("the gate has not seen this call{several}"),
         }
@@ -241,7 +252,11 @@ impl Machine {
             true => Decision::Deny,
             false => Decision::Allow,
         };
-        let why = format!("a person chose {}", labels_of(&picks, &dialog));
+        let chosen = labels_of(&picks, &dialog);
+        let why = match self.distrust() {
+            Some(doubt) => format!("a person chose {chosen}, though it is doubtful: {doubt}"),
+            None => format!("a person chose {chosen}"),
+        };
         let verdict = Verdict {
             decision,
             rule: None,
@@ -282,6 +297,12 @@ impl Machine {
         }
         if !self.up().is_some_and(up::Up::hands_are_free) {
             return Err(refused(format!("keys are being pressed in {name} already")));
+        }
+        if let Some(why) = self.distrust() {
+            let always = confirmation.answer.eq_ignore_ascii_case("always");
+            if !confirmation.anyway || always {
+                return Err(self.doubtful_dialog(&why));
+            }
         }
         let labels = || {
             dialog

@@ -1,13 +1,16 @@
 //! The tool calls that the gate has judged: which of them wait for a person, which of them the dialog on the
 //! screen asks about, and whether what ran is what was judged.
 
-use crate::reading::Dialog;
+mod fitting;
+
+use crate::reading::{Dialog, DialogKind};
+use fitting::{Fit, fit};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::VecDeque;
-use std::path::{Component, Path};
+use std::path::{Path, PathBuf};
 
-/// Tool calls of one turn that wait for a person at once; parallel calls are a handful.
+/// Tool calls of one turn that may be asked about at once; parallel calls are a handful.
 const MAX_OPEN: usize = 64;
 
 /// Calls whose end is still to be heard of. Those that were denied have none, so old ones are forgotten.
@@ -45,13 +48,17 @@ impl Marks {
     }
 }
 
-/// A tool call that the gate left to a person.
+/// A tool call that a dialog may be about: the gate left it to a person, or allowed it, and Claude Code may still ask
+/// by itself.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct OpenAsk {
     pub id: Option<String>,
     pub tool: String,
     pub input: Value,
+    /// Where Claude Code's shell stood, if not in the slot's directory: paths are shown from there.
+    pub at: Option<PathBuf>,
     pub why: String,
+    pub allowed: bool,
     /// What stands in the reason that Claude Code was told, where it was told one.
     pub mark: Option<String>,
     /// An agent of Claude Code made it, which may go on when the turn is over.
@@ -76,12 +83,15 @@ pub(super) struct Calls {
     judged: VecDeque<Judged>,
     /// Others were judged before this daemon took the program up.
     missed: bool,
+    /// One of those may still wait for a person.
+    missed_may_wait: bool,
 }
 
 impl Calls {
     /// The program was running already: calls that nobody here has judged may end.
     pub fn took_up(&mut self) {
         self.missed = true;
+        self.missed_may_wait = true;
     }
 
     /// Notes what was judged. One id with two inputs: one of them is not Claude Code's.
@@ -137,13 +147,15 @@ impl Calls {
         self.open.push(ask);
     }
 
+    /// How many wait for a person.
     pub fn count_open(&self) -> usize {
-        self.open.len()
+        self.open.iter().filter(|open| !open.allowed).count()
     }
 
     /// The turn is over: nobody waits any more, but for agents in the background.
     pub fn close_turn(&mut self) {
         self.open.retain(|open| open.by_agent);
+        self.missed_may_wait = false;
     }
 
     pub fn agents_ask(&self) -> bool {
@@ -153,19 +165,46 @@ impl Calls {
     /// The call that a dialog asks about: the one whose mark it shows, else the only one whose tool and target
     /// are those of the dialog.
     pub fn asked_by(&self, dialog: &Dialog, cwd: &Path) -> Option<&OpenAsk> {
+        let fits = |open: &&OpenAsk| match fit(open, dialog, cwd) {
+            Fit::Same => true,
+            // Its title is off the screen: then it is the only one that waits.
+            Fit::Possible => !dialog.complete && !open.allowed && self.count_open() == 1,
+            Fit::Other => false,
+        };
+        self.marked(dialog).or_else(|| {
+            let mut fitting = self.open.iter().filter(fits);
+            fitting.next().filter(|_| fitting.next().is_none())
+        })
+    }
+
+    /// The call whose mark a dialog shows.
+    fn marked(&self, dialog: &Dialog) -> Option<&OpenAsk> {
         let shown: String = dialog.text.chars().filter(|c| is_of_text(*c)).collect();
-        let is_marked = |open: &&OpenAsk| {
+        self.open.iter().find(|open| {
             let mark = open.mark.as_ref();
             mark.is_some_and(|mark| shown.contains(&in_brackets(mark)))
-        };
-        if let Some(open) = self.open.iter().find(is_marked) {
-            return Some(open);
+        })
+    }
+
+    /// Whether a permission dialog can be about a call that has come to the gate and has not run. `None` where the
+    /// gate can't tell.
+    pub fn knows(&self, dialog: &Dialog, cwd: &Path) -> Option<bool> {
+        if dialog.kind != DialogKind::Permission || self.missed_may_wait {
+            return None;
         }
-        let mut fitting = self.open.iter().filter(|open| agrees(open, dialog, cwd));
-        match (fitting.next(), fitting.next()) {
-            (Some(open), None) => Some(open),
-            _ => None,
-        }
+        let may_be = |open: &OpenAsk| fit(open, dialog, cwd) != Fit::Other;
+        Some(match self.marked(dialog) {
+            // What stands on a screen that is too low for it is not looked at closely: a person is shown the call.
+            Some(open) => !dialog.complete || may_be(open),
+            None => self.open.iter().any(may_be),
+        })
+    }
+
+    /// The calls that a dialog may be about, those first that wait for a person.
+    pub fn waiting(&self) -> Vec<&OpenAsk> {
+        let mut waiting: Vec<&OpenAsk> = self.open.iter().collect();
+        waiting.sort_by_key(|open| open.allowed);
+        waiting
     }
 }
 
@@ -193,66 +232,6 @@ fn as_asked(tool: &str, input: &Value) -> Value {
         keys.remove("annotations");
     }
     input
-}
-
-/// Whether a dialog may be the one of this call: the tool is the same, and so is all that the screen shows of
-/// the input.
-fn agrees(open: &OpenAsk, dialog: &Dialog, cwd: &Path) -> bool {
-    let same_tool = dialog
-        .tool
-        .as_deref()
-        .is_some_and(|tool| same_tool(tool, &open.tool));
-    let shown = dialog.input.iter().flatten();
-    same_tool
-        && shown
-            .filter_map(|(key, shown)| Some((key, shown, open.input.get(key)?)))
-            .all(|(key, shown, whole)| same_value(key, shown, whole, dialog.complete, cwd))
-}
-
-fn same_tool(one: &str, other: &str) -> bool {
-    let newest = |name: &str| if name == "Task" { "Agent" } else { name }.to_owned();
-    newest(one) == newest(other)
-}
-
-fn same_value(key: &str, shown: &Value, whole: &Value, complete: bool, cwd: &Path) -> bool {
-    let (Some(shown_text), Some(whole_text)) = (shown.as_str(), whole.as_str()) else {
-        return shown == whole;
-    };
-    if key.ends_with("path") {
-        return same_path(shown_text, whole_text, cwd);
-    }
-    let squeezed = |text: &str| {
-        text.chars()
-            .filter(|c| !c.is_whitespace())
-            .collect::<String>()
-    };
-    let (shown_text, whole_text) = (squeezed(shown_text), squeezed(whole_text));
-    // A screen that is too low shows the end of a command, one with a `…` its beginning.
-    let part = shown_text.trim_end_matches('…');
-    match complete {
-        true => shown_text == whole_text,
-        false => whole_text.contains(part),
-    }
-}
-
-/// The screen shows a path from the working directory on, from the home directory on, or whole.
-fn same_path(shown: &str, whole: &str, cwd: &Path) -> bool {
-    let whole = cwd.join(whole);
-    if shown.starts_with(['~', '…']) {
-        let end = Path::new(shown.trim_start_matches(['~', '…', '/']));
-        return whole.ends_with(end);
-    }
-    let mut place = cwd.to_owned();
-    for component in Path::new(shown).components() {
-        match component {
-            Component::ParentDir => {
-                place.pop();
-            }
-            Component::CurDir => {}
-            other => place.push(other),
-        }
-    }
-    place == whole
 }
 
 #[cfg(test)]

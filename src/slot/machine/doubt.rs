@@ -2,6 +2,7 @@
 //! a doubt, and a person is told.
 
 use super::*;
+use crate::control::protocol::{Fault, WaitingCall};
 
 /// Screen, title and record of one change come within 0.2 s of each other; a loaded machine gets this long.
 pub(super) const MOMENT: Duration = Duration::from_secs(3);
@@ -39,11 +40,45 @@ impl Machine {
         }
     }
 
-    /// Why what the screen shows is not to be trusted.
-    pub fn doubt(&self) -> Option<&str> {
+    /// Why the witnesses differ, where they have done so for more than a moment.
+    fn doubt(&self) -> Option<&str> {
         let dispute = self.up().and_then(|up| up.dispute.as_ref());
         dispute
             .filter(|dispute| dispute.told)
             .map(|dispute| dispute.why.as_str())
+    }
+
+    /// Whether the dialog on the screen can be about a call that has come to the gate. `None` where there is no such
+    /// dialog, or the gate can't tell.
+    pub fn gate_knows_dialog(&self) -> Option<bool> {
+        let up = self.up().filter(|up| up.gated)?;
+        up.calls.knows(up.shown.as_ref()?, &self.config.cwd)
+    }
+
+    /// The calls that have come to the gate and have not run.
+    pub fn waiting_calls(&self) -> Vec<WaitingCall> {
+        let calls = self.up().map(|up| up.calls.waiting()).unwrap_or_default();
+        let call = |open: &calls::OpenAsk| WaitingCall {
+            tool: open.tool.clone(),
+            input: open.input.clone(),
+        };
+        calls.into_iter().map(call).collect()
+    }
+
+    /// Why what the screen shows is not to be trusted, so that no plain answer is pressed. The gate hears of a call before
+    /// its dialog is drawn, so no moment is given to that.
+    pub fn distrust(&self) -> Option<String> {
+        let unknown = || "the dialog on the screen is not about a call that has come to the gate";
+        let by_gate = (self.gate_knows_dialog() == Some(false)).then(|| unknown().to_owned());
+        self.doubt().map(str::to_owned).or(by_gate)
+    }
+
+    pub(super) fn doubtful_dialog(&self, why: &str) -> RpcError {
+        let name = &self.config.name;
+        let text = format!("{name} is doubtful, so nothing is pressed: {why}");
+        RpcError::new(Fault::Refused, text).next(format!(
+            "see what each says: missiond why {name}; decline it: missiond interrupt {name}; if you are sure: \
+             missiond confirm {name} … --anyway"
+        ))
     }
 }

@@ -102,22 +102,25 @@ impl Machine {
         by_agent: bool,
     ) -> (Option<Decision>, Option<Value>) {
         let decision = verdict.decision;
-        let reason = match decision {
-            Decision::Allow => format!("missiond: {}", verdict.why),
-            Decision::Deny => self.deny_text(verdict),
-            Decision::Ask => {
-                let mark = (!self.leaves_it_to_claude_code(verdict)).then(|| self.marks.next());
-                self.open(OpenAsk {
-                    id,
-                    tool: ask.tool.clone(),
-                    input: ask.input.clone(),
-                    why: verdict.why.clone(),
-                    mark: mark.clone(),
-                    by_agent,
-                });
-                let Some(mark) = mark else {
-                    return (None, None);
-                };
+        let mark = (decision == Decision::Ask && !self.leaves_it_to_claude_code(verdict))
+            .then(|| self.marks.next());
+        if decision != Decision::Deny {
+            self.open(OpenAsk {
+                id,
+                tool: ask.tool.clone(),
+                input: ask.input.clone(),
+                at: ask.at.clone(),
+                why: verdict.why.clone(),
+                allowed: decision == Decision::Allow,
+                mark: mark.clone(),
+                by_agent,
+            });
+        }
+        let reason = match (decision, mark) {
+            (Decision::Allow, _) => format!("missiond: {}", verdict.why),
+            (Decision::Deny, _) => self.deny_text(verdict),
+            (Decision::Ask, None) => return (None, None),
+            (Decision::Ask, Some(mark)) => {
                 format!("missiond {}: {}", in_brackets(&mark), verdict.why)
             }
         };

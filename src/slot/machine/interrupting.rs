@@ -3,7 +3,7 @@
 use super::up::{Hands, Over};
 use super::*;
 use crate::control::protocol::Fault;
-use crate::keys;
+use crate::keys::{self, Pick};
 
 impl Machine {
     /// Stops the turn, never the program.
@@ -40,7 +40,12 @@ impl Machine {
             let error = self.unknown_screen();
             return self.reply(token, Err(error));
         }
-        match keys::pick(dialog, "no") {
+        let no = match self.distrust() {
+            // Its labels may be painted, and Esc says no whatever stands where.
+            Some(_) if dialog.kind == DialogKind::Permission => Ok(Pick::Esc),
+            _ => keys::pick(dialog, "no"),
+        };
+        match no {
             Ok(pick) => {
                 self.drop_typing("interrupted");
                 let reason = "a person interrupts at a dialog".to_owned();

@@ -88,6 +88,8 @@ pub struct Confirmation {
     pub reason: Option<String>,
     /// Whose answer it is.
     pub uid: u32,
+    /// He has looked, and means it though the slot is doubtful.
+    pub anyway: bool,
 }
 
 /// What was found at the end of a turn.
@@ -504,7 +506,10 @@ impl Machine {
                 Some(format!("{reason}; restart {attempt} in {left}"))
             }
             Life::Launching { .. } => Some("starting".to_owned()),
-            Life::Up(up) => up.doing().or_else(|| self.held_back(now)),
+            Life::Up(up) => {
+                let doubt = self.distrust().map(|why| format!("doubtful: {why}"));
+                doubt.or_else(|| up.doing()).or_else(|| self.held_back(now))
+            }
             Life::Stopping { .. } => Some("stopping".to_owned()),
         }
     }
@@ -559,6 +564,8 @@ pub const PASTE_SETTLES: Duration = Duration::from_millis(100);
 pub const PASTE_IS_HIDDEN: Duration = Duration::from_secs(3);
 /// A program that was told of another size has drawn its screen by now.
 const REDRAWN: Duration = Duration::from_secs(1);
+/// Who paints again and again does not make it draw again and again.
+const REDRAW_PAUSE: Duration = Duration::from_secs(3);
 /// An Enter that was taken empties the input box at once.
 const ENTER_WORKS: Duration = Duration::from_secs(10);
 /// An Enter that has not emptied it by now was lost, on a slow machine say to the paste before it. Enter at an input box that was emptied meanwhile does nothing.

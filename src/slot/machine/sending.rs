@@ -359,6 +359,8 @@ impl Machine {
             .is_some_and(|since| now.saturating_duration_since(since) >= IDLE_IS_OVER);
         if idle && !turn.looking && (turn.over.is_some() || quiet) {
             turn.looking = true;
+            // A no or an interrupt calls no hook.
+            up.calls.close_turn();
             self.effects.push(Effect::FindAnswer);
         }
     }

@@ -108,6 +108,8 @@ pub(super) struct Up {
     pub pid: u32,
     pub reached_idle: Option<Instant>,
     pub sight: Option<Sight>,
+    /// The dialog as the screen has it, without what the gate knows of it.
+    pub shown: Option<Dialog>,
     pub hands: Hands,
     pub turn: Option<Turn>,
     /// The message that was typed last, by this daemon or by one that has died. It may stand in the input box:
@@ -124,6 +126,7 @@ pub(super) struct Up {
     pub for_person: Option<ForPerson>,
     /// The program was made to draw its screen again for the view that is up.
     pub redrawn: bool,
+    pub redrawn_at: Option<Instant>,
     /// The last dialog that keys were pressed on, by a rule or a person: once per dialog.
     pub answered: Option<String>,
     pub last_dialog: Option<DialogKind>,
@@ -149,6 +152,7 @@ impl Up {
             pid,
             reached_idle: None,
             sight: None,
+            shown: None,
             hands: Hands::Free,
             turn: None,
             last_message: None,
@@ -159,6 +163,7 @@ impl Up {
             dialog_since: None,
             for_person: None,
             redrawn: false,
+            redrawn_at: None,
             answered: None,
             last_dialog: None,
             modes: Modes::default(),
@@ -275,9 +280,6 @@ impl Up {
     }
 
     pub fn doing(&self) -> Option<String> {
-        if let Some(dispute) = self.dispute.as_ref().filter(|dispute| dispute.told) {
-            return Some(format!("doubtful: {}", dispute.why));
-        }
         if let Some(Typing { uid, .. }) = &self.typing {
             let about = self.dialog().map(|dialog| format!("{}; ", about(dialog)));
             let about = about.unwrap_or_default();

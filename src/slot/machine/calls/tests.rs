@@ -7,7 +7,9 @@ fn ask(id: &str, tool: &str, input: Value, mark: Option<&str>) -> OpenAsk {
         id: Some(id.into()),
         tool: tool.into(),
         input,
+        at: None,
         why: "because".into(),
+        allowed: false,
         mark: mark.map(str::to_owned),
         by_agent: false,
     }
@@ -167,4 +169,133 @@ fn the_end_of_a_turn_closes_its_calls_and_not_those_of_agents() {
     let ran = calls.ran(Some("agent's"), "Bash", &json!({"command": "ls"}));
     assert!(ran.is_err(), "it was never judged here");
     assert!(!calls.agents_ask());
+}
+
+fn known(calls: &Calls, dialog: &Dialog) -> Option<bool> {
+    calls.knows(dialog, Path::new("/w"))
+}
+
+#[test]
+fn a_dialog_about_no_call_that_has_come_is_not_known() {
+    let mut calls = Calls::default();
+    let shown = |command: &str| dialog("Bash", json!({ "command": command }), "");
+    assert_eq!(known(&calls, &shown("make")), Some(false), "nothing waits");
+    calls.open(ask("a", "Bash", json!({"command": "make\n  all"}), None));
+    assert_eq!(known(&calls, &shown("make all")), Some(true));
+    assert_eq!(known(&calls, &shown("make clean")), Some(false));
+    let write = dialog("Write", json!({"file_path": "a"}), "");
+    assert_eq!(known(&calls, &write), Some(false));
+    let unnamed = Dialog {
+        tool: None,
+        input: None,
+        ..shown("")
+    };
+    assert_eq!(
+        known(&calls, &unnamed),
+        Some(true),
+        "nothing speaks against it"
+    );
+    let trust = Dialog {
+        kind: DialogKind::Trust,
+        ..shown("make clean")
+    };
+    assert_eq!(known(&calls, &trust), None, "no call is behind it");
+}
+
+#[test]
+fn a_row_painted_over_a_marked_dialog_is_not_known() {
+    let mut calls = Calls::default();
+    calls.open(ask(
+        "a",
+        "Bash",
+        json!({"command": "touch p"}),
+        Some("mark4a"),
+    ));
+    calls.open(ask("b", "Bash", json!({"command": "rm p"}), Some("mark4b")));
+    let shown = |command: &str| dialog("Bash", json!({ "command": command }), "[mark4a]");
+    assert_eq!(known(&calls, &shown("touch p")), Some(true));
+    assert_eq!(
+        known(&calls, &shown("rm p")),
+        Some(false),
+        "the other's command"
+    );
+    let cut = Dialog {
+        complete: false,
+        ..shown("tou… +7 lines")
+    };
+    assert_eq!(known(&calls, &cut), Some(true));
+}
+
+#[test]
+fn of_a_cut_command_every_part_must_be_in_it() {
+    let mut calls = Calls::default();
+    let command = "make one\nmake two\nmake three";
+    calls.open(ask("a", "Bash", json!({ "command": command }), None));
+    let cut = |text: &str| Dialog {
+        complete: false,
+        ..dialog("Bash", json!({ "command": text }), "")
+    };
+    for text in ["make one\n… +2 lines", "two\nmake three", "make on…"] {
+        assert_eq!(known(&calls, &cut(text)), Some(true), "{text}");
+    }
+    assert_eq!(known(&calls, &cut("make one\nrm x\n…")), Some(false));
+}
+
+#[test]
+fn a_dialog_whose_head_is_off_the_screen_is_of_the_only_call_that_waits() {
+    let mut calls = Calls::default();
+    let path = json!({"file_path": "/w/sub/new.rs"});
+    calls.open(ask("a", "Write", path, None));
+    let cut = |tool: Option<&str>, input: Value| Dialog {
+        complete: false,
+        tool: tool.map(str::to_owned),
+        ..dialog("", input, "")
+    };
+    let named = cut(Some("Write"), json!({"file_path": "new.rs"}));
+    assert_eq!(tied(&calls, &named).as_deref(), Some("a"));
+    assert_eq!(tied(&calls, &cut(None, Value::Null)).as_deref(), Some("a"));
+    let other = cut(Some("Write"), json!({"file_path": "old.rs"}));
+    assert_eq!(known(&calls, &other), Some(false));
+    calls.open(ask("b", "Bash", json!({"command": "make"}), None));
+    assert_eq!(tied(&calls, &cut(None, Value::Null)), None);
+}
+
+#[test]
+fn what_the_gate_allowed_may_still_be_asked_about() {
+    let mut calls = Calls::default();
+    let allowed = ask("a", "Write", json!({"file_path": "/w/.git/x"}), None);
+    calls.open(OpenAsk {
+        allowed: true,
+        at: Some("/w/sub".into()),
+        ..allowed
+    });
+    for path in [".git/x", "../.git/x"] {
+        let shown = dialog("Edit", json!({ "file_path": path }), "");
+        assert_eq!(known(&calls, &shown), Some(true), "{path}");
+    }
+    assert_eq!(calls.count_open(), 0);
+    calls.close_turn();
+    let shown = dialog("Write", json!({"file_path": ".git/x"}), "");
+    assert_eq!(known(&calls, &shown), Some(false));
+}
+
+#[test]
+fn calls_that_came_before_this_daemon_may_wait_until_the_turn_ends() {
+    let mut calls = Calls::default();
+    calls.took_up();
+    let shown = dialog("Bash", json!({"command": "make"}), "");
+    assert_eq!(known(&calls, &shown), None);
+    calls.close_turn();
+    assert_eq!(known(&calls, &shown), Some(false));
+}
+
+#[test]
+fn a_value_of_which_the_screen_shows_the_first_row_fits() {
+    let mut calls = Calls::default();
+    let input = json!({"what": "the sky\nand more", "n": 3, "list": ["a"]});
+    calls.open(ask("a", "mcp__demo__lookUp", input, None));
+    let shown = |input: Value| dialog("mcp__demo__look_up", input, "");
+    let fits = shown(json!({"what": "the sky", "n": 3, "list": "[ \"a\" ]"}));
+    assert_eq!(known(&calls, &fits), Some(true));
+    assert_eq!(known(&calls, &shown(json!({"n": 4}))), Some(false));
 }

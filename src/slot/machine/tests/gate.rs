@@ -150,11 +150,13 @@ fn two_open_asks_are_answered_by_a_person_whatever_the_rules_say() {
         // A rule would allow the first and deny the second, if the screen were to be believed.
         for command in ["ls -la", "rm -rf x"] {
             bench.see(at(dialog(command, command)));
-            bench.pass(SETTLED);
+            bench.pass(REDRAWN + SETTLED);
             assert!(bench.keys.is_empty(), "{command}: {:?}", bench.keys);
             assert!(bench.machine.why_a_person().is_some());
         }
-        bench.put(confirm(5, "no", Some("rm -rf x")));
+        bench.settled(dialog("real", "git push"));
+        assert!(bench.machine.why_a_person().is_some());
+        bench.put(confirm(5, "no", Some("real")));
         assert_eq!(bench.keys, ["4"], "a person does");
     }
 }
@@ -213,6 +215,7 @@ fn calls_from_before_a_daemons_time_are_no_alarm() {
 #[test]
 fn without_an_audit_nobody_approves_but_anybody_may_decline() {
     let mut bench = gated();
+    answer_of(&mut bench, 1000, "make", "toolu_1");
     bench.settled(dialog("d1", "make"));
     bench.put(confirm(5, "yes", None));
     assert_eq!(bench.keys, ["1"]);

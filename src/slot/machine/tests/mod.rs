@@ -283,5 +283,6 @@ pub(super) fn confirm(token: Token, answer: &str, dialog: Option<&str>) -> Input
         dialog,
         reason: None,
         uid: 1000,
+        anyway: false,
     })
 }
