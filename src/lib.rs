@@ -75,6 +75,7 @@ pub mod rehearsal;
 pub mod secrets;
 pub mod shim;
 pub mod slot;
+pub mod socket;
 pub mod tasks;
 pub mod terminal;
 pub mod transcript;

@@ -141,13 +141,14 @@ impl Env {
         Ok(self.runtime_dir()?.join(format!("{}.lock", daemon.name)))
     }
 
-    /// Where the shim of a slot listens. The names are hashed where the path would be too long.
+    /// Where the shim of a slot listens. The names are hashed where the path would be too long; if the directory alone
+    /// is, [`crate::socket::Address`] helps.
     pub fn shim_socket(&self, daemon: &str, slot: &str) -> Result<PathBuf, PathError> {
         let dir = self.runtime_dir()?.join("shims");
         // No name has a dot in it, so no two pairs share a file.
         let names = format!("{daemon}.{slot}");
-        fitting(dir.join(format!("{names}.sock")))
-            .or_else(|_| fitting(dir.join(format!("{}.sock", short_hash(&names)))))
+        let hashed = || dir.join(format!("{}.sock", short_hash(&names)));
+        Ok(fitting(dir.join(format!("{names}.sock"))).unwrap_or_else(|_| hashed()))
     }
 
     /// The sockets of all daemons, whether they answer or not: also of one that was started from a place with no

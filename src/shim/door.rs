@@ -2,6 +2,7 @@
 
 use super::wire::{self, Decoder};
 use super::{FromShim, Hello, ToShim, tree};
+use crate::socket::Address;
 use crate::terminal::At;
 use rustix::process::Pid;
 use std::io::{self, ErrorKind, Read, Write};
@@ -41,7 +42,7 @@ impl Door {
         }
         // The socket takes its mode from the umask: this way it never had another one.
         let before = rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o177));
-        let bound = UnixListener::bind(path);
+        let bound = Address::of(path).and_then(UnixListener::bind);
         rustix::process::umask(before);
         let listener = bound.and_then(|listener| {
             listener.set_nonblocking(true)?;
@@ -109,7 +110,7 @@ fn check_directory(socket: &Path) -> Result<(), String> {
 }
 
 fn remove_dead(path: &Path) -> Result<(), String> {
-    match UnixStream::connect(path) {
+    match Address::of(path).and_then(UnixStream::connect) {
         Ok(_) => Err("is in use by another shim: the slot is still running".into()),
         Err(fault) if fault.kind() == ErrorKind::NotFound => Ok(()),
         Err(fault) if fault.kind() == ErrorKind::ConnectionRefused => std::fs::remove_file(path)

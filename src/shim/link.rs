@@ -4,6 +4,7 @@
 use super::process::{StartReport, VERB};
 use super::wire::{self, Decoder, Heard, WireError};
 use super::{FromShim, Hello, PROTOCOL, ShimSpec, ToShim};
+use crate::socket::Address;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -79,12 +80,12 @@ impl ShimLink {
 
     /// Connects to a shim that runs. An older connection to it is closed by this.
     pub async fn adopt(socket: &Path) -> Result<(ShimLink, Hello), LaunchError> {
-        let stream = UnixStream::connect(socket)
-            .await
-            .map_err(|source| LaunchError::Connect {
-                socket: socket.to_owned(),
-                source,
-            })?;
+        let cant = |source| LaunchError::Connect {
+            socket: socket.to_owned(),
+            source,
+        };
+        let address = Address::of(socket).map_err(cant)?;
+        let stream = UnixStream::connect(&address).await.map_err(cant)?;
         let mut link = Self {
             stream,
             decoder: Decoder::default(),

@@ -1,6 +1,7 @@
 //! What is left of a slot whose shim was killed: a shim ends its tree with itself, but not when it dies by KILL.
 //! Closing the terminal ends most programs; the others are found by the slot that their environment names.
 
+use crate::socket::Address;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::os::fd::OwnedFd;
@@ -88,7 +89,7 @@ fn names_all(pid: Pid, wanted: &[String]) -> bool {
 }
 
 fn is_answered(socket: &Path) -> bool {
-    UnixStream::connect(socket).is_ok()
+    Address::of(socket).and_then(UnixStream::connect).is_ok()
 }
 
 fn signal(processes: &[OwnedFd], signals: &[Signal]) {

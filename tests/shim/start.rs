@@ -65,6 +65,27 @@ async fn nothing_but_the_given_environment_reaches_the_child() {
 }
 
 #[tokio::test]
+async fn a_shim_is_reached_in_a_directory_of_any_depth() {
+    let stage = Stage::new();
+    let deep = stage.path(&"d".repeat(120));
+    let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    std::fs::create_dir(&deep).unwrap();
+    std::fs::set_permissions(&deep, private).unwrap();
+    let mut spec = stage.spec(&["/bin/cat"]);
+    spec.socket = deep.join("test.sock");
+    let first = stage.launch_spec(&spec).await;
+    drop(first);
+    let adopted = ShimLink::adopt(&spec.socket).await;
+    let mut again = stage.drive(adopted.expect("the shim answers"));
+    again.input(1, "hello\n");
+    again.until_text("hello\r\nhello\r\n").await;
+    again.input(2, "\x04");
+    again.exit().await;
+    again.dismiss().await;
+    assert!(!spec.socket.exists());
+}
+
+#[tokio::test]
 async fn a_shim_belongs_to_nobody() {
     let stage = Stage::new();
     let shim = stage.launch(&["/bin/cat"]).await;
