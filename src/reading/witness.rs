@@ -71,8 +71,8 @@ pub enum Weighed {
     Doubt { why: String },
 }
 
-/// Holds the first witness against each of the others. The title is heard only where nobody else is sure: some versions
-/// let its sign turn while a dialog is up.
+/// Holds the first witness against each of the others. Where one of them knows of the dialog, those that have it at work
+/// are not heard: while a dialog is up, some versions let the sign in the title turn, and some note themselves as busy.
 pub fn weigh(witnesses: &[Witness]) -> Weighed {
     let Some((first, others)) = witnesses.split_first() else {
         return Weighed::Agreement;
@@ -80,7 +80,7 @@ pub fn weigh(witnesses: &[Witness]) -> Weighed {
     let asks = first.may == May::ASK && others.iter().any(|other| other.may == May::ASK);
     let against = others
         .iter()
-        .filter(|other| !asks || other.name != TITLE)
+        .filter(|other| !(asks && other.may == May::WORK))
         .find(|other| !other.may.agrees_with(first.may));
     match against {
         None => Weighed::Agreement,
@@ -122,11 +122,9 @@ pub fn title(title: &str) -> Witness {
         _ => May::ANY,
     };
     let says = format!("{title:?}");
-    let name = TITLE;
+    let name = "title";
     Witness { name, may, says }
 }
-
-const TITLE: &str = "title";
 
 /// Claude Code's record of the session, a file under its home that it rewrites at every change.
 ///
@@ -291,11 +289,13 @@ mod tests {
     }
 
     #[test]
-    fn a_title_that_turns_is_no_doubt_where_somebody_knows_of_the_dialog() {
+    fn a_sign_of_work_is_no_doubt_where_somebody_knows_of_the_dialog() {
         let asked = || on_screen(State::Confirming, Some(DialogKind::Permission));
         let turns = || title("◐ Claude Code");
         assert!(!doubt(&[asked(), gate(true, &[]), turns()]));
         assert!(!doubt(&[asked(), turns(), noted("waiting")]));
+        assert!(!doubt(&[asked(), gate(true, &[]), noted("busy")]));
+        assert!(doubt(&[asked(), noted("busy")]));
         assert!(doubt(&[asked(), gate(true, &[]), noted("idle"), turns()]));
         assert!(doubt(&[
             on_screen(State::Idle, None),
