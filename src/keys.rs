@@ -155,7 +155,7 @@ pub fn pick(dialog: &Dialog, answer: &str) -> Result<Pick, NoPick> {
 
 /// What a person's answer means, in order. In a question where several can be chosen a label ticks or unticks its
 /// row, and labels with commas between them are ticked and submitted; an answer that is no label is written into
-/// the free line.
+/// the free line, and submitted too.
 pub fn picks(dialog: &Dialog, answer: &str) -> Result<Vec<Pick>, NoPick> {
     match pick(dialog, answer) {
         Ok(Pick::Option(index)) => Ok(vec![match dialog.options[index].checked {
@@ -163,7 +163,9 @@ pub fn picks(dialog: &Dialog, answer: &str) -> Result<Vec<Pick>, NoPick> {
             None => Pick::Option(index),
         }]),
         Ok(pick) => Ok(vec![pick]),
-        Err(NoPick::None(_)) if can_tick(dialog) => several(dialog, answer),
+        Err(NoPick::None(_)) if can_tick(dialog) => {
+            several(dialog, answer).or_else(|error| own_words(dialog, answer).ok_or(error))
+        }
         Err(NoPick::None(none)) => free_text(dialog, answer)
             .map(|pick| vec![pick])
             .ok_or(NoPick::None(none)),
@@ -183,12 +185,23 @@ fn several(dialog: &Dialog, answer: &str) -> Result<Vec<Pick>, NoPick> {
         _ => Err(NoPick::None(label.to_owned())),
     };
     let ticks: Result<Vec<Pick>, NoPick> = answer.split(',').map(str::trim).map(tick).collect();
-    let button = dialog
-        .options
-        .iter()
-        .position(|choice| choice.number.is_none());
-    let button = button.ok_or_else(|| NoPick::None(answer.to_owned()))?;
-    ticks.map(|ticks| ticks.into_iter().chain([Pick::Option(button)]).collect())
+    let button = button(dialog).ok_or_else(|| NoPick::None(answer.to_owned()))?;
+    ticks.map(|ticks| ticks.into_iter().chain([button]).collect())
+}
+
+/// What ends a question where several can be ticked.
+fn button(dialog: &Dialog) -> Option<Pick> {
+    let mut choices = dialog.options.iter();
+    choices
+        .position(|choice| choice.number.is_none())
+        .map(Pick::Option)
+}
+
+/// An answer that no label is a part of: who names one and adds to it may mean either.
+fn own_words(dialog: &Dialog, answer: &str) -> Option<Vec<Pick>> {
+    let is_none = |part: &str| matches!(by_label(dialog, part.trim()), Err(NoPick::None(_)));
+    let text = free_text(dialog, answer).filter(|_| answer.split(',').all(is_none))?;
+    Some(vec![text, button(dialog)?])
 }
 
 /// The text as it goes into the free line of a question, which nobody has written into yet.
@@ -310,7 +323,9 @@ pub fn step_towards(dialog: &Dialog, pick: &Pick) -> Option<Step> {
         Pick::Option(index) | Pick::Tick(index, _) => (*index, true),
     };
     let choice = dialog.options.get(index)?;
-    if let Some(number) = choice.number.filter(|number| *number <= 9) {
+    // On a line that can be ticked the digit ticks it, and does not go there.
+    let goes_there = decides || choice.checked.is_none();
+    if let Some(number) = choice.number.filter(|number| *number <= 9 && goes_there) {
         let digit = number.to_string();
         return Some(step(digit.as_bytes(), &digit, decides));
     }
@@ -324,14 +339,33 @@ pub fn step_towards(dialog: &Dialog, pick: &Pick) -> Option<Step> {
 
 /// The text goes into the line first; Enter comes when it is seen to stand there.
 fn write_step(line: &Choice, text: &str) -> Option<Step> {
-    let written = Composer {
-        draft: line.label.clone(),
-        menu: false,
-    };
-    Some(match written.holds(text) {
-        true => step(ENTER, "Enter", true),
-        false => step(&paste(text), PASTE, false),
+    Some(match (is_written(line, text), line.checked) {
+        (false, _) => step(&paste(text), PASTE, false),
+        // Where several can be chosen the line only gets its tick, if writing has not set it.
+        (true, Some(_)) => step(ENTER, "Enter", false),
+        (true, None) => step(ENTER, "Enter", true),
     })
+}
+
+impl Pick {
+    /// Whether it is seen to be done, in a dialog that stays up: a tick is there, and a text of its own with it.
+    /// Anything else is done when the dialog is gone.
+    pub fn is_done(&self, dialog: &Dialog) -> bool {
+        let choice = |index: &usize| dialog.options.get(*index);
+        match self {
+            Pick::Tick(index, wanted) => {
+                choice(index).is_some_and(|choice| choice.checked == Some(*wanted))
+            }
+            Pick::Text(index, text) => choice(index)
+                .is_some_and(|choice| choice.checked == Some(true) && is_written(choice, text)),
+            Pick::Option(_) | Pick::Esc => false,
+        }
+    }
+}
+
+fn is_written(line: &Choice, text: &str) -> bool {
+    let draft = line.label.clone();
+    Composer { draft, menu: false }.holds(text)
 }
 
 /// The name of the step that writes a text; it is never taken twice.
@@ -346,251 +380,4 @@ fn step(bytes: &[u8], name: &str, decides: bool) -> Step {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn dialog(kind: DialogKind, labels: &[&str], numbered: bool) -> Dialog {
-        let options = labels.iter().enumerate().map(|(index, label)| Choice {
-            label: (*label).to_owned(),
-            number: numbered.then_some(index as u32 + 1),
-            description: None,
-            checked: None,
-        });
-        Dialog {
-            id: "d1".into(),
-            kind,
-            tool: None,
-            input: None,
-            text: String::new(),
-            options: options.collect(),
-            selected: Some(0),
-            complete: true,
-            several_rows: false,
-            request: None,
-        }
-    }
-
-    const BASH: [&str; 4] = [
-        "Yes",
-        "Yes, and don't ask again for rm commands in /p",
-        "Yes, and switch to auto mode · auto mode handles these prompts for you",
-        "No",
-    ];
-
-    #[test]
-    fn yes_is_the_plain_yes_and_no_is_the_option_that_says_no() {
-        let bash = dialog(DialogKind::Permission, &BASH, true);
-        assert_eq!(pick(&bash, "yes"), Ok(Pick::Option(0)));
-        assert_eq!(pick(&bash, "no"), Ok(Pick::Option(3)));
-        assert_eq!(pick(&bash, "always"), Ok(Pick::Option(0)));
-    }
-
-    #[test]
-    fn the_order_of_the_options_does_not_matter() {
-        let turned: Vec<&str> = BASH.iter().rev().copied().collect();
-        let bash = dialog(DialogKind::Permission, &turned, true);
-        assert_eq!(pick(&bash, "yes"), Ok(Pick::Option(3)));
-        assert_eq!(pick(&bash, "no"), Ok(Pick::Option(0)));
-    }
-
-    #[test]
-    fn a_no_to_a_dialog_that_is_not_whole_trusts_no_number() {
-        let painted = Dialog {
-            complete: false,
-            ..dialog(DialogKind::Permission, &["No", "Yes"], true)
-        };
-        assert_eq!(pick(&painted, "no"), Ok(Pick::Esc));
-    }
-
-    #[test]
-    fn a_no_that_opens_a_text_field_is_left_for_esc() {
-        let labels = [
-            "Yes",
-            "Yes, and don't ask again for h",
-            "No, and tell Claude what to do differently (esc)",
-        ];
-        assert_eq!(
-            pick(&dialog(DialogKind::Permission, &labels, true), "no"),
-            Ok(Pick::Esc)
-        );
-        let older = [
-            "Yes",
-            "Yes, allow all edits during this session",
-            "Type here to tell Claude what to do differently",
-        ];
-        assert_eq!(
-            pick(&dialog(DialogKind::Permission, &older, true), "no"),
-            Ok(Pick::Esc)
-        );
-    }
-
-    #[test]
-    fn trust_is_answered_by_label_whatever_the_default_is() {
-        let new = dialog(
-            DialogKind::Trust,
-            &["No, exit", "Yes, I trust this folder"],
-            false,
-        );
-        assert_eq!(pick(&new, "yes"), Ok(Pick::Option(1)));
-        assert_eq!(pick(&new, "no"), Ok(Pick::Option(0)));
-        assert_eq!(
-            step_towards(&new, &Pick::Option(1)).map(|s| (s.name, s.decides)),
-            Some(("Down".into(), false))
-        );
-        let mut moved = new.clone();
-        moved.selected = Some(1);
-        assert_eq!(
-            step_towards(&moved, &Pick::Option(1)).map(|s| (s.name, s.decides)),
-            Some(("Enter".into(), true))
-        );
-    }
-
-    #[test]
-    fn yes_is_refused_where_every_yes_says_more() {
-        let labels = [
-            "Yes, and auto-accept edits",
-            "Yes, and bypass permissions",
-            "No",
-        ];
-        let plan = dialog(DialogKind::Plan, &labels, true);
-        assert_eq!(pick(&plan, "yes"), Err(NoPick::None("yes".into())));
-        assert_eq!(
-            pick(&plan, "Yes, and auto-accept edits"),
-            Ok(Pick::Option(0))
-        );
-    }
-
-    #[test]
-    fn yes_to_a_plan_is_the_one_that_keeps_asking() {
-        let labels = [
-            "Yes, and auto-accept edits",
-            "Yes, and manually approve edits",
-            "Type here to tell Claude what to change",
-        ];
-        assert_eq!(
-            pick(&dialog(DialogKind::Plan, &labels, true), "yes"),
-            Ok(Pick::Option(1))
-        );
-    }
-
-    #[test]
-    fn a_label_may_be_shortened_while_it_is_clear() {
-        let ask = dialog(DialogKind::Question, &["Red", "Blue", "Reddish"], true);
-        assert_eq!(pick(&ask, "blue"), Ok(Pick::Option(1)));
-        assert_eq!(pick(&ask, "red"), Ok(Pick::Option(0)));
-        assert_eq!(pick(&ask, "redd"), Ok(Pick::Option(2)));
-        assert_eq!(pick(&ask, "re"), Err(NoPick::Ambiguous("re".into())));
-        assert_eq!(pick(&ask, "green"), Err(NoPick::None("green".into())));
-    }
-
-    #[test]
-    fn nothing_in_a_message_acts_as_a_key() {
-        let hostile = "a\x1b[201~\r!touch x\r\x03\x04\u{9b}\0";
-        let text = message(hostile, Meaning::default()).unwrap();
-        assert_eq!(
-            text,
-            "a\u{241b}[201~\n!touch x\n\u{2403}\u{2404}\u{fffd}\u{2400}"
-        );
-        let bytes = paste(&text);
-        assert_eq!(bytes.iter().filter(|b| **b == 0x1b).count(), 2);
-    }
-
-    #[test]
-    fn a_text_is_as_claude_code_would_make_it() {
-        let text = message(
-            "e\u{301} a\u{200b}b\u{202e}c 👩\u{200d}🚀 \\\n\n",
-            Meaning::default(),
-        )
-        .unwrap();
-        assert_eq!(text, "\u{e9} abc 👩\u{200d}🚀 \\ ");
-    }
-
-    #[test]
-    fn a_beginning_that_acts_is_made_text_or_refused() {
-        assert_eq!(message("!ls", Meaning::default()).unwrap(), " !ls");
-        for completed in ["look at @src", "use /mod", "well :smi"] {
-            let sent = message(completed, Meaning::default()).unwrap();
-            assert_eq!(sent, format!("{completed} "));
-        }
-        assert_eq!(
-            message(
-                "!ls",
-                Meaning {
-                    shell: true,
-                    slash: false
-                }
-            )
-            .unwrap(),
-            "!ls"
-        );
-        assert_eq!(
-            message("/exit now", Meaning::default()),
-            Err(NotSendable::Slash("/exit".into()))
-        );
-        assert_eq!(
-            message(
-                "/clear",
-                Meaning {
-                    shell: false,
-                    slash: true
-                }
-            )
-            .unwrap(),
-            "/clear"
-        );
-        assert_eq!(
-            message(" \n\t", Meaning::default()),
-            Err(NotSendable::Empty)
-        );
-    }
-
-    fn toppings() -> Dialog {
-        let labels = [
-            "Cheese",
-            "Ham",
-            "Type something",
-            "Submit",
-            "Chat about this",
-        ];
-        let mut dialog = dialog(DialogKind::Question, &labels, true);
-        for (index, checked) in [false, true, false].into_iter().enumerate() {
-            dialog.options[index].checked = Some(checked);
-        }
-        dialog.options[3].number = None;
-        dialog.options[4].number = Some(4);
-        dialog
-    }
-
-    #[test]
-    fn a_label_ticks_and_several_are_submitted() {
-        let dialog = toppings();
-        assert_eq!(picks(&dialog, "cheese"), Ok(vec![Pick::Tick(0, true)]));
-        assert_eq!(picks(&dialog, "Ham"), Ok(vec![Pick::Tick(1, false)]));
-        assert_eq!(picks(&dialog, "Submit"), Ok(vec![Pick::Option(3)]));
-        let both = [Pick::Tick(0, true), Pick::Tick(1, true), Pick::Option(3)];
-        assert_eq!(picks(&dialog, "Cheese, Ham"), Ok(both.to_vec()));
-        let none = Err(NoPick::None("Olives".into()));
-        assert_eq!(picks(&dialog, "Cheese,Olives"), none);
-        let digit = step_towards(&dialog, &Pick::Tick(1, false)).unwrap();
-        assert_eq!((digit.name.as_str(), digit.decides), ("2", true));
-    }
-
-    #[test]
-    fn an_answer_that_is_no_label_is_written_and_seen_before_enter() {
-        let labels = ["Small", "Large", "Type something.", "Chat about this"];
-        let mut dialog = dialog(DialogKind::Question, &labels, true);
-        let pick = Pick::Text(2, "a medium one".into());
-        assert_eq!(picks(&dialog, "a medium\none "), Ok(vec![pick.clone()]));
-        let step = |dialog: &Dialog| {
-            let step = step_towards(dialog, &pick).unwrap();
-            (step.name, step.decides)
-        };
-        assert_eq!(step(&dialog), ("3".into(), false));
-        dialog.selected = Some(2);
-        assert_eq!(step(&dialog), ("paste".into(), false));
-        dialog.options[2].label = "a medium one".into();
-        assert_eq!(step(&dialog), ("Enter".into(), true));
-        dialog.kind = DialogKind::Permission;
-        assert_eq!(picks(&dialog, "text"), Err(NoPick::None("text".into())));
-    }
-}
+mod tests;

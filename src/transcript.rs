@@ -11,8 +11,10 @@ pub struct Ending {
     pub text: Option<String>,
     /// An API error, or the note that a person interrupted.
     pub failure: Option<String>,
-    /// The assistant's last line says that its turn is over.
+    /// The assistant's last line says that its turn is over, or a command of Claude Code has run.
     pub is_whole: bool,
+    /// What was entered last is a command of Claude Code.
+    of_command: bool,
 }
 
 /// What the last answer of the model tells of the conversation.
@@ -55,6 +57,7 @@ pub fn turns<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<Turn> {
     lines
         .filter_map(entry)
         .flat_map(|entry| turns_of(&entry))
+        .filter(|turn| turn.role != COMMAND_OUTPUT || !turn.text.is_empty())
         .collect()
 }
 
@@ -73,9 +76,9 @@ fn continue_ending(ending: &mut Ending, entry: &Value, turn: Turn) {
     match turn.role.as_str() {
         "assistant" if is_api_error(entry, &turn.text) => {
             *ending = Ending {
-                text: None,
                 failure: Some(turn.text),
                 is_whole: true,
+                ..Ending::default()
             };
         }
         "assistant" => {
@@ -87,13 +90,40 @@ fn continue_ending(ending: &mut Ending, entry: &Value, turn: Turn) {
         }
         "user" if is_interrupt(&turn.text) => {
             *ending = Ending {
-                text: None,
                 failure: Some("the turn was interrupted".to_owned()),
                 is_whole: true,
+                ..Ending::default()
             };
         }
-        _ => *ending = Ending::default(),
+        COMMAND_OUTPUT if ending.of_command => {
+            *ending = Ending {
+                text: Some(turn.text).filter(|text| !text.is_empty()),
+                is_whole: true,
+                ..Ending::default()
+            };
+        }
+        role => {
+            *ending = Ending {
+                of_command: role == COMMAND,
+                ..Ending::default()
+            }
+        }
     }
+}
+
+/// Why the last request is tried again, as long as nothing has come of it: `401 invalid x-api-key`.
+pub fn tried_again<'a>(lines: impl DoubleEndedIterator<Item = &'a str>) -> Option<String> {
+    let record = |line: &str| {
+        let entry: Value = serde_json::from_str(line).ok()?;
+        let kind = entry["type"].as_str()?;
+        let tells = matches!(kind, "user" | "assistant") || entry["subtype"] == "api_error";
+        tells.then_some(entry)
+    };
+    let last = lines.rev().find_map(record)?;
+    let error = &last["error"];
+    let status = error["status"].as_u64()?;
+    let message = error["error"]["error"]["message"].as_str();
+    Some(format!("{status} {}", message.unwrap_or_default()))
 }
 
 /// Claude Code writes these in the assistant's name.
@@ -116,12 +146,21 @@ fn entry(line: &str) -> Option<Value> {
     let entry: Value = serde_json::from_str(line).ok()?;
     let kind = entry["type"].as_str()?;
     let main = entry["isSidechain"] != true && entry["isMeta"] != true;
-    (main && matches!(kind, "user" | "assistant")).then_some(entry)
+    let said = matches!(kind, "user" | "assistant") || entry["subtype"] == "local_command";
+    (main && said).then_some(entry)
 }
+
+/// A command of Claude Code, or of the shell, that was entered in place of a message: `/clear`, `!ls`.
+const COMMAND: &str = "command";
+const COMMAND_OUTPUT: &str = "command_output";
+/// What Claude Code has made of a conversation that was too long.
+const SUMMARY: &str = "summary";
 
 fn turns_of(entry: &Value) -> Vec<Turn> {
     let role = entry["type"].as_str().unwrap_or_default();
     match &entry["message"]["content"] {
+        Value::String(text) if role == "user" => vec![entered(entry, text)],
+        Value::Null => local_command(entry).into_iter().collect(),
         Value::String(text) => vec![turn(entry, role, text.clone())],
         Value::Array(blocks) => blocks
             .iter()
@@ -129,6 +168,59 @@ fn turns_of(entry: &Value) -> Vec<Turn> {
             .collect(),
         _ => Vec::new(),
     }
+}
+
+/// What a person has entered. Claude Code notes its own commands, and those of the shell, in tags.
+fn entered(entry: &Value, text: &str) -> Turn {
+    let told = |role: &str, text: String| turn(entry, role, text);
+    if entry["isCompactSummary"] == true {
+        return told(SUMMARY, text.to_owned());
+    }
+    let is_command = ["<command-name>", "<command-message>"]
+        .iter()
+        .any(|tag| text.starts_with(tag));
+    let name = tagged(text, "command-name").filter(|_| is_command);
+    match (name, in_tag(text, "bash-input")) {
+        (Some(name), _) => {
+            let arguments = tagged(text, "command-args").unwrap_or_default();
+            told(COMMAND, format!("{name} {arguments}").trim().to_owned())
+        }
+        (None, Some(command)) => told(COMMAND, format!("!{command}")),
+        (None, None) => match output(text) {
+            Some(output) => told(COMMAND_OUTPUT, output),
+            None => told("user", text.to_owned()),
+        },
+    }
+}
+
+/// Newer versions note what a command has printed as a line of the system.
+fn local_command(entry: &Value) -> Option<Turn> {
+    let output = output(entry["content"].as_str()?)?;
+    Some(turn(entry, COMMAND_OUTPUT, output))
+}
+
+/// What a command of Claude Code or of the shell has printed.
+fn output(text: &str) -> Option<String> {
+    let parts = ["local-command-stdout", "bash-stdout"].iter();
+    let mut parts = parts.filter_map(|tag| {
+        let begins = text.starts_with(&format!("<{tag}>"));
+        tagged(text, tag).filter(|_| begins)
+    });
+    let printed = parts.next()?;
+    let errors = tagged(text, "bash-stderr").filter(|errors| !errors.is_empty());
+    let all = errors.map_or(printed.to_owned(), |errors| format!("{printed}\n{errors}"));
+    Some(anstream::adapter::strip_str(&all).to_string())
+}
+
+/// What the whole text is, where it stands in this tag.
+fn in_tag<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
+    let inner = text.strip_prefix(&format!("<{tag}>"))?;
+    inner.strip_suffix(&format!("</{tag}>"))
+}
+
+fn tagged<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
+    let (_, rest) = text.split_once(&format!("<{tag}>"))?;
+    Some(rest.split_once(&format!("</{tag}>"))?.0)
 }
 
 fn block_turn(entry: &Value, role: &str, block: &Value) -> Option<Turn> {
@@ -249,6 +341,73 @@ mod tests {
             ends(&stopped).failure.as_deref(),
             Some("the turn was interrupted")
         );
+    }
+
+    #[test]
+    fn why_a_request_is_tried_again_is_told_until_something_comes() {
+        let error = json!({"type": "system", "subtype": "api_error", "error": {"status": 401,
+            "error": {"type": "error", "error": {"message": "invalid x-api-key"}}}});
+        let other = json!({"type": "file-history-snapshot"}).to_string();
+        let lines = [user(json!("hi")), error.to_string(), other];
+        let why = tried_again(lines.iter().map(String::as_str));
+        assert_eq!(why.as_deref(), Some("401 invalid x-api-key"));
+        let answered = [error.to_string(), assistant(text("hello"), None)];
+        assert_eq!(tried_again(answered.iter().map(String::as_str)), None);
+    }
+
+    #[test]
+    fn commands_are_told_as_such_and_end_by_what_they_print() {
+        let clear = user(json!(
+            "<command-name>/clear</command-name>\n  <command-message>clear</command-message>\n  <command-args></command-args>"
+        ));
+        let printed = |text: &str| {
+            json!({"type": "system", "subtype": "local_command", "isMeta": false,
+                "content": format!("<local-command-stdout>{text}</local-command-stdout>")})
+            .to_string()
+        };
+        let older = user(json!(
+            "<local-command-stdout>\u{1b}[2mCompacted\u{1b}[22m</local-command-stdout>"
+        ));
+        let named = user(json!(
+            "<command-message>review</command-message>\n<command-name>/review</command-name>\n<command-args>all of it</command-args>"
+        ));
+        let shell = user(json!("<bash-input>ls; id</bash-input>"));
+        let result = user(json!(
+            "<bash-stdout>a</bash-stdout><bash-stderr>no</bash-stderr>"
+        ));
+        let lines = [
+            clear.clone(),
+            printed("done"),
+            older.clone(),
+            named,
+            shell,
+            result,
+        ];
+        let told: Vec<(String, String)> = turns(lines.iter().map(String::as_str))
+            .into_iter()
+            .map(|turn| (turn.role, turn.text))
+            .collect();
+        let expected = [
+            ("command", "/clear"),
+            ("command_output", "done"),
+            ("command_output", "Compacted"),
+            ("command", "/review all of it"),
+            ("command", "!ls; id"),
+            ("command_output", "a\nno"),
+        ];
+        assert_eq!(
+            told,
+            expected.map(|(role, text)| (role.to_owned(), text.to_owned()))
+        );
+
+        assert!(!ends(&[clear.clone()]).is_whole);
+        let quiet = ends(&[clear.clone(), printed("")]);
+        assert_eq!((quiet.is_whole, quiet.text), (true, None));
+        assert_eq!(
+            ends(&[clear, older.clone()]).text.as_deref(),
+            Some("Compacted")
+        );
+        assert!(!ends(&[older]).is_whole, "a message may look like it");
     }
 
     #[test]

@@ -114,7 +114,7 @@ impl Login {
     }
 
     /// From a line of the footer, or an error that ended a turn or for which a request is tried again.
-    fn read(text: &str) -> Option<Login> {
+    pub fn read(text: &str) -> Option<Login> {
         let says = |words: &[&str]| words.iter().any(|words| text.contains(words));
         match () {
             () if says(&[

@@ -284,7 +284,8 @@ fn url(found: &Found) -> Option<String> {
     let mut address = text[text.find("http")?..].to_owned();
     for next in row + 1..found.body().end {
         let full = page.text(next - 1).width() + MARGIN >= page.cols();
-        let text = page.text(next).trim_start();
+        // A value of several rows has a bar along its left side.
+        let text = page.text(next).trim_start_matches(['│', ' ']);
         let other = text.starts_with("Claude wants") || text.starts_with("prompt:");
         if !full || other || address.contains([' ', '"']) {
             break;

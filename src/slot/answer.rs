@@ -40,7 +40,8 @@ pub async fn find(place: Option<Place>, on_screen: Option<String>, failed: bool)
         Some(place) => look_for_end(&place, patience).await,
         None => transcript::Ending::default(),
     };
-    if looked.text.is_some() || looked.failure.is_some() {
+    // A command may end with nothing to say.
+    if looked.text.is_some() || looked.failure.is_some() || looked.is_whole {
         return Answer {
             text: looked.text,
             source: "transcript",

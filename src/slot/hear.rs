@@ -93,6 +93,7 @@ impl Slot {
             self.wait_on_screen(frame.at).await;
             self.observer.see(&frame);
             self.follow_text();
+            self.note_login();
             self.bring_news().await;
         }
     }

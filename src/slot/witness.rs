@@ -8,6 +8,7 @@ use crate::control::protocol::{Conversation, WaitingCall};
 use crate::hook::HookWhat;
 use crate::launch;
 use crate::reading::witness::{self, Weighed, Witness};
+use crate::reading::{Login, State};
 use crate::transcript::Figures;
 use crate::{secrets, transcript};
 use chrono::{DateTime, Utc};
@@ -22,6 +23,9 @@ const ASK_AGAIN: Duration = Duration::from_millis(250);
 /// What is read of a file at most: a record has less than 1 KB, and the last line of a transcript is
 /// cut where it is longer.
 const MAX_READ: u64 = 64 * 1024;
+
+/// How often the transcript is looked at while a request is under way: it is tried again for minutes.
+const LOOK_FOR_LOGIN: Duration = Duration::from_secs(2);
 
 /// The last hook that was heard.
 #[derive(Debug)]
@@ -43,6 +47,9 @@ pub(super) struct Witnesses {
     /// As the last answer had them.
     figures: Option<Figures>,
     ask_again: Option<Instant>,
+    /// Why a request is tried again, as the transcript has it, and when that was looked at.
+    login: Option<Login>,
+    looked_for_login: Option<Instant>,
     /// Where Claude Code keeps its records, once it has begun to.
     records: Option<RecordWatch>,
 }
@@ -189,6 +196,23 @@ impl Slot {
         self.witnesses.figures = told.or(self.witnesses.figures.take());
     }
 
+    /// While a request is tried again, older versions say in the transcript alone that the login was refused.
+    pub(super) fn note_login(&mut self) {
+        let observed = self.observer.observed();
+        if observed.state != State::Thinking || observed.reading.notices.login.is_some() {
+            self.witnesses.login = None;
+            return;
+        }
+        let looked = self.witnesses.looked_for_login;
+        if looked.is_some_and(|at| at.elapsed() < LOOK_FOR_LOGIN) {
+            return;
+        }
+        self.witnesses.looked_for_login = Some(Instant::now());
+        let text = self.transcript().and_then(|file| read_end(&file).ok());
+        let why = text.and_then(|text| transcript::tried_again(text.lines()));
+        self.witnesses.login = why.and_then(|why| Login::read(&why));
+    }
+
     pub(super) fn conversation(&self) -> Conversation {
         let figures = self.witnesses.figures.as_ref();
         let notices = &self.observer.observed().reading.notices;
@@ -197,7 +221,7 @@ impl Slot {
             context_tokens: figures.map(|figures| figures.context_tokens),
             context_left: notices.context_left,
             compacting: notices.compacting,
-            login: notices.login,
+            login: notices.login.or(self.witnesses.login),
         }
     }
 

@@ -134,7 +134,17 @@ fn a_cleared_conversation_is_followed(daemon: &Daemon) {
     let transcript = daemon.transcript("coder", after.as_str().unwrap_or_default());
     assert!(transcript.exists(), "{}", transcript.display());
     let history = daemon.cmd(&["history", "coder", "--json"]).expect(0);
-    for text in ["hello there", "afresh"] {
+    for text in [
+        "hello there",
+        "afresh",
+        r#""role":"command","text":"/clear""#,
+    ] {
         assert!(history.stdout.contains(text), "{text} in {history}");
     }
+    // Claude Code notes that it has run: nothing has to be waited for in vain.
+    let cleared = daemon.json(&["send", "coder", "--slash", "/clear"]);
+    assert_eq!(cleared["source"], "transcript", "{cleared}");
+    let compacted = daemon.json(&["send", "coder", "--slash", "/compact"]);
+    let said = compacted["response"].as_str().unwrap_or_default();
+    assert!(said.contains("compact"), "{compacted}");
 }

@@ -18,6 +18,7 @@ fn a_person_answers_dialogs() {
     a_question(&daemon);
     several_answers(&daemon);
     an_answer_in_own_words(&daemon);
+    own_words_among_ticks(&daemon);
 }
 
 fn approved(daemon: &Daemon) {
@@ -145,6 +146,23 @@ fn an_answer_in_own_words(daemon: &Daemon) {
     daemon.cmd(&["confirm", "coder", words]).expect(0);
     daemon.wait_state("coder", "idle");
     was_told(daemon, &format!(r#"\"Which one colour?\"=\"{words}\""#));
+}
+
+/// Among ticks: the words are ticked too, and all is submitted.
+fn own_words_among_ticks(daemon: &Daemon) {
+    ask(
+        daemon,
+        "ask for several openly",
+        "Which other colours?",
+        true,
+    );
+    daemon.cmd(&["confirm", "coder", "Red"]).expect(0);
+    daemon.cmd(&["confirm", "coder", "gold, or 漢"]).expect(0);
+    daemon.wait_state("coder", "idle");
+    was_told(
+        daemon,
+        r#"\"Which other colours?\"=\"Red, \"gold, or 漢\"\""#,
+    );
 }
 
 /// The answer reached the model.

@@ -383,7 +383,8 @@ pub struct HistoryParams {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Turn {
     pub time: Option<DateTime<Utc>>,
-    /// `user`, `assistant`, `tool_call`, `tool_result`.
+    /// `user`, `assistant`, `tool_call`, `tool_result`; `command` and `command_output` for what Claude Code or the
+    /// shell was told in place of a message, and `summary` for what a conversation was made shorter to.
     pub role: String,
     pub text: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]

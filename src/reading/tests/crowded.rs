@@ -212,3 +212,13 @@ fn a_word_of_a_label_may_stand_at_the_very_left() {
     assert_eq!(labels(&marked), ["Yes", always, "No"]);
     assert_eq!(marked.selected, Some(1));
 }
+
+#[test]
+fn an_address_of_several_rows_has_a_bar_beside_it() {
+    let first = format!("http://h/{}", "z".repeat(42));
+    let rows = format!(
+        "RULE\n Fetch\n Claude wants to fetch content from h\nDASH\n │ url: {first}\n │ zzz\n prompt: what?\nDASH\n Do you want to allow Claude to fetch this content?\n ❯ 1. Yes\n   2. No"
+    );
+    let url = format!("{first}zzz");
+    assert_eq!(input(&dialog(&rows), "url"), Some(url.as_str()));
+}

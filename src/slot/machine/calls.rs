@@ -167,8 +167,8 @@ impl Calls {
     pub fn asked_by(&self, dialog: &Dialog, cwd: &Path) -> Option<&OpenAsk> {
         let fits = |open: &&OpenAsk| match fit(open, dialog, cwd) {
             Fit::Same => true,
-            // Its title is off the screen: then it is the only one that waits.
-            Fit::Possible => !dialog.complete && !open.allowed && self.count_open() == 1,
+            // Nothing speaks against it, and no other waits.
+            Fit::Possible => !open.allowed && self.count_open() == 1,
             Fit::Other => false,
         };
         self.marked(dialog).or_else(|| {

@@ -20,6 +20,7 @@ impl Machine {
         let output = match what {
             HookWhat::SessionStart => {
                 self.gate_holds();
+                self.command_is_done();
                 None
             }
             HookWhat::BeforeTool { tool, input, id } => {
@@ -49,6 +50,15 @@ impl Machine {
     fn gate_holds(&mut self) {
         if let Some(up) = self.up_mut() {
             up.gated = true;
+        }
+    }
+
+    /// A command such as `/clear` ends no turn, but begins another session, or the same with less in it.
+    fn command_is_done(&mut self) {
+        let turn = self.up().and_then(|up| up.turn.as_ref());
+        if turn.is_some_and(|turn| turn.slash) {
+            let (text, failure) = (None, None);
+            self.turn_is_over(Over { text, failure });
         }
     }
 

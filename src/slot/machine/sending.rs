@@ -311,6 +311,7 @@ impl Machine {
             up.turn = Some(Turn {
                 token,
                 task,
+                slash: message.slash,
                 began: now,
                 over: None,
                 idle_since: None,

@@ -25,7 +25,7 @@ pub(super) fn labels_of(picks: &[Pick], dialog: &Dialog) -> String {
 impl Choosing {
     /// Goes on to the next pick while the present one is seen to be done.
     pub(super) fn go_on(&mut self, dialog: &Dialog, now: Instant) {
-        while is_ticked(&self.pick, dialog) {
+        while self.pick.is_done(dialog) {
             let Some(next) = self.then.pop_front() else {
                 break;
             };
@@ -39,14 +39,8 @@ impl Choosing {
 
     /// Whether nothing is left to do in this dialog.
     pub(super) fn is_done(&self, dialog: &Dialog) -> bool {
-        self.then.is_empty() && is_ticked(&self.pick, dialog)
+        self.then.is_empty() && self.pick.is_done(dialog)
     }
-}
-
-/// A tick is done when it is seen; anything else is done when the dialog is gone.
-fn is_ticked(pick: &Pick, dialog: &Dialog) -> bool {
-    let checked = |index: usize| dialog.options.get(index).and_then(|choice| choice.checked);
-    matches!(pick, Pick::Tick(index, wanted) if checked(*index) == Some(*wanted))
 }
 
 impl Machine {

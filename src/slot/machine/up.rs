@@ -74,6 +74,8 @@ pub(super) struct Choosing {
 pub(super) struct Turn {
     pub token: Option<Token>,
     pub task: Option<String>,
+    /// The message is a command of Claude Code.
+    pub slash: bool,
     pub began: Instant,
     pub over: Option<Over>,
     pub idle_since: Option<Instant>,
