@@ -10,15 +10,18 @@ pub fn append(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.append(true).read(true).create(true).mode(0o600);
     options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32);
-    options.open(path).map_err(|error| {
-        let looped = rustix::io::Errno::LOOP.raw_os_error();
-        match error.raw_os_error() {
-            Some(number) if number == looped => {
-                io::Error::other("it is a symbolic link, and none is followed: remove it")
-            }
-            _ => error,
+    options.open(path).map_err(unfollowed)
+}
+
+/// What the kernel says of a link that is not to be followed, in words that tell what to do.
+pub fn unfollowed(error: io::Error) -> io::Error {
+    let looped = rustix::io::Errno::LOOP.raw_os_error();
+    match error.raw_os_error() {
+        Some(number) if number == looped => {
+            io::Error::other("it is a symbolic link, and none is followed: remove it")
         }
-    })
+        _ => error,
+    }
 }
 
 /// Writes a whole file in one step: readers see the old one or the new one. A new file is 0600; one that

@@ -3,7 +3,7 @@
 use crate::cli::failure::Failure;
 use crate::cli::flags::Flags;
 use crate::cli::out::Out;
-use crate::cli::target;
+use crate::cli::{steps, target};
 use crate::control::client::{CallError, Client};
 use crate::control::protocol::Method;
 use crate::paths::Env;
@@ -38,6 +38,11 @@ impl Context {
         let variable = || std::env::var_os("MISSIOND_SOCKET").filter(|value| !value.is_empty());
         let flag = self.flags.socket.clone();
         flag.or_else(|| variable().map(PathBuf::from))
+    }
+
+    /// The flag by which the person named the daemon, for the commands that are told as next steps.
+    pub fn target(&self) -> String {
+        steps::target(&self.flags)
     }
 
     /// The config that the person named, by flag or environment.

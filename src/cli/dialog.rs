@@ -38,8 +38,8 @@ impl<'a> From<&'a PendingDialog> for Asked<'a> {
     }
 }
 
-/// `who` is the slot as the heading names it.
-pub fn render(who: &str, asked: &Asked) -> String {
+/// `who` is the slot as the heading names it; `target` names the daemon in the commands.
+pub fn render(who: &str, asked: &Asked, target: &str) -> String {
     let dialog = asked.dialog;
     let mut text = format!("{who} {}\n", heading(dialog));
     for (key, value) in dialog.input.iter().flatten() {
@@ -65,7 +65,7 @@ pub fn render(who: &str, asked: &Asked) -> String {
     }
     text += &doubt(asked);
     text += "  answer with:\n";
-    for command in commands(asked) {
+    for command in commands(asked, target) {
         text += &format!("    {command}\n");
     }
     text
@@ -135,21 +135,21 @@ fn indented(text: &str) -> String {
 }
 
 /// The dialog's id goes along, so that an answer never reaches another dialog.
-fn commands(asked: &Asked) -> Vec<String> {
+fn commands(asked: &Asked, target: &str) -> Vec<String> {
     let (slot, dialog) = (asked.slot, asked.dialog);
     if is_doubtful(asked) {
         return vec![
-            format!("missiond why {slot}"),
-            format!("missiond interrupt {slot}"),
+            format!("missiond why{target} {slot}"),
+            format!("missiond interrupt{target} {slot}"),
             format!(
-                "missiond confirm {slot} … --dialog {} --anyway",
+                "missiond confirm{target} {slot} … --dialog {} --anyway",
                 word(&dialog.id)
             ),
         ];
     }
     let confirm = |answer: &str| {
         format!(
-            "missiond confirm {slot} {answer} --dialog {}",
+            "missiond confirm{target} {slot} {answer} --dialog {}",
             word(&dialog.id)
         )
     };
@@ -161,8 +161,8 @@ fn commands(asked: &Asked) -> Vec<String> {
         ],
         _ if dialog.options.is_empty() => {
             vec![
-                format!("missiond interrupt {slot}"),
-                format!("missiond screen {slot}"),
+                format!("missiond interrupt{target} {slot}"),
+                format!("missiond screen{target} {slot}"),
             ]
         }
         _ => {
@@ -203,7 +203,7 @@ mod tests {
             waiting_calls: &[call],
             ..Asked::new("coder", &dialog)
         };
-        insta::assert_snapshot!(render("coder (12s)", &asked), @r"
+        insta::assert_snapshot!(render("coder (12s)", &asked, ""), @r"
         coder (12s) asks for permission: Bash
           command: rm -r x\x1b[2J
           (the screen shows only a part of it)
@@ -227,7 +227,7 @@ mod tests {
             why: Some("no rule speaks"),
             ..Asked::new("coder", &dialog)
         };
-        let text = render("coder (12s)", &asked);
+        let text = render("coder (12s)", &asked, "");
         insta::assert_snapshot!(text, @r"
         coder (12s) asks for permission: Bash
           command: rm -r x\x1b[2J
@@ -257,10 +257,10 @@ mod tests {
             json!([{"label": "Red"}, {"label": "It's blue; rm"}]),
         );
         assert_eq!(
-            commands(&Asked::new("coder", &dialog)),
+            commands(&Asked::new("coder", &dialog), " -c x"),
             [
-                "missiond confirm coder Red --dialog d-7",
-                r"missiond confirm coder 'It'\''s blue; rm' --dialog d-7",
+                "missiond confirm -c x coder Red --dialog d-7",
+                r"missiond confirm -c x coder 'It'\''s blue; rm' --dialog d-7",
             ]
         );
     }
@@ -269,7 +269,7 @@ mod tests {
     fn a_view_without_options_can_only_be_left() {
         let dialog = dialog("other", json!([]));
         assert_eq!(
-            commands(&Asked::new("coder", &dialog))[0],
+            commands(&Asked::new("coder", &dialog), "")[0],
             "missiond interrupt coder"
         );
     }

@@ -73,9 +73,10 @@ impl Exec {
         }
         if answer.running {
             let id = &answer.session_id;
-            context
-                .out
-                .note(format!("still running: missiond follow {id}"));
+            context.out.note(format!(
+                "still running: missiond follow{} {id}",
+                context.target()
+            ));
             return Ok(());
         }
         done::as_the_command(answer.exit_code)

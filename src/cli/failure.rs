@@ -1,6 +1,6 @@
 //! How a command ends when it does not end well: whose fault, what next, and the exit code.
 
-use crate::cli::sanitise;
+use crate::cli::{sanitise, steps};
 use crate::control::client::CallError;
 use crate::control::protocol::{Fault, RpcError};
 use anstyle::{AnsiColor, Style};
@@ -67,6 +67,12 @@ impl Failure {
 
     pub fn next(mut self, next: impl Into<String>) -> Failure {
         self.next = Some(next.into());
+        self
+    }
+
+    /// With next steps that reach the same daemon.
+    pub fn addressed(mut self, target: &str) -> Failure {
+        self.next = self.next.map(|next| steps::addressed(&next, target));
         self
     }
 

@@ -66,6 +66,7 @@ mod spawn;
 mod start;
 mod stats;
 mod status;
+mod steps;
 mod stop;
 mod submit;
 mod task;
@@ -181,6 +182,7 @@ pub fn main() -> ExitCode {
     match dispatch(cli.command.unwrap_or_default(), &context) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
+            let failure = failure.addressed(&context.target());
             failure.report(json);
             ExitCode::from(failure.blame.exit_code())
         }

@@ -47,6 +47,17 @@ const GROUPS: [(&str, &[&str]); 8] = [
     ),
 ];
 
+/// Those that neither need a daemon nor are told about one.
+const ALONE: [usize; 2] = [0, GROUPS.len() - 1];
+
+/// Whether this is a verb that has to know which daemon is meant.
+pub fn asks_the_daemon(verb: &str) -> bool {
+    let groups = GROUPS.iter().enumerate();
+    groups
+        .filter(|(index, _)| !ALONE.contains(index))
+        .any(|(_, (_, verbs))| verbs.contains(&verb))
+}
+
 /// Gives the command its first page.
 pub fn grouped(mut command: clap::Command) -> clap::Command {
     // The verb `help` comes with the last touch.

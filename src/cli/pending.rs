@@ -26,12 +26,15 @@ impl Pending {
         if pending.is_empty() {
             return context.out.done("no slot needs you");
         }
-        let shown: Vec<String> = pending.iter().map(show).collect();
+        let shown: Vec<String> = pending
+            .iter()
+            .map(|one| show(one, &context.target()))
+            .collect();
         context.out.line(shown.join("\n").trim_end())
     }
 }
 
-fn show(pending: &PendingDialog) -> String {
+fn show(pending: &PendingDialog, target: &str) -> String {
     let waited = Utc::now()
         .signed_duration_since(pending.since)
         .num_seconds();
@@ -41,5 +44,5 @@ fn show(pending: &PendingDialog) -> String {
         pending.role,
         table::age(waited)
     );
-    dialog::render(&slot, &pending.into())
+    dialog::render(&slot, &pending.into(), target)
 }

@@ -95,7 +95,8 @@ fn print(context: &Context, answer: &SendAnswer) -> Result<(), Failure> {
 fn needs_person(context: &Context, slot: &str, dialog: &Dialog) -> Failure {
     if !context.out.json {
         let asked = dialog::Asked::new(slot, dialog);
-        context.out.aside(dialog::render(slot, &asked));
+        let shown = dialog::render(slot, &asked, &context.target());
+        context.out.aside(shown);
     }
     let message = format!("{slot} needs you; its turn goes on once you answered");
     Failure::new(Blame::Fault(Fault::NeedsPerson), message).next(format!(

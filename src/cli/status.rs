@@ -1,8 +1,8 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::slots::AnySlots;
-use crate::cli::{columns, table};
-use crate::control::protocol::{Select, SlotStatus, Status as Request};
+use crate::cli::{columns, sanitise, table};
+use crate::control::protocol::{Nothing, Ping, Select, SlotStatus, Status as Request};
 use crate::redraw;
 use anstream::adapter::strip_str;
 use std::io::IsTerminal;
@@ -37,19 +37,30 @@ impl Status {
         match context.out.json {
             true => context.out.json(&statuses),
             false if statuses.is_empty() => context.out.done(NONE),
-            false => context.out.line(shown(statuses).join("\n")),
+            false => {
+                let rows = shown(context, statuses).await;
+                context.out.line(rows.join("\n"))
+            }
         }
     }
 }
 
 const NONE: &str = "no slots in the config; sessions are listed by: missiond sessions";
 
-/// The table, and how to help those that wait.
-fn shown(mut statuses: Vec<SlotStatus>) -> Vec<String> {
+/// The table, how to help those that wait, and what is wrong with the config that would hold otherwise.
+async fn shown(context: &Context, mut statuses: Vec<SlotStatus>) -> Vec<String> {
     table::sort(&mut statuses);
     let table = table::render(&statuses, chrono::Utc::now(), columns::terminal_width());
-    let help = table::call_for_help(&statuses);
-    table.lines().map(str::to_owned).chain(help).collect()
+    let help = table::call_for_help(&statuses, &context.target());
+    // The table is the answer; a daemon that ends in this moment takes nothing from it.
+    let daemon = context.ask::<Ping>(Nothing {}).await.ok();
+    let fault = daemon.and_then(|pong| pong.config_fault).map(|fault| {
+        let fault = sanitise::one_line(&fault);
+        let target = context.target();
+        format!("the config on the disk is not taken: {fault}; see: missiond reload{target}")
+    });
+    let table = table.lines().map(str::to_owned);
+    table.chain(help).chain(fault).collect()
 }
 
 /// Draws it over itself. What reads a pipe wants events, and not the same again each second.
@@ -60,7 +71,7 @@ async fn watch(context: &Context, select: &Select) -> Result<(), Failure> {
     }
     let mut drawn = 0;
     loop {
-        let mut rows = shown(context.ask::<Request>(select.clone()).await?);
+        let mut rows = shown(context, context.ask::<Request>(select.clone()).await?).await;
         let room = crossterm::terminal::size().map_or(24, |(_, rows)| usize::from(rows));
         // The last row is the cursor's.
         rows.truncate(room.saturating_sub(1));

@@ -114,31 +114,31 @@ pub fn age(seconds: i64) -> String {
 }
 
 /// The line below the table: how to help those that wait.
-pub fn call_for_help(statuses: &[SlotStatus]) -> Option<String> {
+pub fn call_for_help(statuses: &[SlotStatus], target: &str) -> Option<String> {
     let waiting: Vec<&SlotStatus> = statuses
         .iter()
         .filter(|status| status.state == State::Confirming)
         .collect();
     match waiting.as_slice() {
         [] => None,
-        [one] => Some(format!("1 slot needs you: {}", answer_command(one))),
+        [one] => Some(format!("1 slot needs you: {}", answer_command(one, target))),
         several => Some(format!(
-            "{} slots need you: missiond pending",
+            "{} slots need you: missiond pending{target}",
             several.len()
         )),
     }
 }
 
 /// `yes` and `no` are clear for a permission; other dialogs, and what is doubtful, have to be read first.
-fn answer_command(status: &SlotStatus) -> String {
+fn answer_command(status: &SlotStatus, target: &str) -> String {
     let permission = status
         .dialog
         .as_ref()
         .is_some_and(|dialog| dialog.kind == DialogKind::Permission);
     if permission && status.doubtful.is_none() {
-        format!("missiond confirm {} yes|no", status.slot)
+        format!("missiond confirm{target} {} yes|no", status.slot)
     } else {
-        format!("missiond pending {}", status.slot)
+        format!("missiond pending{target} {}", status.slot)
     }
 }
 
@@ -244,14 +244,14 @@ mod tests {
     #[test]
     fn the_last_line_says_how_to_help() {
         let mut statuses = sample();
-        let one = call_for_help(&statuses).unwrap();
+        let one = call_for_help(&statuses, "").unwrap();
         assert_eq!(one, "1 slot needs you: missiond confirm reviewer yes|no");
         statuses[0].state = State::Confirming;
-        let two = call_for_help(&statuses).unwrap();
-        assert_eq!(two, "2 slots need you: missiond pending");
-        assert_eq!(call_for_help(&statuses[1..2]), None);
+        let two = call_for_help(&statuses, " -c x").unwrap();
+        assert_eq!(two, "2 slots need you: missiond pending -c x");
+        assert_eq!(call_for_help(&statuses[1..2], ""), None);
         assert_eq!(
-            call_for_help(&statuses[..1]).unwrap(),
+            call_for_help(&statuses[..1], "").unwrap(),
             "1 slot needs you: missiond pending docs"
         );
     }
@@ -260,7 +260,7 @@ mod tests {
     fn what_is_doubtful_is_to_be_read_first_and_a_lost_login_is_named() {
         let mut statuses = sample();
         statuses[2].doubtful = Some("the gate knows better".into());
-        let one = call_for_help(&statuses).unwrap();
+        let one = call_for_help(&statuses, "").unwrap();
         assert_eq!(one, "1 slot needs you: missiond pending reviewer");
         statuses[3].conversation.login = Some(Login::Refused);
         assert_eq!(doing(&statuses[3]), r"Edit src/\x1bauth.rs · login refused");

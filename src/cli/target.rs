@@ -185,14 +185,6 @@ impl From<PathError> for Failure {
 
 impl From<config::ConfigError> for Failure {
     fn from(error: config::ConfigError) -> Failure {
-        let message = match error.problems.as_slice() {
-            [one] => format!("{}: {}", one.file.display(), one.title),
-            several if several.iter().all(|one| one.file == several[0].file) => {
-                let file = several[0].file.display();
-                format!("{} faults in {file}", several.len())
-            }
-            several => format!("{} faults in the configuration", several.len()),
-        };
-        Failure::usage(message).next(error.to_string())
+        Failure::usage(error.in_short()).next(error.to_string())
     }
 }

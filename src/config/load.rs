@@ -28,6 +28,20 @@ impl fmt::Display for ConfigError {
 
 impl std::error::Error for ConfigError {}
 
+impl ConfigError {
+    /// In a line, for whoever can ask for more.
+    pub fn in_short(&self) -> String {
+        match self.problems.as_slice() {
+            [one] => format!("{}: {}", one.file.display(), one.title),
+            several if several.iter().all(|one| one.file == several[0].file) => {
+                let file = several[0].file.display();
+                format!("{} faults in {file}", several.len())
+            }
+            several => format!("{} faults in the configuration", several.len()),
+        }
+    }
+}
+
 /// Reads, checks and completes the configuration. `~` stands for the home directory of this process.
 pub fn load(file: &Path) -> Result<Config, ConfigError> {
     load_at_home(file, std::env::home_dir().as_deref())

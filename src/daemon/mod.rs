@@ -110,6 +110,7 @@ pub struct DaemonHandle {
     gone: watch::Receiver<GoneOnes>,
     orders: mpsc::Sender<Order>,
     about: Pong,
+    fault: watch::Receiver<Option<String>>,
 }
 
 impl DaemonHandle {
@@ -134,7 +135,10 @@ impl DaemonHandle {
     }
 
     pub fn pong(&self) -> Pong {
-        self.about.clone()
+        Pong {
+            config_fault: self.fault.borrow().clone(),
+            ..self.about.clone()
+        }
     }
 
     /// An order that says by itself when it is done.
@@ -209,6 +213,8 @@ pub struct Daemon {
     notify: watch::Sender<config::NotifyConfig>,
     sessions: Sessions,
     gone: watch::Sender<GoneOnes>,
+    /// Why the config on the disk was not taken.
+    fault: watch::Sender<Option<String>>,
 }
 
 /// Runs until it is told to end, as the only thing that this process does.
@@ -280,6 +286,7 @@ impl Daemon {
             orders,
             sessions: Sessions::default(),
             gone: watch::Sender::new(GoneOnes::default()),
+            fault: watch::Sender::default(),
         }
     }
 
@@ -296,6 +303,7 @@ impl Daemon {
             gone: self.gone.subscribe(),
             orders: self.orders.clone(),
             about: about(&self.config),
+            fault: self.fault.subscribe(),
         }
     }
 }
@@ -314,6 +322,7 @@ fn about(config: &Config) -> Pong {
         pid: std::process::id(),
         config: config.file.clone(),
         logs: config.daemon.logs.clone(),
+        config_fault: None,
     }
 }
 

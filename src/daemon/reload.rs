@@ -32,6 +32,8 @@ impl Daemon {
     async fn take(&mut self, wider_too: bool) -> Result<ReloadAnswer, ConfigError> {
         let read = config::load(&self.config.file)
             .and_then(|config| self.check_sessions(&config).map(|()| config));
+        let fault = read.as_ref().err().map(ConfigError::in_short);
+        self.fault.send_replace(fault);
         let config = match read {
             Ok(config) => config,
             Err(error) => {

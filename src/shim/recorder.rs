@@ -258,7 +258,8 @@ fn open_private(path: &Path) -> io::Result<File> {
         .create(true)
         .mode(0o600)
         .custom_flags(no_follow.bits() as i32)
-        .open(path)?;
+        .open(path)
+        .map_err(crate::files::unfollowed)?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {
         return Err(io::Error::other("it is not a regular file"));

@@ -13,6 +13,7 @@ use crate::reading::{Seen, State};
 use crate::secrets;
 use crate::shim::{ExitReport, FromShim, LinkError, ToShim};
 use crate::terminal::{At, Frame};
+use chrono::{DateTime, TimeDelta, Utc};
 use std::path::{Component, Path};
 use std::time::Instant;
 
@@ -314,8 +315,13 @@ impl Slot {
         let (past, standing) = (self.machine.past(), self.machine.standing());
         let typed = self.machine.typed_last();
         let known = self.memory.typed.as_deref();
-        if (past, &standing, typed) != (self.memory.past, &self.memory.standing, known) {
+        let held_until = self.machine.held_until().and_then(vigil::by_the_clock);
+        let same_hold = same_time(held_until, self.memory.held_until);
+        if (past, &standing, typed) != (self.memory.past, &self.memory.standing, known)
+            || !same_hold
+        {
             self.memory.typed = typed.map(str::to_owned);
+            self.memory.held_until = held_until;
             (self.memory.past, self.memory.standing) = (past, standing);
             self.save_memory();
         }
@@ -324,6 +330,7 @@ impl Slot {
     pub(super) fn end_in_order(&mut self) {
         self.ends_in_order = true;
         (self.memory.past, self.memory.standing) = (Past::default(), None);
+        self.memory.held_until = None;
         self.save_memory();
     }
 
@@ -332,5 +339,13 @@ impl Slot {
         if let Err(error) = self.memory.save(&file) {
             self.warn(&format!("{} can't be written: {error}", file.display()));
         }
+    }
+}
+
+/// A moment that was counted from another now is the same within a second.
+fn same_time(one: Option<DateTime<Utc>>, other: Option<DateTime<Utc>>) -> bool {
+    match (one, other) {
+        (Some(one), Some(other)) => (one - other).abs() < TimeDelta::seconds(1),
+        (one, other) => one == other,
     }
 }

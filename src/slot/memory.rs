@@ -2,6 +2,7 @@
 
 use super::machine::{Past, Standing};
 use crate::files;
+use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::io;
@@ -39,6 +40,9 @@ pub struct Memory {
     /// Whether it was to run when it was last heard of; `None` after an end in order.
     #[serde(default)]
     pub standing: Option<Standing>,
+    /// When the usage limit is lifted for which messages wait.
+    #[serde(default)]
+    pub held_until: Option<DateTime<Utc>>,
     /// What a newer missiond wrote is kept.
     #[serde(flatten)]
     pub unknown: Map<String, Value>,

@@ -159,6 +159,8 @@ impl Slot {
         self.link = Some(link);
         self.shim_pid = Some(hello.shim_pid);
         self.last_input = hello.last_input;
+        self.records =
+            launch::own_directory(&self.slot_environment()).map(|own| own.join("sessions"));
         self.rotation = Rotation::of(hello.recording.clone());
         if !self.machine.is_up() {
             self.started_at = Some(Utc::now());

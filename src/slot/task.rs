@@ -27,6 +27,7 @@ use crate::terminal::{At, Terminal};
 use chrono::{DateTime, Utc};
 use std::collections::{HashMap, VecDeque};
 use std::future::Future;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Instant;
@@ -58,6 +59,8 @@ pub struct Slot {
     /// What stood on the screen when the program ended.
     pub(super) last_screen: String,
     pub(super) witnesses: Witnesses,
+    /// Where Claude Code would keep its records, found once for each program: it is asked for at every frame.
+    pub(super) records: Option<PathBuf>,
     pub(super) so_far: SoFar,
     pub(super) last_sight: Option<Sight>,
     pub(super) since: DateTime<Utc>,
@@ -113,7 +116,8 @@ impl Slot {
         let (memory, fault) = Memory::load(&world.memory_file(&config.name));
         let seed = uuid::Uuid::new_v4().as_u64_pair().0;
         let mut machine = Machine::new(config.clone(), judge.clone(), seed);
-        machine.recall(memory.past, memory.standing.as_ref());
+        let held_until = memory.held_until.and_then(vigil::moment_of);
+        machine.recall(memory.past, memory.standing.as_ref(), held_until);
         let status = first_status(&config, &paths);
         let terms = config.terms.clone();
         let room = terms.as_ref().map_or(FOR_SLOTS, |terms| terms.buffer);
@@ -139,6 +143,7 @@ impl Slot {
             last_exit: None,
             last_screen: String::new(),
             witnesses: Witnesses::default(),
+            records: None,
             so_far: SoFar::default(),
             last_sight: None,
             since: Utc::now(),

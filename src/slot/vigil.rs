@@ -3,7 +3,7 @@
 use super::machine::{Input, Measure, lifted_in};
 use super::task::Slot;
 use crate::usage::Usage;
-use chrono::Local;
+use chrono::{DateTime, Local, TimeDelta, Utc};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::{Duration, Instant};
 
@@ -152,9 +152,30 @@ pub(super) fn lifted(text: &str) -> Option<Instant> {
     Instant::now().checked_add(wait)
 }
 
+/// This moment, for a daemon that comes after this one.
+pub(super) fn by_the_clock(until: Instant) -> Option<DateTime<Utc>> {
+    let left = until.saturating_duration_since(Instant::now());
+    Utc::now().checked_add_signed(TimeDelta::from_std(left).ok()?)
+}
+
+/// This moment, as long as it is to come.
+pub(super) fn moment_of(time: DateTime<Utc>) -> Option<Instant> {
+    let left = time.signed_duration_since(Utc::now()).to_std().ok()?;
+    Instant::now().checked_add(left)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_moment_to_come_is_found_again_and_one_that_is_over_is_not() {
+        let until = Instant::now() + Duration::from_secs(3600);
+        let again = moment_of(by_the_clock(until).unwrap()).unwrap();
+        let (early, late) = (until.min(again), until.max(again));
+        assert!(late - early < Duration::from_secs(60));
+        assert_eq!(moment_of(Utc::now() - TimeDelta::seconds(1)), None);
+    }
 
     #[test]
     fn a_spinner_and_a_clock_are_no_signs_of_life() {

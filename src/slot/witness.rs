@@ -6,7 +6,6 @@ use super::task::Slot;
 use crate::config::{Gate, Kind};
 use crate::control::protocol::{Conversation, WaitingCall};
 use crate::hook::HookWhat;
-use crate::launch;
 use crate::reading::witness::{self, Weighed, Witness};
 use crate::reading::{Login, State};
 use crate::transcript::Figures;
@@ -14,7 +13,7 @@ use crate::{secrets, transcript};
 use chrono::{DateTime, Utc};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// How soon the witnesses are asked again while they differ: Claude Code notes a change within 0.2 s.
@@ -141,14 +140,9 @@ impl Slot {
     /// What Claude Code notes of the session. Absent before its first screen, and in older versions.
     fn session_record(&self) -> Option<Witness> {
         let pid = self.machine.pid()?;
-        let file = self.records()?.join(format!("{pid}.json"));
+        let file = self.records.as_ref()?.join(format!("{pid}.json"));
         let json = read_end(&file).ok()?;
         witness::record(&json, process_start(pid).as_deref())
-    }
-
-    fn records(&self) -> Option<PathBuf> {
-        let own = launch::own_directory(&self.slot_environment())?;
-        Some(own.join("sessions"))
     }
 
     /// Without it, where the kernel has no more of them to give, the record is read whenever the screen changes.
@@ -156,8 +150,8 @@ impl Slot {
         let claude = self.machine.is_up() && self.running.kind == Kind::Claude;
         if claude && self.witnesses.records.is_none() {
             // Older versions keep none, and this is asked at every frame.
-            let records = self.records().filter(|place| place.is_dir());
-            self.witnesses.records = records.and_then(|place| RecordWatch::new(&place).ok());
+            let records = self.records.as_ref().filter(|place| place.is_dir());
+            self.witnesses.records = records.and_then(|place| RecordWatch::new(place).ok());
         }
     }
 

@@ -103,6 +103,37 @@ fn up_says_that_the_daemon_is_stuck_and_its_logs_can_be_read() {
     assert_eq!(second["pid"], first["pid"]);
 }
 
+/// What is told as the next step names the daemon as the command before it did.
+#[test]
+fn status_tells_of_a_config_that_is_not_taken_and_how_to_see_why() {
+    let mut living = Living::new();
+    let config = living.config("slots.toml", "name = \"one\"");
+    let home = &living.home;
+    home.run(&["up", "-c", &config]).exits(0);
+    let good = std::fs::read_to_string(&config).unwrap();
+    home.write("slots.toml", &format!("{good}nonsense = 1\n"));
+    home.run(&["reload", "-c", &config]).exits(2);
+    let told = home.run(&["status", "-c", &config]).exits(0).stdout;
+    let last = told.lines().last().unwrap();
+    assert!(
+        last.starts_with(&format!("the config on the disk is not taken: {config}: ")),
+        "{told}"
+    );
+    assert!(
+        last.ends_with(&format!("see: missiond reload -c {config}")),
+        "{told}"
+    );
+    let version = home.run(&["version", "--json"]).exits(0).json();
+    assert!(version["daemon"]["config_fault"].is_string(), "{version}");
+    let ran = home.run(&["confirm", "cat", "yes", "-c", &config]).exits(4);
+    let next = format!("missiond pending -c {config}");
+    assert!(ran.stderr.contains(&next), "{ran:?}");
+    home.write("slots.toml", &good);
+    home.run(&["reload", "-c", &config]).exits(0);
+    let told = home.run(&["status"]).exits(0).stdout;
+    assert!(!told.contains("not taken"), "{told}");
+}
+
 #[test]
 fn a_second_daemon_of_the_same_name_or_logs_is_refused() {
     let mut living = Living::new();

@@ -18,12 +18,16 @@ async fn what_can_not_start_is_refused_with_the_reason() {
     let missing = stage.path("missing").display().to_string();
     let mut elsewhere = stage.spec(&["/bin/cat"]);
     elsewhere.cwd = "/no/such/directory".into();
+    let mut linked = stage.spec(&["/bin/cat"]);
+    linked.recording = stage.path("linked.cast");
+    std::os::unix::fs::symlink(&plain, &linked.recording).unwrap();
     for (spec, reason) in [
         (stage.spec(&[&missing]), "No such file"),
         (stage.spec(&[&plain]), "not executable"),
         (stage.spec(&[&lost]), "/no/such/sh can't be run"),
         (stage.spec(&[&loaderless]), "could not execute"),
         (elsewhere, "/no/such/directory can't be used"),
+        (linked, "it is a symbolic link, and none is followed"),
     ] {
         match launch(&spec).await {
             Err(LaunchError::Refused(why)) if why.contains(reason) => {}

@@ -91,13 +91,22 @@ fn a_slot_that_is_about_to_start_is_starting() {
 #[test]
 fn a_usage_limit_with_a_time_is_waited_for() {
     let script = "echo \"You've hit your session limit · resets Jan 2, 2090\"; exit 1";
-    let daemon = daemon(&Setup::new().slot_with("limited", &claude(script, "")));
+    let mut daemon = daemon(&Setup::new().slot_with("limited", &claude(script, "")));
     let status = status_when(&daemon, "limited", "its end", |status| {
         status["cause"] == "usage limit" && status["restarts"] == 1
     });
     let doing = status["doing"].as_str().unwrap_or_default();
     assert!(
         doing.contains("; restart 1 in ") && doing.contains("years"),
+        "{status}"
+    );
+    // Nor does the next daemon try it before.
+    daemon.crash();
+    daemon.again();
+    let status = daemon.status("limited");
+    let doing = status["doing"].as_str().unwrap_or_default();
+    assert!(
+        doing.starts_with("usage limit; restart 1 in ") && doing.contains("years"),
         "{status}"
     );
     // A person need not wait.

@@ -127,6 +127,9 @@ pub struct Pong {
     pub pid: u32,
     pub config: PathBuf,
     pub logs: PathBuf,
+    /// Why the config on the disk is not the one that it goes by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_fault: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -57,8 +57,9 @@ impl Machine {
     }
 
     /// What an earlier daemon knew of the slot. For a machine that has done nothing yet.
-    pub fn recall(&mut self, past: Past, standing: Option<&Standing>) {
+    pub fn recall(&mut self, past: Past, standing: Option<&Standing>, held_until: Option<Instant>) {
         self.past = past;
+        self.held_until = held_until;
         if let Some(Standing::Down { state, reason }) = standing {
             self.life = Life::Down {
                 state: *state,
@@ -73,6 +74,8 @@ impl Machine {
             Life::Down { .. } | Life::Waiting { .. } => {
                 if token != NOBODY {
                     self.begin_anew();
+                } else if let Some(until) = self.held_until {
+                    return self.wait_for_the_limit(until);
                 }
                 self.starters.push(token);
                 self.launch();
@@ -91,6 +94,16 @@ impl Machine {
                 tokens.push(token);
             }
         }
+    }
+
+    /// An earlier daemon has seen it: another start would only see it again.
+    fn wait_for_the_limit(&mut self, until: Instant) {
+        self.cause = Some(Cause::UsageLimit);
+        self.life = Life::Waiting {
+            until,
+            attempt: self.past.restarts,
+            reason: Cause::UsageLimit.name().to_owned(),
+        };
     }
 
     /// A person's stop always wins, also against a restart that is under way.
@@ -321,7 +334,10 @@ impl Machine {
         let dialog = self
             .dialog()
             .map(|dialog| format!("a dialog ({})", about(dialog)));
-        let waited: Vec<String> = dialog.into_iter().chain(self.queued_messages()).collect();
+        let in_turn = self.up().is_some_and(|up| up.turn.is_some());
+        let message = in_turn.then(|| "a message that was not yet answered".to_owned());
+        let waited = dialog.into_iter().chain(message);
+        let waited: Vec<String> = waited.chain(self.queued_messages()).collect();
         if !waited.is_empty() {
             let text = format!("it ended while something waited: {}", waited.join(", "));
             self.tell(What::Warning { text });

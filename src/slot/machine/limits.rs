@@ -213,6 +213,11 @@ impl Machine {
         }
     }
 
+    /// When the usage limit is lifted for which messages or the next start wait.
+    pub fn held_until(&self) -> Option<Instant> {
+        self.held_until
+    }
+
     /// The messages that wait for the usage limit to be lifted, for a person.
     pub(super) fn held_back(&self, now: Instant) -> Option<String> {
         let left = self.held_until?.checked_duration_since(now)?;

@@ -52,6 +52,26 @@ fn a_clean_exit_is_final_unless_always_is_set() {
     assert!(always.machine.poll_timeout().is_some());
 }
 
+/// Nobody waits for a message that was only handed in.
+#[test]
+fn a_message_that_dies_unanswered_is_told_of() {
+    let mut bench = Bench::idle();
+    bench.send(2, "hello");
+    bench.arrives("hello");
+    bench.hear(3, HookWhat::PromptTaken);
+    bench.put(Input::Ended {
+        report: ExitReport {
+            code: None,
+            signal: Some(9),
+        },
+        said: None,
+        lifted: None,
+    });
+    let text = "it ended while something waited: a message that was not yet answered";
+    let warning = What::Warning { text: text.into() };
+    assert!(bench.told.contains(&warning), "{:?}", bench.told);
+}
+
 #[test]
 fn a_persons_stop_wins_over_a_restart_that_is_under_way() {
     let mut bench = Bench::idle();

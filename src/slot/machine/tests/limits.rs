@@ -279,9 +279,46 @@ fn a_slot_stands_as_it_stood() {
     assert!(matches!(&down, Some(Standing::Down { reason, .. }) if reason == "stopped"));
 
     let mut next = Bench::with(config());
-    next.machine.recall(bench.machine.past(), down.as_ref());
+    next.machine
+        .recall(bench.machine.past(), down.as_ref(), None);
     assert_eq!(next.machine.last_error().as_deref(), Some("stopped"));
     assert_eq!(next.machine.restarts(), 1);
     next.put(Input::Start(3));
     assert!(next.has(&Effect::Spawn));
+}
+
+#[test]
+fn a_usage_limit_outlives_the_daemon_that_saw_it() {
+    let lifted = |bench: &Bench| Some(bench.now + Duration::from_secs(3600));
+    let wanted = Some(Standing::Wanted);
+    let recalled = || {
+        let mut bench = Bench::with(config());
+        let until = lifted(&bench);
+        bench
+            .machine
+            .recall(Past::default(), wanted.as_ref(), until);
+        bench
+    };
+    // It runs: its messages wait.
+    let mut runs = recalled();
+    runs.put(Input::Started {
+        pid: 42,
+        continues: true,
+    });
+    runs.see(screen(State::Idle, ""));
+    runs.send(5, "later");
+    runs.pass(Duration::from_secs(3599));
+    assert_eq!(runs.keys, [""; 0]);
+    runs.pass(Duration::from_secs(1));
+    assert_eq!(runs.keys, ["paste"]);
+    // It has ended: its start waits, unless a person wants it.
+    let mut ended = recalled();
+    ended.put(Input::Start(NOBODY));
+    assert!(!ended.has(&Effect::Spawn));
+    assert_eq!(ended.machine.cause(), Some("usage limit"));
+    let due = ended.machine.poll_timeout().unwrap();
+    assert_eq!(due - ended.now, Duration::from_secs(3600));
+    ended.put(Input::Start(7));
+    assert!(ended.has(&Effect::Spawn));
+    assert_eq!(ended.machine.held_until(), None);
 }
