@@ -58,6 +58,7 @@ pub mod events;
 pub mod excerpt;
 pub mod files;
 mod headroom;
+mod hex;
 pub mod hook;
 pub mod keys;
 pub mod launch;

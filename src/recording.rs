@@ -2,6 +2,7 @@
 //!
 //! Reading goes line by line, so a recording of any length takes the memory of one event.
 
+use crate::hex;
 use crate::terminal::At;
 use serde_json::Value;
 use std::io::{BufRead, Read};
@@ -10,6 +11,9 @@ use std::time::Duration;
 /// Longest line that is read. The shim writes at most some 64 KB of output as one event; the escapes
 /// of JSON make that six times as long at worst.
 const MAX_LINE: u64 = 4 * 1024 * 1024;
+
+/// An event of our own; see [`exact_line`].
+const EXACT: &str = "b";
 
 /// The first line of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +30,8 @@ pub struct Header {
 pub struct Event {
     pub at: At,
     pub what: What,
+    /// The bytes that the program wrote, where the text of an output is not what they are.
+    pub exact: Option<Vec<u8>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +48,15 @@ pub enum What {
 }
 
 impl Event {
+    /// What the program wrote, byte for byte; nothing, where it is no output.
+    pub fn written(&self) -> &[u8] {
+        match (&self.exact, &self.what) {
+            (Some(bytes), _) => bytes,
+            (None, What::Output(text)) => text.as_bytes(),
+            (None, _) => &[],
+        }
+    }
+
     /// Before it, a rotation has drawn the screen as it was; the program did not write that.
     pub fn is_continuation(&self) -> bool {
         matches!(&self.what, What::Marker(text) if text.starts_with("continues "))
@@ -67,6 +82,8 @@ pub struct Recording<R> {
     position: u64,
     /// The time of the last event, from which v3 counts.
     last: At,
+    /// The bytes of the output that follows, at this time: what was torn off is not that of a later one.
+    exact: Option<(At, Vec<u8>)>,
 }
 
 impl<R: BufRead> Recording<R> {
@@ -80,6 +97,7 @@ impl<R: BufRead> Recording<R> {
             line: 1,
             position: text.len() as u64,
             last: At::ZERO,
+            exact: None,
         })
     }
 
@@ -130,7 +148,15 @@ impl<R: BufRead> Recording<R> {
             time
         };
         self.last = at;
-        Ok(parse_what(&code, &data)?.map(|what| Event { at, what }))
+        if code == EXACT {
+            self.exact = data.as_str().and_then(hex::decode).map(|exact| (at, exact));
+            return Ok(None);
+        }
+        let exact = self.exact.take_if(|_| code == "o");
+        let exact = exact
+            .filter(|(then, _)| *then == at)
+            .map(|(_, exact)| exact);
+        Ok(parse_what(&code, &data)?.map(|what| Event { at, what, exact }))
     }
 }
 
@@ -226,6 +252,11 @@ pub fn header_line(cols: usize, rows: usize, unix_timestamp: u64, title: &str) -
     )
 }
 
+/// The line before an output that is not all UTF-8: its bytes. Players pass over what they don't know.
+pub fn exact_line(at: At, bytes: &[u8]) -> String {
+    event_line(at, 'b', &hex::encode(bytes))
+}
+
 /// An event line of a v2 recording; `code` is `o`, `r`, `m` or another of the format's letters.
 pub fn event_line(at: At, code: char, data: &str) -> String {
     let (seconds, micros) = (at.as_secs(), at.subsec_micros());
@@ -250,6 +281,7 @@ mod tests {
         Event {
             at: Duration::from_millis(at),
             what: What::Output(text.to_owned()),
+            exact: None,
         }
     }
 
@@ -287,11 +319,28 @@ mod tests {
         let exit = Event {
             at: Duration::from_millis(1100),
             what: What::Exit,
+            exact: None,
         };
         assert_eq!(
             events(text),
             [Ok(output(500, "a")), Ok(output(1000, "b")), Ok(exit)]
         );
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_come_back_with_their_own_output() {
+        let (first, second) = (Duration::from_secs(1), Duration::from_secs(2));
+        let header = header_line(80, 24, 0, "");
+        let exact = exact_line(first, b"a\xff");
+        let text = event_line(first, 'o', "a\u{fffd}") + &event_line(second, 'o', "b");
+        let found = events(&format!("{header}{exact}{text}"));
+        let written: Vec<&[u8]> = found.iter().flatten().map(Event::written).collect();
+        assert_eq!(written, [&b"a\xff"[..], b"b"]);
+        // The output of the bytes was torn off, and another one follows.
+        let torn = format!("{header}{exact}{}", event_line(second, 'o', "b"));
+        assert_eq!(events(&torn), [Ok(output(2000, "b"))]);
+        let garbage = format!("{header}{}", event_line(first, 'b', "xyz"));
+        assert_eq!(events(&garbage), []);
     }
 
     #[test]

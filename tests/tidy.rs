@@ -20,6 +20,7 @@ const PURE: &[&str] = &[
     "tasks/plan.rs",
     "tasks/file.rs",
     "excerpt.rs",
+    "hex.rs",
     "quoting.rs",
     "redraw.rs",
 ];

@@ -17,7 +17,7 @@ pub struct Output {
     /// Only the last N lines
     #[arg(short = 'n', long, value_name = "N")]
     lines: Option<usize>,
-    /// Byte for byte, with colours and all other control sequences
+    /// Byte for byte, with colours and all other control sequences; in JSON, `hex` has what is not UTF-8
     #[arg(long)]
     bytes: bool,
 }
@@ -31,8 +31,10 @@ impl Output {
             ..OutputParams::default()
         };
         let mut answer = client.whole_output(params).await?;
+        let bytes = answer.bytes();
         if !self.bytes {
-            answer.text = crate::terminal::plain(answer.text.as_bytes());
+            answer.text = crate::terminal::plain(&bytes);
+            answer.hex = None;
         }
         if context.out.json {
             return context.out.json(&answer);
@@ -44,7 +46,7 @@ impl Output {
                 .note(format!("the first {dropped} bytes are no longer kept"));
         }
         match self.bytes {
-            true => context.out.raw(answer.text.as_bytes()),
+            true => context.out.raw(&bytes),
             false => context.out.raw(sanitise::text(&answer.text).as_bytes()),
         }
     }

@@ -60,7 +60,7 @@ fn show(context: &Context, answer: &OutputAnswer) -> Result<(), Failure> {
     match (answer.text.is_empty(), context.out.json) {
         (true, _) => Ok(()),
         (false, true) => context.out.json(answer),
-        (false, false) => context.out.raw(answer.text.as_bytes()),
+        (false, false) => context.out.raw(&answer.bytes()),
     }
 }
 

@@ -93,7 +93,7 @@ impl Client {
     ) -> Result<OutputAnswer, CallError> {
         params.raw = true;
         let mut whole = self.call::<Output>(params.clone()).await?;
-        let until = whole.total;
+        let (until, mut bytes) = (whole.total, whole.bytes());
         while whole.end < until {
             params.lines = None;
             params.from = Some(whole.end);
@@ -101,11 +101,12 @@ impl Client {
             if more.text.is_empty() {
                 break;
             }
-            whole.text.push_str(&more.text);
+            bytes.extend(more.bytes());
             whole.end = more.end;
             whole.dropped_bytes += more.dropped_bytes;
             whole.truncated |= more.truncated;
         }
+        whole.set_bytes(&bytes);
         Ok(whole)
     }
 

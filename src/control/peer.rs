@@ -23,7 +23,12 @@ impl Peer {
     pub fn may_see(&self, answer: Value) -> Value {
         match self.origin {
             Origin::Outside => answer,
-            Origin::Slot(_) | Origin::Untold | Origin::Unseen(_) => secrets::mask_json(&answer),
+            Origin::Slot(_) | Origin::Untold | Origin::Unseen(_) => {
+                let mut masked = secrets::mask_json(&answer);
+                // In digits nothing can be masked; the text beside them is enough.
+                masked.as_object_mut().map(|answer| answer.remove("hex"));
+                masked
+            }
         }
     }
 }

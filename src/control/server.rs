@@ -7,15 +7,19 @@ use super::envelope::{ErrorObject, Line, Request};
 use super::listening::listen;
 use super::peer::{self, Peer};
 use super::protocol::{Attach, Events, Fault, MAX_LINE, Method, RpcError};
-use futures_util::{FutureExt, Sink, SinkExt, Stream, StreamExt};
+use futures_util::{FutureExt, Sink, SinkExt, StreamExt};
 use serde_json::Value;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::io::{Interest, Ready};
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{JoinHandle, JoinSet};
-use tokio_util::codec::{Framed, LinesCodec, LinesCodecError};
+use tokio_util::codec::{
+    Framed, FramedParts, FramedRead, FramedWrite, LinesCodec, LinesCodecError,
+};
 use tokio_util::sync::CancellationToken;
 
 /// Clients at once: hooks of every slot, people, and scripts that wait. More is a fork bomb.
@@ -26,6 +30,11 @@ const MAX_REQUESTS: usize = 64;
 const MAX_UNREAD: usize = 64;
 /// A client that reads nothing for this long is gone, whatever its socket says.
 const WRITE_PATIENCE: Duration = Duration::from_secs(10);
+
+/// How soon it is seen that a client which has nothing more to ask is gone altogether.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+
+type Lines = FramedRead<OwnedReadHalf, LinesCodec>;
 
 /// At the end of the daemon, answers that are under way have this long to reach their clients.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -115,7 +124,12 @@ async fn client(stream: UnixStream, dispatcher: Arc<Dispatcher>, ending: Cancell
     let Connection {
         peer, dispatcher, ..
     } = connection.clone();
-    let (sink, mut lines) = Framed::new(stream, LinesCodec::new_with_max_length(MAX_LINE)).split();
+    let codec = || LinesCodec::new_with_max_length(MAX_LINE);
+    let (reading, writing) = stream.into_split();
+    let (sink, mut lines) = (
+        FramedWrite::new(writing, codec()),
+        FramedRead::new(reading, codec()),
+    );
     let (answers, unread) = mpsc::channel::<Line>(MAX_UNREAD);
     let writer = write(sink, unread);
     let mut writer = std::pin::pin!(writer);
@@ -125,9 +139,28 @@ async fn client(stream: UnixStream, dispatcher: Arc<Dispatcher>, ending: Cancell
     };
     // What was answered last, such as why the connection ends.
     let sink = writer.await;
-    if let (Some(request), Some(Ok(lines))) = (attach, sink.map(|sink| sink.reunite(lines))) {
+    if let (Some(request), Some(sink)) = (attach, sink)
+        && let Some(lines) = whole(lines, sink)
+    {
         attach::serve(lines, request, &peer, &dispatcher).await;
     }
+}
+
+/// Both ways of a connection again, with what was read and not yet used.
+fn whole(
+    lines: Lines,
+    sink: FramedWrite<OwnedWriteHalf, LinesCodec>,
+) -> Option<Framed<UnixStream, LinesCodec>> {
+    let FramedParts {
+        io,
+        codec,
+        read_buf,
+        ..
+    } = lines.into_parts();
+    let stream = io.reunite(sink.into_inner()).ok()?;
+    let mut parts = FramedParts::new::<String>(stream, codec);
+    parts.read_buf = read_buf;
+    Some(Framed::from_parts(parts))
 }
 
 /// Until nobody can send an answer any more; `None` where the client does not read.
@@ -149,7 +182,7 @@ async fn write<S: Sink<String> + Unpin>(
 
 /// Until the client has no more requests, or asks to be attached: then the connection is no longer one of lines.
 async fn read(
-    lines: &mut (impl Stream<Item = Result<String, LinesCodecError>> + Unpin),
+    lines: &mut Lines,
     connection: Connection,
     answers: mpsc::Sender<Line>,
 ) -> Option<Request> {
@@ -162,8 +195,11 @@ async fn read(
                 return None;
             }
         };
-        // When the client has closed its end, what it no longer waits for is dropped with `requests`.
-        let request = understood(line?, &answers).await?;
+        let Some(line) = line else {
+            answered_or_gone(&mut requests, lines.get_ref().as_ref()).await;
+            return None;
+        };
+        let request = understood(line, &answers).await?;
         if request.method == Attach::NAME {
             return Some(request);
         }
@@ -173,6 +209,18 @@ async fn read(
         while requests.try_join_next().is_some() {}
         requests.spawn(answer(request, connection.clone(), answers.clone()));
     }
+}
+
+/// One that will ask nothing more may still wait for its answers. What nobody waits for is dropped with `requests`.
+async fn answered_or_gone(requests: &mut JoinSet<()>, stream: &UnixStream) {
+    let gone = async {
+        let is_gone = |ready: Ready| ready.is_write_closed();
+        while !stream.ready(Interest::WRITABLE).await.is_ok_and(is_gone) {
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+    };
+    let answered = async { while requests.join_next().await.is_some() {} };
+    tokio::select! { () = gone => {}, () = answered => {} }
 }
 
 /// The socket is 0600 in a 0700 directory; the look at the user is the second lock on the same door. Where the

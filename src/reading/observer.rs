@@ -2,6 +2,7 @@
 
 use super::read::unknown_view;
 use super::{Dialog, DialogKind, Notices, Reading, Seen, State, read};
+use crate::hex;
 use crate::terminal::{At, Frame};
 use sha2::{Digest, Sha256};
 use std::time::Duration;
@@ -183,7 +184,7 @@ impl Observer {
             .take()
             .filter(|_| self.dialog_says == says);
         dialog.id = before.map_or_else(
-            || format!("{:x}-{}", at.as_millis(), hex(&says[..4])),
+            || format!("{:x}-{}", at.as_millis(), hex::encode(&says[..4])),
             |before| before.id,
         );
         self.dialog_says = says;
@@ -216,8 +217,4 @@ fn what_it_says(dialog: &Dialog) -> Vec<u8> {
         hash.update(format!("\0{label:?}"));
     }
     hash.finalize().to_vec()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

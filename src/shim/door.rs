@@ -145,8 +145,8 @@ impl Peer {
         self.flush()
     }
 
-    pub fn output(&mut self, at: At, text: &str) -> Result<(), Gone> {
-        wire::put_output(&mut self.waiting, at, text.as_bytes());
+    pub fn output(&mut self, at: At, bytes: &[u8]) -> Result<(), Gone> {
+        wire::put_output(&mut self.waiting, at, bytes);
         self.flush()
     }
 

@@ -84,7 +84,8 @@ pub struct ExitReport {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum FromShim {
-    /// Text that the child wrote, as it stands in the recording at recorded time `at`.
+    /// What the child wrote, byte for byte, as it stands in the recording at recorded time `at`; no character of it
+    /// is cut.
     #[serde(skip)]
     Output { at: At, bytes: Vec<u8> },
     /// There was no output from the last `Output` until `at`.

@@ -3,7 +3,7 @@
 
 use super::cast;
 use crate::files;
-use crate::recording::{event_line, header_line};
+use crate::recording::{event_line, exact_line, header_line};
 use crate::terminal::At;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -99,13 +99,15 @@ impl Recorder {
     /// Appends one event, and says at which recorded time. In trouble the event is lost to the file,
     /// which the news tell.
     pub fn record(&mut self, code: char, data: &str) -> At {
-        self.record_at(self.now(), code, data)
+        self.record_at(self.now(), code, data, None)
     }
 
-    /// The same for one that has come at `now`.
-    pub fn record_at(&mut self, now: At, code: char, data: &str) -> At {
+    /// The same for one that has come at `now`, with the bytes themselves where `data` is not what they are.
+    pub fn record_at(&mut self, now: At, code: char, data: &str, exact: Option<&[u8]>) -> At {
         let at = self.clock.stamp(now);
-        if self.waits() || !self.append(at, &event_line(at, code, data)) {
+        let mut lines = exact.map_or(String::new(), |bytes| exact_line(at, bytes));
+        lines += &event_line(at, code, data);
+        if self.waits() || !self.append(at, &lines) {
             self.gap.iter_mut().for_each(|gap| gap.lost += 1);
         }
         at
@@ -171,8 +173,8 @@ impl Recorder {
         self.news.take()
     }
 
-    /// Whether `line` is in the file now, after what had to come first.
-    fn append(&mut self, at: At, line: &str) -> bool {
+    /// Whether `lines` are in the file now, after what had to come first.
+    fn append(&mut self, at: At, lines: &str) -> bool {
         let mut text = String::new();
         if self.length == 0 {
             text.push_str(&self.header);
@@ -181,7 +183,7 @@ impl Recorder {
             let mark = format!("gap: {} events were not recorded: {}", gap.lost, gap.reason);
             text.push_str(&event_line(at, 'm', &mark));
         }
-        text.push_str(line);
+        text.push_str(lines);
         match self.write_whole(text.as_bytes()) {
             Ok(()) => self.has_recovered(),
             Err(fault) => self.has_failed(&fault),

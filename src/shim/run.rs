@@ -6,7 +6,7 @@ use super::inputs::{Inputs, Offer};
 use super::pty::Pty;
 use super::recorder::Recorder;
 use super::silence::Silence;
-use super::text::TextStream;
+use super::text::{Piece, TextStream};
 use super::tree::Reaped;
 use super::{ExitReport, FromShim, Hello, PROTOCOL, ShimSpec, ToShim};
 use crate::terminal::At;
@@ -237,36 +237,36 @@ impl Shim {
         if bytes.is_empty() {
             return false;
         }
-        let text = self.text.push(bytes);
+        let piece = self.text.push(bytes);
         self.text_due = self
             .text
             .is_holding()
             .then(|| Instant::now() + HALF_CHARACTER);
-        self.pass_on(&text);
+        self.pass_on(&piece);
         true
     }
 
     pub(super) fn flush_text(&mut self) {
         self.text_due = None;
-        let text = self.text.flush();
-        self.pass_on(&text);
+        let piece = self.text.flush();
+        self.pass_on(&piece);
     }
 
-    /// Into the recording first, and then the same text with the same time to the daemon.
-    fn pass_on(&mut self, text: &str) {
-        if text.is_empty() {
+    /// Into the recording first, and then the same bytes with the same time to the daemon.
+    fn pass_on(&mut self, piece: &Piece) {
+        if piece.text.is_empty() {
             return;
         }
-        let at = self.record_change('o', text);
-        self.tell(|peer| peer.output(at, text));
+        let at = self.record_change('o', &piece.text, piece.exact.as_deref());
+        self.tell(|peer| peer.output(at, piece.bytes()));
     }
 
     /// Records what changes the screen, and says when.
-    fn record_change(&mut self, code: char, data: &str) -> At {
+    fn record_change(&mut self, code: char, data: &str, exact: Option<&[u8]>) -> At {
         let now = self.recorder.now();
         // A silence that ends just now was one: a replay will see it too.
         self.tell_silence(now);
-        let at = self.recorder.record_at(now, code, data);
+        let at = self.recorder.record_at(now, code, data, exact);
         self.silence.broken(at);
         at
     }
@@ -404,7 +404,7 @@ impl Shim {
     fn resize(&mut self, cols: u16, rows: u16) {
         match self.pty.resize(cols, rows) {
             Ok(()) => {
-                let at = self.record_change('r', &format!("{cols}x{rows}"));
+                let at = self.record_change('r', &format!("{cols}x{rows}"), None);
                 self.report(FromShim::Resized { at, cols, rows });
             }
             Err(text) => self.trouble(text),

@@ -1,7 +1,32 @@
 //! UTF-8 from a stream that may be cut anywhere. Pure.
 
-/// Bytes in, text out: what is not UTF-8 becomes U+FFFD, and a character that is cut off at the end is
-/// held back until its rest comes. However the stream is cut, the text is that of the whole.
+/// What came of a stream: text, and the bytes themselves where they are another thing.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Piece {
+    /// What is not UTF-8 is U+FFFD in it.
+    pub text: String,
+    /// Only where something is not UTF-8.
+    pub exact: Option<Vec<u8>>,
+}
+
+impl Piece {
+    fn of(bytes: Vec<u8>) -> Piece {
+        match String::from_utf8(bytes) {
+            Ok(text) => Piece { text, exact: None },
+            Err(fault) => Piece {
+                text: String::from_utf8_lossy(fault.as_bytes()).into_owned(),
+                exact: Some(fault.into_bytes()),
+            },
+        }
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        self.exact.as_deref().unwrap_or(self.text.as_bytes())
+    }
+}
+
+/// Bytes in, text out: a character that is cut off at the end is held back until its rest comes. However the stream is
+/// cut, the text is that of the whole.
 #[derive(Debug, Default)]
 pub(super) struct TextStream {
     /// The beginning of a character, at most three bytes.
@@ -9,24 +34,12 @@ pub(super) struct TextStream {
 }
 
 impl TextStream {
-    /// The text that is complete with `bytes`.
-    pub fn push(&mut self, bytes: &[u8]) -> String {
+    /// What is complete with `bytes`.
+    pub fn push(&mut self, bytes: &[u8]) -> Piece {
         let mut joined = std::mem::take(&mut self.held);
         joined.extend_from_slice(bytes);
-        let mut text = String::with_capacity(joined.len());
-        let mut rest = joined.as_slice();
-        while let Err(fault) = std::str::from_utf8(rest) {
-            let (valid, after) = rest.split_at(fault.valid_up_to());
-            text.push_str(&String::from_utf8_lossy(valid));
-            let Some(invalid) = fault.error_len() else {
-                self.held = after.to_vec();
-                return text;
-            };
-            text.push(char::REPLACEMENT_CHARACTER);
-            rest = &after[invalid..];
-        }
-        text.push_str(&String::from_utf8_lossy(rest));
-        text
+        self.held = joined.split_off(joined.len() - unfinished(&joined));
+        Piece::of(joined)
     }
 
     /// Whether a character waits for its rest.
@@ -35,9 +48,21 @@ impl TextStream {
     }
 
     /// Gives up waiting for the rest of a held character.
-    pub fn flush(&mut self) -> String {
-        String::from_utf8_lossy(&std::mem::take(&mut self.held)).into_owned()
+    pub fn flush(&mut self) -> Piece {
+        Piece::of(std::mem::take(&mut self.held))
     }
+}
+
+/// How many bytes at the end are the beginning of a character.
+fn unfinished(bytes: &[u8]) -> usize {
+    // The longest character has four.
+    let longest = 3.min(bytes.len());
+    let begins = (1..=longest).find(|back| bytes[bytes.len() - back] & 0xc0 != 0x80);
+    let is_cut = |back: &usize| {
+        let end = std::str::from_utf8(&bytes[bytes.len() - back..]);
+        end.is_err_and(|fault| fault.error_len().is_none())
+    };
+    begins.filter(is_cut).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -49,13 +74,22 @@ mod tests {
     fn a_split_character_comes_whole() {
         let mut stream = TextStream::default();
         let crab = "🦀".as_bytes();
-        assert_eq!(stream.push(&crab[..3]), "");
+        assert_eq!(stream.push(&crab[..3]), Piece::default());
         assert!(stream.is_holding());
-        assert_eq!(stream.push(&crab[3..]), "🦀");
+        let whole = stream.push(&crab[3..]);
+        assert_eq!((whole.text.as_str(), whole.exact), ("🦀", None));
         assert!(!stream.is_holding());
-        assert_eq!(stream.push(b"a\xffb\xe2\x82"), "a\u{fffd}b");
-        assert_eq!(stream.flush(), "\u{fffd}");
-        assert_eq!(stream.flush(), "");
+        let piece = stream.push(b"a\xffb\xe2\x82");
+        assert_eq!(
+            (piece.text.as_str(), piece.bytes()),
+            ("a\u{fffd}b", &b"a\xffb"[..])
+        );
+        let rest = stream.flush();
+        assert_eq!(
+            (rest.text.as_str(), rest.bytes()),
+            ("\u{fffd}", &b"\xe2\x82"[..])
+        );
+        assert_eq!(stream.flush(), Piece::default());
     }
 
     proptest! {
@@ -72,9 +106,12 @@ mod tests {
         ) {
             let whole = parts.concat();
             let mut stream = TextStream::default();
-            let mut text: String = whole.chunks(cut).map(|chunk| stream.push(chunk)).collect();
-            text.push_str(&stream.flush());
+            let mut pieces: Vec<Piece> = whole.chunks(cut).map(|chunk| stream.push(chunk)).collect();
+            pieces.push(stream.flush());
+            let text: String = pieces.iter().map(|piece| piece.text.as_str()).collect();
             prop_assert_eq!(text, String::from_utf8_lossy(&whole));
+            let bytes: Vec<u8> = pieces.iter().flat_map(Piece::bytes).copied().collect();
+            prop_assert_eq!(bytes, whole);
         }
     }
 }

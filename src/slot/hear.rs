@@ -46,12 +46,14 @@ impl Slot {
         match message {
             Ok(FromShim::Output { at, bytes }) => {
                 self.witnesses.wrote = Some(Instant::now());
-                frames = self.terminal.feed(at, &bytes);
+                // As the recording has it, so that a replay draws the same.
+                let text = String::from_utf8_lossy(&bytes);
+                frames = self.terminal.feed(at, text.as_bytes());
                 if self.keep_output(at, &bytes) {
                     self.tell_overflow();
                 }
                 self.audience
-                    .pass_on(&bytes, &self.terminal, Instant::now());
+                    .pass_on(text.as_bytes(), &self.terminal, Instant::now());
                 self.draw_for_viewers();
                 let replies = self.terminal.take_replies();
                 if !replies.is_empty() {

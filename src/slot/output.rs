@@ -8,8 +8,9 @@ use std::collections::VecDeque;
 /// fills any buffer with the same picture. Sessions have a size of their own.
 pub(super) const FOR_SLOTS: u64 = 1 << 20;
 
-/// Bytes of output that are handed out at once. As JSON each may take six, and a line of the protocol has 8 MiB.
-pub(super) const AT_ONCE: usize = 1 << 20;
+/// Bytes of output that are handed out at once. As JSON each may take six, two more in hexadecimal digits where not all
+/// are text, and a line of the protocol has 8 MiB.
+pub(super) const AT_ONCE: usize = 3 << 18;
 
 #[derive(Debug)]
 pub(super) struct Output {

@@ -73,8 +73,8 @@ impl Slot {
 
     fn keep_event(&mut self, event: &Event) {
         match &event.what {
-            What::Output(text) => {
-                self.keep_output(event.at, text.as_bytes());
+            What::Output(_) => {
+                self.keep_output(event.at, event.written());
             }
             What::Marker(text) if text == CLEARED => self.output.clear(),
             _ => {}

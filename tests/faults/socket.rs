@@ -6,6 +6,7 @@ use crate::support::run::Running;
 use crate::support::{is_root, skip, until};
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader, Read, Write};
+use std::net::Shutdown;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -44,6 +45,39 @@ fn answers_soon(daemon: &Daemon) {
     };
     let best = (0..3).map(|_| ask()).min().expect("three");
     assert!(best < SOON, "status took {best:?}");
+}
+
+/// As `nc -N` does: it asks, says that nothing more will come, and reads to the end.
+#[test]
+fn a_client_that_asks_nothing_more_is_still_answered() {
+    let daemon = shells(&["a"], ECHOES);
+    daemon.wait_state("a", "idle");
+    let wait = |stream: &mut UnixStream, word: &str| {
+        let params = format!(r#"{{"slot":"a","output":"got {word}","timeout_ms":50000}}"#);
+        let request = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"wait","params":{params}}}"#);
+        writeln!(stream, "{request}").expect("it reads");
+    };
+    let mut stream = connect(&daemon);
+    wait(&mut stream, "it");
+    stream.shutdown(Shutdown::Write).expect("a socket");
+    echoes(&daemon, "it");
+    let mut answer = String::new();
+    // To the end, since the daemon closes what it has answered.
+    stream.read_to_string(&mut answer).expect("an answer");
+    assert!(answer.contains(r#""matched":"got it""#), "{answer}");
+
+    // One that is gone altogether leaves its place, though what it asked for is not answered.
+    let open = || fs::read_dir(format!("/proc/{}/fd", daemon.pid())).map_or(0, Iterator::count);
+    let before = open();
+    let crowd = (0..20).map(|_| connect(&daemon));
+    let mut crowd: Vec<UnixStream> = crowd.collect();
+    for stream in &mut crowd {
+        wait(stream, "never");
+        stream.shutdown(Shutdown::Write).expect("a socket");
+    }
+    until("all to be heard", || (open() >= before + 20).then_some(()));
+    drop(crowd);
+    until("all to be let go", || (open() <= before).then_some(()));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What a session has written.
 
 use crate::stage::*;
+use crate::support::daemon::{Daemon, missiond};
 use crate::support::until;
 
 #[test]
@@ -34,6 +35,46 @@ fn output_as_text_as_bytes_in_part_and_cleared() {
         (&answer["running"], &answer["exit_code"]),
         (&false.into(), &0.into())
     );
+}
+
+/// Bytes of every value, the same each time.
+fn noise(length: usize) -> Vec<u8> {
+    let mut state = 1u32;
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 24) as u8
+    };
+    (0..length).map(|_| next()).collect()
+}
+
+/// What the command prints, and not what can be made of it as text.
+fn printed(daemon: &Daemon, arguments: &[&str]) -> Vec<u8> {
+    let output = missiond(daemon.root()).args(arguments).output();
+    output.expect("it runs").stdout
+}
+
+#[test]
+fn bytes_are_the_same_whatever_they_are() {
+    let mut daemon = daemon();
+    // More than goes into one answer. Some of it asks the terminal something, and what it answers is not to be echoed.
+    let data = noise(900_000);
+    std::fs::write(daemon.root().join("data"), &data).expect("a file");
+    script(&daemon, "noise", "stty -opost -echo; cat data");
+    wait_exit(&daemon, "noise");
+    script(&daemon, "text", "printf 'caf\\303\\251 caf\\351'");
+    wait_exit(&daemon, "text");
+    for round in ["live", "from the recording"] {
+        let bytes = printed(&daemon, &["output", "noise", "--bytes"]);
+        assert!(bytes == data, "{round}: {} bytes", bytes.len());
+        assert_eq!(info(&daemon, "noise")["output_bytes"], 900_000, "{round}");
+        assert!(printed(&daemon, &["follow", "noise"]) == data, "{round}");
+        let text = daemon.json(&["output", "text", "--bytes"]);
+        assert_eq!(text["text"], "café caf\u{fffd}", "{round}");
+        assert_eq!(text["hex"], "636166c3a920636166e9", "{round}");
+        assert!(daemon.json(&["output", "text"])["hex"].is_null(), "{round}");
+        daemon.crash();
+        daemon.again();
+    }
 }
 
 #[test]

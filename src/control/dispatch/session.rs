@@ -275,13 +275,11 @@ impl Dispatcher {
 fn output_answer(status: SlotStatus, part: Part, params: &OutputParams) -> OutputAnswer {
     // Whoever names no place wants what there is: what went before is no loss to them.
     let dropped_bytes = part.dropped;
-    OutputAnswer {
+    let mut answer = OutputAnswer {
         running: !status.is_over(),
         slot: status.slot,
-        text: match params.raw {
-            true => String::from_utf8_lossy(&part.bytes).into_owned(),
-            false => plain(&part.bytes),
-        },
+        text: String::new(),
+        hex: None,
         start: part.start,
         end: part.end(),
         total: part.total,
@@ -289,7 +287,12 @@ fn output_answer(status: SlotStatus, part: Part, params: &OutputParams) -> Outpu
         truncated: dropped_bytes > 0,
         exit_code: status.exit_code,
         signal: status.session.and_then(|session| session.signal),
+    };
+    match params.raw {
+        true => answer.set_bytes(&part.bytes),
+        false => answer.text = plain(&part.bytes),
     }
+    answer
 }
 
 pub(super) async fn request<T>(

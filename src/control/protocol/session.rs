@@ -1,9 +1,11 @@
 //! Sessions: any program in a terminal, made at run time, and the four tools by which agents use them.
 
 use super::{Done, Method, OneSlot};
+use crate::hex;
 use crate::reading::State;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -215,6 +217,9 @@ pub struct OutputParams {
 pub struct OutputAnswer {
     pub slot: String,
     pub text: String,
+    /// The bytes themselves, in hexadecimal digits, where they were asked for `raw` and are not all UTF-8.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hex: Option<String>,
     /// The bytes that this is of all that was ever written: from `start` up to `end`, where to go on.
     pub start: u64,
     pub end: u64,
@@ -226,6 +231,21 @@ pub struct OutputAnswer {
     pub running: bool,
     pub exit_code: Option<i32>,
     pub signal: Option<i32>,
+}
+
+impl OutputAnswer {
+    /// What was written, byte for byte where it was asked for `raw`.
+    pub fn bytes(&self) -> Vec<u8> {
+        let exact = self.hex.as_deref().and_then(hex::decode);
+        exact.unwrap_or_else(|| self.text.clone().into_bytes())
+    }
+
+    /// As text, and in digits where that is not all.
+    pub fn set_bytes(&mut self, bytes: &[u8]) {
+        let text = String::from_utf8_lossy(bytes);
+        self.hex = matches!(text, Cow::Owned(_)).then(|| hex::encode(bytes));
+        self.text = text.into_owned();
+    }
 }
 
 /// Either one line for a shell, or the program and its arguments.
