@@ -2,6 +2,7 @@
 
 use crate::dollars::Dollars;
 use serde_json::{Value, json};
+use std::fmt;
 use std::path::PathBuf;
 
 /// One call of a hook by Claude Code.
@@ -44,6 +45,25 @@ pub enum HookWhat {
     },
     /// Known or not, nothing follows from it.
     Other,
+}
+
+impl fmt::Display for HookWhat {
+    /// In words, for whoever asks what was heard last; never what a tool was given, which may hold secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HookWhat::SessionStart => write!(f, "the session began"),
+            HookWhat::PromptTaken => write!(f, "a message was taken"),
+            HookWhat::BeforeTool { tool, .. } => write!(f, "{tool} is about to be called"),
+            HookWhat::AfterTool { tool, .. } => write!(f, "{tool} was called"),
+            HookWhat::TurnOver { failure: None, .. } => write!(f, "the turn is over"),
+            HookWhat::TurnOver {
+                failure: Some(why), ..
+            } => write!(f, "the turn has failed: {why}"),
+            HookWhat::Cost(cost) => write!(f, "the session has cost {cost}"),
+            HookWhat::Displayed { .. } => write!(f, "some of an answer was shown"),
+            HookWhat::Other => write!(f, "nothing that matters here"),
+        }
+    }
 }
 
 /// By this name the hook passes on what Claude Code gives to a status line, which has no name of its own.

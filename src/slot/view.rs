@@ -181,7 +181,12 @@ impl Slot {
                 .filter_map(|(name, words)| Some(says(name, words?))),
         );
         if let Some(report) = &self.last_exit {
-            evidence.push(says("process", format!("ended: {report:?}")));
+            let how = match (report.code, report.signal) {
+                (_, Some(signal)) => format!("ended by signal {signal}"),
+                (Some(code), None) => format!("ended with exit code {code}"),
+                (None, None) => "ended in a way that is not known".to_owned(),
+            };
+            evidence.push(says("process", how));
         }
         evidence
     }

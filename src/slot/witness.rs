@@ -68,7 +68,7 @@ impl Witnesses {
         };
         self.hook = Some(LastHook {
             time: Utc::now(),
-            says: format!("{what:?}").chars().take(120).collect(),
+            says: what.to_string().chars().take(120).collect(),
             between_turns,
         });
     }

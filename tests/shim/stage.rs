@@ -1,5 +1,6 @@
 //! A shim to drive, and ways to look at what it did.
 
+use missiond::recording::Recording;
 pub use missiond::shim::{
     ExitReport, FromShim, Hello, LaunchError, LinkError, ShimLink, ShimSpec, ToShim,
 };
@@ -19,7 +20,9 @@ pub struct Stage {
 pub struct Driven {
     pub link: ShimLink,
     pub hello: Hello,
-    pub output: Vec<u8>,
+    /// Piece by piece as text, and byte for byte.
+    pub output: String,
+    pub exact: Vec<u8>,
     pub heard: Vec<FromShim>,
 }
 
@@ -62,10 +65,12 @@ impl Stage {
     /// What was recorded before the connection is read from the file, as the daemon does it.
     pub fn drive(&self, (link, hello): (ShimLink, Hello)) -> Driven {
         let recorded = self.recorded(hello.recorded as usize);
+        let exact = self.recorded_exactly(hello.recorded as usize);
         Driven {
             link,
             hello,
-            output: recorded.into_bytes(),
+            output: recorded,
+            exact,
             heard: Vec::new(),
         }
     }
@@ -86,6 +91,15 @@ impl Stage {
             .into_iter()
             .filter(|(_, code, _)| code == "o")
             .map(|(_, _, data)| data)
+            .collect()
+    }
+
+    /// The same, byte for byte.
+    pub fn recorded_exactly(&self, length: usize) -> Vec<u8> {
+        let file = std::fs::read(&self.recording).expect("a recording");
+        let events = Recording::read(&file[..length]).ok().into_iter().flatten();
+        events
+            .flat_map(|event| event.expect("a whole event").written().to_vec())
             .collect()
     }
 
@@ -157,8 +171,13 @@ impl Driven {
         self.send(ToShim::Input { n, bytes });
     }
 
+    pub fn take(&mut self, bytes: &[u8]) {
+        self.output += &String::from_utf8_lossy(bytes);
+        self.exact.extend_from_slice(bytes);
+    }
+
     pub fn text(&self) -> String {
-        String::from_utf8(self.output.clone()).expect("output is always UTF-8")
+        self.output.clone()
     }
 
     /// Listens until `done` says that it has heard enough.
@@ -167,7 +186,7 @@ impl Driven {
             while !done(self) {
                 let message = self.link.next().await.expect("the shim goes on");
                 if let FromShim::Output { bytes, .. } = &message {
-                    self.output.extend_from_slice(bytes);
+                    self.take(bytes);
                 }
                 self.heard.push(message);
             }

@@ -98,7 +98,7 @@ async fn a_daemon_that_does_not_read_is_let_go_and_the_child_runs_on() {
     let closed = tokio::time::timeout(PATIENCE, async {
         loop {
             match shim.link.next().await {
-                Ok(FromShim::Output { bytes, .. }) => shim.output.extend(bytes),
+                Ok(FromShim::Output { bytes, .. }) => shim.take(&bytes),
                 Ok(_) => {}
                 Err(fault) => return fault,
             }

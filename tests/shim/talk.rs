@@ -72,6 +72,10 @@ async fn bytes_that_are_no_utf8_are_the_same_everywhere() {
     ];
     assert!(allowed.contains(&text.as_str()), "{text:?}");
     assert_eq!(stage.all_recorded(), text);
+    let bytes = b"a\xe2\x82\xacb\xffc\xf0\x9f\xa6";
+    assert_eq!(shim.exact, bytes);
+    let length = std::fs::metadata(&stage.recording).expect("a recording");
+    assert_eq!(stage.recorded_exactly(length.len() as usize), bytes);
 }
 
 #[tokio::test]
