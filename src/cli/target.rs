@@ -128,7 +128,12 @@ pub fn unreached(context: &Context, error: CallError) -> Failure {
 }
 
 fn no_daemon(context: &Context, message: &str) -> Failure {
-    let next = match (context.named_config(), context.env.config_file(None)) {
+    Failure::new(Blame::NoDaemon, message).next(how_to_start(context))
+}
+
+/// How the person gets a daemon.
+pub fn how_to_start(context: &Context) -> String {
+    match (context.named_config(), context.env.config_file(None)) {
         (Some(named), _) => format!("start one with: missiond up -c {}", named.display()),
         (None, Ok(_)) => "start one with: missiond up".to_owned(),
         (None, Err(PathError::NoConfig { here: None, .. })) => {
@@ -137,8 +142,7 @@ fn no_daemon(context: &Context, message: &str) -> Failure {
                 .to_owned()
         }
         (None, Err(_)) => "start one with: missiond up -c slots.toml".to_owned(),
-    };
-    Failure::new(Blame::NoDaemon, message).next(next)
+    }
 }
 
 fn is_silent(socket: &Path) -> Failure {

@@ -25,6 +25,8 @@ struct Listening<'a> {
     /// Whether what they write is wanted too.
     data: bool,
     tails: Tails,
+    /// The number of the last event that was told, which what was written after it has too.
+    told: u64,
 }
 
 /// Until the listener goes, reads too slowly, or the daemon ends.
@@ -46,6 +48,7 @@ pub async fn listen(request: Request, dispatcher: &Dispatcher, answers: &mpsc::S
         selected,
         data,
         tails: Tails::default(),
+        told: 0,
     };
     let ready = Line::answer(request.id, Ok(Value::Object(Default::default())));
     // However it ends, nobody is left to be told.
@@ -91,6 +94,7 @@ impl Listening<'_> {
                 status: Box::new(status),
             },
         };
+        self.told = event.seq;
         self.answers.send(event_line(&event)).await?;
         self.catch_up(&name).await
     }
@@ -117,15 +121,20 @@ impl Listening<'_> {
         }
     }
 
-    /// What was written before an event comes before it.
+    /// All that a program has written comes before its end, and after its start.
     async fn tell(&mut self, event: &Event) -> Result<(), Gone> {
-        if let Some(name) = &event.slot {
+        let is_end = matches!(event.what, What::Exit { .. } | What::Closed { .. });
+        if let Some(name) = event.slot.as_ref().filter(|_| is_end) {
             self.catch_up(name).await?;
-            if let What::Closed { .. } = event.what {
-                self.tails.forget(name);
-            }
         }
-        Ok(self.answers.send(event_line(event)).await?)
+        self.told = self.told.max(event.seq);
+        self.answers.send(event_line(event)).await?;
+        match (&event.slot, &event.what) {
+            (Some(name), What::Closed { .. }) => self.tails.forget(name),
+            (Some(name), What::Spawned { .. }) => self.catch_up(name).await?,
+            _ => {}
+        }
+        Ok(())
     }
 
     async fn catch_up(&mut self, name: &str) -> Result<(), Gone> {
@@ -138,7 +147,7 @@ impl Listening<'_> {
 
     /// What a slot has written since the last look.
     async fn pass_on(&mut self, name: &str) -> Result<(), Gone> {
-        for event in self.tails.take(name, self.dispatcher.bus().last()).await {
+        for event in self.tails.take(name, self.told).await {
             self.answers.send(event_line(&event)).await?;
         }
         Ok(())

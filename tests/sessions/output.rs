@@ -3,6 +3,7 @@
 use crate::stage::*;
 use crate::support::daemon::{Daemon, missiond};
 use crate::support::until;
+use serde_json::Value;
 
 #[test]
 fn output_as_text_as_bytes_in_part_and_cleared() {
@@ -145,6 +146,36 @@ fn listeners_who_ask_get_the_data_before_the_end() {
     assert!(told.rfind("\"data\"") < told.find("\"exit\""), "{told}");
     let told = until("the end", || end(quiet.printed()));
     assert!(!told.contains("\"data\""), "{told}");
+}
+
+#[test]
+fn what_a_program_writes_stands_between_its_start_and_its_end() {
+    let daemon = daemon();
+    let events = daemon.spawn(&["events", "-f", "--data"]);
+    script(&daemon, "ready", "exit 0");
+    until("the listener to hear", || {
+        events.printed().contains("ready").then_some(())
+    });
+    script(&daemon, "quick", "echo said; exit 1");
+    let told = until("the end", || {
+        let told = events.printed();
+        told.lines()
+            .any(|line| line.contains("quick") && line.contains("\"to\":\"exited\""))
+            .then_some(told)
+    });
+    let told: Vec<Value> = told
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .filter(|event: &Value| event["slot"] == "quick")
+        .collect();
+    let names: Vec<&str> = told
+        .iter()
+        .filter_map(|event| event["event"].as_str())
+        .filter(|name| *name != "state")
+        .collect();
+    assert_eq!(names, ["spawned", "data", "exit"], "{told:?}");
+    let numbers = told.iter().map(|event| event["seq"].as_u64());
+    assert!(numbers.is_sorted(), "{told:?}");
 }
 
 #[test]

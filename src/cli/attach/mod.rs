@@ -7,6 +7,7 @@ mod tty;
 use crate::cli::complete;
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
+use crate::cli::target;
 use crate::control::protocol::{AttachParams, Ending, FromViewer, Nothing, Ping, ToViewer};
 use crate::pause::{self, Moment};
 use futures_util::{SinkExt, StreamExt};
@@ -115,7 +116,8 @@ impl Attach {
             Over::Told(Ending::DaemonEnds) => (
                 "daemon_ended",
                 format!(
-                    "the daemon ended; {slot} lives on: missiond up, then missiond attach {slot}"
+                    "the daemon ended; {slot} lives on\n{}",
+                    come_back(context, slot)
                 ),
             ),
             Over::Silence => return Err(self.lost(context).await),
@@ -142,9 +144,14 @@ impl Attach {
                 crate::cli::failure::Blame::NoDaemon,
                 format!("the daemon went away; {slot} lives on"),
             )
-            .next(format!("missiond up, then missiond attach {slot}")),
+            .next(come_back(context, slot)),
         }
     }
+}
+
+fn come_back(context: &Context, slot: &str) -> String {
+    let start = target::how_to_start(context);
+    format!("{start}\nthen: missiond attach {slot}")
 }
 
 fn how(code: Option<i32>, signal: Option<i32>) -> String {
