@@ -70,6 +70,14 @@ fn verdicts(criterion: &mut Criterion) {
             Decision::Ask,
         ),
         (
+            "25 commands with substitutions",
+            ask(
+                |n| format!("git log $(git rev-parse v{n}) src/{n}.rs"),
+                " && ",
+            ),
+            Decision::Ask,
+        ),
+        (
             "25 commands with globs",
             ask(|n| format!("git log --oneline src/{n}/*.rs"), " && "),
             Decision::Allow,

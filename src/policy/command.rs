@@ -22,34 +22,33 @@ pub fn judge(case: &Case<'_>, text: &str) -> Explanation {
         .rules()
         .find(|rule| allows_exactly(rule, &whole));
     let mut directories = Directories::new(case.ask.place().to_owned());
-    let mut parts: Vec<PartVerdict> = Vec::new();
+    let mut parts: Vec<Found<'_>> = Vec::new();
     // The same command is judged once, as long as it runs in the same directory.
     let mut known: HashMap<&str, Option<usize>> = HashMap::new();
     for simple in &script.commands {
         let text = simple.text.as_str();
-        let verdict = match known.get(text).filter(|_| !simple.guessed) {
-            Some(at) => at.map(|at| parts[at].verdict.clone()),
+        let says = match known.get(text).filter(|_| !simple.guessed) {
+            Some(at) => at.map(|at| parts[at].says.clone()),
             None => Part::new(case, simple, &directories, exact).verdict(),
         };
         if !simple.guessed {
             known
                 .entry(text)
-                .or_insert(verdict.as_ref().map(|_| parts.len()));
+                .or_insert(says.as_ref().map(|_| parts.len()));
         }
-        if let Some(verdict) = verdict {
-            let text = text.to_owned();
-            parts.push(PartVerdict { text, verdict });
-        }
+        parts.extend(says.map(|says| Found { text, says }));
         if directories.follow(&simple.words, &case.ground) {
             known.clear();
         }
     }
     for redirect in &script.redirects {
         if let Some(verdict) = places::redirection(case, redirect, &directories) {
-            let text = redirect.target.text.clone();
-            parts.push(PartVerdict { text, verdict });
+            let (text, says) = (&redirect.target.text, Says::Verdict(verdict));
+            parts.push(Found { text, says });
         }
     }
+    let shown = parts.iter().filter(|_| case.explains);
+    let shown = shown.map(Found::shown).collect();
     let mut verdict = strictest_part(&parts).unwrap_or_else(|| case.by_rules(|_| false));
     let on_whole = strictest(&rules_on(case, std::slice::from_ref(&whole)));
     if let Some(rule) = on_whole.filter(|rule| rule.decision > verdict.decision) {
@@ -61,16 +60,57 @@ pub fn judge(case: &Case<'_>, text: &str) -> Explanation {
     {
         verdict = case.not_allowed(verdict, why);
     }
-    Explanation { verdict, parts }
+    Explanation {
+        verdict,
+        parts: shown,
+    }
+}
+
+/// What was found on a part of a command.
+struct Found<'a> {
+    text: &'a str,
+    says: Says<'a>,
+}
+
+impl Found<'_> {
+    fn shown(&self) -> PartVerdict {
+        PartVerdict {
+            text: self.text.to_owned(),
+            verdict: self.says.verdict(),
+        }
+    }
+}
+
+/// A verdict, as yet without its words where a rule has decided: those of most parts are never read.
+#[derive(Clone)]
+enum Says<'a> {
+    Rule(&'a Rule),
+    Verdict(Verdict),
+}
+
+impl Says<'_> {
+    fn decision(&self) -> Decision {
+        match self {
+            Says::Rule(rule) => rule.decision,
+            Says::Verdict(verdict) => verdict.decision,
+        }
+    }
+
+    fn verdict(&self) -> Verdict {
+        match self {
+            Says::Rule(rule) => by_rule(rule),
+            Says::Verdict(verdict) => verdict.clone(),
+        }
+    }
 }
 
 /// Runs of blanks as one, line breaks kept: they end a command.
 fn one_spaced(text: &str) -> String {
-    join(
-        text.trim()
-            .split([' ', '\t'])
-            .filter(|word| !word.is_empty()),
-    )
+    let text = text.trim();
+    if !text.contains('\t') && !text.contains("  ") {
+        return text.to_owned();
+    }
+    join(text.split([' ', '\t']).filter(|word| !word.is_empty()))
 }
 
 fn allows_exactly(rule: &Rule, whole: &str) -> bool {
@@ -96,10 +136,10 @@ fn covers_any(rule: &Rule, texts: &[String]) -> bool {
         .is_some_and(|pattern| texts.iter().any(|text| pattern.matches(text)))
 }
 
-fn strictest_part(parts: &[PartVerdict]) -> Option<Verdict> {
-    let most = parts.iter().map(|part| part.verdict.decision).max()?;
-    let part = parts.iter().find(|part| part.verdict.decision == most)?;
-    let mut verdict = part.verdict.clone();
+fn strictest_part(parts: &[Found<'_>]) -> Option<Verdict> {
+    let most = parts.iter().map(|part| part.says.decision()).max()?;
+    let part = parts.iter().find(|part| part.says.decision() == most)?;
+    let mut verdict = part.says.verdict();
     if parts.len() > 1 {
         verdict.why = match most {
             Decision::Allow => "each part is allowed".to_owned(),
@@ -137,24 +177,24 @@ fn doubt_of_the_whole(case: &Case<'_>, commands: &[Simple]) -> Option<String> {
 }
 
 /// One simple command of a command line.
-struct Part<'a> {
+struct Part<'a, 'd> {
     case: &'a Case<'a>,
     simple: &'a Simple,
     stripped: Stripped<'a>,
-    directories: &'a Directories,
+    directories: &'d Directories,
     /// The places that its words may name.
     named: Vec<Named>,
     /// A rule that spells out the whole command line.
     exact: Option<&'a Rule>,
 }
 
-impl<'a> Part<'a> {
+impl<'a, 'd> Part<'a, 'd> {
     fn new(
         case: &'a Case<'a>,
         simple: &'a Simple,
-        directories: &'a Directories,
+        directories: &'d Directories,
         exact: Option<&'a Rule>,
-    ) -> Part<'a> {
+    ) -> Part<'a, 'd> {
         let stripped = shell::strip(&simple.words);
         Part {
             case,
@@ -167,7 +207,7 @@ impl<'a> Part<'a> {
     }
 
     /// None where it may be no command, and no rule restricts it if it is one.
-    fn verdict(&self) -> Option<Verdict> {
+    fn verdict(&self) -> Option<Says<'a>> {
         let only_way = self.only_way_to_write();
         let rules = match &only_way {
             Some(text) => rules_on(self.case, std::slice::from_ref(text)),
@@ -175,7 +215,7 @@ impl<'a> Part<'a> {
         };
         let restricted = strictest(&rules)
             .filter(|rule| rule.decision > Decision::Allow)
-            .map(by_rule);
+            .map(Says::Rule);
         let by_places = places::restriction(
             self.case,
             self.stripped.words,
@@ -185,9 +225,8 @@ impl<'a> Part<'a> {
         let by_trees = trees::restriction(self.case, self.stripped.words, self.directories);
         match restricted
             .into_iter()
-            .chain(by_places)
-            .chain(by_trees)
-            .max_by_key(|verdict| verdict.decision)
+            .chain(by_places.into_iter().chain(by_trees).map(Says::Verdict))
+            .max_by_key(Says::decision)
         {
             None if self.simple.guessed => None,
             None if only_way.is_some() => Some(self.allowance(rules)),
@@ -267,11 +306,11 @@ impl<'a> Part<'a> {
         texts
     }
 
-    fn allowance(&self, mut rules: Vec<&'a Rule>) -> Verdict {
+    fn allowance(&self, mut rules: Vec<&'a Rule>) -> Says<'a> {
         rules.retain(|rule| rule.decision == Decision::Allow);
         rules.extend(self.exact);
         if rules.is_empty() {
-            return self.case.silent();
+            return Says::Verdict(self.case.silent());
         }
         let harms = self.harms();
         let excused = |rule: &&&Rule| {
@@ -280,14 +319,14 @@ impl<'a> Part<'a> {
                 .all(|harm| harm.at < self.words_spelled_out_by(rule))
         };
         match rules.iter().find(excused) {
-            Some(rule) => by_rule(rule),
-            None => Verdict {
+            Some(rule) => Says::Rule(rule),
+            None => Says::Verdict(Verdict {
                 decision: Decision::Ask,
                 rule: rules.first().map(|rule| rule.at.clone()),
                 why: harms
                     .first()
                     .map_or_else(String::new, |harm| harm.why.clone()),
-            },
+            }),
         }
     }
 

@@ -14,7 +14,7 @@ pub type Directory = [PathBuf; 2];
 
 pub struct Ground<'a> {
     paths: &'a dyn Paths,
-    /// What was asked of `paths` about directories: the paths of one call share most of their way.
+    /// What was asked of `paths` for this decision: the paths of one call share most of their way.
     links: RefCell<HashMap<OsString, Option<PathBuf>>>,
     pub cwd: Directory,
     // Looked up when they are first needed: most commands need none of them, and each costs calls of the system.
@@ -75,7 +75,7 @@ impl<'a> Ground<'a> {
         })
     }
 
-    fn link_of_directory(&self, path: &Path) -> Option<PathBuf> {
+    fn link(&self, path: &Path) -> Option<PathBuf> {
         if let Some(known) = self.links.borrow().get(path.as_os_str()) {
             return known.clone();
         }
@@ -140,8 +140,7 @@ impl<'a> Ground<'a> {
     /// `path` from the real directory `real` on. It calls itself for each link, and the links that are left are
     /// counted over the whole way: links that each name two others would else double the work every time.
     fn follow(&self, mut real: PathBuf, path: &Path, links_left: &mut usize) -> PathBuf {
-        let mut components = path.components().peekable();
-        while let Some(component) = components.next() {
+        for component in path.components() {
             match component {
                 Component::CurDir => {}
                 Component::ParentDir => {
@@ -150,12 +149,8 @@ impl<'a> Ground<'a> {
                 Component::Prefix(_) | Component::RootDir => real = PathBuf::from("/"),
                 Component::Normal(name) => {
                     real.push(name);
-                    let target = match components.peek() {
-                        Some(_) => self.link_of_directory(&real),
-                        None => self.paths.link(&real),
-                    };
                     if *links_left > 0
-                        && let Some(target) = target
+                        && let Some(target) = self.link(&real)
                     {
                         *links_left -= 1;
                         real.pop();

@@ -3,15 +3,16 @@
 use super::Decision;
 use super::ground::Ground;
 use super::paths::{PathSet, Place};
+use super::quick::{QuickMap, QuickSet};
 use super::rule::{Meaning, Rule};
-use std::collections::{HashMap, HashSet};
+use std::path::Path;
 
 #[derive(Debug, Clone, Default)]
 pub struct Index {
     /// Rules for commands, by the program that they begin with.
-    by_program: HashMap<String, Vec<usize>>,
+    by_program: QuickMap<String, Vec<usize>>,
     /// Programs of which some uses are denied or asked about.
-    restricted_programs: HashSet<String>,
+    restricted_programs: QuickSet<String>,
     /// Rules that may speak about any command.
     any_program: Vec<usize>,
     /// Every path that is denied or asked about.
@@ -76,5 +77,10 @@ impl Index {
         place
             .ways()
             .any(|path| self.restricted.matches(path, ground))
+    }
+
+    /// Whether some rule may restrict a file in this directory or below it.
+    pub fn may_restrict_below(&self, directory: &Path, ground: &Ground<'_>) -> bool {
+        self.restricted.may_match_below(directory, ground)
     }
 }

@@ -25,16 +25,21 @@ pub struct PartVerdict {
 
 /// Decides on a tool call: deny beats ask beats allow, and where no rule speaks, the policy's default holds.
 pub fn decide(policy: &Policy, ask: &Ask, paths: &dyn Paths) -> Verdict {
-    explain(policy, ask, paths).verdict
+    judge(policy, ask, paths, false).verdict
 }
 
 /// The same as [`decide`], with the verdict on each part.
 pub fn explain(policy: &Policy, ask: &Ask, paths: &dyn Paths) -> Explanation {
+    judge(policy, ask, paths, true)
+}
+
+fn judge(policy: &Policy, ask: &Ask, paths: &dyn Paths, explains: bool) -> Explanation {
     let ground = Ground::new(paths, &ask.cwd, &policy.project, policy.protected.places());
     let case = Case {
         policy,
         ask,
         ground,
+        explains,
     };
     let mut explanation = match tools::subject(ask) {
         Subject::Command(text) => command::judge(&case, text),
@@ -71,6 +76,8 @@ pub struct Case<'a> {
     pub policy: &'a Policy,
     pub ask: &'a Ask,
     pub ground: Ground<'a>,
+    /// Whether somebody wants to see the verdict on each part.
+    pub explains: bool,
 }
 
 impl Case<'_> {

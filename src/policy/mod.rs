@@ -16,6 +16,7 @@ mod judge;
 mod paths;
 mod pattern;
 mod protected;
+mod quick;
 mod real_paths;
 mod rule;
 mod schema;

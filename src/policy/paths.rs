@@ -1,9 +1,10 @@
 //! Path patterns and the places that they are relative to.
 
 use super::ground::{Directory, Ground};
+use super::quick::QuickSet;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
-use std::collections::HashSet;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 /// Where paths lead. The policy itself never touches the file system.
@@ -87,7 +88,7 @@ impl Base {
     /// The path as seen from here. The directory itself may be reached through a link.
     fn below<'p>(&self, path: &'p Path, ground: &Ground<'_>) -> impl Iterator<Item = &'p Path> {
         let [written, real] = self.ways(ground);
-        let below = |base: Option<&Path>| path.strip_prefix(base?).ok();
+        let below = |base: Option<&Path>| below(path, base?);
         [below(written), below(real)].into_iter().flatten()
     }
 
@@ -99,6 +100,19 @@ impl Base {
             Base::Cwd => ways(&ground.cwd),
         }
     }
+}
+
+/// The same as `Path::strip_prefix`, which takes both apart. Here neither has anything to normalise.
+pub fn below<'p>(path: &'p Path, base: &Path) -> Option<&'p Path> {
+    let base = base.as_os_str().as_bytes();
+    let rest = path.as_os_str().as_bytes().strip_prefix(base)?;
+    let rest = match rest {
+        [] => rest,
+        [b'/', rest @ ..] => rest,
+        _ if base.ends_with(b"/") => rest,
+        _ => return None,
+    };
+    Some(Path::new(OsStr::from_bytes(rest)))
 }
 
 fn ways(directory: &Directory) -> [Option<&Path>; 2] {
@@ -139,9 +153,9 @@ impl Joined {
 #[derive(Debug, Clone, Default)]
 struct Sieve {
     /// The first names of the paths that patterns with a slash in them match.
-    first: HashSet<OsString>,
+    first: QuickSet<OsString>,
     /// The names that patterns without one match, at any depth.
-    anywhere: HashSet<OsString>,
+    anywhere: QuickSet<OsString>,
     /// There are patterns of which neither can be told.
     open: bool,
 }
@@ -166,6 +180,16 @@ impl Sieve {
                 .next()
                 .is_some_and(|name| self.first.contains(name))
             || !self.anywhere.is_empty() && below.iter().any(|name| self.anywhere.contains(name))
+    }
+
+    /// Whether a pattern may match something in this directory or below it.
+    fn lets_into(&self, directory: &Path) -> bool {
+        self.open
+            || !self.anywhere.is_empty()
+            || directory
+                .iter()
+                .next()
+                .is_none_or(|name| self.first.contains(name))
     }
 }
 
@@ -200,6 +224,17 @@ impl PathSet {
         self.sets.iter().any(|set| {
             let mut below = set.base.below(path, ground);
             below.any(|below| set.may_match(below))
+        })
+    }
+
+    /// Whether a file that a pattern matches may lie in this directory or below it.
+    pub fn may_match_below(&self, directory: &Path, ground: &Ground<'_>) -> bool {
+        self.sets.iter().any(|set| {
+            let mut bases = set.base.ways(ground).into_iter().flatten();
+            bases.any(|base| match below(directory, base) {
+                Some(below) => set.sieve.lets_into(below),
+                None => base.starts_with(directory),
+            })
         })
     }
 }

@@ -101,6 +101,9 @@ pub fn lies_below(place: &Place, ground: &Ground<'_>) -> bool {
 }
 
 fn protected_by_name(path: &Path) -> bool {
+    if !may_be_protected(path) {
+        return false;
+    }
     let names: Vec<&OsStr> = path.iter().collect();
     // Claude Code keeps whole work trees of a project below its own directory: those are ordinary files.
     let start = names
@@ -110,12 +113,9 @@ fn protected_by_name(path: &Path) -> bool {
         .filter(|start| *start < names.len())
         .unwrap_or_default();
     let names = &names[start..];
-    // Nearly every name is told from all of these by its first letter.
     let is = |name: &OsStr, list: &[&str]| {
-        matches!(
-            name.as_encoded_bytes().first(),
-            Some(b'.' | b'c' | b'C' | b'h' | b'H')
-        ) && list.iter().any(|known| name.eq_ignore_ascii_case(known))
+        is_first_letter(name.as_encoded_bytes().first())
+            && list.iter().any(|known| name.eq_ignore_ascii_case(known))
     };
     let last_is_hook = names.len() >= 2
         && is(names[names.len() - 2], GIT_INTERNALS)
@@ -123,6 +123,19 @@ fn protected_by_name(path: &Path) -> bool {
     names.iter().any(|name| is(name, DIRECTORIES))
         || names.last().is_some_and(|name| is(name, FILES))
         || last_is_hook
+}
+
+/// Nearly every name is told from all of these by its first letter.
+fn is_first_letter(byte: Option<&u8>) -> bool {
+    matches!(byte, Some(b'.' | b'c' | b'C' | b'h' | b'H'))
+}
+
+fn may_be_protected(path: &Path) -> bool {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    is_first_letter(bytes.first())
+        || bytes
+            .windows(2)
+            .any(|pair| pair[0] == b'/' && is_first_letter(pair.get(1)))
 }
 
 fn is_git_hook(name: &OsStr) -> bool {

@@ -148,6 +148,7 @@ pub fn redirection(
     }
     directories
         .places(&redirect.target, &case.ground)
+        .filter(|place| case.policy.index.may_restrict(place, &case.ground))
         .filter_map(|place| strictest_on(case, &place, &[redirect.access]))
         .max_by_key(|verdict| verdict.decision)
 }
@@ -169,6 +170,15 @@ fn places_of_glob(word: &Word, directories: &Directories, ground: &Ground<'_>) -
 fn on_glob(case: &Case<'_>, word: &Word, directories: &Directories) -> Option<Verdict> {
     let last = word.text.rsplit('/').next().unwrap_or_default();
     let within = places_of_glob(word, directories, &case.ground);
+    let may_reach = |place: &Place| {
+        let index = &case.policy.index;
+        place
+            .ways()
+            .any(|path| index.may_restrict_below(path, &case.ground))
+    };
+    if !within.iter().any(may_reach) {
+        return None;
+    }
     let reaches = |pattern: &PathPattern| {
         let below = |path| pattern.may_match_below(path, &case.ground);
         within.iter().any(|place| place.ways().any(below))

@@ -8,8 +8,8 @@ mod subcommands;
 mod table;
 mod writes;
 
+use super::quick::{QuickMap, QuickSet};
 use super::shell::Word;
-use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 use table::{Danger, TABLE, code};
 
@@ -44,8 +44,8 @@ impl Harm {
 }
 
 /// The rows of the table for each program.
-static BY_PROGRAM: LazyLock<HashMap<&'static str, Vec<&'static Danger>>> = LazyLock::new(|| {
-    let mut dangers: HashMap<_, Vec<_>> = HashMap::new();
+static BY_PROGRAM: LazyLock<QuickMap<&'static str, Vec<&'static Danger>>> = LazyLock::new(|| {
+    let mut dangers: QuickMap<_, Vec<_>> = QuickMap::default();
     for row in TABLE.iter().chain(code::TABLE) {
         for program in row.programs.split_ascii_whitespace() {
             dangers.entry(program).or_default().push(&row.danger);
@@ -197,12 +197,12 @@ fn has_short(word: &str, short: &str, valued: &str) -> bool {
     before_value.contains(|c| short.contains(c))
 }
 
-/// Whether a word is a long option, also with `=value` and shortened, which most programs understand.
-fn is_long(word: &str, option: &str) -> bool {
-    let name = word.split_once('=').map_or(word, |(name, _)| name);
-    let dashes = option.len() - option.trim_start_matches('-').len();
-    let shortened = name.len() > dashes && name.starts_with("--") && option.starts_with(name);
-    name == option || shortened || dashes == 1 && name.strip_prefix('-') == Some(option)
+/// Whether this is the name of a long option, also shortened, which most programs understand.
+fn is_long(name: &str, option: &str) -> bool {
+    match option.as_bytes() {
+        [b'-', b'-', ..] => name.len() > 2 && name.starts_with("--") && option.starts_with(name),
+        _ => name == option || name.strip_prefix('-') == Some(option),
+    }
 }
 
 /// Whether a list with blanks between its words has this one.
@@ -210,17 +210,20 @@ fn has_word(list: &str, word: &str) -> bool {
     list.split_ascii_whitespace().any(|known| known == word)
 }
 
+/// Whether a word is one of some long options, also with `=value`.
 fn is_one_of_long(word: &str, options: &str) -> bool {
-    word.starts_with('-')
-        && options
-            .split_ascii_whitespace()
-            .any(|option| is_long(word, option))
+    if !word.starts_with('-') {
+        return false;
+    }
+    let name = word.split_once('=').map_or(word, |(name, _)| name);
+    let mut options = options.split_ascii_whitespace();
+    options.any(|option| is_long(name, option))
 }
 
 /// Names of programs, for looking them up.
-type Names = LazyLock<HashSet<&'static str>>;
+type Names = LazyLock<QuickSet<&'static str>>;
 
-fn names(list: &'static str) -> HashSet<&'static str> {
+fn names(list: &'static str) -> QuickSet<&'static str> {
     list.split_ascii_whitespace().collect()
 }
 
@@ -330,7 +333,7 @@ mod tests {
         assert!(has_short("-no", "o", ""));
         assert!(!has_short("-XPOST", "O", "X"));
         assert!(!has_short("--other", "o", ""));
-        assert!(is_long("--output=x", "--output"));
+        assert!(is_one_of_long("--output=x", "--quiet --output"));
         assert!(is_long("--outp", "--output"));
         assert!(!is_long("--output-indicator-new", "--output"));
         assert!(!is_long("--", "--output"));

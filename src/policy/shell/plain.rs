@@ -1,5 +1,5 @@
-//! The short way through a command of words, quotes, globs, plain variables, `&&`, `||`, `;`, `|` and line ends, which
-//! is what most commands are. Whatever else is in it is left to the parser. What it takes it takes as the parser does: a test
+//! The short way through a command of words, quotes, globs, plain variables, `$(…)`, `&&`, `||`, `;`, `|` and line ends,
+//! which is what most commands are. Whatever else is in it is left to the parser. What it takes it takes as the parser does: a test
 //! holds the two together.
 
 use super::Simple;
@@ -11,6 +11,9 @@ const RESERVED: &[&str] = &[
     "select", "in", "function", "coproc", "declare", "typeset", "export", "readonly", "local",
     "unset", "unsetenv", "test",
 ];
+
+/// Commands in commands that are followed; deeper ones are left to the parser, which has no stack to overflow.
+const DEEPEST: usize = 8;
 
 /// What was read.
 pub struct Plain {
@@ -24,15 +27,7 @@ pub fn read(text: &str) -> Option<Plain> {
     if !text.is_ascii() {
         return None;
     }
-    let mut scan = Scan {
-        text,
-        bytes: text.as_bytes(),
-        at: 0,
-        words: Vec::new(),
-        redirected: false,
-        joined: false,
-        commands: Vec::new(),
-    };
+    let mut scan = Scan::new(text, 0, 0);
     scan.whole()?;
     let mut words = scan.commands.iter().flat_map(|command| &command.words);
     let doubt = words.find_map(|word| word.doubt);
@@ -50,19 +45,39 @@ struct Scan<'t> {
     redirected: bool,
     /// An operator stands before it, so that there must be one.
     joined: bool,
+    /// How many `$(` are open.
+    depth: usize,
+    /// What the words of the command that has begun substitute: it comes behind the command.
+    within: Vec<Simple>,
     commands: Vec<Simple>,
 }
 
-impl Scan<'_> {
+impl<'t> Scan<'t> {
+    fn new(text: &'t str, at: usize, depth: usize) -> Scan<'t> {
+        Scan {
+            text,
+            bytes: text.as_bytes(),
+            at,
+            words: Vec::new(),
+            redirected: false,
+            joined: false,
+            depth,
+            within: Vec::new(),
+            commands: Vec::new(),
+        }
+    }
+
+    /// Up to the end, or to the bracket that ends a substitution.
     fn whole(&mut self) -> Option<()> {
         while let Some(byte) = self.peek() {
             match byte {
                 b' ' | b'\t' => self.at += 1,
+                b')' if self.depth > 0 => break,
                 b'\n' => {
                     self.at += 1;
                     self.end_of_line()?;
                 }
-                b'#' => self.comment()?,
+                b'#' if self.depth == 0 => self.comment()?,
                 b';' => self.operator(1, false)?,
                 b'&' if self.follows(b"&&") => self.operator(2, true)?,
                 b'&' if self.follows(b"&>/dev/null") => {
@@ -104,9 +119,23 @@ impl Scan<'_> {
             words,
             guessed: false,
         });
+        self.commands.append(&mut self.within);
         self.redirected = false;
         self.joined = false;
         Some(())
+    }
+
+    /// `$(…)`: every command in it is found, and what it puts into the word is not known.
+    fn substitution(&mut self) -> Option<()> {
+        if self.depth == DEEPEST || self.follows(b"$((") {
+            return None;
+        }
+        let mut inner = Scan::new(self.text, self.at + 2, self.depth + 1);
+        inner.whole()?;
+        let ends = inner.peek() == Some(b')') && !inner.commands.is_empty();
+        self.within.append(&mut inner.commands);
+        self.at = inner.at + 1;
+        ends.then_some(())
     }
 
     fn operator(&mut self, length: usize, joins: bool) -> Option<()> {
@@ -140,7 +169,10 @@ impl Scan<'_> {
         let taken = HARMLESS.iter().find(|known| self.follows(known))?.len();
         self.at += taken;
         self.redirected = true;
-        let ends = matches!(self.peek(), None | Some(b' ' | b'\t' | b'\n' | b';' | b'|'));
+        let ends = match self.peek() {
+            None | Some(b' ' | b'\t' | b'\n' | b';' | b'|') => true,
+            next => next == Some(b')') && self.depth > 0,
+        };
         (ends && !self.words.is_empty()).then_some(())
     }
 
@@ -169,9 +201,10 @@ impl Scan<'_> {
                 Some(byte @ (b'*' | b'?' | b'~' | b'^')) => self.special(byte, &mut word)?,
                 Some(b'\\') => self.escaped(&mut word)?,
                 Some(b'$') => {
-                    self.variable()?;
+                    self.expansion()?;
                     word.doubt.get_or_insert(NOT_PLAIN);
                 }
+                Some(b')') if self.depth > 0 => break,
                 None | Some(b' ' | b'\t' | b'\n' | b';' | b'|') => break,
                 Some(b'&') if self.follows(b"&&") => break,
                 Some(_) => return None,
@@ -218,16 +251,26 @@ impl Scan<'_> {
         Some(())
     }
 
-    /// `$name` and nothing more: what it stands for is not known.
+    fn expansion(&mut self) -> Option<()> {
+        match self.follows(b"$(") {
+            true => self.substitution(),
+            false => self.variable(),
+        }
+    }
+
+    /// `$name` or `${name}` and nothing more: what it stands for is not known.
     fn variable(&mut self) -> Option<()> {
+        let braced = self.follows(b"${");
+        self.at += usize::from(braced);
         let rest = &self.bytes[self.at + 1..];
         let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
         let length = rest
             .iter()
             .position(|byte| !is_name(byte))
             .unwrap_or(rest.len());
-        self.at += 1 + length;
-        (length > 0 && !rest[0].is_ascii_digit()).then_some(())
+        let closed = !braced || rest.get(length) == Some(&b'}');
+        self.at += 1 + length + usize::from(braced);
+        (closed && length > 0 && !rest[0].is_ascii_digit()).then_some(())
     }
 
     fn single_quoted(&mut self, word: &mut Word) -> Option<()> {
@@ -257,7 +300,7 @@ impl Scan<'_> {
                     self.at += 1;
                 }
                 (b'$', _) => {
-                    self.variable()?;
+                    self.expansion()?;
                     word.doubt.get_or_insert(EXPANDS);
                 }
                 (b'\\', Some(next @ ('$' | '`' | '"' | '\\'))) => {

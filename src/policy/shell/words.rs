@@ -74,9 +74,25 @@ pub const NOT_PLAIN: &str = "it has words that are not plain text";
 pub const EXPANDS: &str = "it expands variables or commands";
 
 /// Characters that stand for themselves, wherever they are in a word.
-pub fn means_nothing(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"-_./:=@%+,".contains(&byte)
+pub const fn means_nothing(byte: u8) -> bool {
+    MEANS_NOTHING[byte as usize]
 }
+
+/// Every character of a command is looked up here.
+const MEANS_NOTHING: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < table.len() {
+        let c = byte as u8;
+        let mark = matches!(
+            c,
+            b'-' | b'_' | b'.' | b'/' | b':' | b'=' | b'@' | b'%' | b'+' | b','
+        );
+        table[byte] = c.is_ascii_alphanumeric() || mark;
+        byte += 1;
+    }
+    table
+};
 
 /// Whether a `$` in double quotes stands for itself before this character, as in `"^a$|b$"`.
 pub fn ends_a_dollar(next: char) -> bool {

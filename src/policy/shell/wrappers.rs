@@ -2,6 +2,8 @@
 //! in their arguments the other program may stand.
 
 use super::Word;
+use crate::policy::quick::QuickMap;
+use std::sync::LazyLock;
 
 /// A command with the harmless wrappers in front of it taken off.
 #[derive(Debug, PartialEq, Eq)]
@@ -82,104 +84,28 @@ fn is_buffer_option(text: &str) -> bool {
     })
 }
 
-/// Programs that run the program named in their arguments, and how many operands of their own come first.
-const RUNNERS: &[(&str, usize)] = &[
-    ("env", 0),
-    ("sudo", 0),
-    ("doas", 0),
-    ("pkexec", 0),
-    ("nohup", 0),
-    ("nice", 0),
-    ("ionice", 0),
-    ("timeout", 0),
-    ("time", 0),
-    ("command", 0),
-    ("builtin", 0),
-    ("exec", 0),
-    ("stdbuf", 0),
-    ("setsid", 0),
-    ("watch", 0),
-    ("xargs", 0),
-    ("parallel", 0),
-    ("busybox", 0),
-    ("toybox", 0),
-    ("strace", 0),
-    ("ltrace", 0),
-    ("unshare", 0),
-    ("nsenter", 0),
-    ("systemd-run", 0),
-    ("systemd-inhibit", 0),
-    ("noglob", 0),
-    ("nocorrect", 0),
-    ("coproc", 0),
-    ("unbuffer", 0),
-    ("rlwrap", 0),
-    ("caffeinate", 0),
-    ("xvfb-run", 0),
-    ("dbus-run-session", 0),
-    ("entr", 0),
-    ("hyperfine", 0),
-    ("firejail", 0),
-    ("bwrap", 0),
-    ("npx", 0),
-    ("bunx", 0),
-    ("uvx", 0),
-    ("flock", 1),
-    ("chroot", 1),
-    ("taskset", 1),
-    ("chrt", 1),
-    ("faketime", 1),
-    ("ssh", 1),
-    ("su", 0),
-    ("runuser", 0),
-    ("script", 0),
-    ("trap", 0),
-    ("proxychains", 0),
-    ("proxychains4", 0),
-    ("torsocks", 0),
-    ("torify", 0),
-    ("setarch", 1),
-    ("linux64", 0),
-    ("linux32", 0),
-    ("prlimit", 0),
-    ("cgexec", 0),
-    ("daemonize", 0),
-    ("start-stop-daemon", 0),
-    ("setpriv", 0),
-    ("numactl", 0),
-    ("catchsegv", 0),
-    ("fakeroot", 0),
-    ("proot", 0),
-    ("valgrind", 0),
-    ("cpulimit", 0),
-    ("gosu", 1),
-    ("su-exec", 1),
-    ("tini", 0),
-    ("dumb-init", 0),
-    ("chronic", 0),
-    ("ifne", 0),
-    ("ccache", 0),
-    ("sccache", 0),
-    ("nodemon", 0),
-    ("perf", 1),
-    ("at", 0),
-    ("batch", 0),
-    ("!", 0),
-    ("-", 0),
-    ("then", 0),
-    ("do", 0),
-    ("else", 0),
-    ("if", 0),
-    ("while", 0),
-    ("until", 0),
-];
+/// Programs that run the program named in their arguments.
+const RUNNERS: &str = "env sudo doas pkexec nohup nice ionice timeout time command builtin exec stdbuf setsid watch xargs \
+    parallel busybox toybox strace ltrace unshare nsenter systemd-run systemd-inhibit noglob nocorrect \
+    coproc unbuffer rlwrap caffeinate xvfb-run dbus-run-session entr hyperfine firejail bwrap npx bunx \
+    uvx su runuser script trap proxychains proxychains4 torsocks torify linux64 linux32 prlimit cgexec \
+    daemonize start-stop-daemon setpriv numactl catchsegv fakeroot proot valgrind cpulimit tini \
+    dumb-init chronic ifne ccache sccache nodemon at batch ! - then do else if while until";
+
+/// The same behind an operand of their own.
+const RUNNERS_BEHIND_ONE: &str = "flock chroot taskset chrt faketime ssh setarch gosu su-exec perf";
+
+static OPERANDS: LazyLock<QuickMap<&'static str, usize>> = LazyLock::new(|| {
+    let of = |list: &'static str, operands| {
+        list.split_ascii_whitespace()
+            .map(move |name| (name, operands))
+    };
+    of(RUNNERS, 0).chain(of(RUNNERS_BEHIND_ONE, 1)).collect()
+});
 
 /// How many operands of its own a program takes before the one that it runs.
 pub fn runner_operands(name: &str) -> Option<usize> {
-    RUNNERS
-        .iter()
-        .find(|(known, _)| *known == name)
-        .map(|(_, operands)| *operands)
+    OPERANDS.get(name).copied()
 }
 
 pub fn is_shell(name: &str) -> bool {
