@@ -14,6 +14,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 const ALLOWED: &[&str] = &["git", "ls", "grep", "cat", "find", "sort", "echo"];
 /// Files that lie where the commands run: a glob may turn one into an option.
 const NAMES_LIKE_OPTIONS: &[&str] = &["--output=f", "-exec", "-of", "a", "af"];
+/// A directory there with an `ls` of its own: it runs only where somebody has set PATH.
+const OTHER_PATH: &str = "p";
 
 /// Looked through by the policy: they may run, but only around what is allowed.
 const TRANSPARENT: &[&str] = &["timeout", "nohup", "nice", "xargs"];
@@ -119,6 +121,18 @@ const PIECES: &[&str] = &[
     "&>/dev/nullf",
     "$(id)",
     "`id`",
+    // What these run is allowed; what they put in their place is not.
+    "$(echo -delete)",
+    "`echo -delete`",
+    "$(echo --output=f)",
+    "\"$(echo --output=f)\"",
+    "\"`echo --output=f`\"",
+    "$(echo -of)",
+    "$(echo $(echo -of))",
+    "${x:--delete}",
+    "${x:---output=f}",
+    "\"${x:--of}\"",
+    "$'\\x2ddelete'",
     "$",
     "${x}",
     "${x:-$(id)}",
@@ -132,6 +146,9 @@ const PIECES: &[&str] = &[
     "{",
     "}",
     "{id,f}",
+    "{-delete,}",
+    "{--output=f,}",
+    "--out{put,}=f",
     "{ id; }",
     "(id)",
     "if",
@@ -155,7 +172,10 @@ const PIECES: &[&str] = &[
     "alias",
     "alias git=id",
     "x=1",
+    "x=-delete;",
     "PATH=.",
+    "PATH=p",
+    "GIT_PAGER=id",
     "IFS=i",
     "=",
     ">",
@@ -251,6 +271,45 @@ const HOSTILE: &[&str] = &[
     "echo `id`",
     "echo ${x:-$(id)}",
     "cat <(id)",
+    "find . $(echo -delete)",
+    "find . `echo -delete`",
+    "find . \"$(echo -delete)\"",
+    "find . ${x:--delete}",
+    "find . $'\\055delete'",
+    "find . {-delete,}",
+    "git log $(echo --output=f)",
+    "git log \"`echo --output=f`\"",
+    "git log --out{put,}=f",
+    "sort $(echo -of)",
+    "sort ${x:--of} a",
+    "x=--output=f; git log $x",
+    "x=-of\nsort $x",
+    "for x in -delete; do find . $x; done",
+    "PATH=p ls",
+    "PATH=p; ls",
+    "GIT_PAGER=id git log",
+    "$(echo id)",
+    "`echo id`",
+    "time id",
+    "! id",
+    "coproc id",
+    "[[ -n $(id) ]]",
+    "(( $(id) ))",
+    "cat <<< $(id)",
+    "ls |& id",
+    "ls >| f",
+    "ls &> f",
+    "ls >> f",
+    "ls 2> f",
+    "ls <> f",
+    "> f",
+    "function ls { id; }; ls",
+    "ls() { id; }; ls",
+    "case a in a) id;; esac",
+    "while id; do break; done",
+    "nohup nice id",
+    "env -S id",
+    "env -S 'ls; id'",
     "timeout 5 id",
     "timeout -k 1 5 id",
     "nice -n 3 id",
@@ -275,6 +334,8 @@ const HOSTILE: &[&str] = &[
     "for x in a; do id; done",
     "f() { id; }; f",
     "cat <<E\n$(id)\nE",
+    "ls # \\\nid",
+    "ls \\\n; id",
     "ls 2>/dev/null; id",
     "ls &>/dev/null; id",
     "ls > f",
@@ -364,7 +425,10 @@ impl Bash {
         ] {
             bash.stub(name, &format!("{skip}\n\"$@\""));
         }
-        bash.stub("env", "\"$@\"");
+        bash.stub(
+            "env",
+            "[ \"$1\" = -S ] && { shift; eval \"$@\"; exit; }; \"$@\"",
+        );
         bash.stub("sudo", "\"$@\"");
         bash.stub(
             "find",
@@ -373,7 +437,7 @@ impl Bash {
         // What the real programs would do with these options.
         bash.stub(
             "git",
-            "case \"$1\" in -c*|--exec-path*) id;; esac; for word; do case $word in --outp|--outp=*|--output|--output=*) : > out;; -O*) id;; esac; done",
+            "$GIT_PAGER; case \"$1\" in -c*|--exec-path*) id;; esac; for word; do case $word in --outp|--outp=*|--output|--output=*) : > out;; -O*) id;; esac; done",
         );
         bash.stub(
             "sort",
@@ -382,6 +446,9 @@ impl Bash {
         for name in NAMES_LIKE_OPTIONS {
             fs::write(bash.path("cwd").join(name), "").expect("a file");
         }
+        let other = bash.path("cwd").join(OTHER_PATH);
+        fs::create_dir(&other).expect("a directory");
+        bash.stub_at(&other.join("ls"), "x", "");
         bash
     }
 
@@ -391,7 +458,7 @@ impl Bash {
         let names = files.map(|file| file.expect("an entry").file_name());
         let names = names.map(|name| name.to_string_lossy().into_owned());
         let mut new: Vec<String> = names
-            .filter(|name| !NAMES_LIKE_OPTIONS.contains(&name.as_str()))
+            .filter(|name| !NAMES_LIKE_OPTIONS.contains(&name.as_str()) && name != OTHER_PATH)
             .collect();
         new.sort();
         new
@@ -402,17 +469,14 @@ impl Bash {
     }
 
     fn stub(&self, name: &str, then: &str) {
-        let file = self.path("bin").join(name);
+        self.stub_at(&self.path("bin").join(name), name, then);
+    }
+
+    fn stub_at(&self, file: &Path, name: &str, then: &str) {
         let log = self.path("log");
-        fs::write(
-            &file,
-            format!(
-                "#!/bin/sh\necho \"${{0##*/}}\" >> {}\n{then}\n",
-                log.display()
-            ),
-        )
-        .expect("a stub");
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("an executable stub");
+        let text = format!("#!/bin/sh\necho '{name}' >> {}\n{then}\n", log.display());
+        fs::write(file, text).expect("a stub");
+        fs::set_permissions(file, fs::Permissions::from_mode(0o755)).expect("an executable stub");
     }
 
     /// The programs that ran, and the files that appeared.
@@ -540,8 +604,20 @@ fn the_stubs_would_catch_a_wrong_verdict() {
         ("git status; x", "x"),
         ("git -c alias.x=!id x", "id"),
         ("sort --compress-program=id a", "id"),
+        ("GIT_PAGER=id git log", "id"),
+        ("PATH=p ls", "x"),
+        ("env -S 'ls; id'", "id"),
+        ("ls\nid", "id"),
     ] {
         assert!(bash.run(command).0.contains(program), "{command}");
+    }
+    for (command, file) in [
+        ("find . $(echo -delete)", "deleted"),
+        ("sort {-of,}", "out"),
+        ("git log ${x:---output=f}", "out"),
+    ] {
+        let bash = Bash::new();
+        assert_eq!(bash.run(command).1, [file], "{command}");
     }
     assert_eq!(bash.run("echo a > f").1, ["f"]);
     assert_eq!(
