@@ -400,7 +400,7 @@ mod tests {
             expected.map(|(role, text)| (role.to_owned(), text.to_owned()))
         );
 
-        assert!(!ends(&[clear.clone()]).is_whole);
+        assert!(!ends(std::slice::from_ref(&clear)).is_whole);
         let quiet = ends(&[clear.clone(), printed("")]);
         assert_eq!((quiet.is_whole, quiet.text), (true, None));
         assert_eq!(

@@ -4,6 +4,7 @@ mod support;
 
 mod oversight {
     mod auditing;
+    mod background;
     mod claude;
     mod gate;
     mod inside;

@@ -71,8 +71,8 @@ pub enum Weighed {
     Doubt { why: String },
 }
 
-/// Holds the first witness against each of the others. Where one of them knows of the dialog, those that have it at work
-/// are not heard: while a dialog is up, some versions let the sign in the title turn, and some note themselves as busy.
+/// Holds the first witness against each of the others. Where somebody knows of the dialog that is up, no other doubts it
+/// for being at work: some versions let the title's sign turn meanwhile, and note that they are busy.
 pub fn weigh(witnesses: &[Witness]) -> Weighed {
     let Some((first, others)) = witnesses.split_first() else {
         return Weighed::Agreement;
@@ -80,7 +80,7 @@ pub fn weigh(witnesses: &[Witness]) -> Weighed {
     let asks = first.may == May::ASK && others.iter().any(|other| other.may == May::ASK);
     let against = others
         .iter()
-        .filter(|other| !(asks && other.may == May::WORK))
+        .filter(|other| !asks || other.may != May::WORK)
         .find(|other| !other.may.agrees_with(first.may));
     match against {
         None => Weighed::Agreement,
@@ -164,13 +164,26 @@ pub fn hook(ends_turn: bool, agents_ask: bool, says: String) -> Witness {
     Witness { name, may, says }
 }
 
-/// The gate, on a permission dialog: whether it has come to the gate, and if not, what has.
-pub fn gate(known: bool, waiting: &[String]) -> Witness {
-    let (may, says) = match (known, waiting) {
-        (true, _) => (May::ASK, "the call has come to it".to_owned()),
-        (false, []) => (NOT_THIS, "no call waits".to_owned()),
-        (false, waiting) => (NOT_THIS, format!("what waits is {}", waiting.join("; "))),
+/// The gate, on a dialog about a call that it has left to a person.
+pub fn gate_that_asked() -> Witness {
+    of_gate(May::ASK, "the call was left to a person".to_owned())
+}
+
+/// The gate, on a dialog about a call that it has allowed: Claude Code may ask by itself, or the call may be running.
+pub fn gate_that_allowed() -> Witness {
+    of_gate(May::ANY, "the call was allowed".to_owned())
+}
+
+/// The gate, on a dialog about none of the calls that have come to it and have not run.
+pub fn gate_without(waiting: &[String]) -> Witness {
+    let says = match waiting {
+        [] => "no call waits".to_owned(),
+        waiting => format!("what waits is {}", waiting.join("; ")),
     };
+    of_gate(NOT_THIS, says)
+}
+
+fn of_gate(may: May, says: String) -> Witness {
     let name = "gate";
     Witness { name, may, says }
 }
@@ -283,25 +296,26 @@ mod tests {
     fn a_dialog_that_never_came_to_the_gate_is_doubtful() {
         let asked = || on_screen(State::Confirming, Some(DialogKind::Permission));
         let other = ["Bash: make".to_owned()];
-        assert!(!doubt(&[asked(), gate(true, &other)]));
-        assert!(doubt(&[asked(), gate(false, &other)]));
-        assert!(doubt(&[asked(), gate(false, &[]), noted("waiting")]));
+        assert!(!doubt(&[asked(), gate_that_asked()]));
+        assert!(doubt(&[asked(), gate_without(&other)]));
+        assert!(doubt(&[asked(), gate_without(&[]), noted("waiting")]));
     }
 
     #[test]
-    fn a_sign_of_work_is_no_doubt_where_somebody_knows_of_the_dialog() {
+    fn being_at_work_is_no_doubt_where_somebody_knows_of_the_dialog() {
         let asked = || on_screen(State::Confirming, Some(DialogKind::Permission));
         let turns = || title("◐ Claude Code");
-        assert!(!doubt(&[asked(), gate(true, &[]), turns()]));
-        assert!(!doubt(&[asked(), turns(), noted("waiting")]));
-        assert!(!doubt(&[asked(), gate(true, &[]), noted("busy")]));
-        assert!(doubt(&[asked(), noted("busy")]));
-        assert!(doubt(&[asked(), gate(true, &[]), noted("idle"), turns()]));
-        assert!(doubt(&[
-            on_screen(State::Idle, None),
+        assert!(!doubt(&[
+            asked(),
+            gate_that_asked(),
             turns(),
-            noted("idle")
+            noted("busy")
         ]));
+        assert!(!doubt(&[asked(), turns(), noted("waiting")]));
+        assert!(doubt(&[asked(), gate_that_asked(), turns(), noted("idle")]));
+        assert!(doubt(&[asked(), gate_that_allowed(), noted("busy")]));
+        let idle = on_screen(State::Idle, None);
+        assert!(doubt(&[idle, turns(), noted("idle")]));
     }
 
     #[test]

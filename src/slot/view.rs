@@ -2,6 +2,7 @@
 
 use super::handle::Answer;
 use super::journal::Paths;
+use super::machine::Known;
 use super::task::Slot;
 use crate::config::{Gate, Kind, SlotConfig};
 use crate::control::protocol::{
@@ -42,7 +43,7 @@ impl Slot {
             conversation: self.conversation(),
             doubtful: self.machine.distrust(),
             waiting_calls: match self.machine.gate_knows_dialog() {
-                Some(false) => self.machine.waiting_calls(),
+                Some(Known::Not) => self.machine.waiting_calls(),
                 _ => Vec::new(),
             },
             session: self

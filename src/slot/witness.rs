@@ -1,6 +1,6 @@
 //! What can be learned of a slot beside its screen, read where it lies.
 
-use super::machine::{Input, target_of};
+use super::machine::{Input, Known, target_of};
 use super::record_watch::RecordWatch;
 use super::task::Slot;
 use crate::config::{Gate, Kind};
@@ -134,7 +134,11 @@ impl Slot {
             None => call.tool.clone(),
         };
         let waiting: Vec<String> = calls.iter().map(in_a_line).collect();
-        Some(witness::gate(known, &waiting))
+        Some(match known {
+            Known::Waits => witness::gate_that_asked(),
+            Known::Allowed => witness::gate_that_allowed(),
+            Known::Not => witness::gate_without(&waiting),
+        })
     }
 
     /// What Claude Code notes of the session. Absent before its first screen, and in older versions.

@@ -40,7 +40,7 @@ fn a_row_painted_over_a_dialog_is_not_put_before_a_person() {
     let waiting = until("the doubt to be told", || {
         paint();
         let told = daemon.log("coder").contains("DOUBTFUL");
-        let waiting = daemon.json(&["pending"])[0].take();
+        let waiting = daemon.json(&["pending"]).get_mut(0)?.take();
         (told && waiting["doubtful"].is_string()).then_some(waiting)
     });
     assert_eq!(waiting["waiting_calls"][0]["tool"], "Bash", "{waiting}");

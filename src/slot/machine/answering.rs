@@ -47,7 +47,9 @@ impl Machine {
             self.tell(What::DialogGone { id });
         }
         if let Some(dialog) = appeared {
-            let changed = request.is_some() && dialog.request == request;
+            // The oldest versions name no call.
+            let named = request.as_ref().is_some_and(|id| !id.is_empty());
+            let changed = named && dialog.request == request;
             self.look_again(dialog.kind, changed, now);
             self.tell(What::Dialog { dialog });
         }
@@ -59,7 +61,7 @@ impl Machine {
     /// about the same call, may be what another process has written to the terminal: before a person is called the
     /// program draws its screen once more.
     fn look_again(&mut self, kind: DialogKind, changed: bool, now: Instant) {
-        let unknown = kind == DialogKind::Other || self.gate_knows_dialog() == Some(false);
+        let unknown = kind == DialogKind::Other || self.gate_knows_dialog() == Some(Known::Not);
         let Some(up) = self.up_mut() else { return };
         let just_done = up.redrawn_at.is_some_and(|at| now < at + REDRAW_PAUSE);
         let strange = unknown || changed;

@@ -72,6 +72,17 @@ struct Judged {
     digest: [u8; 32],
 }
 
+/// What the gate knows of the call that a dialog is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Known {
+    /// It has not come.
+    Not,
+    /// It was allowed: most of those run without a dialog.
+    Allowed,
+    /// It was left to a person.
+    Waits,
+}
+
 /// What is wrong with a call that ran, or is about to.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Tampered(pub String);
@@ -188,15 +199,24 @@ impl Calls {
 
     /// Whether a permission dialog can be about a call that has come to the gate and has not run. `None` where the
     /// gate can't tell.
-    pub fn knows(&self, dialog: &Dialog, cwd: &Path) -> Option<bool> {
+    pub fn knows(&self, dialog: &Dialog, cwd: &Path) -> Option<Known> {
         if dialog.kind != DialogKind::Permission || self.missed_may_wait {
             return None;
         }
-        let may_be = |open: &OpenAsk| fit(open, dialog, cwd) != Fit::Other;
-        Some(match self.marked(dialog) {
+        let may_be = |open: &&OpenAsk| fit(open, dialog, cwd) != Fit::Other;
+        let mut calls = match self.marked(dialog) {
             // What stands on a screen that is too low for it is not looked at closely: a person is shown the call.
-            Some(open) => !dialog.complete || may_be(open),
-            None => self.open.iter().any(may_be),
+            Some(open) => vec![open]
+                .into_iter()
+                .filter(|open| !dialog.complete || may_be(open))
+                .collect(),
+            None => self.open.iter().filter(may_be).collect::<Vec<_>>(),
+        };
+        calls.sort_by_key(|open| open.allowed);
+        Some(match calls.first() {
+            None => Known::Not,
+            Some(open) if open.allowed => Known::Allowed,
+            Some(_) => Known::Waits,
         })
     }
 

@@ -48,9 +48,9 @@ impl Machine {
             .map(|dispute| dispute.why.as_str())
     }
 
-    /// Whether the dialog on the screen can be about a call that has come to the gate. `None` where there is no such
-    /// dialog, or the gate can't tell.
-    pub fn gate_knows_dialog(&self) -> Option<bool> {
+    /// What the gate knows of the call that the dialog on the screen is about. `None` where there is no such dialog, or
+    /// the gate can't tell.
+    pub fn gate_knows_dialog(&self) -> Option<Known> {
         let up = self.up().filter(|up| up.gated)?;
         up.calls.knows(up.shown.as_ref()?, &self.config.cwd)
     }
@@ -69,7 +69,7 @@ impl Machine {
     /// its dialog is drawn, so no moment is given to that.
     pub fn distrust(&self) -> Option<String> {
         let unknown = || "the dialog on the screen is not about a call that has come to the gate";
-        let by_gate = (self.gate_knows_dialog() == Some(false)).then(|| unknown().to_owned());
+        let by_gate = (self.gate_knows_dialog() == Some(Known::Not)).then(|| unknown().to_owned());
         self.doubt().map(str::to_owned).or(by_gate)
     }
 

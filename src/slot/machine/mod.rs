@@ -24,6 +24,7 @@ mod withheld;
 mod tests;
 
 pub use backoff::Pace;
+pub use calls::Known;
 pub use cause::{Cause, KERNEL_KILLED};
 pub use keyboard::{HANDS_OFF, Stroke, strokes};
 pub use life::Standing;

@@ -171,7 +171,7 @@ fn the_end_of_a_turn_closes_its_calls_and_not_those_of_agents() {
     assert!(!calls.agents_ask());
 }
 
-fn known(calls: &Calls, dialog: &Dialog) -> Option<bool> {
+fn known(calls: &Calls, dialog: &Dialog) -> Option<Known> {
     calls.knows(dialog, Path::new("/w"))
 }
 
@@ -179,12 +179,16 @@ fn known(calls: &Calls, dialog: &Dialog) -> Option<bool> {
 fn a_dialog_about_no_call_that_has_come_is_not_known() {
     let mut calls = Calls::default();
     let shown = |command: &str| dialog("Bash", json!({ "command": command }), "");
-    assert_eq!(known(&calls, &shown("make")), Some(false), "nothing waits");
+    assert_eq!(
+        known(&calls, &shown("make")),
+        Some(Known::Not),
+        "nothing waits"
+    );
     calls.open(ask("a", "Bash", json!({"command": "make\n  all"}), None));
-    assert_eq!(known(&calls, &shown("make all")), Some(true));
-    assert_eq!(known(&calls, &shown("make clean")), Some(false));
+    assert_eq!(known(&calls, &shown("make all")), Some(Known::Waits));
+    assert_eq!(known(&calls, &shown("make clean")), Some(Known::Not));
     let write = dialog("Write", json!({"file_path": "a"}), "");
-    assert_eq!(known(&calls, &write), Some(false));
+    assert_eq!(known(&calls, &write), Some(Known::Not));
     let unnamed = Dialog {
         tool: None,
         input: None,
@@ -192,7 +196,7 @@ fn a_dialog_about_no_call_that_has_come_is_not_known() {
     };
     assert_eq!(
         known(&calls, &unnamed),
-        Some(true),
+        Some(Known::Waits),
         "nothing speaks against it"
     );
     let trust = Dialog {
@@ -213,17 +217,17 @@ fn a_row_painted_over_a_marked_dialog_is_not_known() {
     ));
     calls.open(ask("b", "Bash", json!({"command": "rm p"}), Some("mark4b")));
     let shown = |command: &str| dialog("Bash", json!({ "command": command }), "[mark4a]");
-    assert_eq!(known(&calls, &shown("touch p")), Some(true));
+    assert_eq!(known(&calls, &shown("touch p")), Some(Known::Waits));
     assert_eq!(
         known(&calls, &shown("rm p")),
-        Some(false),
+        Some(Known::Not),
         "the other's command"
     );
     let cut = Dialog {
         complete: false,
         ..shown("tou… +7 lines")
     };
-    assert_eq!(known(&calls, &cut), Some(true));
+    assert_eq!(known(&calls, &cut), Some(Known::Waits));
 }
 
 #[test]
@@ -236,9 +240,9 @@ fn of_a_cut_command_every_part_must_be_in_it() {
         ..dialog("Bash", json!({ "command": text }), "")
     };
     for text in ["make one\n… +2 lines", "two\nmake three", "make on…"] {
-        assert_eq!(known(&calls, &cut(text)), Some(true), "{text}");
+        assert_eq!(known(&calls, &cut(text)), Some(Known::Waits), "{text}");
     }
-    assert_eq!(known(&calls, &cut("make one\nrm x\n…")), Some(false));
+    assert_eq!(known(&calls, &cut("make one\nrm x\n…")), Some(Known::Not));
 }
 
 #[test]
@@ -255,7 +259,7 @@ fn a_dialog_whose_head_is_off_the_screen_is_of_the_only_call_that_waits() {
     assert_eq!(tied(&calls, &named).as_deref(), Some("a"));
     assert_eq!(tied(&calls, &cut(None, Value::Null)).as_deref(), Some("a"));
     let other = cut(Some("Write"), json!({"file_path": "old.rs"}));
-    assert_eq!(known(&calls, &other), Some(false));
+    assert_eq!(known(&calls, &other), Some(Known::Not));
     calls.open(ask("b", "Bash", json!({"command": "make"}), None));
     assert_eq!(tied(&calls, &cut(None, Value::Null)), None);
 }
@@ -271,12 +275,12 @@ fn what_the_gate_allowed_may_still_be_asked_about() {
     });
     for path in [".git/x", "../.git/x"] {
         let shown = dialog("Edit", json!({ "file_path": path }), "");
-        assert_eq!(known(&calls, &shown), Some(true), "{path}");
+        assert_eq!(known(&calls, &shown), Some(Known::Allowed), "{path}");
     }
     assert_eq!(calls.count_open(), 0);
     calls.close_turn();
     let shown = dialog("Write", json!({"file_path": ".git/x"}), "");
-    assert_eq!(known(&calls, &shown), Some(false));
+    assert_eq!(known(&calls, &shown), Some(Known::Not));
 }
 
 #[test]
@@ -286,7 +290,7 @@ fn calls_that_came_before_this_daemon_may_wait_until_the_turn_ends() {
     let shown = dialog("Bash", json!({"command": "make"}), "");
     assert_eq!(known(&calls, &shown), None);
     calls.close_turn();
-    assert_eq!(known(&calls, &shown), Some(false));
+    assert_eq!(known(&calls, &shown), Some(Known::Not));
 }
 
 #[test]
@@ -296,6 +300,6 @@ fn a_value_of_which_the_screen_shows_the_first_row_fits() {
     calls.open(ask("a", "mcp__demo__lookUp", input, None));
     let shown = |input: Value| dialog("mcp__demo__look_up", input, "");
     let fits = shown(json!({"what": "the sky", "n": 3, "list": "[ \"a\" ]"}));
-    assert_eq!(known(&calls, &fits), Some(true));
-    assert_eq!(known(&calls, &shown(json!({"n": 4}))), Some(false));
+    assert_eq!(known(&calls, &fits), Some(Known::Waits));
+    assert_eq!(known(&calls, &shown(json!({"n": 4}))), Some(Known::Not));
 }

@@ -73,7 +73,7 @@ fn a_person_is_refused_where_the_gate_knows_another_call() {
     let mut bench = asked_about_make();
     bench.settled(dialog("d1", "git status"));
     assert!(bench.has(&Effect::Repaint), "at once");
-    assert_eq!(bench.machine.gate_knows_dialog(), Some(false));
+    assert_eq!(bench.machine.gate_knows_dialog(), Some(Known::Not));
     for (token, answer) in [(20, "yes"), (21, "no"), (22, "always")] {
         bench.put(confirm(token, answer, Some("d1")));
         assert_eq!(bench.fault(token), Some(Fault::Refused), "{answer}");
@@ -114,7 +114,7 @@ fn an_interrupt_trusts_no_number_of_a_doubtful_dialog() {
 fn the_dialog_of_the_call_that_waits_is_answered_as_ever() {
     let mut bench = asked_about_make();
     bench.settled(dialog("d1", "make"));
-    assert_eq!(bench.machine.gate_knows_dialog(), Some(true));
+    assert_eq!(bench.machine.gate_knows_dialog(), Some(Known::Waits));
     assert!(!bench.has(&Effect::Repaint));
     bench.put(confirm(20, "yes", Some("d1")));
     assert_eq!(bench.keys, ["1"]);
@@ -128,7 +128,7 @@ fn a_call_that_was_declined_waits_no_more_once_the_slot_is_idle() {
     bench.put(idle());
     bench.pass(IDLE_IS_OVER);
     bench.settled(dialog("d2", "make"));
-    assert_eq!(bench.machine.gate_knows_dialog(), Some(false));
+    assert_eq!(bench.machine.gate_knows_dialog(), Some(Known::Not));
 }
 
 #[test]
