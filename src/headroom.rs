@@ -115,12 +115,14 @@ fn group() -> Option<Bound> {
     })
 }
 
-/// Files that nobody has looked at lately make room when it is needed.
+/// What is kept of files makes room when it is needed.
 fn left_in_group(group: &Path) -> Option<u64> {
     let read = |name: &str| std::fs::read_to_string(group.join(name)).ok();
     let limit: u64 = read("memory.max")?.trim().parse().ok()?;
     let used: u64 = read("memory.current")?.trim().parse().ok()?;
-    let files = field(&read("memory.stat")?, "inactive_file").unwrap_or(0);
+    let stat = read("memory.stat")?;
+    let kept = ["active_file", "inactive_file"].map(|name| field(&stat, name).unwrap_or(0));
+    let files: u64 = kept.iter().sum();
     Some(limit.saturating_sub(used.saturating_sub(files)))
 }
 
@@ -165,7 +167,7 @@ mod tests {
         assert_eq!(left_in_group(group.path()), None);
         write("memory.max", "1000\n");
         write("memory.current", "900\n");
-        write("memory.stat", "anon 500\ninactive_file 300\n");
+        write("memory.stat", "anon 500\nactive_file 100\ninactive_file 200\n");
         assert_eq!(left_in_group(group.path()), Some(400));
         write("memory.max", "max\n");
         assert_eq!(left_in_group(group.path()), None);
