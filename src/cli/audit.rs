@@ -137,7 +137,7 @@ fn good(context: &Context, file: &Path, verified: &Verified) -> Result<(), Failu
         .out
         .done(format!("{shown}: good; {entries} entries, head {head}"))?;
     if first > 1 {
-        context.out.note(&format!(
+        context.out.note(format!(
             "it begins with entry {first}: older ones are no longer kept"
         ));
     }

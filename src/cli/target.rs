@@ -27,7 +27,12 @@ pub async fn socket(context: &Context) -> Result<PathBuf, Failure> {
         return Ok(crate::paths::fitting(socket)?);
     }
     if let Some(config) = context.named_config() {
-        return Ok(place(context, config)?.socket);
+        return match place(context, config) {
+            Ok(place) => Ok(place.socket),
+            Err(failure) => running_with(context, config, failure)
+                .await
+                .map(|(socket, _)| socket),
+        };
     }
     let Found {
         mut answering,
@@ -92,7 +97,12 @@ pub async fn logs(context: &Context) -> Result<PathBuf, Failure> {
         return Ok(pong.logs);
     }
     if let Some(config) = context.named_config() {
-        return Ok(place(context, config)?.logs);
+        return match place(context, config) {
+            Ok(place) => Ok(place.logs),
+            Err(failure) => running_with(context, config, failure)
+                .await
+                .map(|(_, pong)| pong.logs),
+        };
     }
     let failure = match socket(context).await {
         Ok(socket) => match ping(&socket, DISCOVERY_LIMIT).await {
@@ -109,6 +119,26 @@ pub async fn logs(context: &Context) -> Result<PathBuf, Failure> {
             ..failure
         }),
         Err(_) => Err(failure),
+    }
+}
+
+/// The daemon that was started with this config. What is wrong with the file by now must not keep anybody from it.
+async fn running_with(
+    context: &Context,
+    config: &Path,
+    failure: Failure,
+) -> Result<(PathBuf, Pong), Failure> {
+    let config = context.env.cwd.join(config);
+    let mut running = found(context).await.answering.into_iter();
+    running
+        .find(|(_, pong)| same_file(&pong.config, &config))
+        .ok_or(failure)
+}
+
+pub fn same_file(a: &Path, b: &Path) -> bool {
+    match (a.canonicalize(), b.canonicalize()) {
+        (Ok(a), Ok(b)) => a == b,
+        _ => a == b,
     }
 }
 

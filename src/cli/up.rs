@@ -167,7 +167,7 @@ fn spawn(place: &Place, flags: &[&str], log: &File, verbose: u8) -> Result<Child
 }
 
 fn report(context: &Context, place: &Place, pong: Pong, started: bool) -> Result<(), Failure> {
-    if !same_file(&pong.config, &place.config) {
+    if !target::same_file(&pong.config, &place.config) {
         return Err(another(&pong));
     }
     if context.out.json {
@@ -184,13 +184,6 @@ fn report(context: &Context, place: &Place, pong: Pong, started: bool) -> Result
     context
         .out
         .done(format!("{} {how}, pid {}", pong.name, pong.pid))
-}
-
-fn same_file(a: &Path, b: &Path) -> bool {
-    match (a.canonicalize(), b.canonicalize()) {
-        (Ok(a), Ok(b)) => a == b,
-        _ => a == b,
-    }
 }
 
 fn another(pong: &Pong) -> Failure {

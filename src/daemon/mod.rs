@@ -348,6 +348,7 @@ fn world(config: &Config, env: &Env, door: &Door, host: &Host) -> Result<World, 
         bus: Bus::default(),
         audit,
         meter: Arc::default(),
+        claims: slot::Claims::default(),
     })
 }
 

@@ -83,6 +83,9 @@ impl Slot {
     fn found_running(&mut self, hello: &Hello) -> impl Iterator<Item = Input> + use<> {
         let pid = hello.child_pid;
         self.tell(What::Adopted { pid });
+        if let Some(id) = self.memory.session().map(|session| session.id) {
+            self.hold(id);
+        }
         let continues = true;
         let started = Input::Started { pid, continues };
         let strange = self.memory.unrehearsed == Some(pid);

@@ -149,6 +149,7 @@ impl Slot {
             code: report.code,
             signal: report.signal,
         });
+        self.claim = None;
         self.tell_shim(&ToShim::Dismiss);
         if let Some(mut link) = self.link.take() {
             // The shim ends by itself if this does not reach it before it is asked again.
@@ -290,6 +291,7 @@ impl Slot {
         if !self.memory.enter(id, transcript) {
             return;
         }
+        self.hold(id);
         self.save_memory();
         if before.is_some_and(|before| before != id) {
             self.tell(What::Session {

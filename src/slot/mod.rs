@@ -5,6 +5,7 @@ mod adopt;
 mod answer;
 mod attach;
 mod audience;
+mod claims;
 mod conversation;
 mod handle;
 mod hear;
@@ -33,6 +34,7 @@ mod witness;
 mod world;
 
 pub use attach::{Seat, Viewer, Viewing};
+pub use claims::Claims;
 pub use handle::{Command, SlotHandle};
 pub use journal::Paths;
 pub use output::Part;

@@ -1,6 +1,7 @@
 //! Starting the program of a slot in a shim of its own, and finding a shim that runs already.
 
 use super::adopt::Questions;
+use super::claims::Claim;
 use super::machine::{Cause, Input};
 use super::rotation::Rotation;
 use super::strays::Strays;
@@ -18,6 +19,7 @@ use crate::{blocking, files, headroom};
 use chrono::Utc;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+use uuid::Uuid;
 
 /// Why a program was not started.
 struct NotStarted {
@@ -90,11 +92,12 @@ impl Slot {
         if self.session.is_none() {
             self.end_strays(&start.spec.socket).await?;
         }
-        self.check_nobody_has(start.session)?;
+        let claim = self.claim_alone(start.session)?;
         let (link, hello) = ShimLink::launch(&start.spec, &self.world.program).await?;
         self.forget_screen();
         self.memory.own_size = None;
         self.connected(link, &hello);
+        self.claim = claim;
         let seen = self.catch_up(&hello, Questions::Open);
         let resumed = matches!(start.session, Some(SessionStart::Resume(_)));
         let session_id = self.enter_session(start.session);
@@ -188,12 +191,28 @@ impl Slot {
     }
 
     /// Two programs on one conversation would write over each other's words.
-    fn check_nobody_has(&self, session: Option<SessionStart>) -> Result<(), NotStarted> {
-        let holder = session.and_then(|session| self.holder_of(session.id()));
-        holder.map_or(Ok(()), |pid| {
-            let reason = format!("its conversation is open in another Claude Code: pid {pid}");
-            Err(NotStarted::new(Cause::SessionInUse, reason))
-        })
+    fn claim_alone(&self, session: Option<SessionStart>) -> Result<Option<Claim>, NotStarted> {
+        let Some(id) = session.map(|session| session.id()) else {
+            return Ok(None);
+        };
+        let taken = |by: String| {
+            let reason = format!("its conversation is open in {by}");
+            NotStarted::new(Cause::SessionInUse, reason)
+        };
+        let claim = self.world.claims.take(id, &self.running.name);
+        let claim = claim.map_err(|slot| taken(format!("slot {slot}")))?;
+        match self.holder_of(id) {
+            Some(pid) => Err(taken(format!("another Claude Code: pid {pid}"))),
+            None => Ok(Some(claim)),
+        }
+    }
+
+    /// The program has this conversation open; one that another slot has stays with that.
+    pub(super) fn hold(&mut self, id: Uuid) {
+        let held = self.claim.as_ref().is_some_and(|claim| claim.is_for(id));
+        if !held && let Ok(claim) = self.world.claims.take(id, &self.running.name) {
+            self.claim = Some(claim);
+        }
     }
 
     /// Everything that can be found wrong before the spawn is found here.

@@ -2,6 +2,7 @@
 
 use super::answer::Place;
 use super::audience::Audience;
+use super::claims::Claim;
 use super::handle::{Answer, Command, MAX_COMMANDS, SlotHandle};
 use super::journal::{Journal, Paths};
 use super::machine::{self, Effect, Input, Judge, Machine, NOBODY, Purpose, Reply, Sight, Token};
@@ -59,6 +60,8 @@ pub struct Slot {
     /// What stood on the screen when the program ended.
     pub(super) last_screen: String,
     pub(super) witnesses: Witnesses,
+    /// The conversation that its program has open.
+    pub(super) claim: Option<Claim>,
     /// Where Claude Code would keep its records, found once for each program: it is asked for at every frame.
     pub(super) records: Option<PathBuf>,
     pub(super) so_far: SoFar,
@@ -114,10 +117,7 @@ impl Slot {
         let paths = Paths::new(&world.logs, &config.name);
         let journal = Journal::new(&paths, Cap::of(&config.care));
         let (memory, fault) = Memory::load(&world.memory_file(&config.name));
-        let seed = uuid::Uuid::new_v4().as_u64_pair().0;
-        let mut machine = Machine::new(config.clone(), judge.clone(), seed);
-        let held_until = memory.held_until.and_then(vigil::moment_of);
-        machine.recall(memory.past, memory.standing.as_ref(), held_until);
+        let machine = recalled(&memory, config.clone(), judge.clone());
         let status = first_status(&config, &paths);
         let terms = config.terms.clone();
         let room = terms.as_ref().map_or(FOR_SLOTS, |terms| terms.buffer);
@@ -143,6 +143,7 @@ impl Slot {
             last_exit: None,
             last_screen: String::new(),
             witnesses: Witnesses::default(),
+            claim: None,
             records: None,
             so_far: SoFar::default(),
             last_sight: None,
@@ -366,6 +367,15 @@ impl Slot {
         }
         let _ = done.send(());
     }
+}
+
+/// A machine that knows what an earlier daemon knew.
+fn recalled(memory: &Memory, config: Arc<SlotConfig>, judge: Arc<dyn Judge>) -> Machine {
+    let seed = uuid::Uuid::new_v4().as_u64_pair().0;
+    let mut machine = Machine::new(config, judge, seed);
+    let held_until = memory.held_until.and_then(vigil::moment_of);
+    machine.recall(memory.past, memory.standing.as_ref(), held_until);
+    machine
 }
 
 /// A plain program is taken as ready from its start: nothing is read from its screen.

@@ -1,5 +1,6 @@
-//! What all slots of a daemon share, none of which changes while it runs.
+//! What all slots of a daemon share.
 
+use super::claims::Claims;
 use crate::audit::Audit;
 use crate::events::Bus;
 use crate::paths::{Env, PathError};
@@ -24,6 +25,7 @@ pub struct World {
     pub bus: Bus,
     pub audit: Audit,
     pub meter: Arc<Meter>,
+    pub claims: Claims,
 }
 
 impl World {

@@ -31,6 +31,46 @@ fn starts(daemon: &Daemon, slot: &str) -> Vec<String> {
     starts.lines().map(str::to_owned).collect()
 }
 
+/// Both begin in the same moment, before either can be seen to have it.
+#[test]
+fn of_two_slots_with_one_conversation_only_one_runs() {
+    let program = claude("exec sleep 1000", "");
+    let setup = Setup::new()
+        .slot_with("one", &program)
+        .slot_with("two", &program);
+    let mut daemon = daemon(&setup);
+    let runs = |status: &Value| status["pid"].is_u64();
+    status_when(&daemon, "one", "its start", runs);
+    status_when(&daemon, "two", "its start", runs);
+    daemon.cmd(&["down"]).expect(0);
+    daemon.ended();
+    let state = daemon.root().join("state/missiond/missiond");
+    fs::copy(state.join("one.json"), state.join("two.json")).expect("a memory");
+    daemon.again();
+    let both = until("both to have settled", || {
+        let both = ["one", "two"].map(|slot| daemon.status(slot));
+        let settled = |status: &Value| status["pid"].is_u64() || status["state"] == "error";
+        both.iter().all(settled).then_some(both)
+    });
+    let [running, refused] = match both {
+        [one, two] if one["pid"].is_u64() => [one, two],
+        [one, two] => [two, one],
+    };
+    let (name, other) = (&running["slot"], &refused["slot"]);
+    let why = refused["last_error"].as_str().unwrap_or_default();
+    let holder = name.as_str().expect("a name");
+    assert!(
+        why.contains(&format!("its conversation is open in slot {holder}")),
+        "{refused}"
+    );
+    assert_eq!(id(&running), id(&refused));
+    // Once it is free, the other can have it.
+    daemon.cmd(&["stop", holder]).expect(0);
+    let other = other.as_str().expect("a name");
+    daemon.cmd(&["start", other]).expect(0);
+    status_when(&daemon, other, "its start", runs);
+}
+
 #[test]
 fn a_conversation_that_is_gone_leads_to_one_fresh_one() {
     let daemon = daemon(&Setup::new().slot_with("amnesic", &claude(FORGETFUL, QUICK)));
