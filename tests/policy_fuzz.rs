@@ -437,7 +437,7 @@ impl Bash {
         // What the real programs would do with these options.
         bash.stub(
             "git",
-            "$GIT_PAGER; case \"$1\" in -c*|--exec-path*) id;; esac; for word; do case $word in --outp|--outp=*|--output|--output=*) : > out;; -O*) id;; esac; done",
+            "$GIT_PAGER; case \"$1\" in -c*|--exec-path*) id;; esac; for word; do case $word in --outp|--outp=*|--output|--output=*) : > out;; esac; case $1$word in grep-O*) id;; esac; done",
         );
         bash.stub(
             "sort",

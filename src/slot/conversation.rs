@@ -7,6 +7,7 @@ use crate::control::protocol::{Fault, RpcError, What};
 use crate::launch::{self, SessionStart};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 use uuid::Uuid;
 
 /// What Claude Code notes of each of its processes, as far as it matters here.
@@ -130,6 +131,21 @@ impl Slot {
         Err(refused(text).next("adopt it into a slot whose `cwd` is that directory"))
     }
 
+    /// Whether Claude Code itself has noted that it is in this conversation by now: in its record, or, since versions
+    /// before 2.1.128 write that once or not at all, by the directory that it makes for a conversation which begins.
+    pub(super) fn has_entered(&self, id: Uuid) -> bool {
+        let own = launch::own_directory(&self.slot_environment());
+        let Some((own, pid)) = own.zip(self.machine.pid()) else {
+            return false;
+        };
+        let record = std::fs::read_to_string(own.join(format!("sessions/{pid}.json")));
+        let record = record
+            .ok()
+            .and_then(|text| serde_json::from_str(&text).ok());
+        record.is_some_and(|record: Record| record.session_id == id && record.is_alive())
+            || was_made_by(pid, &own.join(format!("session-env/{id}")))
+    }
+
     /// The process of another Claude Code of the same home that has this conversation open.
     pub(super) fn holder_of(&self, id: Uuid) -> Option<u32> {
         let records = launch::own_directory(&self.slot_environment())?.join("sessions");
@@ -142,10 +158,45 @@ impl Slot {
     }
 }
 
+/// Whether a file or directory is no older than this process.
+fn was_made_by(pid: u32, path: &Path) -> bool {
+    let made = path.symlink_metadata().and_then(|found| found.modified());
+    began_at(pid).is_some_and(|began| made.is_ok_and(|made| made >= began))
+}
+
+/// When a process began, to the second below.
+fn began_at(pid: u32) -> Option<SystemTime> {
+    /// The kernel counts in these towards everybody, whatever it does inside.
+    const TICKS_PER_SECOND: u64 = 100;
+    let stat = std::fs::read_to_string("/proc/stat").ok()?;
+    let boot = stat.lines().find_map(|line| line.strip_prefix("btime "))?;
+    let ticks: u64 = process_start(pid)?.parse().ok()?;
+    let seconds = boot.trim().parse::<u64>().ok()? + ticks / TICKS_PER_SECOND;
+    Some(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds))
+}
+
 impl Record {
     /// A record that a killed process left behind says nothing, also where its number is another's by now.
     fn is_alive(&self) -> bool {
         let began = process_start(self.pid);
         began.is_some() && (self.proc_start.is_none() || self.proc_start == began)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn what_a_process_has_made_is_no_older_than_it() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let own = std::process::id();
+        assert!(was_made_by(own, directory.path()));
+        assert!(!was_made_by(own, Path::new("/proc/no/such/place")));
+        let old = std::fs::File::open(directory.path()).expect("it is there");
+        let before = began_at(own).expect("this process runs") - Duration::from_secs(1);
+        old.set_modified(before).expect("it is ours");
+        assert!(!was_made_by(own, directory.path()));
     }
 }

@@ -16,6 +16,7 @@ use crate::terminal::{At, Frame};
 use chrono::{DateTime, TimeDelta, Utc};
 use std::path::{Component, Path};
 use std::time::Instant;
+use uuid::Uuid;
 
 /// What a message of the shim comes to.
 #[derive(Debug)]
@@ -249,19 +250,16 @@ impl Slot {
         }
     }
 
-    /// Why a hook's word counts for nothing: it speaks of a conversation that this slot does not have. A new one
-    /// begins with its own SessionStart.
+    /// Why a hook's word counts for nothing: it speaks of a conversation that this slot does not have. That a new one
+    /// has begun is not believed because a hook says so: a tool can play the hook.
     fn stranger(&self, event: &HookEvent) -> Option<String> {
         // A figure allows nothing, and after `/clear` it may come before the start of the new one is told.
-        if matches!(event.what, HookWhat::SessionStart | HookWhat::Cost(_)) {
+        if matches!(event.what, HookWhat::Cost(_)) {
             return None;
         }
         let id = event.session_id.as_deref().unwrap_or("none");
-        let known = self.memory.sessions.iter();
-        let is_known = known
-            .map(|session| session.id.to_string())
-            .any(|own| own == id);
-        (!is_known)
+        let is_own = |id: Uuid| self.memory.knows(id) || self.has_entered(id);
+        (!id.parse().is_ok_and(is_own))
             .then(|| format!("a hook spoke of the session {id}, which this slot does not have"))
     }
 
@@ -280,12 +278,16 @@ impl Slot {
         false
     }
 
-    /// `/clear` begins a new conversation under a new id, and a hook is how one hears of it.
+    /// `/clear` begins a new conversation under a new id, and a hook is how one hears of it. A late word of an earlier
+    /// one leads nowhere.
     pub(super) fn follow_session(&mut self, event: &HookEvent) {
         let Some(id) = event.session_id.as_ref().and_then(|id| id.parse().ok()) else {
             return;
         };
         let before = self.memory.session().map(|session| session.id);
+        if before != Some(id) && !self.has_entered(id) {
+            return;
+        }
         let transcript = event.transcript.clone();
         let transcript = transcript.filter(|path| self.is_transcript_of(id, path));
         if !self.memory.enter(id, transcript) {
@@ -301,7 +303,7 @@ impl Slot {
     }
 
     /// A tool can play the hook too: only a file where Claude Code keeps this conversation is read for it.
-    fn is_transcript_of(&self, id: uuid::Uuid, path: &Path) -> bool {
+    fn is_transcript_of(&self, id: Uuid, path: &Path) -> bool {
         let own = launch::own_directory(&self.slot_environment());
         let plain = path.components().all(|part| part != Component::ParentDir);
         plain
