@@ -265,7 +265,7 @@ pub fn outside(
 ) -> Option<Harm> {
     let (name, arguments) = words.split_first()?;
     let written = harm::written(&name.text, arguments);
-    let temporary = harm::is_writer(&name.text);
+    let temporary = harm::may_use_temporary(&name.text);
     let leaves = |at: &usize| {
         let word = &arguments[*at];
         let literal = named

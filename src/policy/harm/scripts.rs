@@ -31,6 +31,19 @@ pub fn runner_harms(words: &[Word]) -> Vec<Harm> {
     }
 }
 
+/// `gh api` reads, unless it is told to do something else: then it can do all that the account can.
+pub fn gh_harms(words: &[Word]) -> Vec<Harm> {
+    const LONG: &str = "--method --field --raw-field --input";
+    let first = words.get(1).map_or("", |word| word.text.as_str());
+    let is_api =
+        first == "api" || first.starts_with('-') && words.iter().any(|word| word.text == "api");
+    at_words(words, |word| {
+        is_api && (has_short(word, "XfF", "HqpRt") || is_one_of_long(word, LONG))
+    })
+    .map(|(at, word)| Harm::at(at, format!("`{word}` lets gh api change or send something")))
+    .collect()
+}
+
 /// Unpacking writes files whose names the archive chooses; listing, testing and printing do not.
 pub fn unzip_harms(words: &[Word]) -> Vec<Harm> {
     let only_shows = |word: &Word| has_short(&word.text, "lvtpzZ", "");

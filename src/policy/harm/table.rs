@@ -246,6 +246,10 @@ pub const TABLE: &[Row] = &[
     ),
     row("prettier", options("", "--plugin --config", RUNS_CODE)),
     row(
+        "vitest vite webpack rollup playwright cypress",
+        options("c", "--config --config-file --globalSetup", RUNS_CODE),
+    ),
+    row(
         "mypy",
         options(
             "",
@@ -296,6 +300,7 @@ pub const TABLE: &[Row] = &[
     ),
     row("tree", options("oR", "--output", WRITES)),
     row("sdiff iconv nm objdump", options("o", "--output", WRITES)),
+    row("nm ar ranlib size strip", options("", "--plugin", RUNS)),
     row("diff pr", options("l", "--paginate", RUNS)),
     row(
         "date",
@@ -332,6 +337,8 @@ pub const TABLE: &[Row] = &[
         "jq",
         options("fL", "--from-file --library-path", "run code from a file"),
     ),
+    row("jq", Text("$ENV", "show the environment")),
+    row("jq", Words("env", "shows the environment")),
     row(
         "yq",
         options("is", "--inplace --in-place --split-exp", WRITES),
@@ -382,7 +389,8 @@ pub const TABLE: &[Row] = &[
         valued(
             "pco",
             "krmnW",
-            "--rootdir --confcutdir --basetemp --override-ini --config-file --junitxml --junit-xml --log-file",
+            "--rootdir --confcutdir --basetemp --override-ini --config-file --junitxml --junit-xml --log-file \
+            --pdbcls",
             EITHER,
         ),
     ),

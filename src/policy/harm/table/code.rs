@@ -1,7 +1,7 @@
 //! Languages, builders, package managers and what runs machines in machines.
 
 use super::Danger::{Beyond, Judged, Text, Words};
-use super::{Danger, EITHER, RUNS, RUNS_CODE, Row, options, row, valued};
+use super::{Danger, EITHER, RUNS, RUNS_CODE, Row, WRITES, options, row, valued};
 use crate::policy::harm::{languages, scripts, subcommands};
 
 pub const TABLE: &[Row] = &[
@@ -91,6 +91,7 @@ pub const TABLE: &[Row] = &[
             RUNS,
         ),
     ),
+    row("npm pnpm yarn", options("", "--pack-destination", WRITES)),
     row(
         "npm pnpm yarn",
         Danger::Subcommands(
@@ -181,6 +182,8 @@ pub const TABLE: &[Row] = &[
     row("kubectl", Beyond(&subcommands::KUBECTL)),
     row("helm", Danger::Subcommands("plugin", RUNS)),
     row("gh", Beyond(&subcommands::GH)),
+    row("gh", Judged(scripts::gh_harms)),
+    row("terraform tofu", options("", "-plugin-dir -chdir", RUNS)),
     row("ip", Words("netns vrf", "can run other programs")),
     row("systemctl", Beyond(&subcommands::SYSTEMCTL)),
     row(
