@@ -222,3 +222,19 @@ fn an_address_of_several_rows_has_a_bar_beside_it() {
     let url = format!("{first}zzz");
     assert_eq!(input(&dialog(&rows), "url"), Some(url.as_str()));
 }
+
+#[test]
+fn a_title_that_turns_is_work_only_where_there_are_no_colours() {
+    let with_title = |rows: &str| {
+        let title = "◐ Claude Code".to_owned();
+        let page = Screen {
+            title,
+            ..screen(rows)
+        };
+        read(&page).seen
+    };
+    let plain = format!("● Hello\n\n{BOX}");
+    assert_ne!(with_title(&plain), Seen::Idle, "nothing else can tell");
+    let grey = plain.replace("  ? for", "\x1b[2m  ? for");
+    assert_eq!(with_title(&grey), Seen::Idle, "a title is easily forged");
+}
