@@ -53,7 +53,7 @@ impl Dispatcher {
         let known: Vec<&str> = slots.keys().map(String::as_str).collect();
         unknown(format!("no slot or session `{name}`")).next(match known.is_empty() {
             true => "there are none; make a session with: missiond spawn".to_owned(),
-            false => format!("the slots are: {}", known.join(", ")),
+            false => format!("the slots are: {}", some_of(&known)),
         })
     }
 
@@ -76,5 +76,32 @@ impl Dispatcher {
             .iter()
             .filter(|(name, _)| selected.as_ref().is_none_or(|names| names.contains(name)));
         meant.map(|(_, slot)| slot.status()).collect()
+    }
+}
+
+/// A line's worth of names.
+const NAMES_SHOWN: usize = 12;
+
+fn some_of(names: &[&str]) -> String {
+    let shown = names[..names.len().min(NAMES_SHOWN)].join(", ");
+    match names.len().saturating_sub(NAMES_SHOWN) {
+        0 => shown,
+        more => format!("{shown} and {more} more: missiond status, missiond sessions"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_names_are_counted_and_not_all_shown() {
+        assert_eq!(some_of(&["a", "b"]), "a, b");
+        assert_eq!(
+            some_of(&["a"; NAMES_SHOWN]).matches('a').count(),
+            NAMES_SHOWN
+        );
+        let many = some_of(&["x"; NAMES_SHOWN + 3]);
+        assert!(many.contains("x and 3 more"), "{many}");
     }
 }
