@@ -87,12 +87,19 @@ impl Writer {
 
 /// Brings what was written to the disk, apart from the way of an answer: a slow disk must not hold up a slot.
 async fn keep_safe(path: PathBuf, mut written: watch::Receiver<u64>) {
+    let mut told = false;
     while written.changed().await.is_ok() {
         let path = path.clone();
         let synced = blocking::run(move || sync(&path)).await;
-        if let Err(error) = synced.flatten() {
-            tracing::warn!("the audit is not yet safe on the disk: {error}");
+        let fault = synced.flatten().err();
+        if let Some(error) = &fault {
+            // Tried again, and told once.
+            written.mark_changed();
+            if !told {
+                tracing::warn!("the audit is not yet safe on the disk: {error}");
+            }
         }
+        told = fault.is_some();
         tokio::time::sleep(SYNC_PAUSE).await;
     }
 }
