@@ -5,7 +5,7 @@
 //! At the moment the daemon's task opens the pipe for reading, which waits for somebody who opens it for writing,
 //! and goes on when that one closes it. Where there is no pipe at the path (any more), nothing is waited for.
 //!
-//! In the same way a debug build panics at a moment of `attach`, once there is a file at the path.
+//! In the same way a debug build panics, at a moment that is made for that, for as long as there is a file at the path.
 
 use std::fs::File;
 use std::io::Read;
@@ -22,6 +22,8 @@ pub enum Moment {
     Audited,
     /// A program has ended, and the next one is not yet started.
     BeforeStart,
+    /// A client has asked for something.
+    Asked,
     /// Something was read from the keyboard of an attached terminal, by the thread that reads it.
     KeyRead,
     /// It was brought to the one task of `attach`.
@@ -36,6 +38,7 @@ impl Moment {
             Moment::Decided => "decided",
             Moment::Audited => "audited",
             Moment::BeforeStart => "before-start",
+            Moment::Asked => "asked",
             Moment::KeyRead => "key-read",
             Moment::KeyTaken => "key-taken",
             Moment::BeforeShown => "before-shown",

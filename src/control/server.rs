@@ -7,6 +7,7 @@ use super::envelope::{ErrorObject, Line, Request};
 use super::listening::listen;
 use super::peer::{self, Peer};
 use super::protocol::{Attach, Events, Fault, MAX_LINE, Method, RpcError};
+use crate::pause::{self, Moment};
 use futures_util::{FutureExt, Sink, SinkExt, StreamExt};
 use serde_json::Value;
 use std::panic::AssertUnwindSafe;
@@ -291,7 +292,10 @@ async fn answer(request: Request, connection: Connection, answers: mpsc::Sender<
             };
         }
         Ok(()) => {
-            let call = dispatcher.call(&peer, method, params.clone());
+            let call = async {
+                pause::fault(Moment::Asked);
+                dispatcher.call(&peer, method, params.clone()).await
+            };
             // Whoever asked is told, and does not wait for an answer that never comes.
             let answer = AssertUnwindSafe(call).catch_unwind().await;
             let answer = answer.unwrap_or_else(|_| Err(panicked(method)));

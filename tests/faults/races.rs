@@ -1,6 +1,6 @@
 //! What comes between two steps of the daemon, with the daemon held there.
 
-use super::shells::shells_with;
+use super::shells::{ECHOES, echoes, shells, shells_with};
 use super::survival::{at_a_dialog, every_key_is_audited};
 use crate::support::daemon::{Daemon, missiond};
 use crate::support::setup::Setup;
@@ -162,6 +162,31 @@ fn a_dialog_that_changes_before_the_key_gets_no_key() {
         );
         daemon.cmd(&["stop", "fake"]).expect(0);
     }
+}
+
+/// Whoever asked is told, and the slots go on.
+#[test]
+fn a_request_that_fails_inside_the_daemon_is_answered() {
+    let mut daemon = shells(&["a"], ECHOES);
+    daemon.wait_state("a", "idle");
+    let pid = daemon.status("a")["pid"].clone();
+    daemon.crash();
+    let wrong = daemon.root().join("wrong");
+    let mut program = missiond(daemon.root());
+    program.env("MISSIOND_PAUSE", format!("asked:{}", wrong.display()));
+    daemon.again_as(program);
+    daemon.wait_state("a", "idle");
+    fs::write(&wrong, "").expect("a file");
+    for _ in 0..3 {
+        let failed = daemon.cmd(&["status"]).expect(1);
+        assert!(
+            failed.stderr.contains("the daemon failed at `status`"),
+            "{failed}"
+        );
+    }
+    fs::remove_file(&wrong).expect("it is there");
+    echoes(&daemon, "after");
+    assert_eq!(daemon.status("a")["pid"], pid);
 }
 
 #[test]
