@@ -167,7 +167,10 @@ mod tests {
         assert_eq!(left_in_group(group.path()), None);
         write("memory.max", "1000\n");
         write("memory.current", "900\n");
-        write("memory.stat", "anon 500\nactive_file 100\ninactive_file 200\n");
+        write(
+            "memory.stat",
+            "anon 500\nactive_file 100\ninactive_file 200\n",
+        );
         assert_eq!(left_in_group(group.path()), Some(400));
         write("memory.max", "max\n");
         assert_eq!(left_in_group(group.path()), None);
