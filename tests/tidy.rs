@@ -35,7 +35,12 @@ const IO_AND_CLOCKS: &[&str] = &[
     "std::process",
     "std::env",
     "std::thread",
-    "std::os",
+    // Not `ffi`, which only looks at the bytes of a path.
+    "std::os::fd",
+    "std::os::linux",
+    "std::os::unix::fs",
+    "std::os::unix::net",
+    "std::os::unix::process",
     "rustix",
     "Instant::now",
     "SystemTime",
