@@ -168,6 +168,13 @@ impl<R: BufRead> Iterator for Recording<R> {
     }
 }
 
+impl What {
+    /// The shim notes each program that it starts.
+    pub fn begins_a_run(&self) -> bool {
+        matches!(self, What::Marker(text) if text.starts_with("start "))
+    }
+}
+
 fn next_line(input: &mut impl BufRead, line: u64) -> Result<Option<String>, Broken> {
     let mut bytes = Vec::new();
     let read = input.take(MAX_LINE).read_until(b'\n', &mut bytes);

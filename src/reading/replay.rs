@@ -75,6 +75,7 @@ impl<R> Replay<R> {
         let frames = match event.what {
             What::Output(text) => self.terminal.feed(event.at, text.as_bytes()),
             What::Resize { cols, rows } => self.terminal.resize(event.at, cols, rows),
+            ref marker if marker.begins_a_run() => self.begin(event.at),
             What::Marker(_) => self.terminal.quiet(event.at),
             What::Exit => self.exit(event.at),
         };
@@ -88,6 +89,19 @@ impl<R> Replay<R> {
         let frames = self.terminal.quiet(self.last.saturating_add(FRAME_TIMEOUT));
         self.see(frames);
         self.wait(At::MAX);
+    }
+
+    /// Another program has the terminal: what the one before it left there is not its own.
+    fn begin(&mut self, at: At) -> Vec<Frame> {
+        let frames = self.terminal.quiet(at);
+        self.see(frames);
+        let (cols, rows) = self.terminal.size();
+        self.terminal = Terminal::new(cols, rows);
+        self.observer = Observer::new();
+        if self.told.is_some() {
+            self.tell(at);
+        }
+        Vec::new()
     }
 
     fn exit(&mut self, at: At) -> Vec<Frame> {
@@ -126,5 +140,31 @@ impl<R> Replay<R> {
             self.told = Some(change.clone());
             self.waiting.push_back(change);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The screen of the run before stands in the recording, and the new title alone would make it look idle.
+    #[test]
+    fn each_run_begins_with_nothing_on_its_screen() {
+        let recording = [
+            r#"{"version": 2, "width": 80, "height": 24}"#,
+            r#"[0.0, "m", "start 7"]"#,
+            r#"[0.1, "o", "words of the first run"]"#,
+            r#"[1.0, "m", "exit 0"]"#,
+            r#"[2.0, "m", "start 8"]"#,
+            r#"[2.5, "o", "\u001b]0;\u2733 Claude Code\u0007"]"#,
+        ]
+        .join("\n");
+        let recording = Recording::read(recording.as_bytes()).unwrap();
+        let told: Vec<(f64, State)> = replay(recording)
+            .map(Result::unwrap)
+            .map(|change| (change.t, change.state))
+            .collect();
+        let last = &told[told.len() - 2..];
+        assert_eq!(last, [(1.0, State::Exited), (2.0, State::Starting)]);
     }
 }

@@ -131,7 +131,7 @@ impl Replay {
                 let frames = self.terminal.resize(event.at, *cols, *rows);
                 self.see(if reads { &frames } else { &[] });
             }
-            What::Marker(text) if text.starts_with("start ") => {
+            marker if marker.begins_a_run() => {
                 let (cols, rows) = self.terminal.size();
                 self.terminal = Terminal::new(cols, rows);
                 self.observer = Observer::new();
