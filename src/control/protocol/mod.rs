@@ -331,7 +331,7 @@ pub struct ConfirmParams {
     #[serde(default)]
     pub reason: Option<String>,
     /// Also where the slot is doubtful.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub anyway: bool,
 }
 
