@@ -3,8 +3,7 @@
 use super::ground::{Directory, Ground};
 use super::quick::QuickSet;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
 /// Where paths lead. The policy itself never touches the file system.
@@ -103,16 +102,14 @@ impl Base {
 }
 
 /// The same as `Path::strip_prefix`, which takes both apart. Here neither has anything to normalise.
-pub fn below<'p>(path: &'p Path, base: &Path) -> Option<&'p Path> {
-    let base = base.as_os_str().as_bytes();
-    let rest = path.as_os_str().as_bytes().strip_prefix(base)?;
-    let rest = match rest {
-        [] => rest,
-        [b'/', rest @ ..] => rest,
-        _ if base.ends_with(b"/") => rest,
-        _ => return None,
+fn below<'p>(path: &'p Path, base: &Path) -> Option<&'p Path> {
+    let (Some(text), Some(start)) = (path.to_str(), base.to_str()) else {
+        return path.strip_prefix(base).ok();
     };
-    Some(Path::new(OsStr::from_bytes(rest)))
+    let rest = text.strip_prefix(start)?;
+    let is_whole = rest.is_empty() || start.ends_with('/');
+    let rest = rest.strip_prefix('/').or(is_whole.then_some(rest))?;
+    Some(Path::new(rest))
 }
 
 fn ways(directory: &Directory) -> [Option<&Path>; 2] {
@@ -404,6 +401,22 @@ mod tests {
         assert!(!matches("./.env", "/proj/sub/deep/.env"));
         assert!(matches(".env", "/proj/sub/deep/.env"));
         assert!(matches("**", "/proj/sub"));
+    }
+
+    #[test]
+    fn what_lies_below_is_told_by_whole_names() {
+        let below = |path: &str, base: &str| {
+            let found = below(Path::new(path), Path::new(base));
+            let slow = Path::new(path).strip_prefix(base).ok();
+            assert_eq!(found, slow, "{path} below {base}");
+            found.is_some()
+        };
+        assert!(below("/a/b/c", "/a/b"));
+        assert!(below("/a/b", "/a/b"));
+        assert!(below("/a", "/"));
+        assert!(below("/", "/"));
+        assert!(!below("/a/bc", "/a/b"));
+        assert!(!below("/a", "/a/b"));
     }
 
     #[test]
