@@ -35,12 +35,7 @@ const IO_AND_CLOCKS: &[&str] = &[
     "std::process",
     "std::env",
     "std::thread",
-    // Not `ffi`, which only looks at the bytes of a path.
-    "std::os::fd",
-    "std::os::linux",
-    "std::os::unix::fs",
-    "std::os::unix::net",
-    "std::os::unix::process",
+    "std::os",
     "rustix",
     "Instant::now",
     "SystemTime",
