@@ -16,8 +16,9 @@ use serde_json::Value;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// How long the first output of a new session is waited for.
-const FIRST_OUTPUT: Duration = Duration::from_millis(100);
+/// How long the first output of a new session is waited for: most programs speak within a few milliseconds, and with one
+/// that is silent a `spawn` is still to take less than a tenth of a second.
+const FIRST_OUTPUT: Duration = Duration::from_millis(60);
 
 /// The longest wait for more output; whoever wants to wait longer asks again.
 const MAX_WAIT: Duration = Duration::from_secs(60);
