@@ -11,8 +11,11 @@ use std::path::Path;
 use toml_edit::{Array, DocumentMut, Item, Value};
 
 /// The narrowest rule that would allow this call next time, such as `Bash(cargo test --all)`. None where no
-/// rule could: where the command can't be proven, the path is protected, or the tool is not known.
+/// rule could: where the command can't be proven, the path is protected, the tool is not known, or is a question.
 pub fn narrow_rule_for(ask: &Ask) -> Option<String> {
+    if tools::is_dialog(&ask.tool) {
+        return None;
+    }
     let text = match tools::subject(ask) {
         Subject::Command(command) if !command.contains('\n') => {
             format!("Bash({})", Wildcard::escape(command.trim()))

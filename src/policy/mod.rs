@@ -32,6 +32,7 @@ pub use real_paths::RealPaths;
 pub use rule::{Level, Rule};
 pub use schema::schema;
 pub use summary::{RuleInForce, Summary};
+pub use tools::is_dialog;
 
 use crate::diagnostic::Problem;
 use crate::reading::DialogKind;

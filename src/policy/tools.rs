@@ -137,6 +137,11 @@ fn canonical(name: &str) -> &str {
     }
 }
 
+/// Whether what the tool does is to ask: `[dialogs]` decides on the answer, and no rule on tools would change it.
+pub fn is_dialog(tool: &str) -> bool {
+    matches!(tool, "AskUserQuestion" | "ExitPlanMode")
+}
+
 pub fn find(name: &str) -> Option<&'static Tool> {
     TOOLS.iter().find(|tool| tool.name == canonical(name))
 }

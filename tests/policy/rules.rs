@@ -114,6 +114,8 @@ fn some_calls_have_no_narrow_rule() {
         ask("Edit", json!({ "file_path": ".mcp.json" })),
         ask("WebFetch", json!({ "url": "https://a@b" })),
         ask("Unknown", json!({})),
+        ask("AskUserQuestion", json!({ "questions": [] })),
+        ask("ExitPlanMode", json!({ "plan": "1. Look" })),
         ask("", json!({})),
     ] {
         assert_eq!(narrow_rule_for(&call), None, "{call:?}");

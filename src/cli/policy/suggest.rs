@@ -5,7 +5,7 @@ use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::sanitise;
 use crate::config::{Config, SlotConfig};
-use crate::policy::{Decision, RealPaths, decide, narrow_rule_for};
+use crate::policy::{Decision, RealPaths, decide, is_dialog, narrow_rule_for};
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -46,8 +46,9 @@ impl Suggest {
         let mut found: Vec<Suggestion> = Vec::new();
         for call in asked::calls(context, self.from.clone(), "person").await? {
             let slot = config.slots.iter().find(|slot| slot.name == call.slot);
-            // A slot that is no longer there, or is a plain program by now, needs no rule.
-            let Some(slot) = slot.filter(|_| call.decision == Decision::Allow) else {
+            // A slot that is no longer there, or is a plain program by now, needs no rule, and a question follows none.
+            let wanted = call.decision == Decision::Allow && !is_dialog(&call.ask.tool);
+            let Some(slot) = slot.filter(|_| wanted) else {
                 continue;
             };
             let Some(policy) = on_disk::policy(&config, &slot.role) else {
