@@ -8,6 +8,10 @@ use missiond::rehearsal::Step;
 use serde_json::{Value, json};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
 #[test]
 fn a_row_painted_over_a_dialog_is_not_put_before_a_person() {
@@ -22,8 +26,8 @@ fn a_row_painted_over_a_dialog_is_not_put_before_a_person() {
     daemon.cmd(&["send", "coder", "make it"]).expect(5);
     let row = row_of(&daemon, "mkfifo pipe");
     let mut terminal = terminal_of(&daemon);
-    let mut paint = || {
-        let painted = format!("\x1b7\x1b[{row};1H\x1b[2K mkdir somewhere\x1b8");
+    let painted = format!("\x1b7\x1b[{row};1H\x1b[2K mkdir somewhere\x1b8");
+    let mut paint = move || {
         let written = terminal.write_all(painted.as_bytes());
         written.expect("it can be written");
     };
@@ -37,8 +41,8 @@ fn a_row_painted_over_a_dialog_is_not_put_before_a_person() {
     });
 
     // Painted again and again, it is doubted; who answers is told of the call that waits.
+    let painter = Painter::start(paint);
     let waiting = until("the doubt to be told", || {
-        paint();
         let told = daemon.log("coder").contains("DOUBTFUL");
         let waiting = daemon.json(&["pending"]).get_mut(0)?.take();
         (told && waiting["doubtful"].is_string()).then_some(waiting)
@@ -47,12 +51,12 @@ fn a_row_painted_over_a_dialog_is_not_put_before_a_person() {
     let call = &waiting["waiting_calls"][0]["input"]["command"];
     assert_eq!(call, "mkfifo pipe", "{waiting}");
     until("an answer to be refused", || {
-        paint();
         let answer = daemon.cmd(&["confirm", "coder", "yes"]);
         assert_ne!(answer.code, 0, "{answer}");
         answer.stderr.contains("doubtful").then_some(())
     });
     assert_eq!(keys(&daemon), 2, "those of the message");
+    drop(painter);
 
     until("the doubt to go", || {
         daemon.status("coder")["doubtful"].is_null().then_some(())
@@ -61,6 +65,37 @@ fn a_row_painted_over_a_dialog_is_not_put_before_a_person() {
     daemon.wait_state("coder", "idle");
     assert!(daemon.cwd("coder").join("pipe").exists());
     assert!(!daemon.cwd("coder").join("somewhere").exists());
+}
+
+/// Paints faster than anyone draws over it, until it is dropped.
+struct Painter {
+    over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Painter {
+    fn start(mut paint: impl FnMut() + Send + 'static) -> Painter {
+        let over = Arc::new(AtomicBool::new(false));
+        let is_over = Arc::clone(&over);
+        let thread = std::thread::spawn(move || {
+            while !is_over.load(Ordering::Relaxed) {
+                paint();
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        });
+        Painter {
+            over,
+            thread: Some(thread),
+        }
+    }
+}
+
+impl Drop for Painter {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        let ended = self.thread.take().map(JoinHandle::join);
+        assert!(ended.is_some_and(|ended| ended.is_ok()) || std::thread::panicking());
+    }
 }
 
 /// The row of the dialog that shows a command and nothing else, counted from one.
