@@ -53,6 +53,16 @@ pub struct Place {
 }
 
 impl Place {
+    /// A place that begins with what only the shell will know: there is no way to it that could be looked at, but the
+    /// names at its end can be told.
+    pub fn unknown(text: &str, cwd: &Path) -> Place {
+        let written = normalise(&cwd.join(text));
+        Place {
+            real: written.clone(),
+            written,
+        }
+    }
+
     /// The paths by which it is reached: one, or two if links lead to it.
     pub fn ways(&self) -> impl Iterator<Item = &Path> {
         let real = (self.real != self.written).then_some(self.real.as_path());

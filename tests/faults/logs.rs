@@ -139,19 +139,26 @@ fn a_full_disk_stops_no_slot_is_told_once_and_recovers() {
         write(&daemon, "more");
         recorded(&daemon, "a").contains("got more").then_some(())
     });
-    let told = events.kill();
-    for once in [
+    let once = [
         "the log can't be written",
         "the log goes on",
         "the recording can't be written",
         "the recording goes on",
-    ] {
+    ];
+    let audit = ["the audit can't be written", "the audit is written again"];
+    // The shim, the log and the audit each find out and tell in their own time.
+    until("all of it to be told", || {
+        let told = events.printed();
+        let is_told = |words: &&str| told.contains(*words);
+        once.iter().chain(&audit).all(is_told).then_some(())
+    });
+    let told = events.kill();
+    for once in once {
         assert_eq!(told.matches(once).count(), 1, "{once}");
     }
-    assert!(told.contains("the audit can't be written"), "{told}");
-    assert!(told.contains("the audit is written again"));
-    let log = daemon.log("a");
-    assert!(log.contains("the log goes on; "), "{log}");
+    until("the log to say it too", || {
+        daemon.log("a").contains("the log goes on; ").then_some(())
+    });
     let audit = daemon.logged("audit.jsonl");
     let verified =
         missiond::audit::verify(vec![audit.as_bytes()], &[]).expect("the audit can be read");

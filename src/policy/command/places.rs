@@ -49,14 +49,46 @@ impl Directories {
     }
 
     /// Every place that a word may name.
-    fn places(&self, word: &Word, ground: &Ground<'_>) -> impl Iterator<Item = Place> {
-        path_texts(&word.text)
-            .flat_map(move |text| self.all.iter().map(move |cwd| ground.place(text, cwd)))
+    fn places(&self, word: &Word, ground: &Ground<'_>) -> Vec<Place> {
+        if word.doubt.is_some() {
+            return self.places_in_doubt(&word.text.replace('"', ""), ground);
+        }
+        let texts = path_texts(&word.text);
+        texts
+            .flat_map(|text| self.all.iter().map(move |cwd| ground.place(text, cwd)))
+            .collect()
+    }
+
+    /// The places of a word of which only some is known.
+    fn places_in_doubt(&self, word: &str, ground: &Ground<'_>) -> Vec<Place> {
+        let place = |text: &str, cwd| match likely(text) {
+            Some(likely) => ground.place(&likely, cwd),
+            None if text.starts_with(['$', '`']) => Place::unknown(text, cwd),
+            None => ground.place(text, cwd),
+        };
+        path_texts(word)
+            .flat_map(|text| self.all.iter().map(move |cwd| place(text, cwd)))
+            .collect()
     }
 
     fn first(&self) -> &Path {
         &self.all[0]
     }
+}
+
+/// What two variables hold unless somebody has set them: good enough to restrict by, never to allow.
+fn likely(text: &str) -> Option<String> {
+    const LIKELY: &[(&str, &str)] = &[
+        ("$HOME", "~"),
+        ("${HOME}", "~"),
+        ("$PWD", "."),
+        ("${PWD}", "."),
+    ];
+    LIKELY.iter().find_map(|(variable, stands_for)| {
+        let rest = text.strip_prefix(variable)?;
+        let is_whole = rest.is_empty() || rest.starts_with('/');
+        is_whole.then(|| format!("{stands_for}{rest}"))
+    })
 }
 
 /// A place that a word of a command may name.
@@ -77,7 +109,7 @@ pub fn named(case: &Case<'_>, words: &[Word], directories: &Directories) -> Vec<
     let literal = arguments.iter().enumerate().filter(|(_, word)| !word.globs);
     literal
         .flat_map(|(argument, word)| {
-            let places = directories.places(word, &case.ground);
+            let places = directories.places(word, &case.ground).into_iter();
             places.map(move |place| Named { place, argument })
         })
         .collect()
@@ -148,6 +180,7 @@ pub fn redirection(
     }
     directories
         .places(&redirect.target, &case.ground)
+        .into_iter()
         .filter(|place| case.policy.index.may_restrict(place, &case.ground))
         .filter_map(|place| strictest_on(case, &place, &[redirect.access]))
         .max_by_key(|verdict| verdict.decision)
