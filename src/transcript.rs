@@ -4,6 +4,9 @@ use crate::control::protocol::Turn;
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
+/// Why a turn failed that a person has stopped.
+pub const INTERRUPTED: &str = "the turn was interrupted";
+
 /// What stands after the last message, as far as it has been written.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Ending {
@@ -90,7 +93,7 @@ fn continue_ending(ending: &mut Ending, entry: &Value, turn: Turn) {
         }
         "user" if is_interrupt(&turn.text) => {
             *ending = Ending {
-                failure: Some("the turn was interrupted".to_owned()),
+                failure: Some(INTERRUPTED.to_owned()),
                 is_whole: true,
                 ..Ending::default()
             };
@@ -337,10 +340,7 @@ mod tests {
             user(json!("hi")),
             user(text("[Request interrupted by user]")),
         ];
-        assert_eq!(
-            ends(&stopped).failure.as_deref(),
-            Some("the turn was interrupted")
-        );
+        assert_eq!(ends(&stopped).failure.as_deref(), Some(INTERRUPTED));
     }
 
     #[test]

@@ -148,7 +148,7 @@ pub(super) fn limited(text: String) -> Input {
 /// When the usage limit that these words tell of is lifted. The screen shows the time of the slot's surroundings,
 /// which are those of the daemon.
 pub(super) fn lifted(text: &str) -> Option<Instant> {
-    let wait = lifted_in(text, Local::now().naive_local())?;
+    let wait = lifted_in(text, Local::now())?;
     Instant::now().checked_add(wait)
 }
 

@@ -4,6 +4,7 @@ use super::scripts::{QUICK, log_when, status_when};
 use crate::support::daemon::Daemon;
 use crate::support::setup::Setup;
 use crate::support::{processes, until};
+use chrono::Datelike;
 use missiond::rehearsal::Step;
 use std::fs;
 
@@ -59,4 +60,51 @@ fn the_cost_is_counted_across_restarts_and_ends_the_slot_at_its_limit() {
     log_when(&daemon, "coder", "TROUBLE   max_cost: $");
     let refused = daemon.cmd(&["send", "coder", "hello"]).expect(4);
     assert!(refused.stderr.contains("missiond start coder"), "{refused}");
+}
+
+/// The limits of an account can't be reached without one; those of an API key can.
+#[test]
+fn what_the_api_refuses_to_pay_for_is_the_last_error() {
+    let Some(daemon) = Daemon::start(&Setup::new().slot("coder")) else {
+        return;
+    };
+    daemon.wait_state("coder", "idle");
+    let refusal = |message: &str| vec![Step::error(400, "invalid_request_error", message)];
+    let broke = "Your credit balance is too low to access the Anthropic API.";
+    daemon.endpoint.on("spend it", refusal(broke));
+    let year = chrono::Utc::now().date_naive().year() + 1;
+    let limit = format!(
+        "You have reached your specified API usage limits. You will regain access on {year}-12-01 at 00:00 UTC."
+    );
+    daemon.endpoint.on("spend more", refusal(&limit));
+
+    // The screen has other words for it than the transcript.
+    let refused = daemon.cmd(&["send", "coder", "spend it"]).expect(1);
+    assert!(refused.stderr.contains("Credit balance"), "{refused}");
+    let status = daemon.status("coder");
+    assert_eq!(status["state"], "idle", "{status}");
+    let why = status["last_error"].as_str().unwrap_or_default();
+    assert!(why.contains("Credit balance"), "{status}");
+    log_when(&daemon, "coder", "TROUBLE   usage limit: Credit balance");
+
+    // Where it is told when it is over, messages wait until then.
+    let refused = daemon.cmd(&["send", "coder", "spend more"]).expect(1);
+    assert!(refused.stderr.contains("usage limits"), "{refused}");
+    log_when(
+        &daemon,
+        "coder",
+        "TROUBLE   usage limit: API Error: 400 You",
+    );
+    let later = daemon.spawn(&["send", "coder", "hello"]);
+    until("the message to wait", || {
+        let doing = daemon.status("coder")["doing"].clone();
+        let held = doing.as_str()?.contains("until the usage limit is lifted");
+        held.then_some(())
+    });
+    drop(later);
+
+    // A person who has raised the limit starts it anew.
+    daemon.cmd(&["restart", "coder"]).expect(0);
+    daemon.wait_state("coder", "idle");
+    daemon.cmd(&["send", "coder", "hello"]).expect(0);
 }

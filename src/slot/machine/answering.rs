@@ -33,6 +33,7 @@ impl Machine {
             .filter(|dialog| Some(&dialog.id) != before.as_ref());
         let gone = before.filter(|id| sight.dialog.as_ref().is_none_or(|dialog| dialog.id != *id));
         up.sight = Some(sight);
+        up.forget_failure();
         up.forget_stall();
         up.redrawn &= up.dialog().is_some();
         if gone.is_some() {

@@ -107,8 +107,11 @@ const WORDS: &[(&str, Cause)] = &[
     ("Settings Error", Cause::BadSettings),
     ("error: unknown option", Cause::BadSettings),
     ("error: option '", Cause::BadSettings),
+    ("disabled organization", Cause::NotLoggedIn),
     ("limit reached", Cause::UsageLimit),
     ("You've hit your", Cause::UsageLimit),
+    ("reached your specified", Cause::UsageLimit),
+    ("Credit balance", Cause::UsageLimit),
     ("Unable to connect to Anthropic", Cause::NoConnection),
 ];
 

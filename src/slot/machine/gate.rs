@@ -19,7 +19,7 @@ impl Machine {
         } = event;
         let output = match what {
             HookWhat::SessionStart => {
-                self.gate_holds();
+                self.session_began();
                 self.command_is_done();
                 None
             }
@@ -47,9 +47,11 @@ impl Machine {
         self.reply(token, Ok(Reply::Hook(output)));
     }
 
-    fn gate_holds(&mut self) {
+    fn session_began(&mut self) {
         if let Some(up) = self.up_mut() {
             up.gated = true;
+            // Of the conversation before `/clear`.
+            up.failure = None;
         }
     }
 

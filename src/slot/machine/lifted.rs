@@ -1,7 +1,8 @@
 //! When a usage limit is lifted, from the words on the screen: `resets 3pm`, `resets 3:45pm (Europe/Berlin)`,
-//! `resets at 3pm`, `resets Aug 8`, `resets Aug 8, 2027, 3:45pm`. Pure.
+//! `resets at 3pm`, `resets Aug 8`, `resets Aug 8, 2027, 3:45pm`; those of an account in the clock of the place, those of
+//! an API key, `regain access on 2026-12-01 at 00:00 UTC`, in that of the world. Pure.
 
-use chrono::{Datelike, Days, NaiveDate, NaiveDateTime, NaiveTime};
+use chrono::{DateTime, Datelike, Days, NaiveDate, NaiveDateTime, NaiveTime, TimeZone};
 use regex::Regex;
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -15,24 +16,39 @@ static RESETS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(&format!(r"resets (?:at )?{date}{time}")).ok()
 });
 
+static REGAINS: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"regain access on (\d{4}-\d{2}-\d{2} at \d{2}:\d{2}) UTC").ok());
+
 /// How long from `now`, in the time zone in which the screen is written, until the limit that `text` tells of is
 /// lifted; `None` where it shows no time.
-pub fn lifted_in(text: &str, now: NaiveDateTime) -> Option<Duration> {
+pub fn lifted_in<Zone: TimeZone>(text: &str, now: DateTime<Zone>) -> Option<Duration> {
+    let left = match regained(text) {
+        Some(at) => at - now.naive_utc(),
+        None => reset(text, now.naive_local())? - now.naive_local(),
+    };
+    Some(left.to_std().unwrap_or_default())
+}
+
+fn regained(text: &str) -> Option<NaiveDateTime> {
+    let found = REGAINS.as_ref()?.captures(text)?;
+    NaiveDateTime::parse_from_str(&found[1], "%Y-%m-%d at %H:%M").ok()
+}
+
+fn reset(text: &str, now: NaiveDateTime) -> Option<NaiveDateTime> {
     let found = RESETS.as_ref()?.captures(text)?;
     let part = |name: &str| found.name(name).map(|found| found.as_str());
     let time = match (part("hour"), part("half")) {
         (Some(hour), Some(half)) => Some(time_of(hour, part("minute"), half)?),
         _ => None,
     };
-    let at = match (part("month"), part("day"), time) {
+    match (part("month"), part("day"), time) {
         (Some(month), Some(day), time) => {
             let day = date_of(month, day, part("year"), now.date())?;
-            day.and_time(time.unwrap_or_default())
+            Some(day.and_time(time.unwrap_or_default()))
         }
-        (_, _, Some(time)) => next(time, now)?,
-        _ => return None,
-    };
-    Some((at - now).to_std().unwrap_or_default())
+        (_, _, Some(time)) => next(time, now),
+        _ => None,
+    }
 }
 
 fn time_of(hour: &str, minute: Option<&str>, half: &str) -> Option<NaiveTime> {
@@ -72,9 +88,8 @@ mod tests {
 
     #[test]
     fn the_time_on_the_screen_is_waited_for() {
-        let now = NaiveDate::from_ymd_opt(2026, 8, 5)
-            .and_then(|day| day.and_hms_opt(14, 30, 0))
-            .unwrap();
+        let place = chrono::FixedOffset::east_opt(2 * 60 * 60).unwrap();
+        let now = place.with_ymd_and_hms(2026, 8, 5, 14, 30, 0).unwrap();
         let minutes = |text: &str| lifted_in(text, now).map(|wait| wait.as_secs() / 60);
         for (text, expected) in [
             ("You've hit your session limit · resets 3pm", Some(30)),
@@ -92,6 +107,15 @@ mod tests {
             ),
             ("resets Aug 6, 3:45pm", Some(25 * 60 + 15)),
             ("resets Jan 1, 2027, 12am", Some((148 * 24 + 9) * 60 + 30)),
+            (
+                "You will regain access on 2026-08-05 at 13:00 UTC.",
+                Some(30),
+            ),
+            (
+                "You will regain access on 2026-08-05 at 12:00 UTC.",
+                Some(0),
+            ),
+            ("You will regain access on 2026-13-05 at 12:00 UTC.", None),
             ("resets Feb 30", None),
             ("resets 13pm", None),
             ("You've hit your session limit", None),

@@ -187,7 +187,7 @@ impl Machine {
     /// An error above the input box that is no matter of one turn is told once.
     pub(super) fn check_error(&mut self) {
         let Some(up) = self.up_mut() else { return };
-        let error = up.sight.as_ref().and_then(|sight| sight.last_error.clone());
+        let error = up.last_error();
         if up.told_error == error {
             return;
         }
@@ -250,6 +250,11 @@ impl Up {
             self.state(),
             State::Starting | State::Thinking | State::Responding | State::ToolRunning
         )
+    }
+
+    /// Its next turn has begun.
+    pub(super) fn forget_failure(&mut self) {
+        self.failure = self.failure.take().filter(|_| !self.is_busy());
     }
 
     /// One that rests or asks is no longer stalled, and nobody looks at it to find that out.

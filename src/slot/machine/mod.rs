@@ -38,6 +38,7 @@ use crate::hook::HookEvent;
 use crate::policy::{Ask, Decision, PermissionPolicy, Verdict};
 use crate::reading::{Choice, Composer, Dialog, DialogKind, State};
 use crate::shim::ExitReport;
+use crate::transcript;
 use backoff::Backoff;
 use calls::Marks;
 use serde_json::Value;
@@ -104,6 +105,13 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// The API error in which the turn ended. Only the transcript tells it from what a tool could claim.
+    fn api_error(&self) -> Option<String> {
+        let failure = self.failure.as_deref()?;
+        let is_error = self.source == "transcript" && failure != transcript::INTERRUPTED;
+        is_error.then(|| failure.to_owned())
+    }
+
     /// There is one, and it is of this turn: what stands on the screen may be of another.
     fn is_certain(&self) -> bool {
         self.source != "screen" && (self.text.is_some() || self.failure.is_some())
@@ -489,7 +497,7 @@ impl Machine {
         match &self.life {
             Life::Down { reason, .. } => reason.clone(),
             Life::Waiting { reason, .. } => Some(reason.clone()),
-            Life::Up(up) => up.sight.as_ref().and_then(|sight| sight.last_error.clone()),
+            Life::Up(up) => up.last_error(),
             Life::Launching { .. } | Life::Stopping { .. } => None,
         }
     }

@@ -388,6 +388,8 @@ impl Machine {
             .is_some_and(|composer| up.is_own_draft(composer));
         let Some(turn) = up.turn.take() else { return };
         let over = turn.over.or_else(|| put_back.then(Over::interrupted));
+        up.failure = answer.api_error();
+        self.check_error();
         let answer = with_hook(answer, over);
         if let Some(text) = answer.failure {
             self.tell(What::Failed { text: text.clone() });

@@ -93,7 +93,7 @@ impl Over {
     pub fn interrupted() -> Over {
         Over {
             text: None,
-            failure: Some("the turn was interrupted".to_owned()),
+            failure: Some(transcript::INTERRUPTED.to_owned()),
         }
     }
 }
@@ -135,6 +135,8 @@ pub(super) struct Up {
     pub modes: Modes,
     /// It goes on with a conversation and was not yet seen at work: what its screen says may be old.
     pub shows_the_past: bool,
+    /// The API error in which the last turn ended, as the transcript has it: the screen words some in its own way.
+    pub failure: Option<String>,
     /// The error that was told last.
     pub told_error: Option<String>,
     /// For how long it has shown no sign of life, once that is too long.
@@ -170,6 +172,7 @@ impl Up {
             last_dialog: None,
             modes: Modes::default(),
             shows_the_past: continues,
+            failure: None,
             told_error: None,
             stalled: None,
             rests_since: None,
@@ -193,6 +196,20 @@ impl Up {
         self.sight
             .as_ref()
             .and_then(|sight| sight.composer.as_ref())
+    }
+
+    /// The error that stands above the input box.
+    pub fn last_error(&self) -> Option<String> {
+        let shown = self
+            .sight
+            .as_ref()
+            .and_then(|sight| sight.last_error.as_ref());
+        let failed = || {
+            self.failure
+                .as_ref()
+                .filter(|_| self.state() == State::Idle)
+        };
+        shown.or_else(failed).cloned()
     }
 
     pub fn task(&self) -> Option<&str> {

@@ -261,6 +261,41 @@ fn a_usage_limit_stops_the_slot_or_holds_its_messages() {
     assert_eq!(waiting.keys, ["paste"]);
 }
 
+/// The screen words some errors in its own way; the transcript marks every one of them.
+#[test]
+fn an_error_that_only_the_transcript_tells_is_the_last_error() {
+    let failed = |source, failure: &str| {
+        let mut bench = Bench::idle();
+        bench.send(2, "spend");
+        bench.arrives("spend");
+        bench.see(screen(State::Thinking, ""));
+        bench.see(screen(State::Idle, ""));
+        bench.put(Input::Found(Answer {
+            text: None,
+            source,
+            failure: Some(failure.into()),
+        }));
+        bench
+    };
+    let text = "Credit balance is too low";
+    let mut bench = failed("transcript", text);
+    assert_eq!(bench.machine.last_error().as_deref(), Some(text));
+    assert!(bench.has(&Effect::FindReset(text.into())));
+    bench.see(screen(State::Thinking, ""));
+    bench.see(screen(State::Idle, ""));
+    assert_eq!(bench.machine.last_error(), None, "another turn was taken");
+
+    for (source, failure) in [
+        ("transcript", crate::transcript::INTERRUPTED),
+        ("hook", "You've hit your limit · resets 3pm"),
+    ] {
+        assert_eq!(failed(source, failure).machine.last_error(), None);
+    }
+    let mut cleared = failed("transcript", text);
+    cleared.hear(9, HookWhat::SessionStart);
+    assert_eq!(cleared.machine.last_error(), None);
+}
+
 /// What a daemon that was killed leaves behind for the next.
 #[test]
 fn a_slot_stands_as_it_stood() {
