@@ -11,42 +11,66 @@ use std::sync::LazyLock;
 /// What stands in place of a secret.
 pub const MASK: &str = "[masked]";
 
-/// Each kind of secret; group `s` is the secret itself, where that is not the whole match.
-const PATTERNS: &[&str] = &[
+/// Where a secret may begin: at a word, or behind a character that is written as an escape (`\n`, `\x0a`, `\u000a`,
+/// `\012`, `%0A`) or a colour, whose last letter belongs to no word.
+const EDGE: &str =
+    r"(?:\b|\\[a-zA-Z]|\\[xu]\{?[0-9A-Fa-f]{2,6}\}?|\\[0-7]{1,3}|%[0-9A-Fa-f]{2}|\[[0-9;]*m)";
+
+/// Secrets that are known by how they look. Each begins at an edge, and is a secret as a whole.
+const TOKENS: &[&str] = &[
+    r"sk-[A-Za-z0-9_-]{20,}",
+    r"[sr]k_(?:live|test)_[A-Za-z0-9]{10,}",
+    r"(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})",
+    r"glpat-[A-Za-z0-9_-]{16,}",
+    r"(?:xox[abeprs]|xoxo|xapp)-[A-Za-z0-9-]{10,}",
+    r"(?:AKIA|ASIA)[A-Z0-9]{16}\b",
+    r"AIza[A-Za-z0-9_-]{30,}",
+    r"ya29\.[A-Za-z0-9_-]{20,}",
+    r"(?:npm|hf)_[A-Za-z0-9]{20,}",
+    r"pypi-[A-Za-z0-9_-]{16,}",
+    r"SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}",
+    r"(?:do[opr]_v1_|shp(?:at|ca|pa|ss)_)[A-Fa-f0-9]{20,}",
+    r"dp\.(?:pt|ct|sa|scim|audit|st(?:\.[a-z0-9_-]{2,35})?)\.[A-Za-z0-9]{24,}",
+    r"hv[sbr]\.[A-Za-z0-9_-]{24,}",
+    r"AGE-SECRET-KEY-1[A-Z0-9]{20,}",
+    r"eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{5,}",
+];
+
+/// Secrets that are known by what stands before them, which begins at an edge; group `s` is the secret.
+const BEHIND: &[&str] = &[
+    r"https://hooks\.slack\.com/services/(?<s>[A-Za-z0-9/]{20,})",
+    // A bot of Telegram: its number and exactly so many characters, also in the address that it calls.
+    r"(?:bot)?[0-9]{8,10}:(?<s>[A-Za-z0-9_-]{35})(?:[^A-Za-z0-9_-]|\z)",
+    r"[a-z][a-z0-9+.-]*://[^\s/:@]*:(?<s>[^\s/]+)@",
+    r"(?i:authorization\\?[\x22']?\s*:\s*\\?[\x22']?(?:bearer|basic|token)\s+(?<s>[A-Za-z0-9._~+/=-]{8,}))",
+    r"(?i:bearer\s+(?<s>[A-Za-z0-9._~+/=-]{20,}))",
+];
+
+/// Secrets that begin anywhere; group `s` is the secret itself, where that is not the whole match.
+const ANYWHERE: &[&str] = &[
     r"sk-ant-[A-Za-z0-9_-]{8,}",
-    r"\bsk-[A-Za-z0-9_-]{20,}",
-    r"\b[sr]k_(?:live|test)_[A-Za-z0-9]{10,}",
-    r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})",
-    r"\bglpat-[A-Za-z0-9_-]{16,}",
-    r"\bxox[abpors]-[A-Za-z0-9-]{10,}",
-    r"\bhttps://hooks\.slack\.com/services/(?<s>[A-Za-z0-9/]{20,})",
-    r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",
-    r"\bAIza[A-Za-z0-9_-]{30,}",
-    r"\bya29\.[A-Za-z0-9_-]{20,}",
-    r"\b(?:npm|hf)_[A-Za-z0-9]{20,}",
-    r"\bpypi-[A-Za-z0-9_-]{16,}",
-    r"\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}",
-    r"\b(?:do[opr]_v1_|shp(?:at|ca|pa|ss)_)[A-Fa-f0-9]{20,}",
-    r"\bAGE-SECRET-KEY-1[A-Z0-9]{20,}",
-    r"\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{5,}",
     r"(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\z)",
-    r"\b[a-z][a-z0-9+.-]*://[^\s/:@]*:(?<s>[^\s/]+)@",
-    r"(?i)\bauthorization\\?[\x22']?\s*:\s*\\?[\x22']?(?:bearer|basic|token)\s+(?<s>[A-Za-z0-9._~+/=-]{8,})",
-    r"(?i)\bbearer\s+(?<s>[A-Za-z0-9._~+/=-]{20,})",
     // A name that says so, and what is assigned to it.
     r"(?ix) (?:api[_-]?key | access[_-]?key | account[_-]?key | private[_-]?key | secret | token | passw(?:or)?d)
         (?:[_-][a-z0-9_-]+)? \\?[\x22']? \s*[=:]\s* \\?[\x22']? (?<s>[^\s\x22'\\$<>{}]{8,})",
     // Passwords are short, and an option may stand before its value.
     r"(?i)passw(?:or)?d\\?[\x22']?=\\?[\x22']?(?<s>[^\s\x22'\\$<>{}&]{4,})",
-    r"(?i)\s--?(?:password|passwd|token|secret|api-key)\s+[\x22']?(?<s>[^\s\x22'\\$<>{}-][^\s\x22'\\$<>{}]{5,})",
-    r"\s(?:-u|--user)[ =][\x22']?[^\s:\x22']+:(?<s>[^\s\x22'$]*[A-Za-z][^\s\x22'$]{4,})",
+    r"(?i)(?:\s|\\[nrt])--?(?:password|passwd|token|secret|api-key)\s+[\x22']?(?<s>[^\s\x22'\\$<>{}-][^\s\x22'\\$<>{}]{5,})",
+    r"(?:\s|\\[nrt])(?:-u|--user)[ =][\x22']?[^\s:\x22']+:(?<s>[^\s\x22'$]*[A-Za-z][^\s\x22'$]{4,})",
 ];
 
 static KINDS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
-    let compiled = PATTERNS.iter().map(|pattern| Regex::new(pattern));
     // That each of them compiles is held by a test.
+    let compiled = patterns().map(|pattern| Regex::new(&pattern));
     compiled.filter_map(Result::ok).collect()
 });
+
+fn patterns() -> impl Iterator<Item = String> {
+    let tokens = TOKENS.iter().map(|token| format!("{EDGE}(?<s>{token})"));
+    let behind = BEHIND.iter().map(|place| format!("{EDGE}{place}"));
+    let anywhere = ANYWHERE.iter().map(|&pattern| pattern.to_owned());
+    tokens.chain(behind).chain(anywhere)
+}
 
 /// The text with every secret in it replaced by a mark.
 pub fn mask(text: &str) -> String {
@@ -212,7 +236,7 @@ mod tests {
 
     #[test]
     fn every_kind_compiles() {
-        assert_eq!(KINDS.len(), PATTERNS.len());
+        assert_eq!(KINDS.len(), patterns().count());
         assert!(BREAK.is_some());
     }
 
@@ -254,6 +278,32 @@ mod tests {
         (
             "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NSJ9.abcdefghijk",
             "eyJzdWIiOiIxMjM0NSJ9",
+        ),
+        ("pypi-AgEIcHlwaS5vcmcCJDAxMjM0", "AgEIcHlwaS5vcmcCJDAxMjM0"),
+        (
+            "SG.0123456789abcdefghij.ABCDEFGHIJ0123456789",
+            "ABCDEFGHIJ0123456789",
+        ),
+        ("hf_0123456789abcdefghijABCDEFGHIJ", "0123456789abcdefghij"),
+        (
+            "1234567890:AAabcdefghijklmnopqrstuvwxyz_-01234",
+            "abcdefghijklmnopqrstuvwxyz",
+        ),
+        (
+            "https://api.telegram.org/bot1234567890:AAabcdefghijklmnopqrstuvwxyz_-01234/getMe",
+            "abcdefghijklmnopqrstuvwxyz",
+        ),
+        (
+            "dp.pt.0123456789abcdefghijABCDEFGHIJ0123456789abc",
+            "0123456789abcdefghij",
+        ),
+        (
+            "dp.st.dev_config.0123456789abcdefghijABCDEFGHIJ0123456789abc",
+            "0123456789abcdefghij",
+        ),
+        (
+            "hvs.CAESIJ0123456789abcdefghijABCDEFGHIJ",
+            "0123456789abcdefghij",
         ),
         ("postgres://user:hunter22@db/x", "hunter22"),
         ("redis://:hunter22@cache:6379", "hunter22"),
@@ -312,6 +362,32 @@ mod tests {
     }
 
     #[test]
+    fn an_escaped_character_before_a_secret_hides_nothing() {
+        for escape in [
+            r"x\n",
+            r"x\t",
+            r"x\r",
+            r"x\\n",
+            r"x\x0a",
+            r"x\u000a",
+            r"x\012",
+            "x%0A",
+            r"\e[0m",
+            "\u{1b}[01;31m",
+        ] {
+            for (text, secret) in SECRETS {
+                let masked = mask(&format!("{escape}{text}"));
+                assert!(!masked.contains(secret), "{escape:?} {masked}");
+                assert!(masked.starts_with(escape), "{escape:?} {masked}");
+            }
+        }
+        for option in ["--token abcdef0123", "-u admin:hunter22"] {
+            let masked = mask(&format!(r"curl x\n{option}"));
+            assert!(masked.ends_with(MASK), "{masked}");
+        }
+    }
+
+    #[test]
     fn ordinary_text_is_left_alone() {
         for text in [
             "token: $TOKEN",
@@ -330,6 +406,18 @@ mod tests {
             "a tokenizer: sentencepiece",
             "https://example.org:8080/path",
             "a long line of text that ends in the middle of\nnothing that is secret",
+            "task-with-a-long-name-of-many-words",
+            r"C:\new-task-with-a-long-name-of-many-words",
+            r"printf 'one\ntwo\tthree\r\n'",
+            r"s/\nsk-learn/\nnpm_config_cache/",
+            "MSG.the_first_long_name.the_second_long_name",
+            "2026-11-16T22:38:02.123456789Z",
+            "1700000000:3f786850e387550fdab836ed7e6dc881de23001b",
+            "20261116:a-name-of-many-words-that-is-longer-than-that",
+            "127.0.0.1:54321",
+            "dp.pt.x = dp.st.some_long_name_of_a_field",
+            "hvs.items.map(of_some_long_name)",
+            "width=100%25 of it",
         ] {
             assert_eq!(mask(text), text);
         }

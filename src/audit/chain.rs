@@ -168,7 +168,7 @@ impl Check<'_> {
 /// The entry that a line is, as it was when it was written.
 fn entry_of(line: &str) -> Result<Entry, String> {
     let entry: Entry = serde_json::from_str(line).map_err(|error| format!("no entry: {error}"))?;
-    match hash_of_line(line).as_deref() == Some(entry.hash.as_str()) {
+    match is_as_written(line, &entry.hash) {
         true => Ok(entry),
         false => Err(format!("entry {} was changed", entry.seq)),
     }
@@ -189,12 +189,13 @@ fn follows(entry: &Entry, before: &Head) -> Result<(), String> {
     Ok(())
 }
 
-/// The hash of an entry's own text, as it stands there, with the last field emptied. The text and not the
-/// value: what a newer missiond added counts too.
-fn hash_of_line(line: &str) -> Option<String> {
-    const FIELD: &str = r#""hash":""#;
-    let end = line.rfind(FIELD)? + FIELD.len();
-    Some(hash_of(format!("{}\"}}", &line[..end]).as_bytes()))
+/// Whether a line holds the hash of its own text, as it stands there, with the last field emptied, and nothing
+/// behind it. The text and not the value: what a newer missiond added counts too, and so does a blank.
+fn is_as_written(line: &str, hash: &str) -> bool {
+    let Some(open) = line.strip_suffix(&format!("{hash}\"}}")) else {
+        return false;
+    };
+    open.ends_with(r#""hash":""#) && hash_of(format!("{open}\"}}").as_bytes()) == hash
 }
 
 /// The longest line that is looked at: an entry with the longest input that a hook passes on, twice escaped.
@@ -216,7 +217,8 @@ fn lines(mut input: impl BufRead) -> impl Iterator<Item = io::Result<Line>> {
             Ok(0) => None,
             Ok(_) => {
                 let is_torn = bytes.pop_if(|last| *last == b'\n').is_none();
-                let text = String::from_utf8_lossy(&bytes).into_owned();
+                // What is no text was not written here, and must not be taken for the text that was.
+                let text = String::from_utf8(bytes).unwrap_or_default();
                 Some(Ok(Line { text, is_torn }))
             }
             Err(error) => Some(Err(error)),
@@ -339,6 +341,36 @@ mod tests {
             assert_eq!(verified(&case).unwrap_err().line, 2, "{case}");
         }
         assert_eq!(verified(&text[1..]).unwrap_err().line, 1);
+    }
+
+    #[test]
+    fn no_byte_can_be_changed_or_added() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("audit.jsonl");
+        let replacement = "\u{fffd}";
+        let record = Record::verdict("a", "Bash", &json!({ "command": replacement }));
+        let mut chain = Chain::open(&path, KEPT).unwrap();
+        chain.append(record, Utc::now()).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let line = text.trim_end().as_bytes();
+        let found = |parts: &[&[u8]]| {
+            let changed = [parts.concat().as_slice(), b"\n"].concat();
+            verify(vec![changed.as_slice()], &[]).unwrap().is_err()
+        };
+        assert!(!found(&[line]));
+        for at in 0..=line.len() {
+            let (before, after) = line.split_at(at);
+            for byte in *b" \t\r\0a0\xff" {
+                assert!(found(&[before, &[byte], after]), "{at}: {byte} added");
+                if after.first().is_some_and(|first| *first != byte) {
+                    let changed = found(&[before, &[byte], &after[1..]]);
+                    assert!(changed, "{at}: {byte} instead");
+                }
+            }
+        }
+        let at = text.find(replacement).unwrap();
+        let rest = &line[at + replacement.len()..];
+        assert!(found(&[&line[..at], b"\xff", rest]), "looks the same");
     }
 
     /// Whoever rewrites the whole file can make a good chain; what was told elsewhere gives him away.
