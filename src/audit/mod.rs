@@ -9,6 +9,7 @@ pub use chain::{Broken, Head, Verified, entries, verify, verify_files};
 pub use writer::Audit;
 
 use crate::control::peer::Peer;
+use crate::control::protocol::NO_ANSWER;
 use crate::hook::HookEvent;
 use crate::policy::{Decision, RuleRef};
 use crate::secrets;
@@ -57,7 +58,7 @@ pub struct Record {
     pub pid: Option<i32>,
     /// The key that was pressed.
     pub key: Option<String>,
-    /// What Claude Code's hook was told; `none` leaves it to Claude Code's own flow.
+    /// What Claude Code's hook was told; [`NO_ANSWER`] leaves it to Claude Code's own flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
 }
@@ -121,6 +122,11 @@ impl Record {
             key: None,
             answer: None,
         }
+    }
+
+    /// Whether nothing was decided here: it was left to Claude Code's own rules.
+    pub fn is_left_open(&self) -> bool {
+        self.answer.as_deref() == Some(NO_ANSWER)
     }
 
     pub fn verdict(slot: &str, tool: &str, input: &Value) -> Record {

@@ -4,6 +4,7 @@ use crate::cli::failure::Failure;
 use crate::cli::follow::{self, LINES_BEFORE_FOLLOWING, Which};
 use crate::cli::tail::{Since, parse_since};
 use crate::cli::{complete, sanitise, target};
+use crate::control::protocol::NO_ANSWER;
 use crate::files;
 use crate::policy::Decision;
 use crate::slot::machine::target_of;
@@ -238,6 +239,7 @@ fn shown(entry: &Entry) -> String {
     let time: DateTime<Local> = entry.time.into();
     let time = time.to_rfc3339_opts(SecondsFormat::Millis, false);
     let what = match record.verdict {
+        Some(_) if record.is_left_open() => NO_ANSWER,
         Some(verdict) if record.what == audit::Kind::Verdict => verdict.word(),
         _ => record.what.word(),
     };
@@ -267,6 +269,9 @@ fn about(input: &Value) -> Option<String> {
 }
 
 fn deciders(record: &audit::Record) -> String {
+    if record.is_left_open() {
+        return format!("hook: {NO_ANSWER}");
+    }
     let mut by = format!("by {}", record.by);
     if let Some(uid) = record.uid {
         by += &format!(", uid {uid}");

@@ -2,7 +2,7 @@ use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::slots::AnySlots;
 use crate::cli::{columns, sanitise, table};
-use crate::control::protocol::{Nothing, Ping, Select, SlotStatus, Status as Request};
+use crate::control::protocol::{Nothing, Ping, Pong, Select, SlotStatus, Status as Request};
 use crate::redraw;
 use anstream::adapter::strip_str;
 use std::io::IsTerminal;
@@ -54,13 +54,27 @@ async fn shown(context: &Context, mut statuses: Vec<SlotStatus>) -> Vec<String> 
     let help = table::call_for_help(&statuses, &context.target());
     // The table is the answer; a daemon that ends in this moment takes nothing from it.
     let daemon = context.ask::<Ping>(Nothing {}).await.ok();
-    let fault = daemon.and_then(|pong| pong.config_fault).map(|fault| {
-        let fault = sanitise::one_line(&fault);
-        let target = context.target();
+    let not_taken = daemon.map(|pong| not_taken(&pong, &context.target()));
+    let table = table.lines().map(str::to_owned);
+    table
+        .chain(help)
+        .chain(not_taken.into_iter().flatten())
+        .collect()
+}
+
+/// What stands on the disk and does not hold, with the next step.
+fn not_taken(daemon: &Pong, target: &str) -> Vec<String> {
+    let fault = daemon.config_fault.as_ref().map(|fault| {
+        let fault = sanitise::one_line(fault);
         format!("the config on the disk is not taken: {fault}; see: missiond reload{target}")
     });
-    let table = table.lines().map(str::to_owned);
-    table.chain(help).chain(fault).collect()
+    let wider = daemon.wider_policies.iter().map(|role| {
+        let role = sanitise::one_line(role);
+        format!(
+            "the policy {role} on the disk allows more and is not taken: missiond reload{target}"
+        )
+    });
+    fault.into_iter().chain(wider).collect()
 }
 
 /// Draws it over itself. What reads a pipe wants events, and not the same again each second.

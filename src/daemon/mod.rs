@@ -30,7 +30,7 @@ use host::{Signals, Wish};
 use rustix::process::Pid;
 use serde_json::Value;
 use sessions::{GoneOnes, Sessions};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -137,8 +137,16 @@ impl DaemonHandle {
     pub fn pong(&self) -> Pong {
         Pong {
             config_fault: self.fault.borrow().clone(),
+            wider_policies: self.wider_policies(),
             ..self.about.clone()
         }
+    }
+
+    fn wider_policies(&self) -> Vec<String> {
+        let policies = self.policies();
+        let waiting = policies.values().filter(|standing| standing.waits);
+        let roles: BTreeSet<&String> = waiting.map(|standing| &standing.role).collect();
+        roles.into_iter().cloned().collect()
     }
 
     /// An order that says by itself when it is done.
@@ -323,6 +331,7 @@ fn about(config: &Config) -> Pong {
         config: config.file.clone(),
         logs: config.daemon.logs.clone(),
         config_fault: None,
+        wider_policies: Vec::new(),
     }
 }
 

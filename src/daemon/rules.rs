@@ -21,6 +21,7 @@ pub(super) struct Role {
 /// The policy that a slot is judged by.
 #[derive(Debug, Clone)]
 pub struct Standing {
+    pub role: String,
     pub policy: Policy,
     pub waits: bool,
 }
@@ -53,10 +54,12 @@ impl Rules {
     pub fn standing(&self, slot: &SlotConfig) -> Standing {
         match self.roles.get(&slot.role) {
             Some(role) => Standing {
+                role: slot.role.clone(),
                 policy: role.policy.for_slot(&slot.name),
                 waits: role.waits,
             },
             None => Standing {
+                role: slot.role.clone(),
                 policy: Policy::asking(&slot.cwd, &slot.cwd),
                 waits: false,
             },
@@ -66,6 +69,7 @@ impl Rules {
     pub fn judge(&self, slot: &SlotConfig) -> Arc<dyn Judge> {
         Arc::new(PolicyJudge {
             policy: self.standing(slot).policy,
+            reading: reading_the_project(slot),
             paths: RealPaths::new(self.home.clone()),
         })
     }
@@ -86,6 +90,7 @@ fn protected(config: &Config, world: &World) -> Vec<PathBuf> {
 #[derive(Debug)]
 struct PolicyJudge {
     policy: Policy,
+    reading: Policy,
     paths: RealPaths,
 }
 
@@ -95,7 +100,18 @@ impl PermissionPolicy for PolicyJudge {
     }
 }
 
+/// Allows what only reads inside the slot's directory, by the rules on paths and links that hold for every policy.
+fn reading_the_project(slot: &SlotConfig) -> Policy {
+    let rule = r#"allow = ["Read(./**)"]"#;
+    Policy::parse(rule, &slot.cwd, &slot.cwd)
+        .unwrap_or_else(|_| Policy::asking(&slot.cwd, &slot.cwd))
+}
+
 impl Judge for PolicyJudge {
+    fn only_reads_the_project(&self, ask: &Ask) -> bool {
+        policy::decide(&self.reading, ask, &self.paths).decision == Decision::Allow
+    }
+
     fn dialog(&self, kind: DialogKind) -> Decision {
         policy::dialog_decision(&self.policy, kind)
     }
@@ -106,5 +122,50 @@ impl Judge for PolicyJudge {
 
     fn deny_rules(&self) -> Vec<String> {
         self.policy.deny_rules_for_settings()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    #[test]
+    fn only_what_reads_inside_the_directory_is_reading_the_project() {
+        let dir = tempfile::tempdir().unwrap();
+        let cwd = dir.path().join("project");
+        std::fs::create_dir_all(cwd.join("src")).unwrap();
+        std::os::unix::fs::symlink("/etc", cwd.join("out")).unwrap();
+        let slot = SlotConfig::sample("a", cwd.to_str().unwrap());
+        let judge = PolicyJudge {
+            policy: Policy::asking(&cwd, &cwd),
+            reading: reading_the_project(&slot),
+            paths: RealPaths::new(None),
+        };
+        let reads = |tool: &str, input: Value| {
+            let ask = Ask {
+                tool: tool.to_owned(),
+                input,
+                cwd: cwd.clone(),
+                at: None,
+                complete: true,
+            };
+            judge.only_reads_the_project(&ask)
+        };
+        let file = cwd.join("src/main.rs");
+        assert!(reads("Read", json!({ "file_path": file })));
+        assert!(reads("Grep", json!({"pattern": "x"})));
+        assert!(reads("Glob", json!({"pattern": "**/*.rs"})));
+        assert!(reads("LS", json!({ "path": cwd })));
+        assert!(!reads("Write", json!({ "file_path": file, "content": "" })));
+        assert!(!reads("Edit", json!({ "file_path": file })));
+        assert!(!reads("Bash", json!({"command": "cat src/main.rs"})));
+        assert!(!reads("WebFetch", json!({"url": "https://x.example"})));
+        assert!(!reads("Read", json!({"file_path": "/etc/passwd"})));
+        assert!(!reads("Read", json!({"file_path": "../other"})));
+        assert!(!reads("Read", json!({"file_path": cwd.join("out/passwd")})));
+        assert!(!reads("Grep", json!({"pattern": "x", "path": "/etc"})));
+        assert!(!reads("Glob", json!({"pattern": "/etc/*"})));
+        assert!(!reads("mcp__x__read", json!({ "file_path": file })));
     }
 }

@@ -1,6 +1,6 @@
 //! What happens, in words for somebody who sees it for the first time. Pure.
 
-use crate::control::protocol::{Event, What};
+use crate::control::protocol::{Event, NO_ANSWER, What};
 use crate::policy::{Decision, RuleRef};
 use crate::reading::{Dialog, State};
 use std::path::Path;
@@ -58,6 +58,15 @@ fn words(what: &What) -> Option<(Weight, String)> {
         What::GaveUp { reason } => (Weight::Bad, format!("given up: {reason}")),
         What::Doubtful { why } => (Weight::Bad, format!("doubtful: {why}")),
         What::Warning { text } => (Weight::Bad, format!("warning: {text}")),
+        What::Verdict {
+            tool,
+            target,
+            answer: Some(answer),
+            ..
+        } if answer == NO_ANSWER => (
+            Weight::Plain,
+            format!("left to Claude Code's own rules: {tool} {target}"),
+        ),
         What::Verdict {
             tool,
             target,
@@ -158,6 +167,7 @@ mod tests {
             rule: Some(rule),
             why: String::new(),
             by: "policy".to_owned(),
+            answer: Some("deny".to_owned()),
             agent: None,
         };
         assert_eq!(

@@ -1,7 +1,7 @@
 //! A slot's own files: `<slot>.log` for people, `<slot>.events.jsonl` for programs. A failure to write is told
 //! once, its end is told too, and neither stops the slot.
 
-use crate::control::protocol::{Event, What};
+use crate::control::protocol::{Event, NO_ANSWER, What};
 use crate::log_file::{Cap, LogFile};
 use crate::policy::RuleRef;
 use crate::secrets;
@@ -154,10 +154,17 @@ fn words(what: &What) -> (&'static str, String) {
             rule,
             why,
             by,
+            answer,
             agent,
         } => {
+            // What was left to Claude Code was decided by nobody here.
+            let open = answer.as_deref() == Some(NO_ANSWER);
+            let (word, by) = match open {
+                true => (NO_ANSWER, None),
+                false => (verdict.word(), Some(by.as_str())),
+            };
             let end = grounds(rule.as_ref(), by, agent.as_deref());
-            let text = format!("{} {tool}: {target} — {why}{end}", verdict.word());
+            let text = format!("{word} {tool}: {target} — {why}{end}");
             ("verdict", text)
         }
         What::Key { key, reason } => ("key", format!("{key} — {reason}")),
@@ -191,11 +198,16 @@ fn words(what: &What) -> (&'static str, String) {
 }
 
 /// The rule and where it stands, who decided, and for whom.
-fn grounds(rule: Option<&RuleRef>, by: &str, agent: Option<&str>) -> String {
+fn grounds(rule: Option<&RuleRef>, by: Option<&str>, agent: Option<&str>) -> String {
     let place = |rule: &RuleRef| format!(" [{} {}:{}]", rule.text, rule.file.display(), rule.line);
-    let agent = agent.map(|agent| format!(", for agent {agent}"));
-    let (place, agent) = (rule.map(place), agent.unwrap_or_default());
-    format!("{} (by {by}{agent})", place.unwrap_or_default())
+    let by = by.map(|by| format!("by {by}"));
+    let agent = agent.map(|agent| format!("for agent {agent}"));
+    let who: Vec<String> = by.into_iter().chain(agent).collect();
+    let place = rule.map(place).unwrap_or_default();
+    match who.is_empty() {
+        true => place,
+        false => format!("{place} ({})", who.join(", ")),
+    }
 }
 
 fn answered(text: &str, duration_ms: u64) -> String {
@@ -254,6 +266,7 @@ fn seconds(ms: u64) -> String {
 mod tests {
     use super::*;
     use crate::config::Care;
+    use crate::policy::Decision;
     use crate::reading::State;
 
     #[test]
@@ -264,6 +277,31 @@ mod tests {
         }));
         assert!(line.ends_with("state     idle -> thinking\n"), "{line}");
         assert_eq!(line.find("state"), Some(31));
+    }
+
+    #[test]
+    fn what_is_left_to_claude_code_is_said_to_be() {
+        let verdict = |answer: &str| {
+            log_lines(&Event::sample(What::Verdict {
+                tool: "Bash".into(),
+                target: "date +%F".into(),
+                verdict: Decision::Ask,
+                rule: None,
+                why: "why".into(),
+                by: "policy".into(),
+                answer: Some(answer.into()),
+                agent: None,
+            }))
+        };
+        let (none, ask) = (verdict("none"), verdict("ask"));
+        assert!(
+            none.ends_with("verdict   none Bash: date +%F — why\n"),
+            "{none}"
+        );
+        assert!(
+            ask.ends_with("verdict   ask Bash: date +%F — why (by policy)\n"),
+            "{ask}"
+        );
     }
 
     #[test]

@@ -177,15 +177,15 @@ impl Slot {
 }
 
 fn decided_by(decider: Decider, record: Record) -> Record {
+    let record = Record {
+        by: decider.word().to_owned(),
+        answer: decider.answer(),
+        ..record
+    };
     match decider {
         Decider::Policy => record,
-        Decider::Gate { told, agent } => Record {
-            agent,
-            answer: Some(told.map_or("none", Decision::word).to_owned()),
-            ..record
-        },
+        Decider::Gate { agent, .. } => Record { agent, ..record },
         Decider::Person { uid } => Record {
-            by: "person".to_owned(),
             uid: Some(uid),
             ..record
         },

@@ -4,6 +4,7 @@ use crate::fake::{Home, text_of};
 use rustix::process::{Pid, Signal, getsid, kill_process};
 use serde_json::Value;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 const SLOT: &str = "[[slot]]\nname = \"cat\"\nkind = \"shell\"\ncwd = \".\"\ncommand = [\"cat\"]\n";
 
@@ -133,6 +134,31 @@ fn status_tells_of_a_config_that_is_not_taken_and_how_to_see_why() {
     home.run(&["reload", "-c", &config]).exits(0);
     let told = home.run(&["status"]).exits(0).stdout;
     assert!(!told.contains("not taken"), "{told}");
+}
+
+#[test]
+fn status_tells_of_a_policy_that_is_wider_on_the_disk_and_not_taken() {
+    let mut living = Living::new();
+    let config = living.config("slots.toml", "name = \"one\"");
+    let home = &living.home;
+    let text = std::fs::read_to_string(&config).unwrap();
+    let slot = "[[slot]]\nname = \"docs\"\nrole = \"docs\"\ncwd = \".\"\nautostart = false\n";
+    home.write("slots.toml", &format!("{text}\n{slot}"));
+    home.write("policies/docs.toml", "allow = [\"Bash(ls *)\"]\n");
+    home.run(&["up", "-c", &config]).exits(0);
+    let status = || home.run(&["status", "-c", &config]).exits(0).stdout;
+    assert!(!status().contains("not taken"));
+    home.write("policies/docs.toml", "allow = [\"Bash(ls *)\", \"Edit\"]\n");
+    let wanted = format!(
+        "the policy docs on the disk allows more and is not taken: missiond reload -c {config}"
+    );
+    let end = Instant::now() + Duration::from_secs(30);
+    while !status().lines().any(|line| line == wanted) {
+        assert!(Instant::now() < end, "{}", status());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    home.run(&["reload", "-c", &config]).exits(0);
+    assert!(!status().contains("not taken"));
 }
 
 #[test]

@@ -182,6 +182,51 @@ fn ordinary_calls_raise_no_alarm() {
     );
 }
 
+/// The project's own settings allow what no rule speaks about; what only reads it is not asked about.
+#[test]
+fn a_projects_own_settings_do_not_answer_for_silence() {
+    let setup = Setup::new()
+        .slot_with("coder", "project_settings = true\nautostart = false")
+        .policy("coder", "default = \"ask\"\n");
+    let Some(daemon) = Daemon::start(&setup) else {
+        return;
+    };
+    let cwd = daemon.cwd("coder");
+    let settings = json!({"permissions": {"allow": ["Write", "Edit", "Bash"]}});
+    fs::create_dir_all(cwd.join(".claude")).expect("a directory");
+    fs::write(cwd.join(".claude/settings.json"), settings.to_string()).expect("a file");
+    fs::write(cwd.join("notes.txt"), "one\n").expect("a file");
+    daemon.cmd(&["start", "coder"]).expect(0);
+    daemon.wait_state("coder", "idle");
+    assert_eq!(daemon.status("coder")["gate"], "weak");
+
+    let read = Step::tool("Read", json!({"file_path": cwd.join("notes.txt")}));
+    daemon
+        .endpoint
+        .on("read it", vec![read, Step::text("I read.")]);
+    daemon.cmd(&["send", "coder", "read it"]).expect(0);
+    let log = daemon.log("coder");
+    let left = log
+        .lines()
+        .find(|line| line.contains("verdict   none Read"));
+    assert!(
+        left.is_some_and(|line| line.ends_with("; Claude Code's own rules decide")),
+        "{log}"
+    );
+
+    let path = cwd.join("new.txt");
+    let input = json!({"file_path": path, "content": "x"});
+    let waiting = waits(&daemon, "write it", vec![Step::tool("Write", input)]);
+    assert!(!path.exists(), "{waiting}");
+    daemon.cmd(&["confirm", "coder", "no"]).expect(0);
+    daemon.wait_state("coder", "idle");
+    let pipe = Step::tool("Bash", json!({"command": "mkfifo pipe"}));
+    waits(&daemon, "make a pipe", vec![pipe]);
+    assert!(!cwd.join("pipe").exists());
+    daemon.cmd(&["confirm", "coder", "no"]).expect(0);
+    daemon.wait_state("coder", "idle");
+}
+
 /// The project's own hook changes the command after missiond allowed another.
 #[test]
 fn a_call_that_is_changed_after_it_was_judged_is_an_alarm() {

@@ -31,6 +31,9 @@ impl Event {
     }
 }
 
+/// What the hook was told where it was told nothing: Claude Code's own rules decide.
+pub const NO_ANSWER: &str = "none";
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum What {
@@ -85,6 +88,9 @@ pub enum What {
         why: String,
         /// `policy` or `person`.
         by: String,
+        /// What Claude Code's hook was told, where it was asked; `none` leaves it to Claude Code's own rules.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        answer: Option<String>,
         /// The agent of Claude Code that made the call; none where it was the slot itself.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         agent: Option<String>,

@@ -11,7 +11,7 @@ mod task;
 pub use attach::{
     AttachAnswer, AttachParams, BrokenFrame, Ending, FromViewer, MAX_FRAME, ToViewer,
 };
-pub use event::{Event, What};
+pub use event::{Event, NO_ANSWER, What};
 pub use fault::{Fault, RpcError, Trace};
 pub use task::{OneTask, SubmitParams, TaskParams, TaskState, TaskStatus, TasksParams};
 
@@ -130,6 +130,9 @@ pub struct Pong {
     /// Why the config on the disk is not the one that it goes by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config_fault: Option<String>,
+    /// The roles whose policy on the disk allows more, and waits for `reload`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub wider_policies: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

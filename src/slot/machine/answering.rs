@@ -232,12 +232,7 @@ impl Machine {
 
     /// Written down, and told after that: the log knows of no verdict that the audit does not have.
     pub(super) fn decided(&mut self, ask: Ask, verdict: Verdict, decider: Decider) {
-        let (by, agent) = match &decider {
-            Decider::Policy => ("policy", None),
-            Decider::Gate { agent, .. } => ("policy", agent.clone()),
-            Decider::Person { .. } => ("person", None),
-        };
-        let event = verdict_event(&ask, &verdict, by, agent);
+        let event = verdict_event(&ask, &verdict, &decider);
         self.effects
             .push(Effect::Audit(verdict, Box::new(ask), decider));
         self.tell(event);
@@ -520,14 +515,19 @@ fn ask(why: &str) -> Verdict {
     }
 }
 
-fn verdict_event(ask: &Ask, verdict: &Verdict, by: &str, agent: Option<String>) -> What {
+fn verdict_event(ask: &Ask, verdict: &Verdict, decider: &Decider) -> What {
+    let agent = match decider {
+        Decider::Gate { agent, .. } => agent.clone(),
+        Decider::Policy | Decider::Person { .. } => None,
+    };
     What::Verdict {
         tool: ask.tool.clone(),
         target: up::target_of(&ask.input).unwrap_or_default(),
         verdict: verdict.decision,
         rule: verdict.rule.clone(),
         why: verdict.why.clone(),
-        by: by.to_owned(),
+        by: decider.word().to_owned(),
+        answer: decider.answer(),
         agent,
     }
 }

@@ -5,6 +5,7 @@ use super::calls::{OpenAsk, Tampered, in_brackets};
 use super::modes::same_mode;
 use super::up::{Hands, Over};
 use super::*;
+use crate::control::protocol::NO_ANSWER;
 use crate::hook::{HookWhat, gate_output};
 use std::path::PathBuf;
 
@@ -96,6 +97,9 @@ impl Machine {
             self.alarm(why, &ask);
         }
         let (told, output) = self.answer_of_gate(&ask, &verdict, id, agent.is_some());
+        if told.is_none() {
+            verdict.why += "; Claude Code's own rules decide";
+        }
         self.decided(ask, verdict, Decider::Gate { told, agent });
         output
     }
@@ -114,7 +118,7 @@ impl Machine {
         by_agent: bool,
     ) -> (Option<Decision>, Option<Value>) {
         let decision = verdict.decision;
-        let mark = (decision == Decision::Ask && !self.leaves_it_to_claude_code(verdict))
+        let mark = (decision == Decision::Ask && !self.leaves_it_to_claude_code(ask, verdict))
             .then(|| self.marks.next());
         if decision != Decision::Deny {
             self.open(OpenAsk {
@@ -140,11 +144,24 @@ impl Machine {
     }
 
     /// Where no rule speaks, Claude Code's own flow holds in manual mode: it does not ask about reading the
-    /// project. In every other mode it might not ask at all, so it is told to.
-    fn leaves_it_to_claude_code(&self, verdict: &Verdict) -> bool {
+    /// project. In every other mode it might not ask at all, so it is told to; and so it is where the project's own
+    /// settings count, which may allow anything else.
+    fn leaves_it_to_claude_code(&self, ask: &Ask, verdict: &Verdict) -> bool {
+        verdict.rule.is_none()
+            && self.is_manual()
+            && (!self.project_has_a_say() || self.judge.only_reads_the_project(ask))
+    }
+
+    fn is_manual(&self) -> bool {
         let is_manual = |mode: &str| same_mode(mode, "manual");
-        let seen = self.up().map(|up| up.modes.all()).into_iter().flatten();
-        verdict.rule.is_none() && is_manual(&self.config.mode) && seen.into_iter().all(is_manual)
+        let mut seen = self.up().map(|up| up.modes.all()).into_iter().flatten();
+        is_manual(&self.config.mode) && seen.all(is_manual)
+    }
+
+    /// Whether the program that runs has read the project's settings, whatever holds for its next start.
+    fn project_has_a_say(&self) -> bool {
+        self.up()
+            .map_or(self.config.project_settings, |up| up.project_settings)
     }
 
     fn deny_text(&self, verdict: &Verdict) -> String {
@@ -196,6 +213,23 @@ impl Machine {
             up.calls.close_turn();
         }
         self.turn_is_over(over);
+    }
+}
+
+impl Decider {
+    pub fn word(&self) -> &'static str {
+        match self {
+            Decider::Policy | Decider::Gate { .. } => "policy",
+            Decider::Person { .. } => "person",
+        }
+    }
+
+    /// What the hook answers, in a word, where it was asked.
+    pub fn answer(&self) -> Option<String> {
+        match self {
+            Decider::Gate { told, .. } => Some(told.map_or(NO_ANSWER, Decision::word).to_owned()),
+            Decider::Policy | Decider::Person { .. } => None,
+        }
     }
 }
 

@@ -147,8 +147,9 @@ impl Machine {
     }
 
     pub(super) fn started(&mut self, pid: u32, continues: bool) {
-        let up = Life::Up(Box::new(Up::new(pid, continues)));
-        let before = std::mem::replace(&mut self.life, up);
+        let mut up = Up::new(pid, continues);
+        up.project_settings = self.config.project_settings;
+        let before = std::mem::replace(&mut self.life, Life::Up(Box::new(up)));
         for token in std::mem::take(&mut self.starters) {
             self.reply(token, Ok(Reply::Done));
         }

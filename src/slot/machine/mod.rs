@@ -267,6 +267,11 @@ pub trait Judge: PermissionPolicy + std::fmt::Debug {
         None
     }
 
+    /// Whether a call does no more than read inside the slot's directory.
+    fn only_reads_the_project(&self, _ask: &Ask) -> bool {
+        false
+    }
+
     /// The deny rules in Claude Code's own words, for its settings.
     fn deny_rules(&self) -> Vec<String> {
         Vec::new()

@@ -121,6 +121,8 @@ pub(super) struct Up {
     pub prompted: bool,
     /// SessionStart was heard: the gate holds.
     pub gated: bool,
+    /// It was started with the project's own settings.
+    pub project_settings: bool,
     /// Nobody knows whether the screens of this program read right.
     pub unrehearsed: bool,
     pub calls: Calls,
@@ -162,6 +164,7 @@ impl Up {
             last_message: None,
             prompted: continues,
             gated: false,
+            project_settings: false,
             unrehearsed: false,
             calls: Calls::default(),
             dialog_since: None,

@@ -56,6 +56,37 @@ fn where_claude_code_might_not_ask_silence_means_ask() {
     ));
 }
 
+#[test]
+fn where_the_projects_settings_count_silence_means_ask_but_about_reading_it() {
+    let mut bench = Bench::idle_with(SlotConfig {
+        project_settings: true,
+        ..config()
+    });
+    // What holds for its next start changes nothing for the program that runs.
+    bench.put(Input::Settings(Arc::new(config())));
+    for (token, tool, is_asked) in [(9, "Write", true), (10, "Read", false)] {
+        let what = HookWhat::BeforeTool {
+            tool: tool.into(),
+            input: json!({"file_path": "/w/x"}),
+            id: None,
+        };
+        bench.hear(token, what);
+        let Some(Ok(Reply::Hook(output))) = bench.replies.remove(&token) else {
+            panic!("no answer");
+        };
+        assert_eq!(output.is_some(), is_asked, "{tool}");
+        let Some(What::Verdict { answer, why, .. }) = bench.told.last() else {
+            panic!("{:?}", bench.told);
+        };
+        let (word, end) = match is_asked {
+            true => ("ask", "as the test says"),
+            false => ("none", "Claude Code's own rules decide"),
+        };
+        assert_eq!(answer.as_deref(), Some(word));
+        assert!(why.ends_with(end), "{why}");
+    }
+}
+
 /// What the gate says to Claude Code: its decision and its reason.
 fn answer_of(bench: &mut Bench, token: Token, command: &str, id: &str) -> Option<(String, String)> {
     let what = HookWhat::BeforeTool {

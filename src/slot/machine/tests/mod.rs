@@ -65,6 +65,10 @@ impl Judge for Rules {
         Some("Ask a person.".into())
     }
 
+    fn only_reads_the_project(&self, ask: &Ask) -> bool {
+        ask.tool == "Read"
+    }
+
     fn deny_rules(&self) -> Vec<String> {
         vec!["Bash(rm *)".into()]
     }
