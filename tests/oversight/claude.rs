@@ -137,6 +137,18 @@ fn nothing_secret_is_written_down(daemon: &Daemon) {
     daemon.cmd(&["confirm", "coder", "yes"]).expect(0);
     daemon.wait_state("coder", "idle");
 
+    // What stands before it is a letter, but one of an escape.
+    let token = format!("ghp_{}", &secret[..36]);
+    let command = format!("echo 'x\\n{token}'");
+    let tool = Step::tool("Bash", json!({ "command": command }));
+    let said = Step::text("I have used it again.");
+    daemon.endpoint.on("keep the other", vec![tool, said]);
+    daemon.cmd(&["send", "coder", "keep the other"]).expect(0);
+    daemon.wait_state("coder", "idle");
+    let judged = audit(daemon);
+    let masked = json!({"command": "echo 'x\\n[masked]'"});
+    assert!(judged.iter().any(|entry| entry["input"] == masked));
+
     let part = &secret[..24];
     let cast = daemon.logged("coder.cast");
     assert!(cast.contains(part), "the recording is the truth");
