@@ -3,7 +3,7 @@
 
 use crate::control::protocol::{Event, NO_ANSWER, What};
 use crate::log_file::{Cap, LogFile};
-use crate::policy::RuleRef;
+use crate::policy::{Decision, RuleRef};
 use crate::secrets;
 use crate::slot::machine::about;
 use chrono::{DateTime, Local, SecondsFormat};
@@ -157,15 +157,9 @@ fn words(what: &What) -> (&'static str, String) {
             answer,
             agent,
         } => {
-            // What was left to Claude Code was decided by nobody here.
-            let open = answer.as_deref() == Some(NO_ANSWER);
-            let (word, by) = match open {
-                true => (NO_ANSWER, None),
-                false => (verdict.word(), Some(by.as_str())),
-            };
+            let (word, by) = decided(*verdict, by, answer.as_deref());
             let end = grounds(rule.as_ref(), by, agent.as_deref());
-            let text = format!("{word} {tool}: {target} — {why}{end}");
-            ("verdict", text)
+            ("verdict", format!("{word} {tool}: {target} — {why}{end}"))
         }
         What::Key { key, reason } => ("key", format!("{key} — {reason}")),
         What::Failed { text } => ("no answer", text.clone()),
@@ -194,6 +188,18 @@ fn words(what: &What) -> (&'static str, String) {
         What::Doubtful { why } => ("DOUBTFUL", why.clone()),
         What::DoubtGone => ("doubt", "the witnesses agree again".to_owned()),
         What::Warning { text } => ("WARNING", text.clone()),
+    }
+}
+
+/// What was decided, and by whom. What was left to Claude Code was decided by nobody here.
+fn decided<'a>(
+    verdict: Decision,
+    by: &'a str,
+    answer: Option<&str>,
+) -> (&'static str, Option<&'a str>) {
+    match answer {
+        Some(NO_ANSWER) => (NO_ANSWER, None),
+        _ => (verdict.word(), Some(by)),
     }
 }
 
@@ -266,7 +272,6 @@ fn seconds(ms: u64) -> String {
 mod tests {
     use super::*;
     use crate::config::Care;
-    use crate::policy::Decision;
     use crate::reading::State;
 
     #[test]

@@ -114,6 +114,8 @@ fn status_tells_of_a_config_that_is_not_taken_and_how_to_see_why() {
     let good = std::fs::read_to_string(&config).unwrap();
     home.write("slots.toml", &format!("{good}half = \n"));
     home.run(&["reload", "-c", &config]).exits(2);
+    home.run(&["wait", "cat", "--for", "idle", "-c", &config])
+        .exits(0);
     home.run(&["logs", "cat", "-c", &config]).exits(0);
     let told = home.run(&["status", "-c", &config]).exits(0).stdout;
     let last = told.lines().last().unwrap();
