@@ -10,9 +10,11 @@ use serde_json::Value;
 use std::collections::HashMap;
 
 mod places;
+mod transfers;
 mod trees;
 mod variants;
 use places::{Directories, Named};
+use transfers::Made;
 
 pub fn judge(case: &Case<'_>, text: &str) -> Explanation {
     let script = shell::read(text);
@@ -22,6 +24,14 @@ pub fn judge(case: &Case<'_>, text: &str) -> Explanation {
         .rules()
         .find(|rule| allows_exactly(rule, &whole));
     let mut directories = Directories::new(case.ask.place().to_owned());
+    let mut made = Made::default();
+    for simple in script
+        .commands
+        .iter()
+        .filter(|simple| is_piped_into(text, simple))
+    {
+        made.note(&simple.words, &directories, &case.ground);
+    }
     let mut parts: Vec<Found<'_>> = Vec::new();
     // The same command is judged once, as long as it runs in the same directory.
     let mut known: HashMap<&str, Option<usize>> = HashMap::new();
@@ -29,7 +39,7 @@ pub fn judge(case: &Case<'_>, text: &str) -> Explanation {
         let text = simple.text.as_str();
         let says = match known.get(text).filter(|_| !simple.guessed) {
             Some(at) => at.map(|at| parts[at].says.clone()),
-            None => Part::new(case, simple, &directories, exact).verdict(),
+            None => Part::new(case, simple, &directories, &made, exact).verdict(),
         };
         if !simple.guessed {
             known
@@ -37,7 +47,8 @@ pub fn judge(case: &Case<'_>, text: &str) -> Explanation {
                 .or_insert(says.as_ref().map(|_| parts.len()));
         }
         parts.extend(says.map(|says| Found { text, says }));
-        if directories.follow(&simple.words, &case.ground) {
+        let moves = directories.follow(&simple.words, &case.ground);
+        if made.note(&simple.words, &directories, &case.ground) || moves {
             known.clear();
         }
     }
@@ -64,6 +75,12 @@ pub fn judge(case: &Case<'_>, text: &str) -> Explanation {
         verdict,
         parts: shown,
     }
+}
+
+/// The parts of a pipe run at the same time, so one may do its work before those that stand in front of it.
+fn is_piped_into(whole: &str, simple: &Simple) -> bool {
+    let before = whole.get(..simple.start).unwrap_or_default().trim_end();
+    before.ends_with('|') && !before.ends_with("||")
 }
 
 /// What was found on a part of a command.
@@ -182,6 +199,8 @@ struct Part<'a, 'd> {
     simple: &'a Simple,
     stripped: Stripped<'a>,
     directories: &'d Directories,
+    /// What the parts before it may have made.
+    made: &'d Made,
     /// The places that its words may name.
     named: Vec<Named>,
     /// A rule that spells out the whole command line.
@@ -193,6 +212,7 @@ impl<'a, 'd> Part<'a, 'd> {
         case: &'a Case<'a>,
         simple: &'a Simple,
         directories: &'d Directories,
+        made: &'d Made,
         exact: Option<&'a Rule>,
     ) -> Part<'a, 'd> {
         let stripped = shell::strip(&simple.words);
@@ -202,6 +222,7 @@ impl<'a, 'd> Part<'a, 'd> {
             named: places::named(case, stripped.words, directories),
             stripped,
             directories,
+            made,
             exact,
         }
     }
@@ -356,6 +377,15 @@ impl<'a, 'd> Part<'a, 'd> {
             &self.named,
             self.directories,
         ));
+        harms.extend(transfers::harm(
+            self.case,
+            self.stripped.words,
+            self.directories,
+        ));
+        harms.extend(
+            self.made
+                .harm(self.case, self.stripped.words, self.directories),
+        );
         harms.extend(harm::secrets(self.stripped.words));
         harms.extend(self.harm_of_unknown_runner());
         if self.stripped.more_words_follow {

@@ -110,37 +110,36 @@ impl Reader<'_> {
         self.add_rules(lists, level);
     }
 
-    /// A file can hold the lists of several roles; the one that the file is named after counts.
+    /// A file can hold the lists of several roles; all must be good, and the one that the file is named after counts.
     fn role_overrides(&mut self, roles: Option<&DeTable<'_>>) {
-        let role = self
+        let own = self
             .source
             .file
             .file_stem()
             .map(|stem| stem.to_string_lossy().into_owned());
-        let entries = roles
-            .zip(role)
-            .and_then(|(roles, role)| roles.get(role.as_str()));
-        self.level(
-            entries.and_then(|entry| entry.get_ref().as_table()),
-            "a role",
-            &Level::Role,
-        );
+        for (name, entry) in roles.into_iter().flatten() {
+            let known = self.rules.len();
+            self.override_of(entry, "a role", &Level::Role);
+            if own.as_deref() != Some(name.get_ref()) {
+                self.rules.truncate(known);
+            }
+        }
     }
 
     fn slot_overrides(&mut self, slots: Option<&DeTable<'_>>) {
         for (name, entry) in slots.into_iter().flatten() {
-            match entry.get_ref().as_table() {
-                Some(entries) => self.level(
-                    Some(entries),
-                    "a slot",
-                    &Level::Slot(name.get_ref().to_string()),
-                ),
-                None => self.problems.push(self.source.problem(
-                    entry.span(),
-                    "wrong type",
-                    "a slot takes a table, such as { auto_allow = [\"Read\"] }",
-                )),
-            }
+            self.override_of(entry, "a slot", &Level::Slot(name.get_ref().to_string()));
+        }
+    }
+
+    fn override_of(&mut self, entry: &Spanned<DeValue<'_>>, what: &'static str, level: &Level) {
+        match entry.get_ref().as_table() {
+            Some(entries) => self.level(Some(entries), what, level),
+            None => self.problems.push(self.source.problem(
+                entry.span(),
+                "wrong type",
+                format!("{what} takes a table, such as {{ auto_allow = [\"Read\"] }}"),
+            )),
         }
     }
 

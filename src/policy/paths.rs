@@ -314,6 +314,18 @@ impl PathPattern {
         })
     }
 
+    /// Whether it matches names wherever they are, such as `*.pem`.
+    pub fn is_by_name(&self) -> bool {
+        let glob = self.glob.trim_end_matches('/');
+        !glob.strip_prefix("**/").unwrap_or(glob).contains('/')
+    }
+
+    /// How every name that it matches ends, where its last part is a star and an ending, such as `*.pem`.
+    pub fn ending(&self) -> Option<&str> {
+        let ending = self.glob.rsplit('/').next()?.strip_prefix('*')?;
+        (!ending.is_empty() && !ending.contains(['*', '?', '[', '\\'])).then_some(ending)
+    }
+
     /// The last part of the pattern where that is a plain name, such as `.env` in `./.env`.
     pub fn literal_name(&self) -> Option<&str> {
         let name = self.glob.rsplit('/').next()?;

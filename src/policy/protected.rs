@@ -100,6 +100,29 @@ pub fn lies_below(place: &Place, ground: &Ground<'_>) -> bool {
         .any(|path| ground.protected().iter().any(|own| own.starts_with(path)))
 }
 
+/// The first names on the ways from `place` to what is protected below it.
+pub fn names_below<'g>(place: &Place, ground: &'g Ground<'_>) -> Vec<&'g OsStr> {
+    let below = |path: &Path| {
+        let own = ground.protected().iter();
+        own.filter_map(|own| own.strip_prefix(path).ok()?.iter().next())
+            .collect::<Vec<_>>()
+    };
+    place.ways().flat_map(below).collect()
+}
+
+/// Whether names that are not known would be protected in this directory.
+pub fn protects_names_in(place: &Place) -> bool {
+    let is_hooks = |path: &Path| {
+        let name = path.file_name();
+        name.is_some_and(|name| {
+            GIT_INTERNALS
+                .iter()
+                .any(|known| name.eq_ignore_ascii_case(known))
+        })
+    };
+    place.ways().any(is_hooks)
+}
+
 fn protected_by_name(path: &Path) -> bool {
     if !may_be_protected(path) {
         return false;

@@ -15,7 +15,7 @@ pub fn schema() -> Value {
         "deny_reason": {"type": "string", "description": "told to Claude with every no"},
         "dialogs": dialogs(),
         "mcp": grants(),
-        "roles": {"type": "object", "additionalProperties": {"type": "object"}},
+        "roles": {"type": "object", "additionalProperties": table(lists())},
         "slots": {"type": "object", "additionalProperties": table(lists())},
         "example": {"type": "array", "minItems": 1, "items": example()},
     });

@@ -1,4 +1,5 @@
 //! `cases/*.txt`: rules, an empty line, and commands with the verdict that they must get. A new case is a line.
+//! `protect` names a file of missiond's own, or a directory of them.
 //! `noallow` is `ask` or `deny`; `\n` and `\r` in a command stand for what they stand for everywhere.
 
 use missiond::policy::{Ask, Decision, LexicalPaths, Policy, decide};
@@ -34,7 +35,9 @@ fn policy_of(head: &str) -> Policy {
     };
     let [allow, ask, deny] = ["allow", "ask", "deny"].map(of);
     let text = format!("allow = {allow:?}\nask = {ask:?}\ndeny = {deny:?}\n");
-    Policy::parse(&text, Path::new("cases.toml"), Path::new("/proj")).expect("good rules")
+    let policy = Policy::parse(&text, Path::new("cases.toml"), Path::new("/proj"));
+    let protected = of("protect").into_iter().map(PathBuf::from);
+    policy.expect("good rules").protecting(protected)
 }
 
 fn fault(policy: &Policy, file: &Path, line: &str) -> Option<String> {

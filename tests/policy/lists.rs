@@ -99,3 +99,17 @@ fn a_glob_never_allows_the_shell_or_every_server() {
         );
     }
 }
+
+#[test]
+fn the_lists_of_every_role_and_slot_must_be_good() {
+    for (text, line) in [
+        ("[roles]\np = 3\n", 2),
+        ("[roles.q]\nauto_allow = [\"*\"]\n", 2),
+        ("[roles.q]\nauto_alow = [\"Read\"]\n", 2),
+        ("[slots]\na = 3\n", 2),
+    ] {
+        let problems = parse(text).expect_err(text);
+        assert_eq!(problems[0].line(), line, "{text}");
+        assert!(!problems[0].label.is_empty(), "{text}");
+    }
+}

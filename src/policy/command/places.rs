@@ -49,7 +49,7 @@ impl Directories {
     }
 
     /// Every place that a word may name.
-    fn places(&self, word: &Word, ground: &Ground<'_>) -> Vec<Place> {
+    pub fn places(&self, word: &Word, ground: &Ground<'_>) -> Vec<Place> {
         if word.doubt.is_some() {
             return self.places_in_doubt(&word.text.replace('"', ""), ground);
         }
@@ -187,7 +187,7 @@ pub fn redirection(
 }
 
 /// The directories in which a glob looks for names: the literal start of it.
-fn places_of_glob(word: &Word, directories: &Directories, ground: &Ground<'_>) -> Vec<Place> {
+pub fn places_of_glob(word: &Word, directories: &Directories, ground: &Ground<'_>) -> Vec<Place> {
     let start = word.text.split(['*', '?', '[']).next().unwrap_or_default();
     let start = start.rsplit_once('=').map_or(start, |(_, value)| value);
     let directory = match start.rsplit_once('/') {
@@ -216,9 +216,15 @@ fn on_glob(case: &Case<'_>, word: &Word, directories: &Directories) -> Option<Ve
         let below = |path| pattern.may_match_below(path, &case.ground);
         within.iter().any(|place| place.ways().any(below))
     };
+    let is_in_matched = |pattern: &PathPattern| {
+        let matches = |path| pattern.matches(path, &case.ground);
+        within.iter().any(|place| place.ways().any(matches))
+    };
     let may_mean = |rule: &&Rule| match &rule.meaning {
         Meaning::Path(_, pattern) if rule.decision > Decision::Allow => {
-            pattern.literal_name().is_none_or(|name| fits(last, name)) && reaches(pattern)
+            let may_be_named = pattern.literal_name().is_none_or(|name| fits(last, name))
+                && may_end(word, last, pattern);
+            (may_be_named || is_in_matched(pattern)) && reaches(pattern)
         }
         _ => false,
     };
@@ -232,6 +238,17 @@ fn on_glob(case: &Case<'_>, word: &Word, directories: &Directories) -> Option<Ve
         rule: Some(rule.at.clone()),
         why,
     })
+}
+
+/// Whether a name for which a glob stands may end as a pattern says. A glob further up may stand for a directory
+/// that the pattern matches.
+fn may_end(word: &Word, last: &str, pattern: &PathPattern) -> bool {
+    let Some(ending) = pattern.ending() else {
+        return true;
+    };
+    let way = &word.text[..word.text.len() - last.len()];
+    let end = last.rsplit(['*', '?', ']']).next().unwrap_or_default();
+    way.contains(['*', '?', '[']) || end.ends_with(ending) || ending.ends_with(end)
 }
 
 /// Words that may name a protected path, given to a program that may write.
@@ -262,7 +279,7 @@ fn hidden_glob(text: &str) -> bool {
 
 /// Whether a glob may stand for `name`: its literal start must begin it. A glob that does not begin with a dot
 /// leaves hidden files out.
-fn fits(glob: &str, name: &str) -> bool {
+pub fn fits(glob: &str, name: &str) -> bool {
     if name.starts_with('.') && !glob.starts_with('.') {
         return false;
     }
@@ -382,12 +399,20 @@ fn is_vital(case: &Case<'_>, word: &Word, cwd: &Path) -> bool {
         },
     };
     let place = case.ground.place(text, cwd);
+    text.starts_with('~') && !text.starts_with("~/")
+        || holds_much(case, &place, cwd)
+        || guarded::lies_below(&place, &case.ground)
+}
+
+/// The root, a directory right below it, or one that holds the home directory or the slot's own.
+pub fn holds_much(case: &Case<'_>, place: &Place, cwd: &Path) -> bool {
     let home = case.ground.home().map(|[home, _]| home.as_path());
+    let [own, real_own] = &case.ground.cwd;
     place.ways().any(|path| {
         path.components().count() <= 2
             || home.is_some_and(|home| home.starts_with(path))
             || cwd.starts_with(path)
-            || case.ask.cwd.starts_with(path)
-    }) || text.starts_with('~') && !text.starts_with("~/")
-        || guarded::lies_below(&place, &case.ground)
+            || own.starts_with(path)
+            || real_own.starts_with(path)
+    })
 }

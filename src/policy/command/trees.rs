@@ -1,6 +1,8 @@
-//! Programs that read every file below a directory: what a rule keeps from being read must not lie there.
+//! Programs that read every file below a directory, or bring it to another place: what a rule keeps from being read
+//! must not lie there.
 
 use super::places::Directories;
+use crate::policy::harm;
 use crate::policy::judge::Case;
 use crate::policy::rule::{Meaning, Rule};
 use crate::policy::shell::Word;
@@ -13,6 +15,9 @@ struct Search<'w> {
     places: Vec<&'w str>,
     /// It leaves out files whose names begin with a dot.
     skips_hidden: bool,
+    /// The names stay as they are below the slot's directory, so that rules on names alone go on to hold.
+    keeps_names: bool,
+    does: &'static str,
 }
 
 /// A person is asked about a search that may come across a restricted file.
@@ -20,7 +25,7 @@ pub fn restriction(case: &Case<'_>, words: &[Word], directories: &Directories) -
     if !case.policy.index.restricts_paths() {
         return None;
     }
-    let search = search_of(words)?;
+    let search = search_of(words).or_else(|| transfer_of(case, words, directories))?;
     let places: Vec<_> = search
         .places
         .iter()
@@ -37,7 +42,9 @@ pub fn restriction(case: &Case<'_>, words: &[Word], directories: &Directories) -
                 .literal_name()
                 .is_some_and(|name| name.starts_with('.'));
             let below = |path| pattern.may_match_below(path, &case.ground);
-            !(hidden && search.skips_hidden) && places.iter().any(|place| place.ways().any(below))
+            !(hidden && search.skips_hidden)
+                && !(search.keeps_names && pattern.is_by_name())
+                && places.iter().any(|place| place.ways().any(below))
         }
         _ => false,
     };
@@ -46,8 +53,8 @@ pub fn restriction(case: &Case<'_>, words: &[Word], directories: &Directories) -
         decision: Decision::Ask,
         rule: Some(rule.at.clone()),
         why: format!(
-            "it searches where files may lie that {} covers",
-            rule.at.text
+            "it {} where files may lie that {} covers",
+            search.does, rule.at.text
         ),
     })
 }
@@ -63,10 +70,7 @@ fn search_of(words: &[Word]) -> Option<Search<'_>> {
         "rgrep" => (1, false),
         "rg" | "ag" | "ack" => (1, !arguments.iter().any(|word| shows_hidden(&word.text))),
         "diff" if arguments.iter().any(|word| recurses(&word.text)) => {
-            return Some(Search {
-                places: operands_of(arguments, "diff"),
-                skips_hidden: false,
-            });
+            return Some(Search::through(operands_of(arguments, "diff")));
         }
         _ => return None,
     };
@@ -78,9 +82,51 @@ fn search_of(words: &[Word]) -> Option<Search<'_>> {
         Some(named) => named.to_vec(),
     };
     Some(Search {
-        places,
         skips_hidden,
+        ..Search::through(places)
     })
+}
+
+/// A copy, a move, a link or an archive of what may be a directory.
+fn transfer_of<'w>(
+    case: &Case<'_>,
+    words: &'w [Word],
+    directories: &Directories,
+) -> Option<Search<'w>> {
+    let (name, arguments) = words.split_first()?;
+    if harm::packs(&name.text, arguments) {
+        let operands = arguments.iter().map(|word| word.text.as_str());
+        let operands = operands.filter(|text| !text.starts_with('-'));
+        return Some(Search {
+            does: "packs what lies",
+            ..Search::through(operands.collect())
+        });
+    }
+    let transfer = harm::transfer(&name.text, arguments).filter(|transfer| transfer.recursive)?;
+    let stays = |target: &&str| {
+        let mut cwds = directories.all().iter();
+        cwds.all(|cwd| case.ground.place(target, cwd).is_within(&case.ground.cwd))
+    };
+    // Most of what is moved or linked is a single file.
+    let keeps_names =
+        matches!(name.text.as_str(), "mv" | "ln") && transfer.targets.iter().all(stays);
+    let sources = transfer.sources.iter().map(|word| word.text.as_str());
+    Some(Search {
+        keeps_names,
+        does: "brings elsewhere what lies",
+        ..Search::through(sources.collect())
+    })
+}
+
+impl<'w> Search<'w> {
+    fn through(places: Vec<&'w str>) -> Search<'w> {
+        Search {
+            places,
+            skips_hidden: false,
+            keeps_names: false,
+            does: "searches",
+        }
+    }
 }
 
 /// Options of searches whose value is the word behind them.

@@ -250,7 +250,7 @@ static OPENERS: Names = LazyLock::new(|| {
 static SEARCHERS: Names =
     LazyLock::new(|| names("grep egrep fgrep zgrep rg ag ack sed gsed awk gawk mawk jq"));
 
-pub use writes::{is_writer, may_use_temporary, written};
+pub use writes::{Transfer, is_writer, may_use_temporary, packs, transfer, written};
 
 pub fn only_reads(program: &str) -> bool {
     READERS.contains(program)
