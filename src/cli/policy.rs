@@ -9,7 +9,9 @@ use crate::cli::failure::Failure;
 use crate::cli::{sanitise, target};
 use crate::config::{self, read_source};
 use crate::diagnostic::{Problem, render};
-use crate::policy::{Ask, Decision, Explanation, Policy as Rules, RealPaths, Verdict, explain};
+use crate::policy::{
+    Ask, Decision, Explanation, Policy as Rules, RealPaths, RuleRef, Verdict, explain,
+};
 use anstyle::{AnsiColor, Style};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -61,6 +63,7 @@ Examples:
   missiond policy explain --policy policies/coder.toml --tool Edit --input '{\"file_path\":\"src/a.rs\"}'
   echo '{\"tool\":\"Bash\",\"input\":{\"command\":\"ls\"}}' | missiond policy explain --policy p.toml -
 
+With `-c` or $MISSIOND_CONFIG, what the daemon of that config protects is protected here too.
 With `-`, each line of the input is {\"tool\", \"input\", \"cwd\"?}, and each is answered with a line
 {\"verdict\", \"rule\", \"why\", \"file\", \"line\"}; a line that is no such call is answered with \"ask\" and
 an \"error\" that says why, and the exit code is 2 at the end.")]
@@ -106,9 +109,13 @@ impl Check {
         let project = current_directory()?;
         let mut faults = 0;
         for file in &files {
-            let problems = load(file, &project).err().unwrap_or_default();
-            faults += problems.len();
-            report(context, file, &problems)?;
+            match load(file, &project) {
+                Ok(policy) => report_good(context, file, &policy)?,
+                Err(problems) => {
+                    faults += problems.len();
+                    report(context, file, &problems)?;
+                }
+            }
         }
         match faults {
             0 => Ok(()),
@@ -138,15 +145,33 @@ fn policies_of_config(context: &Context) -> Result<Vec<PathBuf>, Failure> {
     Ok(files)
 }
 
+/// A good file may still have rules that do nothing.
+fn report_good(context: &Context, file: &Path, policy: &Rules) -> Result<(), Failure> {
+    let hints = || policy.rules_without_effect();
+    if context.out.json {
+        let hint = |(rule, why): (&RuleRef, String)| json!({ "line": rule.line, "rule": rule.text, "why": why });
+        let hints: Vec<Value> = hints().map(hint).collect();
+        return context
+            .out
+            .json(&json!({ "ok": true, "file": file, "problems": [], "hints": hints }));
+    }
+    for (rule, why) in hints() {
+        context.out.aside(format!(
+            "{}:{}: {} can never allow: {why}",
+            file.display(),
+            rule.line,
+            rule.text
+        ));
+    }
+    context.out.done(format!("{}: good", file.display()))
+}
+
 fn report(context: &Context, file: &Path, problems: &[Problem]) -> Result<(), Failure> {
     if context.out.json {
         let faults: Vec<Value> = problems.iter().map(Problem::to_json).collect();
         return context
             .out
-            .json(&json!({ "ok": problems.is_empty(), "file": file, "problems": faults }));
-    }
-    if problems.is_empty() {
-        return context.out.done(format!("{}: good", file.display()));
+            .json(&json!({ "ok": false, "file": file, "problems": faults }));
     }
     context.out.aside(render(problems, true));
     context.out.aside("");
@@ -175,6 +200,7 @@ impl Explain {
                 return Err(Failure::usage(message));
             }
         };
+        let policy = policy.protecting(on_disk::protected(context)?);
         let policy = match &self.slot {
             Some(slot) => policy.for_slot(slot),
             None => policy,

@@ -10,10 +10,13 @@ use serde_json::Value;
 use std::collections::HashMap;
 
 mod places;
+mod spelled;
 mod transfers;
 mod trees;
 mod variants;
 use places::{Directories, Named};
+use spelled::Inner;
+pub use spelled::never_allows;
 use transfers::Made;
 
 pub fn judge(case: &Case<'_>, text: &str) -> Explanation {
@@ -30,7 +33,7 @@ pub fn judge(case: &Case<'_>, text: &str) -> Explanation {
         .iter()
         .filter(|simple| is_piped_into(text, simple))
     {
-        made.note(&simple.words, &directories, &case.ground);
+        made.note(simple, &directories, &case.ground);
     }
     let mut parts: Vec<Found<'_>> = Vec::new();
     // The same command is judged once, as long as it runs in the same directory.
@@ -48,7 +51,7 @@ pub fn judge(case: &Case<'_>, text: &str) -> Explanation {
         }
         parts.extend(says.map(|says| Found { text, says }));
         let moves = directories.follow(&simple.words, &case.ground);
-        if made.note(&simple.words, &directories, &case.ground) || moves {
+        if made.note(simple, &directories, &case.ground) || moves {
             known.clear();
         }
     }
@@ -75,6 +78,22 @@ pub fn judge(case: &Case<'_>, text: &str) -> Explanation {
         verdict,
         parts: shown,
     }
+}
+
+/// The commands that a wrapper or a shell may run, as words.
+fn commands_inside(simple: &Simple) -> Vec<Vec<Word>> {
+    if !simple.may_run_others() {
+        return Vec::new();
+    }
+    let word = |text: &String| Word {
+        text: text.clone(),
+        globs: text.contains(['*', '?', '[']),
+        ..Word::default()
+    };
+    shell::commands_within(simple.literal_words())
+        .iter()
+        .map(|words| words.iter().map(word).collect())
+        .collect()
 }
 
 /// The parts of a pipe run at the same time, so one may do its work before those that stand in front of it.
@@ -203,6 +222,8 @@ struct Part<'a, 'd> {
     made: &'d Made,
     /// The places that its words may name.
     named: Vec<Named>,
+    /// The commands that it may run in turn.
+    inside: Vec<Vec<Word>>,
     /// A rule that spells out the whole command line.
     exact: Option<&'a Rule>,
 }
@@ -223,6 +244,7 @@ impl<'a, 'd> Part<'a, 'd> {
             stripped,
             directories,
             made,
+            inside: commands_inside(simple),
             exact,
         }
     }
@@ -243,7 +265,9 @@ impl<'a, 'd> Part<'a, 'd> {
             &self.named,
             self.directories,
         );
-        let by_trees = trees::restriction(self.case, self.stripped.words, self.directories);
+        let by_trees = self
+            .every_command()
+            .find_map(|words| trees::restriction(self.case, words, self.directories));
         match restricted
             .into_iter()
             .chain(by_places.into_iter().chain(by_trees).map(Says::Verdict))
@@ -254,6 +278,11 @@ impl<'a, 'd> Part<'a, 'd> {
             None => Some(self.allowance(rules_on(self.case, &self.texts_to_allow()))),
             strictest => strictest,
         }
+    }
+
+    /// The command itself, and those that it may run.
+    fn every_command(&self) -> impl Iterator<Item = &[Word]> {
+        std::iter::once(self.stripped.words).chain(self.inside.iter().map(Vec::as_slice))
     }
 
     /// Most commands are plain words with nothing around them: there is one way to write those, and their rules
@@ -334,19 +363,29 @@ impl<'a, 'd> Part<'a, 'd> {
             return Says::Verdict(self.case.silent());
         }
         let harms = self.harms();
+        // Looked for where a rule may need it: what a wrapper runs is nobody's concern where nothing is harmful.
+        let inner = match harms.is_empty() {
+            true => None,
+            false => spelled::inner(self.stripped.words),
+        };
+        let harms_inside = inner.map(|(inner, needs)| (self.harms_inside(&inner), needs));
         let excused = |rule: &&&Rule| {
-            harms
-                .iter()
-                .all(|harm| harm.at < self.words_spelled_out_by(rule))
+            let spelled_out = self.words_spelled_out_by(rule);
+            let all = match &harms_inside {
+                Some((inside, needs)) if *needs <= spelled_out => inside,
+                _ => &harms,
+            };
+            all.iter().all(|harm| harm.at < spelled_out) && !self.leads_out_of(rule)
         };
         match rules.iter().find(excused) {
             Some(rule) => Says::Rule(rule),
             None => Says::Verdict(Verdict {
                 decision: Decision::Ask,
                 rule: rules.first().map(|rule| rule.at.clone()),
-                why: harms
-                    .first()
-                    .map_or_else(String::new, |harm| harm.why.clone()),
+                why: harms.first().map_or_else(
+                    || "`..` leads out of the directory that the rule names".to_owned(),
+                    |harm| harm.why.clone(),
+                ),
             }),
         }
     }
@@ -357,6 +396,47 @@ impl<'a, 'd> Part<'a, 'd> {
             true => usize::MAX,
             false => rule.command().map_or(0, |pattern| pattern.literal_words()),
         }
+    }
+
+    /// Whether a word that a wildcard continues goes up, out of the directory with which the rule begins it.
+    fn leads_out_of(&self, rule: &Rule) -> bool {
+        let goes_up = |word: &&Word| word.text.split('/').any(|name| name == "..");
+        let mut words = self.stripped.words.iter().filter(goes_up).peekable();
+        if words.peek().is_none() {
+            return false;
+        }
+        let Some(pattern) = rule.command() else {
+            return false;
+        };
+        words.any(|word| {
+            pattern
+                .before_stars()
+                .any(|before| leads_out(&word.text, before))
+        })
+    }
+
+    /// The harms of what a wrapper runs, by the words of the whole.
+    fn harms_inside(&self, inner: &Inner) -> Vec<Harm> {
+        let (at, more_words_follow) = match inner {
+            Inner::At(at) => (*at, false),
+            Inner::WithMoreAt(at) => (*at, true),
+            Inner::Nothing => return Vec::new(),
+        };
+        let words = &self.stripped.words[at..];
+        let part = Part {
+            named: places::named(self.case, words, self.directories),
+            inside: Vec::new(),
+            stripped: Stripped {
+                words,
+                more_words_follow: self.stripped.more_words_follow || more_words_follow,
+            },
+            ..*self
+        };
+        let mut harms = part.harms();
+        for harm in &mut harms {
+            harm.move_by(at);
+        }
+        harms
     }
 
     fn harms(&self) -> Vec<Harm> {
@@ -377,15 +457,10 @@ impl<'a, 'd> Part<'a, 'd> {
             &self.named,
             self.directories,
         ));
-        harms.extend(transfers::harm(
-            self.case,
-            self.stripped.words,
-            self.directories,
-        ));
-        harms.extend(
-            self.made
-                .harm(self.case, self.stripped.words, self.directories),
-        );
+        for words in self.every_command() {
+            harms.extend(transfers::harm(self.case, words, self.directories));
+            harms.extend(self.made.harm(self.case, words, self.directories));
+        }
         harms.extend(harm::secrets(self.stripped.words));
         harms.extend(self.harm_of_unknown_runner());
         if self.stripped.more_words_follow {
@@ -425,6 +500,37 @@ impl<'a, 'd> Part<'a, 'd> {
         let safe = harm::only_reads(name) && !self.case.policy.index.restricts_paths();
         (!safe).then(|| Harm::whole(format!("xargs hands words to {name} that are not known")))
     }
+}
+
+/// Whether `word` begins as a rule says before a star, and leaves the directory that is named there.
+fn leads_out(word: &str, (before, begins_word): (&str, bool)) -> bool {
+    let begin = before.rsplit(' ').next().unwrap_or_default();
+    let Some((directory, _)) = begin.rsplit_once('/') else {
+        return false;
+    };
+    match word.strip_prefix(begin).filter(|_| begins_word) {
+        Some(_) => climbs(&word[directory.len()..]),
+        None => !begins_word && word.contains(begin),
+    }
+}
+
+/// Whether a way goes up further than it went down.
+fn climbs(way: &str) -> bool {
+    let mut depth = 0_usize;
+    way.split('/').any(|name| match name {
+        "" | "." => false,
+        ".." => match depth.checked_sub(1) {
+            Some(less) => {
+                depth = less;
+                false
+            }
+            None => true,
+        },
+        _ => {
+            depth += 1;
+            false
+        }
+    })
 }
 
 fn texts_of(words: &[Word]) -> impl Iterator<Item = &str> {

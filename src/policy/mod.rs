@@ -249,6 +249,14 @@ impl Policy {
         self.rules.iter().filter(|rule| self.is_in_force(rule))
     }
 
+    /// The rules that can never allow anything, with the reason.
+    pub fn rules_without_effect(&self) -> impl Iterator<Item = (&RuleRef, String)> {
+        let allows = |rule: &&Rule| rule.decision == Decision::Allow;
+        let why = |rule: &Rule| command::never_allows(rule.command()?);
+        let rules = self.rules.iter().filter(allows);
+        rules.filter_map(move |rule| Some((&rule.at, why(rule)?)))
+    }
+
     /// The deny rules in Claude Code's own syntax, for the settings that a slot is started with.
     pub fn deny_rules_for_settings(&self) -> Vec<String> {
         self.rules()

@@ -3,7 +3,7 @@
 use super::ground::{Directory, Ground};
 use super::quick::QuickSet;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
 
 /// Where paths lead. The policy itself never touches the file system.
@@ -306,9 +306,23 @@ impl PathPattern {
 
     /// Whether a file that it matches may lie in this directory or below it.
     pub fn may_match_below(&self, directory: &Path, ground: &Ground<'_>) -> bool {
+        self.may_match_through(directory, ground, |_| true)
+    }
+
+    /// The same where only some names in the directory are looked at.
+    pub fn may_match_through(
+        &self,
+        directory: &Path,
+        ground: &Ground<'_>,
+        is_looked_at: impl Fn(&str) -> bool,
+    ) -> bool {
+        let is_looked_at = |name: &OsStr| is_looked_at(&name.to_string_lossy());
         self.base.ways(ground).into_iter().flatten().any(|base| {
             match directory.strip_prefix(base) {
-                Ok(below) => self.start.starts_with(below) || below.starts_with(&self.start),
+                Ok(below) => match self.start.strip_prefix(below) {
+                    Ok(rest) => rest.iter().next().is_none_or(is_looked_at),
+                    Err(_) => below.starts_with(&self.start),
+                },
                 Err(_) => base.starts_with(directory),
             }
         })

@@ -118,6 +118,18 @@ impl CommandPattern {
         }
     }
 
+    /// What stands before the first star.
+    pub fn literal_start(&self) -> &str {
+        self.whole.literal_start()
+    }
+
+    /// The texts before each star, and whether a word begins within the text.
+    pub fn before_stars(&self) -> impl Iterator<Item = (&str, bool)> {
+        let pieces = &self.whole.pieces;
+        let before = pieces[..pieces.len() - 1].iter().enumerate();
+        before.map(|(at, piece)| (piece.as_str(), at == 0 || piece.contains(' ')))
+    }
+
     /// How many words of a matching command the rule itself spells out, from the first.
     pub fn literal_words(&self) -> usize {
         if self.is_exact() {

@@ -145,3 +145,66 @@ fn wrong_usage_is_told() {
         .assert()
         .code(2);
 }
+
+#[test]
+fn explain_protects_what_the_daemon_of_the_config_protects() {
+    let folder =
+        Folder::with("allow = [\"Write\", \"Edit(**)\", \"Bash(cp *)\", \"Bash(tee *)\"]\n");
+    std::fs::write(folder.path().join("slots.toml"), "[daemon]\nname = \"x\"\n").expect("a config");
+    let calls = [
+        json!({"tool": "Write", "input": {"file_path": "slots.toml"}}),
+        json!({"tool": "Write", "input": {"file_path": "policies/x.toml"}}),
+        json!({"tool": "Write", "input": {"file_path": "logs/audit.jsonl"}}),
+        json!({"tool": "Write", "input": {"file_path": ".local/state/missiond/x/a.json"}}),
+        json!({"tool": "Bash", "input": {"command": "cp src/slots.toml slots.toml"}}),
+        json!({"tool": "Bash", "input": {"command": "cp src/slots.toml ."}}),
+        json!({"tool": "Bash", "input": {"command": "tee slots.toml"}}),
+        json!({"tool": "Write", "input": {"file_path": "p.toml"}}),
+        json!({"tool": "Write", "input": {"file_path": "src/a.rs"}}),
+    ];
+    let lines: Vec<String> = calls.iter().map(Value::to_string).collect();
+    let verdicts = |command: &mut Command| -> Vec<String> {
+        let output = command
+            .write_stdin(lines.join("\n"))
+            .output()
+            .expect("it ran");
+        let text = String::from_utf8(output.stdout).expect("text");
+        let verdict = |line: &str| {
+            let answer: Value = serde_json::from_str(line).expect("JSON");
+            answer["verdict"].as_str().expect("a verdict").to_owned()
+        };
+        text.lines().map(verdict).collect()
+    };
+    let explain = ["explain", "--policy", "p.toml", "-"];
+    let named = ["explain", "-c", "slots.toml", "--policy", "p.toml", "-"];
+    let mut protected = vec!["ask"; 8];
+    protected.push("allow");
+    assert_eq!(verdicts(&mut folder.policy(&named)), protected);
+    let mut by_environment = folder.policy(&explain);
+    by_environment.env("MISSIOND_CONFIG", folder.path().join("slots.toml"));
+    assert_eq!(verdicts(&mut by_environment), protected);
+    let mut bare = vec!["allow"; 7];
+    bare.extend(["ask", "allow"]);
+    assert_eq!(verdicts(&mut folder.policy(&explain)), bare);
+    let gone = ["explain", "-c", "gone.toml", "--policy", "p.toml", "-"];
+    folder.policy(&gone).assert().code(2);
+}
+
+#[test]
+fn check_names_rules_that_can_never_allow() {
+    let folder = Folder::with("allow = [\n  \"Bash(git *)\",\n  \"Bash(sqlite3 app.db *)\",\n]\n");
+    let output = folder
+        .policy(&["check", "p.toml"])
+        .output()
+        .expect("it ran");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    let hint = "p.toml:3: Bash(sqlite3 app.db *) can never allow: sqlite3 ";
+    assert!(
+        stderr.starts_with(hint) && stderr.lines().count() == 1,
+        "{stderr}"
+    );
+    let shown = stdout(&mut folder.policy(&["--json", "check", "p.toml"]));
+    let shown: Value = serde_json::from_str(&shown).expect("JSON");
+    assert_eq!(shown["hints"][0]["line"], 3, "{shown}");
+}

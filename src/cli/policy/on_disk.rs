@@ -4,9 +4,9 @@ use super::{load, report};
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::target;
-use crate::config::{self, Config, SlotConfig};
+use crate::config::{self, Config, DaemonConfig, SlotConfig};
 use crate::policy::{self, Policy};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub fn config(context: &Context) -> Result<Config, Failure> {
     Ok(config::load(&target::config_to_run(context)?)?)
@@ -44,12 +44,29 @@ fn project(config: &Config) -> &Path {
 }
 
 fn protecting(policy: Policy, config: &Config) -> Policy {
-    let daemon = &config.daemon;
-    policy.protecting([
-        config.file.clone(),
+    policy.protecting(files_of(&config.file, &config.daemon))
+}
+
+fn files_of(file: &Path, daemon: &DaemonConfig) -> [PathBuf; 3] {
+    [
+        file.to_owned(),
         daemon.policies.clone(),
         daemon.logs.clone(),
-    ])
+    ]
+}
+
+/// What the daemon of the config that is named protects; nothing where none is named.
+pub fn protected(context: &Context) -> Result<Vec<PathBuf>, Failure> {
+    let Some(file) = context.named_config() else {
+        return Ok(Vec::new());
+    };
+    let file = context.env.cwd.join(file);
+    let daemon = config::load_daemon(&file)?;
+    let mut own = files_of(&file, &daemon).to_vec();
+    let state = context.env.state_dir().ok();
+    own.extend(state.map(|state| state.join(&daemon.name)));
+    own.extend(std::env::current_exe().ok());
+    Ok(own)
 }
 
 /// A policy file, judged as one of this config.

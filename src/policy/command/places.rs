@@ -212,8 +212,12 @@ fn on_glob(case: &Case<'_>, word: &Word, directories: &Directories) -> Option<Ve
     if !within.iter().any(may_reach) {
         return None;
     }
+    let first = first_glob(&word.text);
     let reaches = |pattern: &PathPattern| {
-        let below = |path| pattern.may_match_below(path, &case.ground);
+        let below = |path| {
+            let is_looked_at = |name: &str| fits(first, name);
+            pattern.may_match_through(path, &case.ground, is_looked_at)
+        };
         within.iter().any(|place| place.ways().any(below))
     };
     let is_in_matched = |pattern: &PathPattern| {
@@ -238,6 +242,14 @@ fn on_glob(case: &Case<'_>, word: &Word, directories: &Directories) -> Option<Ve
         rule: Some(rule.at.clone()),
         why,
     })
+}
+
+/// The first name in a word that a glob stands for.
+fn first_glob(text: &str) -> &str {
+    let at = text.find(['*', '?', '[']).unwrap_or_default();
+    let begin = text[..at].rfind(['/', '=']).map_or(0, |at| at + 1);
+    let name = &text[begin..];
+    name.split('/').next().unwrap_or_default()
 }
 
 /// Whether a name for which a glob stands may end as a pattern says. A glob further up may stand for a directory

@@ -7,7 +7,7 @@ use crate::policy::harm::{self, Harm};
 use crate::policy::judge::Case;
 use crate::policy::paths::Place;
 use crate::policy::protected as guarded;
-use crate::policy::shell::{self, Word};
+use crate::policy::shell::{self, Simple, Word};
 use std::path::Path;
 
 /// A place that is written.
@@ -156,8 +156,28 @@ pub struct Made {
 
 impl Made {
     /// Notes what a part may make; whether it makes anything.
-    pub fn note(&mut self, words: &[Word], directories: &Directories, ground: &Ground<'_>) -> bool {
-        let words = shell::strip(words).words;
+    pub fn note(
+        &mut self,
+        simple: &Simple,
+        directories: &Directories,
+        ground: &Ground<'_>,
+    ) -> bool {
+        let inside = super::commands_inside(simple);
+        let own = shell::strip(&simple.words).words;
+        let all = std::iter::once(own).chain(inside.iter().map(Vec::as_slice));
+        let mut makes = false;
+        for words in all {
+            makes |= self.note_command(words, directories, ground);
+        }
+        makes
+    }
+
+    fn note_command(
+        &mut self,
+        words: &[Word],
+        directories: &Directories,
+        ground: &Ground<'_>,
+    ) -> bool {
         let Some((name, arguments)) = words.split_first() else {
             return false;
         };

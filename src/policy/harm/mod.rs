@@ -29,6 +29,13 @@ impl Harm {
         Harm { at, why }
     }
 
+    /// The same in a command that has so many words before it.
+    pub fn move_by(&mut self, words: usize) {
+        if self.at < WHOLE {
+            self.at += words;
+        }
+    }
+
     /// Harm that no rule at all excuses.
     pub fn inexcusable(why: String) -> Harm {
         Harm {
@@ -94,6 +101,16 @@ fn dangers_of(program: &str) -> Option<&'static Vec<&'static Danger>> {
 /// Whether anything is known of a program, so that its arguments are no programs unless that is said here.
 pub fn is_known(program: &str) -> bool {
     only_reads(program) || is_writer(program) || dangers_of(base_name(program)).is_some()
+}
+
+/// What is harmful about a program whatever its arguments are, so that no rule with a wildcard can have meant it.
+pub fn always(program: &str) -> Option<String> {
+    let program = base_name(program);
+    let why = |danger: &&Danger| match danger {
+        Danger::Always(why) => Some(format!("{program} {why}")),
+        _ => None,
+    };
+    dangers_of(program)?.iter().find_map(why)
 }
 
 fn harms_by(danger: &Danger, program: &str, words: &[Word]) -> Vec<Harm> {
