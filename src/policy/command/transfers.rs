@@ -17,17 +17,24 @@ struct Written {
     filled: bool,
 }
 
-/// More words of which each may be the target than this, and nothing is proven.
+/// More words of which each may be the target, or a suffix of its name, than this, and nothing is proven: each is
+/// looked at with each of the others.
 const MOST_TARGETS: usize = 8;
+
+/// The same for the directories on the way to a source that is copied with its way.
+const DEEPEST_WAY: usize = 32;
+
+/// What more parts of a line than this make is taken to be anywhere: each later part is held against each place.
+const MOST_MADE: usize = 64;
 
 /// A copy, move or link that may write something protected.
 pub fn harm(case: &Case<'_>, words: &[Word], directories: &Directories) -> Option<Harm> {
     let (name, arguments) = words.split_first()?;
     let transfer = harm::transfer(&name.text, arguments)?;
     let ground = &case.ground;
-    if transfer.globs || transfer.targets.len() > MOST_TARGETS {
+    if is_beyond_proof(&transfer) {
         let why = format!("where {} writes can't be told for sure", name.text);
-        return Some(Harm::whole(why));
+        return Some(Harm::inexcusable(why));
     }
     let why = directories.all().iter().find_map(|cwd| {
         let by_place = |written: Written| forbidden(case, &transfer, &written, cwd);
@@ -38,6 +45,14 @@ pub fn harm(case: &Case<'_>, words: &[Word], directories: &Directories) -> Optio
             .or_else(|| taken_away(&transfer, cwd, ground))
     })?;
     Some(Harm::inexcusable(why))
+}
+
+fn is_beyond_proof(transfer: &harm::Transfer<'_>) -> bool {
+    let is_deep = |source: &&Word| source.text.matches('/').count() >= DEEPEST_WAY;
+    transfer.globs
+        || transfer.targets.len() > MOST_TARGETS
+        || transfer.suffixes.len() > MOST_TARGETS
+        || transfer.keeps_way && transfer.sources.iter().any(is_deep)
 }
 
 fn forbidden(
@@ -76,7 +91,7 @@ fn targets_of<'t>(transfer: &'t harm::Transfer<'_>) -> &'t [&'t str] {
 /// Every place that it may write in the directory `cwd`.
 fn written_by(transfer: &harm::Transfer<'_>, cwd: &Path, ground: &Ground<'_>) -> Vec<Written> {
     let mut found = Vec::new();
-    for target in targets_of(transfer) {
+    for target in targets_of(transfer).iter().take(MOST_TARGETS) {
         let is_source = |word: &&&Word| word.text != **target;
         let sources: Vec<&&Word> = transfer.sources.iter().filter(is_source).collect();
         let filled = transfer.replaces || sources.iter().any(|source| fills(&source.text));
@@ -87,8 +102,9 @@ fn written_by(transfer: &harm::Transfer<'_>, cwd: &Path, ground: &Ground<'_>) ->
                 names_of(&source.text, transfer.keeps_way).map(|n| format!("{target}/{n}")),
             );
         }
-        for suffix in &transfer.suffixes {
-            texts.extend(texts.clone().into_iter().map(|text| text + suffix));
+        let plain = texts.clone();
+        for suffix in transfer.suffixes.iter().take(MOST_TARGETS) {
+            texts.extend(plain.iter().map(|text| format!("{text}{suffix}")));
         }
         found.extend(texts.iter().enumerate().map(|(at, text)| Written {
             place: ground.place(text, cwd),
@@ -108,7 +124,8 @@ fn names_of(source: &str, keeps_way: bool) -> impl Iterator<Item = &str> {
     let source = source.rsplit_once(':').map_or(source, |(_, path)| path);
     let source = source.trim_end_matches('/');
     let starts = source.match_indices('/').map(|(at, _)| at + 1);
-    let ends = std::iter::once(0).chain(starts).map(|at| &source[at..]);
+    let starts = std::iter::once(0).chain(starts).take(DEEPEST_WAY);
+    let ends = starts.map(|at| &source[at..]);
     let last = source.rsplit('/').next().unwrap_or_default();
     let all = ends.filter(move |_| keeps_way).chain([last]);
     all.filter(|name| !matches!(*name, "" | "." | ".."))
@@ -155,13 +172,16 @@ pub struct Made {
 }
 
 impl Made {
-    /// Notes what a part may make; whether it makes anything.
+    /// Notes what a part may make; whether that is anything new.
     pub fn note(
         &mut self,
         simple: &Simple,
         directories: &Directories,
         ground: &Ground<'_>,
     ) -> bool {
+        if self.anywhere.is_some() {
+            return false;
+        }
         let inside = super::commands_inside(simple);
         let own = shell::strip(&simple.words).words;
         let all = std::iter::once(own).chain(inside.iter().map(Vec::as_slice));
@@ -189,15 +209,24 @@ impl Made {
         else {
             return false;
         };
+        let known = self.places.len();
         for cwd in directories.all() {
             for written in written_by(&transfer, cwd, ground) {
                 let is_here = written.place.ways().any(|path| cwd.starts_with(path));
                 if written.filled || !is_here {
-                    self.places.push((written.place, name.text.clone()));
+                    self.add(written.place, &name.text);
                 }
             }
         }
-        true
+        self.places.len() > known || self.anywhere.is_some()
+    }
+
+    fn add(&mut self, place: Place, by: &str) {
+        if self.places.len() == MOST_MADE {
+            self.anywhere = Some(by.to_owned());
+        } else if self.places.iter().all(|(known, _)| *known != place) {
+            self.places.push((place, by.to_owned()));
+        }
     }
 
     /// A part that writes where an earlier one may have put a link.
@@ -207,8 +236,8 @@ impl Made {
         }
         let (name, arguments) = words.split_first()?;
         let written = harm::written(&name.text, arguments);
-        let is_path = |at: &usize| !arguments[*at].text.starts_with('-');
-        let at = written.into_iter().find(is_path)?;
+        let is_path = |at: &&usize| !arguments[**at].text.starts_with('-');
+        let at = *written.iter().find(is_path).or(written.first())?;
         let maker = self.anywhere.as_ref().or_else(|| {
             let places = places_written(case, words, directories);
             let may_lead =
