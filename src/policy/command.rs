@@ -445,6 +445,7 @@ impl<'a, 'd> Part<'a, 'd> {
             self.case,
             self.stripped.words,
             &self.named,
+            self.directories,
         ));
         harms.extend(places::harm(
             self.case,

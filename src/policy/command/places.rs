@@ -264,7 +264,12 @@ fn may_end(word: &Word, last: &str, pattern: &PathPattern) -> bool {
 }
 
 /// Words that may name a protected path, given to a program that may write.
-pub fn protected(case: &Case<'_>, words: &[Word], named: &[Named]) -> Option<Harm> {
+pub fn protected(
+    case: &Case<'_>,
+    words: &[Word],
+    named: &[Named],
+    directories: &Directories,
+) -> Option<Harm> {
     let (name, arguments) = words.split_first()?;
     if harm::only_reads(&name.text) {
         return None;
@@ -274,13 +279,27 @@ pub fn protected(case: &Case<'_>, words: &[Word], named: &[Named]) -> Option<Har
             .iter()
             .find_map(|named| guarded::forbids(&named.place, &case.ground))
     };
+    let may_mean = |(at, word): &(usize, &Word)| {
+        hidden_glob(&word.text)
+            || harm::written(&name.text, arguments).contains(at)
+                && meets_protected(case, word, directories)
+    };
     let by_glob = || {
-        let hidden = arguments
-            .iter()
-            .find(|word| word.globs && hidden_glob(&word.text))?;
-        Some(format!("`{}` may stand for a protected file", hidden.text))
+        let mut globs = arguments.iter().enumerate().filter(|(_, word)| word.globs);
+        let (_, glob) = globs.find(may_mean)?;
+        Some(format!("`{}` may stand for a protected file", glob.text))
     };
     by_place().or_else(by_glob).map(Harm::inexcusable)
+}
+
+/// Whether a glob may stand for something protected, or for a directory that holds it.
+fn meets_protected(case: &Case<'_>, word: &Word, directories: &Directories) -> bool {
+    let first = first_glob(&word.text);
+    let places = places_of_glob(word, directories, &case.ground);
+    places.iter().any(|place| {
+        let mut names = guarded::names_below(place, &case.ground).into_iter();
+        names.any(|name| fits(first, &name.to_string_lossy()))
+    })
 }
 
 /// Globs leave hidden files out, unless they begin with a dot.
