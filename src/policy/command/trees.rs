@@ -42,9 +42,9 @@ pub fn restriction(case: &Case<'_>, words: &[Word], directories: &Directories) -
                 .literal_name()
                 .is_some_and(|name| name.starts_with('.'));
             let below = |path| pattern.may_match_below(path, &case.ground);
-            !(hidden && search.skips_hidden)
-                && !(search.keeps_names && pattern.is_by_name())
-                && places.iter().any(|place| place.ways().any(below))
+            let is_passed_by =
+                hidden && search.skips_hidden || search.keeps_names && pattern.is_by_name();
+            !is_passed_by && places.iter().any(|place| place.ways().any(below))
         }
         _ => false,
     };
