@@ -8,6 +8,13 @@ use crate::policy::shell::Word;
 const HARMLESS_GLOBALS: &str = "--no-pager -P --version -v --no-optional-locks --literal-pathspecs \
     --no-replace-objects";
 
+/// Options before the subcommand whose value is the word behind them.
+const VALUED_GLOBALS: &str = "-C -c --git-dir --work-tree --namespace --config-env --super-prefix --attr-source \
+    --shallow-file";
+
+/// Those of them that do what their value says, so that naming the option does not mean every value.
+const SETTINGS: &str = "-c --config-env";
+
 /// What people do with git all day. Left out: what runs other programs, changes what git runs later, or writes
 /// files that its input names (`config`, `submodule`, `difftool`, `apply`, …), plumbing that nobody types, and
 /// every word that may be an alias or a program named `git-…`.
@@ -30,6 +37,8 @@ const ORDINARY: Subcommands = Subcommands {
         ("multi-pack-index", "verify"),
     ],
     valued: "",
+    flags: "-v --verbose -q --quiet",
+    misleading: "",
 };
 
 /// Options that run a program or write a file, or read one from anywhere, whatever the subcommand.
@@ -39,47 +48,36 @@ const LONG: &str = "--output --output-directory --upload-pack --receive-pack --e
     --export-marks --import-marks --export-pack-edges --no-index --contents --unsafe-paths \
     --repo";
 
-/// Letters that do the same in these subcommands alone; elsewhere they are harmless.
-const SHORT: &[(&str, &str)] = &[
-    ("grep", "O"),
-    ("archive", "o"),
-    ("format-patch", "o"),
-    ("rebase", "xsiS"),
-    ("commit", "St"),
-    ("tag", "su"),
-    ("bundle", "o"),
-    ("merge", "sS"),
-    ("pull", "sS"),
-    ("cherry-pick", "S"),
-    ("revert", "S"),
-    ("fetch-pack", "u"),
-    ("ls-remote", "u"),
+/// Letters that do the same in these subcommands alone, and the letters there whose value is the rest of the word.
+const SHORT: &[(&str, &str, &str)] = &[
+    ("grep", "O", "efABCm"),
+    ("archive", "o", ""),
+    ("format-patch", "o", "vUOlSGn"),
+    ("rebase", "xsiS", "XC"),
+    ("commit", "St", "mFCcu"),
+    ("tag", "su", "mF"),
+    ("bundle", "o", ""),
+    ("merge", "sS", "mFX"),
+    ("pull", "sS", "Xjo"),
+    ("cherry-pick", "S", "mX"),
+    ("revert", "S", "mX"),
+    ("fetch-pack", "u", ""),
+    ("ls-remote", "u", "o"),
 ];
 
 pub fn harms(words: &[Word]) -> Vec<Harm> {
-    let mut at = 1;
-    while let Some(word) = words.get(at).filter(|word| word.text.starts_with('-')) {
-        if !has_word(HARMLESS_GLOBALS, &word.text) {
-            let why = format!(
-                "`{}` before git's subcommand can make it run another program",
-                word.text
-            );
-            return vec![Harm { at, why }];
-        }
-        at += 1;
-    }
+    let (at, mut harms) = harms_of_globals(words);
     let Some(subcommand) = words.get(at).map(|word| word.text.as_str()) else {
-        return Vec::new();
+        return harms;
     };
     let rest = &words[at + 1..];
-    let mut harms = Vec::new();
     if !only_looks(subcommand, rest) {
-        harms.extend(ORDINARY.harm(words));
+        harms.extend(ORDINARY.harms_from(words, at));
     }
     let letters = SHORT
         .iter()
-        .find(|(name, _)| *name == subcommand)
-        .map_or("", |(_, letters)| letters);
+        .find(|(name, ..)| *name == subcommand)
+        .map_or(("", ""), |(_, letters, valued)| (letters, valued));
     let of_words = words.iter().enumerate().skip(at + 1);
     harms.extend(of_words.filter_map(|(at, word)| of_word(at, subcommand, &word.text, letters)));
     harms.extend(elsewhere(subcommand, rest).map(|(of_rest, word)| {
@@ -87,6 +85,20 @@ pub fn harms(words: &[Word]) -> Vec<Harm> {
         Harm::at(at + 1 + of_rest, why)
     }));
     harms
+}
+
+/// The harms before the subcommand, and where that is.
+fn harms_of_globals(words: &[Word]) -> (usize, Vec<Harm>) {
+    let (mut at, mut harms) = (1, Vec::new());
+    while let Some(word) = words.get(at).filter(|word| word.text.starts_with('-')) {
+        let option = word.text.as_str();
+        if !has_word(HARMLESS_GLOBALS, option) {
+            let why = format!("`{option}` before git's subcommand can make it run another program");
+            harms.push(Harm::at(at + usize::from(has_word(SETTINGS, option)), why));
+        }
+        at += 1 + usize::from(has_word(VALUED_GLOBALS, option));
+    }
+    (at, harms)
 }
 
 /// The forms of other subcommands that change nothing.
@@ -121,8 +133,8 @@ fn only_reads_config(rest: &[Word]) -> bool {
     }
 }
 
-fn of_word(at: usize, subcommand: &str, word: &str, letters: &str) -> Option<Harm> {
-    if is_one_of_long(word, LONG) || has_short(word, letters, "mFC") {
+fn of_word(at: usize, subcommand: &str, word: &str, letters: (&str, &str)) -> Option<Harm> {
+    if is_one_of_long(word, LONG) || has_short(word, letters.0, letters.1) {
         return Some(Harm {
             at,
             why: format!("`{word}` lets git {subcommand} run another program or write a file"),
@@ -138,19 +150,27 @@ fn of_word(at: usize, subcommand: &str, word: &str, letters: &str) -> Option<Har
 
 /// A repository that is named by its address, not by a name that was configured.
 fn elsewhere<'w>(subcommand: &str, rest: &'w [Word]) -> Option<(usize, &'w str)> {
+    /// Options whose value is the word behind them.
+    const VALUED: &str = "-o --push-option --server-option -s -X --strategy-option --depth \
+        --deepen --shallow-since --shallow-exclude -j --jobs --negotiation-tip --refmap";
     if !has_word("push pull", subcommand) {
         return None;
     }
+    let takes_value = |option: &str| {
+        has_word(VALUED, option) || subcommand == "push" && option == "--recurse-submodules"
+    };
+    let is_value = |at: usize| at > 0 && takes_value(&rest[at - 1].text);
     let operands = rest.iter().map(|word| word.text.as_str()).enumerate();
     let mut operands = operands
-        .filter(|(_, word)| !word.starts_with('-'))
+        .filter(|(at, word)| !word.starts_with('-') && !is_value(*at))
         .peekable();
     let first = operands.peek().map(|(at, _)| *at);
     operands.find(|(at, word)| {
         let host = word
             .split_once(':')
             .is_some_and(|(host, _)| host.contains('@'));
-        let is_path = Some(*at) == first && word.starts_with(['/', '.', '~']);
-        word.contains("://") || host || is_path
+        let looks_like_a_path =
+            || word.starts_with(['.', '~']) || word.contains('/') || word.ends_with(".git");
+        word.contains("://") || host || Some(*at) == first && looks_like_a_path()
     })
 }

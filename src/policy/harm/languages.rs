@@ -1,8 +1,48 @@
 //! Interpreters and builders: when they run code that is no file of the project.
 
 use super::subcommands::CARGO;
-use super::{Harm, at_words, has_short, has_word, is_one_of_long};
+use super::{
+    Harm, Names, WHOLE, at_words, has_short, has_word, is_one_of_long, names, unversioned,
+};
 use crate::policy::shell::Word;
+use std::sync::LazyLock;
+
+/// Languages that leave the words behind the file that they run to that file.
+static RUN_A_FILE: Names = LazyLock::new(|| {
+    names("python python2 python3 pypy pypy3 perl ruby node nodejs php lua luajit tsx ts-node")
+});
+
+/// The words that a program understands itself.
+pub fn own_words<'w>(program: &str, words: &'w [Word]) -> &'w [Word] {
+    let is_file = |word: &Word| !word.globs && !word.text.starts_with('-') && !word.text.is_empty();
+    let runs_a_file = RUN_A_FILE.contains(program) || RUN_A_FILE.contains(unversioned(program));
+    match words {
+        [_, file, ..] if runs_a_file && is_file(file) => &words[..2],
+        _ => words,
+    }
+}
+
+/// Files that stand for the input, or for whatever else is open.
+pub fn open_file_harms(words: &[Word]) -> Vec<Harm> {
+    let name = words.first().map_or("", |name| name.text.as_str());
+    at_words(words, names_an_open_file)
+        .map(|(_, word)| Harm::whole(format!("`{name} {word}` runs what it reads")))
+        .collect()
+}
+
+fn names_an_open_file(word: &str) -> bool {
+    let Some(path) = word.find('/').map(|at| &word[at..]) else {
+        return false;
+    };
+    let parts = path.split('/').filter(|part| !matches!(*part, "" | "."));
+    let parts: Vec<&str> = parts.collect();
+    let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    parts.last() == Some(&"stdin")
+        || matches!(parts.first(), Some(&("dev" | "proc")))
+        || parts
+            .windows(2)
+            .any(|pair| pair[0] == "fd" && is_number(pair[1]))
+}
 
 /// What an interpreter runs when it is given no file: its input.
 pub fn input_harms(words: &[Word]) -> Vec<Harm> {
@@ -49,13 +89,26 @@ pub fn python_harms(words: &[Word]) -> Vec<Harm> {
             "install download wheel config",
             subcommand(&words[at + 1..]),
         );
-    match is_known && !is_remedy || only_from_file(&words[at + 1..]) && module == "pip" {
-        true => Vec::new(),
-        false => vec![Harm::at(
-            at,
-            format!("`-m {module}` runs a module that can do anything"),
-        )],
+    let mut harms = harms_of_module(&words[at..], module, at);
+    if !(is_known && !is_remedy || only_from_file(&words[at + 1..]) && module == "pip") {
+        let why = format!("`-m {module}` runs a module that can do anything");
+        harms.push(Harm::at(at, why));
     }
+    harms
+}
+
+/// What the module would do as a program of its own.
+fn harms_of_module(words: &[Word], module: &str, at: usize) -> Vec<Harm> {
+    if module.starts_with("python") {
+        return Vec::new();
+    }
+    let mut words = words.to_vec();
+    module.clone_into(&mut words[0].text);
+    let mut harms = super::harms(&words);
+    for harm in harms.iter_mut().filter(|harm| harm.at < WHOLE) {
+        harm.at += at;
+    }
+    harms
 }
 
 fn subcommand(words: &[Word]) -> &str {
@@ -83,7 +136,7 @@ pub fn cargo_harms(words: &[Word]) -> Vec<Harm> {
         let name = word.split_once('=').map_or(word, |(name, _)| name);
         has_short(word, "CZ", "jpF") || has_word(LONG, name) || word.starts_with('+')
     };
-    let mut harms: Vec<Harm> = CARGO.harm(&words[..end]).into_iter().collect();
+    let mut harms: Vec<Harm> = CARGO.harms(&words[..end]);
     harms.extend(at_words(&words[..end], harmful).map(|(at, word)| {
         Harm::at(
             at,

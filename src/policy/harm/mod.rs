@@ -1,8 +1,11 @@
 //! What programs can do beyond what their name says: options that run other programs or write files. A rule
 //! with a wildcard did not mean those, so they are asked about, unless the rule itself spells them out.
 
+mod awk;
 mod git;
+mod javascript;
 mod languages;
+mod outputs;
 mod scripts;
 mod subcommands;
 mod table;
@@ -70,11 +73,12 @@ pub fn harms(words: &[Word]) -> Vec<Harm> {
     let Some(dangers) = dangers_of(program) else {
         return Vec::new();
     };
+    let words = languages::own_words(program, words);
     let mut harms: Vec<Harm> = dangers
         .iter()
         .flat_map(|danger| harms_by(danger, program, words))
         .collect();
-    harms.extend(harm_of_globs(program, words));
+    harms.extend(harms_of_globs(program, words));
     harms
 }
 
@@ -84,9 +88,8 @@ fn base_name(program: &str) -> &str {
 
 /// The rows for a program, also for one with its version behind it, such as `python3.12` or `gcc-14`.
 fn dangers_of(program: &str) -> Option<&'static Vec<&'static Danger>> {
-    let unversioned = || {
-        let start =
-            program.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
+    let by_family = || {
+        let start = unversioned(program);
         let loader = start.starts_with("ld-linux") || start.starts_with("ld-musl");
         let family = start.starts_with("mkfs");
         BY_PROGRAM.get(match (loader, family) {
@@ -95,7 +98,11 @@ fn dangers_of(program: &str) -> Option<&'static Vec<&'static Danger>> {
             _ => start,
         })
     };
-    BY_PROGRAM.get(program).or_else(unversioned)
+    BY_PROGRAM.get(program).or_else(by_family)
+}
+
+fn unversioned(program: &str) -> &str {
+    program.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'))
 }
 
 /// Whether anything is known of a program, so that its arguments are no programs unless that is said here.
@@ -118,13 +125,18 @@ fn harms_by(danger: &Danger, program: &str, words: &[Word]) -> Vec<Harm> {
         Danger::Always(why) => vec![Harm::whole(format!("{program} {why}"))],
         Danger::Unnamed(why) => vec![Harm::at(0, format!("{program} {why}"))],
         Danger::Judged(judge) => judge(words),
-        Danger::Beyond(ordinary) => ordinary.harm(words).into_iter().collect(),
+        Danger::Beyond(ordinary) => ordinary.harms(words),
         Danger::Subcommands(list, why) => subcommands::candidates(words)
             .into_iter()
             .filter(|(_, word)| has_word(list, word))
             .map(|(at, word)| Harm::at(at, format!("`{program} {word}` {why}")))
             .collect(),
-        Danger::Operands { most, why } => harm_of_operands(words, *most)
+        Danger::Abbreviated { list, whole, why } => subcommands::candidates(words)
+            .into_iter()
+            .filter(|(_, word)| subcommands::may_abbreviate(word, list, whole))
+            .map(|(at, word)| Harm::at(at, format!("`{program} {word}` {why}")))
+            .collect(),
+        Danger::Operands { most, valued, why } => harm_of_operands(words, *most, valued)
             .map(|at| Harm::at(at, format!("{program} {why}")))
             .into_iter()
             .collect(),
@@ -156,34 +168,31 @@ fn is_harmful(danger: &Danger, word: &str) -> bool {
 }
 
 /// The first operand beyond so many.
-fn harm_of_operands(words: &[Word], most: usize) -> Option<usize> {
-    let is_operand = |word: &Word| !word.text.starts_with('-') || word.text == "-";
+fn harm_of_operands(words: &[Word], most: usize, valued: &str) -> Option<usize> {
+    let is_operand = |at: usize, word: &Word| {
+        let is_option = word.text.starts_with('-') && word.text != "-";
+        !is_option && !has_word(valued, &words[at - 1].text)
+    };
     let mut operands = words
         .iter()
         .enumerate()
         .skip(1)
-        .filter(|(_, word)| is_operand(word));
+        .filter(|(at, word)| is_operand(*at, word));
     operands.nth(most).map(|(at, _)| at)
 }
 
 /// A glob that can begin with a dash may stand for a file that is named like an option.
-fn harm_of_globs(program: &str, words: &[Word]) -> Option<Harm> {
-    // None of its options runs or writes anything else.
-    if program == "chmod" {
-        return None;
-    }
+fn harms_of_globs(program: &str, words: &[Word]) -> impl Iterator<Item = Harm> {
     let may_become_an_option =
         |word: &Word| word.globs && word.text.starts_with(['*', '?', '[', '-']);
-    let (at, word) = words
-        .iter()
-        .enumerate()
-        .skip(1)
-        .find(|(_, word)| may_become_an_option(word))?;
-    let why = format!(
-        "`{}` may stand for a file name that {program} takes for an option",
-        word.text
-    );
-    Some(Harm::at(at, why))
+    let globs = words.iter().enumerate().skip(1);
+    // None of the options of chmod runs or writes anything else.
+    let globs = globs.filter(move |(_, word)| program != "chmod" && may_become_an_option(word));
+    globs.map(move |(at, word)| {
+        let glob = &word.text;
+        let why = format!("`{glob}` may stand for a file name that {program} takes for an option");
+        Harm::at(at, why)
+    })
 }
 
 /// The words behind the program that are harmful, and where they are.
@@ -267,7 +276,8 @@ static OPENERS: Names = LazyLock::new(|| {
 static SEARCHERS: Names =
     LazyLock::new(|| names("grep egrep fgrep zgrep rg ag ack sed gsed awk gawk mawk jq"));
 
-pub use writes::{Transfer, is_writer, may_use_temporary, packs, transfer, written};
+pub use outputs::written;
+pub use writes::{Transfer, is_writer, may_use_temporary, packs, transfer};
 
 pub fn only_reads(program: &str) -> bool {
     READERS.contains(program)
@@ -313,14 +323,15 @@ const SECRETS: &[&[&str]] = &[
     &["self", "mem"],
 ];
 
-/// A word that names a well-known secret: a rule for a program that reads did not mean that one.
-pub fn secrets(words: &[Word]) -> Option<Harm> {
-    let (name, _) = words.split_first()?;
-    if LISTERS.contains(name.text.as_str()) {
-        return None;
+/// Words that name a well-known secret: a rule for a program that reads did not mean those.
+pub fn secrets(words: &[Word]) -> Vec<Harm> {
+    let lists_only = |name: &Word| LISTERS.contains(name.text.as_str());
+    if words.first().is_none_or(lists_only) {
+        return Vec::new();
     }
-    let (at, word) = at_words(words, names_a_secret).next()?;
-    Some(Harm::at(at, format!("`{word}` names a file with secrets")))
+    at_words(words, names_a_secret)
+        .map(|(at, word)| Harm::at(at, format!("`{word}` names a file with secrets")))
+        .collect()
 }
 
 fn names_a_secret(word: &str) -> bool {

@@ -3,7 +3,7 @@
 pub mod code;
 
 use super::subcommands::Subcommands;
-use super::{Harm, git, languages, scripts};
+use super::{Harm, awk, git, javascript, languages, scripts};
 use crate::policy::shell::Word;
 
 pub struct Row {
@@ -29,12 +29,22 @@ pub enum Danger {
     Beyond(&'static Subcommands),
     /// These subcommands.
     Subcommands(&'static str, &'static str),
+    /// These subcommands, also shortened; `whole` are words that mean another one.
+    Abbreviated {
+        list: &'static str,
+        whole: &'static str,
+        why: &'static str,
+    },
     /// These words, wherever they stand.
     Words(&'static str, &'static str),
     /// Words that contain one of these.
     Text(&'static str, &'static str),
-    /// More operands than this.
-    Operands { most: usize, why: &'static str },
+    /// More operands than this. The words behind the options `valued` are none.
+    Operands {
+        most: usize,
+        valued: &'static str,
+        why: &'static str,
+    },
     /// What a function finds.
     Judged(fn(&[Word]) -> Vec<Harm>),
 }
@@ -71,6 +81,14 @@ const fn valued(
         long,
         valued,
         why,
+    }
+}
+
+const fn abbreviated(list: &'static str, whole: &'static str) -> Danger {
+    Danger::Abbreviated {
+        list,
+        whole,
+        why: "runs other programs, publishes, or changes what will be run",
     }
 }
 
@@ -133,7 +151,7 @@ pub const TABLE: &[Row] = &[
     row("git", Judged(git::harms)),
     row("find", Judged(scripts::find_harms)),
     row("sed gsed", Judged(scripts::sed_harms)),
-    row("awk gawk mawk nawk", Judged(scripts::awk_harms)),
+    row("awk gawk mawk nawk", Judged(awk::harms)),
     row("tar gtar bsdtar", Judged(scripts::tar_harms)),
     row("make gmake", Judged(scripts::make_harms)),
     // Options of ordinary programs.
@@ -200,10 +218,17 @@ pub const TABLE: &[Row] = &[
         ),
     ),
     row(
-        "nix flatpak snap heroku fly flyctl gcloud vagrant composer stack cabal",
+        "nix flatpak snap heroku fly flyctl gcloud vagrant stack cabal",
         Danger::Subcommands(
             "run exec develop shell ssh scp console ps:exec global run-script compute",
             "runs other programs",
+        ),
+    ),
+    row(
+        "composer",
+        abbreviated(
+            "run run-script exec global config create-project self-update selfupdate",
+            "",
         ),
     ),
     row(
@@ -215,7 +240,6 @@ pub const TABLE: &[Row] = &[
         "rustdoc",
         options("o", "--output --test-builder --test-runtool", EITHER),
     ),
-    row("mawk", valued("W", "vFf", "", "run a script from a file")),
     row("mysqldump", options("rT", "--result-file --tab", WRITES)),
     row(
         "redis-cli mongo mongosh",
@@ -227,19 +251,11 @@ pub const TABLE: &[Row] = &[
     ),
     row("http https xh httpie", Text("@", "send a file")),
     row("mocha rspec rubocop", options("r", "--require", RUNS_CODE)),
-    row(
-        "jest",
-        options(
-            "",
-            "--globalSetup --globalTeardown --setupFiles --setupFilesAfterEnv --testRunner --runner \
-            --transform --testEnvironment --resolver --outputFile",
-            EITHER,
-        ),
-    ),
+    row("jest", Judged(javascript::jest_harms)),
     row(
         "eslint",
         options(
-            "co",
+            "cof",
             "--config --rulesdir --resolve-plugins-relative-to --plugin --parser --output-file --format",
             EITHER,
         ),
@@ -281,6 +297,7 @@ pub const TABLE: &[Row] = &[
         "uniq",
         Operands {
             most: 1,
+            valued: "-f -s -w --skip-fields --skip-chars --check-chars",
             why: "writes the second file that it is given",
         },
     ),
@@ -295,6 +312,7 @@ pub const TABLE: &[Row] = &[
         "xxd",
         Operands {
             most: 1,
+            valued: "-c -g -l -o -s -n -R -cols -groupsize -len -seek -name",
             why: "writes the second file that it is given",
         },
     ),
@@ -310,6 +328,7 @@ pub const TABLE: &[Row] = &[
         "hostname domainname",
         Operands {
             most: 0,
+            valued: "",
             why: "sets the name of the machine",
         },
     ),
@@ -337,8 +356,7 @@ pub const TABLE: &[Row] = &[
         "jq",
         options("fL", "--from-file --library-path", "run code from a file"),
     ),
-    row("jq", Text("$ENV", "show the environment")),
-    row("jq", Words("env", "shows the environment")),
+    row("jq gojq jaq yq", Judged(scripts::jq_harms)),
     row(
         "yq",
         options("is", "--inplace --in-place --split-exp", WRITES),
@@ -352,9 +370,9 @@ pub const TABLE: &[Row] = &[
     row(
         "rsync",
         valued(
-            "e",
+            "eM",
             "fBMT",
-            "--rsh --rsync-path --daemon --config --log-file --write-batch --read-batch \
+            "--remote-option --rsh --rsync-path --daemon --config --log-file --write-batch --read-batch \
             --files-from --password-file --early-input",
             EITHER,
         ),

@@ -1,8 +1,8 @@
 //! Languages, builders, package managers and what runs machines in machines.
 
 use super::Danger::{Beyond, Judged, Text, Words};
-use super::{Danger, EITHER, RUNS, RUNS_CODE, Row, WRITES, options, row, valued};
-use crate::policy::harm::{languages, scripts, subcommands};
+use super::{Danger, EITHER, RUNS, RUNS_CODE, Row, abbreviated, options, row, valued};
+use crate::policy::harm::{javascript, languages, scripts, subcommands};
 
 pub const TABLE: &[Row] = &[
     // Languages.
@@ -16,28 +16,22 @@ pub const TABLE: &[Row] = &[
     ),
     row(
         "perl ruby node nodejs php lua luajit julia Rscript R octave guile racket sbcl swift ocaml scala \
-            groovy elixir erl tclsh deno bun raku",
+            groovy elixir erl tclsh deno bun raku tsx ts-node",
         Judged(languages::input_harms),
     ),
     row(
         "python python3 perl ruby node php lua deno bun",
         Words("-", "runs what it reads"),
     ),
+    row(
+        "python python2 python3 pypy pypy3 perl ruby node nodejs php lua luajit julia Rscript R octave guile racket \
+            sbcl swift ocaml scala groovy elixir erl tclsh deno bun raku tsx ts-node osascript crystal nim java",
+        Judged(languages::open_file_harms),
+    ),
+    row("perl", Judged(scripts::perl_harms)),
     row("perl", valued("eEidMmIx", "F", "", RUNS_CODE)),
     row("ruby", valued("erIiSxC", "EFKT", "--require", RUNS_CODE)),
-    row(
-        "node nodejs",
-        options(
-            "eprC",
-            "--eval --print --require --import --loader --experimental-loader --env-file \
-            --conditions --inspect --inspect-brk --inspect-port",
-            RUNS_CODE,
-        ),
-    ),
-    row(
-        "node nodejs",
-        Text("--test-reporter --test-global-setup", RUNS_CODE),
-    ),
+    row("node nodejs tsx ts-node", Judged(javascript::node_harms)),
     row(
         "deno",
         Danger::Subcommands("eval repl install task", "runs or installs other code"),
@@ -82,21 +76,21 @@ pub const TABLE: &[Row] = &[
     ),
     // Builders and package managers.
     row("npx bunx uvx pnpx", Judged(scripts::runner_harms)),
+    row("npm pnpm yarn", Judged(javascript::package_harms)),
     row(
-        "npm pnpm yarn",
-        options(
-            "CcfF",
-            "--prefix --dir --cwd --script-shell --node-options --userconfig --globalconfig \
-            --shell --call --use-yarnrc --git --editor --viewer --browser",
-            RUNS,
+        "npm",
+        abbreviated(
+            "exec x explore config c set edit init innit create pkg publish unpublish login adduser add-user logout \
+                token access owner author deprecate undeprecate dist-tag dist-tags hook profile team org ogr \
+                link ln",
+            "i in s se t un add",
         ),
     ),
-    row("npm pnpm yarn", options("", "--pack-destination", WRITES)),
     row(
-        "npm pnpm yarn",
+        "pnpm yarn",
         Danger::Subcommands(
             "exec x dlx explore config set edit init create pkg node plugin patch global publish unpublish \
-                login adduser logout token access owner deprecate dist-tag hook profile team org link",
+                login adduser logout token access owner deprecate dist-tag hook profile team org link ln c",
             "runs other programs, publishes, or changes what will be run",
         ),
     ),
@@ -108,10 +102,14 @@ pub const TABLE: &[Row] = &[
         ),
     ),
     row(
-        "bundle gem",
-        Danger::Subcommands(
-            "exec config console push",
-            "runs other programs or changes what will be run",
+        "bundle",
+        abbreviated("exec config console plugin open", "c"),
+    ),
+    row(
+        "gem",
+        abbreviated(
+            "exec push config console owner yank sources signin open cert",
+            "",
         ),
     ),
     row("cargo", Judged(languages::cargo_harms)),
@@ -136,7 +134,7 @@ pub const TABLE: &[Row] = &[
     row(
         "gcc cc g++ c++ clang clang++",
         Text(
-            "@ -fplugin -fuse-ld -Wl, -Xlinker -Xclang -load -save-temps -MF",
+            "@ -fplugin -fuse-ld -Wl, -Wa, -Wp, -Xlinker -Xclang -load -save-temps -MF",
             EITHER,
         ),
     ),
@@ -144,15 +142,16 @@ pub const TABLE: &[Row] = &[
         "openssl",
         options(
             "",
-            "-out -keyout -engine -config -provider-path -writerand -CAserial",
+            "-out -keyout -engine -config -provider-path -writerand -CAserial -CAcreateserial -reqout -respout \
+                -sess_out -keylogfile -certsout -outdir",
             EITHER,
         ),
     ),
     row(
         "openssl",
         Danger::Subcommands(
-            "engine s_client s_server s_time",
-            "loads code or talks to other machines",
+            "engine s_client s_server s_time rehash",
+            "loads code, talks to other machines, or writes files",
         ),
     ),
     row(
@@ -168,8 +167,13 @@ pub const TABLE: &[Row] = &[
     row("docker podman nerdctl", Beyond(&subcommands::DOCKER)),
     row("docker-compose", Beyond(&subcommands::DOCKER_COMPOSE)),
     row(
-        "docker-compose",
-        options("f", "--file --env-file --project-directory", RUNS),
+        "podman",
+        options(
+            "",
+            "--runtime --runtime-flag --conmon --hooks-dir --network-cmd-path --module --root --runroot --url \
+                --connection --identity",
+            "work on another machine or run another program",
+        ),
     ),
     row(
         "docker podman kubectl helm",
@@ -180,11 +184,21 @@ pub const TABLE: &[Row] = &[
         ),
     ),
     row("kubectl", Beyond(&subcommands::KUBECTL)),
+    row(
+        "kubectl",
+        valued(
+            "s",
+            "nlofvLckp",
+            "--server --helm-command --enable-helm --enable-exec --enable-alpha-plugins --edit",
+            RUNS,
+        ),
+    ),
     row("helm", Danger::Subcommands("plugin", RUNS)),
     row("gh", Beyond(&subcommands::GH)),
     row("gh", Judged(scripts::gh_harms)),
     row("terraform tofu", options("", "-plugin-dir -chdir", RUNS)),
-    row("ip", Words("netns vrf", "can run other programs")),
+    row("ip", abbreviated("netns vrf", "n ne")),
+    row("ip", options("", "-b -ba -bat -batc -batch", RUNS)),
     row("systemctl", Beyond(&subcommands::SYSTEMCTL)),
     row(
         "systemctl",
@@ -199,8 +213,9 @@ pub const TABLE: &[Row] = &[
     ),
     row(
         "pip pip3",
-        options(
-            "",
+        valued(
+            "te",
+            "rcifCdw",
             "--target --prefix --root --log --python --editable",
             EITHER,
         ),
