@@ -14,7 +14,7 @@ pub fn node_harms(words: &[Word]) -> Vec<Harm> {
         --build-sea --test-reporter --test-reporter-destination --test-global-setup";
     let harmful = |word: &str| {
         let name = name_of(word).replace('_', "-");
-        has_short(word, "eprC", "") || has_word(LONG, &name)
+        has_short(word, "eprCi", "") || has_word(LONG, &name) || word == "inspect"
     };
     harms(words, harmful, "lets node run code from elsewhere")
 }

@@ -2,22 +2,23 @@
 
 use super::subcommands::CARGO;
 use super::{
-    Harm, Names, WHOLE, at_words, has_short, has_word, is_one_of_long, names, unversioned,
+    Harm, Names, WHOLE, at_words, base_name, has_short, has_word, is_one_of_long, names,
+    unversioned,
 };
 use crate::policy::shell::Word;
 use std::sync::LazyLock;
 
 /// Languages that leave the words behind the file that they run to that file.
 static RUN_A_FILE: Names = LazyLock::new(|| {
-    names("python python2 python3 pypy pypy3 perl ruby node nodejs php lua luajit tsx ts-node")
+    names("python python2 python3 pypy pypy3 perl ruby node nodejs php lua luajit ts-node")
 });
 
 /// The words that a program understands itself.
 pub fn own_words<'w>(program: &str, words: &'w [Word]) -> &'w [Word] {
     let is_file = |word: &Word| !word.globs && !word.text.starts_with('-') && !word.text.is_empty();
-    let runs_a_file = RUN_A_FILE.contains(program) || RUN_A_FILE.contains(unversioned(program));
+    let runs_a_file = || RUN_A_FILE.contains(program) || RUN_A_FILE.contains(unversioned(program));
     match words {
-        [_, file, ..] if runs_a_file && is_file(file) => &words[..2],
+        [_, file, _, ..] if is_file(file) && runs_a_file() => &words[..2],
         _ => words,
     }
 }
@@ -73,14 +74,18 @@ fn reads_input(words: &[Word], tells: &str) -> Vec<Harm> {
 const PYTHON_MODULES: &str = "pytest unittest doctest json.tool mypy ruff black isort flake8 pylint pyright bandit \
     compileall py_compile tabnanny venv build pip coverage pycodestyle pydocstyle yapf";
 
-/// `python3 -m module …`: the module is what a rule has to name.
+/// The module that `python3 -m module …` runs, also as in `-Im`, and the word that has its name.
+fn module(words: &[Word]) -> Option<(usize, &str)> {
+    let (at, word) = at_words(words, |word| has_short(word, "m", "cmWX")).next()?;
+    match word.split_once('m') {
+        Some((_, "")) => Some((at + 1, words.get(at + 1)?.text.as_str())),
+        attached => Some((at, attached?.1)),
+    }
+}
+
+/// The module is what a rule has to name.
 pub fn python_harms(words: &[Word]) -> Vec<Harm> {
-    let module = at_words(words, |word| word.starts_with("-m")).next();
-    let named = module.and_then(|(at, word)| match word {
-        "-m" => Some((at + 1, words.get(at + 1)?.text.as_str())),
-        attached => Some((at, &attached[2..])),
-    });
-    let Some((at, module)) = named else {
+    let Some((at, module)) = module(words) else {
         return reads_input(words, "--version -V -VV --help -h");
     };
     let is_known = has_word(PYTHON_MODULES, module);
@@ -99,12 +104,24 @@ pub fn python_harms(words: &[Word]) -> Vec<Harm> {
 
 /// What the module would do as a program of its own.
 fn harms_of_module(words: &[Word], module: &str, at: usize) -> Vec<Harm> {
-    if module.starts_with("python") {
-        return Vec::new();
-    }
     let mut words = words.to_vec();
     module.clone_into(&mut words[0].text);
-    let mut harms = super::harms(&words);
+    harms_within(&words, at)
+}
+
+/// Whether what a program does is up to the one that its arguments name.
+pub fn runs_others(program: &str) -> bool {
+    let program = base_name(program);
+    unversioned(program) == "python" || has_word("npx bunx uvx pnpx", program)
+}
+
+/// What a command does that begins in another one, at this word of it.
+pub fn harms_within(words: &[Word], at: usize) -> Vec<Harm> {
+    // One in another is no ordinary use, and could go on for long.
+    if let Some(name) = words.first().filter(|name| runs_others(&name.text)) {
+        return vec![Harm::whole(format!("{} runs other programs", name.text))];
+    }
+    let mut harms = super::harms(words);
     for harm in harms.iter_mut().filter(|harm| harm.at < WHOLE) {
         harm.at += at;
     }

@@ -1,7 +1,7 @@
 //! Files that a program writes besides what its arguments are for: archives, and what options name. They may lie
 //! in the slot's directory, not beyond it.
 
-use super::{base_name, has_short, has_word, is_one_of_long, unversioned, writes};
+use super::{base_name, has_short, has_word, is_one_of_long, languages, unversioned, writes};
 use crate::policy::quick::QuickMap;
 use crate::policy::shell::Word;
 use std::sync::LazyLock;
@@ -53,8 +53,14 @@ const TABLE: &[Outputs] = &[
     outputs(
         "jest",
         "",
-        "--coverageDirectory --coverage-directory --cacheDirectory --cache-directory",
+        "--coveragedirectory --coverage-directory --cachedirectory --cache-directory",
     ),
+    outputs(
+        "tsc",
+        "",
+        "-outdir -outfile -declarationdir -tsbuildinfofile -generatetrace -generatecpuprofile",
+    ),
+    outputs("eslint prettier", "", "--cache-location --cache-file"),
     outputs(
         "kubectl",
         "",
@@ -79,10 +85,13 @@ static BY_PROGRAM: LazyLock<QuickMap<&'static str, &'static Outputs>> = LazyLock
 pub fn written(program: &str, arguments: &[Word]) -> Vec<usize> {
     let program = base_name(program);
     let mut places = writes::written(program, arguments);
-    let named = BY_PROGRAM
-        .get(program)
-        .or_else(|| BY_PROGRAM.get(unversioned(program)));
-    if let Some(outputs) = named {
+    let by_family = || {
+        let family = unversioned(program);
+        (family != program)
+            .then(|| BY_PROGRAM.get(family))
+            .flatten()
+    };
+    if let Some(outputs) = BY_PROGRAM.get(program).or_else(by_family) {
         places.extend(values(outputs, arguments));
     }
     places.extend(match program {
@@ -91,7 +100,8 @@ pub fn written(program: &str, arguments: &[Word]) -> Vec<usize> {
         "7z" | "7za" | "7zz" => of_7z(arguments),
         "gzip" | "gunzip" | "bzip2" | "bunzip2" | "xz" | "unxz" | "lzma" | "unlzma" | "zstd"
         | "unzstd" | "lz4" | "compress" | "uncompress" | "brotli" => of_packers(program, arguments),
-        _ if program.starts_with("py") => of_module(arguments),
+        "npx" | "bunx" | "uvx" | "pnpx" => of_tool(0, arguments),
+        _ if program.starts_with("python") => of_module(arguments),
         _ => Vec::new(),
     });
     places
@@ -104,7 +114,7 @@ fn values(outputs: &Outputs, arguments: &[Word]) -> Vec<usize> {
         word.starts_with('-')
             && (has_short(word, outputs.short, "")
                 || is_one_of_long(word, outputs.long)
-                || is_one_of_long(&word.replace('_', "-"), outputs.long)
+                || is_one_of_long(&word.to_ascii_lowercase().replace('_', "-"), outputs.long)
                 || starts().any(|start| word.starts_with(start)))
     };
     let found = (0..arguments.len()).filter(|at| names_it(&arguments[*at].text));
@@ -182,13 +192,17 @@ fn of_packers(program: &str, arguments: &[Word]) -> Vec<usize> {
 
 /// `python3 -m pip …`
 fn of_module(arguments: &[Word]) -> Vec<usize> {
-    let Some(at) = arguments.iter().position(|word| word.text == "-m") else {
-        return Vec::new();
-    };
-    match arguments.get(at + 1) {
-        Some(module) if !module.text.starts_with("py") => {
-            let of_module = written(&module.text, &arguments[at + 2..]);
-            of_module.into_iter().map(|inner| at + 2 + inner).collect()
+    let is_module = |word: &Word| has_short(&word.text, "m", "cmWX") && word.text.ends_with('m');
+    let module = arguments.iter().position(is_module);
+    module.map_or_else(Vec::new, |at| of_tool(at + 1, arguments))
+}
+
+/// What the program writes that begins at this argument.
+fn of_tool(at: usize, arguments: &[Word]) -> Vec<usize> {
+    match arguments.get(at) {
+        Some(tool) if !languages::runs_others(&tool.text) => {
+            let of_tool = written(&tool.text, &arguments[at + 1..]);
+            of_tool.into_iter().map(|inner| at + 1 + inner).collect()
         }
         _ => Vec::new(),
     }

@@ -1,6 +1,6 @@
 //! Programs whose arguments are small programs of their own.
 
-use super::{Harm, at_words, has_short, has_word, is_one_of_long};
+use super::{Harm, at_words, has_short, has_word, is_one_of_long, languages};
 use crate::policy::shell::Word;
 
 /// What `find` runs, removes or writes.
@@ -26,7 +26,11 @@ pub fn runner_harms(words: &[Word]) -> Vec<Harm> {
                 "{name} runs the program that its options name"
             ))]
         }
-        Some(first) => vec![Harm::at(1, format!("{name} fetches and runs {first}"))],
+        Some(first) => {
+            let mut harms = languages::harms_within(&words[1..], 1);
+            harms.push(Harm::at(1, format!("{name} fetches and runs {first}")));
+            harms
+        }
         None => Vec::new(),
     }
 }

@@ -70,19 +70,18 @@ impl Subcommands {
         group: Option<(&str, &str)>,
         words: &[Word],
     ) -> Option<Harm> {
+        let ordinary = group.map_or(self.plain, |(_, ordinary)| ordinary);
+        if has_word(ordinary, text) {
+            return None;
+        }
         let program = &words[0].text;
-        let (is_ordinary, why) = match group {
-            Some((name, ordinary)) => (
-                has_word(ordinary, text),
-                format!("`{program} {name} {text}` is not among what only looks"),
-            ),
-            None if has_word(self.plain, text) => return None,
-            None => (
-                false,
-                format!("`{program} {text}` is not among what {program} ordinarily does"),
-            ),
+        let why = match group {
+            Some((name, _)) => {
+                format!("`{program} {name} {text}` is not among what only looks")
+            }
+            None => format!("`{program} {text}` is not among what {program} ordinarily does"),
         };
-        (!is_ordinary).then(|| Harm::at(at, why))
+        Some(Harm::at(at, why))
     }
 
     fn harm_of_option(&self, at: usize, text: &str, words: &[Word]) -> Option<Harm> {
@@ -202,7 +201,8 @@ pub const DOCKER: Subcommands = Subcommands {
     ],
     valued: "-l --log-level -c --context --config -H --host --tlscacert --tlscert --tlskey -f --file -p \
         --project-name --profile --env-file --project-directory --ansi --progress --parallel",
-    flags: "-D --debug --tls --tlsverify -v --version -h --help --dry-run --compatibility --all-resources --verbose",
+    flags: "-D --debug --tls --tlsverify -v --version -h --help --dry-run --compatibility --all-resources --verbose \
+        -r --remote --syslog --noout",
     misleading: "-f --file --env-file --project-directory",
 };
 
