@@ -13,6 +13,7 @@ mod writes;
 
 use super::quick::{QuickMap, QuickSet};
 use super::shell::Word;
+use std::cmp::Reverse;
 use std::sync::LazyLock;
 use table::{Danger, TABLE, code};
 
@@ -79,6 +80,8 @@ pub fn harms(words: &[Word]) -> Vec<Harm> {
         .flat_map(|danger| harms_by(danger, program, words))
         .collect();
     harms.extend(harms_of_globs(program, words));
+    // The first is what a person is told, and a rule is least likely to have spelled out the last word.
+    harms.sort_by_key(|harm| Reverse(harm.at));
     harms
 }
 

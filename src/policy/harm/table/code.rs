@@ -193,7 +193,7 @@ pub const TABLE: &[Row] = &[
             RUNS,
         ),
     ),
-    row("helm", Danger::Subcommands("plugin", RUNS)),
+    row("helm", Danger::Subcommands("plugin", "runs other programs")),
     row("gh", Beyond(&subcommands::GH)),
     row("gh", Judged(scripts::gh_harms)),
     row("terraform tofu", options("", "-plugin-dir -chdir", RUNS)),
