@@ -2,8 +2,7 @@
 
 use super::subcommands::CARGO;
 use super::{
-    Harm, Names, WHOLE, at_words, base_name, has_short, has_word, is_one_of_long, names,
-    unversioned,
+    Harm, Names, at_words, base_name, has_short, has_word, is_one_of_long, names, unversioned,
 };
 use crate::policy::shell::Word;
 use std::sync::LazyLock;
@@ -122,8 +121,8 @@ pub fn harms_within(words: &[Word], at: usize) -> Vec<Harm> {
         return vec![Harm::whole(format!("{} runs other programs", name.text))];
     }
     let mut harms = super::harms(words);
-    for harm in harms.iter_mut().filter(|harm| harm.at < WHOLE) {
-        harm.at += at;
+    for harm in &mut harms {
+        harm.move_by(at);
     }
     harms
 }
