@@ -359,7 +359,8 @@ pub fn outside(
         };
         if word.globs { glob() } else { literal }
     };
-    let at = written.into_iter().find(leaves)?;
+    // The last of them: a rule may have spelled out those before it.
+    let at = written.into_iter().filter(leaves).max()?;
     let why = format!("`{}` lies outside the slot's directory", arguments[at].text);
     Some(Harm::at(at + 1, why))
 }
