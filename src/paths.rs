@@ -84,7 +84,7 @@ impl Env {
             config: std::env::var_os("MISSIOND_CONFIG")
                 .filter(|value| !value.is_empty())
                 .map(PathBuf::from),
-            cwd: std::env::current_dir().unwrap_or_else(|_| "/".into()),
+            cwd: std::env::current_dir().unwrap_or_default(),
         }
     }
 

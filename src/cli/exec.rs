@@ -54,7 +54,7 @@ impl Exec {
         let limit = self.time + GRACE;
         let params = ExecParams {
             command: CommandWords::Words(self.command),
-            cwd: Some(directory(context, self.cwd)),
+            cwd: Some(directory(context, self.cwd)?),
             shell: None,
             env: self.env.map(),
             owner: self.owner.owner,

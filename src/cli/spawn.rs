@@ -77,7 +77,7 @@ impl Spawn {
             id: self.id,
             owner: self.owner.owner,
             owner_pid: self.owner.owner_pid,
-            cwd: Some(directory(context, self.cwd)),
+            cwd: Some(directory(context, self.cwd)?),
             shell: self.shell.or_else(|| own_shell(&self.command)),
             command: self.command,
             login: self.login,
@@ -111,12 +111,18 @@ fn own_shell(command: &[String]) -> Option<String> {
 }
 
 /// The directory that was named, or this one.
-pub fn directory(context: &Context, named: Option<PathBuf>) -> PathBuf {
-    match named {
-        Some(named) if named.as_os_str().is_empty() => named,
-        Some(named) => context.env.cwd.join(named),
-        None => context.env.cwd.clone(),
+pub fn directory(context: &Context, named: Option<PathBuf>) -> Result<PathBuf, Failure> {
+    let here = &context.env.cwd;
+    let directory = match named {
+        Some(named) if named.as_os_str().is_empty() => return Ok(named),
+        Some(named) => here.join(named),
+        None => here.clone(),
+    };
+    if directory.is_relative() {
+        let gone = Failure::usage("the current directory is gone, or can't be told");
+        return Err(gone.next("go to another one, or name one: --cwd DIR"));
     }
+    Ok(directory)
 }
 
 pub fn milliseconds(time: Duration) -> u64 {

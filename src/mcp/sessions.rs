@@ -3,8 +3,8 @@
 use super::Server;
 use super::answer::{self, Told};
 use crate::control::protocol::{
-    ClosePtyParams, ClosePtySession, CommandWords, ExecParams, ListPtyAnswer, ListPtySessions,
-    SessionInfo, SessionsParams, StdinParams, UnifiedExec, WriteStdin,
+    ClosePtyParams, ClosePtySession, CommandWords, ExecParams, Fault, ListPtyAnswer,
+    ListPtySessions, RpcError, SessionInfo, SessionsParams, StdinParams, UnifiedExec, WriteStdin,
 };
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::{schemars, tool, tool_router};
@@ -86,9 +86,13 @@ impl Server {
         Parameters(params): Parameters<Exec>,
         cancelled: CancellationToken,
     ) -> Told {
+        let cwd = match directory(params.cwd) {
+            Ok(cwd) => Some(cwd),
+            Err(error) => return answer::fault(&error),
+        };
         let request = ExecParams {
             command: CommandWords::Line(params.command),
-            cwd: directory(params.cwd),
+            cwd,
             shell: None,
             env: params.env,
             owner: Some(owner()),
@@ -169,11 +173,15 @@ fn owner() -> String {
 }
 
 /// The client has started this process, in its own directory.
-fn directory(named: Option<PathBuf>) -> Option<PathBuf> {
+fn directory(named: Option<PathBuf>) -> Result<PathBuf, RpcError> {
     match (std::env::current_dir(), named) {
-        (Ok(own), Some(named)) => Some(own.join(named)),
-        (Ok(own), None) => Some(own),
-        (Err(_), named) => named,
+        (Ok(own), Some(named)) => Ok(own.join(named)),
+        (Ok(own), None) => Ok(own),
+        (Err(_), Some(named)) if named.is_absolute() => Ok(named),
+        (Err(error), _) => {
+            let text = format!("the directory of this server can't be told: {error}");
+            Err(RpcError::new(Fault::Usage, text).next("name one: `cwd`"))
+        }
     }
 }
 

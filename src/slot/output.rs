@@ -143,23 +143,41 @@ impl Output {
 
     /// From `from` on, up to `to` and to what fits into one answer, never ending inside a character.
     pub fn part(&self, from: u64, to: u64) -> Part {
+        self.at_most(AT_ONCE, from, to)
+    }
+
+    /// The same with all that is kept of it, for those who make it shorter before they hand it on: taken at once, so
+    /// that what comes meanwhile can't push its end out.
+    pub fn whole(&self, from: u64, to: u64) -> Part {
+        self.at_most(usize::MAX, from, to)
+    }
+
+    fn at_most(&self, most: usize, from: u64, to: u64) -> Part {
         let start = from.clamp(self.start(), self.end);
         let skip = (start - self.start()) as usize;
         let wanted = usize::try_from(to.saturating_sub(start)).unwrap_or(usize::MAX);
-        let length = wanted.min(AT_ONCE).min(self.kept.len() - skip);
+        let length = wanted.min(most).min(self.kept.len() - skip);
         let length = self.whole_characters(skip, length);
         Part {
-            bytes: self.kept.range(skip..skip + length).copied().collect(),
+            bytes: self.copy(skip, length),
             start,
             total: self.end,
             dropped: start.saturating_sub(from),
         }
     }
 
-    /// What has come since an agent last looked; `finished` where no more will come. A control sequence whose end
+    /// As two pieces of memory, since byte for byte the slot would stand still over a large one.
+    fn copy(&self, skip: usize, length: usize) -> Vec<u8> {
+        let (first, second) = self.kept.as_slices();
+        let cut = |place: usize| (place.min(first.len()), place.saturating_sub(first.len()));
+        let (from, to) = (cut(skip), cut(skip + length));
+        [&first[from.0..to.0], &second[from.1..to.1]].concat()
+    }
+
+    /// All that has come since an agent last looked; `finished` where no more will come. A control sequence whose end
     /// is still to come waits for it.
     pub fn read_on(&mut self, finished: bool) -> Part {
-        let mut part = self.part(self.read, u64::MAX);
+        let mut part = self.whole(self.read, u64::MAX);
         if !finished {
             part.bytes.truncate(whole_sequences(&part.bytes));
         }
@@ -283,6 +301,22 @@ mod tests {
         assert_eq!(output.read_on(false).bytes, b"\x1b[31mb");
         assert_eq!(output.read_on(false).bytes, b"");
         assert_eq!(output.read_on(true).bytes, b"\x1b]0;t");
+    }
+
+    #[test]
+    fn an_agent_gets_all_that_came_however_much() {
+        let mut output = Output::new(4 * AT_ONCE as u64);
+        // So that the buffer begins in the middle of its memory.
+        output.push(at(1), &vec![b'.'; 3 * AT_ONCE]);
+        output.push(at(2), &vec![b'a'; 2 * AT_ONCE]);
+        output.push(at(3), b"the end");
+        assert_eq!(output.part(0, u64::MAX).bytes.len(), AT_ONCE);
+        let part = output.read_on(false);
+        let lost = AT_ONCE as u64 + 7;
+        assert_eq!((part.start, part.dropped), (lost, lost));
+        assert_eq!(part.bytes.len(), 4 * AT_ONCE);
+        assert!(part.bytes.starts_with(b"..") && part.bytes.ends_with(b"aathe end"));
+        assert_eq!(output.read_on(false).bytes, b"");
     }
 
     #[test]

@@ -67,7 +67,8 @@ impl Prompt {
                 self.ended = None;
                 self.phase = Phase::Running;
             }
-            Mark::OutputEnds => self.ended = Some(found.start),
+            // What is said again is of a prompt that is drawn.
+            Mark::OutputEnds => drop(self.ended.get_or_insert(found.start)),
             // A prompt that is only drawn again, as a line of several rows makes readline do.
             Mark::Ended { prompt, .. } if self.shown.replace(prompt) == Some(prompt) => {}
             Mark::Ended { code, .. } => {

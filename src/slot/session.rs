@@ -468,8 +468,10 @@ impl Slot {
 /// What of the output is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wanted {
-    /// From this byte up to that one.
+    /// From this byte up to that one, as much as fits into an answer.
     Range(u64, u64),
+    /// The same, and all of it.
+    Whole(u64, u64),
     LastLines(usize),
     /// What an agent has not read yet.
     Unread,
@@ -479,6 +481,7 @@ impl Output {
     pub(super) fn wanted(&mut self, wanted: Wanted, finished: bool) -> Part {
         match wanted {
             Wanted::Range(from, to) => self.part(from, to),
+            Wanted::Whole(from, to) => self.whole(from, to),
             Wanted::LastLines(lines) => self.part(self.last_lines(lines), u64::MAX),
             Wanted::Unread => self.read_on(finished),
         }

@@ -54,6 +54,21 @@ fn nothing_is_started_that_is_not_right() {
 }
 
 #[test]
+fn a_directory_that_is_gone_is_an_error() {
+    let daemon = daemon();
+    let gone = daemon.root().join("gone");
+    let missiond = env!("CARGO_BIN_EXE_missiond");
+    for arguments in ["exec -- pwd", "exec --cwd . -- pwd", "spawn -- pwd"] {
+        std::fs::create_dir(&gone).unwrap();
+        let line = format!("rmdir \"$PWD\"; exec {missiond} {arguments}");
+        let refused = daemon.in_shell(&gone, &line).expect(2);
+        let said = refused.stderr.contains("the current directory is gone");
+        assert!(said, "{refused}");
+    }
+    nothing_left(&daemon);
+}
+
+#[test]
 fn an_unknown_session_is_an_error_of_every_verb() {
     let daemon = daemon();
     for arguments in [

@@ -204,16 +204,15 @@ fn an_owner_closes_its_own_by_whole_parts_of_its_name() {
 }
 
 #[test]
-fn there_are_limits_and_one_that_has_ended_makes_room() {
+fn there_are_limits_for_those_that_run() {
     let daemon = daemon_with("per_owner = 2\ntotal = 3");
-    script(&daemon, "old", "exit 3");
-    wait_exit(&daemon, "old");
+    for id in ["old", "older", "oldest"] {
+        script(&daemon, id, "exit 3");
+        wait_exit(&daemon, id);
+    }
     for id in ["one", "two"] {
         spawn(&daemon, &["--id", id, "--", "cat"]);
     }
-    until("room for the new one", || {
-        (!ids(&daemon).contains(&"old".to_owned())).then_some(())
-    });
     let refused = daemon
         .cmd(&["spawn", "--id", "three", "--", "cat"])
         .expect(4);
@@ -236,7 +235,25 @@ fn there_are_limits_and_one_that_has_ended_makes_room() {
     ];
     let refused = daemon.cmd(&other).expect(4);
     assert!(refused.stderr.contains("3 sessions in all"), "{refused}");
-    assert_eq!(ids(&daemon).len(), 3);
+    // None of those that have ended had to go for it.
+    assert_eq!(ids(&daemon).len(), 6);
+    assert_eq!(info(&daemon, "old")["exit_code"], 3);
+}
+
+#[test]
+fn of_those_that_have_ended_the_oldest_goes_where_there_are_too_many() {
+    let daemon = daemon_with("per_owner = 1\ntotal = 1");
+    for id in ["a", "b", "c", "d"] {
+        script(&daemon, id, "exit 3");
+        wait_exit(&daemon, id);
+    }
+    assert_eq!(ids(&daemon), ["a", "b", "c", "d"]);
+    spawn(&daemon, &["--id", "e", "--", "cat"]);
+    until("room for the new one", || {
+        (ids(&daemon) == ["b", "c", "d", "e"]).then_some(())
+    });
+    let gone = daemon.cmd(&["output", "a"]).expect(2);
+    assert!(gone.stderr.contains("newer ones need its place"), "{gone}");
 }
 
 #[test]

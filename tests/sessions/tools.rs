@@ -95,6 +95,23 @@ fn a_budget_keeps_head_and_tail() {
     );
 }
 
+/// More than one answer of `output` holds.
+#[test]
+fn all_that_came_has_its_head_and_its_tail_however_much() {
+    let daemon = daemon();
+    for raw in [false, true] {
+        let mut params = exec("seq 1 300000; echo 'the end'");
+        (params.yield_ms, params.raw) = (Some(50_000), raw);
+        let answer = call::<UnifiedExec>(&daemon, params).unwrap();
+        assert!(answer.truncated && !answer.running);
+        let shown = answer.output.replace('\r', "");
+        assert!(shown.starts_with("1\n2\n"), "{shown:.40}");
+        assert!(shown.ends_with("299999\n300000\nthe end\n"));
+        let rest = call::<WriteStdin>(&daemon, stdin(&answer.session_id, "", 0)).unwrap();
+        assert_eq!((rest.output.as_str(), rest.truncated), ("", false));
+    }
+}
+
 #[test]
 fn bad_requests_start_nothing() {
     let daemon = daemon();

@@ -107,6 +107,74 @@ fn a_login_shell_reads_the_profile() {
 }
 
 #[test]
+fn a_login_bash_is_one() {
+    let daemon = daemon();
+    let home = daemon.root().join("home");
+    std::fs::write(home.join(".bash_logout"), "echo logged out\n").unwrap();
+    let arguments = ["--id", "bash", "--shell", "bash", "--login"];
+    spawn(&daemon, &[&arguments[..], &["--env", "ENV=mine"]].concat());
+    let line = "shopt -q login_shell && shopt -oq posix; echo $? $ENV ${HISTFILE##*/}";
+    let told = typed(&daemon, "bash", line);
+    assert_eq!(told, ("1 mine .bash_history\n".into(), 0));
+    let (output, code) = typed(&daemon, "bash", "logout");
+    assert!(output.contains("logged out") && code == 0, "{output}");
+}
+
+/// Whatever a shell is set to, it says where it stands.
+#[test]
+fn settings_of_the_shell_do_not_hide_its_prompt() {
+    let daemon = daemon();
+    let home = daemon.root().join("home");
+    let settings = [
+        "set -u",
+        "set -e",
+        "set -eu; unset PROMPT_COMMAND ZDOTDIR",
+        "IFS=0123456789missond",
+        "set -o noclobber; set -o noglob",
+        "readonly PROMPT_COMMAND",
+        "[ -e nothing ] && true",
+    ];
+    for sh in shells() {
+        for (n, setting) in settings.into_iter().enumerate() {
+            for file in [".bashrc", ".zshrc", ".bash_profile", ".zshenv"] {
+                std::fs::write(home.join(file), format!("{setting}\n")).unwrap();
+            }
+            for login in [false, true] {
+                let id = format!("{sh}-{n}-{login}");
+                let arguments = ["--id", &id, "--shell", sh, "--login"];
+                spawn(&daemon, &arguments[..if login { 5 } else { 4 }]);
+                let told = typed(&daemon, &id, "echo hi; ! true");
+                assert_eq!(told, ("hi\n".into(), 1), "{id}: {setting}");
+                let told = typed(&daemon, &id, "echo again");
+                assert_eq!(told, ("again\n".into(), 0), "{id}: {setting}");
+                daemon.cmd(&["close", &id]).expect(0);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_prompt_command_that_is_set_anew_is_no_output_either() {
+    let daemon = daemon();
+    shell(&daemon, "bash");
+    for line in [
+        "PROMPT_COMMAND='echo PC'",
+        "PROMPT_COMMAND=\"$PROMPT_COMMAND; echo PC\"",
+        "PROMPT_COMMAND+=('echo PC')",
+    ] {
+        typed(&daemon, "bash", line);
+        assert_eq!(
+            typed(&daemon, "bash", "echo c"),
+            ("c\n".into(), 0),
+            "{line}"
+        );
+    }
+    // The marks are in the prompt by now.
+    typed(&daemon, "bash", "unset PROMPT_COMMAND");
+    assert_eq!(typed(&daemon, "bash", "echo d; false"), ("d\n".into(), 1));
+}
+
+#[test]
 fn a_busy_shell_and_half_a_command_are_told() {
     let daemon = daemon();
     for sh in shells() {

@@ -122,6 +122,13 @@ impl Daemon {
         Running::start(command, arguments.join(" "), input)
     }
 
+    /// A line of a shell in this directory, with the environment of `missiond`.
+    pub fn in_shell(&self, directory: &Path, line: &str) -> Output {
+        let mut command = program_at(Path::new("sh"), self.root.path());
+        command.args(["-c", line]).current_dir(directory);
+        Running::start(command, line.to_owned(), "").end()
+    }
+
     /// The answer of a command that must succeed, with `--json`.
     #[track_caller]
     pub fn json(&self, arguments: &[&str]) -> Value {

@@ -331,24 +331,27 @@ async fn written(slot: &SlotHandle, range: Option<(u64, u64)>) -> Result<(String
     let Some((from, to)) = range else {
         return Ok((String::new(), false));
     };
-    let (bytes, missing) = collected(slot, from, to).await?;
-    let (text, is_cut) = head_and_tail(plain(&bytes), MOST_CHARACTERS);
-    Ok((text, missing || is_cut))
+    let part = part(slot, Wanted::Whole(from, to)).await?;
+    shortened(part, false, MOST_CHARACTERS).await
 }
 
-/// All bytes of this range that are kept, and whether some are not.
-async fn collected(slot: &SlotHandle, from: u64, to: u64) -> Result<(Vec<u8>, bool), RpcError> {
-    let (mut from, mut bytes, mut missing) = (from, Vec::new(), false);
-    while from < to {
-        let part = part(slot, Wanted::Range(from, to)).await?;
-        missing |= part.dropped > 0;
-        if part.bytes.is_empty() {
-            break;
-        }
-        from = part.end();
-        bytes.extend(part.bytes);
-    }
-    Ok((bytes, missing))
+/// The head and the tail of a part as text, of at most so many characters, and whether something is missing.
+pub(super) async fn shortened(
+    part: Part,
+    raw: bool,
+    most: usize,
+) -> Result<(String, bool), RpcError> {
+    let missing = part.dropped > 0;
+    let shorten = move || {
+        let text = match raw {
+            true => String::from_utf8_lossy(&part.bytes).into_owned(),
+            false => plain(&part.bytes),
+        };
+        head_and_tail(text, most)
+    };
+    let failed = |error| RpcError::new(Fault::Failed, format!("the output can't be read: {error}"));
+    let (text, is_cut) = blocking::run(shorten).await.map_err(failed)?;
+    Ok((text, missing || is_cut))
 }
 
 /// The lines of all output that is kept. It is gone through off the slot's own task, which has a program to serve.
@@ -357,7 +360,7 @@ pub(super) async fn search(
     pattern: Regex,
     limit: usize,
 ) -> Result<Vec<Match>, RpcError> {
-    let (bytes, _) = collected(slot, 0, u64::MAX).await?;
+    let bytes = part(slot, Wanted::Whole(0, u64::MAX)).await?.bytes;
     let searched = blocking::run(move || {
         // Masked first: a pattern must not find out what it is not shown.
         let rows: Vec<String> = plain(&bytes).lines().map(str::to_owned).collect();

@@ -1,13 +1,12 @@
 //! The four tools by which agents use sessions: start a command, write to it, close it, list them.
 
 use super::Dispatcher;
-use super::session::{MOST_CHARACTERS, part, request};
+use super::session::{MOST_CHARACTERS, part, request, shortened};
 use crate::control::peer::{Origin, Peer};
 use crate::control::protocol::*;
 use crate::daemon::is_of_owner;
 use crate::excerpt::head_and_tail;
 use crate::slot::{Command, SlotHandle, Wanted};
-use crate::terminal::plain;
 use serde_json::Value;
 use std::time::Duration;
 
@@ -113,12 +112,10 @@ impl Dispatcher {
         let ended = status.wait_for(SlotStatus::is_over);
         let _ = tokio::time::timeout(look.time, ended).await;
         let unread = part(slot, Wanted::Unread).await?;
-        let text = match (look.raw, self.full_screen(slot).await?) {
-            (true, _) => String::from_utf8_lossy(&unread.bytes).into_owned(),
-            (false, Some(screen)) => screen,
-            (false, None) => plain(&unread.bytes),
+        let (output, truncated) = match self.full_screen(slot).await? {
+            Some(screen) if !look.raw => head_and_tail(screen, look.characters),
+            _ => shortened(unread, look.raw, look.characters).await?,
         };
-        let (output, is_cut) = head_and_tail(text, look.characters);
         let status = slot.status();
         let session = status.session.as_ref();
         let by_signal = session.and_then(|session| session.signal).map(|n| 128 + n);
@@ -128,7 +125,7 @@ impl Dispatcher {
             running: !status.is_over(),
             exit_code: status.exit_code.or(by_signal),
             session_id: status.slot,
-            truncated: is_cut || unread.dropped > 0 || unread.end() < unread.total,
+            truncated,
         })
     }
 

@@ -1,7 +1,12 @@
-[ -r /etc/profile ] && . /etc/profile
+# A login bash reads no file of ours but in its POSIX mode (ENV), and then none of the user's: both are set right.
+set +o posix
+if [ -n "${MISSIOND_ENV-}" ]; then ENV=$MISSIOND_ENV; else unset ENV; fi
+unset MISSIOND_ENV
+if [ "${HISTFILE-}" = ~/.sh_history ]; then HISTFILE=~/.bash_history; fi
+if [ -r /etc/profile ]; then . /etc/profile || :; fi
 for __missiond_file in ~/.bash_profile ~/.bash_login ~/.profile; do
   if [ -r "$__missiond_file" ]; then
-    . "$__missiond_file"
+    . "$__missiond_file" || :
     break
   fi
 done

@@ -7,7 +7,7 @@ pub use request::is_of_owner;
 
 use super::{Daemon, DaemonError, DaemonHandle, Kept, Order, Reply};
 use crate::config::{Config, ConfigError, SessionsConfig, is_name};
-use crate::control::protocol::{Fault, RpcError, SpawnParams, What};
+use crate::control::protocol::{Fault, RpcError, SessionStatus, SlotStatus, SpawnParams, What};
 use crate::diagnostic::Problem;
 use crate::headroom::Shortage;
 use crate::paths;
@@ -20,6 +20,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
+
+/// Sessions that have ended and are kept, for each that may run: so many that whoever starts one after the other has
+/// the time to read them all, and not so many that a day of short commands fills the memory.
+const ENDED_FOR_EACH: usize = 4;
 
 /// Sessions that are gone and of which is still known that they were: enough for whoever asks a moment too late.
 const MAX_REMEMBERED: usize = 256;
@@ -138,7 +142,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// Those that run count. One that has ended makes room for a new one, the oldest first.
+    /// Those that run count, and nothing that has ended; where too many of those are kept, the oldest goes.
     fn make_room(&mut self, owner: &str) -> Result<(), RpcError> {
         let SessionsConfig {
             per_owner, total, ..
@@ -148,7 +152,7 @@ impl Daemon {
             (usize::from(total), None, "total"),
         ];
         for (limit, owner, key) in limits {
-            let (running, ended) = self.count(owner);
+            let running = self.running(owner);
             if running >= limit {
                 let whose = owner.map_or("in all".to_owned(), |owner| format!("of {owner}"));
                 return Err(RpcError::new(
@@ -159,33 +163,39 @@ impl Daemon {
                     "close one, or raise `{key}` in [sessions]: missiond sessions"
                 )));
             }
-            let over = (running + ended.len() + 1).saturating_sub(limit);
-            for id in ended.into_iter().take(over) {
-                self.leave_session(&id, "a newer one needs its place", false, None);
-            }
+        }
+        let ended = self.ended();
+        let over = (ended.len() + 1).saturating_sub(ENDED_FOR_EACH * usize::from(total));
+        for id in ended.into_iter().take(over) {
+            self.leave_session(&id, "newer ones need its place", false, None);
         }
         Ok(())
     }
 
-    /// How many sessions run, and those that have ended, the oldest first.
-    fn count(&self, owner: Option<&str>) -> (usize, Vec<String>) {
-        let mut running = 0;
-        let mut ended = Vec::new();
-        for (id, kept) in self.kept.iter().filter(|(_, kept)| kept.leaving.is_none()) {
-            let status = kept.handle.status();
-            let counts = owner.is_none_or(|owner| owner == status.owner);
-            match status
-                .session
-                .filter(|_| counts)
-                .map(|session| session.ended_at)
-            {
-                Some(None) => running += 1,
-                Some(Some(at)) => ended.push((at, id.clone())),
-                None => {}
-            }
-        }
+    fn staying(&self) -> impl Iterator<Item = (SlotStatus, SessionStatus)> {
+        let staying = self.kept.values().filter(|kept| kept.leaving.is_none());
+        staying.filter_map(|kept| {
+            let mut status = kept.handle.status();
+            status.session.take().map(|session| (status, session))
+        })
+    }
+
+    fn running(&self, owner: Option<&str>) -> usize {
+        let counts = |(status, session): &(SlotStatus, SessionStatus)| {
+            session.ended_at.is_none() && owner.is_none_or(|owner| owner == status.owner)
+        };
+        self.staying().filter(counts).count()
+    }
+
+    /// Those that have ended, the oldest first.
+    fn ended(&self) -> Vec<String> {
+        let ended = self.staying().filter_map(|(status, session)| {
+            let at = session.ended_at?;
+            Some((at, status.slot))
+        });
+        let mut ended: Vec<_> = ended.collect();
         ended.sort();
-        (running, ended.into_iter().map(|(_, id)| id).collect())
+        ended.into_iter().map(|(_, id)| id).collect()
     }
 
     /// Ends a session and removes all that is kept of it; `done` hears when that is over.

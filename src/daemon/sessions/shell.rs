@@ -82,25 +82,30 @@ fn mark(record: &mut Record, program: &str, shell: Shell, login: bool, world: &W
     record.terms.marks = Some(ShellMarks { shell, token });
     let path = |path: PathBuf| path.display().to_string();
     match shell {
-        // A login bash would not read the file: what it would have read is read there.
+        // A login bash reads such a file in its POSIX mode only, which the file leaves at once.
+        Shell::Bash if login => {
+            record.command = vec![program.to_owned(), "--posix".into(), "-l".into()];
+            replace_variable(record, world, "ENV", path(directory.join("login")));
+        }
         Shell::Bash => {
-            let file = if login { "login" } else { "rc" };
-            let file = path(directory.join(file));
+            let file = path(directory.join("rc"));
             record.command = vec![program.to_owned(), "--rcfile".into(), file];
         }
         Shell::Zsh => {
             record.command = vec![program.to_owned()];
             record.command.extend(login.then(|| "-l".to_owned()));
-            let theirs = record.env.get("ZDOTDIR").map(String::as_str);
-            let theirs = theirs
-                .or_else(|| world.variable("ZDOTDIR"))
-                .map(str::to_owned);
-            record.env.insert("ZDOTDIR".into(), path(directory));
-            record
-                .env
-                .insert("MISSIOND_ZDOTDIR".into(), theirs.unwrap_or_default());
+            replace_variable(record, world, "ZDOTDIR", path(directory));
         }
     }
+}
+
+/// Leads the shell to a file of ours, which puts the variable back as it was.
+fn replace_variable(record: &mut Record, world: &World, name: &str, value: String) {
+    let theirs = record.env.get(name).map(String::as_str);
+    let theirs = theirs.or_else(|| world.variable(name)).unwrap_or_default();
+    let theirs = theirs.to_owned();
+    record.env.insert(format!("MISSIOND_{name}"), theirs);
+    record.env.insert(name.to_owned(), value);
 }
 
 /// Writes the files that the shell reads at its start.
@@ -121,7 +126,7 @@ fn texts(marks: &ShellMarks) -> Vec<(&'static str, String)> {
     match marks.shell {
         Shell::Bash => {
             let marks = with_token(include_str!("marks.bash"));
-            let rc = "[ -r ~/.bashrc ] && . ~/.bashrc\n";
+            let rc = "if [ -r ~/.bashrc ]; then . ~/.bashrc || :; fi\n";
             let login = include_str!("login.bash");
             vec![
                 ("rc", format!("{rc}{marks}")),
