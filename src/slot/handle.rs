@@ -174,14 +174,14 @@ impl SlotHandle {
             }
         };
         guard.token = None;
-        answer.unwrap_or_else(|_| Err(gone()))
+        answer.unwrap_or_else(|_| Err(self.gone()))
     }
 
     /// Sends a command that carries its own reply, and waits for it.
     pub async fn request<T>(&self, make: impl FnOnce(Answer<T>) -> Command) -> Result<T, RpcError> {
         let (reply, answer) = oneshot::channel();
         self.send(make(reply)).await?;
-        answer.await.unwrap_or_else(|_| Err(gone()))
+        answer.await.unwrap_or_else(|_| Err(self.gone()))
     }
 
     /// Attaches a terminal.
@@ -196,7 +196,22 @@ impl SlotHandle {
 
     pub async fn send(&self, command: Command) -> Result<(), RpcError> {
         let sent = self.commands.send(command).await;
-        sent.map_err(|_| gone().trace(Trace::Untouched))
+        sent.map_err(|_| self.gone().trace(Trace::Untouched))
+    }
+
+    /// What is said to whoever waits for something that is no longer there.
+    pub fn gone(&self) -> RpcError {
+        let status = self.status();
+        let text = match status.session {
+            Some(session) => {
+                let why = session
+                    .leaving
+                    .unwrap_or_else(|| "the daemon ends".to_owned());
+                format!("the session {} has been closed: {why}", status.slot)
+            }
+            None => "the slot has been removed".to_owned(),
+        };
+        RpcError::new(Fault::Failed, text)
     }
 }
 
@@ -219,8 +234,4 @@ impl Drop for WithdrawOnDrop<'_> {
             let _ = self.commands.try_send(Command::Withdraw(token));
         }
     }
-}
-
-fn gone() -> RpcError {
-    RpcError::new(Fault::Failed, "the slot has been removed")
 }

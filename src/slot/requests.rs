@@ -45,6 +45,8 @@ pub enum Request {
     FullScreen {
         reply: Answer<Option<Vec<String>>>,
     },
+    /// It is about to be closed, for this reason.
+    Leave(String),
     /// It is being stopped, and is to be killed at once.
     Hurry,
 }
@@ -77,6 +79,11 @@ impl Slot {
                 let screen = self.terminal.screen();
                 let lines = || screen.lines.iter().map(|line| line.text.clone()).collect();
                 drop(reply.send(Ok(screen.modes.alt_screen.then(lines))));
+            }
+            Request::Leave(why) => {
+                if let Some(session) = &mut self.session {
+                    session.leaves(why);
+                }
             }
             Request::Hurry => self.tell_shim(&ToShim::Stop { grace_ms: 0 }),
         }

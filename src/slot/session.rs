@@ -22,6 +22,12 @@ const LOOK: Duration = Duration::from_millis(500);
 /// A shell that has not shown a prompt by then does not set the marks that it was told to set.
 const FIRST_PROMPT: Duration = Duration::from_secs(20);
 
+/// A shell that edits a line for so long, in silence, has shown a prompt, and set no marks.
+const SHOWN: Duration = Duration::from_secs(2);
+
+/// What has taken the shell's place (`exec true`) may end within this time, and its end is the command's.
+const REPLACED: Duration = Duration::from_secs(1);
+
 /// The marker in the recording behind which the output was cleared.
 pub(super) const CLEARED: &str = "output cleared";
 
@@ -37,8 +43,19 @@ pub(super) struct Session {
     leaving: Option<String>,
     /// That it is to end was said, and why.
     ending: Option<String>,
-    /// The shell's own program, as the kernel names it.
-    program: Option<PathBuf>,
+    /// What ran when a command was typed.
+    program: Option<Program>,
+    /// Since when it is known that something else runs there.
+    replaced: Option<Instant>,
+    /// Why nothing more is to be heard from the shell.
+    silenced: Option<&'static str>,
+}
+
+/// A process, by its program and its words: `exec bash` leaves the same program.
+#[derive(PartialEq, Eq)]
+struct Program {
+    file: PathBuf,
+    words: Vec<u8>,
 }
 
 /// Somebody waits for a command.
@@ -78,6 +95,8 @@ impl Session {
             leaving: None,
             ending: None,
             program: None,
+            replaced: None,
+            silenced: None,
         }
     }
 
@@ -104,10 +123,16 @@ impl Session {
             at_prompt: self
                 .prompt
                 .as_ref()
+                .filter(|prompt| prompt.is_ready() || self.silenced.is_none())
                 .map(|prompt| prompt.is_ready() && ended.is_none()),
             leaving: self.leaving.clone(),
             ..first_status(&self.terms)
         }
+    }
+
+    /// It is to be closed, and those who still wait are told why.
+    pub fn leaves(&mut self, why: String) {
+        self.leaving.get_or_insert(why);
     }
 
     /// When there is something to look after.
@@ -348,6 +373,11 @@ impl Slot {
                 "it is no bash or zsh that missiond started",
             ));
         };
+        if session.typing.is_none() && !prompt.takes_lines() {
+            if let Some(why) = session.silenced.or_else(|| self.silence()) {
+                return Err(cant_tell(name, why));
+            }
+        }
         if session.typing.is_some() || (prompt.is_seen() && !prompt.takes_lines()) {
             let text = format!("{name} is busy with another command; nothing was typed");
             return Err(
@@ -376,6 +406,7 @@ impl Slot {
                 prompt.submit();
                 // Which program is asked to run it; another one would not say when it is done.
                 session.program = self.machine.pid().and_then(program_of);
+                (session.replaced, session.silenced) = (None, None);
                 self.write_down(
                     "a command",
                     "it was typed, and its end is waited for",
@@ -383,7 +414,7 @@ impl Slot {
                 )
                 .await;
             }
-            Stage::Prompt(_) if typing.began.elapsed() < FIRST_PROMPT => {}
+            Stage::Prompt(_) if typing.began.elapsed() < FIRST_PROMPT => self.settle_silence(),
             Stage::Prompt(_) => self.fail_typing("it has not shown a prompt"),
             Stage::Command(_) => self.settle_command(),
         }
@@ -407,22 +438,41 @@ impl Slot {
                 "type the rest, or give it up: missiond keys {name} ctrl+c"
             ));
             self.reply_typing(Err(error));
-        } else if self.is_replaced() {
-            self.fail_typing("its shell has become another program");
+        } else {
+            self.note_replaced();
+            self.settle_silence();
         }
     }
 
+    fn settle_silence(&mut self) {
+        if let Some(why) = self.silence() {
+            if let Some(session) = &mut self.session {
+                session.silenced = Some(why);
+            }
+            self.fail_typing(why);
+        }
+    }
+
+    /// Why the shell will not say when a command is done, if that is so.
+    fn silence(&self) -> Option<&'static str> {
+        let (session, pid) = (self.session.as_ref()?, self.machine.pid()?);
+        if session.replaced.is_some_and(|at| at.elapsed() >= REPLACED) {
+            return Some("its shell has become another program");
+        }
+        // Shells ask for pastes in brackets while they edit a line, and while nothing else runs.
+        let edits = self.terminal.modes_set().bracketed_paste && session.active.elapsed() >= SHOWN;
+        (edits && waits_in_foreground(pid)).then_some("its shell shows a prompt without the marks")
+    }
+
     /// `exec` leaves nobody who would say that a command is done.
-    fn is_replaced(&self) -> bool {
-        let Some(pid) = self.machine.pid() else {
-            return false;
+    fn note_replaced(&mut self) {
+        let now = self.machine.pid().and_then(program_of);
+        let Some(session) = &mut self.session else {
+            return;
         };
-        let before = self
-            .session
-            .as_ref()
-            .and_then(|session| session.program.as_ref());
-        let now = program_of(pid);
-        before.is_some() && now.is_some() && before != now.as_ref()
+        if now.is_some() && session.program.is_some() && session.program != now {
+            session.replaced.get_or_insert_with(Instant::now);
+        }
     }
 
     fn end_typing(&mut self, report: &ExitReport) {
@@ -500,8 +550,21 @@ pub fn exit_code(report: &ExitReport) -> Option<i32> {
     report.code.or(report.signal.map(|signal| 128 + signal))
 }
 
-fn program_of(pid: u32) -> Option<PathBuf> {
-    std::fs::read_link(format!("/proc/{pid}/exe")).ok()
+fn program_of(pid: u32) -> Option<Program> {
+    Some(Program {
+        file: std::fs::read_link(format!("/proc/{pid}/exe")).ok()?,
+        words: std::fs::read(format!("/proc/{pid}/cmdline")).ok()?,
+    })
+}
+
+/// Whether it waits for something, and the keys of its terminal go to its own process group.
+fn waits_in_foreground(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The name, in parentheses, may hold anything. Behind it: how it stands, its parent and its group; the group that
+    // has the terminal is the sixth.
+    let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
+    let fields: Vec<&str> = fields.split_whitespace().collect();
+    fields.first() == Some(&"S") && fields.get(2) == fields.get(5)
 }
 
 fn moment(at: DateTime<Utc>, more: Duration) -> Instant {

@@ -2,6 +2,7 @@
 
 use crate::stage::*;
 use crate::support::daemon::Daemon;
+use crate::support::until;
 use missiond::control::client::Client;
 use missiond::control::protocol::{Type, TypeParams};
 use rustix::process::{Pid, Signal, kill_process};
@@ -211,6 +212,81 @@ fn a_shell_that_becomes_another_program_is_not_waited_for() {
         replaced.stderr.contains("has become another program"),
         "{replaced}"
     );
+}
+
+#[test]
+fn a_program_that_a_shell_becomes_and_that_ends_is_the_command() {
+    let daemon = daemon();
+    for sh in shells() {
+        shell(&daemon, sh);
+        let line = "echo one; exec sh -c 'echo two; exit 3'";
+        assert_eq!(typed(&daemon, sh, line), ("one\ntwo\n".into(), 3), "{sh}");
+    }
+}
+
+/// Neither is busy: nobody will ever say that a command is done.
+#[test]
+fn a_shell_that_has_lost_its_marks_is_not_waited_for() {
+    let daemon = daemon();
+    for sh in shells() {
+        for (n, line) in [
+            format!("exec {sh}"),
+            "unset PROMPT_COMMAND; precmd_functions=(); PS1='mine> '".into(),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let id = format!("{sh}-{n}");
+            spawn(&daemon, &["--id", &id, "--shell", sh]);
+            let wait = ["type", &id, &line, "--wait", "--timeout", "50s"];
+            let lost = daemon.cmd(&wait).expect(4);
+            assert!(lost.stderr.contains("can't be told"), "{lost}");
+            let again = daemon.cmd(&["type", &id, "echo x", "--wait"]).expect(4);
+            assert!(again.stderr.contains("can't be told"), "{again}");
+            assert!(again.stderr.contains("--quiet"), "{again}");
+            daemon.cmd(&["wait", &id, "--prompt"]).expect(4);
+            let quiet = daemon.json(&["type", &id, "echo x$((40 + 2))", "--quiet", "500ms"]);
+            assert!(quiet["output"].as_str().unwrap().contains("x42"), "{quiet}");
+        }
+    }
+}
+
+#[test]
+fn a_shell_that_its_own_file_replaces_is_not_waited_for() {
+    if !has("zsh") {
+        return;
+    }
+    let daemon = daemon();
+    std::fs::write(daemon.root().join("home/.bashrc"), "exec zsh -f\n").unwrap();
+    shell(&daemon, "bash");
+    let lost = daemon.cmd(&["type", "bash", "true", "--wait", "--timeout", "50s"]);
+    assert!(lost.expect(4).stderr.contains("without the marks"));
+}
+
+#[test]
+fn who_waits_for_a_session_that_is_closed_is_told_why() {
+    let daemon = daemon();
+    shell(&daemon, "bash");
+    let typing = daemon.spawn(&["type", "bash", "echo go; sleep 1000", "--wait"]);
+    wait_output(&daemon, "bash", "^go$");
+    let following = daemon.spawn(&["follow", "bash"]);
+    let seen = || following.printed().contains("go\r\n").then_some(());
+    until("what is followed", seen);
+    daemon.cmd(&["close", "bash", "--force"]).expect(0);
+    for waiting in [typing, following] {
+        let told = waiting.end().expect(1);
+        let why = "the session bash has been closed: by request";
+        assert!(told.stderr.contains(why), "{told}");
+    }
+}
+
+#[test]
+fn who_follows_a_session_that_is_closed_when_idle_is_told_so() {
+    let daemon = daemon_with("idle_close = \"2s\"");
+    shell(&daemon, "bash");
+    let told = daemon.cmd(&["follow", "bash"]).expect(1);
+    let why = "closed: idle at its prompt for 2s";
+    assert!(told.stderr.contains(why), "{told}");
 }
 
 #[test]

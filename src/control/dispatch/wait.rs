@@ -53,7 +53,7 @@ async fn state_reached(slot: &SlotHandle, params: &WaitParams) -> Result<(), Rpc
     if params.states.is_empty() && !params.exit {
         return std::future::pending().await;
     }
-    let gone = |_| RpcError::new(Fault::Failed, "the slot has been removed");
+    let gone = |_| slot.gone();
     status.wait_for(is_there).await.map(|_| ()).map_err(gone)
 }
 
@@ -67,7 +67,7 @@ async fn prompt(slot: &SlotHandle, wanted: bool) -> Result<(), RpcError> {
     if at_prompt(&slot.status()).is_none() {
         let name = slot.status().slot;
         let text = format!(
-            "when {name} is at its prompt can't be told: it is no bash or zsh that missiond started"
+            "when {name} is at its prompt can't be told: it is no bash or zsh that missiond started, or sets no marks"
         );
         return Err(RpcError::new(Fault::Refused, text).next(format!(
             "wait for silence instead: missiond wait {name} --quiet 500ms"
@@ -79,7 +79,7 @@ async fn prompt(slot: &SlotHandle, wanted: bool) -> Result<(), RpcError> {
     match seen.map(|status| status.is_over()) {
         Ok(false) => Ok(()),
         Ok(true) => Err(RpcError::new(Fault::Refused, "it has ended")),
-        Err(_) => Err(RpcError::new(Fault::Failed, "the slot has been removed")),
+        Err(_) => Err(slot.gone()),
     }
 }
 

@@ -223,6 +223,8 @@ impl Daemon {
         }
         let (id, why) = (id.to_owned(), why.to_owned());
         kept.leaving = Some(tokio::spawn(async move {
+            let leave = Request::Leave(why.clone());
+            let _ = handle.send(Command::Request(leave)).await;
             if force {
                 hurry(&handle).await;
             }
