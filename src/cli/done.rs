@@ -17,7 +17,10 @@ pub fn print(context: &Context, done: &[Done], what: &str) -> Result<(), Failure
                 failure.message = format!("{}: {}", one.slot, failure.message);
                 failures.push(failure);
             }
-            None if !context.out.json => context.out.done(format!("{}: {what}", one.slot))?,
+            None if !context.out.json => {
+                let what = if one.already { "already running" } else { what };
+                context.out.done(format!("{}: {what}", one.slot))?;
+            }
             None => {}
         }
     }

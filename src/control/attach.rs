@@ -61,7 +61,7 @@ async fn seat(
     let Request { method, params, .. } = request;
     dispatcher.permit(peer, method, params).await?;
     let params: AttachParams = serde_json::from_value(params.clone())
-        .map_err(|error| RpcError::new(Fault::Usage, format!("{method}: {error}")))?;
+        .map_err(|error| RpcError::bad_params(method, &error))?;
     let slot = dispatcher.slot(&params.slot)?;
     let viewer = Viewer {
         size: (params.cols, params.rows),

@@ -1,6 +1,6 @@
 //! What is around the words of [`super::protocol`]: the JSON-RPC 2.0 envelopes. Pure.
 
-use super::protocol::{Fault, RpcError};
+use super::protocol::{Fault, Misuse, RpcError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -84,13 +84,19 @@ pub struct ErrorObject {
     pub data: Option<Value>,
 }
 
-/// The code of every error that carries an [`RpcError`]; the fault says the rest.
+/// The codes of errors that carry an [`RpcError`]; the fault says the rest.
 const APPLICATION_ERROR: i64 = -32000;
+const METHOD_NOT_FOUND: i64 = -32601;
+const INVALID_PARAMS: i64 = -32602;
 
 impl From<RpcError> for ErrorObject {
     fn from(error: RpcError) -> ErrorObject {
         ErrorObject {
-            code: APPLICATION_ERROR,
+            code: match error.misuse {
+                None => APPLICATION_ERROR,
+                Some(Misuse::Method) => METHOD_NOT_FOUND,
+                Some(Misuse::Params) => INVALID_PARAMS,
+            },
             message: error.message.clone(),
             // A struct of an enum and two strings always has a JSON form.
             data: serde_json::to_value(error).ok(),

@@ -2,7 +2,7 @@
 
 use super::dispatch::Dispatcher;
 use super::envelope::{self, Lagged, Line, Request};
-use super::protocol::{Event, EventsParams, Fault, RpcError, Select, SlotStatus, What};
+use super::protocol::{Event, EventsParams, RpcError, Select, SlotStatus, What};
 use super::tails::Tails;
 use serde_json::Value;
 use tokio::sync::broadcast::{Receiver, error::RecvError};
@@ -60,7 +60,7 @@ fn select(
     dispatcher: &Dispatcher,
 ) -> Result<(Option<Vec<String>>, bool), RpcError> {
     let EventsParams { slots, data } = serde_json::from_value(params.clone())
-        .map_err(|error| RpcError::new(Fault::Usage, format!("events: {error}")))?;
+        .map_err(|error| RpcError::bad_params("events", &error))?;
     let selected = match slots.is_empty() {
         true => None,
         false => Some(dispatcher.names(&Select { slots })?),

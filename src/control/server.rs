@@ -10,6 +10,7 @@ use super::protocol::{Attach, Events, Fault, MAX_LINE, Method, RpcError};
 use crate::pause::{self, Moment};
 use futures_util::{FutureExt, Sink, SinkExt, StreamExt};
 use serde_json::Value;
+use std::io;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -250,8 +251,14 @@ async fn understood(
     let fault = match line {
         Ok(line) => match serde_json::from_str(&line) {
             Ok(request) => return Some(request),
-            Err(error) => error_line(-32700, format!("not a JSON-RPC request: {error}")),
+            Err(error) => {
+                let code = if error.is_data() { -32600 } else { -32700 };
+                error_line(code, format!("not a JSON-RPC request: {error}"))
+            }
         },
+        Err(LinesCodecError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => {
+            error_line(-32700, "not a JSON-RPC request: it is not UTF-8".to_owned())
+        }
         Err(LinesCodecError::MaxLineLengthExceeded) => {
             error_line(-32600, format!("a line of more than {MAX_LINE} bytes"))
         }

@@ -18,11 +18,12 @@ pub struct Picture {
 
 impl Terminal {
     /// A picture for a terminal of `cols` and `rows`, with `note` in its last row. Where not all rows fit, those
-    /// round the cursor are shown, the lower ones rather than the upper: that is where programs talk.
+    /// round the cursor are shown, the lower ones rather than the upper: that is where programs talk. Empty rows at
+    /// the end are nothing to be shown.
     pub fn picture(&self, cols: usize, rows: usize, note: &str) -> Picture {
         let room = rows.saturating_sub(1);
         let cursor = self.screen_cursor();
-        let lowest = self.term.screen_lines().saturating_sub(room);
+        let lowest = self.rows_used(cursor.row).saturating_sub(room);
         let top = lowest.min(cursor.row);
         let shown = room.min(self.term.screen_lines() - top);
         let mut drawn: Vec<String> = (top..top + shown)
@@ -36,6 +37,12 @@ impl Terminal {
             cursor: is_seen.then(|| (cursor.row - top, cursor.col)),
             modes: self.input_modes(),
         }
+    }
+
+    /// Up to the last row that has something on it, or the cursor.
+    fn rows_used(&self, cursor: usize) -> usize {
+        let written = (0..self.term.screen_lines()).rfind(|row| !self.is_blank(*row));
+        written.map_or(0, |row| row + 1).max(cursor + 1)
     }
 }
 
@@ -117,6 +124,18 @@ mod tests {
         let high = terminal.picture(5, 3, "note");
         assert_eq!(high.cursor, Some((0, 2)));
         assert_eq!(shown(5, 3, &[low, high]), ["first", "secon", "note"]);
+    }
+
+    #[test]
+    fn empty_rows_at_the_end_push_nothing_out() {
+        let terminal = terminal("one\r\ntwo");
+        let picture = terminal.picture(5, 3, "note");
+        assert_eq!(picture.cursor, Some((1, 3)));
+        assert_eq!(shown(5, 3, &[picture]), ["one", "two", "note"]);
+        // The cursor's own row comes first, empty or not.
+        let below = super::tests::terminal("one\r\ntwo\r\n");
+        let picture = below.picture(5, 3, "note");
+        assert_eq!(shown(5, 3, &[picture]), ["two", "", "note"]);
     }
 
     #[test]

@@ -71,7 +71,7 @@ impl Terminal {
                 put(out, format_args!("\x1b[{};1H", row + 1));
                 before = ' ';
             }
-            if runs_on && self.is_blank(GridLine(row as i32)) {
+            if runs_on && self.is_blank(row) {
                 // Something has to come, for the row before to be wrapped into this one.
                 pen.change_to(&Cell::default(), out);
                 out.push(' ');
@@ -80,8 +80,9 @@ impl Terminal {
         }
     }
 
-    fn is_blank(&self, row: GridLine) -> bool {
-        let cells = &self.term.grid()[row];
+    /// Whether nothing is in this row of the screen, not even a colour.
+    pub(super) fn is_blank(&self, row: usize) -> bool {
+        let cells = &self.term.grid()[GridLine(row as i32)];
         (0..self.term.columns()).all(|col| cells[Column(col)] == Cell::default())
     }
 

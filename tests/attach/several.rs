@@ -55,6 +55,18 @@ fn who_only_watches_changes_nothing() {
 }
 
 #[test]
+fn a_few_lines_at_the_top_are_seen_in_a_smaller_terminal() {
+    let daemon = shell();
+    daemon.cmd(&["write", "sh", "clear; seq 4\\r"]).expect(0);
+    for size in [(60, 20), (60, 10)] {
+        let watcher = Person::attach(&daemon, &["sh", "--read-only"], size);
+        watcher.sees_that("all lines from the first row on", |rows| {
+            rows.starts_with(&["1", "2", "3", "4", "$"].map(str::to_owned))
+        });
+    }
+}
+
+#[test]
 fn a_client_that_is_killed_gives_the_size_back() {
     let daemon = shell();
     let mut person = Person::attach(&daemon, &["sh"], (80, 24));

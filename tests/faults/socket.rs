@@ -47,6 +47,48 @@ fn answers_soon(daemon: &Daemon) {
     assert!(best < SOON, "status took {best:?}");
 }
 
+#[test]
+fn a_request_that_is_wrong_gets_the_code_of_json_rpc() {
+    let daemon = shells(&["a"], QUIET);
+    let asked = |line: &[u8]| {
+        let mut stream = connect(&daemon);
+        stream.write_all(line).expect("it reads");
+        let mut answer = String::new();
+        let read = BufReader::new(stream).read_line(&mut answer);
+        read.expect("an answer");
+        let answer: serde_json::Value = serde_json::from_str(&answer).expect("JSON");
+        let error = &answer["error"];
+        (
+            error["code"].as_i64(),
+            error["data"]["fault"].as_str().map(str::to_owned),
+        )
+    };
+    let usage = Some("usage".to_owned());
+    for (line, code, fault) in [
+        (
+            &b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"fly\"}\n"[..],
+            -32601,
+            &usage,
+        ),
+        (
+            b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"info\",\"params\":{\"slot\":5}}\n",
+            -32602,
+            &usage,
+        ),
+        (
+            b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"info\",\"params\":{\"slot\":\"no\"}}\n",
+            -32000,
+            &usage,
+        ),
+        (b"{\"jsonrpc\":\"2.0\",\"id\":1}\n", -32600, &None),
+        (b"no JSON\n", -32700, &None),
+        (b"{\"method\":\"\xff\xfe\"}\n", -32700, &None),
+    ] {
+        let line_shown = String::from_utf8_lossy(line);
+        assert_eq!(asked(line), (Some(code), fault.clone()), "{line_shown}");
+    }
+}
+
 /// As `nc -N` does: it asks, says that nothing more will come, and reads to the end.
 #[test]
 fn a_client_that_asks_nothing_more_is_still_answered() {

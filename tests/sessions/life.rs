@@ -339,6 +339,18 @@ fn a_shell_at_its_prompt_is_closed_when_idle_and_a_silent_build_is_not() {
 }
 
 #[test]
+fn a_slot_that_runs_is_not_said_to_be_started() {
+    let setup = Setup::new().slot_with("coder", "kind = \"shell\"\nautostart = false");
+    let daemon = Daemon::start_with(&setup, &["/bin/cat".to_owned()]);
+    let first = daemon.cmd(&["start", "coder"]).expect(0);
+    let second = daemon.cmd(&["start", "coder"]).expect(0);
+    let said = (first.text(), second.text());
+    assert_eq!(said, ("coder: started", "coder: already running"));
+    let json = daemon.json(&["start", "coder"]);
+    assert_eq!(json[0]["already"], true, "{json}");
+}
+
+#[test]
 fn a_name_is_one_thing() {
     let setup = Setup::new().slot_with("coder", "kind = \"shell\"\nautostart = false");
     let daemon = Daemon::start_with(&setup, &["/bin/cat".to_owned()]);

@@ -1,6 +1,7 @@
 //! Requests by which something happens to a slot.
 
 use super::Dispatcher;
+use super::session::done;
 use crate::control::protocol::*;
 use crate::daemon::Order;
 use crate::keys;
@@ -28,6 +29,7 @@ impl Dispatcher {
             Done {
                 slot: status.slot,
                 state: status.state,
+                already: matches!(outcome, Ok(Reply::Already)),
                 error: outcome.err(),
             }
         });
@@ -182,11 +184,7 @@ impl Dispatcher {
         let bytes = params.bytes;
         slot.request(|reply| Command::Write { bytes, reply })
             .await?;
-        Ok(Done {
-            slot: params.slot,
-            state: slot.status().state,
-            error: None,
-        })
+        Ok(done(&slot))
     }
 }
 

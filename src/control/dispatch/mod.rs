@@ -176,8 +176,8 @@ where
     } else {
         params
     };
-    let params = serde_json::from_value(params)
-        .map_err(|error| RpcError::new(Fault::Usage, format!("{}: {error}", M::NAME)))?;
+    let params =
+        serde_json::from_value(params).map_err(|error| RpcError::bad_params(M::NAME, &error))?;
     let answer = call(params).await?;
     serde_json::to_value(answer).map_err(|error| RpcError::new(Fault::Failed, error.to_string()))
 }

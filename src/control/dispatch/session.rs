@@ -54,10 +54,7 @@ impl Dispatcher {
             ListPtySessions::NAME => {
                 run::<ListPtySessions, _>(params, |params| self.list_pty(params, peer)).await
             }
-            _ => Err(RpcError::new(
-                Fault::Usage,
-                format!("no such method: {method}"),
-            )),
+            _ => Err(RpcError::no_such_method(method)),
         }
     }
 
@@ -312,6 +309,7 @@ pub(super) fn done(slot: &SlotHandle) -> Done {
     Done {
         slot: status.slot,
         state: status.state,
+        already: false,
         error: None,
     }
 }

@@ -42,6 +42,16 @@ pub struct RpcError {
     /// What became of a message, where that is known for certain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Trace>,
+    /// The request itself is wrong in a way that JSON-RPC has a code for. What it means is all in the fault.
+    #[serde(skip)]
+    pub misuse: Option<Misuse>,
+}
+
+/// What JSON-RPC itself tells apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Misuse {
+    Method,
+    Params,
 }
 
 /// What a message that was not answered has left behind: whoever would send it again must know.
@@ -61,6 +71,21 @@ impl RpcError {
             message: message.into(),
             next: None,
             trace: None,
+            misuse: None,
+        }
+    }
+
+    pub fn no_such_method(method: &str) -> RpcError {
+        RpcError {
+            misuse: Some(Misuse::Method),
+            ..RpcError::new(Fault::Usage, format!("no such method: {method}"))
+        }
+    }
+
+    pub fn bad_params(method: &str, error: &serde_json::Error) -> RpcError {
+        RpcError {
+            misuse: Some(Misuse::Params),
+            ..RpcError::new(Fault::Usage, format!("{method}: {error}"))
         }
     }
 

@@ -12,7 +12,7 @@ pub use attach::{
     AttachAnswer, AttachParams, BrokenFrame, Ending, FromViewer, MAX_FRAME, ToViewer,
 };
 pub use event::{Event, NO_ANSWER, What};
-pub use fault::{Fault, RpcError, Trace};
+pub use fault::{Fault, Misuse, RpcError, Trace};
 pub use task::{OneTask, SubmitParams, TaskParams, TaskState, TaskStatus, TasksParams};
 
 use crate::policy::Summary;
@@ -242,6 +242,9 @@ pub struct StatsAnswer {
 pub struct Done {
     pub slot: String,
     pub state: State,
+    /// There was nothing to do.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub already: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<RpcError>,
 }

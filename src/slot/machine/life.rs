@@ -70,7 +70,7 @@ impl Machine {
 
     pub(super) fn start(&mut self, token: Token) {
         match &mut self.life {
-            Life::Up(_) => self.reply(token, Ok(Reply::Done)),
+            Life::Up(_) => self.reply(token, Ok(Reply::Already)),
             Life::Down { .. } | Life::Waiting { .. } => {
                 if token != NOBODY {
                     self.begin_anew();

@@ -240,6 +240,8 @@ pub enum Decider {
 #[derive(Debug, PartialEq)]
 pub enum Reply {
     Done,
+    /// There was nothing to do.
+    Already,
     Taken,
     Answered {
         text: Option<String>,
