@@ -373,10 +373,13 @@ impl Slot {
                 "it is no bash or zsh that missiond started",
             ));
         };
-        if session.typing.is_none() && !prompt.takes_lines() {
-            if let Some(why) = session.silenced.or_else(|| self.silence()) {
-                return Err(cant_tell(name, why));
-            }
+        let unheard = session.typing.is_none() && !prompt.takes_lines();
+        if let Some(why) = session
+            .silenced
+            .or_else(|| self.silence())
+            .filter(|_| unheard)
+        {
+            return Err(cant_tell(name, why));
         }
         if session.typing.is_some() || (prompt.is_seen() && !prompt.takes_lines()) {
             let text = format!("{name} is busy with another command; nothing was typed");
