@@ -151,6 +151,21 @@ impl Env {
         Ok(fitting(dir.join(format!("{names}.sock"))).unwrap_or_else(|_| hashed()))
     }
 
+    /// The slots of a daemon that have a shim's socket, whether a shim listens or not; those with a hashed name can't
+    /// be told.
+    pub fn slots_with_shims(&self, daemon: &str) -> Vec<String> {
+        let dir = self.runtime_dir().map(|dir| dir.join("shims")).ok();
+        let entries = dir.and_then(|dir| fs::read_dir(dir).ok());
+        let names = entries.into_iter().flatten().flatten();
+        names
+            .filter_map(|entry| {
+                let name = entry.file_name().into_string().ok()?;
+                let slot = name.strip_prefix(daemon)?.strip_prefix('.')?;
+                Some(slot.strip_suffix(".sock")?.to_owned())
+            })
+            .collect()
+    }
+
     /// The sockets of all daemons, whether they answer or not: also of one that was started from a place with no
     /// runtime directory, such as a cron job.
     pub fn all_sockets(&self) -> Vec<PathBuf> {

@@ -24,10 +24,9 @@ use crate::slot::{self, Command, SlotHandle, World};
 use crate::tasks::store::{Left, Store};
 use crate::tasks::{TasksHandle, keeper};
 use crate::usage::Meter;
-use crate::{notify, worktree};
+use crate::{notify, shim, worktree};
 use door::Door;
 use host::{Signals, Wish};
-use rustix::process::Pid;
 use serde_json::Value;
 use sessions::{GoneOnes, Sessions};
 use std::collections::{BTreeMap, BTreeSet};
@@ -242,6 +241,7 @@ pub async fn run_in(host: Host, config: Config, env: &Env) -> Result<(), DaemonE
     let bus = &daemon.world.bus;
     let notifier = notify::start(bus.clone(), daemon.notify.subscribe());
     daemon.load_sessions()?;
+    daemon.end_forgotten().await;
     daemon.start_all();
     daemon.look_for_running().await;
     let (slots, bus) = (daemon.published.subscribe(), daemon.world.bus.clone());
@@ -367,6 +367,19 @@ impl Daemon {
             self.add(slot);
         }
         self.publish();
+    }
+
+    /// What was left by shims that were killed, of slots and sessions that are known no more.
+    async fn end_forgotten(&self) {
+        let world = &self.world;
+        let is_known = |name: &String| {
+            let mut slots = self.config.slots.iter();
+            self.kept.contains_key(name) || slots.any(|slot| slot.name == *name)
+        };
+        let left = world.env.slots_with_shims(&world.name);
+        let forgotten = left.iter().filter(|name| !is_known(name));
+        let ends = forgotten.map(|name| slot::end_forgotten(world, name));
+        futures_util::future::join_all(ends).await;
     }
 
     /// Whoever asks how the slots stand is answered when it is known which of them have run all the time.
@@ -514,24 +527,15 @@ impl Daemon {
             all.await
         };
         if tokio::time::timeout(KILLED, killed).await.is_err() {
-            shims.into_iter().for_each(dismiss);
+            // Nobody will take note of how its program ended, so the shim is told to end with it.
+            let shims = shims.into_iter().filter_map(shim::Handle::of);
+            shims.for_each(|shim| shim.dismiss());
         }
     }
 
-    fn shims(&self) -> Vec<Pid> {
+    fn shims(&self) -> Vec<u32> {
         let statuses = self.kept.values().map(|kept| kept.handle.status());
-        statuses
-            .filter_map(|status| Pid::from_raw(i32::try_from(status.shim_pid?).ok()?))
-            .collect()
-    }
-}
-
-/// Nobody will take note of how its program ended, so the shim is told to end with it.
-fn dismiss(shim: Pid) {
-    let comm = std::fs::read_to_string(format!("/proc/{}/comm", shim.as_raw_nonzero()));
-    // It may have ended, and its number may be another's by now.
-    if comm.is_ok_and(|name| name.trim() == "missiond-shim") {
-        let _ = rustix::process::kill_process(shim, rustix::process::Signal::TERM);
+        statuses.filter_map(|status| status.shim_pid).collect()
     }
 }
 

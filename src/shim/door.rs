@@ -31,6 +31,8 @@ const KEPT_CAPACITY: usize = 16 << 10;
 pub(super) struct Door {
     listener: UnixListener,
     path: PathBuf,
+    /// Device and inode: the socket of another shim at the same place is not ours.
+    own: Option<(u64, u64)>,
 }
 
 impl Door {
@@ -52,7 +54,13 @@ impl Door {
         Ok(Self {
             listener: listener.map_err(cant)?,
             path: path.to_owned(),
+            own: identity(path),
         })
+    }
+
+    /// Whether a daemon can find it.
+    pub fn is_there(&self) -> bool {
+        self.own.is_some() && identity(&self.path) == self.own
     }
 
     /// The next daemon that waits outside. A stranger is turned away without a word.
@@ -79,8 +87,15 @@ impl Door {
 
 impl Drop for Door {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.path);
+        if self.is_there() {
+            let _ = std::fs::remove_file(&self.path);
+        }
     }
+}
+
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    let found = std::fs::symlink_metadata(path).ok()?;
+    Some((found.dev(), found.ino()))
 }
 
 impl AsFd for Door {

@@ -147,6 +147,7 @@ impl Shim {
         self.recorder.record('m', &exit_mark(&exit));
         self.tell_news();
         self.phase = Phase::Over;
+        self.ended_at = Some(chrono::Utc::now());
         self.report(FromShim::Exited(exit));
     }
 

@@ -20,6 +20,9 @@ const START_PATIENCE: Duration = Duration::from_secs(30);
 /// A living shim greets at once, however much its child writes.
 const HELLO_PATIENCE: Duration = Duration::from_secs(10);
 
+/// A living shim reads at once; one that was stopped must hold up nobody who leaves.
+const FLUSH_PATIENCE: Duration = Duration::from_secs(2);
+
 /// What may wait for a shim that does not read, such as one that was stopped with SIGSTOP: two of the
 /// longest messages.
 const MAX_UNSENT: usize = 2 * wire::MAX_PAYLOAD;
@@ -127,8 +130,13 @@ impl ShimLink {
         self.write_some()
     }
 
-    /// Waits until everything is with the shim, for one who is about to leave.
+    /// Waits until everything is with the shim, for one who is about to leave; not for long.
     pub async fn flush(&mut self) -> Result<(), LinkError> {
+        let flushed = timeout(FLUSH_PATIENCE, self.flush_all()).await;
+        flushed.unwrap_or(Err(LinkError::Backlog))
+    }
+
+    async fn flush_all(&mut self) -> Result<(), LinkError> {
         while !self.unsent.is_empty() {
             self.stream.writable().await?;
             self.write_some()?;

@@ -13,6 +13,7 @@ mod cast;
 mod check;
 mod door;
 mod end;
+mod handle;
 mod inputs;
 mod link;
 mod process;
@@ -24,10 +25,12 @@ mod text;
 mod tree;
 pub mod wire;
 
+pub use handle::Handle;
 pub use link::{LaunchError, LinkError, ShimLink};
 pub use process::{VERB, main};
 
 use crate::terminal::At;
+use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -71,6 +74,9 @@ pub struct Hello {
     pub last_input: u64,
     /// Set when the child has ended.
     pub exit: Option<ExitReport>,
+    /// When that was. An older shim does not say.
+    #[serde(default)]
+    pub ended_at: Option<DateTime<Utc>>,
 }
 
 /// How the child ended.

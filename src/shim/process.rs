@@ -15,6 +15,9 @@ use std::process::{Command, ExitCode};
 /// The verb under which this binary is a shim.
 pub const VERB: &str = "shim";
 
+/// As which it is in the process table.
+pub(super) const COMM: &str = "missiond-shim";
+
 /// Second argument of the process that stays.
 const DETACHED: &str = "--detached";
 
@@ -121,7 +124,7 @@ fn detach() -> Result<(), String> {
     rustix::process::set_child_subreaper(Some(own)).map_err(cant("can't adopt orphans"))?;
     std::env::set_current_dir("/").map_err(|fault| format!("the shim can't enter /: {fault}"))?;
     // For ps and top, which would show `exe`. Nothing depends on it.
-    let _ = std::fs::write("/proc/self/comm", "missiond-shim");
+    let _ = std::fs::write("/proc/self/comm", COMM);
     Ok(())
 }
 

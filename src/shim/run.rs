@@ -10,6 +10,7 @@ use super::text::{Piece, TextStream};
 use super::tree::Reaped;
 use super::{ExitReport, FromShim, Hello, PROTOCOL, ShimSpec, ToShim};
 use crate::terminal::At;
+use chrono::{DateTime, Utc};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
 use std::os::unix::net::UnixStream;
@@ -32,6 +33,9 @@ const HALF_CHARACTER: Duration = Duration::from_secs(2);
 /// How long the terminal is not read after a rotation was refused for newer output, so that the next snapshot
 /// can be complete. A child that writes on meanwhile waits no longer than at a busy terminal.
 const HOLD: Duration = Duration::from_millis(200);
+
+/// How often a shim whose program has ended looks whether a daemon could still find it.
+const LOOK: Duration = Duration::from_secs(10);
 
 /// A shim that is told to end (the machine shuts down) gives the child this long.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
@@ -59,6 +63,10 @@ pub(super) struct Shim {
     pub(super) phase: Phase,
     /// How the child ended; its descendants may still be there.
     pub(super) exit: Option<ExitReport>,
+    /// When nothing of it was left.
+    pub(super) ended_at: Option<DateTime<Utc>>,
+    /// When it is looked for the shim's own socket, once everything is over.
+    look_due: Option<Instant>,
     /// Set when the shim itself may end once everything is over.
     dismissed: bool,
     buffer: Box<[u8]>,
@@ -95,6 +103,8 @@ impl Shim {
             inputs: Inputs::default(),
             phase: Phase::Alive,
             exit: None,
+            ended_at: None,
+            look_due: None,
             dismissed: false,
             buffer: vec![0; READ].into_boxed_slice(),
         }
@@ -112,6 +122,7 @@ impl Shim {
             recorded: self.recorder.length(),
             last_input: self.inputs.last_taken(),
             exit: self.reported_exit(),
+            ended_at: self.ended_at,
         }
     }
 
@@ -208,6 +219,7 @@ impl Shim {
             self.text_due,
             self.held(),
             self.recorder.retry_at(),
+            self.look_due,
         ]
         .into_iter()
         .flatten()
@@ -224,6 +236,11 @@ impl Shim {
             self.held_until = None;
         }
         self.tell_silence(self.recorder.now());
+        if matches!(self.phase, Phase::Over) && self.look_due.is_none_or(|due| due <= now) {
+            self.look_due = Some(now + LOOK);
+            // Nobody will ever dismiss it.
+            self.dismissed |= !self.door.is_there();
+        }
         self.recorder.retry();
         self.tell_news();
         self.press(now);

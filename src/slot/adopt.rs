@@ -1,6 +1,6 @@
 //! Taking up a program that runs already, and what it wrote before there was a connection.
 
-use super::machine::{Input, NOBODY, Standing};
+use super::machine::{Cause, Input, NOBODY, Standing};
 use super::task::{Slot, ready};
 use crate::config::Kind;
 use crate::control::protocol::What;
@@ -19,16 +19,23 @@ pub(super) enum Questions {
     Answered,
 }
 
+/// The end of a program of which nobody knows how it ended.
+pub(super) fn shim_lost() -> What {
+    What::Exit {
+        code: None,
+        signal: None,
+        cause: Cause::ShimLost.name().to_owned(),
+        ended_at: None,
+    }
+}
+
 impl Slot {
     /// At the start of the daemon: a shim that an earlier one left is taken up, else the slot stands as it stood
     /// when the earlier one was killed, and starts by itself where it is set to. Once the first is settled, `looked`
     /// says so.
     pub(super) async fn adopt(&mut self, looked: watch::Sender<bool>) {
         let standing = self.memory.standing.clone();
-        let found = self.take_up_again().await;
-        if !found {
-            self.take_up_ended();
-        }
+        let found = self.take_up_again().await || self.take_up_left().await;
         let first = match (found, standing) {
             // Its program is started once, by whoever made it.
             _ if self.session.is_some() => None,
@@ -43,6 +50,22 @@ impl Slot {
         self.publish();
         looked.send_replace(true);
         self.carry_out(effects.unwrap_or_default()).await;
+    }
+
+    /// No shim answers. One of a session may have been stopped; what a dead one left is ended. A slot whose shim was
+    /// stopped waits for it: it may be started yet.
+    async fn take_up_left(&mut self) -> bool {
+        if self.session.is_some() {
+            if self.take_up_awoken().await {
+                return true;
+            }
+            self.end_remains().await;
+            self.take_up_ended();
+        } else if self.end_orphans().await {
+            self.warn("its shim was killed while there was no daemon");
+            self.tell(shim_lost());
+        }
+        false
     }
 
     /// Connects to the slot's shim and goes on from where the program is; false where there is none.
@@ -75,7 +98,7 @@ impl Slot {
         self.fit();
         self.resend_raw();
         if let Some(report) = hello.exit {
-            inputs.push(self.take_leave(report).await);
+            inputs.push(self.take_leave(report, hello.ended_at).await);
         }
         inputs
     }

@@ -140,17 +140,23 @@ impl Slot {
     }
 
     pub(super) async fn ended(&mut self, report: ExitReport) {
-        let end = self.take_leave(report).await;
+        let end = self.take_leave(report, None).await;
         self.input(end).await;
     }
 
-    /// The program is gone: its shim may go too, and what is known of the end is kept.
-    pub(super) async fn take_leave(&mut self, report: ExitReport) -> Input {
+    /// The program is gone: its shim may go too, and what is known of the end is kept. Where it ended while there was
+    /// no daemon, its shim says when.
+    pub(super) async fn take_leave(
+        &mut self,
+        report: ExitReport,
+        at: Option<DateTime<Utc>>,
+    ) -> Input {
         self.dismiss_viewers(&Ending::Exited {
             code: report.code,
             signal: report.signal,
         });
         self.claim = None;
+        self.stop_due = None;
         self.tell_shim(&ToShim::Dismiss);
         if let Some(mut link) = self.link.take() {
             // The shim ends by itself if this does not reach it before it is asked again.
@@ -162,7 +168,8 @@ impl Slot {
         self.last_screen = self.lower_screen();
         self.forget_screen();
         self.last_exit = Some(report.clone());
-        self.note_end(&report);
+        self.ended_before = at;
+        self.note_end(&report, at.unwrap_or_else(Utc::now));
         let lifted = said.as_deref().and_then(vigil::lifted);
         Input::Ended {
             report,
@@ -171,22 +178,11 @@ impl Slot {
         }
     }
 
-    /// The connection broke. A shim that lives is taken up again; with a dead one the program is gone too.
-    pub(super) async fn lost(&mut self, error: LinkError) {
-        self.link = None;
-        if self.take_up_again().await {
-            return;
-        }
-        self.warn(&format!("the shim is lost: {error}"));
-        self.ended(ExitReport {
-            code: None,
-            signal: None,
-        })
-        .await;
-    }
-
     /// Where a slot is given up, its last screen stands below the reason.
-    pub(super) fn tell_with_screen(&mut self, what: What) {
+    pub(super) fn tell_with_screen(&mut self, mut what: What) {
+        if let What::Exit { ended_at, .. } = &mut what {
+            *ended_at = self.ended_before.take();
+        }
         let gave_up = matches!(what, What::GaveUp { .. });
         self.tell(what);
         let screen = std::mem::take(&mut self.last_screen);

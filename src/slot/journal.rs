@@ -6,7 +6,7 @@ use crate::log_file::{Cap, LogFile};
 use crate::policy::{Decision, RuleRef};
 use crate::secrets;
 use crate::slot::machine::about;
-use chrono::{DateTime, Local, SecondsFormat};
+use chrono::{DateTime, Local, SecondsFormat, Utc};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -173,7 +173,9 @@ fn words(what: &What) -> (&'static str, String) {
         What::Typing { uid } => ("keyboard", typing(*uid)),
         What::TypingOver => ("keyboard", "free again".to_owned()),
         What::Interrupted => ("interrupt", "the turn was stopped".to_owned()),
-        What::Exit { cause, .. } => ("exit", cause.clone()),
+        What::Exit {
+            cause, ended_at, ..
+        } => ("exit", exit(cause, *ended_at)),
         What::Data { text, .. } => ("data", text.clone()),
         What::Closed { why } => ("closed", why.clone()),
         What::BufferOverflow { kept } => ("overflow", format!("the last {kept} bytes are kept")),
@@ -258,6 +260,16 @@ fn dialog_text(dialog: &crate::reading::Dialog) -> String {
         dialog.id,
         labels.join(" | ")
     )
+}
+
+fn exit(cause: &str, ended_at: Option<DateTime<Utc>>) -> String {
+    match ended_at {
+        Some(at) => {
+            let at = DateTime::<Local>::from(at).to_rfc3339_opts(SecondsFormat::Secs, false);
+            format!("{cause} (at {at}, while no daemon ran)")
+        }
+        None => cause.to_owned(),
+    }
 }
 
 fn seconds(ms: u64) -> String {

@@ -38,10 +38,37 @@ pub struct Ended {
     pub why: Option<String>,
 }
 
+/// Where a daemon keeps what it knows of sessions, in its state directory.
+pub fn sessions_dir(state: &Path) -> PathBuf {
+    state.join("sessions")
+}
+
+impl Ended {
+    /// Of a session whose program nobody has started.
+    pub fn never_ran(why: &str) -> Ended {
+        Ended {
+            at: Utc::now(),
+            report: ExitReport {
+                code: None,
+                signal: None,
+            },
+            why: Some(why.to_owned()),
+        }
+    }
+}
+
 impl Record {
     pub fn load(path: &Path) -> io::Result<Record> {
         let text = std::fs::read_to_string(path)?;
         serde_json::from_str(&text).map_err(io::Error::other)
+    }
+
+    /// How many sessions a daemon has left running, by what it keeps of them in its state directory.
+    pub fn running_in(state: &Path) -> usize {
+        let files = std::fs::read_dir(sessions_dir(state));
+        let files = files.into_iter().flatten().flatten();
+        let records = files.filter_map(|file| Record::load(&file.path()).ok());
+        records.filter(|record| record.ended.is_none()).count()
     }
 
     /// For a session whose file can't be read: it may run, and must not be lost sight of.

@@ -10,6 +10,7 @@ use crate::audit::Record;
 use crate::control::protocol::{Fault, RpcError};
 use crate::keys;
 use crate::shim::ToShim;
+use std::time::Duration;
 
 #[derive(Debug)]
 pub enum Request {
@@ -85,7 +86,9 @@ impl Slot {
                     session.leaves(why);
                 }
             }
-            Request::Hurry => self.tell_shim(&ToShim::Stop { grace_ms: 0 }),
+            Request::Hurry if self.link.is_some() => self.stop_tree(Duration::ZERO),
+            // Its program has ended.
+            Request::Hurry => {}
         }
     }
 

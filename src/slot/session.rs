@@ -1,11 +1,13 @@
 //! What a session has beyond a slot: its terms, its prompt, and when it is over.
 
+use super::adopt::shim_lost;
 use super::handle::Answer;
-use super::machine::Input;
+use super::machine::{Cause, Input};
 use super::output::{Output, Part, Taken};
 use super::owner::Owner;
 use super::prompt::{Finished, Prompt};
 use super::record::{Ended, Record};
+use super::remains::UNKNOWN;
 use super::task::Slot;
 use crate::config::SessionTerms;
 use crate::control::protocol::{Fault, RpcError, SessionStatus, What};
@@ -268,12 +270,12 @@ impl Slot {
     }
 
     /// The program of a session has ended: that is written down for a daemon that comes later.
-    pub(super) fn note_end(&mut self, report: &ExitReport) {
+    pub(super) fn note_end(&mut self, report: &ExitReport, at: DateTime<Utc>) {
         let Some(session) = &mut self.session else {
             return;
         };
         session.ended = Some(Ended {
-            at: Utc::now(),
+            at,
             report: report.clone(),
             why: session.ending.clone(),
         });
@@ -306,24 +308,29 @@ impl Slot {
 
     /// A session that no shim has any more: how it ended is known, or it went with its shim.
     pub(super) fn take_up_ended(&mut self) {
-        if self.session.is_none() || !self.paths.recording.exists() {
-            return;
-        }
-        self.replay_ended();
+        let has_run = self.paths.recording.exists();
         let known = self
             .session
             .as_ref()
             .and_then(|session| session.ended.clone());
+        if self.session.is_none() || (!has_run && known.is_none()) {
+            return;
+        }
+        if has_run {
+            self.replay_ended();
+        }
         let report = match known {
-            Some(ended) => ended.report,
+            Some(Ended { report, why, .. }) => {
+                self.machine.recall_end(why);
+                report
+            }
             None => {
-                let unknown = ExitReport {
-                    code: None,
-                    signal: None,
-                };
                 self.warn("its shim is gone, and how it ended is not known");
-                self.note_end(&unknown);
-                unknown
+                self.tell(shim_lost());
+                self.note_end(&UNKNOWN, Utc::now());
+                self.machine
+                    .recall_end(Some(Cause::ShimLost.name().to_owned()));
+                UNKNOWN
             }
         };
         self.last_exit = Some(report);

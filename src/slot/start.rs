@@ -4,7 +4,6 @@ use super::adopt::Questions;
 use super::claims::Claim;
 use super::machine::{Cause, Input};
 use super::rotation::Rotation;
-use super::strays::Strays;
 use super::task::{Slot, ready};
 use super::vigil::Vigil;
 use crate::config::{Kind, SlotConfig};
@@ -15,7 +14,7 @@ use crate::pause::{self, Moment};
 use crate::rehearsal;
 use crate::shim::{Hello, LaunchError, ShimLink, ShimSpec};
 use crate::worktree;
-use crate::{blocking, files, headroom};
+use crate::{files, headroom};
 use chrono::Utc;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -90,7 +89,11 @@ impl Slot {
         pause::at(Moment::BeforeStart).await;
         // A session's program is its first: nothing can be left of one before it.
         if self.session.is_none() {
-            self.end_strays(&start.spec.socket).await?;
+            self.end_strays().await.map_err(|error| {
+                let reason =
+                    format!("what an earlier program may have left can't be ended: {error}");
+                NotStarted::new(Cause::Failed, reason)
+            })?;
         }
         let claim = self.claim_alone(start.session)?;
         let (link, hello) = ShimLink::launch(&start.spec, &self.world.program).await?;
@@ -115,7 +118,7 @@ impl Slot {
         let ready = (self.running.kind == Kind::Shell).then(ready);
         // One that has ended already is not told of again by its shim.
         let ended = match hello.exit {
-            Some(report) => Some(self.take_leave(report).await),
+            Some(report) => Some(self.take_leave(report, None).await),
             None => None,
         };
         let inputs = [Some(started), strange, ready, seen, ended];
@@ -128,25 +131,6 @@ impl Slot {
             let reason = format!("{shortage}: {}", shortage.next);
             NotStarted::new(Cause::OutOfMemory, reason)
         })
-    }
-
-    /// What a shim that was killed left behind must not go on beside the new program.
-    async fn end_strays(&mut self, shim_socket: &Path) -> Result<(), NotStarted> {
-        let strays = Strays {
-            slot: self.running.name.clone(),
-            control_socket: self.world.socket.clone(),
-            shim_socket: shim_socket.to_owned(),
-        };
-        let ended = blocking::run(move || strays.end()).await.map_err(|error| {
-            let reason = format!("what an earlier program may have left can't be ended: {error}");
-            NotStarted::new(Cause::Failed, reason)
-        })?;
-        if ended > 0 {
-            self.warn(&format!(
-                "{ended} processes of a shim that is gone were ended"
-            ));
-        }
-        Ok(())
     }
 
     /// A daemon that takes the program over later has no version to go by.

@@ -1,20 +1,24 @@
 //! What is left of a slot whose shim was killed: a shim ends its tree with itself, but not when it dies by KILL.
-//! Closing the terminal ends most programs; the others are found by the slot that their environment names.
+//! Closing the terminal ends most programs; the others are found by the slot that their environment names. The socket
+//! of such a shim is left too, and says that there is something to look for.
 
 use crate::socket::Address;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use std::io::{self, ErrorKind};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Between TERM and KILL. Nobody waits for what they have to say, but a session file may be in writing.
 const GRACE: Duration = Duration::from_secs(2);
 /// Whoever is still there after this has another user or hangs in the kernel.
 const KILL_PATIENCE: Duration = Duration::from_secs(3);
-/// A shim that still answers after this was stopped, or is not ours.
-const DISMISSAL: Duration = Duration::from_secs(5);
+/// A shim that was dismissed is gone before this; one that is not was stopped, or is not ours.
+pub(super) const DISMISSAL: Duration = Duration::from_secs(5);
+/// What a shim needs at most that is told to end: its own grace, then its patience after KILL.
+const SHIM_ENDS: Duration = Duration::from_secs(12);
 const LOOK: Duration = Duration::from_millis(20);
 
 /// How a slot's processes are recognised, and where its shim listens while there is one.
@@ -26,11 +30,36 @@ pub(super) struct Strays {
 }
 
 impl Strays {
-    /// Ends them all and says how many there were. A process that cleared its environment is not found.
-    pub fn end(&self) -> usize {
-        if !self.shim_is_gone() {
-            return 0;
+    /// Ends them all and says how many there were. A shim that lives has `patience` to go; where it does not, it is
+    /// left alone (`None`). A process that cleared its environment is not found.
+    pub fn end(&self, patience: Duration) -> io::Result<Option<usize>> {
+        let shim: Vec<OwnedFd> = self.shim()?.into_iter().collect();
+        wait(&shim, patience);
+        match shim.iter().any(runs) {
+            true => Ok(None),
+            false => Ok(Some(self.end_tree())),
         }
+    }
+
+    /// The same with a shim that lives and is of no use: it is told to end, and killed where it does not.
+    pub fn end_with_shim(&self) -> io::Result<usize> {
+        let shim: Vec<OwnedFd> = self.shim()?.into_iter().collect();
+        // One that was stopped hears nothing before it goes on.
+        signal(&shim, &[Signal::TERM, Signal::CONT]);
+        wait(&shim, SHIM_ENDS);
+        signal(&shim, &[Signal::KILL]);
+        wait(&shim, KILL_PATIENCE);
+        Ok(self.end_tree())
+    }
+
+    /// Lets a shim go on that was stopped; whether there is one.
+    pub fn wake_shim(&self) -> io::Result<bool> {
+        let shim: Vec<OwnedFd> = self.shim()?.into_iter().collect();
+        signal(&shim, &[Signal::CONT]);
+        Ok(!shim.is_empty())
+    }
+
+    fn end_tree(&self) -> usize {
         let found = self.find();
         signal(&found, &[Signal::TERM, Signal::CONT]);
         wait(&found, GRACE);
@@ -42,19 +71,23 @@ impl Strays {
             // Again, since one of them may have forked.
             left = self.find();
         }
+        // Where it is there still, nobody listens to it.
+        let _ = std::fs::remove_file(&self.shim_socket);
         found.len()
     }
 
-    /// One whose program has ended was told to go, and is waited for; it takes moments.
-    fn shim_is_gone(&self) -> bool {
-        let deadline = Instant::now() + DISMISSAL;
-        while is_answered(&self.shim_socket) {
-            if Instant::now() >= deadline {
-                return false;
-            }
-            std::thread::sleep(LOOK);
+    /// The shim that listens, whether it answers or not. The kernel knows whose socket it is.
+    fn shim(&self) -> io::Result<Option<OwnedFd>> {
+        let stream = match Address::of(&self.shim_socket).and_then(UnixStream::connect) {
+            Ok(stream) => stream,
+            Err(error) if is_nobody(&error) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let shim = rustix::net::sockopt::socket_peercred(&stream)?.pid;
+        match pidfd_open(shim, PidfdFlags::empty()) {
+            Err(rustix::io::Errno::SRCH) => Ok(None),
+            shim => Ok(Some(shim?)),
         }
-        true
     }
 
     /// A handle, and not a number that may belong to another process a moment later.
@@ -88,8 +121,12 @@ fn names_all(pid: Pid, wanted: &[String]) -> bool {
     wanted.iter().all(names)
 }
 
-fn is_answered(socket: &Path) -> bool {
-    Address::of(socket).and_then(UnixStream::connect).is_ok()
+/// Any other error, such as a shortage, says nothing of who listens.
+fn is_nobody(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::NotFound | ErrorKind::ConnectionRefused
+    )
 }
 
 fn signal(processes: &[OwnedFd], signals: &[Signal]) {

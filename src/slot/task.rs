@@ -23,7 +23,7 @@ use crate::config::SlotConfig;
 use crate::control::protocol::{Ending, SlotStatus, Turn, What};
 use crate::log_file::Cap;
 use crate::reading::{Observer, State};
-use crate::shim::{ExitReport, FromShim, LinkError, ShimLink, ToShim};
+use crate::shim::{ExitReport, FromShim, LinkError, ShimLink};
 use crate::terminal::{At, Terminal};
 use chrono::{DateTime, Utc};
 use std::collections::{HashMap, VecDeque};
@@ -31,11 +31,11 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot, watch};
 
 /// Between TERM and KILL: Claude Code ends within a second; a tool may have to clean up.
-const GRACE_MS: u64 = 5_000;
+const GRACE: Duration = Duration::from_secs(5);
 
 /// The future that looks for the answer of the turn that has just ended.
 type Search = Pin<Box<dyn Future<Output = machine::Answer> + Send>>;
@@ -48,6 +48,8 @@ pub struct Slot {
     pub(super) judge: Arc<dyn Judge>,
     pub(super) link: Option<ShimLink>,
     pub(super) shim_pid: Option<u32>,
+    /// By when a shim that was told to end its program has said that it did.
+    pub(super) stop_due: Option<Instant>,
     pub(super) terminal: Terminal,
     pub(super) observer: Observer,
     pub(super) journal: Journal,
@@ -57,6 +59,8 @@ pub struct Slot {
     pub(super) last_input: u64,
     pub(super) started_at: Option<DateTime<Utc>>,
     pub(super) last_exit: Option<ExitReport>,
+    /// When that was, where there was no daemon to hear of it.
+    pub(super) ended_before: Option<DateTime<Utc>>,
     /// What stood on the screen when the program ended.
     pub(super) last_screen: String,
     pub(super) witnesses: Witnesses,
@@ -135,12 +139,14 @@ impl Slot {
             judge,
             link: None,
             shim_pid: None,
+            stop_due: None,
             journal,
             paths,
             memory,
             last_input: 0,
             started_at: None,
             last_exit: None,
+            ended_before: None,
             last_screen: String::new(),
             witnesses: Witnesses::default(),
             claim: None,
@@ -213,6 +219,7 @@ impl Slot {
                 () = self.witnesses.noted() => self.ask_witnesses().await,
                 () = until(self.fits_again) => self.fit_again(),
                 () = until(look) => self.look().await,
+                () = until(self.stop_due) => self.stop_is_overdue().await,
                 () = session::due(self.session.as_ref()) => self.look_after_session().await,
                 () = until(self.audience.due()) => self.draw_for_viewers(),
             }
@@ -274,7 +281,8 @@ impl Slot {
                     self.publish();
                     self.reply(token, if unaudited { unallowed(reply) } else { reply })
                 }
-                Effect::StopTree => self.tell_shim(&ToShim::Stop { grace_ms: GRACE_MS }),
+                Effect::StopTree => self.stop_tree(GRACE),
+                Effect::EndRemains => self.end_remains().await,
                 Effect::Repaint => self.repaint(),
                 Effect::FindAnswer => self.find_answer(),
                 Effect::FindReset(text) => inputs.push(vigil::limited(text)),
@@ -356,6 +364,7 @@ impl Slot {
                     message = next_of(&mut self.unheard, &mut self.link) => {
                         self.hear_shim(message).await;
                     }
+                    () = until(self.stop_due) => self.stop_is_overdue().await,
                     // Nothing else is of use to anybody now.
                     Some(command) = queue.recv() => {
                         if let Command::Request(request @ Request::Hurry) = command {

@@ -4,7 +4,9 @@ use super::claims::Claims;
 use crate::audit::Audit;
 use crate::events::Bus;
 use crate::paths::{Env, PathError};
+use crate::socket::Address;
 use crate::usage::Meter;
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -35,7 +37,7 @@ impl World {
 
     /// What is kept of each session.
     pub fn sessions_dir(&self) -> PathBuf {
-        self.state.join("sessions")
+        super::record::sessions_dir(&self.state)
     }
 
     pub fn session_file(&self, id: &str) -> PathBuf {
@@ -58,6 +60,13 @@ impl World {
 
     pub fn shim_socket(&self, slot: &str) -> Result<PathBuf, PathError> {
         self.env.shim_socket(&self.name, slot)
+    }
+
+    /// Whether a shim listens for it, answering or not.
+    pub fn has_shim(&self, slot: &str) -> bool {
+        let socket = self.shim_socket(slot).ok();
+        let address = socket.and_then(|socket| Address::of(&socket).ok());
+        address.is_some_and(|address| UnixStream::connect(address).is_ok())
     }
 
     pub fn settings_file(&self, slot: &str) -> PathBuf {

@@ -190,6 +190,33 @@ fn a_request_that_fails_inside_the_daemon_is_answered() {
 }
 
 #[test]
+fn a_session_whose_daemon_was_killed_before_its_start_has_ended() {
+    let mut daemon = shells(&["a"], ECHOES);
+    daemon.wait_state("a", "idle");
+    let mut held = Held::restart(&mut daemon, "before-start");
+    let spawn = daemon.spawn(&["spawn", "--id", "one", "--", "sleep", "1000"]);
+    held.arrives();
+    daemon.crash();
+    assert_ne!(spawn.end().code, 0);
+    held.let_go();
+    daemon.again();
+    daemon
+        .cmd(&["wait", "one", "--exit", "--timeout", "20s"])
+        .expect(0);
+    let info = daemon.json(&["info", "one"]);
+    assert_eq!(info["is_alive"], false, "{info}");
+    assert_eq!(
+        info["last_error"], "it was never started: its daemon ended before",
+        "{info}"
+    );
+    daemon.cmd(&["follow", "one"]).expect(0);
+    daemon.cmd(&["close", "one"]).expect(0);
+    daemon
+        .cmd(&["spawn", "--id", "one", "--", "sleep", "1000"])
+        .expect(0);
+}
+
+#[test]
 fn a_stop_between_exit_and_restart_wins() {
     let mut daemon = shells_with(&["a"], "restart = \"always\"", "read x");
     daemon.wait_state("a", "idle");

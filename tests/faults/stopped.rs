@@ -77,6 +77,40 @@ fn a_stopped_claude_code_is_told_of_and_holds_up_nobody() {
     );
 }
 
+/// Nobody waits for a shim that was stopped: it goes on in order to end.
+#[test]
+fn a_stopped_shim_holds_up_no_stop_and_no_end() {
+    let mut daemon = shells(&["a", "b"], "trap '' HUP TERM; while :; do sleep 0.1; done");
+    daemon.wait_state("a", "idle");
+    daemon.wait_state("b", "idle");
+    let (a, b) = (daemon.status("a"), daemon.status("b"));
+    signal(&a["shim_pid"], Signal::STOP);
+    daemon.cmd(&["stop", "a"]).expect(0);
+    assert_eq!(daemon.status("a")["state"], "exited");
+    signal(&b["shim_pid"], Signal::STOP);
+    daemon.cmd(&["down"]).expect(0);
+    daemon.ended();
+    assert_eq!(processes::all_of(daemon.root()), [0i32; 0]);
+}
+
+/// The same for one of which the daemon knows only that it does not answer.
+#[test]
+fn a_stopped_shim_that_was_never_taken_up_is_ended_by_a_stop() {
+    let mut daemon = shells(&["a"], "trap '' HUP TERM; while :; do sleep 0.1; done");
+    daemon.wait_state("a", "idle");
+    let before = daemon.status("a");
+    daemon.crash();
+    signal(&before["shim_pid"], Signal::STOP);
+    daemon.again();
+    until("the shim to be missed", || {
+        let doing = daemon.status("a")["doing"].to_string();
+        doing.contains("does not answer").then_some(())
+    });
+    daemon.cmd(&["stop", "a"]).expect(0);
+    let left = processes::all_of(daemon.root());
+    assert_eq!(left, [daemon.pid()]);
+}
+
 /// The next daemon starts no second program beside one whose shim does not answer, and finds it when it does.
 #[test]
 fn a_stopped_shim_is_taken_up_when_it_goes_on() {

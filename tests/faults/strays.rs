@@ -39,6 +39,42 @@ fn stop_ends_the_whole_tree_also_the_deaf() {
     assert_eq!(of_slots(&daemon), [0i32; 0], "strays");
 }
 
+/// With nobody who starts it again, and so nobody who would clean up for that.
+#[test]
+fn what_a_killed_shim_leaves_is_ended_at_once() {
+    let daemon = shells_with(&["a"], "restart = \"never\"", STUBBORN);
+    is_up(&daemon, "a");
+    let socket = daemon.root().join("run/missiond/shims/missiond.a.sock");
+    assert!(socket.exists());
+    processes::kill(shim_of(&daemon, "a"));
+    daemon.wait_state("a", "exited");
+    assert_eq!(of_slots(&daemon), [0i32; 0], "strays");
+    assert!(!socket.exists(), "its socket is removed");
+    let log = daemon.log("a");
+    assert!(log.contains("exit      shim lost"), "{log}");
+}
+
+/// A shim that was killed while there was no daemon, of a slot that nobody wants to run.
+#[test]
+fn the_next_daemon_ends_what_a_killed_shim_left() {
+    let mut daemon = shells_with(&["a"], "autostart = false", STUBBORN);
+    daemon.cmd(&["start", "a"]).expect(0);
+    is_up(&daemon, "a");
+    let shim = shim_of(&daemon, "a");
+    daemon.crash();
+    let memory = daemon.root().join("state/missiond/missiond/a.json");
+    std::fs::remove_file(memory).expect("what was known of the slot");
+    processes::kill(shim);
+    daemon.again();
+    daemon.wait_state("a", "exited");
+    assert_eq!(of_slots(&daemon), [0i32; 0], "strays");
+    assert!(daemon.log("a").contains("shim lost"), "{}", daemon.log("a"));
+}
+
+fn shim_of(daemon: &Daemon, slot: &str) -> i32 {
+    daemon.status(slot)["shim_pid"].as_i64().expect("a pid") as i32
+}
+
 #[test]
 fn sigterm_ends_everything_in_order_and_a_second_one_forces() {
     let mut daemon = shells(&["a", "b"], "echo up; exec sleep 1000");

@@ -86,6 +86,83 @@ fn one_that_lost_its_shim_is_no_longer_alive() {
     assert_eq!(output(&daemon, "one"), "here\n");
 }
 
+const DEAF: &str =
+    "trap '' HUP TERM INT; setsid sleep 1000 & echo here; while :; do sleep 0.1; done";
+
+#[test]
+fn nothing_of_a_session_runs_on_without_its_shim() {
+    let mut daemon = daemon();
+    script(&daemon, "one", DEAF);
+    script(&daemon, "two", DEAF);
+    wait_output(&daemon, "one", "here");
+    wait_output(&daemon, "two", "here");
+    processes::kill(shim_of(&daemon, "one"));
+    wait_exit(&daemon, "one");
+    let why = info(&daemon, "one")["last_error"].to_string();
+    assert!(why.contains("shim lost"), "{why}");
+    let shim = shim_of(&daemon, "two");
+    daemon.crash();
+    processes::kill(shim);
+    daemon.again();
+    wait_exit(&daemon, "two");
+    assert_eq!(info(&daemon, "two")["last_error"], "shim lost");
+    daemon.cmd(&["close", "one"]).expect(0);
+    daemon.cmd(&["close", "two"]).expect(0);
+    nothing_left(&daemon);
+}
+
+#[test]
+fn a_session_with_a_stopped_shim_is_closed() {
+    let daemon = daemon();
+    script(&daemon, "one", "exec sleep 1000");
+    let shim = rustix::process::Pid::from_raw(shim_of(&daemon, "one")).unwrap();
+    rustix::process::kill_process(shim, rustix::process::Signal::STOP).unwrap();
+    daemon.cmd(&["close", "one"]).expect(0);
+    nothing_left(&daemon);
+}
+
+#[test]
+fn an_end_while_there_was_no_daemon_has_its_time() {
+    let mut daemon = daemon();
+    let script_text = "echo here; while [ ! -e end ]; do sleep 0.05; done; exit 4";
+    let cwd = daemon.root().display().to_string();
+    let arguments = ["--id", "one", "--cwd", &cwd, "--", "sh", "-c", script_text];
+    spawn(&daemon, &arguments);
+    wait_output(&daemon, "one", "here");
+    daemon.crash();
+    std::fs::write(daemon.root().join("end"), "").unwrap();
+    until("the end of the program", || {
+        daemon.logged("one.cast").contains("exit 4").then_some(())
+    });
+    let seen = chrono::Utc::now();
+    // A second on the clock, so that a later time is a later one in the log too.
+    until("another second", || {
+        (chrono::Utc::now() > seen + chrono::TimeDelta::seconds(1)).then_some(())
+    });
+    daemon.again();
+    wait_exit(&daemon, "one");
+    let status = daemon.status("one");
+    let ended_at = status["session"]["ended_at"].as_str().expect("a time");
+    let ended_at: chrono::DateTime<chrono::Utc> = ended_at.parse().unwrap();
+    assert!(
+        ended_at <= seen + chrono::TimeDelta::milliseconds(500),
+        "{ended_at}, seen {seen}"
+    );
+    let events = daemon.logged("one.events.jsonl");
+    let exit = events
+        .lines()
+        .find(|line| line.contains("\"exit\""))
+        .expect("an exit");
+    let exit: serde_json::Value = serde_json::from_str(exit).unwrap();
+    assert_eq!(exit["ended_at"], status["session"]["ended_at"], "{exit}");
+}
+
+#[track_caller]
+fn shim_of(daemon: &Daemon, id: &str) -> i32 {
+    let shim = daemon.status(id)["shim_pid"].as_i64().expect("a pid");
+    i32::try_from(shim).unwrap()
+}
+
 #[test]
 fn an_owner_that_ended_meanwhile_is_found_out() {
     let mut daemon = daemon();

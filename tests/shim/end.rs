@@ -44,6 +44,18 @@ async fn an_end_by_a_signal_is_told_as_such() {
     assert_eq!(stage.marks("m").last().unwrap(), "exit signal 11");
 }
 
+/// Its directory was removed, and with it the way for any daemon to dismiss it.
+#[tokio::test]
+async fn a_shim_that_nobody_can_find_ends_after_its_program() {
+    let stage = Stage::new();
+    let mut shim = stage.sh("read line; exit 3").await;
+    let pid = shim.hello.shim_pid;
+    std::fs::remove_file(stage.path("test.sock")).expect("its socket");
+    shim.input(1, "\r");
+    shim.exit().await;
+    eventually("the shim is gone", || !is_running(pid)).await;
+}
+
 /// It is told of something in the very moment in which it goes.
 #[tokio::test]
 async fn a_dismissal_is_heard_also_of_a_daemon_that_can_no_longer_be_told() {

@@ -121,6 +121,9 @@ pub enum What {
         code: Option<i32>,
         signal: Option<i32>,
         cause: String,
+        /// When that was, where there was no daemon to tell of it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ended_at: Option<DateTime<Utc>>,
     },
     /// What a program wrote, for listeners who ask for it.
     Data {

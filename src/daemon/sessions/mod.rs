@@ -12,7 +12,7 @@ use crate::diagnostic::Problem;
 use crate::headroom::Shortage;
 use crate::paths;
 use crate::slot::machine::Input;
-use crate::slot::record::Record;
+use crate::slot::record::{Ended, Record};
 use crate::slot::{self, Command, Paths, Request, SlotHandle};
 use crate::{files, headroom};
 use chrono::{DateTime, Utc};
@@ -64,9 +64,17 @@ impl Daemon {
     }
 
     fn load_session(&mut self, file: &Path) -> Result<(), DaemonError> {
-        let Some(record) = read_or_replace(file) else {
+        let Some(mut record) = read_or_replace(file) else {
             return Ok(());
         };
+        if self.has_never_run(&record) {
+            let why = "it was never started: its daemon ended before";
+            tracing::warn!(session = record.id, "{why}");
+            record.ended = Some(Ended::never_ran(why));
+            if let Err(error) = record.save(file) {
+                tracing::warn!("{} can't be written: {error}", file.display());
+            }
+        }
         if self.config.slots.iter().any(|slot| slot.name == record.id) {
             let what = format!("the name `{}`", record.id);
             let cause = "a session has it, and a slot of the configuration wants it";
@@ -74,6 +82,12 @@ impl Daemon {
         }
         self.add_session(&record);
         Ok(())
+    }
+
+    /// The daemon that was to start it was killed before it did: there is no recording, and no shim.
+    fn has_never_run(&self, record: &Record) -> bool {
+        let recording = Paths::new(&self.world.logs, &record.id).recording;
+        record.ended.is_none() && !recording.exists() && !self.world.has_shim(&record.id)
     }
 
     /// Starts its task; the program is not started by that.

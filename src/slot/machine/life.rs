@@ -68,6 +68,13 @@ impl Machine {
         }
     }
 
+    /// Its program has ended before this machine began, for this reason; what is known already stands.
+    pub fn recall_end(&mut self, why: Option<String>) {
+        if let Life::Down { reason, .. } = &mut self.life {
+            *reason = reason.take().or(why);
+        }
+    }
+
     pub(super) fn start(&mut self, token: Token) {
         match &mut self.life {
             Life::Up(_) => self.reply(token, Ok(Reply::Already)),
@@ -110,8 +117,13 @@ impl Machine {
     pub(super) fn stop(&mut self, token: Token, start_again: bool) {
         match &mut self.life {
             Life::Down { .. } | Life::Waiting { .. } if start_again => self.start(token),
-            Life::Down { .. } => self.reply(token, Ok(Reply::Done)),
+            // Something of it may run on all the same, with a shim that is gone or does not answer.
+            Life::Down { .. } => {
+                self.effects.push(Effect::EndRemains);
+                self.reply(token, Ok(Reply::Done));
+            }
             Life::Waiting { .. } => {
+                self.effects.push(Effect::EndRemains);
                 self.stay_down("person", STOPPED.to_owned());
                 self.reply(token, Ok(Reply::Done));
             }
@@ -218,6 +230,7 @@ impl Machine {
             code: report.code,
             signal: report.signal,
             cause: words.clone(),
+            ended_at: None,
         });
         match std::mem::replace(
             &mut self.life,
