@@ -7,6 +7,7 @@ use crate::config;
 use crate::control::client::{CallError, Client};
 use crate::control::protocol::{Nothing, Ping, Pong};
 use crate::paths::PathError;
+use crate::slot::record::Record;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -58,9 +59,30 @@ pub async fn socket_for_sessions(context: &Context) -> Result<PathBuf, Failure> 
         Err(failure) if failure.blame == Blame::NoDaemon => failure,
         found => return found,
     };
+    match no_config(context) {
+        Some(wanted) => up::for_sessions(context, wanted).await,
+        None => Err(failure),
+    }
+}
+
+/// The config that would be taken, where none is named and there is none at all.
+pub fn no_config(context: &Context) -> Option<PathBuf> {
+    if context.named_config().is_some() || context.named_socket().is_some() {
+        return None;
+    }
     match context.env.config_file(None) {
-        Err(PathError::NoConfig { wanted, here: None }) => up::for_sessions(context, wanted).await,
-        _ => Err(failure),
+        Err(PathError::NoConfig { wanted, here: None }) => Some(wanted),
+        _ => None,
+    }
+}
+
+/// How many sessions live on that the daemon of sessions alone has left behind.
+pub fn sessions_left(context: &Context) -> usize {
+    let daemon = no_config(context).and_then(|file| config::for_sessions_alone(&file).ok());
+    let state = context.env.state_dir().ok();
+    match daemon.zip(state) {
+        Some((config, state)) => Record::running_in(&state.join(config.daemon.name)),
+        None => 0,
     }
 }
 
@@ -166,6 +188,9 @@ pub fn how_to_start(context: &Context) -> String {
     match (context.named_config(), context.env.config_file(None)) {
         (Some(named), _) => format!("start one with: missiond up -c {}", named.display()),
         (None, Ok(_)) => "start one with: missiond up".to_owned(),
+        (None, Err(PathError::NoConfig { here: None, .. })) if sessions_left(context) > 0 => {
+            "its sessions live on; bring them back with: missiond up".to_owned()
+        }
         (None, Err(PathError::NoConfig { here: None, .. })) => {
             "write a config and start one with: missiond init && missiond up\n\
              or make a session, which needs no config: missiond spawn"

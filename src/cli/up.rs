@@ -21,12 +21,13 @@ const LOOK: Duration = Duration::from_millis(25);
 const MAX_LOG: u64 = 16 * 1024 * 1024;
 /// A daemon with no slots has little to do before it answers.
 const PATIENCE: Duration = Duration::from_secs(30);
+const SESSIONS_ALONE: &[&str] = &["--sessions-alone"];
 /// As much of a failed daemon's log as a person will read.
 const TAIL: u64 = 16 * 1024;
 
 /// Starts the daemon in the background; returns when it answers.
 ///
-/// Does nothing where it runs already. What the daemon prints goes to missiond.log in the log directory.
+/// Does nothing where it runs already. With no config it brings back the daemon of sessions that were left behind. What the daemon prints goes to missiond.log in the log directory.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -51,7 +52,10 @@ struct Answer {
 
 impl Up {
     pub async fn run(self, context: &Context) -> Result<(), Failure> {
-        let file = target::config_to_run(context)?;
+        let file = match target::config_to_run(context) {
+            Ok(file) => file,
+            Err(failure) => return self.without_config(context, failure).await,
+        };
         let place = target::place(context, &file)?;
         match target::ping(&place.socket, self.timeout).await {
             Ok(pong) => return report(context, &place, pong, false),
@@ -66,16 +70,38 @@ impl Up {
     }
 }
 
-/// A daemon with no slots, for whoever needs no more than sessions and has no config yet; gives its socket. A config
-/// that is written later is taken up by it.
-pub async fn for_sessions(context: &Context, file: PathBuf) -> Result<PathBuf, Failure> {
+impl Up {
+    /// Sessions need no config: their daemon may run, or have left some behind.
+    async fn without_config(self, context: &Context, failure: Failure) -> Result<(), Failure> {
+        let Some(file) = target::no_config(context) else {
+            return Err(failure);
+        };
+        let place = sessions_place(context, file)?;
+        if let Ok(pong) = target::ping(&place.socket, self.timeout).await {
+            return report(context, &place, pong, false);
+        }
+        if target::sessions_left(context) == 0 {
+            return Err(failure);
+        }
+        let (pong, started) = bring_up(context, &place, SESSIONS_ALONE, self.timeout).await?;
+        report(context, &place, pong, started)
+    }
+}
+
+fn sessions_place(context: &Context, file: PathBuf) -> Result<Place, Failure> {
     let daemon = config::for_sessions_alone(&file)?.daemon;
-    let place = Place {
+    Ok(Place {
         socket: context.env.socket_for(&daemon)?,
         logs: daemon.logs,
         config: file,
-    };
-    let (pong, started) = bring_up(context, &place, &["--sessions-alone"], PATIENCE).await?;
+    })
+}
+
+/// A daemon with no slots, for whoever needs no more than sessions and has no config yet; gives its socket. A config
+/// that is written later is taken up by it.
+pub async fn for_sessions(context: &Context, file: PathBuf) -> Result<PathBuf, Failure> {
+    let place = sessions_place(context, file)?;
+    let (pong, started) = bring_up(context, &place, SESSIONS_ALONE, PATIENCE).await?;
     if started {
         let text = format!("a daemon for sessions was started, pid {}", pong.pid);
         context.out.note(text + "; end it with: missiond down");

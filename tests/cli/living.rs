@@ -209,6 +209,35 @@ fn a_log_directory_that_cannot_be_is_explained() {
 }
 
 #[test]
+fn sessions_whose_daemon_was_killed_are_brought_back() {
+    let mut living = Living::new();
+    let file = living.home.path(".config/missiond/slots.toml");
+    living.configs.push(file);
+    let home = &living.home;
+    // With nothing left behind it is as ever.
+    let ran = home.run(&["up"]).exits(2);
+    assert!(ran.stderr.contains("missiond init"), "{ran:?}");
+    home.run(&["spawn", "--id", "one", "--", "cat"]).exits(0);
+    let up = home.run(&["up", "--json"]).exits(0).json();
+    assert_eq!(up["started"], false, "{up}");
+    let pid = i32::try_from(up["pid"].as_i64().unwrap()).unwrap();
+    kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
+    let mut ran = home.run(&["sessions"]);
+    while ran.code == Some(0) {
+        ran = home.run(&["sessions"]);
+    }
+    let ran = ran.exits(3);
+    assert!(ran.stderr.contains("sessions live on"), "{ran:?}");
+    assert!(ran.stderr.contains("missiond up"), "{ran:?}");
+    let up = home.run(&["up", "--json"]).exits(0).json();
+    assert_eq!(up["started"], true, "{up}");
+    let info = home.run(&["info", "one", "--json"]).exits(0).json();
+    assert_eq!(info["is_alive"], true, "{info}");
+    home.run(&["close", "one"]).exits(0);
+    home.run(&["down"]).exits(0);
+}
+
+#[test]
 fn a_session_needs_no_config_and_no_daemon_before_it() {
     let mut living = Living::new();
     let file = living.home.path(".config/missiond/slots.toml");
