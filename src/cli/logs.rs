@@ -52,8 +52,19 @@ impl Logs {
         let extension = if json { "events.jsonl" } else { "log" };
         let file = directory.join(format!("{}.{extension}", self.slot));
         // The name becomes part of a path.
-        if config::is_name(&self.slot) && file.exists() {
-            return Ok(file);
+        if config::is_name(&self.slot) {
+            if file.is_symlink() {
+                let text = format!(
+                    "{} is a symbolic link, and none is followed",
+                    file.display()
+                );
+                return Err(
+                    Failure::failed(text).next("remove it: the log begins again in its place")
+                );
+            }
+            if file.exists() {
+                return Ok(file);
+            }
         }
         Err(Failure::usage(format!(
             "no log of a slot `{}` in {}",

@@ -8,7 +8,12 @@ use crate::paths::{self, Env};
 use std::fs::{File, Metadata};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 use tokio::net::{UnixListener, UnixStream};
+
+/// Between fork and exec a process has the locks of its parent: moments, on a loaded machine a little more.
+const LOCK_PATIENCE: Duration = Duration::from_secs(2);
+const LOOK: Duration = Duration::from_millis(20);
 
 /// Held while the daemon lives; dropping it gives the place free.
 #[derive(Debug)]
@@ -38,9 +43,9 @@ impl Door {
             .lock_for(&config.daemon)
             .map_err(|error| DaemonError::place("the lock", error))?;
         let named = format!("a daemon named {}", config.daemon.name);
-        let by_name = lock(&name_lock, &named)?;
+        let by_name = lock(&name_lock, &named, &socket).await?;
         let logging = format!("a daemon that logs to {}", logs.display());
-        let by_logs = lock(&paths::log_lock_for(&config.daemon), &logging)?;
+        let by_logs = lock(&paths::log_lock_for(&config.daemon), &logging, &socket).await?;
         let (listener, own) = match service::passed_listener(&socket)? {
             Some(passed) => (passed, None),
             None => (listen(&socket).await?, identity(&socket)),
@@ -81,15 +86,23 @@ fn private(what: &str, directory: &Path) -> Result<(), DaemonError> {
     paths::ensure_private_dir(directory).map_err(|error| DaemonError::place(what, error))
 }
 
-/// Made for us alone where it is missing; one that exists may be read by others, but not written.
+/// Made for us alone where it is missing; one that exists is closed to others, but not where they could write it: what
+/// is in it may be theirs.
 fn log_directory(directory: &Path) -> Result<(), DaemonError> {
     let what = "the log directory";
-    if !directory.exists() {
+    let place = |error: std::io::Error| DaemonError::place(what, error);
+    let Ok(found) = std::fs::symlink_metadata(directory) else {
         return private(what, directory);
+    };
+    no_link(what, directory, &found)?;
+    ours_to_write(what, directory, &found)?;
+    if found.mode() & 0o077 != 0 {
+        let closed = std::fs::Permissions::from_mode(0o700);
+        std::fs::set_permissions(directory, closed).map_err(place)?;
+        let (shown, mode) = (directory.display(), found.mode() & 0o777);
+        tracing::warn!("the log directory {shown} was open to others ({mode:o}): it has 0700 now");
     }
-    let found = std::fs::metadata(directory);
-    let found = found.map_err(|error| DaemonError::place(what, error))?;
-    ours_to_write(what, directory, &found)
+    Ok(())
 }
 
 /// Whoever can write the directory could put a socket of his own in its place.
@@ -97,12 +110,17 @@ fn socket_directory(directory: &Path) -> Result<(), DaemonError> {
     let what = "the socket's directory";
     let found = std::fs::symlink_metadata(directory);
     let found = found.map_err(|error| DaemonError::place(what, error))?;
-    if found.is_symlink() {
-        let shown = directory.display();
-        let cause = format!("{shown} is a symbolic link, which may lead elsewhere tomorrow");
-        return Err(DaemonError::place(what, cause).next("name the directory itself"));
-    }
+    no_link(what, directory, &found)?;
     ours_to_write(what, directory, &found)
+}
+
+fn no_link(what: &str, directory: &Path, found: &Metadata) -> Result<(), DaemonError> {
+    if !found.is_symlink() {
+        return Ok(());
+    }
+    let shown = directory.display();
+    let cause = format!("{shown} is a symbolic link, which may lead elsewhere tomorrow");
+    Err(DaemonError::place(what, cause).next("name the directory itself"))
 }
 
 fn ours_to_write(what: &str, directory: &Path, found: &Metadata) -> Result<(), DaemonError> {
@@ -123,14 +141,22 @@ fn ours_to_write(what: &str, directory: &Path, found: &Metadata) -> Result<(), D
     Ok(())
 }
 
-/// A lock, not a pid file: it can't be stale.
-fn lock(path: &Path, whose: &str) -> Result<File, DaemonError> {
+/// A lock, not a pid file: it can't be stale. Yet what a daemon was about to start when it was killed holds it for a
+/// moment: it is waited for while nobody listens.
+async fn lock(path: &Path, whose: &str, socket: &Path) -> Result<File, DaemonError> {
     let place = |error: std::io::Error| DaemonError::place(path.display().to_string(), error);
     let file = files::append(path).map_err(place)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(std::fs::TryLockError::WouldBlock) => Err(DaemonError::Taken(whose.to_owned())),
-        Err(std::fs::TryLockError::Error(error)) => Err(place(error)),
+    let given_up = Instant::now() + LOCK_PATIENCE;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(std::fs::TryLockError::Error(error)) => return Err(place(error)),
+            Err(std::fs::TryLockError::WouldBlock) => {}
+        }
+        if Instant::now() >= given_up || UnixStream::connect(socket).await.is_ok() {
+            return Err(DaemonError::Taken(whose.to_owned()));
+        }
+        tokio::time::sleep(LOOK).await;
     }
 }
 

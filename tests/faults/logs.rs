@@ -181,6 +181,8 @@ fn a_log_that_is_a_link_is_not_followed_and_its_slot_runs() {
     daemon.again();
     daemon.wait_state("a", "idle");
     assert!(!elsewhere.exists());
+    let ran = daemon.cmd(&["logs", "a"]).expect(1);
+    assert!(ran.stderr.contains("a.log is a symbolic link"), "{ran}");
     let told = fs::read_to_string(daemon.root().join("daemon.stderr")).expect("what it said");
     assert_eq!(told.matches("it is a symbolic link").count(), 1, "{told}");
     fs::remove_file(&log).expect("the link");
@@ -192,6 +194,30 @@ fn a_log_that_is_a_link_is_not_followed_and_its_slot_runs() {
     fs::remove_file(&log).expect("a log");
     write(&daemon, "two");
     until("a log again", || logged().contains("input").then_some(()));
+}
+
+#[test]
+fn the_log_directory_is_closed_to_others_and_no_link() {
+    let mut daemon = shells(&["a"], ECHOES);
+    daemon.cmd(&["down"]).expect(0);
+    let logs = daemon.logs();
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(&logs, open).expect("it is ours");
+    daemon.again();
+    let mode = std::os::unix::fs::MetadataExt::mode(&fs::metadata(&logs).expect("the logs"));
+    assert_eq!(mode & 0o777, 0o700);
+    let told = fs::read_to_string(daemon.root().join("daemon.stderr")).expect("what it said");
+    assert_eq!(
+        told.matches("was open to others (755)").count(),
+        1,
+        "{told}"
+    );
+    daemon.cmd(&["down"]).expect(0);
+    let aside = daemon.root().join("aside");
+    fs::rename(&logs, &aside).expect("it is ours");
+    std::os::unix::fs::symlink(&aside, &logs).expect("a link");
+    let told = daemon.cmd(&["up"]).expect(1).stderr;
+    assert!(told.contains("symbolic link"), "{told}");
 }
 
 fn write(daemon: &Daemon, text: &str) {
