@@ -2,7 +2,8 @@ use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::target;
 use crate::config::{
-    self, Config as Loaded, ConfigError, DaemonConfig, NotifyConfig, SessionsConfig, SlotConfig,
+    self, Config as Loaded, ConfigError, DaemonConfig, Kind, NotifyConfig, SessionsConfig,
+    SlotConfig,
 };
 use crate::diagnostic::{Problem, render};
 use crate::policy;
@@ -100,24 +101,42 @@ struct Written<'a> {
     daemon: &'a DaemonConfig,
     notify: &'a NotifyConfig,
     sessions: &'a SessionsConfig,
-    slot: &'a [SlotConfig],
+    slot: Vec<Shown<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Shown<'a> {
+    Whole(&'a SlotConfig),
+    Plain(toml::Table),
 }
 
 fn show(context: &Context, config: &Loaded) -> Result<(), Failure> {
+    let no_form = |error| Failure::failed(format!("this config has no TOML form: {error}"));
+    let slots = config.slots.iter().map(shown);
     let written = Written {
         daemon: &config.daemon,
         notify: &config.notify,
         sessions: &config.sessions,
-        slot: &config.slots,
+        slot: slots.collect::<Result<_, _>>().map_err(no_form)?,
     };
     if context.out.json {
         return context.out.json(&written);
     }
-    let text = toml::to_string_pretty(&written)
-        .map_err(|error| Failure::failed(format!("this config has no TOML form: {error}")))?;
+    let text = toml::to_string_pretty(&written).map_err(no_form)?;
     context
         .out
         .foreign(&format!("# {}\n{text}", config.file.display()))
+}
+
+/// A shell slot takes no keys that are for Claude Code.
+fn shown(slot: &SlotConfig) -> Result<Shown<'_>, toml::ser::Error> {
+    if slot.kind == Kind::Claude {
+        return Ok(Shown::Whole(slot));
+    }
+    let mut keys = toml::Table::try_from(slot)?;
+    keys.retain(|key, _| !config::FOR_CLAUDE.contains(&key));
+    Ok(Shown::Plain(keys))
 }
 
 /// Shows every fault; what is left to say is how many.

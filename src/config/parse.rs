@@ -101,6 +101,20 @@ struct Written<'t> {
     defaults: &'t DeTable<'t>,
 }
 
+/// Keys that only Claude Code gives a meaning: a plain program has no conversation, and is never seen at work.
+pub const FOR_CLAUDE: &[&str] = &[
+    "mode",
+    "gate",
+    "project_settings",
+    "resume",
+    "session",
+    "stall_after",
+    "on_stall",
+    "max_cost",
+    "idle_stop",
+    "version",
+];
+
 impl Written<'_> {
     /// Whether a key is there, right or wrong.
     fn has(&self, key: &str) -> bool {
@@ -246,6 +260,7 @@ impl Parser<'_> {
     fn draft(&mut self, written: &Written<'_>, name: String, keys: Keys) -> Option<DraftSlot> {
         let kind = value(keys.kind);
         self.check_present(written, kind);
+        self.check_meaning(written, kind);
         let role_span = keys.role.as_ref().map(Spanned::span);
         let role = match keys.role {
             Some(role) => self.name(&role),
@@ -295,6 +310,21 @@ impl Parser<'_> {
             self.missing(written, kind, "command", "the program that it runs");
         }
         self.missing(written, kind, "cwd", "the directory in which it works");
+    }
+
+    /// A key that would do nothing is no setting, but a mistake. In [defaults] it is for the other slots.
+    fn check_meaning(&mut self, written: &Written<'_>, kind: Kind) {
+        if kind == Kind::Claude {
+            return;
+        }
+        for (key, _) in written.own {
+            let name: &str = key.get_ref();
+            if FOR_CLAUDE.contains(&name) {
+                let title = format!("`{name}` in a shell slot");
+                let label = "it is for Claude Code and would do nothing here: remove it";
+                self.fault(key.span(), &title, label);
+            }
+        }
     }
 
     /// Notes a key that is not there at all; one that is there and wrong was noted when it was read.

@@ -126,10 +126,7 @@ impl Slot {
         let terms = config.terms.clone();
         let room = terms.as_ref().map_or(FOR_SLOTS, |terms| terms.buffer);
         let session = terms.map(|terms| Session::new(terms, &world.session_file(&config.name)));
-        let mut output = Output::new(room);
-        if let Some(at) = memory.read {
-            output.recall_read(At::from_micros(at));
-        }
+        let output = recalled_output(&memory, room);
         let slot = Slot {
             terminal: Terminal::new(config.cols.into(), config.rows.into()),
             observer: Observer::new(),
@@ -385,6 +382,15 @@ fn recalled(memory: &Memory, config: Arc<SlotConfig>, judge: Arc<dyn Judge>) -> 
     let held_until = memory.held_until.and_then(vigil::moment_of);
     machine.recall(memory.past, memory.standing.as_ref(), held_until);
     machine
+}
+
+/// What an agent has read of it is not read again.
+fn recalled_output(memory: &Memory, room: u64) -> Output {
+    let mut output = Output::new(room);
+    if let Some(at) = memory.read {
+        output.recall_read(At::from_micros(at));
+    }
+    output
 }
 
 /// A plain program is taken as ready from its start: nothing is read from its screen.

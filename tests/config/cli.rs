@@ -147,6 +147,10 @@ fn the_file_in_the_current_directory_is_named_and_not_taken() {
 fn what_show_prints_can_be_loaded_again() {
     let user = User::new();
     user.missiond(&["init"]).assert().success();
+    let file = user.path(".config/missiond/slots.toml");
+    let shell = "[[slot]]\nname = \"sh\"\nkind = \"shell\"\ncommand = [\"sh\"]\ncwd = \"/\"\n";
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, format!("{text}\n{shell}")).unwrap();
     let output = user.missiond(&["config", "show"]).assert().success();
     let shown = String::from_utf8(output.get_output().stdout.clone()).unwrap();
     let (comment, rest) = shown.split_once('\n').unwrap();
