@@ -281,6 +281,23 @@ fn a_place_that_others_reach_is_refused_with_the_cure() {
     );
 }
 
+/// What a killed daemon was about to start has its locks until it is another program.
+#[test]
+fn a_lock_that_is_about_to_be_left_is_waited_for() {
+    let mut daemon = shells(&["a"], QUIET);
+    let lock = daemon.root().join("run/missiond/missiond.lock");
+    daemon.crash();
+    let held = fs::File::open(&lock).expect("a lock");
+    held.try_lock().expect("it is free");
+    let leaving = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        drop(held);
+    });
+    daemon.again();
+    leaving.join().expect("it is left");
+    daemon.wait_state("a", "idle");
+}
+
 #[test]
 fn a_dead_socket_is_replaced_and_a_newer_one_is_left_alone() {
     let mut daemon = shells(&["a"], QUIET);

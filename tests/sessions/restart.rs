@@ -111,6 +111,25 @@ fn nothing_of_a_session_runs_on_without_its_shim() {
     nothing_left(&daemon);
 }
 
+/// Not even its file is there any more: only the socket of its shim is.
+#[test]
+fn a_session_that_nobody_knows_is_not_left_behind() {
+    let mut daemon = daemon();
+    script(&daemon, "one", DEAF);
+    wait_output(&daemon, "one", "here");
+    let shim = shim_of(&daemon, "one");
+    daemon.cmd(&["down", "--keep"]).expect(0);
+    daemon.ended();
+    processes::kill(shim);
+    let state = daemon.root().join("state/missiond/missiond");
+    std::fs::remove_file(state.join("sessions/one.json")).unwrap();
+    daemon.again();
+    assert_eq!(ids(&daemon), Vec::<String>::new());
+    assert_eq!(processes::all_of(daemon.root()), [daemon.pid()]);
+    let socket = daemon.root().join("run/missiond/shims/missiond.one.sock");
+    assert!(!socket.exists());
+}
+
 #[test]
 fn a_session_with_a_stopped_shim_is_closed() {
     let daemon = daemon();
