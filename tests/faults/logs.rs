@@ -6,7 +6,7 @@ use crate::support::daemon::Daemon;
 use crate::support::disk::SmallDisk;
 use crate::support::setup::Setup;
 use crate::support::until;
-use missiond::reading::{Dialog, Observer, State, replay};
+use missiond::reading::{Dialog, Observer, Seen, State, replay};
 use missiond::recording::{Recording, What, event_line, header_line};
 use missiond::terminal::{At, Terminal};
 use std::fs::{self, File};
@@ -89,7 +89,9 @@ fn compare(path: &Path) -> usize {
                 observer.see(&frame);
             }
         }
-        let at_rest = matches!(observed.state, State::Idle | State::Confirming);
+        // The screen itself says so: for a moment at its end a program shows nothing.
+        let at_rest = matches!(observed.state, State::Idle | State::Confirming)
+            && !matches!(observed.reading.seen, Seen::Starting | Seen::Unknown);
         if !at_rest || is_drawing {
             continue;
         }

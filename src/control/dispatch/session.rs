@@ -333,6 +333,9 @@ async fn written(slot: &SlotHandle, range: Option<(u64, u64)>) -> Result<(String
     shortened(part, false, MOST_CHARACTERS).await
 }
 
+/// So many bytes are read in less time than a thread takes to begin, and also where there is none to be had.
+const SHORT: usize = 64 << 10;
+
 /// The head and the tail of a part as text, of at most so many characters, and whether something is missing.
 pub(super) async fn shortened(
     part: Part,
@@ -340,6 +343,7 @@ pub(super) async fn shortened(
     most: usize,
 ) -> Result<(String, bool), RpcError> {
     let missing = part.dropped > 0;
+    let is_short = part.bytes.len() <= SHORT;
     let shorten = move || {
         let text = match raw {
             true => String::from_utf8_lossy(&part.bytes).into_owned(),
@@ -348,7 +352,10 @@ pub(super) async fn shortened(
         head_and_tail(text, most)
     };
     let failed = |error| RpcError::new(Fault::Failed, format!("the output can't be read: {error}"));
-    let (text, is_cut) = blocking::run(shorten).await.map_err(failed)?;
+    let (text, is_cut) = match is_short {
+        true => shorten(),
+        false => blocking::run(shorten).await.map_err(failed)?,
+    };
     Ok((text, missing || is_cut))
 }
 
