@@ -1,6 +1,6 @@
 //! An intention (say this, pick that option, stop) as the bytes of key presses. Pure.
 
-use crate::reading::{Choice, Composer, Dialog, DialogKind};
+use crate::reading::{Choice, Composer, Dialog, DialogKind, Digits};
 use unicode_normalization::UnicodeNormalization;
 
 pub const ENTER: &[u8] = b"\r";
@@ -141,15 +141,33 @@ pub enum NoPick {
     None(String),
     #[error("`{0}` fits several options")]
     Ambiguous(String),
+    #[error("the cursor stands in the text field of `{0}`, where a key would only be written")]
+    Field(String),
 }
 
 /// Finds what `yes`, `no` or a label means in this dialog; by label, never by position.
 pub fn pick(dialog: &Dialog, answer: &str) -> Result<Pick, NoPick> {
     match answer.to_lowercase().as_str() {
-        "yes" | "always" => plain_yes(dialog).ok_or_else(|| NoPick::None(answer.to_owned())),
+        "yes" | "always" => plain_yes(dialog)
+            .ok_or_else(|| NoPick::None(answer.to_owned()))
+            .and_then(|pick| beside_field(dialog, pick)),
         "no" => refusal(dialog).ok_or_else(|| NoPick::None(answer.to_owned())),
         "esc" => Ok(Pick::Esc),
-        _ => by_label(dialog, answer),
+        _ => by_label(dialog, answer).and_then(|pick| beside_field(dialog, pick)),
+    }
+}
+
+/// Somebody writes into an option: what he says there is his to end. Only the free line of a question, which stands
+/// beside the answers and is none of them, is left for another row.
+fn beside_field(dialog: &Dialog, pick: Pick) -> Result<Pick, NoPick> {
+    let writes = dialog.digits == Digits::Write;
+    let may_leave = dialog.kind == DialogKind::Question
+        && dialog.selected.map(Pick::Option).as_ref() != Some(&pick);
+    match dialog.selected {
+        Some(field) if writes && !may_leave => {
+            Err(NoPick::Field(Pick::Option(field).label(dialog).to_owned()))
+        }
+        _ => Ok(pick),
     }
 }
 
@@ -227,12 +245,16 @@ fn plain_yes(dialog: &Dialog) -> Option<Pick> {
 /// Esc, or an option that says no. A bare `No` is preferred where a key picks it at once: should the dialog be
 /// gone when the key arrives, a digit is a character in a draft, while Esc would stop a turn. Where the dialog does
 /// not show all that is asked, somebody may have painted over it, and its numbers are not to be trusted: Esc says no
-/// whatever stands where.
+/// whatever stands where. So it does from within a text field.
 fn refusal(dialog: &Dialog) -> Option<Pick> {
     let no = only(&dialog.options, |label| begins_with_word(label, "no"));
     match (no, dialog.kind) {
         (Some(index), DialogKind::Trust | DialogKind::ApiKey) => Some(Pick::Option(index)),
-        (Some(index), _) if dialog.complete && is_bare_no(&dialog.options[index]) => {
+        (Some(index), _)
+            if dialog.complete
+                && dialog.digits == Digits::Pick
+                && is_bare_no(&dialog.options[index]) =>
+        {
             Some(Pick::Option(index))
         }
         (_, DialogKind::Trust) => None,
@@ -311,8 +333,8 @@ pub struct Step {
     pub decides: bool,
 }
 
-/// A digit picks a numbered option at once. In an unnumbered menu the marked row is moved one at a time, and
-/// Enter comes only when it is seen to stand on the wanted one.
+/// A digit picks a numbered option at once. In an unnumbered menu, and where a digit does something else, the marked
+/// row is moved one at a time, and Enter comes only when it is seen to stand on the wanted one.
 pub fn step_towards(dialog: &Dialog, pick: &Pick) -> Option<Step> {
     let (index, decides) = match pick {
         Pick::Esc => return Some(step(ESC, "Esc", true)),
@@ -324,13 +346,15 @@ pub fn step_towards(dialog: &Dialog, pick: &Pick) -> Option<Step> {
     };
     let choice = dialog.options.get(index)?;
     // On a line that can be ticked the digit ticks it, and does not go there.
-    let goes_there = decides || choice.checked.is_none();
+    let goes_there = dialog.digits == Digits::Pick && (decides || choice.checked.is_none());
     if let Some(number) = choice.number.filter(|number| *number <= 9 && goes_there) {
         let digit = number.to_string();
         return Some(step(digit.as_bytes(), &digit, decides));
     }
     let selected = dialog.selected?;
     Some(match selected.cmp(&index) {
+        // Enter would send off what stands in the field.
+        std::cmp::Ordering::Equal if dialog.digits == Digits::Write => return None,
         std::cmp::Ordering::Equal => step(ENTER, "Enter", true),
         std::cmp::Ordering::Less => step(DOWN, "Down", false),
         std::cmp::Ordering::Greater => step(UP, "Up", false),

@@ -288,6 +288,7 @@ mod tests {
                 selected: None,
                 complete: true,
                 several_rows: false,
+                digits: Default::default(),
                 request: None,
             },
         }

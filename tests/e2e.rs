@@ -7,6 +7,7 @@ mod e2e {
     mod conversation;
     mod daemons;
     mod dialogs;
+    mod fields;
     mod life;
     mod messages;
     mod policy;

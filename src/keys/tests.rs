@@ -17,6 +17,7 @@ fn dialog(kind: DialogKind, labels: &[&str], numbered: bool) -> Dialog {
         selected: Some(0),
         complete: true,
         several_rows: false,
+        digits: Default::default(),
         request: None,
     }
 }
@@ -283,4 +284,38 @@ fn own_words_in_a_question_with_ticks_are_written_and_submitted() {
         picks(&colours(0, "mine", true), "green").is_err(),
         "somebody has written there"
     );
+}
+
+#[test]
+fn no_digit_is_pressed_into_a_text_field() {
+    let writing = |kind, selected| Dialog {
+        digits: Digits::Write,
+        selected: Some(selected),
+        ..dialog(kind, &["Red", "Blue", "Type something."], true)
+    };
+    let question = writing(DialogKind::Question, 2);
+    assert_eq!(pick(&question, "red"), Ok(Pick::Option(0)));
+    let step = step_towards(&question, &Pick::Option(0)).expect("a step");
+    assert_eq!((step.name.as_str(), step.decides), ("Up", false));
+    assert_eq!(step_towards(&question, &Pick::Option(2)), None);
+    assert_eq!(
+        pick(&question, "type something."),
+        Err(NoPick::Field("Type something.".into()))
+    );
+    let permission = writing(DialogKind::Permission, 0);
+    assert_eq!(pick(&permission, "blue"), Err(NoPick::Field("Red".into())));
+    assert_eq!(pick(&permission, "no"), Ok(Pick::Esc));
+}
+
+#[test]
+fn where_a_digit_only_moves_the_row_is_walked_to_and_entered() {
+    let previews = |selected| Dialog {
+        digits: Digits::Move,
+        selected: Some(selected),
+        ..dialog(DialogKind::Question, &["A", "B", "C"], true)
+    };
+    let keys = |selected| step_towards(&previews(selected), &Pick::Option(1)).map(|step| step.name);
+    assert_eq!(keys(0).as_deref(), Some("Down"));
+    assert_eq!(keys(1).as_deref(), Some("Enter"));
+    assert_eq!(keys(2).as_deref(), Some("Up"));
 }

@@ -112,6 +112,11 @@ impl<'a, 'p> Found<'a, 'p> {
             selected: self.options.as_ref().and_then(|options| options.selected),
             complete: !unread && self.is_complete(kind, &body_text),
             several_rows: is_command && permission::takes_several_rows(self),
+            digits: self
+                .options
+                .as_ref()
+                .map(|options| options.digits)
+                .unwrap_or_default(),
             request: None,
         }
     }

@@ -216,9 +216,23 @@ pub struct Dialog {
     /// ends is then not certain.
     #[serde(skip)]
     pub several_rows: bool,
+    #[serde(skip)]
+    pub digits: Digits,
     /// The tool call that it asks about, by Claude Code's own id, once that is certain; then `input` is whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
+}
+
+/// What a digit key does in a dialog.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Digits {
+    /// Picks the option of that number at once.
+    #[default]
+    Pick,
+    /// Only moves the marked row: the choices have previews beside them.
+    Move,
+    /// Is written into the text field of the selected option, which has the cursor.
+    Write,
 }
 
 impl Dialog {
@@ -230,10 +244,22 @@ impl Dialog {
             .then(|| self.options.iter().rposition(is_choice))
             .flatten()
     }
+
+    /// Whether the other dialog asks about the same call: what is written into an option changes how a dialog reads,
+    /// and not what it asks. Where Claude Code has named both calls, the names decide.
+    pub fn asks_the_same(&self, other: &Dialog) -> bool {
+        fn name(dialog: &Dialog) -> Option<&str> {
+            dialog.request.as_deref().filter(|id| !id.is_empty())
+        }
+        let of_a_call = matches!(self.kind, DialogKind::Permission | DialogKind::Plan);
+        let shown = (&self.tool, &self.input) == (&other.tool, &other.input);
+        let named = name(self).zip(name(other));
+        of_a_call && self.kind == other.kind && named.map_or(shown, |(one, two)| one == two)
+    }
 }
 
 /// The choice that answers no question, below all others in newer versions.
-const TALK_INSTEAD: &str = "Chat about this";
+pub(crate) const TALK_INSTEAD: &str = "Chat about this";
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choice {

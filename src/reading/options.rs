@@ -1,7 +1,7 @@
 //! The list of choices of a dialog.
 
-use super::Choice;
 use super::page::{MARKER, Page, indent, join_label};
+use super::{Choice, Digits};
 use unicode_width::UnicodeWidthStr;
 
 /// A list of choices found on the page.
@@ -15,6 +15,7 @@ pub(super) struct Options {
     pub(super) end: usize,
     /// Whether the list could be followed from its first choice on.
     pub(super) whole: bool,
+    pub(super) digits: Digits,
 }
 
 /// What ends a question where several can be ticked: a row without a number among those that have one.
@@ -66,8 +67,11 @@ impl Options {
         let whole = entries
             .first()
             .is_some_and(|entry| entry.number.is_none_or(|number| number == 1));
+        let selected = selected(page, &entries, marker);
+        let writes = selected.is_some_and(|at| has_field(page, marker, entries[at].row));
         Options {
-            selected: selected(page, &entries, marker),
+            selected,
+            digits: if writes { Digits::Write } else { Digits::Pick },
             first: entries.first().map_or(row, |entry| entry.row),
             choices: entries
                 .iter()
@@ -78,6 +82,15 @@ impl Options {
             whole,
         }
     }
+}
+
+/// Whether the cursor stands in a choice, behind its marker: it is parked there, or drawn where versions that park none
+/// draw it. Then the choice is a field, and takes what is typed.
+fn has_field(page: &Page, (marked, col): (usize, usize), first: usize) -> bool {
+    let cursor = page.screen.cursor;
+    let end = entry_end(page, col, first).max(marked + 1);
+    let within = |row: usize| (first..end).contains(&row);
+    within(cursor.row) && cursor.col > col + 1 || page.drawn_cursors().any(within)
 }
 
 /// The choice that the marker stands in front of.

@@ -1,4 +1,5 @@
 mod crowded;
+mod fields;
 
 use super::*;
 use crate::terminal::{At, Frame, Screen, Terminal};

@@ -2,12 +2,14 @@
 
 use super::calls::Calls;
 use super::several::labels_of;
-use super::up::{Choosing, ForPerson, Hands};
+use super::up::{Asker, Choosing, ForPerson, Hands};
 use super::*;
 use crate::config::Gate;
 use crate::control::protocol::Fault;
-use crate::keys::{self, NoPick, Pick};
+use crate::keys::{self, Pick};
 use std::path::Path;
+
+const STILL_UP: &str = "the key was pressed, but the dialog is still up";
 
 impl Machine {
     /// A whole frame was read.
@@ -136,7 +138,7 @@ impl Machine {
         let reason = format!("policy: {}", verdict.why);
         let ask = self.ask_of(dialog);
         self.decided(ask, verdict, Decider::Policy);
-        self.choose(None, dialog, vec![pick], reason, None, now);
+        self.choose(Asker::Rule, dialog, vec![pick], reason, None, now);
         self.progress_hands(now);
     }
 
@@ -260,11 +262,10 @@ impl Machine {
             rule: None,
             why: why.clone(),
         };
-        let decider = Decider::Person {
-            uid: confirmation.uid,
-        };
-        self.decided(ask, verdict, decider);
-        self.choose(Some(token), &dialog, picks, why, confirmation.reason, now);
+        let uid = confirmation.uid;
+        self.decided(ask, verdict, Decider::Person { uid });
+        let asker = Asker::Person { token, uid };
+        self.choose(asker, &dialog, picks, why, confirmation.reason, now);
         self.progress_hands(now);
     }
 
@@ -302,21 +303,10 @@ impl Machine {
                 return Err(self.doubtful_dialog(&why));
             }
         }
-        let labels = || {
-            dialog
-                .options
-                .iter()
-                .map(|choice| format!("`{}`", choice.label))
-                .collect::<Vec<_>>()
-        };
         keys::picks(dialog, &confirmation.answer)
             .map(|picks| (dialog.clone(), picks))
             .map_err(|error| {
-                let next = match error {
-                    NoPick::None(_) | NoPick::Ambiguous(_) => {
-                        format!("the options are {}", labels().join(", "))
-                    }
-                };
+                let next = advice::after(&error, name, dialog);
                 refused(error.to_string()).next(next)
             })
     }
@@ -331,7 +321,7 @@ impl Machine {
 
     pub(super) fn choose(
         &mut self,
-        token: Option<Token>,
+        asker: Asker,
         dialog: &Dialog,
         picks: Vec<Pick>,
         reason: String,
@@ -348,8 +338,8 @@ impl Machine {
             dialog.kind == DialogKind::Permission && keys::pick(dialog, "no").as_ref() == Ok(&pick);
         up.answered = Some(dialog.id.clone());
         up.hands = Hands::Choosing(Choosing {
-            token,
-            dialog: dialog.id.clone(),
+            asker,
+            asked: dialog.clone(),
             pick,
             then,
             submits,
@@ -371,10 +361,10 @@ impl Machine {
         let Some(up) = self.up() else { return };
         let same = up
             .dialog()
-            .filter(|dialog| dialog.id == choosing.dialog)
+            .filter(|dialog| dialog.id == choosing.asked.id)
             .cloned();
         let Some(dialog) = same else {
-            return self.chosen(choosing);
+            return self.progress_changed(choosing, now);
         };
         let settled = up.is_certain() && up.settled_dialog(now).is_some();
         choosing.go_on(&dialog, now);
@@ -382,7 +372,7 @@ impl Machine {
             return self.ticked(choosing);
         }
         if now >= choosing.until {
-            return self.not_chosen(&choosing, "the key was pressed, but the dialog is still up");
+            return self.not_chosen(&choosing, STILL_UP);
         }
         if settled && choosing.may_step(&dialog, now) {
             if choosing.moves > 2 * dialog.options.len() {
@@ -407,6 +397,20 @@ impl Machine {
         }
     }
 
+    /// The dialog is not there as it was. One about the same call in its place was not answered: the key has changed it,
+    /// say by what it wrote into an option.
+    fn progress_changed(&mut self, choosing: Choosing, now: Instant) {
+        let asks = |dialog: &Dialog| dialog.asks_the_same(&choosing.asked);
+        let stays = choosing.decided && self.dialog().is_some_and(asks);
+        if stays && now >= choosing.until {
+            return self.not_chosen(&choosing, STILL_UP);
+        }
+        match self.up_mut() {
+            Some(up) if stays => up.hands = Hands::Choosing(choosing),
+            _ => self.chosen(choosing),
+        }
+    }
+
     /// The dialog is gone, or another one has taken its place.
     pub(super) fn chosen(&mut self, choosing: Choosing) {
         if !choosing.decided {
@@ -421,33 +425,50 @@ impl Machine {
         if let Some(text) = choosing.then_say {
             self.say_next("the reason", &text);
         }
-        if let Some(token) = choosing.token {
-            let (dialog, chosen) = (choosing.dialog, choosing.label);
-            self.reply(token, Ok(Reply::Confirmed { dialog, chosen }));
+        self.done(choosing.asker, choosing.asked.id, choosing.label);
+    }
+
+    /// Whoever wanted it is told that it is done.
+    pub(super) fn done(&mut self, asker: Asker, dialog: String, chosen: String) {
+        match asker {
+            Asker::Rule => {}
+            Asker::Person { token, .. } => {
+                self.reply(token, Ok(Reply::Confirmed { dialog, chosen }));
+            }
+            Asker::Interrupters(tokens) => tokens
+                .into_iter()
+                .for_each(|token| self.reply(token, Ok(Reply::Interrupted("declined")))),
         }
     }
 
     /// No second key is tried: a person looks.
     pub(super) fn not_chosen(&mut self, choosing: &Choosing, why: &str) {
+        self.take_verdict_back(choosing, why);
         if let Some(up) = self.up_mut() {
-            up.for_person = Some(ForPerson {
-                dialog: choosing.dialog.clone(),
-                why: why.to_owned(),
-            });
+            let dialog = up.dialog().unwrap_or(&choosing.asked).id.clone();
+            let why = why.to_owned();
+            up.for_person = Some(ForPerson { dialog, why });
         }
-        match choosing.token {
-            Some(token) => {
-                let fault = if choosing.decided {
-                    Fault::Failed
-                } else {
-                    Fault::Refused
-                };
-                let error = RpcError::new(fault, why).next("look at it: missiond pending");
-                self.reply(token, Err(error));
-            }
-            None => self.tell(What::Warning {
-                text: why.to_owned(),
-            }),
+        let fault = if choosing.decided {
+            Fault::Failed
+        } else {
+            Fault::Refused
+        };
+        if choosing.asker.tokens().is_empty() {
+            let text = why.to_owned();
+            self.tell(What::Warning { text });
+        }
+        for token in choosing.asker.tokens() {
+            let error = RpcError::new(fault, why).next("look at it: missiond pending");
+            self.reply(*token, Err(error));
+        }
+    }
+
+    /// A verdict is written down before its key is pressed. That it came to nothing is written down after it.
+    pub(super) fn take_verdict_back(&mut self, choosing: &Choosing, why: &str) {
+        if let Some(decider) = choosing.asker.decider() {
+            let asked = self.ask_of(&choosing.asked);
+            self.decided(asked, ask(&format!("not answered: {why}")), decider);
         }
     }
 }

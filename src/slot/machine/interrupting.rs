@@ -1,6 +1,6 @@
 //! Stopping a turn: one Esc, or a no to the dialog that is up.
 
-use super::up::{Hands, Over};
+use super::up::{Asker, Choosing, Hands, Over};
 use super::*;
 use crate::control::protocol::Fault;
 use crate::keys::{self, Pick};
@@ -13,8 +13,13 @@ impl Machine {
             let error = RpcError::new(Fault::Refused, format!("{name} is not running"));
             return self.reply(token, Err(error.next(format!("missiond start {name}"))));
         };
-        if let Hands::Interrupting { tokens, .. } = &mut up.hands {
-            return tokens.push(token);
+        match &mut up.hands {
+            Hands::Interrupting { tokens, .. }
+            | Hands::Choosing(Choosing {
+                asker: Asker::Interrupters(tokens),
+                ..
+            }) => return tokens.push(token),
+            _ => {}
         }
         if let Some(dialog) = up.dialog().cloned() {
             return self.decline(token, &dialog, now);
@@ -49,9 +54,9 @@ impl Machine {
             Ok(pick) => {
                 self.drop_typing("interrupted");
                 let reason = "a person interrupts at a dialog".to_owned();
-                self.choose(None, dialog, vec![pick], reason, None, now);
+                let asker = Asker::Interrupters(vec![token]);
+                self.choose(asker, dialog, vec![pick], reason, None, now);
                 self.progress_hands(now);
-                self.reply(token, Ok(Reply::Interrupted("declined")));
             }
             Err(error) => self.reply(token, Err(RpcError::new(Fault::Refused, error.to_string()))),
         }
@@ -60,12 +65,19 @@ impl Machine {
     /// Whoever had keys under way is told that they were cut off.
     fn drop_typing(&mut self, why: &str) {
         let Some(up) = self.up_mut() else { return };
-        let token = match std::mem::replace(&mut up.hands, Hands::Free) {
-            Hands::Pasting { message, .. } | Hands::Submitting { message, .. } => message.token,
-            Hands::Choosing(choosing) => choosing.token,
-            Hands::Interrupting { .. } | Hands::Clearing { .. } | Hands::Free => None,
+        let tokens = match std::mem::replace(&mut up.hands, Hands::Free) {
+            Hands::Pasting { message, .. } | Hands::Submitting { message, .. } => {
+                message.token.into_iter().collect()
+            }
+            Hands::Choosing(choosing) => {
+                if !choosing.decided {
+                    self.take_verdict_back(&choosing, why);
+                }
+                choosing.asker.tokens().to_vec()
+            }
+            Hands::Interrupting { .. } | Hands::Clearing { .. } | Hands::Free => Vec::new(),
         };
-        if let Some(token) = token {
+        for token in tokens {
             self.reply(token, Err(RpcError::new(Fault::Failed, why)));
         }
     }

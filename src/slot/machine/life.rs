@@ -422,7 +422,10 @@ impl Machine {
                 waiting.extend(message.token)
             }
             Hands::Choosing(choosing) if choosing.decided => self.chosen(choosing),
-            Hands::Choosing(choosing) => waiting.extend(choosing.token),
+            Hands::Choosing(choosing) => {
+                self.take_verdict_back(&choosing, why);
+                waiting.extend(choosing.asker.tokens());
+            }
             Hands::Interrupting { tokens, .. } => waiting.extend(tokens),
             Hands::Clearing { .. } | Hands::Free => {}
         }

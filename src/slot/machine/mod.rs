@@ -3,6 +3,7 @@
 //! The machine holds one life (`Life`) and, while the program is up, what its hands are doing
 //! (`up::Hands`): at most one key sequence at a time. Everything it wants done comes out as an [`Effect`].
 
+mod advice;
 mod answering;
 mod backoff;
 mod calls;

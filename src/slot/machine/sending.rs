@@ -43,12 +43,8 @@ impl Machine {
                 start_again: false, ..
             } => Err(refused(format!("{name} is being stopped"))),
             Life::Up(up) => up.dialog().map_or(Ok(()), |dialog| {
-                Err(
-                    refused(format!("{name} is at a dialog: {}", up::about(dialog))).next(format!(
-                        "answer it first: missiond confirm {name} yes|no --dialog {}",
-                        dialog.id
-                    )),
-                )
+                let text = format!("{name} is at a dialog: {}", up::about(dialog));
+                Err(refused(text).next(advice::to_end(name, dialog)))
             }),
             Life::Waiting { .. } | Life::Launching { .. } | Life::Stopping { .. } => Ok(()),
         }

@@ -46,10 +46,7 @@ impl Choosing {
 impl Machine {
     /// The row has its tick; the question stays up.
     pub(super) fn ticked(&mut self, choosing: Choosing) {
-        if let Some(token) = choosing.token {
-            let (dialog, chosen) = (choosing.dialog, choosing.label);
-            self.reply(token, Ok(Reply::Confirmed { dialog, chosen }));
-        }
+        self.done(choosing.asker, choosing.asked.id, choosing.label);
     }
 
     /// The page that shows all answers once more, where the answers were given together.
@@ -67,7 +64,7 @@ impl Machine {
         let Some(up) = self.up_mut() else { return };
         up.answered = Some(review.id.clone());
         up.hands = Hands::Choosing(Choosing {
-            dialog: review.id.clone(),
+            asked: review.clone(),
             pick,
             submits: false,
             decided: false,

@@ -42,9 +42,9 @@ pub(super) enum Hands {
 
 #[derive(Debug)]
 pub(super) struct Choosing {
-    /// Who is told; `None` when a rule decided.
-    pub token: Option<Token>,
-    pub dialog: String,
+    pub asker: Asker,
+    /// The dialog as it was when the answer was decided on.
+    pub asked: Dialog,
     pub pick: crate::keys::Pick,
     /// What is picked in the same dialog after it.
     pub then: VecDeque<crate::keys::Pick>,
@@ -67,6 +67,37 @@ pub(super) struct Choosing {
     /// When an arrow key that moved nothing counts as lost.
     pub again: Instant,
     pub until: Instant,
+}
+
+/// Who wants an option chosen, and is told what came of it.
+#[derive(Debug)]
+pub(super) enum Asker {
+    Rule,
+    Person {
+        token: Token,
+        uid: u32,
+    },
+    /// Those who interrupt: to them a no is as good as any other end.
+    Interrupters(Vec<Token>),
+}
+
+impl Asker {
+    pub fn tokens(&self) -> &[Token] {
+        match self {
+            Asker::Rule => &[],
+            Asker::Person { token, .. } => std::slice::from_ref(token),
+            Asker::Interrupters(tokens) => tokens,
+        }
+    }
+
+    /// Whose verdict was written down before the first key. An interrupt is no verdict.
+    pub fn decider(&self) -> Option<Decider> {
+        match self {
+            Asker::Rule => Some(Decider::Policy),
+            Asker::Person { uid, .. } => Some(Decider::Person { uid: *uid }),
+            Asker::Interrupters(_) => None,
+        }
+    }
 }
 
 /// A message was taken, and its answer is not yet there.

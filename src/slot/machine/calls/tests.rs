@@ -26,6 +26,7 @@ fn dialog(tool: &str, input: Value, text: &str) -> Dialog {
         selected: None,
         complete: true,
         several_rows: false,
+        digits: Default::default(),
         request: None,
     }
 }

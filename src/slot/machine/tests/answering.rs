@@ -91,3 +91,70 @@ fn a_dialog_that_changes_under_the_walk_gets_no_enter() {
     assert_eq!(bench.keys, ["Down"]);
     assert_eq!(bench.fault(2), Some(Fault::Refused));
 }
+
+#[test]
+fn in_a_text_field_no_is_esc_and_everything_else_is_refused() {
+    let mut bench = Bench::idle();
+    bench.settled(written("d1", "make", "go on"));
+    for (token, answer) in [(2, "yes"), (3, "Yes, go on"), (4, "Yes, and don't ask")] {
+        bench.put(confirm(token, answer, None));
+        assert_eq!(bench.fault(token), Some(Fault::Refused), "{answer}");
+    }
+    assert!(bench.keys.is_empty());
+    bench.put(confirm(5, "no", None));
+    assert_eq!(bench.keys, ["Esc"]);
+    bench.see(screen(State::Idle, ""));
+    assert!(bench.replies[&5].is_ok());
+}
+
+#[test]
+fn a_dialog_about_the_same_call_in_its_place_was_not_answered() {
+    let mut bench = Bench::idle();
+    bench.settled(dialog("d1", "make"));
+    bench.told.clear();
+    bench.put(confirm(2, "no", None));
+    bench.see(at(written("d2", "make", "4")));
+    assert!(!bench.replies.contains_key(&2), "it may go yet");
+    bench.pass(KEY_WORKS);
+    assert_eq!(bench.fault(2), Some(Fault::Failed));
+    assert_eq!(bench.keys, ["4"]);
+    let verdicts: Vec<(Decision, &str)> = bench.told.iter().filter_map(verdict).collect();
+    let taken_back = "not answered: the key was pressed, but the dialog is still up";
+    assert_eq!(
+        verdicts,
+        [
+            (Decision::Deny, "a person chose No"),
+            (Decision::Ask, taken_back)
+        ]
+    );
+}
+
+fn verdict(told: &What) -> Option<(Decision, &str)> {
+    match told {
+        What::Verdict { verdict, why, .. } => Some((*verdict, why)),
+        _ => None,
+    }
+}
+
+#[test]
+fn a_dialog_about_another_call_in_its_place_shows_that_the_first_was_answered() {
+    let named = |id: &str, command: &str, request: &str| Dialog {
+        request: Some(request.to_owned()),
+        ..dialog(id, command)
+    };
+    for next in [named("d2", "make test", "t1"), named("d2", "make", "t2")] {
+        let first = match next.request.as_deref() {
+            Some("t2") => named("d1", "make", "t1"),
+            _ => dialog("d1", "make"),
+        };
+        let other = Dialog {
+            request: next.request.clone().filter(|_| first.request.is_some()),
+            ..next
+        };
+        let mut bench = Bench::idle();
+        bench.settled(first);
+        bench.put(confirm(2, "yes", None));
+        bench.see(at(other));
+        assert!(bench.replies[&2].is_ok());
+    }
+}

@@ -29,11 +29,27 @@ fn interrupt_declines_a_dialog_and_never_approves_it() {
     let mut bench = Bench::idle();
     bench.settled(dialog("d1", "make"));
     bench.put(Input::Interrupt(2));
+    bench.put(Input::Interrupt(3));
     assert_eq!(bench.keys, ["4"]);
-    assert_eq!(
-        bench.replies.get(&2),
-        Some(&Ok(Reply::Interrupted("declined")))
-    );
+    assert!(bench.replies.get(&2).is_none(), "it is still up");
+    bench.see(screen(State::Idle, ""));
+    for token in [2, 3] {
+        assert_eq!(
+            bench.replies.get(&token),
+            Some(&Ok(Reply::Interrupted("declined")))
+        );
+    }
+}
+
+#[test]
+fn a_dialog_that_an_interrupt_has_not_ended_is_not_called_declined() {
+    let mut bench = Bench::idle();
+    bench.settled(dialog("d1", "make"));
+    bench.put(Input::Interrupt(2));
+    bench.see(at(written("d2", "make", "4")));
+    bench.pass(KEY_WORKS);
+    assert_eq!(bench.fault(2), Some(Fault::Failed));
+    assert_eq!(bench.keys, ["4"]);
 }
 
 #[test]

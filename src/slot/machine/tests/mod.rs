@@ -19,7 +19,7 @@ use crate::config::{Care, Gate, Restart};
 use crate::control::protocol::Fault;
 use crate::hook::HookWhat;
 use crate::policy::RuleRef;
-use crate::reading::Choice;
+use crate::reading::{Choice, Digits};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -239,8 +239,17 @@ pub(super) fn dialog(id: &str, command: &str) -> Dialog {
         selected: Some(0),
         complete: true,
         several_rows: false,
+        digits: Default::default(),
         request: None,
     }
+}
+
+/// The same dialog with a text in the field of its yes, which has the cursor.
+pub(super) fn written(id: &str, command: &str, text: &str) -> Dialog {
+    let mut dialog = dialog(id, command);
+    dialog.options[0].label = format!("Yes, {text}");
+    dialog.digits = Digits::Write;
+    dialog
 }
 
 pub(super) fn trust(selected: usize) -> Dialog {

@@ -1,0 +1,101 @@
+//! A text field in an option takes the keys: no digit picks anything then, and nothing is called answered that was not.
+
+use super::words::on_make_pipe;
+use crate::support::claude_code::claude;
+use crate::support::daemon::Daemon;
+use crate::support::setup::Setup;
+use crate::support::until;
+use serde_json::Value;
+use std::path::PathBuf;
+
+#[test]
+fn a_text_in_a_yes_is_not_sent_off_by_a_no() {
+    let Some(daemon) = Daemon::start(&Setup::new().slot("coder")) else {
+        return;
+    };
+    daemon.wait_state("coder", "idle");
+    let amend = |text| amended(&daemon, text);
+    for text in ["", "go on"] {
+        let pipe = asked(&daemon, &format!("with {text:?}, no"));
+        amend(text);
+        only_no_is_taken(&daemon, &["confirm", "coder", "no"]);
+        assert!(!pipe.exists(), "run, though it was a no");
+    }
+    let pipe = asked(&daemon, "and interrupted");
+    amend("go on");
+    only_no_is_taken(&daemon, &["interrupt", "coder"]);
+    assert!(!pipe.exists(), "run, though it was interrupted");
+    left_and_approved(&daemon);
+}
+
+/// The next step that a refusal names.
+fn left_and_approved(daemon: &Daemon) {
+    let pipe = asked(daemon, "and left");
+    amended(daemon, "go on");
+    daemon.cmd(&["keys", "coder", "up"]).expect(0);
+    labelled(daemon, |dialog| dialog["selected"] != 0);
+    daemon.cmd(&["confirm", "coder", "yes"]).expect(0);
+    daemon.wait_state("coder", "idle");
+    assert!(pipe.exists());
+}
+
+#[test]
+fn an_old_version_has_a_field_for_its_no() {
+    let Some(program) = claude("2.0.76") else {
+        return;
+    };
+    let daemon = Daemon::start_with(&Setup::new().slot("coder"), &program);
+    daemon.wait_state("coder", "idle");
+    for text in ["", "not like this"] {
+        let pipe = asked(&daemon, &format!("with {text:?}"));
+        daemon.cmd(&["keys", "coder", "up"]).expect(0);
+        labelled(&daemon, |dialog| dialog["selected"] != 0);
+        write(&daemon, text);
+        only_no_is_taken(&daemon, &["confirm", "coder", "no"]);
+        assert!(!pipe.exists(), "run, though it was a no");
+    }
+}
+
+/// Goes on when Claude Code asks about a call of its own.
+fn asked(daemon: &Daemon, name: &str) -> PathBuf {
+    let pipe = daemon.cwd("coder").join(name.replace([' ', '"', ','], "-"));
+    on_make_pipe(daemon, name, &pipe, "It is made.");
+    daemon.cmd(&["send", "coder", name]).expect(5);
+    pipe
+}
+
+fn amended(daemon: &Daemon, text: &str) {
+    daemon.cmd(&["keys", "coder", "tab"]).expect(0);
+    labelled(daemon, |dialog| dialog["options"][0]["label"] != "Yes");
+    write(daemon, text);
+}
+
+fn write(daemon: &Daemon, text: &str) {
+    if text.is_empty() {
+        return;
+    }
+    daemon.cmd(&["write", "coder", text]).expect(0);
+    labelled(daemon, |dialog| {
+        dialog["options"].to_string().contains(text)
+    });
+}
+
+fn labelled(daemon: &Daemon, fits: impl Fn(&Value) -> bool) {
+    until("the dialog reads so", || {
+        Some(daemon.status("coder")["dialog"].clone()).filter(|dialog| fits(dialog))
+    });
+}
+
+/// A yes is refused and changes nothing; after `no` the dialog is gone.
+fn only_no_is_taken(daemon: &Daemon, no: &[&str]) {
+    let before = daemon.status("coder")["dialog"].clone();
+    let refused = daemon.cmd(&["confirm", "coder", "yes"]).expect(4);
+    assert!(refused.stderr.contains("text field"), "{refused}");
+    assert!(
+        refused.stderr.contains("missiond keys coder up"),
+        "{refused}"
+    );
+    assert_eq!(daemon.status("coder")["dialog"], before);
+    daemon.cmd(no).expect(0);
+    daemon.wait_state("coder", "idle");
+}
