@@ -13,6 +13,9 @@ const MODE_SIGNS: [char; 2] = ['!', '#'];
 /// How hints begin, for screens without any colour.
 const HINTS: [&str; 2] = ["Try \"", "Press up to edit"];
 
+/// How the panel of shortcuts begins: `! for shell mode`, or `bash mode` in older versions.
+const SHORTCUTS: &str = "! for ";
+
 /// Columns of a row that a draft is never wrapped into: the prompt, the cursor and the margin.
 const UNUSED_WIDTH: usize = 5;
 
@@ -135,9 +138,14 @@ impl Box {
         (first..self.top).any(|row| is_menu_row(page.text(row)))
     }
 
-    /// Older versions list it in place of the footer.
+    /// Older versions list it in place of the footer. The panel that `?` opens there names keys and commands, and picks
+    /// none.
     fn menu_below(&self, page: &Page) -> bool {
-        (self.bottom + 1..page.len()).any(|row| is_menu_row(page.text(row)))
+        let mut below = (self.bottom + 1..page.len()).skip_while(|row| page.is_blank(*row));
+        let is_panel = |row: usize| page.text(row).trim_start().starts_with(SHORTCUTS);
+        below.next().is_some_and(|first| {
+            !is_panel(first) && (first..page.len()).any(|row| is_menu_row(page.text(row)))
+        })
     }
 
     /// The oldest versions list files by their bare names.

@@ -10,6 +10,7 @@ mod observer;
 mod options;
 mod page;
 mod permission;
+mod previews;
 mod read;
 mod replay;
 mod stream;
@@ -259,7 +260,7 @@ impl Dialog {
 }
 
 /// The choice that answers no question, below all others in newer versions.
-pub(crate) const TALK_INSTEAD: &str = "Chat about this";
+const TALK_INSTEAD: &str = "Chat about this";
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choice {

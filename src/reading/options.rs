@@ -1,7 +1,7 @@
 //! The list of choices of a dialog.
 
 use super::page::{MARKER, Page, indent, join_label};
-use super::{Choice, Digits};
+use super::{Choice, Digits, previews};
 use unicode_width::UnicodeWidthStr;
 
 /// A list of choices found on the page.
@@ -35,6 +35,10 @@ impl Options {
     /// The list of the dialog at the bottom of the page: below the last rule, or below the one before
     /// where a rule divides the list itself. Only a dialog whose head is off the page has none above.
     pub(super) fn find(page: &Page) -> Option<Options> {
+        previews::find(page).or_else(|| Options::find_plain(page))
+    }
+
+    fn find_plain(page: &Page) -> Option<Options> {
         let Some(last) = page.above(page.len(), |row| page.is_head(row)) else {
             let marker = find_marker(page, 0).filter(|marker| marker.1 > 0)?;
             return Some(Options::around(page, marker));
@@ -49,7 +53,7 @@ impl Options {
         (before.is_some() || found.end > last).then_some(found)
     }
 
-    fn around(page: &Page, marker: (usize, usize)) -> Options {
+    pub(super) fn around(page: &Page, marker: (usize, usize)) -> Options {
         let (row, col) = marker;
         let entry = entry_at(page, row, col).unwrap_or(Entry {
             row,
@@ -138,7 +142,7 @@ fn below<'a>(page: &Page<'a>, row: usize) -> &'a str {
 /// The marker in the rows from `start` on. Where the program parks the cursor on its marker, that one is
 /// meant; else the least indented one, since what a dialog quotes is indented further than the dialog's
 /// own list, and of those the lowest, since the list comes last.
-fn find_marker(page: &Page, start: usize) -> Option<(usize, usize)> {
+pub(super) fn find_marker(page: &Page, start: usize) -> Option<(usize, usize)> {
     let cursor = page.screen.cursor;
     let rows = start..page.len();
     let marked: Vec<(usize, usize)> = rows

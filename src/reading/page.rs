@@ -43,6 +43,18 @@ impl<'a> Page<'a> {
         }
     }
 
+    /// The page above row `end`, without what stands in column `column` and right of it in row `from` and below.
+    pub(super) fn left_of(&self, column: usize, from: usize, end: usize) -> Page<'a> {
+        let mut page = self.above_row(end);
+        for row in page.rows.iter_mut().skip(from) {
+            let mut places = columns(row.text).zip(row.text.char_indices());
+            let cut = places.find(|((col, _), _)| *col >= column);
+            let cut = cut.map_or(row.text.len(), |(_, (at, _))| at);
+            row.text = row.text[..cut].trim_end();
+        }
+        page
+    }
+
     pub(super) fn len(&self) -> usize {
         self.rows.len()
     }

@@ -5,7 +5,8 @@ use crate::support::claude_code::claude;
 use crate::support::daemon::Daemon;
 use crate::support::setup::Setup;
 use crate::support::until;
-use serde_json::Value;
+use missiond::rehearsal::Step;
+use serde_json::{Value, json};
 use std::path::PathBuf;
 
 #[test]
@@ -54,6 +55,75 @@ fn an_old_version_has_a_field_for_its_no() {
         only_no_is_taken(&daemon, &["confirm", "coder", "no"]);
         assert!(!pipe.exists(), "run, though it was a no");
     }
+}
+
+#[test]
+fn what_stands_beside_the_choices_or_the_input_box_is_no_hindrance() {
+    let Some(daemon) = Daemon::start(&Setup::new().slot("coder")) else {
+        return;
+    };
+    daemon.wait_state("coder", "idle");
+    choices_with_previews(&daemon);
+    a_message_under_the_shortcuts(&daemon);
+    a_view_is_left_as_the_refusal_says(&daemon);
+}
+
+/// A digit only moves there, and Enter takes the marked row.
+fn choices_with_previews(daemon: &Daemon) {
+    let option = |label: &str, preview: &str| json!({"label": label, "description": "one", "preview": preview});
+    let long = "A layout with a label that goes on and on and on";
+    let options = [
+        option("Layout A", "+---+\n| ❯ 1. Yes\n+---+"),
+        option(long, "┌───┐\n│ B │\n└───┘"),
+        option("Layout C", "c"),
+    ];
+    let question = json!({"question": "Which layout?", "header": "Layout", "multiSelect": false, "options": options});
+    let call = Step::tool("AskUserQuestion", json!({"questions": [question]}));
+    let steps = vec![call, Step::text("Thank you.")];
+    daemon.endpoint.on("ask with previews", steps);
+    daemon
+        .cmd(&["send", "coder", "ask with previews"])
+        .expect(5);
+    let dialog = daemon.wait_dialog("coder");
+    let labels: Vec<&Value> = dialog["options"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|option| &option["label"])
+        .collect();
+    assert_eq!(labels, ["Layout A", long, "Layout C", "Chat about this"]);
+    daemon.cmd(&["confirm", "coder", long]).expect(0);
+    daemon.wait_state("coder", "idle");
+    let history = daemon.cmd(&["history", "coder", "--json"]).expect(0);
+    let told = format!(r#"\"Which layout?\"=\"{long}\""#);
+    assert!(history.stdout.contains(&told), "{history}");
+}
+
+fn a_message_under_the_shortcuts(daemon: &Daemon) {
+    daemon
+        .endpoint
+        .on("below a panel", vec![Step::text("Read.")]);
+    daemon.cmd(&["write", "coder", "?"]).expect(0);
+    until("the panel is up", || {
+        let screen = daemon.cmd(&["screen", "coder"]).expect(0);
+        screen.stdout.contains("for file paths").then_some(())
+    });
+    let sent = daemon.cmd(&["send", "coder", "below a panel"]).expect(0);
+    assert!(sent.stdout.contains("Read."), "{sent}");
+}
+
+fn a_view_is_left_as_the_refusal_says(daemon: &Daemon) {
+    daemon
+        .cmd(&["send", "coder", "--slash", "--no-wait", "/status"])
+        .expect(0);
+    daemon.wait_state("coder", "confirming");
+    let refused = daemon.cmd(&["send", "coder", "and this"]).expect(4);
+    assert!(
+        refused.stderr.contains("missiond interrupt coder"),
+        "{refused}"
+    );
+    daemon.cmd(&["interrupt", "coder"]).expect(0);
+    daemon.wait_state("coder", "idle");
 }
 
 /// Goes on when Claude Code asks about a call of its own.

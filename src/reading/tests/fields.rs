@@ -37,3 +37,59 @@ fn a_cursor_on_the_marker_or_below_the_dialog_is_in_no_field() {
     let other = at_cursor(&AMENDED.replace("No", "\x1b7No"));
     assert_eq!(other.digits, Digits::Pick);
 }
+
+/// As 2.1.325 draws it, in fewer columns.
+const PREVIEWS: &str = "
+RULE
+ ☐ Layout
+
+Which layout?
+
+❯ 1. A label that is a       ┌──────────────────────┐
+    bit longer               │ +---+                │
+  2. Layout B                │ | ❯ 1. Yes           │
+  3. Layout C                └──────────────────────┘
+
+                             Notes: press n to add notes
+
+RULE
+  Chat about this
+
+Enter to select · ↑/↓ to navigate · n to add notes · Esc to cancel";
+
+#[test]
+fn previews_are_no_part_of_the_choices_beside_them() {
+    let asked = dialog(PREVIEWS);
+    assert_eq!(asked.kind, DialogKind::Question);
+    let choices = [
+        "A label that is a bit longer",
+        "Layout B",
+        "Layout C",
+        "Chat about this",
+    ];
+    assert_eq!(labels(&asked), choices);
+    assert_eq!((asked.selected, asked.digits), (Some(0), Digits::Move));
+    assert!(asked.complete);
+    assert_eq!(input(&asked, "question"), Some("Which layout?"));
+}
+
+#[test]
+fn below_the_previews_the_lower_marker_counts() {
+    let talk = PREVIEWS.replace("  Chat", "❯ Chat");
+    assert_eq!(dialog(&talk).selected, Some(3));
+    let notes = PREVIEWS.replace("press n to add notes\n", "because\x1b[7m \x1b[m\n");
+    assert_eq!(dialog(&notes).digits, Digits::Write);
+}
+
+#[test]
+fn the_panel_of_shortcuts_is_no_menu() {
+    let panel =
+        "\n  ! for shell mode        double tap esc\n  / for commands\n  /btw for side question";
+    let draft = |below: &str| {
+        let rows = format!("● Done.\n\nRULE\n❯ hello\nRULE{below}");
+        read(&screen(&rows)).composer.expect("an input box")
+    };
+    assert!(!draft(panel).menu);
+    assert_eq!(draft(panel).draft, "hello");
+    assert!(draft("\n  /btw  Ask a side question\n  /model  Set the model").menu);
+}
