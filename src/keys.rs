@@ -1,5 +1,6 @@
 //! An intention (say this, pick that option, stop) as the bytes of key presses. Pure.
 
+use crate::excerpt;
 use crate::reading::{Choice, Composer, Dialog, DialogKind, Digits};
 use unicode_normalization::UnicodeNormalization;
 
@@ -165,7 +166,9 @@ fn beside_field(dialog: &Dialog, pick: Pick) -> Result<Pick, NoPick> {
         && dialog.selected.map(Pick::Option).as_ref() != Some(&pick);
     match dialog.selected {
         Some(field) if writes && !may_leave => {
-            Err(NoPick::Field(Pick::Option(field).label(dialog).to_owned()))
+            let field = Pick::Option(field);
+            let label = field.label(dialog);
+            Err(NoPick::Field(excerpt::head(label, 80).to_owned()))
         }
         _ => Ok(pick),
     }

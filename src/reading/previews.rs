@@ -21,11 +21,13 @@ pub(super) fn find(page: &Page) -> Option<Options> {
     let marker = find_marker(&list, rows.start).filter(|marker| marker.1 == 0)?;
     let mut options = Options::around(&list, marker);
     options.choices.iter_mut().for_each(without_description);
-    let writes = page
-        .drawn_cursors()
-        .any(|row| (from..rows.end).contains(&row));
-    options.digits = if writes { Digits::Write } else { Digits::Move };
+    options.digits = Digits::Move;
     add_talk(page, rows.end + 1, &mut options);
+    let notes = from..rows.end;
+    if page.drawn_cursors().any(|row| notes.contains(&row)) {
+        // Somebody writes notes: no row takes a key.
+        options.selected = None;
+    }
     Some(options)
 }
 

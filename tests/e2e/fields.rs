@@ -84,6 +84,10 @@ fn choices_with_previews(daemon: &Daemon) {
     daemon
         .cmd(&["send", "coder", "ask with previews"])
         .expect(5);
+    notes_are_left(daemon, long);
+    daemon
+        .cmd(&["send", "coder", "ask with previews"])
+        .expect(5);
     let dialog = daemon.wait_dialog("coder");
     let labels: Vec<&Value> = dialog["options"]
         .as_array()
@@ -97,6 +101,15 @@ fn choices_with_previews(daemon: &Daemon) {
     let history = daemon.cmd(&["history", "coder", "--json"]).expect(0);
     let told = format!(r#"\"Which layout?\"=\"{long}\""#);
     assert!(history.stdout.contains(&told), "{history}");
+}
+
+/// While somebody writes notes no choice is made; a no leaves them, and the question.
+fn notes_are_left(daemon: &Daemon, label: &str) {
+    daemon.cmd(&["keys", "coder", "n"]).expect(0);
+    labelled(daemon, |dialog| dialog["selected"].is_null());
+    daemon.cmd(&["confirm", "coder", label]).expect(4);
+    daemon.cmd(&["confirm", "coder", "no"]).expect(0);
+    daemon.wait_state("coder", "idle");
 }
 
 fn a_message_under_the_shortcuts(daemon: &Daemon) {

@@ -478,7 +478,16 @@ impl Choosing {
     /// An arrow decides nothing and may be pressed again; the key that decides is pressed once.
     fn may_step(&self, dialog: &Dialog, now: Instant) -> bool {
         let shows = self.moved_from.as_ref() != Some(&rows_of(dialog));
-        !self.decided && (self.moves == 0 || shows || now >= self.again)
+        let due = !self.decided && (self.moves == 0 || shows || now >= self.again);
+        due || self.has_left_field(dialog)
+    }
+
+    /// Whether the first Esc has only left a field beside the choices, so that another one is due: no row was marked
+    /// then, and one is now.
+    fn has_left_field(&self, dialog: &Dialog) -> bool {
+        let before = self.moved_from.as_ref().map(|(selected, _)| *selected);
+        let left = before == Some(None) && dialog.selected.is_some();
+        self.pick == Pick::Esc && self.moves == 1 && left
     }
 
     /// Notes the step, and says whether its key is to be pressed: a text is written once.

@@ -158,3 +158,23 @@ fn a_dialog_about_another_call_in_its_place_shows_that_the_first_was_answered() 
         assert!(bench.replies[&2].is_ok());
     }
 }
+
+#[test]
+fn an_esc_that_only_left_a_field_is_followed_by_one_more() {
+    let noting = |selected| Dialog {
+        selected,
+        complete: selected.is_some(),
+        ..dialog("d1", "make")
+    };
+    let mut bench = Bench::idle();
+    bench.settled(noting(None));
+    bench.put(confirm(2, "no", None));
+    bench.see(at(noting(None)));
+    assert_eq!(bench.keys, ["Esc"]);
+    bench.see(at(noting(Some(0))));
+    bench.see(at(noting(Some(0))));
+    assert_eq!(bench.keys, ["Esc", "Esc"]);
+    bench.pass(KEY_WORKS);
+    assert_eq!(bench.keys, ["Esc", "Esc"], "and no third");
+    assert_eq!(bench.fault(2), Some(Fault::Failed));
+}
