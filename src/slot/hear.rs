@@ -21,8 +21,8 @@ use uuid::Uuid;
 /// What a message of the shim comes to.
 #[derive(Debug)]
 pub(super) enum Heard {
-    /// The frames that are due, often none.
-    Frames(Vec<Frame>),
+    /// The frames that are due, often none, and until when nothing came, where that is told.
+    Frames(Vec<Frame>, Option<At>),
     Exited(ExitReport),
     Lost(LinkError),
 }
@@ -32,8 +32,11 @@ const LAST_SCREEN: usize = 20;
 impl Slot {
     pub(super) async fn hear_shim(&mut self, message: Result<FromShim, LinkError>) {
         match self.take_in(message) {
-            Heard::Frames(frames) => {
+            Heard::Frames(frames, quiet) => {
                 self.read(frames).await;
+                if let Some(at) = quiet {
+                    self.wait_on_screen(at).await;
+                }
                 self.settle_typing().await;
             }
             Heard::Exited(report) => self.ended(report).await,
@@ -43,7 +46,7 @@ impl Slot {
 
     /// Brings a message of the shim to the terminal. What follows from it is for the caller.
     pub(super) fn take_in(&mut self, message: Result<FromShim, LinkError>) -> Heard {
-        let mut frames = Vec::new();
+        let (mut frames, mut quiet) = (Vec::new(), None);
         match message {
             Ok(FromShim::Output { at, bytes }) => {
                 self.witnesses.wrote = Some(Instant::now());
@@ -65,6 +68,7 @@ impl Slot {
                 self.check_written();
             }
             Ok(FromShim::Quiet { at }) => {
+                quiet = Some(at);
                 frames = self.terminal.quiet(at);
                 self.rotate_if_due();
             }
@@ -84,7 +88,7 @@ impl Slot {
             Ok(FromShim::Exited(report)) => return Heard::Exited(report),
             Err(error) => return Heard::Lost(error),
         }
-        Heard::Frames(frames)
+        Heard::Frames(frames, quiet)
     }
 
     /// Reads each whole frame; what has not changed is not told again. Nothing is read from a plain program's screen.

@@ -67,10 +67,11 @@ impl Slot {
                 self.unheard = Some(message);
                 break;
             }
-            if let Heard::Frames(frames) = self.take_in(message) {
+            if let Heard::Frames(frames, quiet) = self.take_in(message) {
                 frames.iter().for_each(|frame| {
                     self.observer.see(frame);
                 });
+                quiet.and_then(|at| self.observer.wait(at));
             }
             patience = match self.terminal.is_drawing() {
                 true => FRAME_ENDS,

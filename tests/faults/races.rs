@@ -164,6 +164,32 @@ fn a_dialog_that_changes_before_the_key_gets_no_key() {
     }
 }
 
+/// Nothing that is known stands on it, and nothing more comes: the silence itself has to tell.
+#[test]
+fn a_menu_that_nobody_knows_is_no_rest() {
+    let script = "[ \"$1\" = --version ] && exit; stty raw -echo; cat box; \
+        while [ ! -e go ]; do sleep 0.02; done; cat menu; while :; do sleep 1; done";
+    let setup = Setup::new().slot_with("fake", "autostart = false");
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    fs::write(&file, script).expect("a file");
+    let command = ["/bin/sh".to_owned(), file.path().display().to_string()];
+    let daemon = Daemon::start_with(&setup, &command);
+    let cwd = daemon.cwd("fake");
+    let rule = "─".repeat(120);
+    let modes = "\x1b[?2004h\x1b[?1004h\x1b[?25l";
+    let input_box = format!("{modes}{rule}\r\n❯ \r\n{rule}\r\n  ? for shortcuts");
+    let menu = "\x1b[H\x1b[2J❯ /login\r\n\r\n Select login method:\r\n\r\n ❯ 1. An account\r\n   2. Another";
+    fs::write(cwd.join("box"), input_box).expect("a file");
+    fs::write(cwd.join("menu"), menu).expect("a file");
+    daemon.cmd(&["start", "fake"]).expect(0);
+    daemon.wait_state("fake", "idle");
+    fs::write(cwd.join("go"), "").expect("a file");
+    assert_eq!(daemon.wait_dialog("fake")["kind"], "other");
+    assert_eq!(daemon.status("fake")["state"], "confirming");
+    let refused = daemon.cmd(&["send", "fake", "--no-wait", "hello"]);
+    refused.expect(4);
+}
+
 /// Whoever asked is told, and the slots go on.
 #[test]
 fn a_request_that_fails_inside_the_daemon_is_answered() {
