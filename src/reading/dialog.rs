@@ -1,6 +1,6 @@
 //! Dialogs, menus and views that hold the keyboard.
 
-use super::options::Options;
+use super::options::{Options, goes_on};
 use super::page::{Page, join_label};
 use super::permission;
 use super::{Dialog, DialogKind};
@@ -53,6 +53,19 @@ impl<'a, 'p> Found<'a, 'p> {
         Found {
             top: found.whole_head(),
             ..found
+        }
+    }
+
+    /// The page as a view of which nothing is known but that it takes the keys.
+    pub(super) fn unknown(page: &'p Page<'a>) -> Found<'a, 'p> {
+        let view = Found::view(page);
+        let below = || Options::find_below_prompts(page).filter(|options| is_alive(page, options));
+        match view.options {
+            Some(_) => view,
+            None => Found {
+                options: below(),
+                ..view
+            },
         }
     }
 
@@ -273,9 +286,24 @@ impl<'a, 'p> Found<'a, 'p> {
             .options
             .as_ref()
             .is_none_or(|options| options.whole && options.selected.is_some());
-        let cut =
-            is_cut_note(body) || self.scrolls() || kind == DialogKind::Permission && self.is_cut();
+        let cut = is_cut_note(body)
+            || self.scrolls()
+            || self.has_more(kind)
+            || kind == DialogKind::Permission && self.is_cut();
         self.top.is_some() && whole_list && !cut
+    }
+
+    /// Whether a list or view goes on beyond what is shown. What a dialog quotes above its choices is no note of it.
+    fn has_more(&self, kind: DialogKind) -> bool {
+        let options = self.options.as_ref();
+        let from = match (kind, options) {
+            (DialogKind::Other, _) | (_, None) => self.top.unwrap_or(0),
+            (_, Some(options)) => options.first,
+        };
+        let col = options.map(|options| options.marker.1);
+        let shown = options.map_or(0, |options| options.choices.len());
+        let counts_more = kind == DialogKind::Other && counted(self.title()) > Some(shown);
+        counts_more || (from..self.page.len()).any(|row| goes_on(self.page.text(row), col))
     }
 
     /// A pane that holds more than it shows has an arrow at its right edge.
@@ -296,11 +324,18 @@ impl<'a, 'p> Found<'a, 'p> {
     }
 }
 
+/// The number of all in `Resume session (1 of 17)`.
+fn counted(title: &str) -> Option<usize> {
+    let (_, count) = title.rsplit_once(" of ")?;
+    count.strip_suffix(')')?.parse().ok()
+}
+
 /// The rule or lid over the choices; in a box, the box's own.
 fn head(page: &Page, options: Option<&Options>) -> Option<usize> {
     let (from, boxed) = match options {
         Some(options) => (options.first, page.row(options.first).boxed),
-        None => (page.len(), false),
+        // With nothing below it, a rule is the head of nothing.
+        None => (page.len().saturating_sub(1), false),
     };
     page.above(from, |row| {
         if boxed {

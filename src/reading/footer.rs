@@ -14,18 +14,30 @@ const MODES: [(&str, &str); 7] = [
     ("don't ask on", "dontAsk"),
 ];
 
-/// The permission mode. Its line begins with a sign of its own, which a status line would have to copy.
 pub(super) fn mode(footer: &[&str]) -> Option<String> {
-    let line = footer
-        .iter()
-        .rev()
-        .find(|line| line.trim_start().starts_with(['⏸', '⏵']))?;
+    let line = mode_line(footer)?;
     let named = MODES.iter().find(|(words, _)| line.contains(words));
     named.map(|(_, mode)| (*mode).to_owned())
 }
 
+/// The line of the permission mode, below the user's status line. It begins with a sign of its own, which a status line
+/// would have to copy; an editor's mode may stand before it.
+fn mode_line<'a>(footer: &[&'a str]) -> Option<&'a str> {
+    let lines = footer.iter().rev().map(|line| line.trim_start());
+    let mut own = lines.map(|line| line.strip_prefix("-- INSERT -- ").unwrap_or(line));
+    own.find(|line| line.starts_with(['⏸', '⏵']))
+}
+
+/// Whether the words stand where Claude Code puts them: between the dots of the mode's line, or, where there is none, at
+/// the beginning of the first line. Any other line may be the user's own.
 pub(super) fn interruptible(footer: &[&str]) -> bool {
-    footer.iter().any(|line| line.contains(INTERRUPTIBLE))
+    let first = footer.first().map(|line| line.trim_start());
+    match mode_line(footer) {
+        Some(line) => line
+            .split('·')
+            .any(|part| part.trim_start().starts_with(INTERRUPTIBLE)),
+        None => first.is_some_and(|line| line.starts_with(INTERRUPTIBLE)),
+    }
 }
 
 /// How many shells and agents run behind the conversation: `· 1 shell · 2 agents ·`.
@@ -84,6 +96,17 @@ mod tests {
             Some("acceptEdits".to_owned())
         );
         assert_eq!(mode(&["  plan mode on", "  ? for shortcuts"]), None);
+    }
+
+    #[test]
+    fn the_offer_to_interrupt_is_no_word_of_the_status_line() {
+        assert!(interruptible(&["  esc to interrupt     ● high · /effort"]));
+        let own = "  -- INSERT -- ⏸ manual mode on · esc to interrupt · ← for agents";
+        assert!(interruptible(&["  main", own]));
+        let forged = "  ──────────── esc to interrupt ────────────";
+        assert!(!interruptible(&["  main", forged, "  ⏸ manual mode on"]));
+        assert!(!interruptible(&["  main", "  esc to interrupt", ""]));
+        assert!(!interruptible(&[forged]));
     }
 
     #[test]

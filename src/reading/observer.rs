@@ -96,6 +96,8 @@ impl Observer {
         let dialog = match &reading.seen {
             Seen::Dialog(dialog) => Some(self.named(dialog.clone(), frame.at)),
             Seen::Unknown => self.observed.dialog.take(),
+            // The view that a screen with nobody behind it was taken for stays.
+            Seen::Starting if state == State::Confirming => self.observed.dialog.take(),
             _ => None,
         };
         self.observed = Observed {
@@ -129,7 +131,7 @@ impl Observer {
     }
 
     /// What the frame may show, with the time since when: the program has been up, and what it draws now is nothing
-    /// known and has no input box; or has one, and nobody listens.
+    /// known and has no input box, whoever listens (an editor, or nobody after a crash); or has one, and nobody listens.
     fn if_it_stays(
         &self,
         reading: &Reading,
@@ -138,7 +140,8 @@ impl Observer {
     ) -> Option<(At, IfItStays)> {
         let may_be = match reading.seen {
             Seen::Unknown if reading.composer.is_some() => return None,
-            Seen::Unknown if self.observed.dialog.is_none() => {
+            Seen::Starting if state == State::Exited => return None,
+            Seen::Unknown | Seen::Starting if self.observed.dialog.is_none() => {
                 IfItStays::View(unknown_view(&frame.screen))
             }
             Seen::Exited if state != State::Exited => IfItStays::End,

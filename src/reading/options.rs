@@ -40,17 +40,24 @@ impl Options {
 
     fn find_plain(page: &Page) -> Option<Options> {
         let Some(last) = page.above(page.len(), |row| page.is_head(row)) else {
-            let marker = find_marker(page, 0).filter(|marker| marker.1 > 0)?;
+            let marker = find_marker(page, 0, 0).filter(|marker| marker.1 > 0)?;
             return Some(Options::around(page, marker));
         };
-        if let Some(marker) = find_marker(page, last + 1) {
+        if let Some(marker) = find_marker(page, last + 1, 0) {
             return Some(Options::around(page, marker));
         }
         let before = page.above(last, |row| page.is_head(row));
-        let marker = find_marker(page, before.map_or(0, |before| before + 1))?;
+        let marker = find_marker(page, before.map_or(0, |before| before + 1), 0)?;
         let found = Options::around(page, marker);
         // With no head above, only a list that goes on below the rule is divided by it.
         (before.is_some() || found.end > last).then_some(found)
+    }
+
+    /// The list of a view of which nothing is known but that it takes the keys: prompts of the conversation, which stand in
+    /// the first column, may be left above it.
+    pub(super) fn find_below_prompts(page: &Page) -> Option<Options> {
+        let marker = find_marker(page, 0, 1)?;
+        Some(Options::around(page, marker))
     }
 
     pub(super) fn around(page: &Page, marker: (usize, usize)) -> Options {
@@ -139,14 +146,15 @@ fn below<'a>(page: &Page<'a>, row: usize) -> &'a str {
         .trim_start()
 }
 
-/// The marker in the rows from `start` on. Where the program parks the cursor on its marker, that one is
-/// meant; else the least indented one, since what a dialog quotes is indented further than the dialog's
-/// own list, and of those the lowest, since the list comes last.
-pub(super) fn find_marker(page: &Page, start: usize) -> Option<(usize, usize)> {
+/// The marker in the rows from `start` and the columns from `left_edge` on. Where the program parks the cursor on
+/// its marker, that one is meant; else the least indented one, since what a dialog quotes is indented further than
+/// the dialog's own list, and of those the lowest, since the list comes last.
+pub(super) fn find_marker(page: &Page, start: usize, left_edge: usize) -> Option<(usize, usize)> {
     let cursor = page.screen.cursor;
     let rows = start..page.len();
     let marked: Vec<(usize, usize)> = rows
         .filter_map(|row| marker_at(page, row).map(|col| (row, col)))
+        .filter(|(_, col)| *col >= left_edge)
         .collect();
     let left = marked.iter().map(|(_, col)| *col).min()?;
     let parked = marked
@@ -226,11 +234,13 @@ fn with_button<'a>(page: &Page<'a>, col: usize, mut entries: Vec<Entry<'a>>) -> 
 
 /// `2. No` into its number and its label.
 fn split_number(label: &str) -> (Option<u32>, &str) {
-    // Where a label had to be cut short of its row, some versions leave out the blank.
-    let numbered = label.split_once('.').and_then(|(number, text)| {
-        let text = text.strip_prefix(' ').unwrap_or(text);
-        let apart = text.starts_with(|c: char| !c.is_ascii_digit());
-        Some((number.parse().ok().filter(|_| apart)?, text))
+    let numbered = label.split_once('.').and_then(|(number, rest)| {
+        // Where a label had to be cut short of its row, some versions leave out the blank: `2.Yes`. `2.5 GB` is a label.
+        let text = match rest.strip_prefix(' ') {
+            Some(text) => Some(text).filter(|text| !text.is_empty()),
+            None => Some(rest).filter(|text| text.starts_with(|c: char| !c.is_ascii_digit())),
+        };
+        Some((number.parse().ok()?, text?))
     });
     numbered.map_or((None, label), |(number, text)| (Some(number), text))
 }
@@ -302,9 +312,29 @@ fn indent_of_label(page: &Page, row: usize, col: usize) -> bool {
         || page.row(row).indent() == col + 2 && !is_scroll_note(page.text(row))
 }
 
-/// `↓ 14 more`
+/// `↓ 14 more`, `↓ 9 more below`
 fn is_scroll_note(text: &str) -> bool {
-    text.trim_start().starts_with(SCROLL_SIGNS) && text.ends_with(" more")
+    let counted = text.trim_start().strip_prefix(SCROLL_SIGNS);
+    counted.is_some_and(|text| text.ends_with(" more") || text.contains(" more "))
+}
+
+/// Whether a row says that a list whose marker column is `col` goes on: by a note such as `↓ 14 more` or `… +3 models`, or
+/// by an arrow in the marker's place.
+pub(super) fn goes_on(text: &str, col: Option<usize>) -> bool {
+    let label = text.trim_start();
+    let count = label
+        .strip_prefix(SCROLL_SIGNS)
+        .map(|rest| rest.trim_start());
+    let note = count.is_some_and(|text| text.starts_with(|c: char| c.is_ascii_digit()))
+        && is_scroll_note(text);
+    let left_out = label.strip_prefix("… +");
+    let left_out = left_out.is_some_and(|text| text.starts_with(|c: char| c.is_ascii_digit()));
+    // Not `↓ to select`, which says what a key does.
+    let arrow = label
+        .strip_prefix(SCROLL_SIGNS)
+        .and_then(|rest| rest.strip_prefix(' '));
+    let in_place = col == Some(indent(text)) && arrow.is_some_and(|text| !text.starts_with("to "));
+    note || left_out || in_place
 }
 
 /// The row after the choice that begins in `row`: over what is indented as far as a number.

@@ -27,12 +27,23 @@ pub fn read(screen: &Screen) -> Reading {
 /// parked on its marker: what is printed on the screen can look like a dialog, but can't take the cursor there.
 fn dialog_above(page: &Page, found: &Box) -> Option<Dialog> {
     let end = activity::spinner(page, found.top).unwrap_or(found.top);
+    dialog_with_cursor(page, end)
+}
+
+fn dialog_with_cursor(page: &Page, end: usize) -> Option<Dialog> {
     if page.screen.cursor.row >= end {
         return None;
     }
     let above = page.above_row(end);
     let dialog = Found::find(&above).filter(Found::has_the_cursor)?;
     Some(dialog.dialog())
+}
+
+/// Below a dialog that is taller than the screen the upper rule of the input box may be left, with the session's name
+/// in it. It is not the head of the dialog, which has the keys where the cursor is parked on its marker.
+fn dialog_over_a_rule(page: &Page) -> Option<Dialog> {
+    let last = page.len().checked_sub(1).filter(|row| page.is_rule(*row))?;
+    dialog_with_cursor(page, last)
 }
 
 /// What goes on is off the screen, and so is not known; but the keys go into the draft, and into no view.
@@ -52,7 +63,7 @@ pub(super) fn unknown_view(screen: &Screen) -> Dialog {
         kind: DialogKind::Other,
         tool: None,
         input: None,
-        ..Found::view(&Page::new(screen)).dialog()
+        ..Found::unknown(&Page::new(screen)).dialog()
     }
 }
 
@@ -122,7 +133,8 @@ fn read_conversation(page: &Page, found: &Box) -> Reading {
 }
 
 fn read_without_box(page: &Page) -> Reading {
-    match Found::find(page).map(|found| found.dialog()) {
+    let dialog = dialog_over_a_rule(page);
+    match dialog.or_else(|| Found::find(page).map(|found| found.dialog())) {
         Some(dialog) => read_view(dialog),
         None if is_listening(page.screen) => without_box(
             Seen::Unknown,

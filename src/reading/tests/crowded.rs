@@ -238,3 +238,142 @@ fn a_title_that_turns_is_work_only_where_there_are_no_colours() {
     let grey = plain.replace("  ? for", "\x1b[2m  ? for");
     assert_eq!(with_title(&grey), Seen::Idle, "a title is easily forged");
 }
+
+#[test]
+fn a_label_may_begin_with_a_digit() {
+    let asked = |rows: &str| {
+        dialog(&format!(
+            "RULE\n ☐ Indent\n\nHow wide?\n\n{rows}\nRULE\n  5. Chat about this\n\nEnter to select · Esc to cancel"
+        ))
+    };
+    let mixed = asked(
+        "❯ 1. Tabs\n     as wide as you like\n  2. 2 spaces\n  3. 4 spaces\n  4. Type something.",
+    );
+    let all = [
+        "Tabs",
+        "2 spaces",
+        "4 spaces",
+        "Type something.",
+        "Chat about this",
+    ];
+    assert_eq!(labels(&mixed), all);
+    let digits = asked("❯ 1. 2 spaces\n  2. 4 spaces\n  3. 2.5 cm\n  4. Type something.");
+    let all = [
+        "2 spaces",
+        "4 spaces",
+        "2.5 cm",
+        "Type something.",
+        "Chat about this",
+    ];
+    assert_eq!(labels(&digits), all);
+    assert_eq!((digits.selected, digits.complete), (Some(0), true));
+    let version =
+        asked("❯ 1. Now\n     2.5 hours of work\n  2. Later\n  3. Never\n  4. Type something.");
+    assert_eq!(
+        version.options[0].description.as_deref(),
+        Some("2.5 hours of work")
+    );
+}
+
+/// As 2.1.325 draws a named session: the upper rule of its input box is left at the bottom.
+#[test]
+fn a_rule_below_a_tall_dialog_is_not_its_head() {
+    let name = format!("{} my session ─", "─".repeat(COLS - 13));
+    let rows = format!(
+        " │ make a\n │ make b\nDASH\n This command requires approval\n\n Do you want to proceed?\n ❯ 1. Yes\n   2. Yes, and don’t ask again for: make *\n   3. No\n\n Esc to cancel · Tab to amend\n\n{name}"
+    );
+    let parked = dialog(&format!("{rows}\x1b[7;2H"));
+    assert_eq!(
+        (parked.kind, parked.complete),
+        (DialogKind::Permission, false)
+    );
+    assert_eq!(parked.tool.as_deref(), Some("Bash"));
+    assert_eq!((parked.options.len(), parked.selected), (3, Some(0)));
+    // Without the cursor it may be quoted by what has been said, the input box being half drawn.
+    let quoted = dialog(&rows);
+    assert_eq!((quoted.kind, quoted.complete), (DialogKind::Other, false));
+    assert!(quoted.options.is_empty());
+}
+
+#[test]
+fn a_menu_that_goes_on_beyond_the_screen_is_not_whole() {
+    let menu = |rows: &str| {
+        dialog(&format!(
+            "RULE\n Settings\n\n{rows}\n\n Enter to change · Esc to close"
+        ))
+    };
+    let list = " ❯ Auto-compact   true\n   Show tips      true\n   Theme          dark";
+    assert!(menu(list).complete);
+    for note in [
+        "   ↓ 14 more",
+        "   ↓ 9 more below",
+        "      … +3 models",
+        " ↓ Verbose        true",
+    ] {
+        assert!(!menu(&format!("{list}\n{note}")).complete, "{note}");
+    }
+    assert!(!menu(&format!("   ↑ 3 more\n{list}")).complete);
+    assert!(!menu(" ❯ 1. One\n   2. Two\n ↓ 3. Three").complete);
+    assert!(menu(&format!("{list}\n\n ↓ to select")).complete);
+    let counted = |title: &str| {
+        dialog(&format!(
+            "RULE\n {title}\n\n ❯ one\n   two\n\n Esc to cancel"
+        ))
+    };
+    assert!(counted("Resume session (1 of 2)").complete);
+    assert!(!counted("Resume session (1 of 17)").complete);
+}
+
+#[test]
+fn what_nobody_listens_behind_is_no_work() {
+    let mut observer = Observer::new();
+    let busy = format!("❯ hello\n\n✻ Burrowing…\n\n{BOX}");
+    assert_eq!(observer.see(&frame(0, &busy)).state, State::Thinking);
+    let mut crashed = frame(10, "  ERROR  it is not defined\n\n - at main (cli.js:1:1)");
+    crashed.screen.modes = Default::default();
+    crashed.screen.cursor.visible = true;
+    crashed.screen.title = "✳ Claude Code".to_owned();
+    assert_eq!(
+        observer.see(&crashed).state,
+        State::Thinking,
+        "it may be drawn on"
+    );
+    assert!(observer.wait(Duration::from_millis(400)).is_some());
+    let id = observer
+        .observed()
+        .dialog
+        .clone()
+        .map(|dialog| (dialog.kind, dialog.id));
+    assert_eq!(observer.observed().state, State::Confirming);
+    assert!(
+        id.as_ref()
+            .is_some_and(|(kind, _)| *kind == DialogKind::Other)
+    );
+    crashed.at = Duration::from_millis(500);
+    let still = observer.see(&crashed).dialog.clone();
+    assert_eq!(still.map(|dialog| (dialog.kind, dialog.id)), id);
+    assert_eq!(observer.see(&frame(600, BOX)).state, State::Idle);
+}
+
+/// As 2.1.50 draws `/login`, `/sandbox` and others: nothing of it is known.
+#[test]
+fn a_menu_that_nobody_knows_is_no_rest() {
+    let mut observer = Observer::new();
+    observer.see(&frame(0, BOX));
+    let menu = "❯ /login\n\n\n Select login method:\n\n ❯ 1. Claude account\n\n   2. Anthropic Console account\n\n   3. 3rd-party platform";
+    observer.see(&frame(10, menu));
+    observer.wait(Duration::from_millis(400));
+    let observed = observer.observed();
+    assert_eq!(observed.state, State::Confirming);
+    let dialog = observed.dialog.as_ref().expect("a view");
+    let all = [
+        "Claude account",
+        "Anthropic Console account",
+        "3rd-party platform",
+    ];
+    assert_eq!(
+        (dialog.kind, labels(dialog)),
+        (DialogKind::Other, all.to_vec())
+    );
+    assert!(!dialog.complete);
+}
