@@ -18,7 +18,7 @@ pub(super) fn find(page: &Page) -> Option<Options> {
         .flatten()
         .find_map(|rows| preview(page, rows.clone()).map(|(from, column)| (rows, from, column)))?;
     let list = page.left_of(column, from, rows.end);
-    let marker = find_marker(&list, rows.start).filter(|marker| marker.1 == 0)?;
+    let marker = find_marker(&list, rows.start, 0).filter(|marker| marker.1 == 0)?;
     let mut options = Options::around(&list, marker);
     options.choices.iter_mut().for_each(without_description);
     options.digits = Digits::Move;
