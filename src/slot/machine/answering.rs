@@ -339,7 +339,7 @@ impl Machine {
         up.answered = Some(dialog.id.clone());
         up.hands = Hands::Choosing(Choosing {
             asker,
-            asked: dialog.clone(),
+            asked: Box::new(dialog.clone()),
             pick,
             then,
             submits,

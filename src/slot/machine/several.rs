@@ -64,7 +64,7 @@ impl Machine {
         let Some(up) = self.up_mut() else { return };
         up.answered = Some(review.id.clone());
         up.hands = Hands::Choosing(Choosing {
-            asked: review.clone(),
+            asked: Box::new(review.clone()),
             pick,
             submits: false,
             decided: false,

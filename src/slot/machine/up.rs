@@ -44,7 +44,7 @@ pub(super) enum Hands {
 pub(super) struct Choosing {
     pub asker: Asker,
     /// The dialog as it was when the answer was decided on.
-    pub asked: Dialog,
+    pub asked: Box<Dialog>,
     pub pick: crate::keys::Pick,
     /// What is picked in the same dialog after it.
     pub then: VecDeque<crate::keys::Pick>,
