@@ -29,6 +29,8 @@ struct Entry<'a> {
     row: usize,
     number: Option<u32>,
     text: &'a str,
+    /// Rows below it that say more of it, where it has no number.
+    details: usize,
 }
 
 impl Options {
@@ -66,6 +68,7 @@ impl Options {
             row,
             number: None,
             text: "",
+            details: 0,
         });
         let entries = match numbered_from(page, col, &entry) {
             Some((row, number)) => with_button(page, col, numbered(page, col, row, number)),
@@ -74,7 +77,7 @@ impl Options {
         let aside = second_column(page, &entries);
         let end = entries
             .last()
-            .map_or(row, |entry| entry_end(page, col, entry.row));
+            .map_or(row, |entry| entry_end(page, col, entry.row + entry.details));
         let whole = entries
             .first()
             .is_some_and(|entry| entry.number.is_none_or(|number| number == 1));
@@ -193,7 +196,12 @@ fn entry_at<'a>(page: &Page<'a>, row: usize, col: usize) -> Option<Entry<'a>> {
         return None;
     }
     let (number, text) = split_number(label);
-    Some(Entry { row, number, text })
+    Some(Entry {
+        row,
+        number,
+        text,
+        details: 0,
+    })
 }
 
 /// Where a numbered list can be followed from: the entry itself, or the one above the button.
@@ -219,6 +227,7 @@ fn button_at<'a>(page: &Page<'a>, row: usize, col: usize) -> Option<Entry<'a>> {
         row,
         number: None,
         text: label,
+        details: 0,
     })
 }
 
@@ -297,14 +306,92 @@ fn find_near<'a>(
 
 /// The rows around the marker that stand in one column with it.
 fn unnumbered<'a>(page: &Page<'a>, col: usize, row: usize) -> Vec<Entry<'a>> {
+    let (_, column) = behind_tick(page.text(row));
     let entry = |row: usize| {
-        entry_at(page, row, col).filter(|_| row == 0 || indent_of_label(page, row, col))
+        let beside =
+            || entry_at(page, row, col).filter(|_| row == 0 || indent_of_label(page, row, col));
+        entry_in_column(page, row, column).or_else(beside)
     };
-    let above = (0..row).rev().map_while(&entry);
-    let mut entries: Vec<Entry> = above.collect();
-    entries.reverse();
-    entries.extend((row..page.len()).map_while(&entry));
-    entries
+    let first = (0..row)
+        .rev()
+        .take_while(|row| entry(*row).is_some())
+        .last();
+    let rows = first.unwrap_or(row)..page.len();
+    let entries: Vec<Entry> = rows.map_while(&entry).collect();
+    with_details(page, column, &entries).unwrap_or(entries)
+}
+
+/// The sign of the choice that holds, in front of its label: `❯ ✔ Dark mode`.
+const TICK: char = '✔';
+
+/// The label of a row without the marker and a tick, and the column where it begins.
+fn behind_tick(text: &str) -> (&str, usize) {
+    let label = text.trim_start_matches([' ', '\u{a0}', MARKER]);
+    let ticked = label
+        .strip_prefix(TICK)
+        .and_then(|label| label.strip_prefix(' '));
+    let label = ticked.unwrap_or(label).trim_start();
+    (label, text.chars().count() - label.chars().count())
+}
+
+fn entry_in_column<'a>(page: &Page<'a>, row: usize, column: usize) -> Option<Entry<'a>> {
+    let (text, start) = behind_tick(page.text(row));
+    let found = start == column && !text.is_empty() && !is_scroll_note(page.text(row));
+    found.then_some(Entry {
+        row,
+        number: None,
+        text,
+        details: 0,
+    })
+}
+
+/// Choices with blank rows between them, each with muted rows below its label that say more of it. `marked` are the rows
+/// around the marker; where no other choice looks like that they are taken as they are.
+fn with_details<'a>(
+    page: &Page<'a>,
+    column: usize,
+    marked: &[Entry<'a>],
+) -> Option<Vec<Entry<'a>>> {
+    let (first, last) = (marked.first()?.row, marked.last()?.row);
+    let of = |first: usize, last: usize| {
+        let label = entry_in_column(page, first, column)?;
+        let muted = |row| entry_in_column(page, row, column).is_some() && page.row(row).is_muted();
+        let details = last - first;
+        (first + 1..=last)
+            .all(muted)
+            .then_some(Entry { details, ..label })
+    };
+    let is_choice = |entry: &Entry| entry.details > 0 && !page.row(entry.row).is_muted();
+    let mut entries = vec![of(first, last)?];
+    while let Some(entry) = block_above(page, entries[0].row)
+        .and_then(|(first, last)| of(first, last))
+        .filter(is_choice)
+    {
+        entries.insert(0, entry);
+    }
+    while let Some(entry) = entries
+        .last()
+        .and_then(|entry| block_below(page, entry.row + entry.details))
+        .and_then(|(first, last)| of(first, last))
+        .filter(is_choice)
+    {
+        entries.push(entry);
+    }
+    (entries.len() > 1).then_some(entries)
+}
+
+/// The first and the last of the rows with text that one blank row parts from `row` below them.
+fn block_above(page: &Page, row: usize) -> Option<(usize, usize)> {
+    let last = row.checked_sub(2).filter(|_| page.is_blank(row - 1))?;
+    let first = page.above(last + 1, |row| page.is_blank(row))? + 1;
+    (first <= last).then_some((first, last))
+}
+
+fn block_below(page: &Page, row: usize) -> Option<(usize, usize)> {
+    let first = row + 2;
+    let parted = first < page.len() && page.is_blank(row + 1) && !page.is_blank(first);
+    let end = (first..page.len()).find(|row| page.is_blank(*row));
+    parted.then(|| (first, end.unwrap_or(page.len()) - 1))
 }
 
 fn indent_of_label(page: &Page, row: usize, col: usize) -> bool {
@@ -361,10 +448,9 @@ fn entry_starts(page: &Page, row: usize, col: usize) -> bool {
 
 fn choice(page: &Page, col: usize, entry: &Entry, second: Option<usize>) -> Choice {
     let (checked, text) = split_check(entry.text);
-    let end = if entry.number.is_some() {
-        entry_end(page, col, entry.row)
-    } else {
-        entry.row + 1
+    let end = match entry.number {
+        Some(_) => entry_end(page, col, entry.row),
+        None => entry.row + 1 + entry.details,
     };
     let (label, aside) = split_columns(page.text(entry.row), text, second);
     let rows: Vec<usize> = (entry.row + 1..end).collect();
@@ -372,7 +458,7 @@ fn choice(page: &Page, col: usize, entry: &Entry, second: Option<usize>) -> Choi
         .iter()
         .take_while(|row| {
             let goes_on = continues_label(page, entry, **row) || runs_over(page, **row - 1, col);
-            aside.is_none() && goes_on
+            entry.number.is_some() && aside.is_none() && goes_on
         })
         .count();
     let rest = aside
@@ -429,7 +515,7 @@ fn split_at_column(row: &str, column: usize) -> Option<&str> {
 }
 
 fn text_after_gap(text: &str) -> Option<usize> {
-    let label = text.trim_start();
+    let label = text.trim_start_matches([' ', MARKER]);
     let gap = text.len() - label.len() + label.find("   ")?;
     let rest = text[gap..].trim_start();
     Some(text[..text.len() - rest.len()].width())

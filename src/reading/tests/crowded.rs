@@ -377,3 +377,44 @@ fn a_menu_that_nobody_knows_is_no_rest() {
     );
     assert!(!dialog.complete);
 }
+
+#[test]
+fn a_tick_may_stand_in_front_of_a_label() {
+    let menu = |rows: &str| {
+        dialog(&format!(
+            "RULE\n Theme\n\n{rows}\n\n Enter to select · Esc to cancel"
+        ))
+    };
+    let ticked = menu("     Auto\n ❯ ✔ Dark mode\n     Light mode\n     New theme…");
+    let all = ["Auto", "Dark mode", "Light mode", "New theme…"];
+    assert_eq!((labels(&ticked), ticked.selected), (all.to_vec(), Some(1)));
+    let other = menu("     Auto\n   ✔ Dark mode\n ❯   Light mode\n     New theme…");
+    assert_eq!((labels(&other), other.selected), (all.to_vec(), Some(2)));
+}
+
+#[test]
+fn what_is_muted_below_a_label_says_more_of_it() {
+    let menu = |rows: &str| {
+        dialog(&format!(
+            "RULE\n Sessions\n\n   work\n\n{rows}\n\n Enter to select · Esc to cancel"
+        ))
+    };
+    let grey = |text: &str| format!("\x1b[2m{text}\x1b[0m");
+    let first = format!(" ❯ hello\n   {}", grey("2 minutes ago"));
+    let second = format!("   later\n   {}", grey("1 hour ago"));
+    let both = menu(&format!("{first}\n\n{second}"));
+    assert_eq!(labels(&both), ["hello", "later"]);
+    let said: Vec<_> = both
+        .options
+        .iter()
+        .map(|one| one.description.as_deref())
+        .collect();
+    assert_eq!(said, [Some("2 minutes ago"), Some("1 hour ago")]);
+    let current = menu(&format!("{second}\n\n ❯ (current)"));
+    assert_eq!(
+        (labels(&current), current.selected),
+        (vec!["later", "(current)"], Some(1))
+    );
+    let plain = menu(" ❯ one\n   two");
+    assert_eq!(labels(&plain), ["one", "two"]);
+}
