@@ -27,22 +27,23 @@ pub fn judge(case: &Case<'_>, text: &str) -> Explanation {
         .rules()
         .find(|rule| allows_exactly(rule, &whole));
     let mut directories = Directories::new(case.ask.place().to_owned());
+    let commands: Vec<Command<'_>> = script.commands.iter().map(Command::new).collect();
     let mut made = Made::default();
-    for simple in script
-        .commands
+    for command in commands
         .iter()
-        .filter(|simple| is_piped_into(text, simple))
+        .filter(|command| command.is_piped_into(text))
     {
-        made.note(simple, &directories, &case.ground);
+        made.note(command, &directories, &case.ground);
     }
     let mut parts: Vec<Found<'_>> = Vec::new();
     // The same command is judged once, as long as it runs in the same directory.
     let mut known: HashMap<&str, Option<usize>> = HashMap::new();
-    for simple in &script.commands {
+    for command in &commands {
+        let simple = command.simple;
         let text = simple.text.as_str();
         let says = match known.get(text).filter(|_| !simple.guessed) {
             Some(at) => at.map(|at| parts[at].says.clone()),
-            None => Part::new(case, simple, &directories, &made, exact).verdict(),
+            None => Part::new(case, command, &directories, &made, exact).verdict(),
         };
         if !simple.guessed {
             known
@@ -51,7 +52,7 @@ pub fn judge(case: &Case<'_>, text: &str) -> Explanation {
         }
         parts.extend(says.map(|says| Found { text, says }));
         let moves = directories.follow(&simple.words, &case.ground);
-        if made.note(simple, &directories, &case.ground) || moves {
+        if made.note(command, &directories, &case.ground) || moves {
             known.clear();
         }
     }
@@ -68,10 +69,7 @@ pub fn judge(case: &Case<'_>, text: &str) -> Explanation {
     if let Some(rule) = on_whole.filter(|rule| rule.decision > verdict.decision) {
         verdict = by_rule(rule);
     }
-    if let Some(why) = script
-        .doubt
-        .or_else(|| doubt_of_the_whole(case, &script.commands))
-    {
+    if let Some(why) = script.doubt.or_else(|| doubt_of_the_whole(case, &commands)) {
         verdict = case.not_allowed(verdict, why);
     }
     Explanation {
@@ -96,10 +94,38 @@ fn commands_inside(simple: &Simple) -> Vec<Vec<Word>> {
         .collect()
 }
 
-/// The parts of a pipe run at the same time, so one may do its work before those that stand in front of it.
-fn is_piped_into(whole: &str, simple: &Simple) -> bool {
-    let before = whole.get(..simple.start).unwrap_or_default().trim_end();
-    before.ends_with('|') && !before.ends_with("||")
+/// A simple command, and what it runs: taken apart once, and looked at by many.
+struct Command<'a> {
+    simple: &'a Simple,
+    /// Without harmless wrappers.
+    stripped: Stripped<'a>,
+    /// The commands that it may run in turn.
+    inside: Vec<Vec<Word>>,
+}
+
+impl<'a> Command<'a> {
+    fn new(simple: &'a Simple) -> Command<'a> {
+        Command {
+            simple,
+            stripped: shell::strip(&simple.words),
+            inside: commands_inside(simple),
+        }
+    }
+
+    /// The parts of a pipe run at the same time, so one may do its work before those that stand in front of it.
+    fn is_piped_into(&self, whole: &str) -> bool {
+        let before = whole.get(..self.simple.start).unwrap_or_default();
+        let before = before.trim_end();
+        before.ends_with('|') && !before.ends_with("||")
+    }
+}
+
+/// A command itself, and those that it may run.
+fn every_command<'c>(
+    stripped: &Stripped<'c>,
+    inside: &'c [Vec<Word>],
+) -> impl Iterator<Item = &'c [Word]> {
+    std::iter::once(stripped.words).chain(inside.iter().map(Vec::as_slice))
 }
 
 /// What was found on a part of a command.
@@ -188,7 +214,7 @@ fn strictest_part(parts: &[Found<'_>]) -> Option<Verdict> {
 }
 
 /// What no part shows by itself.
-fn doubt_of_the_whole(case: &Case<'_>, commands: &[Simple]) -> Option<String> {
+fn doubt_of_the_whole(case: &Case<'_>, commands: &[Command<'_>]) -> Option<String> {
     if case
         .ask
         .input
@@ -198,12 +224,10 @@ fn doubt_of_the_whole(case: &Case<'_>, commands: &[Simple]) -> Option<String> {
         return Some("it asks to run outside the sandbox".to_owned());
     }
     let runs = |names: &[&str]| {
-        commands.iter().any(|command| {
-            shell::strip(&command.words)
-                .words
-                .first()
-                .is_some_and(|name| names.contains(&name.text.as_str()))
-        })
+        let mut first = commands
+            .iter()
+            .map(|command| command.stripped.words.first());
+        first.any(|name| name.is_some_and(|name| names.contains(&name.text.as_str())))
     };
     // A directory can bring a repository with programs of its own in its configuration.
     (runs(&["cd", "pushd", "popd"]) && runs(&["git"])).then(|| {
@@ -223,7 +247,7 @@ struct Part<'a, 'd> {
     /// The places that its words may name.
     named: Vec<Named>,
     /// The commands that it may run in turn.
-    inside: Vec<Vec<Word>>,
+    inside: &'a [Vec<Word>],
     /// A rule that spells out the whole command line.
     exact: Option<&'a Rule>,
 }
@@ -231,20 +255,20 @@ struct Part<'a, 'd> {
 impl<'a, 'd> Part<'a, 'd> {
     fn new(
         case: &'a Case<'a>,
-        simple: &'a Simple,
+        command: &'a Command<'a>,
         directories: &'d Directories,
         made: &'d Made,
         exact: Option<&'a Rule>,
     ) -> Part<'a, 'd> {
-        let stripped = shell::strip(&simple.words);
+        let stripped = command.stripped;
         Part {
             case,
-            simple,
+            simple: command.simple,
             named: places::named(case, stripped.words, directories),
             stripped,
             directories,
             made,
-            inside: commands_inside(simple),
+            inside: &command.inside,
             exact,
         }
     }
@@ -265,8 +289,7 @@ impl<'a, 'd> Part<'a, 'd> {
             &self.named,
             self.directories,
         );
-        let by_trees = self
-            .every_command()
+        let by_trees = every_command(&self.stripped, self.inside)
             .find_map(|words| trees::restriction(self.case, words, self.directories));
         match restricted
             .into_iter()
@@ -278,11 +301,6 @@ impl<'a, 'd> Part<'a, 'd> {
             None => Some(self.allowance(rules_on(self.case, &self.texts_to_allow()))),
             strictest => strictest,
         }
-    }
-
-    /// The command itself, and those that it may run.
-    fn every_command(&self) -> impl Iterator<Item = &[Word]> {
-        std::iter::once(self.stripped.words).chain(self.inside.iter().map(Vec::as_slice))
     }
 
     /// Most commands are plain words with nothing around them: there is one way to write those, and their rules
@@ -425,7 +443,7 @@ impl<'a, 'd> Part<'a, 'd> {
         let words = &self.stripped.words[at..];
         let part = Part {
             named: places::named(self.case, words, self.directories),
-            inside: Vec::new(),
+            inside: &[],
             stripped: Stripped {
                 words,
                 more_words_follow: self.stripped.more_words_follow || more_words_follow,
@@ -458,7 +476,7 @@ impl<'a, 'd> Part<'a, 'd> {
             &self.named,
             self.directories,
         ));
-        for words in self.every_command() {
+        for words in every_command(&self.stripped, self.inside) {
             harms.extend(transfers::harm(self.case, words, self.directories));
             harms.extend(self.made.harm(self.case, words, self.directories));
         }

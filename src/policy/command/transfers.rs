@@ -2,12 +2,13 @@
 //! directory, or behind a link that an earlier part of the same line has made.
 
 use super::places::{self, Directories};
+use super::{Command, every_command};
 use crate::policy::ground::Ground;
 use crate::policy::harm::{self, Harm};
 use crate::policy::judge::Case;
 use crate::policy::paths::Place;
 use crate::policy::protected as guarded;
-use crate::policy::shell::{self, Simple, Word};
+use crate::policy::shell::Word;
 use std::path::Path;
 
 /// A place that is written.
@@ -175,18 +176,15 @@ impl Made {
     /// Notes what a part may make; whether that is anything new.
     pub fn note(
         &mut self,
-        simple: &Simple,
+        command: &Command<'_>,
         directories: &Directories,
         ground: &Ground<'_>,
     ) -> bool {
         if self.anywhere.is_some() {
             return false;
         }
-        let inside = super::commands_inside(simple);
-        let own = shell::strip(&simple.words).words;
-        let all = std::iter::once(own).chain(inside.iter().map(Vec::as_slice));
         let mut makes = false;
-        for words in all {
+        for words in every_command(&command.stripped, &command.inside) {
             makes |= self.note_command(words, directories, ground);
         }
         makes

@@ -6,7 +6,7 @@ use crate::policy::quick::QuickMap;
 use std::sync::LazyLock;
 
 /// A command with the harmless wrappers in front of it taken off.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stripped<'a> {
     pub words: &'a [Word],
     /// `xargs` adds words that nobody can see here.
