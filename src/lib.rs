@@ -68,6 +68,7 @@ pub mod notify;
 pub mod paths;
 pub mod pause;
 pub mod policy;
+mod process_stat;
 pub mod quoting;
 pub mod reading;
 pub mod recording;

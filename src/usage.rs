@@ -1,6 +1,7 @@
 //! What the processes of a slot use. The only module that names sysinfo.
 
 use crate::blocking;
+use crate::process_stat::Stat;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -10,9 +11,7 @@ use sysinfo::{Pid, Process, ProcessRefreshKind, ProcessesToUpdate, System};
 /// the processor over less time says little.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// Where the children's time stands in `/proc/PID/stat`, counted from behind the name: user, then system.
-const CUTIME: usize = 13;
-/// What it is counted in: a hundredth of a second, whatever the kernel's own pace is.
+/// What the kernel counts the children's time in: a hundredth of a second, whatever the kernel's own pace is.
 const TICK: Duration = Duration::from_millis(10);
 
 /// What a program and everything that it started use together.
@@ -123,12 +122,12 @@ impl Seen {
 
 /// Processor time of the children that a process has waited for; none where the kernel does not say.
 fn waited_for(pid: Pid) -> Duration {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The name, in brackets, may hold anything.
-    let (_, after_name) = stat.rsplit_once(')').unwrap_or_default();
-    let fields = after_name.split_whitespace().skip(CUTIME).take(2);
-    fields
-        .filter_map(|ticks| ticks.parse::<u32>().ok())
+    let Some(stat) = Stat::of(pid) else {
+        return Duration::ZERO;
+    };
+    [Stat::CHILDREN_TIME, Stat::CHILDREN_TIME + 1]
+        .into_iter()
+        .filter_map(|field| stat.field(field)?.parse::<u32>().ok())
         .map(|ticks| TICK * ticks)
         .sum()
 }

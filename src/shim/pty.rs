@@ -2,6 +2,7 @@
 
 use super::ShimSpec;
 use super::tree::{self, Reaped};
+use crate::process_stat::Stat;
 use filedescriptor::FileDescriptor;
 use portable_pty::{CommandBuilder, MasterPty, PtySize, SlavePty, native_pty_system};
 use rustix::io::Errno;
@@ -143,11 +144,9 @@ impl Pty {
 
 /// What the kernel calls a process, and how it stands: both from one look.
 fn name_and_state(pid: &str) -> Option<(String, char)> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name may hold anything, brackets too.
-    let (head, tail) = stat.rsplit_once(')')?;
-    let (_, name) = head.split_once('(')?;
-    Some((name.to_owned(), tail.trim_start().chars().next()?))
+    let stat = Stat::of(pid)?;
+    let state = stat.field(Stat::STATE)?.chars().next()?;
+    Some((stat.name, state))
 }
 
 impl AsFd for Pty {

@@ -6,6 +6,7 @@ use super::task::Slot;
 use crate::config::{Gate, Kind};
 use crate::control::protocol::{Conversation, WaitingCall};
 use crate::hook::HookWhat;
+use crate::process_stat::Stat;
 use crate::reading::witness::{self, Weighed, Witness};
 use crate::reading::{Login, State};
 use crate::transcript::Figures;
@@ -240,10 +241,7 @@ fn read_end(file: &Path) -> io::Result<String> {
 
 /// When a process began, in the kernel's own count since boot; `None` where that can't be told.
 pub(crate) fn process_start(pid: u32) -> Option<String> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name, in parentheses, may hold anything; the fields after it are numbers.
-    let (_, fields) = stat.rsplit_once(')')?;
-    fields.split_whitespace().nth(19).map(str::to_owned)
+    Stat::of(pid)?.field(Stat::START).map(str::to_owned)
 }
 
 #[cfg(test)]

@@ -1,0 +1,58 @@
+//! One look at a process in the kernel's table.
+
+use std::fmt::Display;
+
+/// What the kernel tells of a process, all from the same moment.
+#[derive(Debug)]
+pub struct Stat {
+    pub name: String,
+    behind_name: String,
+}
+
+impl Stat {
+    /// How it stands: `S` is one that waits.
+    pub const STATE: usize = 0;
+    pub const GROUP: usize = 2;
+    /// The group that the keys of its terminal go to.
+    pub const FOREGROUND: usize = 5;
+    /// Ticks of the children that it has waited for, in their own code; in the kernel comes next.
+    pub const CHILDREN_TIME: usize = 13;
+    /// When it began, in ticks since boot.
+    pub const START: usize = 19;
+
+    /// `None` where there is no such process.
+    pub fn of(pid: impl Display) -> Option<Stat> {
+        let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The name, in brackets, may hold anything, brackets too.
+        let (head, behind_name) = text.rsplit_once(')')?;
+        let (_, name) = head.split_once('(')?;
+        Some(Stat {
+            name: name.to_owned(),
+            behind_name: behind_name.to_owned(),
+        })
+    }
+
+    /// One of the fields behind the name.
+    pub fn field(&self, which: usize) -> Option<&str> {
+        self.behind_name.split_whitespace().nth(which)
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_finds_itself_under_any_name() {
+        let before = std::fs::read_to_string("/proc/thread-self/comm").expect("a name");
+        let odd = "a) S (b";
+        std::fs::write("/proc/thread-self/comm", odd).expect("it is ours");
+        let stat = Stat::of("thread-self").expect("it runs");
+        std::fs::write("/proc/thread-self/comm", before.trim()).expect("it is ours");
+        assert_eq!(stat.name, odd);
+        assert_eq!(stat.field(Stat::STATE), Some("R"));
+        let group = rustix::process::getpgrp().as_raw_nonzero().to_string();
+        assert_eq!(stat.field(Stat::GROUP), Some(group.as_str()));
+        assert!(Stat::of(0).is_none());
+    }
+}
