@@ -290,6 +290,11 @@ fn tidy(mut problems: Vec<Problem>) -> Vec<Problem> {
 }
 
 impl DaemonConfig {
+    /// What a daemon of this config goes by and writes, as far as the config names it; `file` is the config itself.
+    pub fn own_files(&self, file: &Path) -> [PathBuf; 3] {
+        [file.to_owned(), self.policies.clone(), self.logs.clone()]
+    }
+
     /// Where the policy of a role is written.
     pub fn policy_file(&self, role: &str) -> PathBuf {
         self.policies.join(format!("{role}.toml"))

@@ -77,14 +77,10 @@ impl Rules {
 
 /// missiond's own files: no rule allows a slot to write them.
 fn protected(config: &Config, world: &World) -> Vec<PathBuf> {
-    let own = [
-        &config.file,
-        &config.daemon.policies,
-        &config.daemon.logs,
-        &world.state,
-        &world.program,
-    ];
-    own.into_iter().cloned().collect()
+    let named = config.daemon.own_files(&config.file).into_iter();
+    named
+        .chain([world.state.clone(), world.program.clone()])
+        .collect()
 }
 
 #[derive(Debug)]

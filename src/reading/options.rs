@@ -409,18 +409,13 @@ fn is_scroll_note(text: &str) -> bool {
 /// by an arrow in the marker's place.
 pub(super) fn goes_on(text: &str, col: Option<usize>) -> bool {
     let label = text.trim_start();
-    let count = label
-        .strip_prefix(SCROLL_SIGNS)
-        .map(|rest| rest.trim_start());
-    let note = count.is_some_and(|text| text.starts_with(|c: char| c.is_ascii_digit()))
-        && is_scroll_note(text);
-    let left_out = label.strip_prefix("… +");
-    let left_out = left_out.is_some_and(|text| text.starts_with(|c: char| c.is_ascii_digit()));
+    let is_count = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
+    let arrow = label.strip_prefix(SCROLL_SIGNS);
+    let note = arrow.is_some_and(|text| is_count(text.trim_start())) && is_scroll_note(text);
+    let left_out = label.strip_prefix("… +").is_some_and(is_count);
     // Not `↓ to select`, which says what a key does.
-    let arrow = label
-        .strip_prefix(SCROLL_SIGNS)
-        .and_then(|rest| rest.strip_prefix(' '));
-    let in_place = col == Some(indent(text)) && arrow.is_some_and(|text| !text.starts_with("to "));
+    let choice = arrow.and_then(|text| text.strip_prefix(' '));
+    let in_place = col == Some(indent(text)) && choice.is_some_and(|text| !text.starts_with("to "));
     note || left_out || in_place
 }
 

@@ -86,6 +86,14 @@ pub struct ExitReport {
     pub signal: Option<i32>,
 }
 
+impl ExitReport {
+    /// Of a program of which nobody knows how it ended.
+    pub const UNKNOWN: ExitReport = ExitReport {
+        code: None,
+        signal: None,
+    };
+}
+
 /// From the shim to the daemon.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]

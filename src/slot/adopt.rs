@@ -5,7 +5,7 @@ use super::task::{Slot, ready};
 use crate::config::Kind;
 use crate::control::protocol::What;
 use crate::reading::Observer;
-use crate::shim::{Hello, LaunchError, ShimLink};
+use crate::shim::{ExitReport, Hello, LaunchError, ShimLink};
 use crate::terminal::Terminal;
 use std::time::Instant;
 use tokio::sync::watch;
@@ -21,9 +21,10 @@ pub(super) enum Questions {
 
 /// The end of a program of which nobody knows how it ended.
 pub(super) fn shim_lost() -> What {
+    let ExitReport { code, signal } = ExitReport::UNKNOWN;
     What::Exit {
-        code: None,
-        signal: None,
+        code,
+        signal,
         cause: Cause::ShimLost.name().to_owned(),
         ended_at: None,
     }

@@ -48,10 +48,7 @@ impl Ended {
     pub fn never_ran(why: &str) -> Ended {
         Ended {
             at: Utc::now(),
-            report: ExitReport {
-                code: None,
-                signal: None,
-            },
+            report: ExitReport::UNKNOWN,
             why: Some(why.to_owned()),
         }
     }

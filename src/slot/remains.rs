@@ -11,12 +11,6 @@ use std::time::{Duration, Instant};
 /// What a shim needs beyond the grace of its program: its patience after KILL, and a busy machine.
 const SHIM_PATIENCE: Duration = Duration::from_secs(7);
 
-/// How a program ended of which nobody knows.
-pub(super) const UNKNOWN: ExitReport = ExitReport {
-    code: None,
-    signal: None,
-};
-
 /// Ends what a killed shim left of a slot or session that nobody knows any more, and removes its socket.
 pub async fn end_forgotten(world: &World, slot: &str) {
     let Ok(shim_socket) = world.shim_socket(slot) else {
@@ -53,7 +47,7 @@ impl Slot {
         self.link = None;
         self.warn("its shim does not answer, and is ended with its program");
         self.end_remains().await;
-        self.ended(UNKNOWN).await;
+        self.ended(ExitReport::UNKNOWN).await;
     }
 
     /// The connection broke. A shim that lives is taken up again; with a dead one the program is gone too.
@@ -64,7 +58,7 @@ impl Slot {
         }
         self.warn(&format!("the shim is lost: {error}"));
         self.end_remains().await;
-        self.ended(UNKNOWN).await;
+        self.ended(ExitReport::UNKNOWN).await;
     }
 
     /// The same for a shim that may have been stopped.

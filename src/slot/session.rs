@@ -7,10 +7,10 @@ use super::output::{Output, Part, Taken};
 use super::owner::Owner;
 use super::prompt::{Finished, Prompt};
 use super::record::{Ended, Record};
-use super::remains::UNKNOWN;
 use super::task::Slot;
 use crate::config::SessionTerms;
 use crate::control::protocol::{Fault, RpcError, SessionStatus, What};
+use crate::process_stat::Stat;
 use crate::shim::{ExitReport, ToShim};
 use crate::terminal::At;
 use chrono::{DateTime, Utc};
@@ -327,10 +327,10 @@ impl Slot {
             None => {
                 self.warn("its shim is gone, and how it ended is not known");
                 self.tell(shim_lost());
-                self.note_end(&UNKNOWN, Utc::now());
+                self.note_end(&ExitReport::UNKNOWN, Utc::now());
                 self.machine
                     .recall_end(Some(Cause::ShimLost.name().to_owned()));
-                UNKNOWN
+                ExitReport::UNKNOWN
             }
         };
         self.last_exit = Some(report);
@@ -569,12 +569,10 @@ fn program_of(pid: u32) -> Option<Program> {
 
 /// Whether it waits for something, and the keys of its terminal go to its own process group.
 fn waits_in_foreground(pid: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The name, in parentheses, may hold anything. Behind it: how it stands, its parent and its group; the group that
-    // has the terminal is the sixth.
-    let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
-    let fields: Vec<&str> = fields.split_whitespace().collect();
-    fields.first() == Some(&"S") && fields.get(2) == fields.get(5)
+    Stat::of(pid).is_some_and(|stat| {
+        stat.field(Stat::STATE) == Some("S")
+            && stat.field(Stat::GROUP) == stat.field(Stat::FOREGROUND)
+    })
 }
 
 fn moment(at: DateTime<Utc>, more: Duration) -> Instant {

@@ -4,7 +4,7 @@ use super::{load, report};
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::target;
-use crate::config::{self, Config, DaemonConfig, SlotConfig};
+use crate::config::{self, Config, SlotConfig};
 use crate::policy::{self, Policy};
 use std::path::{Path, PathBuf};
 
@@ -44,15 +44,7 @@ fn project(config: &Config) -> &Path {
 }
 
 fn protecting(policy: Policy, config: &Config) -> Policy {
-    policy.protecting(files_of(&config.file, &config.daemon))
-}
-
-fn files_of(file: &Path, daemon: &DaemonConfig) -> [PathBuf; 3] {
-    [
-        file.to_owned(),
-        daemon.policies.clone(),
-        daemon.logs.clone(),
-    ]
+    policy.protecting(config.daemon.own_files(&config.file))
 }
 
 /// What the daemon of the config that is named protects; nothing where none is named.
@@ -62,7 +54,7 @@ pub fn protected(context: &Context) -> Result<Vec<PathBuf>, Failure> {
     };
     let file = context.env.cwd.join(file);
     let daemon = config::load_daemon(&file)?;
-    let mut own = files_of(&file, &daemon).to_vec();
+    let mut own = daemon.own_files(&file).to_vec();
     let state = context.env.state_dir().ok();
     own.extend(state.map(|state| state.join(&daemon.name)));
     own.extend(std::env::current_exe().ok());
