@@ -12,6 +12,8 @@ mod logs;
 mod replaying;
 #[path = "cli/sending.rs"]
 mod sending;
+#[path = "cli/streaming.rs"]
+mod streaming;
 #[path = "cli/usage.rs"]
 mod usage;
 #[path = "cli/verbs.rs"]

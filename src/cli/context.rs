@@ -122,9 +122,12 @@ pub async fn unless_interrupted<T>(
 
 /// Client verbs wait for one thing at a time: one thread is enough.
 pub fn block_on(verb: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
-    tokio::runtime::Builder::new_current_thread()
+    let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| Failure::failed(format!("cannot start the event loop: {error}")))?
-        .block_on(verb)
+        .map_err(|error| Failure::failed(format!("cannot start the event loop: {error}")))?;
+    let ended = runtime.block_on(verb);
+    // A thread that still reads standard input would keep the process until a line comes.
+    runtime.shutdown_background();
+    ended
 }

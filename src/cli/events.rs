@@ -1,5 +1,6 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
+use crate::cli::reader;
 use crate::cli::slots::AnySlots;
 use crate::control::client::Notice;
 use crate::control::protocol::{EventsParams, Select};
@@ -28,6 +29,10 @@ pub struct Events {
 
 impl Events {
     pub async fn run(self, context: &Context) -> Result<(), Failure> {
+        reader::while_read(self.listen(context)).await
+    }
+
+    async fn listen(self, context: &Context) -> Result<(), Failure> {
         let client = context.connect().await?;
         let Select { slots } = self.slots.select();
         let data = self.data;

@@ -1,6 +1,7 @@
 //! The lines of a file that a person reads: the last ones, and with `-f` those that are still to come.
 
 use crate::cli::failure::Failure;
+use crate::cli::reader;
 use crate::cli::tail::Tail;
 use notify::{RecursiveMode, Watcher};
 use std::collections::VecDeque;
@@ -50,13 +51,16 @@ pub async fn lines(
     let Some(mut changes) = changes else {
         return Ok(());
     };
-    loop {
-        changes.next().await;
-        each_line(&mut tail, |line| match keeps(&line) {
-            true => print(&line),
-            false => Ok(()),
-        })?;
-    }
+    reader::while_read(async {
+        loop {
+            changes.next().await;
+            each_line(&mut tail, |line| match keeps(&line) {
+                true => print(&line),
+                false => Ok(()),
+            })?;
+        }
+    })
+    .await
 }
 
 /// Everything that is written by now.

@@ -1,6 +1,6 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
-use crate::cli::reach;
+use crate::cli::{reach, reader};
 use crate::mcp::{Options, Server, registration};
 
 /// Serves the daemon as tools of an MCP client, on stdio.
@@ -36,7 +36,8 @@ impl Mcp {
             allow_confirm: self.allow_confirm,
         };
         let server = Server::new(reach::dial(context), options);
-        server.serve().await.map_err(Failure::failed)
+        let serving = async { server.serve().await.map_err(Failure::failed) };
+        reader::while_read(serving).await
     }
 
     fn print(&self, context: &Context) -> Result<(), Failure> {

@@ -18,6 +18,7 @@ mod message;
 mod out;
 mod overview;
 mod reach;
+mod reader;
 mod rehearse;
 mod sanitise;
 mod slots;

@@ -1,7 +1,7 @@
 //! Standard output and the side remarks on standard error.
 
-use crate::cli::failure::{Blame, Failure};
-use crate::cli::sanitise;
+use crate::cli::failure::Failure;
+use crate::cli::{reader, sanitise};
 use serde::Serialize;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
@@ -71,7 +71,7 @@ impl Out {
 
 fn unwritten(error: io::Error) -> Failure {
     match error.kind() {
-        ErrorKind::BrokenPipe => Failure::new(Blame::ReaderGone, "the reader has gone"),
+        ErrorKind::BrokenPipe => reader::has_gone(),
         _ => Failure::failed(format!("cannot write to standard output: {error}")),
     }
 }

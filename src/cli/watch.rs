@@ -1,6 +1,6 @@
-use crate::cli::complete;
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
+use crate::cli::{complete, reader};
 use crate::control::protocol::{Output as Request, OutputAnswer, OutputParams};
 
 /// How long the daemon may let us wait for more before it is asked again.
@@ -26,6 +26,10 @@ pub struct Follow {
 
 impl Follow {
     pub async fn run(self, context: &Context) -> Result<(), Failure> {
+        reader::while_read(self.follow(context)).await
+    }
+
+    async fn follow(self, context: &Context) -> Result<(), Failure> {
         let mut client = context.connect().await?;
         let mut params = OutputParams {
             slot: self.id,

@@ -21,6 +21,8 @@ pub enum Reply {
     Error(RpcError),
     /// An answer, then notifications, then the end of the connection.
     Stream(Vec<Line>),
+    /// An answer, then notifications, then nothing until the client goes away.
+    Open(Vec<Line>),
     /// Whatever a broken daemon may send.
     Raw(Vec<u8>),
     /// No answer, until the client goes away.
@@ -145,15 +147,20 @@ fn serve(stream: UnixStream, answer: &impl Fn(&Request) -> Reply, heard: &Mutex<
             Reply::Error(error) => Err(ErrorObject::from(error)),
             Reply::Silence => continue,
             Reply::Raw(bytes) => return drop((&stream).write_all(&bytes)),
-            Reply::Stream(notices) => {
-                let answer = Line::answer(request.id, Ok(json!({})));
-                return std::iter::once(answer)
-                    .chain(notices)
-                    .for_each(|line| say(&stream, &line));
+            Reply::Stream(notices) => return say_all(&stream, request.id, notices),
+            Reply::Open(notices) => {
+                say_all(&stream, request.id, notices);
+                continue;
             }
         };
         say(&stream, &Line::answer(request.id, outcome));
     }
+}
+
+fn say_all(stream: &UnixStream, id: Value, notices: Vec<Line>) {
+    let answer = Line::answer(id, Ok(json!({})));
+    let lines = std::iter::once(answer).chain(notices);
+    lines.for_each(|line| say(stream, &line));
 }
 
 fn say(mut stream: &UnixStream, line: &Line) {

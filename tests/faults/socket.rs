@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+/// A subscription to all events.
+const LISTEN: &str = r#"{"jsonrpc":"2.0","id":1,"method":"events","params":{}}"#;
 const QUIET: &str = "echo up; exec cat";
 /// How long `ping` may take while others misbehave; the machine may be busy with other tests too.
 const SOON: Duration = Duration::from_millis(200);
@@ -113,8 +115,11 @@ fn a_client_that_asks_nothing_more_is_still_answered() {
     let before = open();
     let crowd = (0..20).map(|_| connect(&daemon));
     let mut crowd: Vec<UnixStream> = crowd.collect();
-    for stream in &mut crowd {
-        wait(stream, "never");
+    for (number, stream) in crowd.iter_mut().enumerate() {
+        match number % 2 {
+            0 => wait(stream, "never"),
+            _ => writeln!(stream, "{LISTEN}").expect("it reads"),
+        }
         stream.shutdown(Shutdown::Write).expect("a socket");
     }
     until("all to be heard", || (open() >= before + 20).then_some(()));
@@ -191,8 +196,7 @@ fn a_client_that_stops_reading_its_events_is_dropped_and_told() {
     let daemon = shells(&["a"], QUIET);
     daemon.wait_state("a", "idle");
     let mut deaf = connect(&daemon);
-    let request = r#"{"jsonrpc":"2.0","id":1,"method":"events","params":{}}"#;
-    writeln!(deaf, "{request}").expect("it reads");
+    writeln!(deaf, "{LISTEN}").expect("it reads");
     // Each write is an event of a kilobyte or so in the reason of nobody but itself.
     write_many(&daemon, "a", 4000);
     answers_soon(&daemon);
