@@ -1,7 +1,7 @@
 //! Files that only their owner reads: opened for appending, never through a symlink.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, Read, Seek, SeekFrom};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -161,9 +161,79 @@ fn last_line_end(file: &mut File, before: u64) -> io::Result<Option<u64>> {
     Ok(None)
 }
 
+/// The lines of a file from the last to the first, in bounded memory. A line of more than `longest` bytes is skipped,
+/// bytes that are not UTF-8 are replaced, and an error ends the lines.
+pub struct LinesFromEnd {
+    file: File,
+    longest: u64,
+    /// Where the next line ends; `None` behind the first line.
+    end: Option<u64>,
+}
+
+impl LinesFromEnd {
+    pub fn new(mut file: File, longest: u64) -> io::Result<LinesFromEnd> {
+        let length = file.seek(SeekFrom::End(0))?;
+        // The line feed of the last line begins no other one.
+        let end = match last_line_end(&mut file, length)? {
+            Some(end) if end == length => Some(length - 1),
+            _ => Some(length).filter(|length| *length > 0),
+        };
+        Ok(LinesFromEnd { file, longest, end })
+    }
+
+    fn line_before(&mut self, end: u64) -> io::Result<Option<String>> {
+        let start = last_line_end(&mut self.file, end)?.unwrap_or(0);
+        self.end = start.checked_sub(1);
+        if end - start > self.longest {
+            return Ok(None);
+        }
+        self.file.seek(SeekFrom::Start(start))?;
+        let mut line = vec![0; (end - start) as usize];
+        self.file.read_exact(&mut line)?;
+        Ok(Some(String::from_utf8_lossy(&line).into_owned()))
+    }
+}
+
+impl Iterator for LinesFromEnd {
+    type Item = String;
+
+    fn next(&mut self) -> Option<String> {
+        loop {
+            let end = self.end?;
+            if let Some(line) = self.line_before(end).ok()? {
+                return Some(line);
+            }
+        }
+    }
+}
+
+/// The lines of a reader from the first to the last, in bounded memory, with the same rules as [`LinesFromEnd`].
+pub fn lines(mut from: impl BufRead, longest: u64) -> impl Iterator<Item = String> {
+    let next = move || loop {
+        let mut line = Vec::new();
+        let limit = longest.saturating_add(1);
+        from.by_ref()
+            .take(limit)
+            .read_until(b'\n', &mut line)
+            .ok()?;
+        match line.pop() {
+            None => return None,
+            Some(b'\n') => {}
+            Some(_) if line.len() as u64 >= longest => {
+                from.skip_until(b'\n').ok()?;
+                continue;
+            }
+            Some(last) => line.push(last),
+        }
+        return Some(String::from_utf8_lossy(&line).into_owned());
+    };
+    std::iter::from_fn(next)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use std::io::Write;
 
     #[test]
@@ -225,5 +295,34 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink("/dev/null", dir.path().join("a.log")).unwrap();
         assert!(append(&dir.path().join("a.log")).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn lines_are_the_same_from_both_ends(
+            lines in proptest::collection::vec("[a-zé]{0,40}", 0..40),
+            block in 0usize..3,
+            longest in 1u64..50,
+            ended in any::<bool>(),
+        ) {
+            // Some lines are longer than a block of the file.
+            let lines: Vec<String> = lines.into_iter().map(|line| line.repeat(1 + block * 200)).collect();
+            let mut text = lines.join("\n");
+            if ended && !text.is_empty() {
+                text.push('\n');
+            }
+            let longest = longest * (1 + block as u64 * 200);
+            let kept = |line: &&str| line.len() as u64 <= longest;
+            let expected: Vec<&str> = text.lines().filter(kept).collect();
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("a.jsonl");
+            std::fs::write(&path, &text).unwrap();
+            let forward: Vec<String> = super::lines(text.as_bytes(), longest).collect();
+            prop_assert_eq!(&forward, &expected);
+            let from_end = LinesFromEnd::new(File::open(&path).unwrap(), longest).unwrap();
+            let mut backward: Vec<String> = from_end.collect();
+            backward.reverse();
+            prop_assert_eq!(&backward, &expected);
+        }
     }
 }

@@ -57,11 +57,14 @@ fn figures_of(entry: &Value) -> Option<Figures> {
 /// The entries of a conversation in order. A line that is no entry of it is passed over: the file holds other
 /// records too, and its last line may still be half written.
 pub fn turns<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<Turn> {
-    lines
-        .filter_map(entry)
-        .flat_map(|entry| turns_of(&entry))
-        .filter(|turn| turn.role != COMMAND_OUTPUT || !turn.text.is_empty())
-        .collect()
+    lines.flat_map(turns_of_line).collect()
+}
+
+/// The entries that one line holds.
+pub fn turns_of_line(line: &str) -> Vec<Turn> {
+    let mut turns = entry(line).map_or_else(Vec::new, |entry| turns_of(&entry));
+    turns.retain(|turn| turn.role != COMMAND_OUTPUT || !turn.text.is_empty());
+    turns
 }
 
 /// How the conversation ends, read from the lines since the message was sent.

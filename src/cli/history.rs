@@ -27,7 +27,13 @@ impl History {
             slot: self.slot,
             last: self.last,
         };
-        for turn in context.ask::<Request>(params).await? {
+        let answer = context.ask::<Request>(params).await?;
+        if answer.left_out {
+            context.out.aside(
+                "older entries do not fit into one answer; `missiond search` reads all of them",
+            );
+        }
+        for turn in answer.turns {
             if context.out.json {
                 context.out.json(&turn)?;
             } else {

@@ -238,7 +238,7 @@ impl Tale<'_> {
             slot: slot.to_owned(),
             last: None,
         };
-        Ok(self.client.call::<History>(params).await?.len())
+        Ok(self.client.call::<History>(params).await?.turns.len())
     }
 }
 

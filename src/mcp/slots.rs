@@ -199,8 +199,15 @@ impl Server {
             slot: params.slot,
             last: Some(params.last.unwrap_or(TURNS)),
         };
-        self.tell::<History>(request, cancelled, |turns| {
-            answer::text(&turns.iter().map(spoken).collect::<Vec<_>>().join("\n\n"))
+        self.tell::<History>(request, cancelled, |answer| {
+            answer::text(
+                &answer
+                    .turns
+                    .iter()
+                    .map(spoken)
+                    .collect::<Vec<_>>()
+                    .join("\n\n"),
+            )
         })
         .await
     }

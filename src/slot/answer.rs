@@ -1,6 +1,7 @@
 //! The answer of a turn, from the transcript of the slot's own session.
 
 use super::machine::Answer;
+use crate::blocking;
 use crate::transcript;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -58,14 +59,19 @@ pub async fn find(place: Option<Place>, on_screen: Option<String>, failed: bool)
 async fn look_for_end(place: &Place, patience: Duration) -> transcript::Ending {
     let deadline = tokio::time::Instant::now() + patience;
     loop {
-        let ending = read_from(place)
-            .map(|text| transcript::ending(text.lines()))
-            .unwrap_or_default();
+        let ending = ending_at(place.clone()).await;
         if ending.is_whole || tokio::time::Instant::now() >= deadline {
             return ending;
         }
         tokio::time::sleep(LOOK).await;
     }
+}
+
+/// How the turn ends by now. The file may be large or on a file system that does not answer: a thread reads it.
+async fn ending_at(place: Place) -> transcript::Ending {
+    let read = move || read_from(&place).map(|text| transcript::ending(text.lines()));
+    let ending = blocking::run(read).await.and_then(|ending| ending);
+    ending.unwrap_or_default()
 }
 
 fn read_from(place: &Place) -> std::io::Result<String> {

@@ -5,7 +5,8 @@ use super::machine::{Input, Judge, Reply, Token};
 use super::requests::Request;
 use crate::config::SlotConfig;
 use crate::control::protocol::{
-    Evidence, Fault, Match, RpcError, ScreenAnswer, ScreenParams, SlotStatus, Trace, Turn, What,
+    Evidence, Fault, HistoryAnswer, Match, RpcError, ScreenAnswer, ScreenParams, SlotStatus, Trace,
+    What,
 };
 use regex::Regex;
 use std::sync::Arc;
@@ -45,7 +46,7 @@ pub enum Command {
     },
     History {
         last: Option<usize>,
-        reply: Answer<Vec<Turn>>,
+        reply: Answer<HistoryAnswer>,
     },
     /// Goes on with this conversation from the next start; replies whether that start is to come now.
     TakeOver {

@@ -9,6 +9,7 @@ mod claims;
 mod conversation;
 mod handle;
 mod hear;
+mod history;
 pub mod journal;
 pub mod machine;
 mod memory;

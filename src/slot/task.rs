@@ -20,7 +20,7 @@ use super::witness::Witnesses;
 use super::world::World;
 use crate::audit::Record;
 use crate::config::SlotConfig;
-use crate::control::protocol::{Ending, SlotStatus, Turn, What};
+use crate::control::protocol::{Ending, HistoryAnswer, SlotStatus, What};
 use crate::log_file::Cap;
 use crate::reading::{Observer, State};
 use crate::shim::{ExitReport, FromShim, LinkError, ShimLink};
@@ -78,7 +78,7 @@ pub struct Slot {
     pub(super) replies: HashMap<Token, Answer<Reply>>,
     pub(super) waiters: Vec<Waiter>,
     /// Who asked for the conversation when its last answer was not in it yet, and how much of it.
-    pub(super) readers: Vec<(Option<usize>, Answer<Vec<Turn>>)>,
+    pub(super) readers: Vec<(Option<usize>, Answer<HistoryAnswer>)>,
     pub(super) status: watch::Sender<SlotStatus>,
     pub(super) pulse: watch::Sender<u64>,
     /// The end of the program or of the connection, seen while a key was being pressed.
@@ -323,7 +323,7 @@ impl Slot {
                 pattern,
                 limit,
                 reply,
-            } => drop(reply.send(Ok(self.search(&pattern, limit)))),
+            } => self.search(pattern, limit, reply),
             Command::History { last, reply } => self.tell_history(last, reply),
             Command::TakeOver { session, reply } => drop(reply.send(self.take_over(session))),
             Command::Why { reply } => drop(reply.send(Ok(self.evidence()))),

@@ -1,25 +1,13 @@
 //! What a slot shows of itself when it is asked.
 
-use super::handle::Answer;
 use super::journal::Paths;
 use super::machine::Known;
 use super::task::Slot;
 use crate::config::{Gate, Kind, SlotConfig};
-use crate::control::protocol::{
-    Conversation, Evidence, Match, ScreenAnswer, ScreenParams, SlotStatus, Turn,
-};
+use crate::control::protocol::{Conversation, Evidence, ScreenAnswer, ScreenParams, SlotStatus};
 use crate::reading::State;
-use crate::secrets;
-use crate::transcript;
 use chrono::Utc;
-use regex::Regex;
 use std::time::Instant;
-
-/// Lines of scrollback that a search goes through: all that the terminal keeps.
-const ALL_LINES: usize = 10_000;
-
-/// Clients that may wait for the end of a turn to read of it; further ones get what is there.
-const MAX_READERS: usize = 64;
 
 impl Slot {
     pub(super) fn publish(&mut self) {
@@ -94,62 +82,6 @@ impl Slot {
             cursor: (screen.cursor.row, screen.cursor.col),
             lines,
         }
-    }
-
-    /// The screen with its scrollback, and the conversation.
-    pub(super) fn search(&self, pattern: &Regex, limit: usize) -> Vec<Match> {
-        // Masked first: a pattern must not find out what it is not shown.
-        let screen = secrets::mask_rows(&self.terminal.lines(ALL_LINES));
-        let on_screen = matches_in("screen", &screen, pattern);
-        let history: Vec<String> = self
-            .history(None)
-            .iter()
-            .flat_map(|turn| turn.text.lines().map(str::to_owned))
-            .collect();
-        on_screen
-            .chain(matches_in("history", &history, pattern))
-            .take(limit)
-            .collect()
-    }
-
-    /// The conversation. The transcript has the end of a turn a moment after the screen does: who asks in between
-    /// waits for it.
-    pub(super) fn tell_history(&mut self, last: Option<usize>, reply: Answer<Vec<Turn>>) {
-        self.readers.retain(|(_, reply)| !reply.is_closed());
-        if self.machine.awaits_answer() && self.readers.len() < MAX_READERS {
-            return self.readers.push((last, reply));
-        }
-        // A client that went away needs no answer.
-        let _ = reply.send(Ok(self.history(last)));
-    }
-
-    pub(super) fn tell_readers(&mut self) {
-        if self.readers.is_empty() || self.machine.awaits_answer() {
-            return;
-        }
-        for (last, reply) in std::mem::take(&mut self.readers) {
-            let _ = reply.send(Ok(self.history(last)));
-        }
-    }
-
-    /// The conversation, over all sessions that the slot has had.
-    fn history(&self, last: Option<usize>) -> Vec<Turn> {
-        let mut turns = Vec::new();
-        for session in &self.memory.sessions {
-            let Some(path) = self.transcript_of(session.id) else {
-                continue;
-            };
-            let Ok(text) = std::fs::read_to_string(path) else {
-                continue;
-            };
-            turns.extend(transcript::turns(text.lines()));
-        }
-        for turn in &mut turns {
-            turn.text = secrets::mask(&turn.text);
-            turn.input = turn.input.as_ref().map(secrets::mask_json);
-        }
-        let skip = last.map_or(0, |last| turns.len().saturating_sub(last));
-        turns.split_off(skip)
     }
 
     /// What each witness says of the slot's state.
@@ -268,20 +200,4 @@ fn says(witness: &str, says: String) -> Evidence {
         witness: witness.to_owned(),
         says,
     }
-}
-
-fn matches_in<'a>(
-    place: &'a str,
-    lines: &'a [String],
-    pattern: &'a Regex,
-) -> impl Iterator<Item = Match> + 'a {
-    let matching = lines
-        .iter()
-        .enumerate()
-        .filter(|(_, line)| pattern.is_match(line));
-    matching.map(move |(index, line)| Match {
-        place: place.to_owned(),
-        line: index + 1,
-        text: line.clone(),
-    })
 }

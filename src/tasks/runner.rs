@@ -76,7 +76,7 @@ pub async fn look_for(task: Arc<TaskStatus>, slot: SlotHandle, back: Cancellatio
     }
     let history = slot.request(|reply| Command::History { last: None, reply });
     match history.await {
-        Ok(turns) => found_in(&turns, &task, slot.status().state),
+        Ok(history) => found_in(&history.turns, &task, slot.status().state),
         Err(error) => Outcome::Failed(format!("the daemon was away: {}", error.message)),
     }
 }

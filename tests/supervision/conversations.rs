@@ -31,6 +31,41 @@ fn starts(daemon: &Daemon, slot: &str) -> Vec<String> {
     starts.lines().map(str::to_owned).collect()
 }
 
+/// Whether the daemon has a thread that does blocking work.
+fn works_on_a_thread(daemon: &Daemon) -> bool {
+    let tasks = fs::read_dir(format!("/proc/{}/task", daemon.pid())).expect("the daemon runs");
+    tasks.flatten().any(|task| {
+        let name = fs::read_to_string(task.path().join("comm"));
+        name.is_ok_and(|name| name.trim() == "missiond-work")
+    })
+}
+
+/// The transcript is a pipe that nobody writes to: opening it blocks, as on a file system that does not answer.
+#[test]
+fn a_transcript_that_cannot_be_read_holds_up_only_who_asks_for_it() {
+    let daemon = daemon(&Setup::new().slot_with("mute", &claude("exec sleep 1000", QUICK)));
+    let runs = |status: &Value| status["pid"].is_u64();
+    let status = status_when(&daemon, "mute", "its start", runs);
+    let transcript = daemon.transcript("mute", &id(&status));
+    fs::create_dir_all(transcript.parent().expect("a directory")).expect("it can be made");
+    let (place, mode) = (rustix::fs::CWD, rustix::fs::Mode::RWXU);
+    rustix::fs::mknodat(place, &transcript, rustix::fs::FileType::Fifo, mode, 0).expect("a pipe");
+
+    for asked in [["history", "mute"].as_slice(), &["search", "mute", "a"]] {
+        let waiting = daemon.spawn(asked);
+        until("a thread that reads", || {
+            works_on_a_thread(&daemon).then_some(())
+        });
+        daemon.cmd(&["screen", "mute"]).expect(0);
+        daemon.cmd(&["interrupt", "mute"]).expect(0);
+        daemon.cmd(&["resize", "mute", "100", "30"]).expect(0);
+        // An end of the pipe that writes nothing: the reader goes on.
+        drop(fs::File::options().write(true).open(&transcript));
+        waiting.end().expect(0);
+    }
+    daemon.cmd(&["stop", "mute"]).expect(0);
+}
+
 /// Both begin in the same moment, before either can be seen to have it.
 #[test]
 fn of_two_slots_with_one_conversation_only_one_runs() {

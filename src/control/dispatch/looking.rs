@@ -89,7 +89,7 @@ impl Dispatcher {
             .await
     }
 
-    pub(super) async fn history(&self, params: HistoryParams) -> Result<Vec<Turn>, RpcError> {
+    pub(super) async fn history(&self, params: HistoryParams) -> Result<HistoryAnswer, RpcError> {
         let last = params.last;
         self.slot(&params.slot)?
             .request(|reply| Command::History { last, reply })

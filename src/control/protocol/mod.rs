@@ -63,7 +63,7 @@ methods! {
     Confirm = "confirm": ConfirmParams => ConfirmAnswer;
     Interrupt = "interrupt": OneSlot => InterruptAnswer;
     Screen = "screen": ScreenParams => ScreenAnswer;
-    History = "history": HistoryParams => Vec<Turn>;
+    History = "history": HistoryParams => HistoryAnswer;
     Search = "search": SearchParams => Vec<Match>;
     Wait = "wait": WaitParams => WaitAnswer;
     Write = "write": WriteParams => Done;
@@ -386,6 +386,14 @@ pub struct HistoryParams {
     pub slot: String,
     #[serde(default)]
     pub last: Option<usize>,
+}
+
+/// A conversation, or the end of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HistoryAnswer {
+    pub turns: Vec<Turn>,
+    /// Older entries were wanted too, and did not fit into one answer.
+    pub left_out: bool,
 }
 
 /// One entry of a conversation.

@@ -1,0 +1,287 @@
+//! The conversation of a slot, read from the transcripts that Claude Code keeps.
+//!
+//! A transcript may have hundreds of megabytes and may lie on a file system that does not answer. So the slot's task
+//! only names the transcripts; a thread of its own reads them, from the end where only the last entries are wanted.
+
+use super::handle::Answer;
+use super::task::Slot;
+use crate::blocking;
+use crate::control::protocol::{Fault, HistoryAnswer, Match, RpcError, Turn};
+use crate::excerpt;
+use crate::files::{self, LinesFromEnd};
+use crate::launch;
+use crate::secrets;
+use crate::transcript;
+use regex::Regex;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::PathBuf;
+use uuid::Uuid;
+
+/// Lines of scrollback that a search reads: all that the terminal keeps.
+const ALL_LINES: usize = 10_000;
+
+/// Clients that may wait for the end of a turn; further ones get the conversation as it is.
+const MAX_READERS: usize = 64;
+
+/// The entries of one answer, as JSON: the answer must fit into a line of the control socket ([`crate::control::protocol::MAX_LINE`]).
+const MAX_ANSWER: usize = 7 << 20;
+
+/// Characters of one entry's text; the middle of a longer one is left out. As JSON a character has at most six bytes, so
+/// that two entries always fit into an answer.
+const MAX_TEXT: usize = 512 << 10;
+
+/// Bytes of a line in a transcript. A longer one (a tool's result with pictures in it) is skipped.
+const MAX_ENTRY: u64 = 16 << 20;
+
+/// Which transcripts hold a slot's conversation, oldest first.
+#[derive(Debug, Clone)]
+struct Transcripts {
+    env: Vec<(String, String)>,
+    cwd: PathBuf,
+    /// The id of each session, with the path that a hook told for it.
+    sessions: Vec<(Uuid, Option<PathBuf>)>,
+}
+
+impl Transcripts {
+    fn files(&self) -> impl DoubleEndedIterator<Item = File> {
+        self.sessions.iter().filter_map(|(id, told)| {
+            let path = told
+                .clone()
+                .or_else(|| launch::transcript_path(&self.env, &self.cwd, *id));
+            File::open(path?).ok()
+        })
+    }
+
+    /// The last entries, at most `last` of them and [`MAX_ANSWER`] bytes.
+    fn last_turns(&self, last: Option<usize>) -> HistoryAnswer {
+        let mut newest_first = Newest::new(last);
+        for file in self.files().rev() {
+            let Ok(lines) = LinesFromEnd::new(file, MAX_ENTRY) else {
+                continue;
+            };
+            for line in lines {
+                for turn in transcript::turns_of_line(&line).into_iter().rev() {
+                    if !newest_first.take(masked(turn)) {
+                        return newest_first.answer();
+                    }
+                }
+            }
+        }
+        newest_first.answer()
+    }
+
+    /// The lines of the conversation that match, oldest first.
+    fn search(&self, pattern: &Regex, limit: usize) -> Vec<Match> {
+        let lines = self
+            .files()
+            .flat_map(|file| files::lines(BufReader::new(file), MAX_ENTRY))
+            .flat_map(|line| transcript::turns_of_line(&line))
+            .flat_map(|turn| {
+                let text = secrets::mask(&turn.text);
+                text.lines().map(str::to_owned).collect::<Vec<_>>()
+            });
+        matches_in("history", lines, pattern).take(limit).collect()
+    }
+}
+
+/// The newest entries of a conversation, collected from the newest to the oldest.
+struct Newest {
+    turns: Vec<Turn>,
+    bytes: usize,
+    most: usize,
+    left_out: bool,
+}
+
+impl Newest {
+    fn new(last: Option<usize>) -> Newest {
+        Newest {
+            turns: Vec::new(),
+            bytes: 0,
+            most: last.unwrap_or(usize::MAX),
+            left_out: false,
+        }
+    }
+
+    /// Takes the next older entry. False once there is no room for it.
+    fn take(&mut self, turn: Turn) -> bool {
+        if self.turns.len() >= self.most {
+            return false;
+        }
+        self.bytes = self.bytes.saturating_add(size(&turn));
+        if self.bytes > MAX_ANSWER {
+            self.left_out = true;
+            return false;
+        }
+        self.turns.push(turn);
+        true
+    }
+
+    fn answer(mut self) -> HistoryAnswer {
+        self.turns.reverse();
+        HistoryAnswer {
+            turns: self.turns,
+            left_out: self.left_out,
+        }
+    }
+}
+
+/// The bytes of an entry as JSON.
+fn size(turn: &Turn) -> usize {
+    serde_json::to_vec(turn).map_or(MAX_ANSWER, |json| json.len())
+}
+
+/// The entry without secrets, and no longer than [`MAX_TEXT`].
+fn masked(mut turn: Turn) -> Turn {
+    turn.text = excerpt::ends(&secrets::mask(&turn.text), MAX_TEXT);
+    turn.input = turn.input.map(|input| {
+        let input = secrets::mask_json(&input);
+        let json = input.to_string();
+        match json.len() > MAX_TEXT {
+            true => serde_json::json!({ "excerpt": excerpt::ends(&json, MAX_TEXT) }),
+            false => input,
+        }
+    });
+    turn
+}
+
+impl Slot {
+    /// Answers with the conversation. Claude Code writes the end of a turn into the transcript a moment after it has
+    /// drawn it: a client that asks in between waits for it.
+    pub(super) fn tell_history(&mut self, last: Option<usize>, reply: Answer<HistoryAnswer>) {
+        self.readers.retain(|(_, reply)| !reply.is_closed());
+        if self.machine.awaits_answer() && self.readers.len() < MAX_READERS {
+            return self.readers.push((last, reply));
+        }
+        self.read_history(last, reply);
+    }
+
+    pub(super) fn tell_readers(&mut self) {
+        if self.readers.is_empty() || self.machine.awaits_answer() {
+            return;
+        }
+        for (last, reply) in std::mem::take(&mut self.readers) {
+            self.read_history(last, reply);
+        }
+    }
+
+    fn read_history(&self, last: Option<usize>, reply: Answer<HistoryAnswer>) {
+        let transcripts = self.transcripts();
+        answer_from_thread(reply, move || transcripts.last_turns(last));
+    }
+
+    /// Answers with the lines of the screen, its scrollback and the conversation that match.
+    pub(super) fn search(&self, pattern: Regex, limit: usize, reply: Answer<Vec<Match>>) {
+        let screen = self.terminal.lines(ALL_LINES);
+        let transcripts = self.transcripts();
+        answer_from_thread(reply, move || {
+            // Masked first: a pattern must not find out what it is not shown.
+            let screen = secrets::mask_rows(&screen).into_iter();
+            let mut found: Vec<Match> =
+                matches_in("screen", screen, &pattern).take(limit).collect();
+            found.extend(transcripts.search(&pattern, limit - found.len()));
+            found
+        });
+    }
+
+    fn transcripts(&self) -> Transcripts {
+        let sessions = self.memory.sessions.iter();
+        Transcripts {
+            env: self.slot_environment(),
+            cwd: self.running.cwd.clone(),
+            sessions: sessions
+                .map(|session| (session.id, session.transcript.clone()))
+                .collect(),
+        }
+    }
+}
+
+/// Does the work on a thread where it may block, and answers with its result.
+fn answer_from_thread<T: Send + 'static>(
+    reply: Answer<T>,
+    work: impl FnOnce() -> T + Send + 'static,
+) {
+    tokio::spawn(async move {
+        let done = blocking::run(work).await;
+        let answer = done.map_err(|error| RpcError::new(Fault::Failed, error.to_string()));
+        // A client that went away needs no answer.
+        let _ = reply.send(answer);
+    });
+}
+
+fn matches_in<'a>(
+    place: &'a str,
+    lines: impl Iterator<Item = String> + 'a,
+    pattern: &'a Regex,
+) -> impl Iterator<Item = Match> + 'a {
+    let numbered = lines.enumerate();
+    let matching = numbered.filter(|(_, line)| pattern.is_match(line));
+    matching.map(move |(index, text)| Match {
+        place: place.to_owned(),
+        line: index + 1,
+        text,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use std::io::Write;
+
+    /// A transcript with a message for each of `texts`.
+    fn transcripts_of(texts: impl IntoIterator<Item = String>) -> (tempfile::TempDir, Transcripts) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("t.jsonl");
+        let mut file = std::io::BufWriter::new(File::create(&path).unwrap());
+        for text in texts {
+            let entry = json!({"type": "user", "message": {"role": "user", "content": text}});
+            writeln!(file, "{entry}").unwrap();
+        }
+        file.flush().unwrap();
+        let transcripts = Transcripts {
+            env: Vec::new(),
+            cwd: "/".into(),
+            sessions: vec![(Uuid::nil(), Some(path))],
+        };
+        (directory, transcripts)
+    }
+
+    fn texts(answer: &HistoryAnswer) -> Vec<&str> {
+        answer.turns.iter().map(|turn| turn.text.as_str()).collect()
+    }
+
+    #[test]
+    fn the_last_entries_are_those_of_the_newest_transcript_first() {
+        let (_old, mut all) = transcripts_of(["one", "two"].map(str::to_owned));
+        let (_new, newer) = transcripts_of(["three", "four"].map(str::to_owned));
+        all.sessions.extend(newer.sessions);
+        assert_eq!(texts(&all.last_turns(Some(3))), ["two", "three", "four"]);
+        let whole = all.last_turns(None);
+        assert_eq!(texts(&whole), ["one", "two", "three", "four"]);
+        assert!(!whole.left_out);
+        assert!(!all.last_turns(Some(0)).left_out);
+    }
+
+    #[test]
+    fn an_answer_fits_into_a_line_and_says_what_it_leaves_out() {
+        // Each of these characters has six bytes in JSON.
+        let large = "\u{1}".repeat(2 * MAX_TEXT);
+        let (_directory, transcripts) = transcripts_of(std::iter::repeat_n(large, 8));
+        let answer = transcripts.last_turns(None);
+        assert!(answer.left_out && answer.turns.len() >= 2);
+        let json = serde_json::to_vec(&answer).unwrap();
+        assert!(json.len() < crate::control::protocol::MAX_LINE - (64 << 10));
+        assert!(answer.turns[0].text.contains("were left out"));
+    }
+
+    #[test]
+    fn secrets_are_masked_before_a_pattern_sees_them() {
+        let key = format!("sk-ant-api03-{}", "a1B2".repeat(8));
+        let (_directory, transcripts) = transcripts_of([format!("take {key}, please\nand go")]);
+        assert!(!transcripts.last_turns(None).turns[0].text.contains(&key));
+        let found = |pattern: &str| transcripts.search(&Regex::new(pattern).unwrap(), 9);
+        assert!(found("a1B2").is_empty());
+        assert_eq!(found("and go")[0].line, 2);
+    }
+}
