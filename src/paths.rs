@@ -22,6 +22,9 @@ pub struct Env {
     pub runtime_home: Option<PathBuf>,
     /// `$MISSIOND_CONFIG`.
     pub config: Option<PathBuf>,
+    /// The socket that the person names, by flag or by `$MISSIOND_SOCKET`: a daemon that is started listens there,
+    /// whatever its config says. Only the command line sets it.
+    pub socket: Option<PathBuf>,
     pub cwd: PathBuf,
 }
 
@@ -84,6 +87,7 @@ impl Env {
             config: std::env::var_os("MISSIOND_CONFIG")
                 .filter(|value| !value.is_empty())
                 .map(PathBuf::from),
+            socket: None,
             cwd: std::env::current_dir().unwrap_or_default(),
         }
     }
@@ -129,7 +133,7 @@ impl Env {
 
     /// Where a daemon listens.
     pub fn socket_for(&self, daemon: &DaemonConfig) -> Result<PathBuf, PathError> {
-        let socket = match &daemon.socket {
+        let socket = match self.socket.as_ref().or(daemon.socket.as_ref()) {
             Some(socket) => socket.clone(),
             None => self.runtime_dir()?.join(format!("{}.sock", daemon.name)),
         };
@@ -169,18 +173,27 @@ impl Env {
     /// The sockets of all daemons, whether they answer or not: also of one that was started from a place with no
     /// runtime directory, such as a cron job.
     pub fn all_sockets(&self) -> Vec<PathBuf> {
+        let is_socket = |path: &PathBuf| {
+            let found = fs::symlink_metadata(path);
+            found.is_ok_and(|found| found.file_type().is_socket())
+        };
+        let sockets = self.files_of_daemons("sock").into_iter().filter(is_socket);
+        sockets.collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// The locks of all daemons, whether they are held or not.
+    pub fn all_locks(&self) -> Vec<PathBuf> {
+        self.files_of_daemons("lock")
+    }
+
+    fn files_of_daemons(&self, ending: &str) -> Vec<PathBuf> {
         let dirs = [self.runtime_dir(), self.lasting_runtime_dir()];
         let dirs = dirs.into_iter().flatten().collect::<BTreeSet<_>>();
         let entries = dirs.into_iter().filter_map(|dir| fs::read_dir(dir).ok());
-        let mut sockets: Vec<PathBuf> = entries
-            .flatten()
-            .flatten()
-            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_socket()))
-            .map(|entry| entry.path())
-            .filter(|path| path.extension().is_some_and(|ending| ending == "sock"))
-            .collect();
-        sockets.sort();
-        sockets
+        let paths = entries.flatten().flatten().map(|entry| entry.path());
+        paths
+            .filter(|path| path.extension().is_some_and(|found| found == ending))
+            .collect()
     }
 }
 
@@ -270,6 +283,7 @@ mod tests {
             state_home: Some(at("state")),
             runtime_home: Some(at("run")),
             config: None,
+            socket: None,
             cwd: at("project"),
         };
         Place { dir, env }

@@ -2,8 +2,6 @@
 
 use crate::cli::context::Context;
 use crate::cli::flags::Flags;
-use crate::cli::target;
-use crate::control::client::Client;
 use crate::control::protocol::{Select, SessionInfo, Sessions, SessionsParams, SlotStatus, Status};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use std::ffi::OsStr;
@@ -57,8 +55,7 @@ fn live() -> (Vec<SlotStatus>, Vec<SessionInfo>) {
 }
 
 async fn ask() -> Option<(Vec<SlotStatus>, Vec<SessionInfo>)> {
-    let socket = target::socket(&Context::new(Flags::default())).await.ok()?;
-    let mut client = Client::connect(&socket).await.ok()?;
+    let mut client = Context::new(Flags::default()).connect().await.ok()?;
     let slots = client.call::<Status>(Select::default()).await.ok()?;
     let sessions = client.call::<Sessions>(SessionsParams::default()).await;
     Some((slots, sessions.unwrap_or_default()))

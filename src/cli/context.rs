@@ -3,7 +3,8 @@
 use crate::cli::failure::Failure;
 use crate::cli::flags::Flags;
 use crate::cli::out::Out;
-use crate::cli::{steps, target};
+use crate::cli::steps;
+use crate::cli::target::{self, Target};
 use crate::control::client::{CallError, Client};
 use crate::control::protocol::Method;
 use crate::paths::Env;
@@ -26,11 +27,14 @@ impl Context {
             json: flags.json,
             quiet: flags.quiet,
         };
-        Context {
+        let mut context = Context {
             flags,
             env: Env::of_process(),
             out,
-        }
+        };
+        let socket = context.named_socket();
+        context.env.socket = socket.map(|socket| context.env.cwd.join(socket));
+        context
     }
 
     /// The socket that the person named, by flag or environment.
@@ -53,20 +57,21 @@ impl Context {
 
     /// Connects to the daemon that the flags mean.
     pub async fn connect(&self) -> Result<Client, Failure> {
-        self.connect_to(target::socket(self).await?).await
+        self.connect_to(target::find(self).await?).await
     }
 
     /// The same for those who make sessions, which need no config: a daemon is started where there is none.
     pub async fn connect_for_sessions(&self) -> Result<Client, Failure> {
-        self.connect_to(target::socket_for_sessions(self).await?)
+        self.connect_to(target::find_for_sessions(self).await?)
             .await
     }
 
-    async fn connect_to(&self, socket: PathBuf) -> Result<Client, Failure> {
+    async fn connect_to(&self, target: Target) -> Result<Client, Failure> {
+        let Target { socket, wanted } = target;
         if self.flags.verbose > 0 {
             self.out.note(format!("talking to {}", socket.display()));
         }
-        let client = Client::connect(&socket).await;
+        let client = Client::connect_to(&socket, &wanted).await;
         client.map_err(|error| target::unreached(self, error))
     }
 

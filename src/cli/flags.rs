@@ -23,7 +23,7 @@ pub struct Flags {
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub color: Colour,
 
-    /// The daemon's socket [else: $MISSIOND_SOCKET]
+    /// The daemon's socket; `up` and `run` listen there [else: $MISSIOND_SOCKET]
     #[arg(long, global = true, value_name = "PATH")]
     pub socket: Option<PathBuf>,
 

@@ -1,7 +1,7 @@
 //! The way to the daemon for what makes many connections in its time.
 
 use crate::cli::context::Context;
-use crate::cli::failure::Failure;
+use crate::cli::failure::{Blame, Failure};
 use crate::control::client::Dial;
 use crate::control::protocol::{Fault, RpcError};
 use std::sync::Arc;
@@ -16,7 +16,11 @@ pub fn dial(context: &Context) -> Dial {
 }
 
 fn told(failure: Failure) -> RpcError {
-    let error = RpcError::new(Fault::Failed, failure.message);
+    let fault = match failure.blame {
+        Blame::Fault(fault) => fault,
+        _ => Fault::Failed,
+    };
+    let error = RpcError::new(fault, failure.message);
     match failure.next {
         Some(next) => error.next(next),
         None => error,

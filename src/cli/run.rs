@@ -3,8 +3,9 @@ use crate::cli::failure::{Blame, Failure};
 use crate::cli::target;
 use crate::config::{self, Config};
 use crate::control::protocol::Fault;
-use crate::daemon::{self, DaemonError};
+use crate::daemon::{self, DaemonError, Holder};
 use crate::paths::Env;
+use crate::quoting::quoted;
 use tracing_subscriber::EnvFilter;
 
 /// Runs the daemon in the foreground (also without a verb).
@@ -76,12 +77,21 @@ fn daemon(config: Config, env: &Env) -> Result<(), Failure> {
         .map_err(failure)
 }
 
+/// The commands that reach the daemon which has the place; the config that was named here is not its own.
+fn how_to_reach(holder: Option<&Holder>) -> String {
+    let socket = holder.map_or_else(String::new, |holder| {
+        format!(" --socket {}", quoted(&holder.socket.display().to_string()))
+    });
+    format!("see it with: missiond status{socket}\nend it with: missiond down{socket}")
+}
+
 fn failure(error: DaemonError) -> Failure {
     let message = error.to_string();
     match error {
         DaemonError::Config(error) => error.into(),
-        DaemonError::Taken(_) => Failure::new(Blame::Fault(Fault::Refused), message)
-            .next("see it with: missiond status\nend it with: missiond down"),
+        DaemonError::Taken { holder, .. } => {
+            Failure::new(Blame::Fault(Fault::Refused), message).next(how_to_reach(holder.as_ref()))
+        }
         DaemonError::Place { next, .. } => Failure {
             next,
             ..Failure::failed(message)

@@ -5,9 +5,12 @@ use crate::cli::failure::{Blame, Failure};
 use crate::cli::up;
 use crate::config;
 use crate::control::client::{CallError, Client};
+use crate::control::identity::{Wanted, same_file};
 use crate::control::protocol::{Nothing, Ping, Pong};
+use crate::daemon::Holder;
 use crate::paths::PathError;
 use crate::slot::record::Record;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -22,18 +25,31 @@ pub struct Place {
     pub logs: PathBuf,
 }
 
-/// `--socket`, `$MISSIOND_SOCKET`, the one of `-c` or `$MISSIOND_CONFIG`, else the only one that answers.
-pub async fn socket(context: &Context) -> Result<PathBuf, Failure> {
+/// Where a command connects, and which daemon has to answer there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    pub socket: PathBuf,
+    pub wanted: Wanted,
+}
+
+impl Target {
+    /// Whoever answers at this socket.
+    fn at(socket: PathBuf) -> Target {
+        Target {
+            socket,
+            wanted: Wanted::AtSocket,
+        }
+    }
+}
+
+/// The daemon of `--socket`, `$MISSIOND_SOCKET`, the one of `-c` or `$MISSIOND_CONFIG`, else the only one that answers.
+pub async fn find(context: &Context) -> Result<Target, Failure> {
     if let Some(socket) = context.named_socket() {
-        return Ok(crate::paths::fitting(socket)?);
+        let (socket, wanted) = (crate::paths::fitting(socket)?, wanted(context));
+        return Ok(Target { socket, wanted });
     }
     if let Some(config) = context.named_config() {
-        return match place(context, config) {
-            Ok(place) => Ok(place.socket),
-            Err(failure) => running_with(context, config, failure)
-                .await
-                .map(|(socket, _)| socket),
-        };
+        return of_config(context, config).await;
     }
     let Found {
         mut answering,
@@ -44,7 +60,7 @@ pub async fn socket(context: &Context) -> Result<PathBuf, Failure> {
             Some(socket) => Err(is_silent(socket)),
             None => Err(no_daemon(context, "no daemon answers")),
         },
-        1 => Ok(answering.remove(0).0),
+        1 => Ok(Target::at(answering.remove(0).0)),
         several => {
             let failure = Failure::usage(format!("{several} daemons answer: say which one"));
             let names: Vec<String> = answering.iter().map(named).collect();
@@ -53,14 +69,50 @@ pub async fn socket(context: &Context) -> Result<PathBuf, Failure> {
     }
 }
 
+/// The daemon whose config is named, where its address is known: a flag beats the environment, so that
+/// `$MISSIOND_CONFIG` says nothing about `--socket`.
+fn wanted(context: &Context) -> Wanted {
+    let config = match (&context.flags.socket, &context.flags.config) {
+        (Some(_), None) => None,
+        _ => context.named_config(),
+    };
+    config.map_or(Wanted::AtSocket, |config| {
+        Wanted::Config(context.env.cwd.join(config))
+    })
+}
+
+/// The daemon of a config is at the config's socket, unless the config has changed since, or the daemon was started with
+/// a socket of its own.
+async fn of_config(context: &Context, config: &Path) -> Result<Target, Failure> {
+    let wanted = Wanted::Config(context.env.cwd.join(config));
+    let place = place(context, config);
+    if let Ok(place) = &place {
+        let usual = Target {
+            socket: place.socket.clone(),
+            wanted: wanted.clone(),
+        };
+        match ping(&usual.socket, DISCOVERY_LIMIT).await {
+            Ok(pong) if wanted.check(&usual.socket, &pong).is_ok() => return Ok(usual),
+            Err(CallError::Silent(_)) => return Ok(usual),
+            _ => {}
+        }
+    }
+    if let Some((socket, _)) = running_with(context, config).await {
+        return Ok(Target { socket, wanted });
+    }
+    // Whoever connects is told who answers there, or that nobody does.
+    let socket = place?.socket;
+    Ok(Target { socket, wanted })
+}
+
 /// The same for what needs no slots: where nothing is named and there is no config at all, a daemon is started.
-pub async fn socket_for_sessions(context: &Context) -> Result<PathBuf, Failure> {
-    let failure = match socket(context).await {
+pub async fn find_for_sessions(context: &Context) -> Result<Target, Failure> {
+    let failure = match find(context).await {
         Err(failure) if failure.blame == Blame::NoDaemon => failure,
         found => return found,
     };
     match no_config(context) {
-        Some(wanted) => up::for_sessions(context, wanted).await,
+        Some(config) => up::for_sessions(context, config).await.map(Target::at),
         None => Err(failure),
     }
 }
@@ -116,18 +168,20 @@ pub async fn logs(context: &Context) -> Result<PathBuf, Failure> {
     if let Some(socket) = context.named_socket()
         && let Ok(pong) = ping(&socket, DISCOVERY_LIMIT).await
     {
+        wanted(context).check(&socket, &pong)?;
         return Ok(pong.logs);
     }
     if let Some(config) = context.named_config() {
         return match place(context, config) {
             Ok(place) => Ok(place.logs),
-            Err(failure) => running_with(context, config, failure)
-                .await
-                .map(|(_, pong)| pong.logs),
+            Err(failure) => match running_with(context, config).await {
+                Some((_, pong)) => Ok(pong.logs),
+                None => Err(failure),
+            },
         };
     }
-    let failure = match socket(context).await {
-        Ok(socket) => match ping(&socket, DISCOVERY_LIMIT).await {
+    let failure = match find(context).await {
+        Ok(target) => match ping(&target.socket, DISCOVERY_LIMIT).await {
             Ok(pong) => return Ok(pong.logs),
             Err(error) => unreached(context, error),
         },
@@ -145,23 +199,10 @@ pub async fn logs(context: &Context) -> Result<PathBuf, Failure> {
 }
 
 /// The daemon that was started with this config. What is wrong with the file by now must not keep anybody from it.
-async fn running_with(
-    context: &Context,
-    config: &Path,
-    failure: Failure,
-) -> Result<(PathBuf, Pong), Failure> {
+pub async fn running_with(context: &Context, config: &Path) -> Option<(PathBuf, Pong)> {
     let config = context.env.cwd.join(config);
     let mut running = found(context).await.answering.into_iter();
-    running
-        .find(|(_, pong)| same_file(&pong.config, &config))
-        .ok_or(failure)
-}
-
-pub fn same_file(a: &Path, b: &Path) -> bool {
-    match (a.canonicalize(), b.canonicalize()) {
-        (Ok(a), Ok(b)) => a == b,
-        _ => a == b,
-    }
+    running.find(|(_, pong)| same_file(&pong.config, &config))
 }
 
 /// Who answers at this socket, if anybody does within this time.
@@ -216,9 +257,18 @@ struct Found {
     silent: Vec<PathBuf>,
 }
 
+/// Those in the runtime directory, and those that a daemon of another place has written into its lock.
+fn sockets(context: &Context) -> BTreeSet<PathBuf> {
+    let locks = context.env.all_locks();
+    let elsewhere = locks.iter().filter_map(|lock| Holder::read(lock));
+    let elsewhere = elsewhere.map(|holder| holder.socket);
+    let usual = context.env.all_sockets().into_iter();
+    usual.chain(elsewhere).collect()
+}
+
 async fn found(context: &Context) -> Found {
     let mut found = Found::default();
-    for socket in context.env.all_sockets() {
+    for socket in sockets(context) {
         match ping(&socket, DISCOVERY_LIMIT).await {
             Ok(pong) => found.answering.push((socket, pong)),
             Err(CallError::Silent(_)) => found.silent.push(socket),

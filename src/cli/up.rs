@@ -3,8 +3,10 @@ use crate::cli::failure::{Blame, Failure};
 use crate::cli::target::{self, Place};
 use crate::config;
 use crate::control::client::CallError;
+use crate::control::identity::same_file;
 use crate::control::protocol::{Fault, Pong};
 use crate::files;
+use crate::quoting::quoted;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
 use std::fs::{DirBuilder, File};
@@ -62,6 +64,12 @@ impl Up {
             // It has the place, so that another could not start.
             Err(stuck @ CallError::Silent(_)) => return Err(stuck.into()),
             Err(_) => {}
+        }
+        // It may listen elsewhere: its config has changed since it was started, or it was given a socket.
+        if context.named_socket().is_none()
+            && let Some((socket, pong)) = target::running_with(context, &place.config).await
+        {
+            return report(context, &Place { socket, ..place }, pong, false);
         }
         // Every fault is told here and now, and not by way of a log.
         config::load(&file)?;
@@ -183,6 +191,8 @@ fn spawn(place: &Place, flags: &[&str], log: &File, verbose: u8) -> Result<Child
     Command::new(std::env::current_exe().map_err(fault)?)
         .args(["run", "--detached", "-c"])
         .arg(&place.config)
+        .arg("--socket")
+        .arg(&place.socket)
         .args(flags)
         .args((0..verbose).map(|_| "-v"))
         .stdin(Stdio::null())
@@ -193,8 +203,8 @@ fn spawn(place: &Place, flags: &[&str], log: &File, verbose: u8) -> Result<Child
 }
 
 fn report(context: &Context, place: &Place, pong: Pong, started: bool) -> Result<(), Failure> {
-    if !target::same_file(&pong.config, &place.config) {
-        return Err(another(&pong));
+    if !same_file(&pong.config, &place.config) {
+        return Err(another(place, &pong));
     }
     if context.out.json {
         return context.out.json(&Answer {
@@ -212,13 +222,16 @@ fn report(context: &Context, place: &Place, pong: Pong, started: bool) -> Result
         .done(format!("{} {how}, pid {}", pong.name, pong.pid))
 }
 
-fn another(pong: &Pong) -> Failure {
-    let config = pong.config.display();
-    Failure::new(
-        Blame::Fault(Fault::Refused),
-        format!("a daemon named `{}` runs already, with {config}", pong.name),
-    )
-    .next("set another `name` under [daemon] in this config, or end that one: missiond down")
+fn another(place: &Place, pong: &Pong) -> Failure {
+    let (config, theirs) = (place.config.display(), pong.config.display());
+    let socket = quoted(&place.socket.display().to_string());
+    let text = format!(
+        "{config} was not started: a daemon named `{}` runs already at its socket, with {theirs}",
+        pong.name
+    );
+    Failure::new(Blame::Fault(Fault::Refused), text).next(format!(
+        "set another `name` under [daemon] in {config}\nor end that daemon: missiond down --socket {socket}"
+    ))
 }
 
 /// A daemon that started something ends it in order when it is told to.

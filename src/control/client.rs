@@ -2,9 +2,10 @@
 
 use super::attach;
 use super::envelope::{self, Lagged, Line, Request};
+use super::identity::Wanted;
 use super::protocol::{
     Attach, AttachAnswer, AttachParams, Event, Events, EventsParams, Fault, MAX_LINE, Method,
-    Output, OutputAnswer, OutputParams, RpcError,
+    Nothing, Output, OutputAnswer, OutputParams, Ping, RpcError,
 };
 use futures_util::future::BoxFuture;
 use futures_util::{SinkExt, Stream, StreamExt, stream};
@@ -20,6 +21,8 @@ use tokio_util::codec::{Framed, LengthDelimitedCodec, LinesCodec, LinesCodecErro
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 /// How long to stay away from a daemon whose queue of new connections is full.
 const CONNECT_PAUSE: Duration = Duration::from_millis(20);
+/// How long a daemon may take to say who it is; it answers from what it knows.
+const HANDSHAKE_LIMIT: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
@@ -83,6 +86,18 @@ impl Client {
             lines: Framed::new(stream, LinesCodec::new_with_max_length(MAX_LINE)),
             last_id: 0,
         })
+    }
+
+    /// Connects, and checks that the daemon which answers is the wanted one. Nothing else is sent to another daemon.
+    pub async fn connect_to(socket: &Path, wanted: &Wanted) -> Result<Client, CallError> {
+        let mut client = Client::connect(socket).await?;
+        if *wanted != Wanted::AtSocket {
+            let asked = client.call::<Ping>(Nothing {});
+            let answer = tokio::time::timeout(HANDSHAKE_LIMIT, asked).await;
+            let daemon = answer.map_err(|_| CallError::Silent(HANDSHAKE_LIMIT))??;
+            wanted.check(socket, &daemon)?;
+        }
+        Ok(client)
     }
 
     /// All output that there is when it is asked for, with its control sequences: a part may end in the middle of

@@ -1,7 +1,6 @@
 //! The daemon's place in the file system: its directories, its locks and its socket.
 
-use super::DaemonError;
-use super::service;
+use super::{DaemonError, Holder, service};
 use crate::config::Config;
 use crate::files;
 use crate::paths::{self, Env};
@@ -46,6 +45,15 @@ impl Door {
         let by_name = lock(&name_lock, &named, &socket).await?;
         let logging = format!("a daemon that logs to {}", logs.display());
         let by_logs = lock(&paths::log_lock_for(&config.daemon), &logging, &socket).await?;
+        let holder = Holder {
+            pid: std::process::id(),
+            socket: socket.clone(),
+            config: config.file.clone(),
+        };
+        for lock in [&by_name, &by_logs] {
+            let written = holder.write(lock);
+            written.map_err(|error| DaemonError::place("the lock", error))?;
+        }
         let (listener, own) = match service::passed_listener(&socket)? {
             Some(passed) => (passed, None),
             None => (listen(&socket).await?, identity(&socket)),
@@ -154,7 +162,10 @@ async fn lock(path: &Path, whose: &str, socket: &Path) -> Result<File, DaemonErr
             Err(std::fs::TryLockError::WouldBlock) => {}
         }
         if Instant::now() >= given_up || UnixStream::connect(socket).await.is_ok() {
-            return Err(DaemonError::Taken(whose.to_owned()));
+            return Err(DaemonError::Taken {
+                what: whose.to_owned(),
+                holder: Holder::read(path),
+            });
         }
         tokio::time::sleep(LOOK).await;
     }
@@ -171,10 +182,10 @@ async fn listen(socket: &Path) -> Result<UnixListener, DaemonError> {
                 .next("move it away, or choose another path for the socket"));
         }
         if UnixStream::connect(socket).await.is_ok() {
-            return Err(DaemonError::Taken(format!(
-                "something that answers at {}",
-                socket.display()
-            )));
+            return Err(DaemonError::Taken {
+                what: format!("something that answers at {}", socket.display()),
+                holder: None,
+            });
         }
         std::fs::remove_file(socket).map_err(place)?;
     }

@@ -2,12 +2,14 @@
 //! slot shows and does is the slot's own: nothing here reads a screen or presses a key.
 
 mod door;
+mod holder;
 mod host;
 mod reload;
 mod rules;
 mod service;
 mod sessions;
 
+pub use holder::Holder;
 pub use host::Host;
 pub use rules::{Rules, Standing};
 pub use sessions::{Gone, is_of_owner};
@@ -168,14 +170,23 @@ pub enum DaemonError {
     #[error(transparent)]
     Config(#[from] config::ConfigError),
     /// Another daemon has the name, the log directory or the socket.
-    #[error("{0} is running already")]
-    Taken(String),
+    #[error("{what} is running already{}", in_words(holder.as_ref()))]
+    Taken {
+        what: String,
+        holder: Option<Holder>,
+    },
     #[error("{what}: {cause}")]
     Place {
         what: String,
         cause: String,
         next: Option<String>,
     },
+}
+
+fn in_words(holder: Option<&Holder>) -> String {
+    holder.map_or_else(String::new, |Holder { pid, config, .. }| {
+        format!(": pid {pid}, with {}", config.display())
+    })
 }
 
 impl DaemonError {
@@ -310,7 +321,7 @@ impl Daemon {
             policies: self.in_force.subscribe(),
             gone: self.gone.subscribe(),
             orders: self.orders.clone(),
-            about: about(&self.config),
+            about: about(&self.config, &self.world),
             fault: self.fault.subscribe(),
         }
     }
@@ -323,13 +334,14 @@ fn task_store(world: &World) -> Result<(Store, Left), DaemonError> {
         .map_err(|error| DaemonError::place(directory.display().to_string(), error))
 }
 
-fn about(config: &Config) -> Pong {
+fn about(config: &Config, world: &World) -> Pong {
     Pong {
         name: config.daemon.name.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         pid: std::process::id(),
         config: config.file.clone(),
         logs: config.daemon.logs.clone(),
+        socket: Some(world.socket.clone()),
         config_fault: None,
         wider_policies: Vec::new(),
     }

@@ -44,6 +44,7 @@ pub use options::{Options, OptionsError};
 pub use session::Session;
 
 use crate::control::client::{Client, Dial};
+use crate::control::identity::Wanted;
 use crate::control::protocol as control;
 use crate::control::protocol::{
     Close, CloseParams, CommandWords, Event, ExecParams, Fault, Method, RpcError, SendParams,
@@ -108,7 +109,7 @@ impl Supervisor {
         };
         Ok(Supervisor {
             daemon,
-            dial: Dialled(dial_at(&socket)),
+            dial: Dialled(dial_at(&socket, Wanted::Process(std::process::id()))),
             task,
         })
     }

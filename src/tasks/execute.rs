@@ -2,6 +2,7 @@
 
 use super::plan::{Effect, Job, Report, Run, Work};
 use crate::control::client::{Client, Dial};
+use crate::control::identity::Wanted;
 use crate::control::protocol::{
     Cancel, Close, CloseParams, Fault, Method, OneTask, Output, OutputParams, RpcError, Spawn,
     SpawnParams, Submit, SubmitParams, Task, TaskParams, TaskState,
@@ -361,6 +362,7 @@ pub fn environment_of_caller() -> BTreeMap<String, String> {
         "_",
         "COLUMNS",
         "LINES",
+        "MISSIOND_CONFIG",
         "MISSIOND_SLOT",
         "MISSIOND_SOCKET",
         "OLDPWD",
@@ -375,11 +377,11 @@ pub fn environment_of_caller() -> BTreeMap<String, String> {
         .collect()
 }
 
-/// A dial for a socket whose place is known.
-pub fn dial_at(socket: &Path) -> Dial {
+/// A dial for the wanted daemon, which listens at this socket.
+pub fn dial_at(socket: &Path, wanted: Wanted) -> Dial {
     let socket: Arc<Path> = socket.into();
     Arc::new(move || {
-        let socket = socket.clone();
-        Box::pin(async move { Client::connect(&socket).await.map_err(RpcError::from) })
+        let (socket, wanted) = (socket.clone(), wanted.clone());
+        Box::pin(async move { Ok(Client::connect_to(&socket, &wanted).await?) })
     })
 }

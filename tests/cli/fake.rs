@@ -80,12 +80,35 @@ impl Home {
         pid: u32,
         answer: impl Fn(&str, &Value) -> Reply + Send + Sync + 'static,
     ) -> Receiver<Request> {
-        let listener = UnixListener::bind(self.socket(name)).unwrap();
-        let (heard, requests) = channel();
         let pong = json!({
             "name": name, "version": "9.9.9", "pid": pid,
             "config": self.path("slots.toml"), "logs": self.path("logs"),
         });
+        self.fake(name, pong, answer)
+    }
+
+    /// The same, pretending to run with this config.
+    pub fn daemon_of(
+        &self,
+        name: &str,
+        config: &Path,
+        answer: impl Fn(&str, &Value) -> Reply + Send + Sync + 'static,
+    ) -> Receiver<Request> {
+        let pong = json!({
+            "name": name, "version": "9.9.9", "pid": std::process::id(),
+            "config": config, "logs": self.path("logs"),
+        });
+        self.fake(name, pong, answer)
+    }
+
+    fn fake(
+        &self,
+        name: &str,
+        pong: Value,
+        answer: impl Fn(&str, &Value) -> Reply + Send + Sync + 'static,
+    ) -> Receiver<Request> {
+        let listener = UnixListener::bind(self.socket(name)).unwrap();
+        let (heard, requests) = channel();
         let answer = Arc::new(move |request: &Request| match request.method.as_str() {
             "ping" => Reply::Result(pong.clone()),
             method => answer(method, &request.params),

@@ -171,17 +171,65 @@ fn a_second_daemon_of_the_same_name_or_logs_is_refused() {
     let same_logs = living.config("three.toml", "name = \"three\"");
     let home = &living.home;
     home.run(&["up", "-c", &one]).exits(0);
+    let end_it = format!("missiond down --socket {}", text_of(&home.socket("one")));
     for (verb, config, expected) in [
         ("run", &one, "a daemon named one is running already"),
-        ("up", &same_name, "a daemon named `one` runs already, with"),
+        ("up", &same_name, "a daemon named `one` runs already"),
         ("run", &same_name, "a daemon named one is running already"),
         ("up", &same_logs, "a daemon that logs to"),
     ] {
         let ran = home.run(&[verb, "-c", config]).exits(4);
         assert!(ran.stderr.contains(expected), "{ran:?}");
-        assert!(ran.stderr.contains("missiond down"), "{ran:?}");
+        assert!(ran.stderr.contains(&one), "{ran:?}");
+        assert!(ran.stderr.contains(&end_it), "{ran:?}");
     }
+    // Nobody else's `down` ends it.
+    home.run(&["down", "-c", &same_name]).exits(4);
+    home.run(&["down", "-c", &same_logs]).exits(3);
+    home.run(&["write", "cat", "x", "-c", &same_name]).exits(4);
+    home.run(&["status", "-c", &one]).exits(0);
     home.run(&["down", "-c", &one]).exits(0);
+    home.run(&["down", "-c", &one]).exits(3);
+}
+
+#[test]
+fn a_daemon_listens_at_the_socket_that_it_is_given() {
+    let mut living = Living::new();
+    let config = living.config("slots.toml", "name = \"one\"");
+    let home = &living.home;
+    let socket = text_of(&home.path("own.sock"));
+    let up = ["up", "-c", &config, "--socket", "own.sock", "--json"];
+    let answer = home.run(&up).exits(0).json();
+    assert_eq!(
+        (&answer["started"], &answer["socket"]),
+        (&true.into(), &socket.clone().into())
+    );
+    assert!(!home.socket("one").exists());
+    // Its config, its socket and an empty environment all lead to it.
+    let own: [&[&str]; 3] = [&["-c", &config], &["--socket", &socket], &[]];
+    for flags in own {
+        let version = home.run(&[&["version", "--json"], flags].concat()).exits(0);
+        let daemon = &version.json()["daemon"];
+        assert_eq!(
+            (&daemon["pid"], &daemon["socket"]),
+            (&answer["pid"], &answer["socket"])
+        );
+    }
+    let again = home.run(&["up", "-c", &config, "--json"]).exits(0).json();
+    assert_eq!(
+        (&again["started"], &again["pid"]),
+        (&false.into(), &answer["pid"])
+    );
+    let reloaded = home
+        .run(&["reload", "-c", &config, "--json"])
+        .exits(0)
+        .json();
+    assert_eq!(reloaded["changes"], serde_json::json!([]));
+    // It is one daemon: a second at another socket is refused.
+    home.run(&["up", "-c", &config, "--socket", "second.sock"])
+        .exits(4);
+    home.run(&["down", "-c", &config]).exits(0);
+    assert!(!home.path("own.sock").exists());
 }
 
 #[test]

@@ -202,9 +202,12 @@ fn a_request_that_fails_inside_the_daemon_is_answered() {
     program.env("MISSIOND_PAUSE", format!("asked:{}", wrong.display()));
     daemon.again_as(program);
     daemon.wait_state("a", "idle");
+    let daemon_is = daemon.json(&["version"])["daemon"].clone();
+    let socket = daemon_is["socket"].as_str().expect("a path").to_owned();
     fs::write(&wrong, "").expect("a file");
     for _ in 0..3 {
-        let failed = daemon.cmd(&["status"]).expect(1);
+        // A socket alone is not asked for its config first.
+        let failed = daemon.cmd(&["status", "--socket", &socket]).expect(1);
         assert!(
             failed.stderr.contains("the daemon failed at `status`"),
             "{failed}"

@@ -215,3 +215,26 @@ fn the_configuration_that_is_printed_names_this_daemon() {
         json!(["mcp", "--config", config])
     );
 }
+
+#[test]
+fn a_server_for_one_config_asks_no_daemon_of_another() {
+    let daemon = shells();
+    let config = daemon.config();
+    let other = config.with_file_name("other.toml");
+    std::fs::copy(&config, &other).expect("a copy");
+    let root = config.parent().expect("a directory").to_owned();
+    let mut client = Client::start(&root, &["-c", &other.display().to_string()]);
+    let calls = [
+        ("status", json!({})),
+        ("send", json!({"slot": "shell", "text": "hello"})),
+        ("unified_exec", json!({"command": "true"})),
+    ];
+    for (tool, arguments) in calls {
+        let (said, is_error) = client.call(tool, arguments);
+        assert!(is_error, "{tool}: {said}");
+        for named in [&config, &other] {
+            let named = named.display().to_string();
+            assert!(said.contains(&named), "{tool}: {said}");
+        }
+    }
+}

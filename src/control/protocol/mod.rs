@@ -120,13 +120,18 @@ pub struct OneSlot {
     pub slot: String,
 }
 
+/// Who a daemon is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pong {
     pub name: String,
     pub version: String,
     pub pid: u32,
+    /// The config that it runs with and reads again on `reload`: the path that it was started with, absolute.
     pub config: PathBuf,
     pub logs: PathBuf,
+    /// Where it listens.
+    #[serde(default)]
+    pub socket: Option<PathBuf>,
     /// Why the config on the disk is not the one that it goes by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config_fault: Option<String>,
