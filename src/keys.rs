@@ -1,5 +1,6 @@
 //! An intention (say this, pick that option, stop) as the bytes of key presses. Pure.
 
+use crate::diagnostic::nearest;
 use crate::excerpt;
 use crate::reading::{Choice, Composer, Dialog, DialogKind, Digits};
 use unicode_normalization::UnicodeNormalization;
@@ -136,26 +137,49 @@ impl Pick {
     }
 }
 
+/// A person's answer to a dialog.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// `yes`, `no`, `always`, or the label of an option; several labels with commas between them.
+    Choice(String),
+    /// Words of the person's own, for the free line of a question.
+    Words(String),
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoPick {
     #[error("no option of this dialog means `{0}`")]
     None(String),
+    #[error("`{0}` is the line for words of your own")]
+    FreeLine(String),
+    #[error("this dialog has no empty line for words of your own")]
+    NoFreeLine,
+    #[error("the text is empty")]
+    NoText,
     #[error("`{0}` fits several options")]
     Ambiguous(String),
     #[error("the cursor stands in the text field of `{0}`, where a key would only be written")]
     Field(String),
 }
 
-/// Finds what `yes`, `no` or a label means in this dialog; by label, never by position.
+/// Whether a person's word asks for a rule beside the yes.
+pub fn is_always(word: &str) -> bool {
+    word.trim().eq_ignore_ascii_case("always")
+}
+
+/// Finds what `yes`, `no` or a label means in this dialog; by label, never by position. `always` has a meaning of
+/// its own only where permission is asked for: a rule is added for what was allowed.
 pub fn pick(dialog: &Dialog, answer: &str) -> Result<Pick, NoPick> {
-    match answer.to_lowercase().as_str() {
-        "yes" | "always" => plain_yes(dialog)
-            .ok_or_else(|| NoPick::None(answer.to_owned()))
-            .and_then(|pick| beside_field(dialog, pick)),
-        "no" => refusal(dialog).ok_or_else(|| NoPick::None(answer.to_owned())),
-        "esc" => Ok(Pick::Esc),
-        _ => by_label(dialog, answer).and_then(|pick| beside_field(dialog, pick)),
+    let asks_permission = dialog.kind == DialogKind::Permission;
+    let word = answer.trim().to_lowercase();
+    match word.as_str() {
+        "always" if !asks_permission => by_label(dialog, answer),
+        "yes" | "always" => plain_yes(dialog).ok_or_else(|| NoPick::None(answer.trim().to_owned())),
+        "no" => return refusal(dialog).ok_or_else(|| NoPick::None(answer.trim().to_owned())),
+        "esc" => return Ok(Pick::Esc),
+        _ => by_label(dialog, answer),
     }
+    .and_then(|pick| beside_field(dialog, pick))
 }
 
 /// Somebody writes into an option: what he says there is his to end. Only the free line of a question, which stands
@@ -175,23 +199,52 @@ fn beside_field(dialog: &Dialog, pick: Pick) -> Result<Pick, NoPick> {
 }
 
 /// What a person's answer means, in order. In a question where several can be chosen a label ticks or unticks its
-/// row, and labels with commas between them are ticked and submitted; an answer that is no label is written into
-/// the free line, and submitted too.
-pub fn picks(dialog: &Dialog, answer: &str) -> Result<Vec<Pick>, NoPick> {
-    match pick(dialog, answer) {
+/// row, and labels with commas between them are ticked and submitted. A word that is no option picks nothing: a
+/// person who mistyped a label must not answer with the mistyped word.
+pub fn picks(dialog: &Dialog, answer: &Answer) -> Result<Vec<Pick>, NoPick> {
+    let word = match answer {
+        Answer::Words(text) => return own_words(dialog, text),
+        Answer::Choice(word) => word,
+    };
+    match pick(dialog, word) {
+        Ok(Pick::Option(index)) if empty_free_line(dialog) == Some(index) => {
+            Err(NoPick::FreeLine(dialog.options[index].label.clone()))
+        }
         Ok(Pick::Option(index)) => Ok(vec![match dialog.options[index].checked {
             Some(checked) => Pick::Tick(index, !checked),
             None => Pick::Option(index),
         }]),
         Ok(pick) => Ok(vec![pick]),
-        Err(NoPick::None(_)) if can_tick(dialog) => {
-            several(dialog, answer).or_else(|error| own_words(dialog, answer).ok_or(error))
-        }
-        Err(NoPick::None(none)) => free_text(dialog, answer)
-            .map(|pick| vec![pick])
-            .ok_or(NoPick::None(none)),
+        Err(NoPick::None(_)) if can_tick(dialog) => several(dialog, word),
         Err(error) => Err(error),
     }
+}
+
+/// The option that a word was probably meant for: one letter of a short label is wrong, or a few of a long one. The
+/// front of a label is enough, but not where the option allows more than it was asked for.
+pub fn nearest_label<'a>(dialog: &'a Dialog, word: &str) -> Option<&'a str> {
+    let word = word.trim();
+    let length = word.chars().count();
+    let free = empty_free_line(dialog);
+    let labels = dialog.options.iter().enumerate();
+    let labels: Vec<&str> = labels
+        .filter(|(index, choice)| Some(*index) != free && !choice.label.eq_ignore_ascii_case(word))
+        .map(|(_, choice)| choice.label.as_str())
+        .collect();
+    let front = |label: &'a str| match label.char_indices().nth(length) {
+        Some((end, _)) => &label[..end],
+        None => label,
+    };
+    let by_front = || {
+        let narrow = labels.iter().filter(|label| !widens(label));
+        let near = nearest(word, narrow.clone().map(|label| front(label)))?;
+        narrow.copied().find(|label| front(label) == near)
+    };
+    // In a shorter word one wrong letter is half of it.
+    let enough = length >= 3;
+    nearest(word, labels.iter().copied())
+        .or_else(by_front)
+        .filter(|_| enough)
 }
 
 fn can_tick(dialog: &Dialog) -> bool {
@@ -200,6 +253,9 @@ fn can_tick(dialog: &Dialog) -> bool {
 
 fn several(dialog: &Dialog, answer: &str) -> Result<Vec<Pick>, NoPick> {
     let tick = |label: &str| match by_label(dialog, label)? {
+        Pick::Option(index) if empty_free_line(dialog) == Some(index) => {
+            Err(NoPick::FreeLine(dialog.options[index].label.clone()))
+        }
         Pick::Option(index) if dialog.options[index].checked.is_some() => {
             Ok(Pick::Tick(index, true))
         }
@@ -218,19 +274,24 @@ fn button(dialog: &Dialog) -> Option<Pick> {
         .map(Pick::Option)
 }
 
-/// An answer that no label is a part of: who names one and adds to it may mean either.
-fn own_words(dialog: &Dialog, answer: &str) -> Option<Vec<Pick>> {
-    let is_none = |part: &str| matches!(by_label(dialog, part.trim()), Err(NoPick::None(_)));
-    let text = free_text(dialog, answer).filter(|_| answer.split(',').all(is_none))?;
-    Some(vec![text, button(dialog)?])
+/// The person's own words, written into the free line; where several can be chosen all is submitted then.
+fn own_words(dialog: &Dialog, text: &str) -> Result<Vec<Pick>, NoPick> {
+    let line = empty_free_line(dialog).ok_or(NoPick::NoFreeLine)?;
+    let text = visible(text).replace(['\n', '\t'], " ").trim().to_owned();
+    if text.is_empty() {
+        return Err(NoPick::NoText);
+    }
+    let words = Pick::Text(line, text);
+    Ok(match can_tick(dialog) {
+        true => vec![words, button(dialog).ok_or(NoPick::NoFreeLine)?],
+        false => vec![words],
+    })
 }
 
-/// The text as it goes into the free line of a question, which nobody has written into yet.
-fn free_text(dialog: &Dialog, text: &str) -> Option<Pick> {
-    let index = dialog.free_line()?;
-    let empty = dialog.options[index].label.starts_with("Type something");
-    let text = visible(text).replace(['\n', '\t'], " ").trim().to_owned();
-    (empty && !text.is_empty()).then_some(Pick::Text(index, text))
+/// The free line of a question, if nobody has written into it yet.
+pub fn empty_free_line(dialog: &Dialog) -> Option<usize> {
+    let is_empty = |index: &usize| dialog.options[*index].label.starts_with("Type something");
+    dialog.free_line().filter(is_empty)
 }
 
 /// The one option that says yes to this dialog and to nothing more.
@@ -271,6 +332,9 @@ fn is_bare_no(choice: &Choice) -> bool {
 
 fn by_label(dialog: &Dialog, wanted: &str) -> Result<Pick, NoPick> {
     let wanted_lower = wanted.trim().to_lowercase();
+    if wanted_lower.is_empty() {
+        return Err(NoPick::None(String::new()));
+    }
     if let Some(index) = position(&dialog.options, |label| {
         label.to_lowercase() == wanted_lower
     }) {
@@ -278,7 +342,7 @@ fn by_label(dialog: &Dialog, wanted: &str) -> Result<Pick, NoPick> {
     }
     let fits = |choice: &&Choice| choice.label.to_lowercase().starts_with(&wanted_lower);
     match dialog.options.iter().filter(fits).count() {
-        0 => Err(NoPick::None(wanted.to_owned())),
+        0 => Err(NoPick::None(wanted.trim().to_owned())),
         1 => Ok(Pick::Option(
             dialog
                 .options
@@ -286,7 +350,7 @@ fn by_label(dialog: &Dialog, wanted: &str) -> Result<Pick, NoPick> {
                 .position(|c| fits(&c))
                 .unwrap_or_default(),
         )),
-        _ => Err(NoPick::Ambiguous(wanted.to_owned())),
+        _ => Err(NoPick::Ambiguous(wanted.trim().to_owned())),
     }
 }
 

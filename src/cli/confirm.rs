@@ -5,7 +5,8 @@ use crate::control::protocol::{Confirm as Request, ConfirmParams};
 
 /// Answers the dialog that a slot shows.
 ///
-/// The answer is chosen by its meaning or its label, never by its position. With --dialog it goes only
+/// The answer is chosen by its meaning or its label, never by its position. A label may be shortened while it is
+/// clear; a word that is no option is refused (exit code 4). With --dialog it goes only
 /// to the dialog that you have seen: if another one is up by now, nothing is pressed (exit code 4). Where the slot is
 /// doubtful, since its screen shows something else than the other witnesses say, it needs --anyway.
 #[derive(Debug, clap::Args)]
@@ -14,13 +15,19 @@ Examples:
   missiond confirm coder yes
   missiond confirm coder always                 yes, and add a narrow rule to the role's policy
   missiond confirm coder no --reason 'Use the staging database'
-  missiond confirm coder 'Dark mode' --dialog 4f2a9c")]
+  missiond confirm coder 'Dark mode' --dialog 4f2a9c
+  missiond confirm coder 'Cheese, Ham'          where several can be chosen: ticks both, and submits
+  missiond confirm coder --text 'Neither: use the system setting'")]
 pub struct Confirm {
     /// The slot
     #[arg(add = complete::slots())]
     slot: String,
-    /// yes, always, no, the label of an option, several with commas between them, or your own words
-    answer: String,
+    /// yes, always, no, the label of an option, or several labels with commas between them
+    #[arg(required_unless_present = "text", conflicts_with = "text")]
+    answer: Option<String>,
+    /// Answers a question in your own words, where it has a line for them
+    #[arg(long, value_name = "WORDS")]
+    text: Option<String>,
     /// The dialog that is meant, as `pending` shows it
     #[arg(long, value_name = "ID")]
     dialog: Option<String>,
@@ -37,6 +44,7 @@ impl Confirm {
         let params = ConfirmParams {
             slot: self.slot,
             answer: self.answer,
+            text: self.text,
             dialog: self.dialog,
             reason: self.reason,
             anyway: self.anyway,

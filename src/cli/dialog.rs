@@ -2,6 +2,7 @@
 
 use crate::cli::sanitise;
 use crate::control::protocol::{PendingDialog, WaitingCall};
+use crate::keys;
 use crate::quoting::quoted;
 use crate::reading::{Dialog, DialogKind};
 use serde_json::Value;
@@ -166,8 +167,13 @@ fn commands(asked: &Asked, target: &str) -> Vec<String> {
             ]
         }
         _ => {
-            let labels = dialog.options.iter().map(|option| word(&option.label));
-            labels.map(|label| confirm(&label)).collect()
+            let free = keys::empty_free_line(dialog);
+            let options = dialog.options.iter().enumerate();
+            let answers = options.map(|(index, option)| match Some(index) == free {
+                true => "--text 'your words'".to_owned(),
+                false => word(&option.label),
+            });
+            answers.map(|answer| confirm(&answer)).collect()
         }
     }
 }
@@ -262,6 +268,17 @@ mod tests {
                 "missiond confirm -c x coder Red --dialog d-7",
                 r"missiond confirm -c x coder 'It'\''s blue; rm' --dialog d-7",
             ]
+        );
+    }
+
+    #[test]
+    fn words_of_ones_own_have_a_flag() {
+        let options =
+            json!([{"label": "Red", "number": 1}, {"label": "Type something.", "number": 2}]);
+        let dialog = dialog("question", options);
+        assert_eq!(
+            commands(&Asked::new("coder", &dialog), "")[1],
+            "missiond confirm coder --text 'your words' --dialog d-7"
         );
     }
 

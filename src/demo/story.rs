@@ -159,7 +159,8 @@ impl Tale<'_> {
         };
         let params = ConfirmParams {
             slot: sent.slot,
-            answer: labels.get(chosen).copied().unwrap_or("no").to_owned(),
+            answer: Some(labels.get(chosen).copied().unwrap_or("no").to_owned()),
+            text: None,
             dialog: Some(dialog.id.clone()),
             reason: None,
             anyway: false,

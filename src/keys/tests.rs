@@ -1,5 +1,15 @@
 use super::*;
 
+mod answers;
+
+fn said(dialog: &Dialog, answer: &str) -> Result<Vec<Pick>, NoPick> {
+    picks(dialog, &Answer::Choice(answer.to_owned()))
+}
+
+fn written(dialog: &Dialog, words: &str) -> Result<Vec<Pick>, NoPick> {
+    picks(dialog, &Answer::Words(words.to_owned()))
+}
+
 fn dialog(kind: DialogKind, labels: &[&str], numbered: bool) -> Dialog {
     let options = labels.iter().enumerate().map(|(index, label)| Choice {
         label: (*label).to_owned(),
@@ -216,23 +226,23 @@ fn toppings() -> Dialog {
 #[test]
 fn a_label_ticks_and_several_are_submitted() {
     let dialog = toppings();
-    assert_eq!(picks(&dialog, "cheese"), Ok(vec![Pick::Tick(0, true)]));
-    assert_eq!(picks(&dialog, "Ham"), Ok(vec![Pick::Tick(1, false)]));
-    assert_eq!(picks(&dialog, "Submit"), Ok(vec![Pick::Option(3)]));
+    assert_eq!(said(&dialog, "cheese"), Ok(vec![Pick::Tick(0, true)]));
+    assert_eq!(said(&dialog, "Ham"), Ok(vec![Pick::Tick(1, false)]));
+    assert_eq!(said(&dialog, "Submit"), Ok(vec![Pick::Option(3)]));
     let both = [Pick::Tick(0, true), Pick::Tick(1, true), Pick::Option(3)];
-    assert_eq!(picks(&dialog, "Cheese, Ham"), Ok(both.to_vec()));
+    assert_eq!(said(&dialog, "Cheese, Ham"), Ok(both.to_vec()));
     let none = Err(NoPick::None("Olives".into()));
-    assert_eq!(picks(&dialog, "Cheese,Olives"), none);
+    assert_eq!(said(&dialog, "Cheese,Olives"), none);
     let digit = step_towards(&dialog, &Pick::Tick(1, false)).unwrap();
     assert_eq!((digit.name.as_str(), digit.decides), ("2", true));
 }
 
 #[test]
-fn an_answer_that_is_no_label_is_written_and_seen_before_enter() {
+fn own_words_are_written_and_seen_before_enter() {
     let labels = ["Small", "Large", "Type something.", "Chat about this"];
     let mut dialog = dialog(DialogKind::Question, &labels, true);
     let pick = Pick::Text(2, "a medium one".into());
-    assert_eq!(picks(&dialog, "a medium\none "), Ok(vec![pick.clone()]));
+    assert_eq!(written(&dialog, "a medium\none "), Ok(vec![pick.clone()]));
     let step = |dialog: &Dialog| {
         let step = step_towards(dialog, &pick).unwrap();
         (step.name, step.decides)
@@ -243,7 +253,7 @@ fn an_answer_that_is_no_label_is_written_and_seen_before_enter() {
     dialog.options[2].label = "a medium one".into();
     assert_eq!(step(&dialog), ("Enter".into(), true));
     dialog.kind = DialogKind::Permission;
-    assert_eq!(picks(&dialog, "text"), Err(NoPick::None("text".into())));
+    assert_eq!(written(&dialog, "text"), Err(NoPick::NoFreeLine));
 }
 
 fn colours(selected: usize, own: &str, ticked: bool) -> Dialog {
@@ -267,7 +277,7 @@ fn own_words_in_a_question_with_ticks_are_written_and_submitted() {
     let empty = colours(0, "Type something", false);
     let own = Pick::Text(2, "green, and gold".into());
     let expected = Ok(vec![own.clone(), Pick::Option(3)]);
-    assert_eq!(picks(&empty, "green, and gold"), expected);
+    assert_eq!(written(&empty, "green, and gold"), expected);
     let key = |dialog: &Dialog| step_towards(dialog, &own).map(|step| (step.name, step.decides));
     let named = |name: &str| Some((name.to_owned(), false));
     assert_eq!(key(&empty), named("Down"), "its digit would tick it");
@@ -276,12 +286,14 @@ fn own_words_in_a_question_with_ticks_are_written_and_submitted() {
     assert!(!own.is_done(&colours(2, "green, and gold", false)));
     assert!(own.is_done(&colours(2, "green, and gold", true)));
     assert!(!own.is_done(&colours(2, "red, and gold", true)));
-    assert!(
-        picks(&empty, "Red, but darker").is_err(),
-        "it may mean either"
+    let darker = Pick::Text(2, "Red, but darker".into());
+    assert_eq!(
+        written(&empty, "Red, but darker"),
+        Ok(vec![darker, Pick::Option(3)])
     );
-    assert!(
-        picks(&colours(0, "mine", true), "green").is_err(),
+    assert_eq!(
+        written(&colours(0, "mine", true), "green"),
+        Err(NoPick::NoFreeLine),
         "somebody has written there"
     );
 }

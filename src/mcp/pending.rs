@@ -3,6 +3,7 @@
 use super::Server;
 use super::answer::{self, Told};
 use crate::control::protocol::{Confirm, ConfirmParams, Fault, Pending, RpcError, Select};
+use crate::keys::is_always;
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::{schemars, tool, tool_router};
 use schemars::JsonSchema;
@@ -22,8 +23,13 @@ pub(super) struct PendingOf {
 pub(super) struct AnswerParams {
     /// The slot that asks.
     slot: String,
-    /// `yes`, `no`, or the label of one of the options.
-    answer: String,
+    /// `yes`, `no`, or the label of one of the options; labels with commas between them where several can be
+    /// chosen. A word that is no option is refused.
+    #[serde(default)]
+    answer: Option<String>,
+    /// In place of `answer`: an answer in words of your own, where the question has a line for it.
+    #[serde(default)]
+    text: Option<String>,
     /// The id of the dialog that was seen, from `pending`: where another one is up by now, nothing is pressed.
     dialog: String,
     /// With `no`: what the slot is told.
@@ -62,13 +68,14 @@ impl Server {
         Parameters(params): Parameters<AnswerParams>,
         cancelled: CancellationToken,
     ) -> Told {
-        if params.answer.eq_ignore_ascii_case("always") {
+        if params.answer.as_deref().is_some_and(is_always) {
             let text = "`always` changes a policy, which only a person does";
             return answer::fault(&RpcError::new(Fault::Refused, text).next("answer `yes`"));
         }
         let request = ConfirmParams {
             slot: params.slot,
             answer: params.answer,
+            text: params.text,
             dialog: Some(params.dialog),
             reason: params.reason,
             anyway: false,

@@ -56,8 +56,8 @@ fn nothing_slips_through(daemon: &Daemon) {
     daemon
         .cmd(&["confirm", "coder", "yes", "--dialog", "another"])
         .expect(4);
-    let unknown = daemon.cmd(&["confirm", "coder", "no such label"]);
-    assert!(matches!(unknown.code, 2 | 4), "{unknown}");
+    daemon.cmd(&["confirm", "coder", "no such label"]).expect(4);
+    daemon.cmd(&["confirm", "coder", "--text", "yes"]).expect(4);
     assert_eq!(daemon.status("coder")["state"], "confirming");
 }
 
@@ -108,9 +108,40 @@ fn a_question(daemon: &Daemon) {
         .map(|option| &option["label"])
         .collect();
     assert_eq!(labels[..2], ["Red", "Blue"], "{dialog}");
+    words_that_are_no_option_are_refused(daemon, &dialog);
     daemon.cmd(&["confirm", "coder", "Blue"]).expect(0);
     daemon.wait_state("coder", "idle");
     was_told(daemon, r#"\"Which colour?\"=\"Blue\""#);
+}
+
+/// A mistyped label, a meaning that no option has, a number and an empty word: each is refused, no key is pressed, and
+/// the question stands as it was.
+fn words_that_are_no_option_are_refused(daemon: &Daemon, dialog: &Value) {
+    for word in [
+        "Bleu",
+        "yes",
+        "always",
+        "2",
+        "",
+        "Red, Blue",
+        "Type something.",
+    ] {
+        daemon.cmd(&["confirm", "coder", word]).expect(4);
+    }
+    let refused = daemon.cmd(&["confirm", "coder", "Bleu"]).expect(4).stderr;
+    let id = dialog["id"].as_str().expect("an id");
+    let next = format!("missiond confirm coder --text Bleu --dialog {id}");
+    for part in ["did you mean `Blue`?", "`Red`, `Blue`", &next] {
+        assert!(refused.contains(part), "{part}: {refused}");
+    }
+    daemon.cmd(&["confirm", "coder"]).expect(2);
+    let both = ["confirm", "coder", "Red", "--text", "Red"];
+    daemon.cmd(&both).expect(2);
+    assert_eq!(
+        daemon.status("coder")["dialog"],
+        *dialog,
+        "it stands as it was"
+    );
 }
 
 /// Asks with these labels; goes on when the question is up.
@@ -143,7 +174,8 @@ fn several_answers(daemon: &Daemon) {
 fn an_answer_in_own_words(daemon: &Daemon) {
     ask(daemon, "ask openly", "Which one colour?", false);
     let words = "a dark 漢字 👩‍👩‍👧 blue";
-    daemon.cmd(&["confirm", "coder", words]).expect(0);
+    daemon.cmd(&["confirm", "coder", words]).expect(4);
+    daemon.cmd(&["confirm", "coder", "--text", words]).expect(0);
     daemon.wait_state("coder", "idle");
     was_told(daemon, &format!(r#"\"Which one colour?\"=\"{words}\""#));
 }
@@ -157,7 +189,10 @@ fn own_words_among_ticks(daemon: &Daemon) {
         true,
     );
     daemon.cmd(&["confirm", "coder", "Red"]).expect(0);
-    daemon.cmd(&["confirm", "coder", "gold, or 漢"]).expect(0);
+    daemon.cmd(&["confirm", "coder", "yes"]).expect(4);
+    daemon.cmd(&["confirm", "coder", "Green, Bleu"]).expect(4);
+    let words = ["confirm", "coder", "--text", "gold, or 漢"];
+    daemon.cmd(&words).expect(0);
     daemon.wait_state("coder", "idle");
     was_told(
         daemon,

@@ -175,6 +175,10 @@ fn what_it_may_do_is_settled_when_it_is_started() {
     assert!(client.tools().contains(&"confirm".to_owned()));
     let nothing = json!({"slot": "one", "answer": "yes", "dialog": "d1"});
     client.refused("confirm", nothing);
+    let neither = json!({"slot": "one", "dialog": "d1"});
+    assert!(client.refused("confirm", neither).contains("`text`"));
+    let both = json!({"slot": "one", "answer": "yes", "text": "yes", "dialog": "d1"});
+    assert!(client.refused("confirm", both).contains("`text`"));
     let always = json!({"slot": "one", "answer": "Always", "dialog": "d1"});
     assert!(client.refused("confirm", always).contains("only a person"));
 

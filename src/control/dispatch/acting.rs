@@ -5,6 +5,7 @@ use super::session::done;
 use crate::control::protocol::*;
 use crate::daemon::Order;
 use crate::keys;
+use crate::keys::Answer;
 use crate::slot::machine::{Confirmation, Input, Message, Reply};
 use crate::slot::{Command, SlotHandle};
 use serde_json::Value;
@@ -111,9 +112,9 @@ impl Dispatcher {
     ) -> Result<ConfirmAnswer, RpcError> {
         let slot = self.slot(&params.slot)?;
         let before = slot.status();
-        let always = params.answer.eq_ignore_ascii_case("always");
+        let answer = answer_of(params.answer, params.text)?;
+        let always = matches!(&answer, Answer::Choice(word) if keys::is_always(word));
         let ConfirmParams {
-            answer,
             dialog,
             reason,
             anyway,
@@ -193,5 +194,17 @@ pub(super) fn not_sendable(error: &keys::NotSendable) -> RpcError {
         keys::NotSendable::Slash(_) => RpcError::new(Fault::Refused, error.to_string())
             .next("add --slash if it is meant, or begin the message with a word"),
         _ => RpcError::new(Fault::Usage, error.to_string()),
+    }
+}
+
+/// A choice or words of one's own: one of them, and not both.
+fn answer_of(choice: Option<String>, words: Option<String>) -> Result<Answer, RpcError> {
+    match (choice, words) {
+        (Some(choice), None) => Ok(Answer::Choice(choice)),
+        (None, Some(words)) => Ok(Answer::Words(words)),
+        _ => {
+            let text = "an answer is either `answer`, a choice of the dialog, or `text`, words of your own";
+            Err(RpcError::new(Fault::Usage, text))
+        }
     }
 }

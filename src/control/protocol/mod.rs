@@ -334,8 +334,12 @@ pub struct WaitingCall {
 #[serde(deny_unknown_fields)]
 pub struct ConfirmParams {
     pub slot: String,
-    /// `yes`, `no`, `always` or a label of the dialog.
-    pub answer: String,
+    /// `yes`, `no`, `always` or a label of the dialog. A word that is no option is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
+    /// In place of `answer`: words of one's own, for the free line of a question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
     /// The dialog that was seen; refused when another one is up.
     #[serde(default)]
     pub dialog: Option<String>,

@@ -1,6 +1,8 @@
 //! What a person can do about a dialog that is in his way, as the commands to type.
 
-use crate::keys::{self, NoPick};
+use crate::control::protocol::{Fault, RpcError};
+use crate::keys::{self, Answer, NoPick};
+use crate::quoting::quoted;
 use crate::reading::{Dialog, DialogKind, Digits};
 
 /// How the dialog is ended, so that what was refused can be tried again.
@@ -15,17 +17,48 @@ pub(super) fn to_end(name: &str, dialog: &Dialog) -> String {
     }
 }
 
-/// What to do after an answer that could not be picked.
-pub(super) fn after(error: &NoPick, name: &str, dialog: &Dialog) -> String {
-    match error {
-        NoPick::Field(_) => leave_field(name),
-        NoPick::None(_) | NoPick::Ambiguous(_) => {
-            let labels = dialog
-                .options
-                .iter()
-                .map(|choice| format!("`{}`", choice.label));
-            format!("the options are {}", labels.collect::<Vec<_>>().join(", "))
+/// Why an answer picks no option, with the option that it was probably meant for, and what to do.
+pub(super) fn not_picked(error: &NoPick, answer: &Answer, name: &str, dialog: &Dialog) -> RpcError {
+    let mut text = error.to_string();
+    if let NoPick::None(word) = error
+        && let Some(label) = keys::nearest_label(dialog, word)
+    {
+        text += &format!("; did you mean `{label}`?");
+    }
+    RpcError::new(Fault::Refused, text).next(after(error, answer, name, dialog))
+}
+
+fn after(error: &NoPick, answer: &Answer, name: &str, dialog: &Dialog) -> String {
+    let own = |words: &str| {
+        let (words, id) = (quoted(words), &dialog.id);
+        format!("missiond confirm {name} --text {words} --dialog {id}")
+    };
+    match (error, answer) {
+        (NoPick::Field(_), _) => leave_field(name),
+        (NoPick::NoText, _) => "say something after --text".to_owned(),
+        (NoPick::FreeLine(_), _) => format!("write into it: {}", own("your words")),
+        (NoPick::None(_), Answer::Choice(words)) if keys::empty_free_line(dialog).is_some() => {
+            format!(
+                "{}; to answer in your own words: {}",
+                options(dialog),
+                own(words)
+            )
         }
+        (NoPick::None(_) | NoPick::Ambiguous(_) | NoPick::NoFreeLine, _) => options(dialog),
+    }
+}
+
+/// The options that can be named, as the dialog has them.
+fn options(dialog: &Dialog) -> String {
+    let free = keys::empty_free_line(dialog);
+    let labels = dialog.options.iter().enumerate();
+    let labels: Vec<String> = labels
+        .filter(|(index, _)| Some(*index) != free)
+        .map(|(_, choice)| format!("`{}`", choice.label))
+        .collect();
+    match labels.is_empty() {
+        true => "it has no options; `no` leaves it".to_owned(),
+        false => format!("the options are {}", labels.join(", ")),
     }
 }
 

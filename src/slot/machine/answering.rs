@@ -6,7 +6,7 @@ use super::up::{Asker, Choosing, ForPerson, Hands};
 use super::*;
 use crate::config::Gate;
 use crate::control::protocol::Fault;
-use crate::keys::{self, Pick};
+use crate::keys::{self, Answer, Pick, is_always};
 use std::path::Path;
 
 const STILL_UP: &str = "the key was pressed, but the dialog is still up";
@@ -298,17 +298,14 @@ impl Machine {
             return Err(refused(format!("keys are being pressed in {name} already")));
         }
         if let Some(why) = self.distrust() {
-            let always = confirmation.answer.eq_ignore_ascii_case("always");
+            let always = matches!(&confirmation.answer, Answer::Choice(word) if is_always(word));
             if !confirmation.anyway || always {
                 return Err(self.doubtful_dialog(&why));
             }
         }
         keys::picks(dialog, &confirmation.answer)
             .map(|picks| (dialog.clone(), picks))
-            .map_err(|error| {
-                let next = advice::after(&error, name, dialog);
-                refused(error.to_string()).next(next)
-            })
+            .map_err(|error| advice::not_picked(&error, &confirmation.answer, name, dialog))
     }
 
     pub(super) fn unknown_screen(&self) -> RpcError {

@@ -89,7 +89,7 @@ pub struct Message {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Confirmation {
     pub token: Token,
-    pub answer: String,
+    pub answer: crate::keys::Answer,
     pub dialog: Option<String>,
     pub reason: Option<String>,
     /// Whose answer it is.

@@ -292,7 +292,7 @@ pub(super) fn confirm(token: Token, answer: &str, dialog: Option<&str>) -> Input
     let dialog = dialog.map(str::to_owned);
     Input::Confirm(Confirmation {
         token,
-        answer: answer.into(),
+        answer: crate::keys::Answer::Choice(answer.into()),
         dialog,
         reason: None,
         uid: 1000,

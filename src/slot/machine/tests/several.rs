@@ -23,6 +23,16 @@ fn question(id: &str, labels: &[&str], ticks: &[bool]) -> Dialog {
     }
 }
 
+fn in_own_words(token: Token, words: &str) -> Input {
+    match confirm(token, "", None) {
+        Input::Confirm(confirmation) => Input::Confirm(Confirmation {
+            answer: crate::keys::Answer::Words(words.into()),
+            ..confirmation
+        }),
+        other => other,
+    }
+}
+
 #[test]
 fn several_answers_are_ticked_one_by_one_and_submitted() {
     let labels = ["Cheese", "Ham", "Type something", "Submit"];
@@ -91,7 +101,10 @@ fn a_text_is_written_once_and_entered_when_it_is_seen() {
     };
     bench.see(asked("Type something.", 0));
     bench.pass(SETTLED);
-    bench.put(confirm(2, "a medium one", None));
+    bench.put(confirm(3, "a medium one", None));
+    assert_eq!(bench.fault(3), Some(Fault::Refused), "no option says so");
+    assert!(bench.keys.is_empty(), "{:?}", bench.keys);
+    bench.put(in_own_words(2, "a medium one"));
     bench.see(asked("Type something.", 1));
     assert_eq!(bench.keys, ["2", "paste"]);
     bench.see(asked("a med", 1));
