@@ -67,6 +67,7 @@ async fn input(client: &mut Client) {
         let params = WriteParams {
             slot: id.clone(),
             bytes: format!("{n}\n").into_bytes(),
+            into_dialog: false,
         };
         client.call::<Write>(params).await.expect("it is written");
         let mut seen = String::new();

@@ -4,6 +4,7 @@
 mod support;
 
 mod e2e {
+    mod by_keys;
     mod conversation;
     mod daemons;
     mod dialogs;

@@ -4,6 +4,8 @@ mod support;
 
 #[path = "sessions/bad_input.rs"]
 mod bad_input;
+#[path = "sessions/kinds.rs"]
+mod kinds;
 #[path = "sessions/life.rs"]
 mod life;
 #[path = "sessions/output.rs"]

@@ -53,7 +53,7 @@ pub struct Record {
     /// The person's user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<u32>,
-    /// The process that was refused.
+    /// The process that was refused, or that wrote the keys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<i32>,
     /// The key that was pressed.

@@ -4,9 +4,10 @@ use crate::cli::{complete, done};
 use crate::control::protocol::{Write as Request, WriteParams};
 use crate::keys::{DOWN, ENTER, ESC, UP};
 
-/// Presses keys in a slot's terminal, unchecked.
+/// Presses keys in the terminal of a slot or session, unchecked.
 ///
-/// This can approve a dialog.
+/// Where a dialog is open in a slot of Claude Code, keys are refused (exit code 4), since they would answer it: use
+/// confirm, or --into-dialog. What is pressed there is kept in the audit as your verdict.
 /// Keys are single characters or names: enter, tab, esc, space, backspace, delete, up, down, left, right,
 /// home, end, pageup, pagedown; with ctrl+, alt+ or shift+tab. All of them are understood before the
 /// first is pressed.
@@ -14,15 +15,18 @@ use crate::keys::{DOWN, ENTER, ESC, UP};
 #[command(after_help = "\
 Examples:
   missiond keys coder esc
-  missiond keys coder down down enter
+  missiond keys coder down down enter --into-dialog
   missiond keys coder ctrl+c")]
 pub struct Keys {
-    /// The slot
+    /// The slot or session
     #[arg(add = complete::slots())]
     slot: String,
     /// The keys, one after another
     #[arg(required = true, value_name = "KEY")]
     keys: Vec<String>,
+    /// Also into a dialog that is open; it is your verdict
+    #[arg(long)]
+    into_dialog: bool,
 }
 
 /// The keys that have a name, and what a terminal sends for them.
@@ -53,6 +57,7 @@ impl Keys {
         let params = WriteParams {
             slot: self.slot,
             bytes,
+            into_dialog: self.into_dialog,
         };
         let done = context.ask::<Request>(params).await?;
         done::print(context, &[done], "pressed")

@@ -5,9 +5,10 @@ use crate::control::protocol::{Write as Request, WriteParams};
 use crate::keys::MAX_MESSAGE;
 use std::io::Read;
 
-/// Writes bytes to a slot's terminal, unchecked.
+/// Writes bytes to the terminal of a slot or session, unchecked.
 ///
-/// This can approve a dialog.
+/// Where a dialog is open in a slot of Claude Code, they are refused (exit code 4), since they would answer it: use
+/// confirm, or --into-dialog. What is written there is kept in the audit as your verdict.
 /// Known escapes: \e \r \n \t \\ and \xHH. A line is entered with \r.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -17,12 +18,15 @@ Examples:
   missiond write coder '\\x03'
   missiond write shell - < bytes")]
 pub struct Write {
-    /// The slot
+    /// The slot or session
     #[arg(add = complete::slots())]
     slot: String,
     /// The bytes, with escapes; `-` reads them from standard input, as they are
     #[arg(allow_hyphen_values = true)]
     bytes: String,
+    /// Also into a dialog that is open; it is your verdict
+    #[arg(long)]
+    into_dialog: bool,
 }
 
 impl Write {
@@ -37,6 +41,7 @@ impl Write {
         let params = WriteParams {
             slot: self.slot,
             bytes,
+            into_dialog: self.into_dialog,
         };
         let done = context.ask::<Request>(params).await?;
         done::print(context, &[done], "written")

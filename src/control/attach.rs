@@ -67,6 +67,7 @@ async fn seat(
         size: (params.cols, params.rows),
         read_only: params.read_only,
         uid: peer.uid,
+        pid: peer.pid,
         feed,
         end,
     };

@@ -69,6 +69,7 @@ impl<'a> Session<'a> {
         let params = WriteParams {
             slot: self.id.clone(),
             bytes: bytes.into(),
+            into_dialog: false,
         };
         self.supervisor.call::<Write>(params).await.map(drop)
     }

@@ -3,8 +3,10 @@
 
 use super::audience::Size;
 use super::handle::Answer;
-use super::machine::{Input, strokes};
+use super::machine::{Input, Stroke, strokes};
 use super::task::Slot;
+use super::writing::shown;
+use crate::audit::Record;
 use crate::control::protocol::{AttachAnswer, Ending, Fault, RpcError, What};
 use crate::shim::ToShim;
 use std::time::{Duration, Instant};
@@ -23,6 +25,8 @@ pub struct Viewer {
     pub read_only: bool,
     /// Whose it is.
     pub uid: u32,
+    /// The process that shows it.
+    pub pid: Option<i32>,
     /// What is to be written to it.
     pub feed: mpsc::Sender<Vec<u8>>,
     /// Told why, before the feed is closed.
@@ -101,16 +105,46 @@ impl Slot {
 
     /// Unchanged to the program, as an input of its own.
     async fn typed(&mut self, id: u64, bytes: Vec<u8>) {
-        let Some(uid) = self.audience.typist(id).map(|viewer| viewer.uid) else {
+        let typist = self.audience.typist(id);
+        let Some((uid, pid)) = typist.map(|viewer| (viewer.uid, viewer.pid)) else {
             return;
         };
         let strokes = strokes(&bytes);
         if !strokes.is_empty() {
             self.audience.last_typist = Some(id);
+            self.note_keys_at_a_dialog(&strokes, &bytes, (uid, pid))
+                .await;
             self.input(Input::Typed { uid, strokes }).await;
         }
         self.next_input(bytes.clone());
         self.keep_raw(bytes);
+    }
+
+    /// A person at the terminal answers a dialog with keys of their own: that is in the audit before the keys are
+    /// written. What they have chosen is written down as their verdict once the dialog is gone.
+    async fn note_keys_at_a_dialog(
+        &mut self,
+        strokes: &[Stroke],
+        bytes: &[u8],
+        (uid, pid): (u32, Option<i32>),
+    ) {
+        let decides = strokes
+            .iter()
+            .any(|stroke| matches!(stroke, Stroke::Enter | Stroke::Escape | Stroke::Digit(_)));
+        let Some(dialog) = self.machine.dialog().filter(|_| decides) else {
+            return;
+        };
+        let why = format!(
+            "a person at an attached terminal, at the dialog {}",
+            dialog.id
+        );
+        let record = Record {
+            by: "person".to_owned(),
+            uid: Some(uid),
+            pid,
+            ..Record::key(&self.running.name, &shown(bytes), &why)
+        };
+        self.audited(record).await;
     }
 
     fn viewer_resized(&mut self, id: u64, size: Size) {

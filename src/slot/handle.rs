@@ -3,6 +3,7 @@
 use super::attach::{Seat, Viewer, Viewing};
 use super::machine::{Input, Judge, Reply, Token};
 use super::requests::Request;
+use super::writing::Writing;
 use crate::config::SlotConfig;
 use crate::control::protocol::{
     Evidence, Fault, HistoryAnswer, Match, RpcError, ScreenAnswer, ScreenParams, SlotStatus, Trace,
@@ -30,7 +31,7 @@ pub enum Command {
     },
     Withdraw(Token),
     Write {
-        bytes: Vec<u8>,
+        writing: Writing,
         reply: Answer<()>,
     },
     /// Somebody's terminal is attached, or does something there.

@@ -34,6 +34,7 @@ mod vigil;
 mod waiters;
 mod witness;
 mod world;
+mod writing;
 
 pub use attach::{Seat, Viewer, Viewing};
 pub use claims::Claims;
@@ -47,3 +48,4 @@ pub use session::{Typed, Wanted, exit_code};
 pub use task::{Slot, start};
 pub(crate) use witness::process_start;
 pub use world::World;
+pub use writing::Writing;

@@ -53,7 +53,7 @@ impl Slot {
     }
 
     /// Takes in all that has come from the program, up to the end of a frame.
-    async fn look_again(&mut self) -> Option<Input> {
+    pub(super) async fn look_again(&mut self) -> Option<Input> {
         if self.running.kind == Kind::Shell {
             return None;
         }

@@ -316,7 +316,10 @@ impl Slot {
                 self.input(Input::Withdraw(token)).await;
                 self.replies.remove(&token);
             }
-            Command::Write { bytes, reply } => self.write(bytes, reply).await,
+            Command::Write { writing, reply } => {
+                let written = self.write(writing).await;
+                drop(reply.send(written));
+            }
             Command::View(viewing) => self.view(viewing).await,
             Command::Screen { params, reply } => drop(reply.send(Ok(self.screen(&params)))),
             Command::Search {

@@ -1,7 +1,6 @@
 //! What goes out of a slot: keys, entries of the audit and the journal, replies.
 
 use super::answer::{self, Place};
-use super::handle::Answer;
 use super::journal::News;
 use super::machine::{Decider, Purpose, Reply, Token};
 use super::press::Key;
@@ -23,7 +22,13 @@ impl Slot {
         ask: &Ask,
         decider: Decider,
     ) -> bool {
-        let record = Record {
+        let allows = verdict.decision == Decision::Allow;
+        let record = self.verdict_record(verdict, ask, decider);
+        self.audited(record).await || !allows
+    }
+
+    pub(super) fn verdict_record(&self, verdict: Verdict, ask: &Ask, decider: Decider) -> Record {
+        Record {
             session: self.memory.session().map(|session| session.id.to_string()),
             verdict: Some(verdict.decision),
             rule: verdict.rule,
@@ -35,8 +40,7 @@ impl Slot {
                 decider,
                 Record::verdict(&self.running.name, &ask.tool, &ask.input),
             )
-        };
-        self.audited(record).await || verdict.decision != Decision::Allow
+        }
     }
 
     pub(super) async fn audited(&mut self, record: Record) -> bool {
@@ -62,18 +66,6 @@ impl Slot {
             self.turn_began = self.transcript().map(|path| Place::end_of(&path));
         }
         self.next_input(key.bytes);
-    }
-
-    /// Raw input, for experts: not a key that missiond chose, but written down like one.
-    pub(super) async fn write(&mut self, bytes: Vec<u8>, reply: Answer<()>) {
-        let outcome = if self.link.is_some() {
-            self.write_down("input", "a person writes raw input", bytes)
-                .await;
-            Ok(())
-        } else {
-            Err(self.not_running())
-        };
-        let _ = reply.send(outcome);
     }
 
     /// Input of a person, until the shim has it.
@@ -187,6 +179,12 @@ fn decided_by(decider: Decider, record: Record) -> Record {
         Decider::Gate { agent, .. } => Record { agent, ..record },
         Decider::Person { uid } => Record {
             uid: Some(uid),
+            ..record
+        },
+        Decider::Keys { uid, pid, keys } => Record {
+            uid: Some(uid),
+            pid,
+            key: Some(keys),
             ..record
         },
     }

@@ -71,9 +71,21 @@ fn answered_by_hand(daemon: &Daemon, person: &Person) {
     person.sees("It is made.");
     assert!(pipe.exists());
     let audit = daemon.logged("audit.jsonl");
-    let verdicts: Vec<Value> = audit
+    let entries: Vec<Value> = audit
         .lines()
         .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    // The key is written down before it is pressed, with who pressed it.
+    let pressed = entries
+        .iter()
+        .find(|entry| entry["what"] == "key" && entry["by"] == "person")
+        .expect("the key is in the audit");
+    assert_eq!(pressed["key"], "1", "{pressed}");
+    assert!(pressed["pid"].is_number(), "{pressed}");
+    let why = pressed["why"].as_str().expect("a reason");
+    assert!(why.contains("at an attached terminal"), "{pressed}");
+    let verdicts: Vec<Value> = entries
+        .into_iter()
         .filter(|entry: &Value| entry["what"] == "verdict" && entry["tool"] == "Bash")
         .collect();
     let by: Vec<&Value> = verdicts.iter().map(|entry| &entry["by"]).collect();

@@ -33,7 +33,9 @@ fn a_text_in_a_yes_is_not_sent_off_by_a_no() {
 fn left_and_approved(daemon: &Daemon) {
     let pipe = asked(daemon, "and left");
     amended(daemon, "go on");
-    daemon.cmd(&["keys", "coder", "up"]).expect(0);
+    daemon
+        .cmd(&["keys", "coder", "up", "--into-dialog"])
+        .expect(0);
     labelled(daemon, |dialog| dialog["selected"] != 0);
     daemon.cmd(&["confirm", "coder", "yes"]).expect(0);
     daemon.wait_state("coder", "idle");
@@ -49,7 +51,9 @@ fn an_old_version_has_a_field_for_its_no() {
     daemon.wait_state("coder", "idle");
     for text in ["", "not like this"] {
         let pipe = asked(&daemon, &format!("with {text:?}"));
-        daemon.cmd(&["keys", "coder", "up"]).expect(0);
+        daemon
+            .cmd(&["keys", "coder", "up", "--into-dialog"])
+            .expect(0);
         labelled(&daemon, |dialog| dialog["selected"] != 0);
         write(&daemon, text);
         only_no_is_taken(&daemon, &["confirm", "coder", "no"]);
@@ -105,7 +109,9 @@ fn choices_with_previews(daemon: &Daemon) {
 
 /// While somebody writes notes no choice is made; a no leaves them, and the question.
 fn notes_are_left(daemon: &Daemon, label: &str) {
-    daemon.cmd(&["keys", "coder", "n"]).expect(0);
+    daemon
+        .cmd(&["keys", "coder", "n", "--into-dialog"])
+        .expect(0);
     labelled(daemon, |dialog| dialog["selected"].is_null());
     daemon.cmd(&["confirm", "coder", label]).expect(4);
     daemon.cmd(&["confirm", "coder", "no"]).expect(0);
@@ -148,7 +154,9 @@ fn asked(daemon: &Daemon, name: &str) -> PathBuf {
 }
 
 fn amended(daemon: &Daemon, text: &str) {
-    daemon.cmd(&["keys", "coder", "tab"]).expect(0);
+    daemon
+        .cmd(&["keys", "coder", "tab", "--into-dialog"])
+        .expect(0);
     labelled(daemon, |dialog| dialog["options"][0]["label"] != "Yes");
     write(daemon, text);
 }
@@ -157,7 +165,9 @@ fn write(daemon: &Daemon, text: &str) {
     if text.is_empty() {
         return;
     }
-    daemon.cmd(&["write", "coder", text]).expect(0);
+    daemon
+        .cmd(&["write", "coder", text, "--into-dialog"])
+        .expect(0);
     labelled(daemon, |dialog| {
         dialog["options"].to_string().contains(text)
     });

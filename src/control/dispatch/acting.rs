@@ -2,12 +2,13 @@
 
 use super::Dispatcher;
 use super::session::done;
+use crate::control::peer::Peer;
 use crate::control::protocol::*;
 use crate::daemon::Order;
 use crate::keys;
 use crate::keys::Answer;
 use crate::slot::machine::{Confirmation, Input, Message, Reply};
-use crate::slot::{Command, SlotHandle};
+use crate::slot::{Command, SlotHandle, Writing};
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
@@ -180,13 +181,20 @@ impl Dispatcher {
         }
     }
 
-    pub(super) async fn write(&self, params: WriteParams) -> Result<Done, RpcError> {
+    pub(super) async fn write(&self, params: WriteParams, peer: &Peer) -> Result<Done, RpcError> {
         let slot = self.slot(&params.slot)?;
-        let bytes = params.bytes;
-        slot.request(|reply| Command::Write { bytes, reply })
-            .await?;
+        let writing = Writing {
+            into_dialog: params.into_dialog,
+            ..Writing::raw(params.bytes, peer)
+        };
+        write(&slot, writing).await?;
         Ok(done(&slot))
     }
+}
+
+pub(super) async fn write(slot: &SlotHandle, writing: Writing) -> Result<(), RpcError> {
+    slot.request(|reply| Command::Write { writing, reply })
+        .await
 }
 
 pub(super) fn not_sendable(error: &keys::NotSendable) -> RpcError {

@@ -12,8 +12,8 @@ mod wait;
 use wait::within;
 
 use super::peer::{Marks, Origin, Peer};
-use super::permission;
 use super::protocol::*;
+use super::{kinds, permission};
 use crate::audit::Record;
 use crate::daemon::{DaemonHandle, Order};
 use crate::events::Bus;
@@ -100,6 +100,7 @@ impl Dispatcher {
     }
 
     pub async fn call(&self, peer: &Peer, method: &str, params: Value) -> Result<Value, RpcError> {
+        kinds::check(method, &params, |name| self.kind_of(name))?;
         match method {
             Ping::NAME => run::<Ping, _>(params, |_| async { Ok(self.daemon.pong()) }).await,
             Status::NAME => run::<Status, _>(params, |select| self.status(select)).await,
@@ -120,7 +121,7 @@ impl Dispatcher {
             History::NAME => run::<History, _>(params, |params| self.history(params)).await,
             Search::NAME => run::<Search, _>(params, |params| self.search(params)).await,
             Wait::NAME => run::<Wait, _>(params, |params| self.wait(params)).await,
-            Write::NAME => run::<Write, _>(params, |params| self.write(params)).await,
+            Write::NAME => run::<Write, _>(params, |params| self.write(params, peer)).await,
             Why::NAME => run::<Why, _>(params, |one| self.why(one)).await,
             InForce::NAME => run::<InForce, _>(params, |one| self.policy(one)).await,
             Submit::NAME => run::<Submit, _>(params, |params| self.submit(params, peer)).await,

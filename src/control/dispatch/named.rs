@@ -1,6 +1,7 @@
 //! Which slots a request means, by name, by role, or all.
 
 use super::Dispatcher;
+use crate::control::kinds::Kind;
 use crate::control::protocol::*;
 use crate::slot::SlotHandle;
 use std::collections::BTreeSet;
@@ -68,6 +69,16 @@ impl Dispatcher {
             .get(name)
             .cloned()
             .ok_or_else(|| self.unknown(name))
+    }
+
+    /// What a name stands for, if for anything.
+    pub(super) fn kind_of(&self, name: &str) -> Option<Kind> {
+        let slot = self.handle(name)?;
+        Some(match slot.status().kind.as_str() {
+            _ if slot.is_session() => Kind::Session,
+            "claude" => Kind::Claude,
+            _ => Kind::Shell,
+        })
     }
 
     pub fn statuses(&self, selected: &Option<Vec<String>>) -> Vec<SlotStatus> {

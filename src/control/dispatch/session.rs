@@ -47,7 +47,9 @@ impl Dispatcher {
             UnifiedExec::NAME => {
                 run::<UnifiedExec, _>(params, |params| self.exec(params, peer)).await
             }
-            WriteStdin::NAME => run::<WriteStdin, _>(params, |params| self.stdin(params)).await,
+            WriteStdin::NAME => {
+                run::<WriteStdin, _>(params, |params| self.stdin(params, peer)).await
+            }
             ClosePtySession::NAME => {
                 run::<ClosePtySession, _>(params, |params| self.close_pty(params)).await
             }
@@ -103,18 +105,8 @@ impl Dispatcher {
     }
 
     async fn info(&self, one: OneSlot) -> Result<SessionInfo, RpcError> {
-        let slot = self.session(&one.slot)?;
+        let slot = self.slot(&one.slot)?;
         self.info_of(&slot).await
-    }
-
-    /// A session by its id; what a slot of the configuration is told by `status`.
-    pub(super) fn session(&self, id: &str) -> Result<SlotHandle, RpcError> {
-        let slot = self.slot(id)?;
-        if slot.status().session.is_none() {
-            let text = format!("{id} is a slot, not a session");
-            return Err(RpcError::new(Fault::Usage, text).next(format!("missiond status {id}")));
-        }
-        Ok(slot)
     }
 
     async fn info_of(&self, slot: &SlotHandle) -> Result<SessionInfo, RpcError> {
@@ -216,7 +208,7 @@ impl Dispatcher {
 
     async fn close(&self, params: CloseParams) -> Result<CloseAnswer, RpcError> {
         let meant = match (params.slot, params.owner) {
-            (Some(id), None) => vec![self.session(&id)?],
+            (Some(id), None) => vec![self.slot(&id)?],
             (None, Some(owner)) => self.sessions_of(Some(&owner_prefix(owner)?)),
             _ => {
                 return Err(RpcError::new(Fault::Usage, "either an id or an owner")

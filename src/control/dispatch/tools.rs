@@ -6,7 +6,7 @@ use crate::control::peer::{Origin, Peer};
 use crate::control::protocol::*;
 use crate::daemon::is_of_owner;
 use crate::excerpt::head_and_tail;
-use crate::slot::{Command, SlotHandle, Wanted};
+use crate::slot::{SlotHandle, Wanted, Writing};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -52,8 +52,8 @@ impl Dispatcher {
         match params.get("session_id").and_then(Value::as_str) {
             None => true,
             Some(id) => {
-                let owner = self.session(id).map(|slot| slot.status().owner);
-                owner.is_ok_and(|owner| is_of_owner(&owner, &owner_of(own)))
+                let session = self.handle(id).filter(SlotHandle::is_session);
+                session.is_some_and(|slot| is_of_owner(&slot.status().owner, &owner_of(own)))
             }
         }
     }
@@ -69,12 +69,15 @@ impl Dispatcher {
         self.look(&slot, &look).await
     }
 
-    pub(super) async fn stdin(&self, params: StdinParams) -> Result<ToolAnswer, RpcError> {
-        let slot = self.session(&params.session_id)?;
+    pub(super) async fn stdin(
+        &self,
+        params: StdinParams,
+        peer: &Peer,
+    ) -> Result<ToolAnswer, RpcError> {
+        let slot = self.slot(&params.session_id)?;
         let bytes = params.input.into_bytes();
         if !bytes.is_empty() {
-            slot.request(|reply| Command::Write { bytes, reply })
-                .await?;
+            super::acting::write(&slot, Writing::raw(bytes, peer)).await?;
         }
         let look = Look::new(params.yield_ms, params.max_tokens, params.raw);
         self.look(&slot, &look).await
@@ -84,7 +87,7 @@ impl Dispatcher {
         &self,
         params: ClosePtyParams,
     ) -> Result<ClosePtyAnswer, RpcError> {
-        let session_id = self.session(&params.session_id)?.status().slot;
+        let session_id = self.slot(&params.session_id)?.status().slot;
         self.end_sessions(vec![session_id.clone()], params.force)
             .await?;
         Ok(ClosePtyAnswer {

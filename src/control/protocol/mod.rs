@@ -41,12 +41,14 @@ macro_rules! methods {
             type Params = $params;
             type Answer = $answer;
         })*
+        /// The names of these methods.
+        pub const NAMES: &[&str] = &[$($name),*];
     };
 }
 
 // Below the macro, which it uses.
 mod session;
-pub use session::*;
+pub use session::{NAMES as SESSION_NAMES, *};
 
 methods! {
     /// Who answers here.
@@ -84,6 +86,11 @@ methods! {
     Down = "down": DownParams => Nothing;
     /// What `missiond hook` passes on from Claude Code.
     Hook = "hook": HookParams => HookAnswer;
+}
+
+/// The names of all methods.
+pub fn all_methods() -> impl Iterator<Item = &'static str> {
+    NAMES.iter().chain(SESSION_NAMES).copied()
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -477,6 +484,9 @@ pub struct WriteParams {
     pub slot: String,
     /// The bytes, as text; escapes were resolved by the client.
     pub bytes: Vec<u8>,
+    /// Also where a dialog is open in a slot of Claude Code: it is written down as a person's verdict.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub into_dialog: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

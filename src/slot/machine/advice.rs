@@ -65,6 +65,6 @@ fn options(dialog: &Dialog) -> String {
 /// An arrow leaves the field with what stands in it; Esc declines from within.
 fn leave_field(name: &str) -> String {
     format!(
-        "say no: missiond confirm {name} no; or leave the field and answer again: missiond keys {name} up"
+        "say no: missiond confirm {name} no; or leave the field and answer again: missiond keys {name} up --into-dialog"
     )
 }

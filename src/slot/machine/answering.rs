@@ -312,7 +312,7 @@ impl Machine {
         let name = &self.config.name;
         let text = format!("the screen of {name} is not a known one, so no key is safe");
         RpcError::new(Fault::Refused, text).next(format!(
-            "look at it: missiond screen {name}; press by hand: missiond keys {name} esc"
+            "look at it: missiond screen {name}; press by hand: missiond keys {name} esc --into-dialog"
         ))
     }
 
@@ -542,10 +542,10 @@ fn ask(why: &str) -> Verdict {
     }
 }
 
-fn verdict_event(ask: &Ask, verdict: &Verdict, decider: &Decider) -> What {
+pub(super) fn verdict_event(ask: &Ask, verdict: &Verdict, decider: &Decider) -> What {
     let agent = match decider {
         Decider::Gate { agent, .. } => agent.clone(),
-        Decider::Policy | Decider::Person { .. } => None,
+        Decider::Policy | Decider::Person { .. } | Decider::Keys { .. } => None,
     };
     What::Verdict {
         tool: ask.tool.clone(),

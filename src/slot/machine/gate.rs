@@ -220,7 +220,7 @@ impl Decider {
     pub fn word(&self) -> &'static str {
         match self {
             Decider::Policy | Decider::Gate { .. } => "policy",
-            Decider::Person { .. } => "person",
+            Decider::Person { .. } | Decider::Keys { .. } => "person",
         }
     }
 
@@ -228,7 +228,7 @@ impl Decider {
     pub fn answer(&self) -> Option<String> {
         match self {
             Decider::Gate { told, .. } => Some(told.map_or(NO_ANSWER, Decision::word).to_owned()),
-            Decider::Policy | Decider::Person { .. } => None,
+            Decider::Policy | Decider::Person { .. } | Decider::Keys { .. } => None,
         }
     }
 }

@@ -126,21 +126,11 @@ impl Up {
         let Some(dialog) = self.dialog().cloned() else {
             return;
         };
-        let marked = dialog.selected.filter(|_| !self.by_hand.moved);
-        let picked = match stroke {
-            Stroke::Move => {
-                self.by_hand.moved = true;
-                return;
-            }
-            Stroke::Enter => marked.map(keys::Pick::Option),
-            Stroke::Digit(number) => {
-                let mut options = dialog.options.iter();
-                let index = options.position(|option| option.number == Some(number));
-                index.map(keys::Pick::Option)
-            }
-            Stroke::Escape => Some(keys::Pick::Esc),
-            Stroke::Other => None,
-        };
+        if stroke == Stroke::Move {
+            self.by_hand.moved = true;
+            return;
+        }
+        let picked = picked_by(stroke, &dialog, self.by_hand.moved);
         self.by_hand.answer = Some(HandAnswer {
             dialog,
             uid,
@@ -154,8 +144,22 @@ impl Up {
     }
 }
 
+/// What a key picks in a dialog, where that can be told; `moved` where the mark may stand elsewhere by now.
+pub(super) fn picked_by(stroke: Stroke, dialog: &Dialog, moved: bool) -> Option<keys::Pick> {
+    match stroke {
+        Stroke::Move | Stroke::Other => None,
+        Stroke::Enter => dialog.selected.filter(|_| !moved).map(keys::Pick::Option),
+        Stroke::Digit(number) => {
+            let mut options = dialog.options.iter();
+            let index = options.position(|option| option.number == Some(number));
+            index.map(keys::Pick::Option)
+        }
+        Stroke::Escape => Some(keys::Pick::Esc),
+    }
+}
+
 /// Where it can't be told what was chosen, it was asked and that is all.
-fn decision_of(dialog: &Dialog, picked: Option<&keys::Pick>) -> Decision {
+pub(super) fn decision_of(dialog: &Dialog, picked: Option<&keys::Pick>) -> Decision {
     match picked {
         None => Decision::Ask,
         Some(keys::Pick::Esc) => Decision::Deny,

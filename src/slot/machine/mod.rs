@@ -6,6 +6,7 @@
 mod advice;
 mod answering;
 mod backoff;
+mod by_keys;
 mod calls;
 mod cause;
 mod doubt;
@@ -26,6 +27,7 @@ mod withheld;
 mod tests;
 
 pub use backoff::Pace;
+pub use by_keys::KeysReach;
 pub use calls::Known;
 pub use cause::{Cause, KERNEL_KILLED};
 pub use keyboard::{HANDS_OFF, Stroke, strokes};
@@ -240,6 +242,12 @@ pub enum Decider {
     },
     Person {
         uid: u32,
+    },
+    /// A person or their program, by keys that were written into the dialog.
+    Keys {
+        uid: u32,
+        pid: Option<i32>,
+        keys: String,
     },
 }
 

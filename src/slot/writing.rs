@@ -1,0 +1,133 @@
+//! Raw input of a person or of their program: to a plain program as it is; to Claude Code only where no dialog can
+//! take it, or where the person has said that the dialog is meant.
+
+use super::machine::{Decider, Input, KeysReach, Purpose, strokes};
+use super::press::Key;
+use super::task::Slot;
+use crate::config::Kind;
+use crate::control::peer::Peer;
+use crate::control::protocol::{Fault, RpcError};
+use crate::excerpt;
+use crate::policy::Decision;
+use crate::secrets;
+
+/// Characters of the keys that are shown in the audit: enough for every key sequence, and not for a pasted text.
+const SHOWN: usize = 80;
+
+/// Bytes for a terminal, and whose they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Writing {
+    pub bytes: Vec<u8>,
+    /// Also into a dialog that is open.
+    pub into_dialog: bool,
+    pub uid: u32,
+    pub pid: Option<i32>,
+}
+
+impl Writing {
+    /// Bytes that are meant for no dialog.
+    pub fn raw(bytes: Vec<u8>, peer: &Peer) -> Writing {
+        Writing {
+            bytes,
+            into_dialog: false,
+            uid: peer.uid,
+            pid: peer.pid,
+        }
+    }
+}
+
+impl Slot {
+    pub(super) async fn write(&mut self, writing: Writing) -> Result<(), RpcError> {
+        if self.link.is_none() {
+            return Err(self.not_running());
+        }
+        if self.running.kind == Kind::Claude {
+            // A dialog may have come since the screen was last read.
+            if let Some(news) = self.look_again().await {
+                self.input(news).await;
+            }
+            let reach = self.machine.keys_reach();
+            if reach != KeysReach::NoDialog {
+                return self.write_into_dialog(writing, reach).await;
+            }
+        }
+        let why = match writing.pid {
+            Some(pid) => format!("raw input by uid {}, process {pid}", writing.uid),
+            None => format!("raw input by uid {}", writing.uid),
+        };
+        self.write_down("input", &why, writing.bytes).await;
+        Ok(())
+    }
+
+    /// The entry in the audit comes first, and the screen is read once more before the key.
+    async fn write_into_dialog(
+        &mut self,
+        writing: Writing,
+        reach: KeysReach,
+    ) -> Result<(), RpcError> {
+        let name = self.running.name.clone();
+        let refused = |text: String| RpcError::new(Fault::Refused, text);
+        if !writing.into_dialog {
+            return Err(self.machine.needs_the_flag(&reach));
+        }
+        if reach == KeysReach::Busy {
+            let text = format!("missiond presses keys in {name} just now; nothing was written");
+            return Err(refused(text).next(format!("look again: missiond pending {name}")));
+        }
+        let keys = shown(&writing.bytes);
+        let decider = Decider::Keys {
+            uid: writing.uid,
+            pid: writing.pid,
+            keys: keys.clone(),
+        };
+        let written = self
+            .machine
+            .verdict_on_keys(&strokes(&writing.bytes), decider.clone());
+        let (decision, why) = (written.verdict.decision, written.verdict.why.clone());
+        let record = self.verdict_record(written.verdict, &written.ask, decider);
+        if !self.audited(record).await && decision != Decision::Deny {
+            let text = "the audit can't be written, so no key is pressed in a dialog";
+            return Err(refused(text.to_owned()).next("make room on its disk"));
+        }
+        self.tell(written.event);
+        let key = Key {
+            bytes: writing.bytes,
+            name: keys,
+            reason: why,
+            purpose: Purpose::Any,
+        };
+        let news = self.press_carefully(key).await;
+        let withheld = matches!(news, Some(Input::Withheld(_)));
+        if let Some(news) = news {
+            self.input(news).await;
+        }
+        match withheld {
+            false => Ok(()),
+            true => Err(refused(format!(
+                "the screen of {name} has changed; nothing was written"
+            ))
+            .next(format!("look again: missiond screen {name}"))),
+        }
+    }
+}
+
+/// The keys as they are written in the audit: no control character, no secret, no long text.
+pub(super) fn shown(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let masked = secrets::mask(&text);
+    excerpt::ends(&masked.escape_debug().to_string(), SHOWN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_shown_without_control_characters_or_secrets() {
+        assert_eq!(shown(b"1"), "1");
+        assert_eq!(shown(b"\x1b[A\r"), "\\u{1b}[A\\r");
+        let secret = shown(b"sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789\r");
+        assert!(!secret.contains("abcdefghijklmnop"), "{secret}");
+        assert!(shown(&[b'x'; 5000]).len() < 200);
+    }
+}
