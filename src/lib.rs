@@ -81,5 +81,6 @@ pub mod socket;
 pub mod tasks;
 pub mod terminal;
 pub mod transcript;
+pub mod trusted_file;
 pub mod usage;
 pub mod worktree;

@@ -2,6 +2,7 @@
 //! by [`Env::of_process`], and passed in.
 
 use crate::config::DaemonConfig;
+use crate::quoting::quoted;
 use etcetera::BaseStrategy;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
@@ -9,7 +10,7 @@ use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// What of the process's environment decides where things are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -18,6 +19,8 @@ pub struct Env {
     pub config_home: Option<PathBuf>,
     /// `$XDG_STATE_HOME` or `~/.local/state`.
     pub state_home: Option<PathBuf>,
+    /// `$XDG_DATA_HOME` or `~/.local/share`.
+    pub data_home: Option<PathBuf>,
     /// `$XDG_RUNTIME_DIR`, where it is a directory at the start: one that appears later moves no socket.
     pub runtime_home: Option<PathBuf>,
     /// `$MISSIOND_CONFIG`.
@@ -46,14 +49,18 @@ pub enum PathError {
     SocketTooLong(PathBuf),
     #[error("{} can't be made: {source}", .dir.display())]
     CantMake { dir: PathBuf, source: io::Error },
-    #[error("{} is a symbolic link, and sockets must lie in a directory of your own: remove it", .0.display())]
+    #[error("{} is a symbolic link: name the directory itself", .0.display())]
     Symlink(PathBuf),
-    #[error("{} is not a directory: remove it", .0.display())]
+    #[error("{} is not a directory: move it away, or name another", .0.display())]
     NotADirectory(PathBuf),
-    #[error("{} belongs to user {owner}, not to you: remove it, or set $XDG_RUNTIME_DIR to a directory of your own", .dir.display())]
+    #[error("{} belongs to user {owner}, not to you: name a directory of your own", .dir.display())]
     ForeignOwner { dir: PathBuf, owner: u32 },
-    #[error("{} is open to other users (mode {mode:03o}): chmod 700 {}", .dir.display(), .dir.display())]
-    OpenToOthers { dir: PathBuf, mode: u32 },
+    #[error("{} is open to other users (mode {mode:03o}): {fix}", .dir.display())]
+    OpenToOthers {
+        dir: PathBuf,
+        mode: u32,
+        fix: String,
+    },
 }
 
 fn no_config(wanted: &Path, here: Option<&Path>) -> String {
@@ -81,6 +88,7 @@ impl Env {
         Env {
             config_home: xdg.map(BaseStrategy::config_dir),
             state_home: xdg.and_then(BaseStrategy::state_dir),
+            data_home: xdg.map(BaseStrategy::data_dir),
             runtime_home: xdg
                 .and_then(BaseStrategy::runtime_dir)
                 .filter(|dir| dir.is_dir()),
@@ -117,6 +125,41 @@ impl Env {
     pub fn state_dir(&self) -> Result<PathBuf, PathError> {
         let home = self.state_home.as_ref().ok_or(PathError::NoHome)?;
         Ok(home.join(APP))
+    }
+
+    /// Where the worktrees of slots are.
+    pub fn data_dir(&self) -> Result<PathBuf, PathError> {
+        let home = self.data_home.as_ref().ok_or(PathError::NoHome)?;
+        Ok(home.join(APP))
+    }
+
+    /// Whether a directory is missiond's own, and not one that the user keeps other things in.
+    fn owns(&self, dir: &Path) -> bool {
+        let own = [
+            self.config_dir(),
+            self.state_dir(),
+            self.data_dir(),
+            self.runtime_dir(),
+        ];
+        let straight = |dir: &Path| !dir.components().any(|part| part == Component::ParentDir);
+        let below = |own: &PathBuf| dir.is_absolute() && dir.starts_with(own);
+        straight(dir) && own.iter().flatten().any(below)
+    }
+
+    /// The command that closes a directory to other users. There is none for a directory that is not missiond's own:
+    /// what else needs it can't be known.
+    pub fn close_to_others(&self, dir: &Path) -> Option<String> {
+        self.change_mode("700", dir)
+    }
+
+    /// The same, where others may go on reading it.
+    pub fn close_to_writers(&self, dir: &Path) -> Option<String> {
+        self.change_mode("go-w", dir)
+    }
+
+    fn change_mode(&self, mode: &str, dir: &Path) -> Option<String> {
+        let shown = quoted(&dir.display().to_string());
+        self.owns(dir).then(|| format!("chmod {mode} {shown}"))
     }
 
     /// Where sockets and locks are: in the session's runtime directory, else under the state directory.
@@ -256,7 +299,9 @@ fn check_private(dir: &Path, found: &fs::Metadata) -> Result<(), PathError> {
         return Err(PathError::ForeignOwner { dir, owner });
     }
     if mode & 0o077 != 0 {
-        return Err(PathError::OpenToOthers { dir, mode });
+        let fix = Env::of_process().close_to_others(&dir);
+        let fix = fix.unwrap_or_else(|| "name a directory that is yours alone".to_owned());
+        return Err(PathError::OpenToOthers { dir, mode, fix });
     }
     Ok(())
 }
@@ -281,6 +326,7 @@ mod tests {
         let env = Env {
             config_home: Some(at("config")),
             state_home: Some(at("state")),
+            data_home: Some(at("data")),
             runtime_home: Some(at("run")),
             config: None,
             socket: None,
@@ -383,12 +429,68 @@ mod tests {
         let at = |name: &str| place.dir.path().join(name);
         let refusal = |dir: &Path| ensure_private_dir(dir).unwrap_err().to_string();
         fs::set_permissions(at("run"), Permissions::from_mode(0o755)).unwrap();
-        assert!(refusal(&at("run")).contains("chmod 700"));
+        let told = refusal(&at("run"));
+        assert!(
+            told.contains("yours alone") && !told.contains("chmod"),
+            "{told}"
+        );
         symlink(at("run"), at("link")).unwrap();
         assert!(refusal(&at("link")).contains("symbolic link"));
         fs::write(at("file"), "").unwrap();
         assert!(refusal(&at("file")).contains("not a directory"));
         assert!(refusal(&at("file/below")).contains("can't be made"));
+    }
+
+    /// What a fix may change, and what it must leave alone.
+    #[test]
+    fn a_command_changes_no_directory_but_missionds_own() {
+        let place = place();
+        let at = |name: &str| place.dir.path().join(name);
+        for own in [
+            "config/missiond",
+            "config/missiond/policies",
+            "state/missiond",
+            "state/missiond/fleet",
+            "data/missiond/worktrees",
+            "run/missiond",
+            "run/missiond/shims",
+        ] {
+            let dir = at(own);
+            let expected = format!("chmod 700 {}", dir.display());
+            assert_eq!(place.env.close_to_others(&dir), Some(expected));
+            let expected = format!("chmod go-w {}", dir.display());
+            assert_eq!(place.env.close_to_writers(&dir), Some(expected));
+        }
+        let others = [
+            "/",
+            "/tmp",
+            "/home",
+            "/var/run",
+            "/usr",
+            ".",
+            "",
+            "logs",
+            "missiond",
+            "~/.config/missiond",
+        ];
+        let below = [
+            "",
+            "config",
+            "state",
+            "data",
+            "run",
+            "project",
+            "project/missiond",
+            "config/missiond2",
+            "config/missiond/..",
+            "config/missiond/../..",
+            "state/missiond/../../project",
+        ];
+        let others = others.map(PathBuf::from).into_iter();
+        for dir in others.chain(below.map(at)) {
+            assert_eq!(place.env.close_to_others(&dir), None, "{}", dir.display());
+            assert_eq!(place.env.close_to_writers(&dir), None, "{}", dir.display());
+        }
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! What a person is told about each fault in slots.toml. A new case is a file in tests/config/faults and
 //! its snapshot beside it.
 
+#[path = "config/access.rs"]
+mod access;
 #[path = "config/cli.rs"]
 mod cli;
 
@@ -189,8 +191,11 @@ fn a_missing_and_an_endless_file_are_named() {
     let shown = missing.to_string();
     assert!(shown.contains("no/such/slots.toml"), "{shown}");
     assert!(shown.contains("missiond init"), "{shown}");
-    let endless = load(Path::new("/dev/zero")).unwrap_err().to_string();
-    assert!(endless.contains("longer than 1 MiB"), "{endless}");
+    let device = load(Path::new("/dev/zero")).unwrap_err().to_string();
+    assert!(device.contains("not a regular file"), "{device}");
+    let desk = Desk::new(&"#\n".repeat(600_000));
+    let long = desk.load().unwrap_err().to_string();
+    assert!(long.contains("longer than 1 MiB"), "{long}");
 }
 
 fn slot(name: &str, more: &str) -> String {

@@ -171,6 +171,39 @@ fn each_risky_crate_is_named_in_its_place_only() {
     report(&faults);
 }
 
+/// A command that is printed as a fix must change nothing but missiond's own: such commands are made in these places,
+/// which look whose the directory is. Elsewhere a fix is told in words.
+const FIXES: &[&str] = &["paths.rs", "trusted_file.rs"];
+
+/// What changes the file system or ends processes, as it begins in a text for people.
+const HARMFUL: &[&str] = &[
+    "chmod ", "chown ", "chgrp ", "mkdir ", "rm -", "rmdir ", "kill -", "pkill ", "killall ",
+    "mv ", "ln -s", "setfacl ",
+];
+
+/// These speak of commands that a slot runs, and print none as a fix.
+const SPEAK_OF_COMMANDS: &[&str] = &["policy", "rehearsal", "demo", "reading", "cli/policy"];
+
+#[test]
+fn no_fix_changes_what_is_not_missionds_own() {
+    let mut faults = Vec::new();
+    for source in sources().iter().filter(|source| !is_test(source)) {
+        let exempt = |list: &[&str]| list.iter().any(|place| source.is_below(place));
+        if exempt(FIXES) || exempt(SPEAK_OF_COMMANDS) {
+            continue;
+        }
+        for (number, line) in source.code() {
+            if let Some(command) = HARMFUL.iter().find(|command| line.contains(**command)) {
+                let path = source.path.display();
+                faults.push(format!(
+                    "src/{path}:{number}: `{command}` in a text for people"
+                ));
+            }
+        }
+    }
+    report(&faults);
+}
+
 #[test]
 fn every_list_here_names_something_that_exists() {
     let sources = sources();

@@ -3,6 +3,7 @@ use crate::cli::failure::Failure;
 use crate::cli::rehearse;
 use crate::cli::target;
 use crate::config::{self, Config, DaemonConfig, Kind, SlotConfig};
+use crate::daemon::{DaemonError, check_socket_directory};
 use crate::diagnostic::Problem;
 use crate::launch::{
     Version, check_cwd, environment, installed_version, process_environment, resolve_program,
@@ -131,15 +132,20 @@ async fn examine(context: &Context) -> Vec<Finding> {
         Ok(config) => config,
         Err(error) => {
             let faults: Vec<String> = error.problems.iter().map(Problem::in_short).collect();
-            let fix = format!(
-                "see where: missiond config check -c {}",
-                quoted(&file.display().to_string())
-            );
+            let see = || {
+                let file = quoted(&file.display().to_string());
+                format!("see where: missiond config check -c {file}")
+            };
+            // A fault of a file as a whole has no line to see.
+            let of_file =
+                |problem: &Problem| problem.help.clone().filter(|_| problem.text.is_empty());
+            let fixes: Option<Vec<String>> = error.problems.iter().map(of_file).collect();
+            let fix = fixes.map_or_else(see, |fixes| fixes.join("\n"));
             return vec![Finding::fail("config", faults.join("\n")).fix(fix)];
         }
     };
     let env = Env::of_process();
-    let mut findings = vec![loaded(&config)];
+    let mut findings = vec![loaded(&config), access_to(&config)];
     findings.extend(programs(&config, &env).await);
     findings.push(socket(&env, &config.daemon));
     findings.push(logs(&config.daemon));
@@ -157,6 +163,17 @@ fn loaded(config: &Config) -> Finding {
         config.daemon.policies.display()
     );
     Finding::ok("config", detail)
+}
+
+/// A config that somebody else could change is not loaded at all.
+fn access_to(config: &Config) -> Finding {
+    let policies = match config.policies.len() {
+        0 => String::new(),
+        1 => " and its policy".to_owned(),
+        several => format!(" and its {several} policies"),
+    };
+    let detail = format!("only you and root can change the config{policies}");
+    Finding::ok("access", detail)
 }
 
 /// Each slot may have a PATH of its own; those that fare alike share a line.
@@ -263,10 +280,17 @@ fn socket(env: &Env, daemon: &DaemonConfig) -> Finding {
         Ok(socket) => socket,
         Err(error) => return unable("socket", &error.to_string()),
     };
+    let runtime = env.runtime_dir().and_then(|dir| check_private_dir(&dir));
+    if let Err(error) = runtime {
+        return unable("socket", &error.to_string());
+    }
     let dir = socket.parent().unwrap_or(Path::new("/"));
-    match check_private_dir(dir) {
-        Ok(()) => Finding::ok("socket", socket.display().to_string()),
-        Err(error) => unable("socket", &error.to_string()),
+    match check_socket_directory(dir, env) {
+        Err(DaemonError::Place { cause, next, .. }) if dir.exists() => Finding {
+            fix: next,
+            ..Finding::fail("socket", cause)
+        },
+        _ => Finding::ok("socket", socket.display().to_string()),
     }
 }
 
@@ -292,7 +316,7 @@ fn logs(daemon: &DaemonConfig) -> Finding {
     };
     if let Some(fault) = fault {
         let detail = format!("{}: {fault}", there.display());
-        let fix = format!("make {logs} a directory that you can write, or set `logs` in [daemon]");
+        let fix = "set `logs` in [daemon] to a directory that you can write";
         return Finding::fail("logs", detail).fix(fix);
     }
     let space = match statvfs(&there) {
@@ -345,9 +369,9 @@ fn line(finding: &Finding) -> String {
     };
     let style = Style::new().bold().fg_color(Some(colour.into()));
     let detail = finding.detail.replace('\n', "\n                ");
-    let fix = match &finding.fix {
-        Some(fix) => format!("\n                fix: {fix}"),
-        None => String::new(),
-    };
+    let fixes = finding.fix.iter().flat_map(|fix| fix.lines());
+    let fix: String = fixes
+        .map(|fix| format!("\n                fix: {fix}"))
+        .collect();
     format!("{style}{word}{style:#}  {:<10}{detail}{fix}", finding.check)
 }

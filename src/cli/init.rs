@@ -3,6 +3,7 @@ use crate::cli::failure::{Blame, Failure};
 use crate::control::protocol::Fault;
 use crate::launch::{Version, installed_version, process_environment, resolve_program};
 use crate::paths::Env;
+use crate::trusted_file::{self, Trusted};
 use serde_json::json;
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead, IsTerminal, Write};
@@ -86,6 +87,7 @@ impl Init {
                 .map_err(|error| Failure::failed(error.to_string()))?,
         };
         self.refuse_to_replace(&dir)?;
+        refuse_where_others_write(&dir, &env)?;
         if self.asks(context) {
             self.ask(&mut std::io::stdin().lock(), &mut std::io::stdout())?;
         }
@@ -207,6 +209,19 @@ impl Init {
         let slots = slots.map(|part| format!("{SLOT}{}", part.replace(CWD, &cwd)));
         std::iter::once(head).chain(slots).collect()
     }
+}
+
+/// A config that others could change would not be loaded: this is said before anything is written.
+fn refuse_where_others_write(dir: &Path, env: &Env) -> Result<(), Failure> {
+    let Err(exposed) = trusted_file::check_place(dir, &Trusted::of_process()) else {
+        return Ok(());
+    };
+    let message = format!("a config in {} would not be safe: {exposed}", dir.display());
+    let refused = Failure::new(Blame::Fault(Fault::Refused), message);
+    Err(match exposed.fix(&dir.join("slots.toml"), env) {
+        Some(fix) => refused.next(fix),
+        None => refused,
+    })
 }
 
 /// What a person's line means, or what is usual where it is empty; asked again with a hint where it means nothing.

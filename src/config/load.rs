@@ -3,16 +3,22 @@
 use super::parse::{Draft, DraftSlot, Places, parse, parse_daemon};
 use super::{Config, DaemonConfig, Kind, RolePolicy};
 use crate::diagnostic::{Problem, Source, nearest, render};
+use crate::paths::Env;
 use crate::policy::Policy;
+use crate::trusted_file::{self, Exposed, Trusted};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Far more than anybody writes by hand; what is longer is some other file.
 const MAX_FILE: u64 = 1024 * 1024;
+
+/// An editor that saves replaces the file once, not several times within the moment between two looks.
+const MOST_TRIES: usize = 3;
 
 /// Everything that is wrong with a configuration, in the order of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +55,7 @@ pub fn load(file: &Path) -> Result<Config, ConfigError> {
 
 /// The same with the home directory given.
 pub fn load_at_home(file: &Path, home: Option<&Path>) -> Result<Config, ConfigError> {
-    let source = read_source(file).map_err(|problem| vec![*problem])?;
+    let source = read_trusted(file).map_err(|problem| vec![*problem])?;
     check(file, source, home)
 }
 
@@ -82,7 +88,7 @@ fn check(file: &Path, source: Source, home: Option<&Path>) -> Result<Config, Con
 /// What a file says about its daemon, whatever is wrong with its slots: a daemon that runs can be reached
 /// while somebody edits its configuration.
 pub fn load_daemon(file: &Path) -> Result<DaemonConfig, ConfigError> {
-    let source = read_source(file).map_err(|problem| vec![*problem])?;
+    let source = read_trusted(file).map_err(|problem| vec![*problem])?;
     let (absolute, home) = (absolute(file), std::env::home_dir());
     let places = Places {
         base: base_of(&absolute),
@@ -110,7 +116,46 @@ impl From<Vec<Problem>> for ConfigError {
 
 /// A text file that a person wrote, or what is wrong with it.
 pub fn read_source(file: &Path) -> Result<Source, Box<Problem>> {
-    let bytes = read_bounded(file).map_err(|error| Box::new(unreadable(file, &error)))?;
+    let opened = File::open(file).map_err(|error| Box::new(unreadable(file, &error)))?;
+    source_of(file, opened)
+}
+
+/// The same for a file that decides what is allowed: nobody but this user and root can have written it.
+fn read_trusted(file: &Path) -> Result<Source, Box<Problem>> {
+    let trusted = Trusted::of_process();
+    let mut tried = 1;
+    loop {
+        let opened = open_at_once(file).map_err(|error| Box::new(unreadable(file, &error)))?;
+        match trusted_file::check(file, &opened, &trusted) {
+            Ok(()) => return source_of(file, opened),
+            // An editor has saved it in between.
+            Err(Exposed::Replaced) if tried < MOST_TRIES => tried += 1,
+            Err(exposed) => return Err(Box::new(exposed_problem(file, &exposed))),
+        }
+    }
+}
+
+/// A named pipe in the place of a file must not stop the daemon until somebody writes into it.
+fn open_at_once(file: &Path) -> io::Result<File> {
+    let nonblocking = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+    let mut options = File::options();
+    options.read(true).custom_flags(nonblocking).open(file)
+}
+
+fn exposed_problem(file: &Path, exposed: &Exposed) -> Problem {
+    let title = match exposed {
+        Exposed::File(_) | Exposed::Above { .. } => "somebody else could change this file",
+        Exposed::NotAFile | Exposed::Replaced | Exposed::Unknown(_) => "can't read this file",
+    };
+    let problem = Problem::of_file(file, title, exposed.to_string());
+    match exposed.fix(file, &Env::of_process()) {
+        Some(fix) => problem.with_help(fix),
+        None => problem,
+    }
+}
+
+fn source_of(file: &Path, opened: File) -> Result<Source, Box<Problem>> {
+    let bytes = bounded(opened).map_err(|error| Box::new(unreadable(file, &error)))?;
     match String::from_utf8(bytes) {
         Ok(text) => Ok(Source::new(file, text)),
         Err(error) => {
@@ -124,11 +169,9 @@ pub fn read_source(file: &Path) -> Result<Source, Box<Problem>> {
     }
 }
 
-pub(super) fn read_bounded(file: &Path) -> io::Result<Vec<u8>> {
+pub(super) fn bounded(opened: File) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    File::open(file)?
-        .take(MAX_FILE + 1)
-        .read_to_end(&mut bytes)?;
+    opened.take(MAX_FILE + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MAX_FILE {
         return Err(io::Error::other("it is longer than 1 MiB"));
     }
@@ -179,7 +222,7 @@ fn policy(
     role: &str,
 ) -> Result<RolePolicy, Vec<Problem>> {
     let shown = shown_policy(source, draft, role);
-    let Source { text, .. } = read_source(&shown).map_err(|problem| vec![*problem])?;
+    let Source { text, .. } = read_trusted(&shown).map_err(|problem| vec![*problem])?;
     let policy = Policy::parse(&text, &draft.daemon.policy_file(role), base);
     let policy = policy.map_err(|faults| {
         let as_named = |fault| Problem {
@@ -216,9 +259,8 @@ fn missing_cwd(source: &Source, draft: &DraftSlot) -> Option<Problem> {
             "this is a file; a slot works in a directory",
         ),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            problem("missing directory", "there is no such directory").map(|problem| {
-                problem.with_help(format!("mkdir -p {}, or name another", cwd.display()))
-            })
+            problem("missing directory", "there is no such directory")
+                .map(|problem| problem.with_help("make it, or name another"))
         }
         Err(error) => problem("directory out of reach", &error.to_string()),
     }

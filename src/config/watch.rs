@@ -1,12 +1,14 @@
 //! Tells when slots.toml or a policy has other content than before. The only module that names notify.
 
 use super::Config;
-use super::load::read_bounded;
+use super::load::bounded;
 use crate::blocking;
 use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -86,7 +88,15 @@ fn directories(file: &Path, policies: &Path) -> BTreeSet<PathBuf> {
     all.map(Path::to_owned).collect()
 }
 
-type Contents = BTreeMap<PathBuf, Option<[u8; 32]>>;
+type Contents = BTreeMap<PathBuf, Option<Seen>>;
+
+/// What decides whether a file is to be loaded again: its content, and who can change it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Seen {
+    hash: [u8; 32],
+    mode: u32,
+    owner: (u32, u32),
+}
 
 #[derive(Clone)]
 struct Files {
@@ -95,7 +105,7 @@ struct Files {
 }
 
 impl Files {
-    /// A hash for each file; nothing for one that can't be read.
+    /// What was seen of each file; nothing of one that can't be read.
     fn contents(&self) -> Contents {
         let entries = std::fs::read_dir(&self.policies).into_iter().flatten();
         let policies = entries.flatten().map(|entry| entry.path());
@@ -103,15 +113,21 @@ impl Files {
         policies
             .chain([self.file.clone()])
             .map(|path| {
-                let content = hash(&path).ok();
-                (path, content)
+                let seen = look_at(&path).ok();
+                (path, seen)
             })
             .collect()
     }
 }
 
-fn hash(file: &Path) -> io::Result<[u8; 32]> {
-    Ok(Sha256::digest(read_bounded(file)?).into())
+fn look_at(file: &Path) -> io::Result<Seen> {
+    let opened = File::open(file)?;
+    let found = opened.metadata()?;
+    Ok(Seen {
+        hash: Sha256::digest(bounded(opened)?).into(),
+        mode: found.mode(),
+        owner: (found.uid(), found.gid()),
+    })
 }
 
 /// Ends when the watch is dropped.

@@ -4,6 +4,7 @@ use super::{DaemonError, Holder, service};
 use crate::config::Config;
 use crate::files;
 use crate::paths::{self, Env};
+use crate::trusted_file::Trusted;
 use std::fs::{File, Metadata};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -29,7 +30,7 @@ pub struct Door {
 impl Door {
     pub async fn open(config: &Config, env: &Env) -> Result<Door, DaemonError> {
         let logs = &config.daemon.logs;
-        log_directory(logs)?;
+        log_directory(logs, env)?;
         let socket = env
             .socket_for(&config.daemon)
             .map_err(|error| DaemonError::place("the socket", error))?;
@@ -56,7 +57,7 @@ impl Door {
         }
         let (listener, own) = match service::passed_listener(&socket)? {
             Some(passed) => (passed, None),
-            None => (listen(&socket).await?, identity(&socket)),
+            None => (listen(&socket, env).await?, identity(&socket)),
         };
         Ok(Door {
             socket,
@@ -94,32 +95,25 @@ fn private(what: &str, directory: &Path) -> Result<(), DaemonError> {
     paths::ensure_private_dir(directory).map_err(|error| DaemonError::place(what, error))
 }
 
-/// Made for us alone where it is missing; one that exists is closed to others, but not where they could write it: what
-/// is in it may be theirs.
-fn log_directory(directory: &Path) -> Result<(), DaemonError> {
+/// Made for this user alone where it is missing. One that exists keeps its mode, since other things may lie in it; the
+/// files that are written there are closed to others. It is refused where others could write it: what is in it may be
+/// theirs.
+fn log_directory(directory: &Path, env: &Env) -> Result<(), DaemonError> {
     let what = "the log directory";
-    let place = |error: std::io::Error| DaemonError::place(what, error);
     let Ok(found) = std::fs::symlink_metadata(directory) else {
         return private(what, directory);
     };
     no_link(what, directory, &found)?;
-    ours_to_write(what, directory, &found)?;
-    if found.mode() & 0o077 != 0 {
-        let closed = std::fs::Permissions::from_mode(0o700);
-        std::fs::set_permissions(directory, closed).map_err(place)?;
-        let (shown, mode) = (directory.display(), found.mode() & 0o777);
-        tracing::warn!("the log directory {shown} was open to others ({mode:o}): it has 0700 now");
-    }
-    Ok(())
+    ours_to_write(what, "logs", directory, &found, env)
 }
 
-/// Whoever can write the directory could put a socket of his own in its place.
-fn socket_directory(directory: &Path) -> Result<(), DaemonError> {
+/// Whoever can write the directory could put a socket of their own in its place.
+pub(crate) fn check_socket_directory(directory: &Path, env: &Env) -> Result<(), DaemonError> {
     let what = "the socket's directory";
     let found = std::fs::symlink_metadata(directory);
     let found = found.map_err(|error| DaemonError::place(what, error))?;
     no_link(what, directory, &found)?;
-    ours_to_write(what, directory, &found)
+    ours_to_write(what, "socket", directory, &found, env)
 }
 
 fn no_link(what: &str, directory: &Path, found: &Metadata) -> Result<(), DaemonError> {
@@ -131,7 +125,13 @@ fn no_link(what: &str, directory: &Path, found: &Metadata) -> Result<(), DaemonE
     Err(DaemonError::place(what, cause).next("name the directory itself"))
 }
 
-fn ours_to_write(what: &str, directory: &Path, found: &Metadata) -> Result<(), DaemonError> {
+fn ours_to_write(
+    what: &str,
+    key: &str,
+    directory: &Path,
+    found: &Metadata,
+    env: &Env,
+) -> Result<(), DaemonError> {
     let place = |cause: String| DaemonError::place(what, cause);
     let shown = directory.display();
     if !found.is_dir() {
@@ -139,14 +139,14 @@ fn ours_to_write(what: &str, directory: &Path, found: &Metadata) -> Result<(), D
     }
     if found.uid() != rustix::process::geteuid().as_raw() {
         let cause = format!("{shown} belongs to user {}, not to you", found.uid());
-        return Err(place(cause).next("choose a directory of your own"));
+        return Err(place(cause).next(format!("set `{key}` in [daemon] to a place of your own")));
     }
-    if found.mode() & 0o022 != 0 {
-        return Err(
-            place(format!("{shown} can be written by others")).next(format!("chmod go-w {shown}"))
-        );
-    }
-    Ok(())
+    let Some(fault) = Trusted::of_process().fault_of_directory(found) else {
+        return Ok(());
+    };
+    let another = || format!("set `{key}` in [daemon] to a place that only you can write");
+    let next = env.close_to_writers(directory).unwrap_or_else(another);
+    Err(place(format!("{shown} {fault}")).next(next))
 }
 
 /// A lock, not a pid file: it can't be stale. Yet what a daemon was about to start when it was killed holds it for a
@@ -172,9 +172,9 @@ async fn lock(path: &Path, whose: &str, socket: &Path) -> Result<File, DaemonErr
 }
 
 /// Binds the socket; a stale one is probed before it is replaced.
-async fn listen(socket: &Path) -> Result<UnixListener, DaemonError> {
+async fn listen(socket: &Path, env: &Env) -> Result<UnixListener, DaemonError> {
     let place = |error: std::io::Error| DaemonError::place(socket.display().to_string(), error);
-    socket_directory(socket.parent().unwrap_or(Path::new("/")))?;
+    check_socket_directory(socket.parent().unwrap_or(Path::new("/")), env)?;
     if let Ok(found) = socket.symlink_metadata() {
         if !found.file_type().is_socket() {
             let cause = format!("{} is no socket", socket.display());

@@ -9,6 +9,7 @@ mod rules;
 mod service;
 mod sessions;
 
+pub(crate) use door::check_socket_directory;
 pub use holder::Holder;
 pub use host::Host;
 pub use rules::{Rules, Standing};

@@ -21,9 +21,9 @@ pub enum LaunchError {
     Missing(PathBuf),
     #[error("{} is a directory: name the program inside it in `command`", .0.display())]
     Directory(PathBuf),
-    #[error("{} can't be executed: chmod +x {}, or name another program in `command`", .0.display(), .0.display())]
+    #[error("{} can't be executed: make it executable, or name another program in `command`", .0.display())]
     NotExecutable(PathBuf),
-    #[error("the slot's directory {} is not there: mkdir -p {}, or change `cwd`", .0.display(), .0.display())]
+    #[error("the slot's directory {} is not there: make it, or change `cwd`", .0.display())]
     NoCwd(PathBuf),
     #[error("the slot's `cwd` {} is not a directory", .0.display())]
     CwdIsFile(PathBuf),

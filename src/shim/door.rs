@@ -118,7 +118,7 @@ fn check_directory(socket: &Path) -> Result<(), String> {
     let own = rustix::process::geteuid().as_raw();
     if !metadata.is_dir() || metadata.uid() != own || metadata.mode() & 0o077 != 0 {
         return Err(format!(
-            "the socket's directory {shown} must be a directory of your own that is closed to others (chmod 0700)"
+            "the socket's directory {shown} must be a directory of your own that is closed to others"
         ));
     }
     Ok(())

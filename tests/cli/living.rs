@@ -138,6 +138,46 @@ fn status_tells_of_a_config_that_is_not_taken_and_how_to_see_why() {
     assert!(!told.contains("not taken"), "{told}");
 }
 
+/// The daemon notices by itself, reports it, and goes on with what it had; and it notices the fix.
+#[test]
+fn a_running_daemon_takes_nothing_that_others_could_have_written() {
+    let mut living = Living::new();
+    let config = living.config("slots.toml", "name = \"one\"");
+    let home = &living.home;
+    home.run(&["up", "-c", &config]).exits(0);
+    let chmod = |mode| {
+        let permissions = std::os::unix::fs::PermissionsExt::from_mode(mode);
+        std::fs::set_permissions(&config, permissions).unwrap();
+    };
+    let until = |what: &str, fact: &dyn Fn(&str) -> bool| {
+        let end = Instant::now() + Duration::from_secs(60);
+        loop {
+            let told = home.run(&["status"]).exits(0).stdout;
+            if fact(&told) {
+                return;
+            }
+            assert!(Instant::now() < end, "{what}: {told}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    chmod(0o666);
+    let good = std::fs::read_to_string(&config).unwrap();
+    let added = "\n[[slot]]\nname = \"dog\"\nkind = \"shell\"\nrole = \"plain\"\ncommand = [\"cat\"]\ncwd = \".\"\n";
+    std::fs::write(&config, good.clone() + added).unwrap();
+    until("it is reported", &|told| {
+        told.contains("not taken") && told.contains("somebody else could change")
+    });
+    let refused = home.run(&["reload"]).exits(2);
+    let fix = format!("chmod go-w {config}");
+    assert!(refused.stderr.contains(&fix), "{refused:?}");
+    let told = home.run(&["status"]).exits(0).stdout;
+    assert!(told.contains("cat") && !told.contains("dog"), "{told}");
+    chmod(0o644);
+    until("it is taken", &|told| {
+        !told.contains("not taken") && told.contains("dog")
+    });
+}
+
 #[test]
 fn status_tells_of_a_policy_that_is_wider_on_the_disk_and_not_taken() {
     let mut living = Living::new();

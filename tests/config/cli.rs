@@ -7,12 +7,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// A user with a home directory and a `claude` that only knows its version.
-struct User {
+pub struct User {
     home: tempfile::TempDir,
 }
 
 impl User {
-    fn new() -> User {
+    pub fn new() -> User {
         let home = tempfile::tempdir().unwrap();
         fs::create_dir(home.path().join("bin")).unwrap();
         fs::create_dir(home.path().join("project")).unwrap();
@@ -31,11 +31,11 @@ impl User {
         fs::set_permissions(&claude, Permissions::from_mode(0o755)).unwrap();
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.home.path().join(name)
     }
 
-    fn missiond(&self, args: &[&str]) -> Command {
+    pub fn missiond(&self, args: &[&str]) -> Command {
         let mut command = Command::cargo_bin("missiond").unwrap();
         command
             .env_clear()
@@ -49,13 +49,13 @@ impl User {
         command
     }
 
-    fn json(&self, args: &[&str], code: i32) -> Value {
+    pub fn json(&self, args: &[&str], code: i32) -> Value {
         let output = self.missiond(args).arg("--json").assert().code(code);
         serde_json::from_slice(&output.get_output().stdout).unwrap()
     }
 }
 
-fn stderr(command: &mut Command, code: i32) -> String {
+pub fn stderr(command: &mut Command, code: i32) -> String {
     let output = command.assert().code(code);
     String::from_utf8(output.get_output().stderr.clone()).unwrap()
 }
@@ -163,7 +163,7 @@ fn what_show_prints_can_be_loaded_again() {
     assert_eq!(again["daemon"], first["daemon"]);
 }
 
-fn finding<'a>(health: &'a Value, check: &str) -> &'a Value {
+pub fn finding<'a>(health: &'a Value, check: &str) -> &'a Value {
     let checks = health["checks"].as_array().unwrap();
     checks.iter().find(|found| found["check"] == check).unwrap()
 }
@@ -222,13 +222,13 @@ fn doctor_names_the_fix_for_whatever_is_broken() {
     fs::remove_file(config("logs")).unwrap();
 
     fs::set_permissions(user.path("bin/claude"), Permissions::from_mode(0o644)).unwrap();
-    broken("program", "can't be executed", "chmod +x");
+    broken("program", "can't be executed", "make it executable");
     fs::remove_file(user.path("bin/claude")).unwrap();
     broken("program", "no program `claude`", "install it");
 
     fs::create_dir_all(user.path(".local/state/missiond")).unwrap();
     fs::write(user.path(".local/state/missiond/run"), "in the way").unwrap();
-    broken("socket", "not a directory", "remove it");
+    broken("socket", "not a directory", "move it away");
 }
 
 #[test]

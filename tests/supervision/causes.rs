@@ -57,7 +57,7 @@ fn each_end_has_its_cause_and_what_no_restart_can_cure_is_left_alone() {
         assert!(shown.contains(cause), "{shown}");
         assert!(daemon.log(slot).contains(cause), "{}", daemon.log(slot));
     }
-    assert!(daemon.log("unready").contains("chmod +x"));
+    assert!(daemon.log("unready").contains("make it executable"));
     assert!(daemon.log("crashes").contains("crash: signal 11"));
     assert!(daemon.log("older").contains("2.1.324"));
     assert!(daemon.log("logged-out").contains("Not logged in"));
