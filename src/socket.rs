@@ -5,6 +5,7 @@ use rustix::fs::{Mode, OFlags};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 /// Where to bind or to connect to reach the socket at a path; good for as long as this lives.
@@ -41,10 +42,15 @@ impl AsRef<Path> for Address {
     }
 }
 
+/// Whether somebody listens there, answering or not.
+pub fn is_listening(socket: &Path) -> bool {
+    Address::of(socket).is_ok_and(|address| UnixStream::connect(address).is_ok())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::net::{UnixListener, UnixStream};
+    use std::os::unix::net::UnixListener;
 
     #[test]
     fn a_socket_is_reached_at_a_path_of_any_length() {

@@ -9,6 +9,7 @@ mod faults {
     mod ground;
     mod logs;
     mod races;
+    mod removed;
     mod shells;
     mod shortage;
     mod socket;

@@ -1,8 +1,10 @@
-use crate::cli::context::Context;
+use crate::cli::context::{ANSWER_LIMIT, Context};
 use crate::cli::failure::Failure;
 use crate::cli::rehearse;
 use crate::cli::target;
 use crate::config::{self, Config, DaemonConfig, Kind, SlotConfig};
+use crate::control::client::{CallError, Client};
+use crate::control::protocol::{Select, Status};
 use crate::daemon::{DaemonError, check_socket_directory};
 use crate::diagnostic::Problem;
 use crate::launch::{
@@ -11,6 +13,8 @@ use crate::launch::{
 use crate::paths::{Env, check_private_dir};
 use crate::quoting::quoted;
 use crate::rehearsal::{Acquaintance, acquaintance, how_to};
+use crate::slot::record::sessions_dir;
+use crate::socket::is_listening;
 use anstyle::{AnsiColor, Style};
 use rustix::fs::{Access, access, statvfs};
 use rustix::process::{Resource, getrlimit};
@@ -151,7 +155,61 @@ async fn examine(context: &Context) -> Vec<Finding> {
     findings.push(logs(&config.daemon));
     findings.extend(ptys(config.slots.len() as u64));
     findings.push(open_files(config.slots.len() as u64));
+    findings.extend(daemon(context, &file, &config).await);
     findings
+}
+
+/// Whether the daemon that runs is this config's, and which programs run that the config does not name.
+async fn daemon(context: &Context, file: &Path, config: &Config) -> Option<Finding> {
+    let target = target::of_config(context, file).await.ok()?;
+    let mut client = match Client::connect_to(&target.socket, &target.wanted).await {
+        Ok(client) => client,
+        Err(CallError::NotRunning(_)) => return left_behind(&context.env, config),
+        Err(error) => {
+            let Failure { message, next, .. } = Failure::from(error);
+            let fix = next.unwrap_or_default();
+            return Some(Finding::fail("daemon", message).fix(fix));
+        }
+    };
+    let asked = client.call::<Status>(Select::default());
+    let statuses = match tokio::time::timeout(ANSWER_LIMIT, asked).await {
+        Ok(Ok(statuses)) => statuses,
+        Ok(Err(error)) => return Some(Finding::warn("daemon", error.to_string())),
+        Err(_) => return Some(Finding::warn("daemon", "it does not answer")),
+    };
+    let removed = statuses.into_iter().filter(|status| status.removed);
+    let removed: Vec<String> = removed.map(|status| status.slot).collect();
+    if removed.is_empty() {
+        return Some(Finding::ok("daemon", "it runs with this config"));
+    }
+    let names = removed.join(", ");
+    let detail = format!("not in the config, and its program runs: {names}");
+    let fix = format!("missiond stop {}, or put it back", removed.join(" "));
+    Some(Finding::warn("daemon", detail).fix(fix))
+}
+
+/// Programs of slots that left the config while no daemon runs.
+fn left_behind(env: &Env, config: &Config) -> Option<Finding> {
+    let name = &config.daemon.name;
+    let sessions = sessions_dir(&env.state_dir().ok()?.join(name));
+    let is_known = |slot: &String| {
+        let is_session = sessions.join(format!("{slot}.json")).exists();
+        is_session || config.slots.iter().any(|known| known.name == *slot)
+    };
+    let runs = |slot: &String| {
+        let socket = env.shim_socket(name, slot);
+        socket.is_ok_and(|socket| is_listening(&socket))
+    };
+    let found = env.slots_with_shims(name).into_iter();
+    let found: Vec<String> = found.filter(|slot| !is_known(slot) && runs(slot)).collect();
+    if found.is_empty() {
+        return None;
+    }
+    let (names, words) = (found.join(", "), found.join(" "));
+    let detail =
+        format!("no daemon runs, and these programs run that the config does not name: {names}");
+    let fix = format!("missiond up takes them up; then: missiond stop {words}, or put them back");
+    Some(Finding::warn("daemon", detail).fix(fix))
 }
 
 fn loaded(config: &Config) -> Finding {

@@ -55,9 +55,11 @@ async fn shown(context: &Context, mut statuses: Vec<SlotStatus>) -> Vec<String> 
     // The table is the answer; a daemon that ends in this moment takes nothing from it.
     let daemon = context.ask::<Ping>(Nothing {}).await.ok();
     let not_taken = daemon.map(|pong| not_taken(&pong, &context.target()));
+    let removed = table::removed(&statuses, &context.target());
     let table = table.lines().map(str::to_owned);
     table
         .chain(help)
+        .chain(removed)
         .chain(not_taken.into_iter().flatten())
         .collect()
 }

@@ -73,6 +73,9 @@ fn doing(status: &SlotStatus) -> String {
     if status.queued > 0 {
         parts.push(format!("{} queued", status.queued));
     }
+    if status.removed {
+        parts.insert(0, "removed from the config".into());
+    }
     if status.changed {
         parts.push("new settings at its next start".into());
     }
@@ -127,6 +130,22 @@ pub fn call_for_help(statuses: &[SlotStatus], target: &str) -> Option<String> {
             several.len()
         )),
     }
+}
+
+/// The line below the table about slots that are in the config no more.
+pub fn removed(statuses: &[SlotStatus], target: &str) -> Option<String> {
+    let removed = statuses.iter().filter(|status| status.removed);
+    let names: Vec<&str> = removed.map(|status| status.slot.as_str()).collect();
+    let are = match names.as_slice() {
+        [] => return None,
+        [_] => "is",
+        _ => "are",
+    };
+    let (listed, words) = (names.join(", "), names.join(" "));
+    Some(format!(
+        "{listed} {are} not in the config: nothing is answered by rule there; \
+         end with: missiond stop{target} {words}, or put back and: missiond reload{target}"
+    ))
 }
 
 /// `yes` and `no` are clear for a permission; other dialogs, and what is doubtful, have to be read first.
@@ -197,6 +216,17 @@ mod tests {
         sort(&mut statuses);
         let now = "2026-01-01T10:00:00Z".parse().unwrap();
         anstream::adapter::strip_str(&render(&statuses, now, width)).to_string()
+    }
+
+    #[test]
+    fn a_slot_that_left_the_config_is_marked_and_told_of() {
+        let mut statuses = sample();
+        assert_eq!(removed(&statuses, ""), None);
+        statuses[1].removed = true;
+        let told = removed(&statuses, " -c x.toml").unwrap();
+        assert!(told.starts_with("coder-2 is not in the config"), "{told}");
+        assert!(told.contains("missiond stop -c x.toml coder-2"), "{told}");
+        assert!(doing(&statuses[1]).starts_with("removed from the config · 2 in the background"));
     }
 
     #[test]

@@ -83,7 +83,7 @@ fn wanted(context: &Context) -> Wanted {
 
 /// The daemon of a config is at the config's socket, unless the config has changed since, or the daemon was started with
 /// a socket of its own.
-async fn of_config(context: &Context, config: &Path) -> Result<Target, Failure> {
+pub async fn of_config(context: &Context, config: &Path) -> Result<Target, Failure> {
     let wanted = Wanted::Config(context.env.cwd.join(config));
     let place = place(context, config);
     if let Ok(place) = &place {

@@ -138,6 +138,9 @@ pub struct SlotConfig {
     /// For a slot that was made at run time and is in no file.
     #[serde(skip)]
     pub terms: Option<SessionTerms>,
+    /// Set by the daemon for a slot that is in the file no more while its program runs.
+    #[serde(skip)]
+    pub removed: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]

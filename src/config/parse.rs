@@ -294,6 +294,7 @@ impl Parser<'_> {
             care: keys.care.filled_in(),
             worktree_of: None,
             terms: None,
+            removed: false,
         };
         Some(DraftSlot {
             slot,

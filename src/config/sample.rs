@@ -28,6 +28,7 @@ impl SlotConfig {
             care: Care::default(),
             worktree_of: None,
             terms: None,
+            removed: false,
         }
     }
 }

@@ -5,6 +5,7 @@ mod door;
 mod holder;
 mod host;
 mod reload;
+mod removed;
 mod rules;
 mod service;
 mod sessions;
@@ -253,7 +254,7 @@ pub async fn run_in(host: Host, config: Config, env: &Env) -> Result<(), DaemonE
     let bus = &daemon.world.bus;
     let notifier = notify::start(bus.clone(), daemon.notify.subscribe());
     daemon.load_sessions()?;
-    daemon.end_forgotten().await;
+    daemon.take_up_removed().await;
     daemon.start_all();
     daemon.look_for_running().await;
     let (slots, bus) = (daemon.published.subscribe(), daemon.world.bus.clone());
@@ -380,19 +381,6 @@ impl Daemon {
             self.add(slot);
         }
         self.publish();
-    }
-
-    /// What was left by shims that were killed, of slots and sessions that are known no more.
-    async fn end_forgotten(&self) {
-        let world = &self.world;
-        let is_known = |name: &String| {
-            let mut slots = self.config.slots.iter();
-            self.kept.contains_key(name) || slots.any(|slot| slot.name == *name)
-        };
-        let left = world.env.slots_with_shims(&world.name);
-        let forgotten = left.iter().filter(|name| !is_known(name));
-        let ends = forgotten.map(|name| slot::end_forgotten(world, name));
-        futures_util::future::join_all(ends).await;
     }
 
     /// Whoever asks how the slots stand is answered when it is known which of them have run all the time.

@@ -1,17 +1,15 @@
 //! Taking the config and the policies as they are now on the disk.
 
 use super::rules::Rules;
-use super::{Daemon, Kept, Order};
-use crate::config::{self, Change, ConfigError};
+use super::{Daemon, Kept};
+use crate::config::{self, Change, Config, ConfigError, SlotConfig};
 use crate::control::protocol::{Fault, ReloadAnswer, RpcError, What};
 use crate::files;
 use crate::policy::{self, Ask, Policy};
-use crate::reading::State;
 use crate::slot::Command;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::Arc;
-use tokio::sync::oneshot;
 
 impl Daemon {
     /// A person wants the files as they are, wider rules included.
@@ -49,11 +47,10 @@ impl Daemon {
         };
         let mut changes = self.take_rules(Rules::new(&config, &self.world), wider_too);
         let slots = config::diff(&self.config, &config);
-        self.config = config;
+        let before = std::mem::replace(&mut self.config, config);
         self.notify.send_replace(self.config.notify.clone());
         for change in &slots {
-            self.apply(change).await;
-            changes.push(in_words(change));
+            changes.push(self.apply(change, &before).await);
         }
         self.hand_out().await;
         self.publish();
@@ -95,26 +92,27 @@ impl Daemon {
         changes
     }
 
-    async fn apply(&mut self, change: &Change) {
+    /// Does what a change of the config asks for, and tells of it.
+    async fn apply(&mut self, change: &Change, before: &Config) -> String {
         match change {
             Change::Added { slot: name } => {
                 self.stay(name);
-                let slot = self
-                    .config
-                    .slots
-                    .iter()
-                    .find(|slot| slot.name == *name)
-                    .cloned();
+                let slot = slot_of(&self.config, name).cloned();
                 if let (Some(slot), false) = (slot, self.kept.contains_key(name)) {
                     self.add(slot);
                 }
             }
-            Change::Removed { slot: name } => self.leave(name),
+            Change::Removed { slot: name } => {
+                if let Some(slot) = slot_of(before, name) {
+                    return self.leave(slot).await;
+                }
+            }
             Change::Changed { .. }
             | Change::Daemon { .. }
             | Change::Notify { .. }
             | Change::Sessions { .. } => {}
         }
+        in_words(change)
     }
 
     /// Every slot gets its settings, for the next start, and its rules, for the next question.
@@ -131,35 +129,6 @@ impl Daemon {
                 .handle
                 .send(Command::Reconfigure { config, judge })
                 .await;
-        }
-    }
-
-    /// A slot that left the config is stopped when it is idle, never in the middle of its work.
-    fn leave(&mut self, name: &str) {
-        let Some(kept) = self.kept.get_mut(name) else {
-            return;
-        };
-        let (handle, orders, slot) = (kept.handle.clone(), self.orders.clone(), name.to_owned());
-        kept.leaving = Some(tokio::spawn(async move {
-            let mut status = handle.watch_status();
-            let free = |state: State| matches!(state, State::Idle | State::Exited | State::Error);
-            let _ = status.wait_for(|status| free(status.state)).await.map(drop);
-            let (done, ended) = oneshot::channel();
-            if handle
-                .send(Command::Shutdown { keep: false, done })
-                .await
-                .is_ok()
-            {
-                let _ = ended.await;
-            }
-            let _ = orders.send(Order::Left { slot }).await;
-        }));
-    }
-
-    /// A slot that came back into the config before it was idle stays.
-    fn stay(&mut self, name: &str) {
-        if let Some(leaving) = self.kept.get_mut(name).and_then(|kept| kept.leaving.take()) {
-            leaving.abort();
         }
     }
 
@@ -224,6 +193,10 @@ impl Daemon {
     }
 }
 
+fn slot_of<'a>(config: &'a Config, name: &str) -> Option<&'a SlotConfig> {
+    config.slots.iter().find(|slot| slot.name == name)
+}
+
 fn in_words(change: &Change) -> String {
     match change {
         Change::Daemon { keys } => format!(
@@ -235,7 +208,7 @@ fn in_words(change: &Change) -> String {
             format!("[sessions]: {} changed, for new ones", keys.join(", "))
         }
         Change::Added { slot } => format!("slot {slot}: added"),
-        Change::Removed { slot } => format!("slot {slot}: removed, to be stopped when it is idle"),
+        Change::Removed { slot } => format!("slot {slot}: removed"),
         Change::Changed { slot, keys } => format!(
             "slot {slot}: {} changed, for its next start",
             keys.join(", ")

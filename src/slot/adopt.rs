@@ -40,6 +40,7 @@ impl Slot {
         let first = match (found, standing) {
             // Its program is started once, by whoever made it.
             _ if self.session.is_some() => None,
+            (false, _) if self.running.removed => None,
             // Its end was under way when the daemon was killed.
             (true, Some(Standing::Down { .. })) => Some(Input::Stop(NOBODY)),
             (false, Some(Standing::Wanted)) => Some(Input::Start(NOBODY)),
@@ -56,10 +57,11 @@ impl Slot {
     /// No shim answers. One of a session may have been stopped; what a dead one left is ended. A slot whose shim was
     /// stopped waits for it: it may be started yet.
     async fn take_up_left(&mut self) -> bool {
+        let has_nobody_else = self.session.is_some() || self.running.removed;
+        if has_nobody_else && self.take_up_awoken().await {
+            return true;
+        }
         if self.session.is_some() {
-            if self.take_up_awoken().await {
-                return true;
-            }
             self.end_remains().await;
             self.take_up_ended();
         } else if self.end_orphans().await {

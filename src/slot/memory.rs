@@ -1,6 +1,7 @@
 //! What a slot remembers across restarts of its program and of the daemon.
 
 use super::machine::{Past, Standing};
+use super::removed::Launched;
 use crate::files;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -43,6 +44,9 @@ pub struct Memory {
     /// When the usage limit is lifted for which messages wait.
     #[serde(default)]
     pub held_until: Option<DateTime<Utc>>,
+    /// What its program was started with, for a daemon that finds it when the slot has left the config.
+    #[serde(default)]
+    pub launched: Option<Launched>,
     /// What a newer missiond wrote is kept.
     #[serde(flatten)]
     pub unknown: Map<String, Value>,

@@ -126,6 +126,7 @@ impl Record {
             },
             worktree_of: None,
             terms: Some(self.terms.clone()),
+            removed: false,
         }
     }
 }

@@ -110,10 +110,8 @@ impl Slot {
         }
     }
 
-    /// A shim removes its socket at its end, but not when it is killed.
     fn has_shim_socket(&self) -> bool {
-        let socket = self.world.shim_socket(&self.running.name);
-        socket.is_ok_and(|socket| socket.symlink_metadata().is_ok())
+        self.world.has_shim_socket(&self.running.name)
     }
 
     async fn with_strays<T: Send + 'static>(

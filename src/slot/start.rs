@@ -3,6 +3,7 @@
 use super::adopt::Questions;
 use super::claims::Claim;
 use super::machine::{Cause, Input};
+use super::removed::Launched;
 use super::rotation::Rotation;
 use super::task::{Slot, ready};
 use super::vigil::Vigil;
@@ -114,7 +115,7 @@ impl Slot {
             continues: resumed,
         };
         let strange = (!start.known).then_some(Input::Unrehearsed);
-        self.note_strange(hello.child_pid, start.known);
+        self.note_start(hello.child_pid, start.known);
         let ready = (self.running.kind == Kind::Shell).then(ready);
         // One that has ended already is not told of again by its shim.
         let ended = match hello.exit {
@@ -133,11 +134,12 @@ impl Slot {
         })
     }
 
-    /// A daemon that takes the program over later has no version to go by.
-    fn note_strange(&mut self, pid: u32, known: bool) {
+    /// A daemon that takes the program over later has no version to go by, and maybe no settings.
+    fn note_start(&mut self, pid: u32, known: bool) {
         let strange = (!known).then_some(pid);
-        if self.memory.unrehearsed != strange {
-            self.memory.unrehearsed = strange;
+        let launched = Some(Launched::from(&*self.running));
+        if (self.memory.unrehearsed, &self.memory.launched) != (strange, &launched) {
+            (self.memory.unrehearsed, self.memory.launched) = (strange, launched);
             self.save_memory();
         }
     }

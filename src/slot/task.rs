@@ -340,6 +340,10 @@ impl Slot {
 
     async fn reconfigure(&mut self, config: Arc<SlotConfig>, judge: Arc<dyn Judge>) {
         self.judge = judge.clone();
+        if self.running.removed && !config.removed {
+            // It is in the config again. As at a start of the daemon, its program is taken to have these settings.
+            self.running = config.clone();
+        }
         self.input(Input::Rules(judge)).await;
         self.input(Input::Settings(config)).await;
     }

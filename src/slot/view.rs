@@ -46,7 +46,7 @@ impl Slot {
                 .max_cost
                 .map(|_| self.machine.past().cost.as_f64()),
             attached: self.audience.len(),
-            changed: self.machine.is_up() && **self.machine.config() != *self.running,
+            changed: self.has_new_settings(),
             ..first_status(self.machine.config(), &self.paths)
         };
         self.status.send_if_modified(|status| {
@@ -54,6 +54,11 @@ impl Slot {
             *status = now;
             changed
         });
+    }
+
+    fn has_new_settings(&self) -> bool {
+        let config = self.machine.config();
+        self.machine.is_up() && !config.removed && **config != *self.running
     }
 
     pub(super) fn gate(&self) -> &'static str {
@@ -106,6 +111,7 @@ impl Slot {
             ("activity", self.last_activity()),
             ("transcript", self.last_of_transcript()),
             ("conversation", in_words(&self.conversation())),
+            ("removed", self.machine.config().removed.then(why_removed)),
             ("policy", self.machine.why_a_person()),
             ("DOUBTFUL", self.machine.distrust()),
         ];
@@ -123,6 +129,11 @@ impl Slot {
         }
         evidence
     }
+}
+
+fn why_removed() -> String {
+    "it is not in the config, so no policy holds for it: a person is asked about everything, and it is not started again"
+        .to_owned()
 }
 
 /// Of a slot that has not yet looked whether its program runs.
@@ -165,6 +176,7 @@ pub(super) fn first_status(config: &SlotConfig, paths: &Paths) -> SlotStatus {
         doubtful: None,
         waiting_calls: Vec::new(),
         session: config.terms.as_ref().map(super::session::first_status),
+        removed: config.removed,
     }
 }
 

@@ -4,9 +4,7 @@ use super::claims::Claims;
 use crate::audit::Audit;
 use crate::events::Bus;
 use crate::paths::{Env, PathError};
-use crate::socket::Address;
 use crate::usage::Meter;
-use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -62,11 +60,16 @@ impl World {
         self.env.shim_socket(&self.name, slot)
     }
 
-    /// Whether a shim listens for it, answering or not.
+    /// Whether a shim listens for it, answering or not. A shim that has a daemon lets go of it to answer this.
     pub fn has_shim(&self, slot: &str) -> bool {
-        let socket = self.shim_socket(slot).ok();
-        let address = socket.and_then(|socket| Address::of(&socket).ok());
-        address.is_some_and(|address| UnixStream::connect(address).is_ok())
+        self.shim_socket(slot)
+            .is_ok_and(|socket| crate::socket::is_listening(&socket))
+    }
+
+    /// Whether there is the socket of a shim. A shim removes it at its end, but not when it is killed.
+    pub fn has_shim_socket(&self, slot: &str) -> bool {
+        let socket = self.shim_socket(slot);
+        socket.is_ok_and(|socket| socket.symlink_metadata().is_ok())
     }
 
     pub fn settings_file(&self, slot: &str) -> PathBuf {

@@ -370,6 +370,7 @@ fn view(status: &SlotStatus) -> SlotView {
         is_free: at_rest && untouched && status.doubtful.is_none(),
         task: status.task_id.clone(),
         needs_person: status.dialog.is_some() && status.waits_because.is_some(),
+        is_removed: status.removed,
     }
 }
 

@@ -37,6 +37,8 @@ pub struct SlotView {
     pub task: Option<String>,
     /// It asks something that no rule answers.
     pub needs_person: bool,
+    /// It is in the config no more: it may end what it works on, and gets nothing new.
+    pub is_removed: bool,
 }
 
 /// A task as it is submitted.
@@ -261,7 +263,8 @@ impl Queue {
 
     fn addressed<'a>(&'a self, to: &'a str) -> impl Iterator<Item = &'a SlotView> {
         let role = to.strip_prefix('@');
-        self.slots.iter().filter(move |slot| match role {
+        let staying = self.slots.iter().filter(|slot| !slot.is_removed);
+        staying.filter(move |slot| match role {
             Some(role) => slot.role == role,
             None => slot.name == to,
         })
@@ -294,7 +297,10 @@ impl Queue {
     }
 
     fn may_have_a_task(&self, slot: &SlotView, taken: &BTreeSet<String>) -> bool {
-        slot.is_claude && !taken.contains(&slot.name) && !self.resting.contains_key(&slot.name)
+        slot.is_claude
+            && !slot.is_removed
+            && !taken.contains(&slot.name)
+            && !self.resting.contains_key(&slot.name)
     }
 
     fn slots_with_a_task(&self) -> BTreeSet<String> {

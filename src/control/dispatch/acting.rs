@@ -24,6 +24,44 @@ impl Dispatcher {
             .iter()
             .map(|name| self.slot(name))
             .collect::<Result<_, _>>()?;
+        self.ask_each(slots, make).await
+    }
+
+    /// The same for what starts a program. A slot that is not in the config is never started: refused where it is
+    /// named, passed over among all.
+    pub(super) async fn each_of_config(
+        &self,
+        select: Select,
+        make: fn(u64) -> Input,
+    ) -> Result<Vec<Done>, RpcError> {
+        let names = self.names(&select)?;
+        let mut slots: Vec<SlotHandle> = names
+            .iter()
+            .map(|name| self.slot(name))
+            .collect::<Result<_, _>>()?;
+        if select.slots.is_empty() {
+            slots.retain(|slot| !slot.status().removed);
+        }
+        let (removed, slots): (Vec<SlotHandle>, Vec<SlotHandle>) =
+            slots.into_iter().partition(|slot| slot.status().removed);
+        let mut done = self.ask_each(slots, make).await?;
+        done.extend(removed.iter().map(|slot| {
+            let status = slot.status();
+            Done {
+                error: Some(not_in_config(&status.slot)),
+                slot: status.slot,
+                state: status.state,
+                already: false,
+            }
+        }));
+        Ok(done)
+    }
+
+    async fn ask_each(
+        &self,
+        slots: Vec<SlotHandle>,
+        make: fn(u64) -> Input,
+    ) -> Result<Vec<Done>, RpcError> {
         let asked = slots.iter().map(|slot| slot.ask(make));
         let outcomes = futures_util::future::join_all(asked).await;
         let done = slots.iter().zip(outcomes).map(|(slot, outcome)| {
@@ -40,6 +78,9 @@ impl Dispatcher {
 
     pub(super) async fn adopt(&self, params: AdoptParams) -> Result<AdoptAnswer, RpcError> {
         let slot = self.slot(&params.slot)?;
+        if slot.status().removed {
+            return Err(not_in_config(&params.slot));
+        }
         let session = params.session_id;
         let id = session.to_string();
         let others = self.statuses(&None).into_iter();
@@ -157,6 +198,13 @@ impl Dispatcher {
         let Some(tool) = dialog.tool.clone() else {
             return Ok(None);
         };
+        if status.removed {
+            let text = format!(
+                "confirmed, but no rule was added: {} was removed",
+                status.slot
+            );
+            return Err(RpcError::new(Fault::Refused, text));
+        }
         let input = dialog.input.clone().map_or(Value::Null, Value::Object);
         let (role, cwd) = (status.role.clone(), status.cwd.clone());
         self.daemon
@@ -195,6 +243,13 @@ impl Dispatcher {
 pub(super) async fn write(slot: &SlotHandle, writing: Writing) -> Result<(), RpcError> {
     slot.request(|reply| Command::Write { writing, reply })
         .await
+}
+
+fn not_in_config(slot: &str) -> RpcError {
+    let text = format!("{slot} was removed from the config: its program is not started again");
+    RpcError::new(Fault::Refused, text).next(format!(
+        "put it back into the config, then: missiond reload\nor end its program: missiond stop {slot}"
+    ))
 }
 
 pub(super) fn not_sendable(error: &keys::NotSendable) -> RpcError {

@@ -11,6 +11,8 @@ const MAX_REGEX: usize = 1 << 20;
 /// Matches that `search` gives unless it is asked for others.
 const MATCHES: usize = 200;
 
+const NO_POLICY: &str = "the slot was removed from the config: no policy holds for it, and a person is asked about everything";
+
 impl Dispatcher {
     pub(super) async fn status(&self, select: Select) -> Result<Vec<SlotStatus>, RpcError> {
         let names = self.names(&select)?;
@@ -125,7 +127,7 @@ impl Dispatcher {
         let in_force = self.daemon.policies();
         let standing = in_force
             .get(&status.slot)
-            .ok_or_else(|| RpcError::new(Fault::Refused, "the slot is leaving"))?;
+            .ok_or_else(|| RpcError::new(Fault::Refused, NO_POLICY))?;
         Ok(PolicyAnswer {
             slot: status.slot,
             role: status.role,

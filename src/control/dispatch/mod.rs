@@ -105,10 +105,13 @@ impl Dispatcher {
             Ping::NAME => run::<Ping, _>(params, |_| async { Ok(self.daemon.pong()) }).await,
             Status::NAME => run::<Status, _>(params, |select| self.status(select)).await,
             Stats::NAME => run::<Stats, _>(params, |_| async { Ok(self.stats()) }).await,
-            Start::NAME => run::<Start, _>(params, |select| self.each(select, Input::Start)).await,
+            Start::NAME => {
+                run::<Start, _>(params, |select| self.each_of_config(select, Input::Start)).await
+            }
             Stop::NAME => run::<Stop, _>(params, |select| self.each(select, Input::Stop)).await,
             Restart::NAME => {
-                run::<Restart, _>(params, |select| self.each(select, Input::Restart)).await
+                run::<Restart, _>(params, |select| self.each_of_config(select, Input::Restart))
+                    .await
             }
             Adopt::NAME => run::<Adopt, _>(params, |params| self.adopt(params)).await,
             Send::NAME => run::<Send, _>(params, |params| self.send(params)).await,

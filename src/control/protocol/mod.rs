@@ -213,6 +213,9 @@ pub struct SlotStatus {
     /// For one that was made at run time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionStatus>,
+    /// Its program runs, and it is in the config no more.
+    #[serde(default)]
+    pub removed: bool,
 }
 
 impl SlotStatus {

@@ -21,6 +21,7 @@ impl World {
             is_free: true,
             task: None,
             needs_person: false,
+            is_removed: false,
         });
         let mut world = World {
             queue: Queue::default(),

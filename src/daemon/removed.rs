@@ -1,0 +1,159 @@
+//! Slots that are in the config no more while their programs run. Each of them is shown, as `removed`, and can be
+//! stopped and attached to; it is the slot again when it comes back into the config.
+
+use super::{Daemon, Kept, Order};
+use crate::config::{self, SlotConfig};
+use crate::control::protocol::SlotStatus;
+use crate::reading::State;
+use crate::slot::machine::Judge;
+use crate::slot::{self, AskEverything, Command, Launched, SlotHandle, World};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// How often to look whether a shim that does not answer has gone.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// When a slot that has left the config is let go.
+#[derive(Debug, Clone, Copy)]
+enum LetGo {
+    /// Its work is done: it is stopped then.
+    WhenIdle,
+    /// Somebody has stopped it, or its program has ended.
+    WhenOver,
+}
+
+impl Daemon {
+    /// Takes up the programs of slots and sessions that nobody names any more, and ends what is left of those whose
+    /// shim was killed.
+    pub(super) async fn take_up_removed(&mut self) {
+        let world = self.world.clone();
+        let unnamed = names_with_shims(&world)
+            .into_iter()
+            .filter(|name| !self.names(name));
+        let (living, dead): (Vec<String>, Vec<String>) =
+            unnamed.partition(|name| world.has_shim(name));
+        for name in living {
+            tracing::warn!("slot {name} is not in the config, and its program runs");
+            self.add_removed(&name);
+        }
+        let ends = dead.iter().map(|name| slot::end_forgotten(&world, name));
+        futures_util::future::join_all(ends).await;
+    }
+
+    fn names(&self, name: &str) -> bool {
+        let mut slots = self.config.slots.iter();
+        self.kept.contains_key(name) || slots.any(|slot| slot.name == name)
+    }
+
+    fn add_removed(&mut self, name: &str) {
+        let launched = Launched::load(&self.world.memory_file(name));
+        let slot = Launched::removed_slot(launched, name);
+        let (handle, task) = slot::start(self.world.clone(), Arc::new(slot), self.ask_everything());
+        let kept = Kept {
+            handle,
+            task,
+            leaving: None,
+        };
+        self.kept.insert(name.to_owned(), kept);
+        self.let_go(name, LetGo::WhenOver);
+    }
+
+    fn ask_everything(&self) -> Arc<dyn Judge> {
+        Arc::new(AskEverything::new(&self.config.file))
+    }
+
+    /// A slot that left the config is stopped when it is idle, never in the middle of its work. Until then a person is
+    /// asked about everything. What is told of it says what it waits for.
+    pub(super) async fn leave(&mut self, slot: &SlotConfig) -> String {
+        let name = &slot.name;
+        let Some(kept) = self.kept.get(name) else {
+            return format!("slot {name}: removed");
+        };
+        let state = kept.handle.status().state;
+        let config = Arc::new(slot::removed(self.settled(slot)));
+        let judge = self.ask_everything();
+        // One whose task has ended needs no settings.
+        let _ = kept
+            .handle
+            .send(Command::Reconfigure { config, judge })
+            .await;
+        self.let_go(name, LetGo::WhenIdle);
+        in_words(name, state)
+    }
+
+    fn let_go(&mut self, name: &str, when: LetGo) {
+        let Some(kept) = self.kept.get_mut(name) else {
+            return;
+        };
+        let (handle, orders, slot) = (kept.handle.clone(), self.orders.clone(), name.to_owned());
+        let world = self.world.clone();
+        kept.leaving = Some(tokio::spawn(async move {
+            until_it_may_go(&handle, &world, &slot, when).await;
+            let (done, ended) = oneshot::channel();
+            if handle
+                .send(Command::Shutdown { keep: false, done })
+                .await
+                .is_ok()
+            {
+                let _ = ended.await;
+            }
+            let _ = orders.send(Order::Left { slot }).await;
+        }));
+    }
+
+    /// A slot that came back into the config stays.
+    pub(super) fn stay(&mut self, name: &str) {
+        if let Some(leaving) = self.kept.get_mut(name).and_then(|kept| kept.leaving.take()) {
+            leaving.abort();
+        }
+    }
+}
+
+async fn until_it_may_go(handle: &SlotHandle, world: &World, slot: &str, when: LetGo) {
+    let mut status = handle.watch_status();
+    let idle = |state: State| matches!(when, LetGo::WhenIdle) && state == State::Idle;
+    let over = |status: &SlotStatus| {
+        let ended = matches!(status.state, State::Exited | State::Error);
+        ended && status.shim_pid.is_none()
+    };
+    let free = |status: &SlotStatus| over(status) || idle(status.state);
+    while let Ok(found) = status.wait_for(free).await.map(|status| status.state) {
+        // A shim that does not answer may have been stopped: its program is not gone while its socket is there. It is
+        // not asked: a shim talks to one client, and lets go of the slot for another.
+        if found == State::Idle || !world.has_shim_socket(slot) {
+            return;
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// The slots of this daemon that have the socket of a shim, by the names of the sockets and by what is kept of each slot:
+/// the socket of a long name does not tell it.
+fn names_with_shims(world: &World) -> BTreeSet<String> {
+    let kept = std::fs::read_dir(&world.state).into_iter().flatten();
+    let kept = kept.flatten().filter_map(|entry| {
+        let file = entry.file_name().into_string().ok()?;
+        Some(file.strip_suffix(".json")?.to_owned())
+    });
+    let kept = kept.filter(|name| config::is_name(name));
+    let kept = kept.filter(|name| world.has_shim_socket(name));
+    kept.chain(world.env.slots_with_shims(&world.name))
+        .collect()
+}
+
+fn in_words(slot: &str, state: State) -> String {
+    let stop = format!("stop it now with: missiond stop {slot}");
+    match state {
+        State::Idle | State::Exited | State::Error => format!("slot {slot}: removed and stopped"),
+        State::Confirming => format!(
+            "slot {slot}: removed while it waits at a dialog, to be stopped when it is idle; \
+             see: missiond pending {slot}, or {stop}"
+        ),
+        busy => format!(
+            "slot {slot}: removed while it is {}, to be stopped when it is idle; {stop}",
+            busy.name()
+        ),
+    }
+}

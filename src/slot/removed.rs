@@ -1,0 +1,205 @@
+//! A slot that is in the config no more, while its program runs: it is shown, can be stopped and attached to, and nothing
+//! is answered for it by rule.
+
+use super::machine::Judge;
+use crate::config::{Care, Gate, Kind, Restart, SlotConfig};
+use crate::policy::{Ask, Decision, PermissionPolicy, RuleRef, Verdict};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Shown as the role of a slot of which nothing is known but that its program runs.
+const UNKNOWN_ROLE: &str = "unknown";
+
+/// Where Claude Code keeps its files; no other variable is needed to watch a program that runs.
+const VARIABLES: [&str; 2] = ["HOME", "CLAUDE_CONFIG_DIR"];
+
+/// The settings that a slot's program was started with, as far as they are needed to go on watching it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Launched {
+    role: String,
+    kind: Kind,
+    cwd: PathBuf,
+    command: Vec<String>,
+    cols: u16,
+    rows: u16,
+    mode: String,
+    gate: Gate,
+    project_settings: bool,
+    #[serde(default)]
+    worktree_of: Option<PathBuf>,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+}
+
+impl From<&SlotConfig> for Launched {
+    fn from(slot: &SlotConfig) -> Launched {
+        let env = slot.env.iter();
+        let env = env.filter(|(name, _)| VARIABLES.contains(&name.as_str()));
+        Launched {
+            role: slot.role.clone(),
+            kind: slot.kind,
+            cwd: slot.cwd.clone(),
+            command: slot.command.clone(),
+            cols: slot.cols,
+            rows: slot.rows,
+            mode: slot.mode.clone(),
+            gate: slot.gate,
+            project_settings: slot.project_settings,
+            worktree_of: slot.worktree_of.clone(),
+            env: env
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect(),
+        }
+    }
+}
+
+impl Launched {
+    /// What the memory of a slot says of it; nothing where that is gone or can't be read.
+    pub fn load(memory: &Path) -> Option<Launched> {
+        let text = std::fs::read(memory).ok()?;
+        let memory: serde_json::Value = serde_json::from_slice(&text).ok()?;
+        serde_json::from_value(memory.get("launched")?.clone()).ok()
+    }
+
+    /// For a program of which nothing was kept. It is taken for Claude Code: its dialogs are shown to a person.
+    fn unknown() -> Launched {
+        Launched {
+            role: UNKNOWN_ROLE.to_owned(),
+            kind: Kind::Claude,
+            cwd: PathBuf::from("/"),
+            command: vec![UNKNOWN_ROLE.to_owned()],
+            cols: 120,
+            rows: 40,
+            mode: "manual".to_owned(),
+            gate: Gate::Hook,
+            project_settings: false,
+            worktree_of: None,
+            env: BTreeMap::new(),
+        }
+    }
+
+    /// The slot whose program this was; `None` where nothing is known of it.
+    pub fn removed_slot(launched: Option<Launched>, name: &str) -> SlotConfig {
+        let launched = launched.unwrap_or_else(Launched::unknown);
+        removed(SlotConfig {
+            name: name.to_owned(),
+            role: launched.role,
+            kind: launched.kind,
+            cwd: launched.cwd,
+            command: launched.command,
+            args: Vec::new(),
+            env: launched.env,
+            env_clear: false,
+            env_pass: Vec::new(),
+            cols: launched.cols,
+            rows: launched.rows,
+            mode: launched.mode,
+            gate: launched.gate,
+            project_settings: launched.project_settings,
+            autostart: false,
+            restart: Restart::Never,
+            resume: true,
+            prompt: None,
+            session: None,
+            care: Care::default(),
+            worktree_of: launched.worktree_of,
+            terms: None,
+            removed: true,
+        })
+    }
+}
+
+/// The settings of a slot that has left the config: its program is not started again, by nobody.
+pub fn removed(slot: SlotConfig) -> SlotConfig {
+    SlotConfig {
+        autostart: false,
+        restart: Restart::Never,
+        care: Care {
+            stall_after: None,
+            ..slot.care
+        },
+        removed: true,
+        ..slot
+    }
+}
+
+/// Judges a removed slot: a person is asked about everything. The config no longer says which policy is meant for it.
+#[derive(Debug)]
+pub struct AskEverything {
+    /// The config that does not name the slot.
+    config: PathBuf,
+}
+
+impl AskEverything {
+    pub fn new(config: &Path) -> AskEverything {
+        AskEverything {
+            config: config.to_owned(),
+        }
+    }
+}
+
+impl PermissionPolicy for AskEverything {
+    fn decide(&self, _ask: &Ask) -> Verdict {
+        Verdict {
+            decision: Decision::Ask,
+            // A verdict without a rule would leave the call to Claude Code's own settings.
+            rule: Some(RuleRef {
+                text: "(the slot was removed)".to_owned(),
+                file: self.config.clone(),
+                line: 1,
+            }),
+            why:
+                "the slot was removed from the config, so no policy holds for it: a person is asked"
+                    .to_owned(),
+        }
+    }
+}
+
+impl Judge for AskEverything {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reading::DialogKind;
+
+    #[test]
+    fn what_is_kept_of_a_slot_makes_a_slot_that_is_never_started() {
+        let mut slot = SlotConfig::sample("coder", "/src");
+        slot.env.insert("SECRET".into(), "x".into());
+        slot.env.insert("HOME".into(), "/home/a".into());
+        slot.restart = Restart::Always;
+        let kept = serde_json::to_string(&Launched::from(&slot)).unwrap();
+        assert!(!kept.contains("SECRET"), "{kept}");
+        let launched: Launched = serde_json::from_str(&kept).unwrap();
+        let found = Launched::removed_slot(Some(launched), "coder");
+        assert!(found.removed && !found.autostart);
+        assert_eq!(found.restart, Restart::Never);
+        assert_eq!((&found.role, &found.cwd), (&slot.role, &slot.cwd));
+        assert_eq!(found.env["HOME"], "/home/a");
+        let unknown = Launched::removed_slot(None, "coder");
+        assert!(unknown.removed && unknown.kind == Kind::Claude);
+    }
+
+    #[test]
+    fn nothing_is_decided_without_a_person() {
+        let judge = AskEverything::new(Path::new("/slots.toml"));
+        for (tool, input) in [
+            ("Read", serde_json::json!({"file_path": "/src/a"})),
+            ("Bash", serde_json::json!({"command": "ls"})),
+        ] {
+            let ask = Ask {
+                tool: tool.to_owned(),
+                input,
+                cwd: "/src".into(),
+                at: None,
+                complete: true,
+            };
+            let verdict = judge.decide(&ask);
+            assert_eq!(verdict.decision, Decision::Ask);
+            assert!(verdict.rule.is_some());
+            assert!(!judge.only_reads_the_project(&ask));
+        }
+        assert_eq!(judge.dialog(DialogKind::Trust), Decision::Ask);
+    }
+}
