@@ -21,8 +21,10 @@ const MAX_WAITING: usize = 256 << 10;
 /// is slowed down, as by any terminal, and not cut off from its daemon.
 const BEHIND: usize = 64 << 10;
 
-/// A daemon that has taken nothing for so long is stopped or stuck, and the program does not wait for it.
-const TAKES_WITHIN: Duration = Duration::from_secs(2);
+/// A daemon that has taken nothing and said nothing for so long is stopped or stuck, and the program does not wait for
+/// it. The kernel reports room in the socket only when three quarters of it have been read, which a busy daemon on a
+/// loaded machine does not do in a second or two: so a daemon at work says so as well ([`ToShim::Taking`]).
+const TAKES_WITHIN: Duration = Duration::from_secs(5);
 
 /// A buffer that grew for a burst is given back when it is larger than this.
 const KEPT_CAPACITY: usize = 16 << 10;
@@ -145,7 +147,7 @@ pub(super) struct Peer {
     waiting: Vec<u8>,
     /// Bytes at the beginning of `waiting` that are sent.
     sent: usize,
-    /// When it has taken something last.
+    /// When it has last taken something, or said something.
     took: Instant,
 }
 
@@ -211,6 +213,7 @@ impl Peer {
             Err(fault) if is_passing(&fault) => return Ok(Vec::new()),
             Err(_) => return Err(Gone),
         };
+        self.took = Instant::now();
         self.decoder.push(&buffer[..count]);
         let mut commands = Vec::new();
         while let Some(frame) = self.decoder.next_frame().map_err(|_| Gone)? {

@@ -8,7 +8,7 @@ use crate::socket::Address;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::UnixStream;
 use tokio::process::{Child, Command};
@@ -22,6 +22,9 @@ const HELLO_PATIENCE: Duration = Duration::from_secs(10);
 
 /// A living shim reads at once; one that was stopped must hold up nobody who leaves.
 const FLUSH_PATIENCE: Duration = Duration::from_secs(2);
+
+/// How often a daemon at work says so, well within the time after which a shim takes it for stuck.
+const SAYS_EVERY: Duration = Duration::from_millis(500);
 
 /// What may wait for a shim that does not read, such as one that was stopped with SIGSTOP: two of the
 /// longest messages.
@@ -71,6 +74,8 @@ pub struct ShimLink {
     stream: UnixStream,
     decoder: Decoder,
     unsent: Vec<u8>,
+    /// When the shim was last told that the daemon is at work.
+    said: Instant,
 }
 
 impl ShimLink {
@@ -93,6 +98,7 @@ impl ShimLink {
             stream,
             decoder: Decoder::default(),
             unsent: Vec::new(),
+            said: Instant::now(),
         };
         let hello = timeout(HELLO_PATIENCE, link.hello())
             .await
@@ -128,6 +134,15 @@ impl ShimLink {
             return Err(WireError::TooLong(length).into());
         }
         self.write_some()
+    }
+
+    /// Tells the shim that the daemon is at work on what it was sent, where that was not said for a while.
+    pub fn say_taking(&mut self) -> Result<(), LinkError> {
+        if self.said.elapsed() < SAYS_EVERY {
+            return Ok(());
+        }
+        self.said = Instant::now();
+        self.send(&ToShim::Taking)
     }
 
     /// Waits until everything is with the shim, for one who is about to leave; not for long.
@@ -177,7 +192,7 @@ impl ShimLink {
             Ok(0) => Err(LinkError::Closed),
             Ok(count) => {
                 self.decoder.push(&buffer[..count]);
-                Ok(())
+                self.say_taking()
             }
             Err(fault) if fault.kind() == ErrorKind::WouldBlock => Ok(()),
             Err(fault) if fault.kind() == ErrorKind::ConnectionReset => Err(LinkError::Closed),

@@ -37,7 +37,7 @@ use std::time::Duration;
 
 /// Version of the protocol between daemon and shim. It grows when a message changes its meaning; new
 /// fields and messages alone don't need that, since both sides pass over what they don't know.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 
 /// Everything a shim needs to begin; given as JSON on its standard input, never in argv.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -169,6 +169,9 @@ pub enum ToShim {
         seen: At,
         snapshot: String,
     },
+    /// The daemon is alive and works on what it was sent. While it says so, a program that writes faster than the
+    /// daemon reads is held back, and the connection stays.
+    Taking,
     /// The exit was received and noted; the shim may end.
     Dismiss,
 }

@@ -34,6 +34,11 @@ const HALF_CHARACTER: Duration = Duration::from_secs(2);
 /// can be complete. A child that writes on meanwhile waits no longer than at a busy terminal.
 const HOLD: Duration = Duration::from_millis(200);
 
+/// How long the terminal is not read before the first daemon has come, which it does within milliseconds. A program that
+/// floods its terminal from its first moment would otherwise write megabytes that the daemon has to read before it
+/// knows the screen. A daemon that was killed in between is not waited for any longer.
+const FIRST_DAEMON: Duration = Duration::from_secs(5);
+
 /// How often a shim whose program has ended looks whether a daemon could still find it.
 const LOOK: Duration = Duration::from_secs(10);
 
@@ -98,7 +103,7 @@ impl Shim {
             recorder,
             text: TextStream::default(),
             text_due: None,
-            held_until: None,
+            held_until: Some(Instant::now() + FIRST_DAEMON),
             silence,
             inputs: Inputs::default(),
             phase: Phase::Alive,
@@ -335,6 +340,7 @@ impl Shim {
     fn welcome(&mut self) {
         while let Some(peer) = self.door.accept() {
             self.peer = Some(peer);
+            self.held_until = None;
             let hello = self.hello();
             self.tell(|peer| peer.greet(&hello));
             // What it finds in the recording may be long over, and must not look unfinished.
@@ -361,6 +367,8 @@ impl Shim {
                 self.recorder.record('m', &text);
             }
             Some(ToShim::Rotate { to, seen, snapshot }) => self.rotate(&to, seen, &snapshot),
+            // That it was heard is enough: the peer has noted when.
+            Some(ToShim::Taking) => {}
             Some(ToShim::Dismiss) if matches!(self.phase, Phase::Over) => self.dismissed = true,
             Some(ToShim::Dismiss) => self.trouble("a shim is not dismissed while its child runs"),
             None => self.trouble("this shim is older than the daemon and did not understand it"),

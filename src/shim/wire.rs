@@ -225,6 +225,7 @@ mod tests {
                 .prop_map(|(signal, foreground)| ToShim::Signal { signal, foreground }),
             any::<u64>().prop_map(|grace_ms| ToShim::Stop { grace_ms }),
             ".*".prop_map(|text| ToShim::Mark { text }),
+            Just(ToShim::Taking),
             Just(ToShim::Dismiss),
         ]
     }

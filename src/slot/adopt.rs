@@ -1,23 +1,13 @@
 //! Taking up a program that runs already, and what it wrote before there was a connection.
 
+use super::catch_up::Questions;
 use super::machine::{Cause, Input, NOBODY, Standing};
 use super::task::{Slot, ready};
 use crate::config::Kind;
 use crate::control::protocol::What;
-use crate::reading::Observer;
 use crate::shim::{ExitReport, Hello, LaunchError, ShimLink};
-use crate::terminal::Terminal;
 use std::time::Instant;
 use tokio::sync::watch;
-
-/// Whether what a program asked its terminal is still to be answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Questions {
-    /// It has just begun, and nobody has answered yet.
-    Open,
-    /// They were asked long ago, and answered then.
-    Answered,
-}
 
 /// The end of a program of which nobody knows how it ended.
 pub(super) fn shim_lost() -> What {
@@ -63,7 +53,7 @@ impl Slot {
         }
         if self.session.is_some() {
             self.end_remains().await;
-            self.take_up_ended();
+            self.take_up_ended().await;
         } else if self.end_orphans().await {
             self.warn("its shim was killed while there was no daemon");
             self.tell(shim_lost());
@@ -96,13 +86,10 @@ impl Slot {
             inputs.extend(self.found_running(&hello));
         }
         self.forget_raw(hello.last_input);
-        inputs.extend(self.catch_up(&hello, Questions::Answered));
+        inputs.extend(self.catch_up(&hello, Questions::Answered).await);
         // Whoever was attached to the daemon before is not attached to this one.
         self.fit();
         self.resend_raw();
-        if let Some(report) = hello.exit {
-            inputs.push(self.take_leave(report, hello.ended_at).await);
-        }
         inputs
     }
 
@@ -125,35 +112,5 @@ impl Slot {
             plain.then(ready),
         ];
         std::iter::once(started).chain(more.into_iter().flatten())
-    }
-
-    /// Reads what the program wrote before this connection: from the recording, up to the byte from which the
-    /// shim goes on. What comes of it is for the machine.
-    pub(super) fn catch_up(&mut self, hello: &Hello, questions: Questions) -> Option<Input> {
-        self.terminal = Terminal::new(hello.cols.into(), hello.rows.into());
-        self.observer = Observer::new();
-        self.audience.begin_anew(Instant::now());
-        let is_ours = questions == Questions::Open || !self.output.is_new();
-        let overflowed = self.output.has_overflowed();
-        match self.replay_recording(&hello.recording, hello.recorded) {
-            Ok(has_read) => {
-                // What an earlier daemon has seen overflow, it has told.
-                if is_ours && !overflowed && self.output.has_overflowed() {
-                    self.tell_overflow();
-                }
-                let replies = self.terminal.take_replies();
-                if questions == Questions::Open && !replies.is_empty() {
-                    self.next_input(replies);
-                }
-                self.check_waiters();
-                has_read.then(|| self.news()).flatten()
-            }
-            Err(error) => {
-                let text =
-                    format!("the recording can't be read, so the screen is unknown: {error}");
-                self.warn(&text);
-                None
-            }
-        }
     }
 }

@@ -5,6 +5,7 @@ mod adopt;
 mod answer;
 mod attach;
 mod audience;
+mod catch_up;
 mod claims;
 mod conversation;
 mod handle;

@@ -8,12 +8,16 @@ use crate::audit::Record;
 use crate::config::Kind;
 use crate::pause::{self, Moment};
 use crate::shim::FromShim;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What the shim has sent by now arrives within this.
 const ARRIVES: Duration = Duration::from_millis(2);
 /// A frame that has begun is waited for; the shim tells of an end or a silence well within this.
 const FRAME_ENDS: Duration = Duration::from_millis(300);
+
+/// A screen that is drawn without a pause for so long does not stand still, and is not waited for: commands wait behind
+/// the key.
+const LOOKS_FOR: Duration = Duration::from_secs(1);
 
 /// A key that the machine wants pressed.
 #[derive(Debug)]
@@ -36,7 +40,19 @@ impl Slot {
         }
         pause::at(Moment::Audited).await;
         let before = self.last_sight.clone();
-        let news = self.look_again().await;
+        let news = match self.look_again().await {
+            Looked::Still(news) => news,
+            // What approves goes only to a screen that has stood still. The machine sees that nothing comes of it, and
+            // does not try again at once.
+            Looked::Moving(news) if key.purpose == Purpose::Approves => {
+                self.warn(&format!(
+                    "{} was withheld: the screen does not stand still",
+                    key.name
+                ));
+                return news;
+            }
+            Looked::Moving(news) => news,
+        };
         match news {
             Some(Input::Saw(sight)) if !same_place(before.as_ref(), &sight) => {
                 self.warn(&format!(
@@ -52,13 +68,18 @@ impl Slot {
         }
     }
 
-    /// Takes in all that has come from the program, up to the end of a frame.
-    pub(super) async fn look_again(&mut self) -> Option<Input> {
+    /// Takes in all that has come from the program, up to the end of a frame, and no longer than [`LOOKS_FOR`].
+    pub(super) async fn look_again(&mut self) -> Looked {
         if self.running.kind == Kind::Shell {
-            return None;
+            return Looked::Still(None);
         }
+        let enough = Instant::now() + LOOKS_FOR;
         let mut patience = ARRIVES;
         while let Some(link) = self.link.as_mut() {
+            if Instant::now() > enough {
+                self.check_waiters();
+                return Looked::Moving(self.news());
+            }
             let Ok(message) = tokio::time::timeout(patience, link.next()).await else {
                 break;
             };
@@ -79,7 +100,22 @@ impl Slot {
             };
         }
         self.check_waiters();
-        self.news()
+        Looked::Still(self.news())
+    }
+}
+
+/// What was seen just before a key, as news for the machine where it is any.
+pub(super) enum Looked {
+    Still(Option<Input>),
+    /// Output came without a pause.
+    Moving(Option<Input>),
+}
+
+impl Looked {
+    pub(super) fn news(self) -> Option<Input> {
+        match self {
+            Looked::Still(news) | Looked::Moving(news) => news,
+        }
     }
 }
 

@@ -45,9 +45,13 @@ impl Slot {
     pub(super) async fn stop_is_overdue(&mut self) {
         self.stop_due = None;
         self.link = None;
+        let postponed = self.give_up_catching_up();
         self.warn("its shim does not answer, and is ended with its program");
         self.end_remains().await;
         self.ended(ExitReport::UNKNOWN).await;
+        for command in postponed {
+            self.take(command).await;
+        }
     }
 
     /// The connection broke. A shim that lives is taken up again; with a dead one the program is gone too.

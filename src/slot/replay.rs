@@ -8,7 +8,7 @@ use crate::recording::{Broken, Event, Header, Recording, What};
 use crate::terminal::{Frame, Terminal};
 use std::fs::File;
 use std::io::{BufReader, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// How much of a recording is read frame by frame, at its end: that takes ten times as long as drawing it. The
@@ -17,37 +17,62 @@ const READ_CLOSELY: u64 = 128 << 10;
 
 type Opened = Recording<BufReader<std::io::Take<File>>>;
 
+/// How much of a recording is read in one turn of the slot's task: some 40 ms in a debug build, for the slowest output.
+/// Between two turns the task takes commands, and the runtime runs other tasks.
+const AT_A_TIME: u64 = 16 << 10;
+
+/// A recording on its way into a slot, read in bounded pieces.
+pub(super) struct Reading {
+    path: PathBuf,
+    length: u64,
+    recording: Opened,
+    /// The first two events, which had to be looked at together.
+    early: std::vec::IntoIter<Event>,
+    replay: Replay,
+    /// Whether this is the first time through, in which the output is kept.
+    is_first: bool,
+}
+
+/// What a recording has come to.
+pub(super) struct Replayed {
+    pub terminal: Terminal,
+    pub observer: Observer,
+    /// Whether any frame was read.
+    pub has_read: bool,
+}
+
 impl Slot {
     /// The screen and the output of a program that is long gone.
-    pub(super) fn replay_ended(&mut self) {
+    pub(super) async fn replay_ended(&mut self) {
         let recording = self.paths.recording.clone();
-        if let Err(error) = self.replay_recording(&recording, u64::MAX) {
-            self.warn(&format!("the recording can't be read: {error}"));
+        match self.replay_whole(&recording).await {
+            Ok(replayed) => {
+                (self.terminal, self.observer) = (replayed.terminal, replayed.observer);
+            }
+            Err(error) => self.warn(&format!("the recording can't be read: {error}")),
         }
     }
 
-    /// Feeds the recording to a fresh terminal, and reads what the program is at; whether there was anything to read.
-    pub(super) fn replay_recording(&mut self, path: &Path, length: u64) -> Result<bool, Broken> {
+    async fn replay_whole(&mut self, path: &Path) -> Result<Replayed, Broken> {
+        let mut reading = self.begin_reading(path, u64::MAX)?;
+        loop {
+            match self.read_piece(reading)? {
+                Piece::More(more) => reading = *more,
+                Piece::Done(replayed) => return Ok(*replayed),
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Opens a recording that is to be fed to a fresh terminal.
+    pub(super) fn begin_reading(&mut self, path: &Path, length: u64) -> Result<Reading, Broken> {
         let size = std::fs::metadata(path).map_or(0, |file| file.len());
         let closely = match self.running.kind {
             Kind::Claude => Some(size.min(length).saturating_sub(READ_CLOSELY)),
             Kind::Shell => None,
         };
-        let mut replay = self.replay_once(open(path, length)?, closely)?;
-        if !replay.is_known {
-            replay = Replay::of(open(path, length)?)?;
-        }
-        (self.terminal, self.observer) = (replay.terminal, replay.observer);
-        Ok(replay.has_read)
-    }
-
-    /// The output is kept, and shown to those who are attached.
-    fn replay_once(
-        &mut self,
-        mut recording: Opened,
-        closely: Option<u64>,
-    ) -> Result<Replay, Broken> {
-        let mut replay = Replay::new(recording.header(), closely);
+        let mut recording = open(path, length)?;
+        let replay = Replay::new(recording.header(), closely);
         let first = recording.next().transpose()?;
         let second = recording.next().transpose()?;
         if let (Some(first), Some(second)) = (&first, &second)
@@ -57,18 +82,36 @@ impl Slot {
             // After a rotation the screen is drawn again, which the program did not do.
             self.output.pass_over(first.at);
         }
-        let mut early = first.into_iter().chain(second);
-        while let Some(event) = early.next().map(Ok).or_else(|| recording.next()) {
-            let event = event?;
+        let early: Vec<Event> = first.into_iter().chain(second).collect();
+        Ok(Reading {
+            path: path.to_owned(),
+            length,
+            recording,
+            early: early.into_iter(),
+            replay,
+            is_first: true,
+        })
+    }
+
+    /// Reads on, for one turn of the task. The output is kept, and shown to those who are attached.
+    pub(super) fn read_piece(&mut self, mut reading: Reading) -> Result<Piece, Broken> {
+        let enough = reading.recording.position() + AT_A_TIME;
+        while reading.recording.position() < enough {
+            let Some(event) = reading.next_event()? else {
+                return reading.finish();
+            };
+            reading.replay.take(&event, reading.recording.position());
+            if !reading.is_first {
+                continue;
+            }
             self.keep_event(&event);
-            replay.take(&event, recording.position());
             if let What::Output(text) = &event.what {
                 let now = Instant::now();
                 self.audience
-                    .pass_on(text.as_bytes(), &replay.terminal, now);
+                    .pass_on(text.as_bytes(), &reading.replay.terminal, now);
             }
         }
-        Ok(replay)
+        Ok(Piece::More(Box::new(reading)))
     }
 
     fn keep_event(&mut self, event: &Event) {
@@ -79,6 +122,42 @@ impl Slot {
             What::Marker(text) if text == CLEARED => self.output.clear(),
             _ => {}
         }
+    }
+}
+
+/// What a turn has come to.
+pub(super) enum Piece {
+    More(Box<Reading>),
+    Done(Box<Replayed>),
+}
+
+impl Reading {
+    fn next_event(&mut self) -> Result<Option<Event>, Broken> {
+        match self.early.next() {
+            Some(event) => Ok(Some(event)),
+            None => self.recording.next().transpose(),
+        }
+    }
+
+    /// All was read. Where what the observer says hangs on what was only drawn, all is read again, frame by frame.
+    fn finish(mut self) -> Result<Piece, Broken> {
+        if self.replay.is_known {
+            let Replay {
+                terminal,
+                observer,
+                has_read,
+                ..
+            } = self.replay;
+            return Ok(Piece::Done(Box::new(Replayed {
+                terminal,
+                observer,
+                has_read,
+            })));
+        }
+        self.recording = open(&self.path, self.length)?;
+        self.replay = Replay::new(self.recording.header(), Some(0));
+        self.is_first = false;
+        Ok(Piece::More(Box::new(self)))
     }
 }
 
@@ -108,15 +187,6 @@ impl Replay {
             is_known: closely.is_none_or(|from| from == 0),
             has_read: false,
         }
-    }
-
-    /// All of it, frame by frame.
-    fn of(mut recording: Opened) -> Result<Replay, Broken> {
-        let mut replay = Replay::new(recording.header(), Some(0));
-        while let Some(event) = recording.next().transpose()? {
-            replay.take(&event, recording.position());
-        }
-        Ok(replay)
     }
 
     fn take(&mut self, event: &Event, position: u64) {

@@ -307,7 +307,7 @@ impl Slot {
     }
 
     /// A session that no shim has any more: how it ended is known, or it went with its shim.
-    pub(super) fn take_up_ended(&mut self) {
+    pub(super) async fn take_up_ended(&mut self) {
         let has_run = self.paths.recording.exists();
         let known = self
             .session
@@ -317,7 +317,7 @@ impl Slot {
             return;
         }
         if has_run {
-            self.replay_ended();
+            self.replay_ended().await;
         }
         let report = match known {
             Some(Ended { report, why, .. }) => {

@@ -1,6 +1,6 @@
 //! Starting the program of a slot in a shim of its own, and finding a shim that runs already.
 
-use super::adopt::Questions;
+use super::catch_up::Questions;
 use super::claims::Claim;
 use super::machine::{Cause, Input};
 use super::removed::Launched;
@@ -102,7 +102,7 @@ impl Slot {
         self.memory.own_size = None;
         self.connected(link, &hello);
         self.claim = claim;
-        let seen = self.catch_up(&hello, Questions::Open);
+        let seen = self.catch_up(&hello, Questions::Open).await;
         let resumed = matches!(start.session, Some(SessionStart::Resume(_)));
         let session_id = self.enter_session(start.session);
         self.tell(What::Spawned {
@@ -117,13 +117,8 @@ impl Slot {
         let strange = (!start.known).then_some(Input::Unrehearsed);
         self.note_start(hello.child_pid, start.known);
         let ready = (self.running.kind == Kind::Shell).then(ready);
-        // One that has ended already is not told of again by its shim.
-        let ended = match hello.exit {
-            Some(report) => Some(self.take_leave(report, None).await),
-            None => None,
-        };
-        let inputs = [Some(started), strange, ready, seen, ended];
-        Ok(inputs.into_iter().flatten().collect())
+        let inputs = [Some(started), strange, ready].into_iter().flatten();
+        Ok(inputs.chain(seen).collect())
     }
 
     fn check_memory(&self, spec: &ShimSpec) -> Result<(), NotStarted> {

@@ -2,6 +2,7 @@
 
 use super::answer::Place;
 use super::audience::Audience;
+use super::catch_up::CatchingUp;
 use super::claims::Claim;
 use super::handle::{Answer, Command, MAX_COMMANDS, SlotHandle};
 use super::journal::{Journal, Paths};
@@ -89,6 +90,8 @@ pub struct Slot {
     pub(super) vigil: Vigil,
     pub(super) output: Output,
     pub(super) session: Option<Session>,
+    /// The recording, while what was written before this connection is being read.
+    pub(super) catching: Option<Box<CatchingUp>>,
     pub(super) audience: Audience,
     /// The audit could not be written the last time, which was told.
     pub(super) audit_fails: bool,
@@ -165,6 +168,7 @@ impl Slot {
             vigil: Vigil::new(Instant::now()),
             output,
             session,
+            catching: None,
             audience: Audience::default(),
             audit_fails: false,
             ends_in_order: false,
@@ -187,38 +191,42 @@ impl Slot {
         loop {
             self.publish();
             let look = self.vigil_due();
+            // Before the recording is read, nobody knows what a key would meet.
+            let knows = self.catching.is_none();
             tokio::select! {
-                // Commands first: an interrupt or a stop never waits behind output.
+                // Commands first, then what is due, then output: an interrupt, a stop or a timer never waits behind a
+                // program that writes without a pause.
                 biased;
-                command = queue.recv() => match command {
+                command = queue.recv(), if self.takes_commands() => match command {
                     Some(Command::Shutdown { keep, done }) => {
                         return self.shut_down(keep, done, queue).await;
                     }
-                    Some(command) => self.command(command).await,
+                    Some(command) => self.take(command).await,
                     None => return,
                 },
-                message = next_of(&mut self.unheard, &mut self.link) => {
-                    self.hear_shim(message).await;
-                    // A program that never pauses must not keep the runtime from hearing anybody else.
-                    tokio::task::yield_now().await;
-                }
-                answer = found_by(&mut self.searching) => {
+                answer = found_by(&mut self.searching), if knows => {
                     self.searching = None;
                     self.note_figures();
                     self.input(Input::Found(answer)).await;
                 }
-                () = until(self.machine.poll_timeout()) => {
+                () = until(self.machine.poll_timeout()), if knows => {
                     // What is done now rests on what they say now.
                     self.ask_witnesses().await;
                     self.input(Input::TimePassed).await;
                 }
-                () = until(self.witnesses.due()) => self.ask_witnesses().await,
-                () = self.witnesses.noted() => self.ask_witnesses().await,
+                () = until(self.witnesses.due()), if knows => self.ask_witnesses().await,
+                () = self.witnesses.noted(), if knows => self.ask_witnesses().await,
                 () = until(self.fits_again) => self.fit_again(),
                 () = until(look) => self.look().await,
                 () = until(self.stop_due) => self.stop_is_overdue().await,
                 () = session::due(self.session.as_ref()) => self.look_after_session().await,
                 () = until(self.audience.due()) => self.draw_for_viewers(),
+                message = next_of(&mut self.unheard, &mut self.link), if knows => {
+                    self.hear_shim(message).await;
+                    // A program that never pauses must not keep the runtime from hearing anybody else.
+                    tokio::task::yield_now().await;
+                }
+                () = tokio::task::yield_now(), if !knows => self.go_on_catching_up().await,
             }
         }
     }
@@ -298,7 +306,7 @@ impl Slot {
         inputs
     }
 
-    async fn command(&mut self, command: Command) {
+    pub(super) async fn command(&mut self, command: Command) {
         match command {
             Command::Machine {
                 token,

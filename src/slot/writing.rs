@@ -43,7 +43,7 @@ impl Slot {
         }
         if self.running.kind == Kind::Claude {
             // A dialog may have come since the screen was last read.
-            if let Some(news) = self.look_again().await {
+            if let Some(news) = self.look_again().await.news() {
                 self.input(news).await;
             }
             let reach = self.machine.keys_reach();

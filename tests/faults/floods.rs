@@ -1,6 +1,8 @@
 //! A program that writes without a pause, and never anything that is worth reading.
 
-use super::shells::shells;
+use super::shells::{log_file, shells};
+use crate::support::daemon::Daemon;
+use crate::support::until;
 use std::time::{Duration, Instant};
 
 /// Most of the time is that of the command's own start, on a loaded machine; a daemon that is deaf never answers.
@@ -15,20 +17,82 @@ const FLOODS: &str = r#"case "$PWD" in
     */string) printf '\033]0;'; exec yes title;;
 esac"#;
 
+/// Runs the command, which is answered in time.
+#[track_caller]
+fn answers_soon(daemon: &Daemon, command: &[&str]) {
+    let began = Instant::now();
+    daemon.cmd(command).expect(0);
+    let took = began.elapsed();
+    assert!(took < SOON, "{command:?} took {took:?}");
+}
+
 #[test]
 fn others_are_answered_while_programs_flood_their_terminals() {
     let floods = ["rows", "clears", "asks", "string"];
     let daemon = shells(&["calm", "rows", "clears", "asks", "string"], FLOODS);
-    for round in 0..3 {
+    for _ in 0..3 {
         for slot in floods {
-            for command in [["status", "calm"], ["screen", "calm"], ["screen", slot]] {
-                let began = Instant::now();
-                daemon.cmd(&command).expect(0);
-                let took = began.elapsed();
-                assert!(took < SOON, "{command:?} took {took:?} in round {round}");
+            for command in [
+                ["status", "calm"],
+                ["screen", "calm"],
+                ["screen", slot],
+                ["status", slot],
+            ] {
+                answers_soon(&daemon, &command);
             }
         }
     }
     // A stop does not wait behind what is still unread.
     daemon.cmd(&["stop", "--all"]).expect(0);
+    for slot in floods {
+        let log = daemon.log(slot);
+        assert!(!log.contains("the shim is lost"), "{log}");
+    }
+}
+
+/// What was written while there was no daemon, nobody held back, and it takes long to read.
+#[test]
+fn a_daemon_that_has_much_to_catch_up_with_is_not_deaf() {
+    let mut daemon = shells(&["rows", "clears"], FLOODS);
+    daemon.crash();
+    for slot in ["rows", "clears"] {
+        grows_to(&daemon, slot, 4 << 20);
+    }
+    daemon.again();
+    for slot in ["rows", "clears"] {
+        answers_soon(&daemon, &["status", slot]);
+        answers_soon(&daemon, &["stop", slot]);
+    }
+}
+
+fn grows_to(daemon: &Daemon, slot: &str, bytes: u64) {
+    let recording = log_file(daemon, &format!("{slot}.cast"));
+    until(&format!("{slot} to have written {bytes} bytes"), || {
+        let length = std::fs::metadata(&recording).ok()?.len();
+        (length > bytes).then_some(())
+    });
+}
+
+/// A time limit is kept, though there is always more output to read.
+#[test]
+fn a_session_that_floods_its_terminal_ends_at_its_time() {
+    let daemon = shells(&["calm"], FLOODS);
+    let flood = r#"exec yes "$(printf 'x\033[65535b')""#;
+    let spawn = [
+        "spawn",
+        "--id",
+        "flood",
+        "--timeout",
+        "2s",
+        "--",
+        "sh",
+        "-c",
+        flood,
+    ];
+    daemon.cmd(&spawn).expect(0);
+    daemon
+        .cmd(&["wait", "flood", "--exit", "--timeout", "50s"])
+        .expect(0);
+    let info = daemon.json(&["info", "flood"]);
+    assert!(info.to_string().contains("timed out after 2s"), "{info}");
 }

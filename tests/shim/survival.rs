@@ -112,6 +112,25 @@ async fn a_daemon_that_does_not_read_is_let_go_and_the_child_runs_on() {
     assert_eq!(stage.adopt().await.text(), flooded(LINES));
 }
 
+/// A daemon on a loaded machine reads slowly, or reads the recording first, and says that it is at work.
+#[tokio::test]
+async fn a_daemon_that_is_behind_and_says_so_is_waited_for() {
+    const LINES: usize = 60_000;
+    let stage = Stage::new();
+    let mut shim = stage.sh(&flood(LINES)).await;
+    let began = std::time::Instant::now();
+    // Longer than a shim waits for a daemon that says nothing.
+    while began.elapsed() < Duration::from_secs(8) {
+        shim.link.say_taking().expect("the shim is there");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let marks = stage.marks("m");
+    assert_eq!(marks.len(), 1, "the child is held back: {marks:?}");
+    // On the same connection, which was never closed.
+    shim.exit().await;
+    assert_eq!(shim.text(), flooded(LINES));
+}
+
 #[tokio::test]
 async fn a_full_disk_stops_no_child() {
     let mut stage = Stage::new();

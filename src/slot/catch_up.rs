@@ -1,0 +1,222 @@
+//! What a program wrote before there was a connection to its shim, read from the recording: in bounded pieces, so that
+//! the slot takes commands meanwhile. A recording of many megabytes takes seconds, and a program that floods its
+//! terminal writes them in seconds.
+
+use super::handle::{Command, MAX_COMMANDS};
+use super::machine::Input;
+use super::replay::{Piece, Reading, Replayed};
+use super::requests::Request;
+use super::task::Slot;
+use crate::reading::Observer;
+use crate::recording::Broken;
+use crate::shim::{ExitReport, Hello};
+use crate::terminal::Terminal;
+use chrono::{DateTime, Utc};
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// How long commands wait for a recording to be read: nearly all are read sooner, and then nobody sees a slot whose
+/// screen is not known yet. A longer one is read on between commands.
+const AT_FIRST: Duration = Duration::from_secs(1);
+
+/// Whether what a program asked its terminal is still to be answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Questions {
+    /// It has just begun, and nobody has answered yet.
+    Open,
+    /// They were asked long ago, and answered then.
+    Answered,
+}
+
+/// The recording is being read. Until that is done, nothing is read from the shim, and no key is pressed.
+pub(super) struct CatchingUp {
+    reading: Reading,
+    questions: Questions,
+    /// Whether this daemon has seen the program's output before, or is the first to see it.
+    is_ours: bool,
+    /// Whether the output had overflowed before.
+    overflowed: bool,
+    /// Whether the terminal shows nothing yet; after a broken connection it shows what stood there before.
+    is_blank: bool,
+    /// How and when the program has ended, where it has.
+    exit: Option<(ExitReport, Option<DateTime<Utc>>)>,
+    /// Commands that need to know the screen, in their order.
+    postponed: VecDeque<Command>,
+}
+
+impl Slot {
+    /// Reads what the program wrote before this connection, up to the byte from which the shim goes on. What comes of
+    /// it is for the machine; where there is much to read, the task goes on with it between commands.
+    pub(super) async fn catch_up(&mut self, hello: &Hello, questions: Questions) -> Vec<Input> {
+        let is_blank = !self.machine.is_up();
+        if is_blank {
+            self.terminal = Terminal::new(hello.cols.into(), hello.rows.into());
+            self.observer = Observer::new();
+        }
+        self.audience.begin_anew(Instant::now());
+        let is_ours = questions == Questions::Open || !self.output.is_new();
+        let overflowed = self.output.has_overflowed();
+        let exit = hello.exit.clone().map(|report| {
+            let at = hello.ended_at.filter(|_| questions == Questions::Answered);
+            (report, at)
+        });
+        let reading = match self.begin_reading(&hello.recording, hello.recorded) {
+            Ok(reading) => reading,
+            Err(error) => return self.unreadable(&error, exit).await,
+        };
+        self.catching = Some(Box::new(CatchingUp {
+            reading,
+            questions,
+            is_ours,
+            overflowed,
+            is_blank,
+            exit,
+            postponed: VecDeque::new(),
+        }));
+        let enough = Instant::now() + AT_FIRST;
+        while self.catching.is_some() && Instant::now() < enough {
+            if let Some(inputs) = self.read_on().await {
+                return inputs;
+            }
+            tokio::task::yield_now().await;
+        }
+        Vec::new()
+    }
+
+    /// One turn of reading the recording, and what follows where it was the last.
+    pub(super) async fn go_on_catching_up(&mut self) {
+        let postponed = self
+            .catching
+            .as_mut()
+            .map(|at| std::mem::take(&mut at.postponed));
+        let postponed = postponed.unwrap_or_default();
+        let Some(inputs) = self.read_on().await else {
+            if let Some(catching) = &mut self.catching {
+                catching.postponed = postponed;
+            }
+            return;
+        };
+        for input in inputs {
+            self.input(input).await;
+        }
+        for command in postponed {
+            self.take(command).await;
+        }
+    }
+
+    /// Reads no more of the recording; returns the commands that waited for it.
+    pub(super) fn give_up_catching_up(&mut self) -> VecDeque<Command> {
+        let catching = self.catching.take();
+        catching.map_or_else(VecDeque::new, |catching| catching.postponed)
+    }
+
+    /// Takes a command now, or keeps it until the screen is known.
+    pub(super) async fn take(&mut self, command: Command) {
+        match &mut self.catching {
+            Some(catching) if catching.postpones(&command) => {
+                catching.postponed.push_back(command);
+            }
+            _ => self.command(command).await,
+        }
+    }
+
+    /// Whether there is room for another command.
+    pub(super) fn takes_commands(&self) -> bool {
+        let catching = self.catching.as_ref();
+        catching.is_none_or(|catching| catching.postponed.len() < MAX_COMMANDS)
+    }
+
+    /// Reads one piece; what comes of the whole, where that was the last.
+    async fn read_on(&mut self) -> Option<Vec<Input>> {
+        let mut catching = self.catching.take()?;
+        if let Some(link) = &mut self.link {
+            // A connection that is broken says so when it is read.
+            let _ = link.say_taking();
+        }
+        match self.read_piece(catching.reading) {
+            Ok(Piece::More(reading)) => {
+                catching.reading = *reading;
+                self.catching = Some(catching);
+                None
+            }
+            Ok(Piece::Done(replayed)) => {
+                let CatchingUp {
+                    questions,
+                    is_ours,
+                    overflowed,
+                    exit,
+                    ..
+                } = *catching;
+                let told = is_ours && !overflowed;
+                let seen = self.caught_up(*replayed, questions, told);
+                Some(self.with_exit(seen, exit).await)
+            }
+            Err(error) => Some(self.unreadable(&error, catching.exit).await),
+        }
+    }
+
+    /// `tells` is whether output that did not fit is news: what an earlier daemon has seen overflow, it has told.
+    fn caught_up(
+        &mut self,
+        replayed: Replayed,
+        questions: Questions,
+        tells: bool,
+    ) -> Option<Input> {
+        (self.terminal, self.observer) = (replayed.terminal, replayed.observer);
+        self.audience.redraw(Instant::now());
+        if tells && self.output.has_overflowed() {
+            self.tell_overflow();
+        }
+        let replies = self.terminal.take_replies();
+        if questions == Questions::Open && !replies.is_empty() {
+            self.next_input(replies);
+        }
+        self.check_waiters();
+        replayed.has_read.then(|| self.news()).flatten()
+    }
+
+    async fn unreadable(
+        &mut self,
+        error: &Broken,
+        exit: Option<(ExitReport, Option<DateTime<Utc>>)>,
+    ) -> Vec<Input> {
+        let text = format!("the recording can't be read, so the screen is unknown: {error}");
+        self.warn(&text);
+        self.with_exit(None, exit).await
+    }
+
+    async fn with_exit(
+        &mut self,
+        seen: Option<Input>,
+        exit: Option<(ExitReport, Option<DateTime<Utc>>)>,
+    ) -> Vec<Input> {
+        let mut inputs: Vec<Input> = seen.into_iter().collect();
+        if let Some((report, at)) = exit {
+            inputs.push(self.take_leave(report, at).await);
+        }
+        inputs
+    }
+}
+
+impl CatchingUp {
+    /// Whether this command waits until the recording is read. An end never does.
+    fn postpones(&self, command: &Command) -> bool {
+        match command {
+            Command::Machine { input, .. } => !matches!(**input, Input::Stop(_)),
+            Command::Request(request) => !matches!(
+                request,
+                Request::Leave(_) | Request::Hurry | Request::Signal { .. }
+            ),
+            Command::Screen { .. } => self.is_blank,
+            Command::Note(_) | Command::Reconfigure { .. } | Command::Shutdown { .. } => false,
+            Command::Withdraw(_)
+            | Command::Write { .. }
+            | Command::View(_)
+            | Command::Search { .. }
+            | Command::History { .. }
+            | Command::TakeOver { .. }
+            | Command::Why { .. }
+            | Command::AwaitOutput { .. } => true,
+        }
+    }
+}
