@@ -4,6 +4,8 @@ mod support;
 
 #[path = "sessions/bad_input.rs"]
 mod bad_input;
+#[path = "sessions/commands.rs"]
+mod commands;
 #[path = "sessions/kinds.rs"]
 mod kinds;
 #[path = "sessions/life.rs"]

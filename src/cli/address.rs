@@ -12,6 +12,9 @@ pub struct Addressed {
     /// Give it out again, this many times at most, when its slot ends under it
     #[arg(long, value_name = "N", default_value_t = 0)]
     retries: u32,
+    /// A name of your own for the task; the same task under the same name is submitted once [default: made up]
+    #[arg(long, value_name = "NAME")]
+    id: Option<String>,
     /// The slot or @role, unless there is --role, and then the text; several words are joined by blanks, `-`
     /// alone reads standard input
     #[arg(required = true, value_name = "[SLOT] TEXT", add = complete::slots())]
@@ -33,6 +36,8 @@ impl Addressed {
             slot,
             text: message::text(words)?,
             retries: self.retries,
+            id: self.id,
+            timeout_ms: None,
         })
     }
 }

@@ -1,7 +1,7 @@
 //! Printing for verbs that deal with several slots, each of which may succeed or not.
 
 use crate::cli::context::Context;
-use crate::cli::failure::Failure;
+use crate::cli::failure::{Blame, Failure};
 use crate::control::protocol::Done;
 
 /// One line per slot; the first failure is the command's, the others are told before it.
@@ -37,12 +37,14 @@ pub fn settle(context: &Context, failures: Vec<Failure>) -> Result<(), Failure> 
     Err(first)
 }
 
-/// Done where the command has succeeded; else failed as it has.
+/// Done where the command has succeeded; else with its own exit code.
 pub fn as_the_command(exit_code: Option<i32>) -> Result<(), Failure> {
     match exit_code {
         None | Some(0) => Ok(()),
-        Some(code) => Err(Failure::failed(format!(
-            "the command ended with exit code {code}"
-        ))),
+        Some(code) => {
+            let text = format!("the command ended with exit code {code}");
+            let code = u8::try_from(code).unwrap_or(1);
+            Err(Failure::new(Blame::Command(code), text))
+        }
     }
 }

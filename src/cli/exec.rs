@@ -1,28 +1,42 @@
 use crate::cli::context::{Context, unless_interrupted};
 use crate::cli::done;
 use crate::cli::failure::Failure;
-use crate::cli::spawn::{EnvArgs, OwnerArgs, directory, milliseconds};
-use crate::control::protocol::{CommandWords, ExecParams, UnifiedExec as Request};
+use crate::cli::spawn::{EnvArgs, OwnerArgs, directory, memory, milliseconds};
+use crate::control::protocol::{
+    CommandWords, ExecParams, StdinParams, ToolAnswer, UnifiedExec as Request, WriteStdin,
+};
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// Between a command and the first look at it.
+const YIELD: Duration = Duration::from_millis(100);
+
+/// The daemon waits no longer for one look.
+const ONE_LOOK: Duration = Duration::from_secs(5 * 60);
 
 /// Longer than this after its time the daemon is taken for stuck.
 const GRACE: Duration = Duration::from_secs(30);
 
 /// Runs a command in a session, and prints what it writes at first.
 ///
-/// Agents do so with unified_exec.
+/// Agents do so with unified_exec. It runs with the environment that this command has.
 /// Where it still runs then, go on with type, write, output, wait or screen and its id.
+///
+/// The exit code is the command's, 128 and the number of the signal that ended it, 124 where its time was over, or 0
+/// where it still runs. missiond's own failures have the usual codes, and a line on standard error that begins with
+/// `missiond:`; with --json there is an answer on standard output only where the command was started.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   missiond exec -- git status
   missiond exec --yield 5s -- cargo check
+  missiond exec --timeout 10m -- make test
+  missiond exec --shell bash -- 'echo $RANDOM | tee number'
   missiond exec --json -- python3 -i")]
 pub struct Exec {
-    /// How long to wait for output
-    #[arg(long = "yield", value_name = "TIME", default_value = "100ms", value_parser = humantime::parse_duration)]
-    time: Duration,
+    /// How long to wait for output [default: 100ms, with --timeout until its end]
+    #[arg(long = "yield", value_name = "TIME", value_parser = humantime::parse_duration)]
+    time: Option<Duration>,
     /// Leave out the middle of what is longer; a token is about four characters
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     max_tokens: usize,
@@ -34,9 +48,18 @@ pub struct Exec {
     cwd: Option<PathBuf>,
     #[command(flatten)]
     owner: OwnerArgs,
-    /// End it after this time
+    /// The shell to run it in, as one line
+    #[arg(long, value_name = "PATH")]
+    shell: Option<String>,
+    /// In a login shell
+    #[arg(long)]
+    login: bool,
+    /// End it after this time (exit code 124)
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     timeout: Option<Duration>,
+    /// End it when its processes hold more memory than this, such as 500MB
+    #[arg(long, value_name = "SIZE", value_parser = memory)]
+    max_memory: Option<u64>,
     #[command(flatten)]
     env: EnvArgs,
     /// The program and its arguments
@@ -51,20 +74,9 @@ fn left_running() -> Failure {
 
 impl Exec {
     pub async fn run(self, context: &Context) -> Result<(), Failure> {
-        let limit = self.time + GRACE;
-        let params = ExecParams {
-            command: CommandWords::Words(self.command),
-            cwd: Some(directory(context, self.cwd)?),
-            shell: None,
-            env: self.env.map(),
-            owner: self.owner.owner,
-            owner_pid: self.owner.owner_pid,
-            timeout_ms: self.timeout.map(milliseconds),
-            yield_ms: Some(milliseconds(self.time)),
-            max_tokens: Some(self.max_tokens),
-            raw: self.raw,
-        };
-        let answer = context.ask_for_session::<Request>(params, limit);
+        let timeout = self.timeout;
+        let params = self.params(context)?;
+        let answer = answered(context, params);
         let answer = unless_interrupted(answer, left_running).await?;
         if context.out.json {
             context.out.json(&answer)?;
@@ -79,6 +91,68 @@ impl Exec {
             ));
             return Ok(());
         }
-        done::as_the_command(answer.exit_code)
+        match timeout {
+            Some(timeout) if answer.timed_out => {
+                let timeout = humantime::format_duration(timeout);
+                Err(Failure::timed_out(format!(
+                    "the command was ended after {timeout}"
+                )))
+            }
+            _ => done::as_the_command(answer.exit_code),
+        }
     }
+
+    fn params(self, context: &Context) -> Result<ExecParams, Failure> {
+        // The program has some seconds to end after its time is over.
+        let to_its_end = self.timeout.map(|timeout| timeout + GRACE);
+        let time = self.time.or(to_its_end).unwrap_or(YIELD);
+        let command = match self.shell {
+            Some(_) => CommandWords::Line(self.command.join(" ")),
+            None => CommandWords::Words(self.command),
+        };
+        Ok(ExecParams {
+            cwd: Some(directory(context, self.cwd)?),
+            shell: self.shell,
+            login: self.login,
+            env: self.env.whole(),
+            env_clear: true,
+            owner: self.owner.owner,
+            owner_pid: self.owner.owner_pid,
+            timeout_ms: self.timeout.map(milliseconds),
+            max_memory: self.max_memory,
+            yield_ms: Some(milliseconds(time)),
+            max_tokens: Some(self.max_tokens),
+            raw: self.raw,
+            ..ExecParams::new(command)
+        })
+    }
+}
+
+/// Looks as long as was asked, in several looks where one may not take so long.
+async fn answered(context: &Context, params: ExecParams) -> Result<ToolAnswer, Failure> {
+    let time = Duration::from_millis(params.yield_ms.unwrap_or_default());
+    let (max_tokens, raw) = (params.max_tokens, params.raw);
+    let began = Instant::now();
+    let mut answer = context
+        .ask_for_session::<Request>(params, time.min(ONE_LOOK) + GRACE)
+        .await?;
+    while answer.running && began.elapsed() < time {
+        let left = time.saturating_sub(began.elapsed()).min(ONE_LOOK);
+        let look = StdinParams {
+            session_id: answer.session_id.clone(),
+            input: String::new(),
+            yield_ms: Some(milliseconds(left)),
+            max_tokens,
+            raw,
+        };
+        let more = context
+            .ask_within::<WriteStdin>(look, Some(left + GRACE))
+            .await?;
+        answer = ToolAnswer {
+            output: answer.output + &more.output,
+            truncated: answer.truncated || more.truncated,
+            ..more
+        };
+    }
+    Ok(answer)
 }

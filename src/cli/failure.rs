@@ -23,6 +23,8 @@ pub enum Blame {
     ReaderGone,
     /// The person has waited long enough (Ctrl-C).
     Interrupted,
+    /// The command that was run has failed: its exit code is ours, and it has said itself what is wrong.
+    Command(u8),
     #[serde(untagged)]
     Fault(Fault),
 }
@@ -34,6 +36,7 @@ impl Blame {
             Blame::ReaderGone => 0,
             // As shells say it: 128 and the number of SIGINT.
             Blame::Interrupted => 130,
+            Blame::Command(code) => code,
             Blame::Fault(fault) => fault.exit_code(),
         }
     }
@@ -78,7 +81,7 @@ impl Failure {
 
     /// Tells the person, or the program, on stderr. Nothing more can be done where that fails.
     pub fn report(&self, json: bool) {
-        if self.blame == Blame::ReaderGone {
+        if matches!(self.blame, Blame::ReaderGone | Blame::Command(_)) {
             return;
         }
         let mut stderr = anstream::stderr().lock();

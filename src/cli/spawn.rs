@@ -1,14 +1,16 @@
 use crate::cli::context::{ANSWER_LIMIT, Context};
 use crate::cli::failure::Failure;
+use crate::cli::sanitise;
 use crate::control::protocol::{Spawn as Request, SpawnParams};
+use crate::tasks::execute::environment_of_caller;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// Starts a session: a program, or your shell, in its own terminal.
 ///
-/// It lives on until it is closed, also when the daemon is started again. Whatever works on a slot works on it by
-/// its id: screen, wait, write, search, events, logs.
+/// It lives on until it is closed, also when the daemon is started again. It runs with the environment that this
+/// command has. Its id is printed on standard output, what it writes at first on standard error.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -40,6 +42,9 @@ pub struct Spawn {
     /// End it after this time
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     timeout: Option<Duration>,
+    /// End it when its processes hold more memory than this, such as 500MB
+    #[arg(long, value_name = "SIZE", value_parser = memory)]
+    max_memory: Option<u64>,
     #[command(flatten)]
     env: EnvArgs,
     /// The program and its arguments
@@ -60,14 +65,17 @@ pub struct OwnerArgs {
 
 #[derive(Debug, clap::Args)]
 pub struct EnvArgs {
-    /// A variable on top of the daemon's environment; can be given again
+    /// A variable on top of the environment of this command; can be given again
     #[arg(long = "env", value_name = "NAME=VALUE", value_parser = variable)]
     variables: Vec<(String, String)>,
 }
 
 impl EnvArgs {
-    pub fn map(self) -> BTreeMap<String, String> {
-        self.variables.into_iter().collect()
+    /// The whole environment: the caller's, and what was named on top.
+    pub fn whole(self) -> BTreeMap<String, String> {
+        let mut all = environment_of_caller();
+        all.extend(self.variables);
+        all
     }
 }
 
@@ -84,7 +92,11 @@ impl Spawn {
             cols: self.cols,
             rows: self.rows,
             timeout_ms: self.timeout.map(milliseconds),
-            env: self.env.map(),
+            env: self.env.whole(),
+            env_clear: true,
+            line: None,
+            max_memory: self.max_memory,
+            with_connection: false,
         };
         let answer = context
             .ask_for_session::<Request>(params, ANSWER_LIMIT)
@@ -92,11 +104,12 @@ impl Spawn {
         if context.out.json {
             return context.out.json(&answer);
         }
-        context.out.line(&answer.id)?;
+        // Standard output has the id alone, for id=$(missiond spawn …).
         match answer.output.trim_end() {
-            "" => Ok(()),
-            output => context.out.foreign(output),
+            "" => {}
+            output => context.out.note(sanitise::text(output)),
         }
+        context.out.line(&answer.id)
     }
 }
 
@@ -127,6 +140,10 @@ pub fn directory(context: &Context, named: Option<PathBuf>) -> Result<PathBuf, F
 
 pub fn milliseconds(time: Duration) -> u64 {
     time.as_millis().try_into().unwrap_or(u64::MAX)
+}
+
+pub fn memory(text: &str) -> Result<u64, String> {
+    crate::config::parse_size(text).ok_or_else(|| "write a size such as 500MB or 2GB".to_owned())
 }
 
 fn variable(text: &str) -> Result<(String, String), String> {

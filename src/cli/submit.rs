@@ -1,7 +1,9 @@
 use crate::cli::address::Addressed;
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
-use crate::control::protocol::Submit as Request;
+use crate::cli::spawn::milliseconds;
+use crate::control::protocol::{Submit as Request, SubmitParams};
+use std::time::Duration;
 
 /// Puts a task into the queue and prints its id.
 ///
@@ -12,15 +14,23 @@ use crate::control::protocol::Submit as Request;
 Examples:
   missiond submit --role reviewer 'Review the last commit'
   missiond submit coder - < task.md
+  missiond submit coder --id nightly-17 --timeout 30m 'Run the slow tests'
   id=$(missiond submit --role coder 'Fix the build'); missiond task $id --wait")]
 pub struct Submit {
     #[command(flatten)]
     addressed: Addressed,
+    /// Let it fail, and interrupt its turn, this long after a slot has it
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    timeout: Option<Duration>,
 }
 
 impl Submit {
     pub async fn run(self, context: &Context) -> Result<(), Failure> {
-        let task = context.ask::<Request>(self.addressed.params()?).await?;
+        let params = SubmitParams {
+            timeout_ms: self.timeout.map(milliseconds),
+            ..self.addressed.params()?
+        };
+        let task = context.ask::<Request>(params).await?;
         match context.out.json {
             true => context.out.json(&task),
             false => context.out.line(task.id),

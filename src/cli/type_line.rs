@@ -10,14 +10,16 @@ const GRACE: Duration = Duration::from_secs(10);
 
 /// Types a line into a session, with Enter behind it.
 ///
-/// With --wait it prints what the command wrote and fails as the command did: bash and zsh that missiond started
-/// say themselves when they are done. For other programs, --quiet waits until nothing more comes. Ctrl-C ends the
-/// waiting alone.
+/// With --wait it prints what the command wrote, and its exit code is the command's: bash and zsh that missiond
+/// started say themselves when they are done. Another program is done when the line that stands at its cursor now, its
+/// prompt, comes back and stands. --until-prompt names the prompt, --quiet waits until nothing more comes. Ctrl-C ends
+/// the waiting alone.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   missiond type build 'cargo build' --wait --timeout 10m
-  missiond type py 'print(6 * 7)' --quiet 300ms
+  missiond type py 'print(6 * 7)' --wait
+  missiond type db 'select 1;' --until-prompt '^postgres=# $'
   missiond type installer yes
   missiond type build 'cargo test' --wait --json | jq .exit_code")]
 pub struct Type {
@@ -33,6 +35,9 @@ pub struct Type {
     /// Wait until nothing was written for this long
     #[arg(id = "quiet_for", long = "quiet", value_name = "TIME", conflicts_with = "wait", value_parser = humantime::parse_duration)]
     quiet: Option<Duration>,
+    /// Wait until the line at the cursor matches: the prompt of a program that does not say when it is done
+    #[arg(long, value_name = "REGEX", conflicts_with_all = ["wait", "quiet_for"])]
+    until_prompt: Option<String>,
     /// Stop waiting after this time (exit code 124)
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     timeout: Option<Duration>,
@@ -47,12 +52,13 @@ fn left_running(id: &str) -> Failure {
 
 impl Type {
     pub async fn run(self, context: &Context) -> Result<(), Failure> {
-        let waits = self.wait || self.quiet.is_some();
+        let waits = self.wait || self.quiet.is_some() || self.until_prompt.is_some();
         let params = TypeParams {
             slot: self.id,
             text: self.text,
             wait: self.wait,
             quiet_ms: self.quiet.map(milliseconds),
+            until_prompt: self.until_prompt,
             timeout_ms: self.timeout.map(milliseconds),
         };
         if !waits {

@@ -1,6 +1,6 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
-use crate::cli::{complete, reader};
+use crate::cli::{complete, reader, sanitise};
 use crate::control::protocol::{Output as Request, OutputAnswer, OutputParams};
 
 /// How long the daemon may let us wait for more before it is asked again.
@@ -77,6 +77,10 @@ fn tell_end(context: &Context, answer: &OutputAnswer) -> Result<(), Failure> {
     if context.out.json {
         return context.out.json(answer);
     }
-    context.out.note(format!("{} ended {how}", answer.slot));
+    let why = answer.why.iter().map(|why| format!(" ({why})"));
+    let why = sanitise::one_line(&why.collect::<String>());
+    context
+        .out
+        .note(format!("{} ended {how}{why}", answer.slot));
     Ok(())
 }

@@ -19,6 +19,7 @@ pub use parse::{DAEMONS_OWN, FOR_CLAUDE, Places, is_name};
 pub(crate) use parse::{resolve, syntax_error};
 pub use schema::schema;
 pub use session::{OwnerProcess, SessionTerms, SessionsConfig, Shell, ShellMarks};
+pub use table::bytes as parse_size;
 pub use watch::{Changed, Watch, WatchError, watch};
 
 use crate::policy::Policy;

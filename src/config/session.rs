@@ -79,6 +79,12 @@ pub struct SessionTerms {
     pub keep: Option<Duration>,
     /// Bytes of output that are kept.
     pub buffer: u64,
+    /// It is ended when its processes hold more bytes than this.
+    #[serde(default)]
+    pub max_memory: Option<u64>,
+    /// It ends with the connection on which it was asked for.
+    #[serde(default)]
+    pub with_connection: bool,
     /// How its shell says where it stands.
     pub marks: Option<ShellMarks>,
     /// The program as it was asked for, without what makes the shell say so.

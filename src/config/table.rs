@@ -342,7 +342,8 @@ pub(super) fn in_units(bytes: u64) -> String {
     format!("{}{unit}", bytes / factor)
 }
 
-fn bytes(text: &str) -> Option<u64> {
+/// A size such as `512MB`, in bytes.
+pub fn bytes(text: &str) -> Option<u64> {
     let (number, factor) = UNITS
         .iter()
         .find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, *factor)))

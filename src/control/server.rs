@@ -108,6 +108,8 @@ struct Connection {
     peer: Arc<Peer>,
     dispatcher: Arc<Dispatcher>,
     ending: CancellationToken,
+    /// Cancelled when the connection has ended.
+    gone: CancellationToken,
 }
 
 async fn client(stream: UnixStream, dispatcher: Arc<Dispatcher>, ending: CancellationToken) {
@@ -118,10 +120,13 @@ async fn client(stream: UnixStream, dispatcher: Arc<Dispatcher>, ending: Cancell
             return;
         }
     };
+    let gone = CancellationToken::new();
+    let _ended = gone.clone().drop_guard();
     let connection = Connection {
         peer,
         dispatcher,
         ending,
+        gone,
     };
     let Connection {
         peer, dispatcher, ..
@@ -289,6 +294,7 @@ async fn answer(request: Request, connection: Connection, answers: mpsc::Sender<
         peer,
         dispatcher,
         ending,
+        gone,
     } = connection;
     let Request { method, params, .. } = &request;
     let outcome = match dispatcher.permit(&peer, method, params).await {
@@ -301,7 +307,7 @@ async fn answer(request: Request, connection: Connection, answers: mpsc::Sender<
         Ok(()) => {
             let call = async {
                 pause::fault(Moment::Asked);
-                dispatcher.call(&peer, method, params.clone()).await
+                dispatcher.call(&peer, &gone, method, params.clone()).await
             };
             // Whoever asked is told, and does not wait for an answer that never comes.
             let answer = AssertUnwindSafe(call).catch_unwind().await;

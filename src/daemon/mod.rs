@@ -14,7 +14,7 @@ pub(crate) use door::check_socket_directory;
 pub use holder::Holder;
 pub use host::Host;
 pub use rules::{Rules, Standing};
-pub use sessions::{Gone, is_of_owner};
+pub use sessions::{Gone, end_for, is_of_owner};
 
 use crate::audit::{self, Audit};
 use crate::config::{self, Config};

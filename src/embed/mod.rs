@@ -55,7 +55,6 @@ use crate::daemon::{self, DaemonError, DaemonHandle, Host, Order, Slots};
 use crate::tasks::execute::{self, News, Settings, dial_at};
 use crate::tasks::plan::Run;
 use futures_util::{Stream, stream};
-use std::collections::BTreeMap;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -175,16 +174,9 @@ impl Supervisor {
     /// Runs one line in a shell and waits for its end, for at most ten minutes.
     pub async fn exec(&self, line: &str) -> Result<ToolAnswer, RpcError> {
         let params = ExecParams {
-            command: CommandWords::Line(line.to_owned()),
-            cwd: None,
-            shell: None,
-            env: BTreeMap::new(),
-            owner: None,
             owner_pid: Some(std::process::id()),
-            timeout_ms: None,
             yield_ms: Some(600_000),
-            max_tokens: None,
-            raw: false,
+            ..ExecParams::new(CommandWords::Line(line.to_owned()))
         };
         self.call::<UnifiedExec>(params).await
     }
@@ -204,7 +196,7 @@ impl Supervisor {
         let params = SubmitParams {
             slot: to.to_owned(),
             text: text.to_owned(),
-            retries: 0,
+            ..SubmitParams::default()
         };
         self.call::<Submit>(params).await
     }

@@ -59,6 +59,7 @@ impl<'a> Session<'a> {
             text: line.to_owned(),
             wait,
             quiet_ms: None,
+            until_prompt: None,
             timeout_ms: None,
         };
         self.supervisor.call::<Type>(params).await

@@ -94,7 +94,8 @@ pub fn environment(
     env.into_iter().collect()
 }
 
-fn is_left_out(name: &str) -> bool {
+/// Whether a variable belongs to the surroundings of the process that has it, and not to what it starts.
+pub fn is_left_out(name: &str) -> bool {
     LEFT_OUT.contains(&name)
         || LEFT_OUT_PREFIXES
             .iter()

@@ -10,7 +10,9 @@ pub use claude::{
     SessionStart, Version, calls_hook, claude_args, mode_word, reserved_flag, settings_json,
     with_status_line,
 };
-pub use environment::{HOOKS_OFF, LEFT_OUT, LEFT_OUT_PREFIXES, environment, process_environment};
+pub use environment::{
+    HOOKS_OFF, LEFT_OUT, LEFT_OUT_PREFIXES, environment, is_left_out, process_environment,
+};
 pub use places::{
     hook_command, own_directory, own_status_line, transcript_elsewhere, transcript_path,
 };

@@ -6,6 +6,7 @@ use crate::control::protocol::{
     ClosePtyParams, ClosePtySession, CommandWords, ExecParams, Fault, ListPtyAnswer,
     ListPtySessions, RpcError, SessionInfo, SessionsParams, StdinParams, UnifiedExec, WriteStdin,
 };
+use crate::tasks::execute::environment_of_caller;
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::{schemars, tool, tool_router};
 use schemars::JsonSchema;
@@ -22,22 +23,35 @@ const MAX_TOKENS: usize = 10_000;
 #[serde(deny_unknown_fields)]
 pub(super) struct Exec {
     /// One line for a shell.
+    #[serde(alias = "cmd")]
     command: String,
     /// The directory to run it in; the one in which the client runs where it is left out.
-    #[serde(default)]
+    #[serde(default, alias = "workdir")]
     cwd: Option<PathBuf>,
-    /// Variables on top of the daemon's environment.
+    /// The shell that runs the line; $SHELL where it is left out.
+    #[serde(default)]
+    shell: Option<String>,
+    /// The shell reads its profile first.
+    #[serde(default)]
+    login: bool,
+    /// Variables on top of the client's environment.
     #[serde(default)]
     env: BTreeMap<String, String>,
     /// Milliseconds to wait for output, 100 unless told; less where the command ends before.
-    #[serde(default)]
+    #[serde(default, alias = "yield_time_ms")]
     yield_ms: Option<u64>,
-    /// The command is ended after so many seconds.
+    /// The command is ended after so many milliseconds.
     #[serde(default)]
-    timeout_s: Option<u64>,
+    timeout_ms: Option<u64>,
+    /// The command is ended when its processes hold more bytes of memory than this.
+    #[serde(default)]
+    max_memory: Option<u64>,
     /// At most so many tokens of output, 10,000 unless told; more is cut in the middle.
-    #[serde(default)]
+    #[serde(default, alias = "max_output_tokens")]
     max_tokens: Option<usize>,
+    /// Leave control sequences in the output, such as colours.
+    #[serde(default)]
+    raw: bool,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -46,14 +60,17 @@ pub(super) struct Stdin {
     /// The id that `unified_exec` returned.
     session_id: String,
     /// Written as it is: end it with \n or \r for Enter, \u0003 is Ctrl-C. Empty only looks.
-    #[serde(default)]
+    #[serde(default, alias = "chars")]
     input: String,
     /// Milliseconds to wait for output, 100 unless told; less where the command ends before.
-    #[serde(default)]
+    #[serde(default, alias = "yield_time_ms")]
     yield_ms: Option<u64>,
     /// At most so many tokens of output, 10,000 unless told; more is cut in the middle.
-    #[serde(default)]
+    #[serde(default, alias = "max_output_tokens")]
     max_tokens: Option<usize>,
+    /// Leave control sequences in the output, such as colours.
+    #[serde(default)]
+    raw: bool,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -90,17 +107,22 @@ impl Server {
             Ok(cwd) => Some(cwd),
             Err(error) => return answer::fault(&error),
         };
+        let mut env = environment_of_caller();
+        env.extend(params.env);
         let request = ExecParams {
-            command: CommandWords::Line(params.command),
             cwd,
-            shell: None,
-            env: params.env,
+            shell: params.shell,
+            login: params.login,
+            env,
+            env_clear: true,
             owner: Some(owner()),
             owner_pid: Some(std::process::id()),
-            timeout_ms: params.timeout_s.map(|seconds| seconds.saturating_mul(1000)),
+            timeout_ms: params.timeout_ms,
+            max_memory: params.max_memory,
             yield_ms: params.yield_ms,
             max_tokens: Some(tokens(params.max_tokens)),
-            raw: false,
+            raw: params.raw,
+            ..ExecParams::new(CommandWords::Line(params.command))
         };
         self.tell::<UnifiedExec>(request, cancelled, |told| answer::whole(&told))
             .await
@@ -123,7 +145,7 @@ impl Server {
             input: params.input,
             yield_ms: params.yield_ms,
             max_tokens: Some(tokens(params.max_tokens)),
-            raw: false,
+            raw: params.raw,
         };
         self.tell::<WriteStdin>(request, cancelled, |told| answer::whole(&told))
             .await

@@ -28,6 +28,12 @@ pub(super) struct NewTaskParams {
     /// How often it may be given out again when its slot ends under it; never, unless told.
     #[serde(default)]
     retries: u32,
+    /// A name of your own for it, by which it is submitted once, however often it is asked for.
+    #[serde(default)]
+    id: Option<String>,
+    /// It fails, and its turn is interrupted, so many milliseconds after a slot has it; never, unless told.
+    #[serde(default)]
+    timeout_ms: Option<u64>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -77,6 +83,8 @@ impl Server {
             slot: params.to,
             text: params.text,
             retries: params.retries,
+            id: params.id,
+            timeout_ms: params.timeout_ms,
         };
         self.tell::<Submit>(request, cancelled, |task| answer::json(&in_short(&task)))
             .await

@@ -19,6 +19,9 @@ pub struct Record {
     pub command: Vec<String>,
     pub cwd: PathBuf,
     pub env: BTreeMap<String, String>,
+    /// `env` is all that it has.
+    #[serde(default)]
+    pub env_clear: bool,
     pub cols: u16,
     pub rows: u16,
     pub terms: SessionTerms,
@@ -36,6 +39,9 @@ pub struct Ended {
     pub report: ExitReport,
     /// In words.
     pub why: Option<String>,
+    /// It was ended because its time was over.
+    #[serde(default)]
+    pub timed_out: bool,
 }
 
 /// Where a daemon keeps what it knows of sessions, in its state directory.
@@ -50,6 +56,7 @@ impl Ended {
             at: Utc::now(),
             report: ExitReport::UNKNOWN,
             why: Some(why.to_owned()),
+            timed_out: false,
         }
     }
 }
@@ -75,6 +82,7 @@ impl Record {
             command: vec!["unknown".to_owned()],
             cwd: PathBuf::from("/"),
             env: BTreeMap::new(),
+            env_clear: false,
             cols: 120,
             rows: 40,
             terms: SessionTerms {
@@ -85,6 +93,8 @@ impl Record {
                 idle_close: None,
                 keep: SessionsConfig::default().keep,
                 buffer: SessionsConfig::default().buffer,
+                max_memory: None,
+                with_connection: false,
                 marks: None,
                 command: vec!["unknown".to_owned()],
             },
@@ -108,7 +118,7 @@ impl Record {
             command: self.command.clone(),
             args: Vec::new(),
             env: self.env.clone(),
-            env_clear: false,
+            env_clear: self.env_clear,
             env_pass: Vec::new(),
             cols: self.cols,
             rows: self.rows,
@@ -122,6 +132,7 @@ impl Record {
             session: None,
             care: Care {
                 stall_after: None,
+                max_memory: self.terms.max_memory,
                 ..Care::default()
             },
             worktree_of: None,

@@ -46,6 +46,8 @@ pub enum Request {
     FullScreen {
         reply: Answer<Option<Vec<String>>>,
     },
+    /// Its program is to be ended, for this reason.
+    End(String),
     /// It is about to be closed, for this reason.
     Leave(String),
     /// It is being stopped, and is to be killed at once.
@@ -81,6 +83,7 @@ impl Slot {
                 let lines = || screen.lines.iter().map(|line| line.text.clone()).collect();
                 drop(reply.send(Ok(screen.modes.alt_screen.then(lines))));
             }
+            Request::End(why) => self.end_for(why).await,
             Request::Leave(why) => {
                 if let Some(session) = &mut self.session {
                     session.leaves(why);

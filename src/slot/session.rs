@@ -1,16 +1,17 @@
 //! What a session has beyond a slot: its terms, its prompt, and when it is over.
 
+mod typing;
+
 use super::adopt::shim_lost;
 use super::handle::Answer;
 use super::machine::{Cause, Input};
 use super::output::{Output, Part, Taken};
 use super::owner::Owner;
-use super::prompt::{Finished, Prompt};
+use super::prompt::Prompt;
 use super::record::{Ended, Record};
 use super::task::Slot;
 use crate::config::SessionTerms;
-use crate::control::protocol::{Fault, RpcError, SessionStatus, What};
-use crate::process_stat::Stat;
+use crate::control::protocol::{SessionStatus, What};
 use crate::shim::{ExitReport, ToShim};
 use crate::terminal::At;
 use chrono::{DateTime, Utc};
@@ -44,13 +45,28 @@ pub(super) struct Session {
     /// Why it is to be removed.
     leaving: Option<String>,
     /// That it is to end was said, and why.
-    ending: Option<String>,
+    ending: Option<Ending>,
     /// What ran when a command was typed.
     program: Option<Program>,
     /// Since when it is known that something else runs there.
     replaced: Option<Instant>,
     /// Why nothing more is to be heard from the shell.
     silenced: Option<&'static str>,
+}
+
+/// Why a program is ended by missiond.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Ending {
+    why: String,
+    /// Its own time was over.
+    timed_out: bool,
+}
+
+impl Ending {
+    fn of(why: String) -> Ending {
+        let timed_out = false;
+        Ending { why, timed_out }
+    }
 }
 
 /// A process, by its program and its words: `exec bash` leaves the same program.
@@ -122,6 +138,7 @@ impl Session {
             rows,
             ended_at: ended.map(|ended| ended.at),
             signal: ended.and_then(|ended| ended.report.signal),
+            timed_out: ended.is_some_and(|ended| ended.timed_out),
             at_prompt: self
                 .prompt
                 .as_ref()
@@ -145,31 +162,48 @@ impl Session {
         if let Some(ended) = &self.ended {
             return Some(moment(ended.at, self.terms.keep?));
         }
-        let over = self.terms.ends_at.filter(|_| self.ending.is_none());
+        let runs_on = self.ending.is_none();
+        let over = self.terms.ends_at.filter(|_| runs_on);
         let over = over.map(|at| moment(at, Duration::ZERO));
-        let rests = self.prompt.as_ref().is_some_and(Prompt::is_ready);
-        let idle = self.terms.idle_close.filter(|_| rests);
+        let idle = self.idle_limit().filter(|_| runs_on);
         let idle = idle.map(|idle| self.active + idle);
         let typing = self.typing.as_ref().map(|_| Instant::now() + LOOK);
         [over, idle, typing].into_iter().flatten().min()
     }
 
+    /// How long it may be idle, where it is one that can be idle now: a shell at its prompt.
+    fn idle_limit(&self) -> Option<Duration> {
+        let rests = self.prompt.as_ref().is_some_and(Prompt::is_ready);
+        self.terms.idle_close.filter(|_| rests)
+    }
+
+    /// How long it has been idle, where that is too long.
+    fn idle_for_too_long(&self) -> Option<Duration> {
+        let runs_on = self.ended.is_none() && self.ending.is_none();
+        let limit = self.idle_limit().filter(|_| runs_on)?;
+        (self.active.elapsed() >= limit).then_some(limit)
+    }
+
     /// Why its program is to be ended now.
-    fn must_end(&self) -> Option<String> {
+    fn must_end(&self) -> Option<Ending> {
         if self.ended.is_some() || self.ending.is_some() {
             return None;
         }
         let over = self.terms.ends_at.filter(|at| *at <= Utc::now());
         if let Some(at) = over {
             let time = (at - self.terms.created_at).to_std().unwrap_or_default();
-            return Some(format!("timed out after {}", words(time)));
+            return Some(Ending {
+                why: format!("timed out after {}", words(time)),
+                timed_out: true,
+            });
         }
         let pid = self
             .terms
             .owner_process
             .filter(|_| self.owner.is_gone())?
             .pid;
-        Some(format!("its owner, process {pid}, has ended"))
+        let why = format!("its owner, process {pid}, has ended");
+        Some(Ending::of(why))
     }
 }
 
@@ -184,7 +218,9 @@ pub(super) fn first_status(terms: &SessionTerms) -> SessionStatus {
         ends_at: terms.ends_at,
         ended_at: None,
         signal: None,
+        timed_out: false,
         at_prompt: terms.marks.as_ref().map(|_| false),
+        marked: terms.marks.is_some(),
         leaving: None,
     }
 }
@@ -223,39 +259,55 @@ impl Slot {
     /// Time has passed for a session, or its owner has ended.
     pub(super) async fn look_after_session(&mut self) {
         self.settle_typing().await;
-        let Some(session) = &mut self.session else {
-            return;
-        };
-        if let Some(why) = session.must_end() {
-            session.ending = Some(why.clone());
-            self.warn(&format!("it is ended: {why}"));
-            return self.input(Input::Expire(why)).await;
+        match self.must_end().await {
+            Some(ending) => self.end_session(ending).await,
+            None => self.leave_if_over(),
         }
-        self.leave_if_over().await;
     }
 
-    async fn leave_if_over(&mut self) {
-        let Some(session) = &self.session else { return };
-        if session.due().is_none_or(|due| due > Instant::now()) {
-            return;
+    async fn must_end(&mut self) -> Option<Ending> {
+        let session = self.session.as_ref()?;
+        if let Some(ending) = session.must_end() {
+            return Some(ending);
         }
-        let why = match (&session.ended, session.terms.keep, session.terms.idle_close) {
-            (Some(_), Some(keep), _) => Some(format!("it ended, and was kept for {}", words(keep))),
-            (None, _, Some(idle)) if session.active.elapsed() >= idle => {
-                Some(format!("idle at its prompt for {}", words(idle)))
-            }
-            _ => None,
-        };
+        let idle = session.idle_for_too_long()?;
         // What runs behind a prompt is no idle session, however silent, nor is one that somebody looks at.
-        let watched = self.audience.len() > 0;
-        let alone = session.ended.is_some() || (!watched && self.is_alone().await);
+        if self.audience.len() == 0 && self.is_alone().await {
+            let why = format!("idle at its prompt for {}", words(idle));
+            return Some(Ending::of(why));
+        }
+        self.session.as_mut()?.is_active();
+        None
+    }
+
+    /// Somebody outside has a reason to end it.
+    pub(super) async fn end_for(&mut self, why: String) {
+        let runs_on = |session: &Session| session.ended.is_none() && session.ending.is_none();
+        if self.session.as_ref().is_some_and(runs_on) {
+            self.end_session(Ending::of(why)).await;
+        }
+    }
+
+    /// Ends the program. What it has written is kept, as after every end.
+    async fn end_session(&mut self, ending: Ending) {
+        let why = ending.why.clone();
+        if let Some(session) = &mut self.session {
+            session.ending = Some(ending);
+        }
+        self.warn(&format!("it is ended: {why}"));
+        self.input(Input::Expire(why)).await;
+    }
+
+    /// One that has ended was kept for long enough.
+    fn leave_if_over(&mut self) {
         let Some(session) = &mut self.session else {
             return;
         };
-        match why {
-            Some(why) if alone => session.leaving = Some(why),
-            Some(_) => session.is_active(),
-            None => {}
+        let (Some(ended), Some(keep)) = (&session.ended, session.terms.keep) else {
+            return;
+        };
+        if moment(ended.at, keep) <= Instant::now() {
+            session.leaves(format!("it ended, and was kept for {}", words(keep)));
         }
     }
 
@@ -277,7 +329,8 @@ impl Slot {
         session.ended = Some(Ended {
             at,
             report: report.clone(),
-            why: session.ending.clone(),
+            why: session.ending.as_ref().map(|ending| ending.why.clone()),
+            timed_out: session.ending.as_ref().is_some_and(|end| end.timed_out),
         });
         self.end_typing(report);
         self.check_waiters();
@@ -342,187 +395,6 @@ impl Slot {
             text: CLEARED.to_owned(),
         });
     }
-
-    // ---- commands that are typed, and waited for
-
-    /// Types a command once the shell is at its prompt, and replies when it is there again.
-    pub(super) async fn type_and_wait(&mut self, bytes: Vec<u8>, reply: Answer<Typed>) {
-        match self.may_type() {
-            Err(error) => drop(reply.send(Err(error))),
-            Ok(()) => {
-                let typing = Typing {
-                    stage: Stage::Prompt(bytes),
-                    began: Instant::now(),
-                    reply,
-                };
-                if let Some(session) = &mut self.session {
-                    session.typing = Some(typing);
-                }
-                self.settle_typing().await;
-            }
-        }
-    }
-
-    fn may_type(&self) -> Result<(), RpcError> {
-        let name = &self.running.name;
-        let refused = |text: String| Err(RpcError::new(Fault::Refused, text));
-        if self.link.is_none() {
-            return Err(self.not_running());
-        }
-        let Some(session) = &self.session else {
-            return refused(format!(
-                "{name} is a slot: when a command is done can't be told"
-            ));
-        };
-        let Some(prompt) = &session.prompt else {
-            return Err(cant_tell(
-                name,
-                "it is no bash or zsh that missiond started",
-            ));
-        };
-        let unheard = session.typing.is_none() && !prompt.takes_lines();
-        if let Some(why) = session
-            .silenced
-            .or_else(|| self.silence())
-            .filter(|_| unheard)
-        {
-            return Err(cant_tell(name, why));
-        }
-        if session.typing.is_some() || (prompt.is_seen() && !prompt.takes_lines()) {
-            let text = format!("{name} is busy with another command; nothing was typed");
-            return Err(
-                RpcError::new(Fault::Refused, text).next(format!("missiond wait {name} --prompt"))
-            );
-        }
-        Ok(())
-    }
-
-    /// Goes on with a command that somebody waits for, as far as the shell has come.
-    pub(super) async fn settle_typing(&mut self) {
-        let Some(session) = &mut self.session else {
-            return;
-        };
-        let (Some(typing), Some(prompt)) = (&mut session.typing, &mut session.prompt) else {
-            return;
-        };
-        if typing.reply.is_closed() {
-            session.typing = None;
-            return;
-        }
-        match &mut typing.stage {
-            Stage::Prompt(bytes) if prompt.takes_lines() => {
-                let bytes = std::mem::take(bytes);
-                typing.stage = Stage::Command(self.output.end());
-                prompt.submit();
-                // Which program is asked to run it; another one would not say when it is done.
-                session.program = self.machine.pid().and_then(program_of);
-                (session.replaced, session.silenced) = (None, None);
-                self.write_down(
-                    "a command",
-                    "it was typed, and its end is waited for",
-                    bytes,
-                )
-                .await;
-            }
-            Stage::Prompt(_) if typing.began.elapsed() < FIRST_PROMPT => self.settle_silence(),
-            Stage::Prompt(_) => self.fail_typing("it has not shown a prompt"),
-            Stage::Command(_) => self.settle_command(),
-        }
-    }
-
-    fn settle_command(&mut self) {
-        let Some(prompt) = self
-            .session
-            .as_ref()
-            .and_then(|session| session.prompt.as_ref())
-        else {
-            return;
-        };
-        if let Some(Finished { code, output }) = prompt.finished() {
-            let exit_code = Some(code);
-            self.reply_typing(Ok(Typed { exit_code, output }));
-        } else if prompt.is_unfinished() {
-            let name = &self.running.name;
-            let text = format!("{name} waits for the rest of the command");
-            let error = RpcError::new(Fault::Refused, text).next(format!(
-                "type the rest, or give it up: missiond keys {name} ctrl+c"
-            ));
-            self.reply_typing(Err(error));
-        } else {
-            self.note_replaced();
-            self.settle_silence();
-        }
-    }
-
-    fn settle_silence(&mut self) {
-        if let Some(why) = self.silence() {
-            if let Some(session) = &mut self.session {
-                session.silenced = Some(why);
-            }
-            self.fail_typing(why);
-        }
-    }
-
-    /// Why the shell will not say when a command is done, if that is so.
-    fn silence(&self) -> Option<&'static str> {
-        let (session, pid) = (self.session.as_ref()?, self.machine.pid()?);
-        if session.replaced.is_some_and(|at| at.elapsed() >= REPLACED) {
-            return Some("its shell has become another program");
-        }
-        // Shells ask for pastes in brackets while they edit a line, and while nothing else runs.
-        let edits = self.terminal.modes_set().bracketed_paste && session.active.elapsed() >= SHOWN;
-        (edits && waits_in_foreground(pid)).then_some("its shell shows a prompt without the marks")
-    }
-
-    /// `exec` leaves nobody who would say that a command is done.
-    fn note_replaced(&mut self) {
-        let now = self.machine.pid().and_then(program_of);
-        let Some(session) = &mut self.session else {
-            return;
-        };
-        if now.is_some() && session.program.is_some() && session.program != now {
-            session.replaced.get_or_insert_with(Instant::now);
-        }
-    }
-
-    fn end_typing(&mut self, report: &ExitReport) {
-        let Some(session) = &mut self.session else {
-            return;
-        };
-        let Some(typing) = session.typing.take() else {
-            return;
-        };
-        let answer = match typing.stage {
-            Stage::Prompt(_) => Err(RpcError::new(
-                Fault::Failed,
-                "it ended before its prompt came; nothing was typed",
-            )),
-            Stage::Command(from) => {
-                let began = session.prompt.as_ref().and_then(Prompt::began);
-                Ok(Typed {
-                    exit_code: exit_code(report),
-                    output: Some((began.unwrap_or(from), self.output.end())),
-                })
-            }
-        };
-        let _ = typing.reply.send(answer);
-    }
-
-    fn fail_typing(&mut self, why: &str) {
-        let error = cant_tell(&self.running.name, why);
-        self.reply_typing(Err(error));
-    }
-
-    fn reply_typing(&mut self, answer: Result<Typed, RpcError>) {
-        let typing = self
-            .session
-            .as_mut()
-            .and_then(|session| session.typing.take());
-        if let Some(typing) = typing {
-            // A client that went away needs no answer.
-            let _ = typing.reply.send(answer);
-        }
-    }
 }
 
 /// What of the output is asked for.
@@ -548,31 +420,9 @@ impl Output {
     }
 }
 
-fn cant_tell(name: &str, why: &str) -> RpcError {
-    let text = format!("when a command of {name} is done can't be told: {why}");
-    RpcError::new(Fault::Refused, text).next(format!(
-        "wait for silence instead: missiond type {name} … --quiet 500ms"
-    ))
-}
-
 /// As shells say it: 128 and its number for a signal.
 pub fn exit_code(report: &ExitReport) -> Option<i32> {
     report.code.or(report.signal.map(|signal| 128 + signal))
-}
-
-fn program_of(pid: u32) -> Option<Program> {
-    Some(Program {
-        file: std::fs::read_link(format!("/proc/{pid}/exe")).ok()?,
-        words: std::fs::read(format!("/proc/{pid}/cmdline")).ok()?,
-    })
-}
-
-/// Whether it waits for something, and the keys of its terminal go to its own process group.
-fn waits_in_foreground(pid: u32) -> bool {
-    Stat::of(pid).is_some_and(|stat| {
-        stat.field(Stat::STATE) == Some("S")
-            && stat.field(Stat::GROUP) == stat.field(Stat::FOREGROUND)
-    })
 }
 
 fn moment(at: DateTime<Utc>, more: Duration) -> Instant {

@@ -249,6 +249,7 @@ impl Worker {
             cwd: Some(cwd.to_owned()),
             command: ["sh", "-c", line].map(str::to_owned).to_vec(),
             env: variables,
+            env_clear: true,
             ..SpawnParams::default()
         };
         let session = call::<Spawn>(client, params).await?.id;
@@ -300,7 +301,7 @@ impl Worker {
         let submitted = self.ask::<Submit>(SubmitParams {
             slot: to.to_owned(),
             text: text.to_owned(),
-            retries: 0,
+            ..SubmitParams::default()
         });
         let id = submitted.await.map_err(in_words)?.id;
         let ended = self.in_time(self.wait_for(&id)).await;
@@ -358,22 +359,9 @@ fn in_words(error: RpcError) -> String {
 
 /// The caller's environment, but for what belongs to its own terminal and place.
 pub fn environment_of_caller() -> BTreeMap<String, String> {
-    const OWN: &[&str] = &[
-        "_",
-        "COLUMNS",
-        "LINES",
-        "MISSIOND_CONFIG",
-        "MISSIOND_SLOT",
-        "MISSIOND_SOCKET",
-        "OLDPWD",
-        "PWD",
-        "SHLVL",
-        "TERM",
-        "TMUX",
-        "TMUX_PANE",
-    ];
+    const OWN: &[&str] = &["_", "COLORTERM", "OLDPWD", "PWD", "SHLVL", "TERM"];
     let all = crate::launch::process_environment().into_iter();
-    all.filter(|(name, _)| !OWN.contains(&name.as_str()))
+    all.filter(|(name, _)| !OWN.contains(&name.as_str()) && !crate::launch::is_left_out(name))
         .collect()
 }
 

@@ -7,6 +7,7 @@ use crate::excerpt;
 use chrono::{DateTime, TimeDelta, Utc};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 #[cfg(test)]
 mod tests;
@@ -49,6 +50,8 @@ pub struct NewTask {
     pub text: String,
     pub retries: u32,
     pub by: String,
+    /// How long a slot may have it.
+    pub timeout_ms: Option<u64>,
 }
 
 /// What became of a task that a slot had.
@@ -87,6 +90,8 @@ pub struct Queue {
     slots: Vec<SlotView>,
     /// Slots that are left alone until then.
     resting: BTreeMap<String, DateTime<Utc>>,
+    /// Those that were taken back because their time was over.
+    late: BTreeSet<String>,
     /// Nothing is given out any more.
     closed: bool,
     effects: Vec<Effect>,
@@ -119,6 +124,10 @@ impl Queue {
         now: DateTime<Utc>,
     ) -> Result<(Arc<TaskStatus>, Vec<Effect>), RpcError> {
         self.check_address(&new.to)?;
+        if let Some(seq) = self.seq_of(&new.id) {
+            let known = self.tasks[&seq].clone();
+            return same_task(&known, &new).map(|()| (known, Vec::new()));
+        }
         self.check_room(&new)?;
         let seq = self.tasks.keys().next_back().map_or(1, |last| last + 1);
         let task = Arc::new(TaskStatus {
@@ -138,6 +147,7 @@ impl Queue {
             duration_ms: None,
             retries: new.retries,
             attempts: 0,
+            timeout_ms: new.timeout_ms,
             truncated: false,
         });
         self.tasks.insert(seq, task.clone());
@@ -159,6 +169,7 @@ impl Queue {
 
     /// Gives out what can be given out.
     pub fn advance(&mut self, now: DateTime<Utc>) -> Vec<Effect> {
+        self.take_back_the_late(now);
         self.resting.retain(|_, until| *until > now);
         let mut taken = self.slots_with_a_task();
         let waiting = match self.closed {
@@ -189,6 +200,7 @@ impl Queue {
         if !self.tasks[&seq].state.is_under_way() {
             return Vec::new();
         }
+        let was_late = self.late.remove(id);
         match outcome {
             Outcome::Answered { text, session_id } => {
                 let answer = text.map(bounded);
@@ -196,6 +208,10 @@ impl Queue {
                     task.answer = answer;
                     task.session_id = session_id;
                 });
+            }
+            _ if was_late => {
+                let why = too_late(&self.tasks[&seq]);
+                self.finish(seq, TaskState::Failed, Some(why), now, |_| {});
             }
             Outcome::Untouched(why) => self.put_back(seq, why, now),
             Outcome::CutOff(why) => self.cut_off(seq, why, now),
@@ -233,7 +249,26 @@ impl Queue {
 
     /// When [`Queue::advance`] is due.
     pub fn poll_timeout(&self) -> Option<DateTime<Utc>> {
-        self.resting.values().min().copied()
+        let late = self.tasks.values().filter_map(|task| self.deadline(task));
+        self.resting.values().copied().chain(late).min()
+    }
+
+    /// When a task that a slot has is taken back.
+    fn deadline(&self, task: &TaskStatus) -> Option<DateTime<Utc>> {
+        let may_be_late = task.state.is_under_way() && !self.late.contains(&task.id);
+        let limit = i64::try_from(task.timeout_ms.filter(|_| may_be_late)?).ok()?;
+        task.started_at?
+            .checked_add_signed(TimeDelta::try_milliseconds(limit)?)
+    }
+
+    fn take_back_the_late(&mut self, now: DateTime<Utc>) {
+        let is_late = |task: &&Arc<TaskStatus>| self.deadline(task).is_some_and(|at| at <= now);
+        let late = self.tasks.values().filter(is_late);
+        let late: Vec<String> = late.map(|task| task.id.clone()).collect();
+        for id in late {
+            self.effects.push(Effect::TakeBack(id.clone()));
+            self.late.insert(id);
+        }
     }
 
     fn check_address(&self, to: &str) -> Result<(), RpcError> {
@@ -419,6 +454,24 @@ impl Queue {
         let mut tasks = self.tasks.iter();
         tasks.find(|(_, task)| task.id == id).map(|(seq, _)| *seq)
     }
+}
+
+fn too_late(task: &TaskStatus) -> String {
+    let limit = Duration::from_millis(task.timeout_ms.unwrap_or_default());
+    let limit = humantime::format_duration(limit);
+    format!("not done within {limit}; its turn was interrupted")
+}
+
+/// Whether a name that is known is used for the same task once more.
+fn same_task(known: &TaskStatus, new: &NewTask) -> Result<(), RpcError> {
+    if (&known.to, &known.text, &known.by) == (&new.to, &new.text, &new.by) {
+        return Ok(());
+    }
+    let text = format!(
+        "another task has the name `{}`; nothing was submitted",
+        new.id
+    );
+    Err(RpcError::new(Fault::Refused, text).next("give it another --id"))
 }
 
 fn wait_again(task: &mut TaskStatus, why: String) {

@@ -161,6 +161,7 @@ mod tests {
             duration_ms: None,
             retries: 0,
             attempts: 1,
+            timeout_ms: None,
             truncated: false,
         }
     }

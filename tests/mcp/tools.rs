@@ -112,6 +112,14 @@ fn a_command_in_a_terminal(client: &mut Client, root: &Path) {
         Some("out"),
         "{ended}"
     );
+    // As agents call it that know the older names.
+    let older = json!({"cmd": "pwd; printf '\\033[31mred\\033[0m\\n'", "workdir": "/", "yield_time_ms": 20000,
+        "shell": "/bin/sh", "login": true, "max_output_tokens": 100, "raw": true, "timeout_ms": 60000});
+    let older = tool(client.told("unified_exec", older));
+    assert_eq!(
+        older["output"], "/\r\n\u{1b}[31mred\u{1b}[0m\r\n",
+        "{older}"
+    );
     let place = json!({"command": "pwd", "yield_ms": 20000});
     let place = tool(client.told("unified_exec", place));
     assert_eq!(
@@ -127,7 +135,7 @@ fn a_command_in_a_terminal(client: &mut Client, root: &Path) {
         listed.contains(asks["session_id"].as_str().expect("an id")),
         "{listed}"
     );
-    let input = json!({"session_id": asks["session_id"], "input": "yes\n", "yield_ms": 20000});
+    let input = json!({"session_id": asks["session_id"], "chars": "yes\n", "yield_time_ms": 20000});
     let answered = tool(client.told("write_stdin", input));
     let said = answered["output"].as_str().expect("text");
     assert!(said.contains("got-yes"), "{answered}");

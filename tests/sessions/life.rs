@@ -330,12 +330,51 @@ fn a_shell_at_its_prompt_is_closed_when_idle_and_a_silent_build_is_not() {
     for id in ["front", "behind", "idle"] {
         spawn(&daemon, &["--id", id, "--shell", "/bin/bash"]);
     }
+    wait_exit(&daemon, "idle");
+    let ended = info(&daemon, "idle");
+    let why = ended["last_error"].as_str().expect("a reason");
+    assert!(why.contains("idle at its prompt for 1s"), "{ended}");
+    for id in ["plain", "front", "behind"] {
+        assert_eq!(info(&daemon, id)["is_alive"], true, "{id}");
+    }
+}
+
+/// Closed by idleness is ended like any other end: nothing of it is lost before its time.
+#[test]
+fn what_an_idle_shell_has_written_is_kept_like_that_of_any_other() {
+    let mut daemon = daemon_with("idle_close = \"1s\"\nkeep = \"1h\"");
+    spawn(&daemon, &["--id", "build", "--shell", "/bin/bash"]);
+    let (written, code) = typed(&daemon, "build", "echo built; (exit 4)");
+    assert_eq!((written.as_str(), code), ("built\n", 4));
+    wait_exit(&daemon, "build");
+    for round in ["at once", "with another daemon"] {
+        assert!(output(&daemon, "build").contains("built"), "{round}");
+        let found = daemon.json(&["search", "build", "^built$"]);
+        assert_eq!(found["text"], "built", "{round}: {found}");
+        let why = info(&daemon, "build")["last_error"].to_string();
+        assert!(why.contains("idle at its prompt"), "{round}: {why}");
+        for file in ["build.log", "build.events.jsonl", "build.cast"] {
+            assert!(daemon.logs().join(file).exists(), "{round}: {file}");
+        }
+        assert!(daemon.logged("build.cast").contains("built"), "{round}");
+        if round == "at once" {
+            daemon.crash();
+            daemon.again();
+        }
+    }
+    daemon.cmd(&["close", "build"]).expect(0);
+    nothing_left(&daemon);
+}
+
+#[test]
+fn an_idle_shell_is_removed_when_it_was_kept_for_long_enough() {
+    let daemon = daemon_with("idle_close = \"1s\"\nkeep = \"200ms\"");
+    spawn(&daemon, &["--id", "build", "--shell", "/bin/bash"]);
     until("the idle one to go", || {
-        (daemon.cmd(&["info", "idle"]).code == 2).then_some(())
+        let gone = daemon.cmd(&["info", "build"]);
+        (gone.code == 2 && gone.stderr.contains("kept for 200ms")).then_some(())
     });
-    let gone = daemon.cmd(&["info", "idle"]);
-    assert!(gone.stderr.contains("idle at its prompt for 1s"), "{gone}");
-    assert_eq!(ids(&daemon), ["plain", "front", "behind"]);
+    nothing_left(&daemon);
 }
 
 #[test]

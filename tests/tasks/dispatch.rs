@@ -13,6 +13,41 @@ fn a_role_shares_its_tasks() {
     ask_prints_the_answer(&daemon);
     a_person_is_asked_in_between(&daemon);
     cancelled(&daemon);
+    named_and_in_time(&daemon);
+}
+
+/// A task with a name of the caller's own and a time of its own.
+fn named_and_in_time(daemon: &Daemon) {
+    let hangs = "work all night";
+    gated(daemon, hangs);
+    let words = [
+        "submit",
+        "b",
+        "--id",
+        "nightly-17",
+        "--timeout",
+        "3s",
+        hangs,
+    ];
+    assert_eq!(daemon.cmd(&words).expect(0).text(), "nightly-17");
+    assert_eq!(daemon.cmd(&words).expect(0).text(), "nightly-17");
+    let failed = once(daemon, "nightly-17", "failed");
+    let why = failed["error"].as_str().expect("a reason");
+    assert!(why.contains("not done within 3s"), "{failed}");
+    assert_eq!(times_asked(daemon, hangs), 1);
+    daemon.wait_state("b", "idle");
+    let taken = ["submit", "b", "--id", "nightly-17", "something else"];
+    daemon.cmd(&taken).expect(4);
+    daemon
+        .cmd(&["submit", "b", "--id", "Not a name", "x"])
+        .expect(2);
+    daemon
+        .cmd(&["submit", "b", "--timeout", "0s", "x"])
+        .expect(2);
+    assert_eq!(
+        daemon.cmd(&["ask", "b", "are you there?"]).expect(0).text(),
+        "You said: are you there?"
+    );
 }
 
 fn three_for_two(daemon: &Daemon) {

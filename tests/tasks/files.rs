@@ -68,8 +68,14 @@ name = "right"
 commands = "until [ -p pipe ]; do sleep 0.02; done; cat pipe"
 "#;
     let ended = run(&daemon, text, &["--json", "--jobs", "7"]).expect(1);
-    let all = ended.json();
+    // One object says everything.
+    assert_eq!(ended.stderr, "");
+    let ended = ended.json();
+    let all = &ended["results"];
+    let counted = (&ended["success"], &ended["failed"], &ended["skipped"]);
+    assert_eq!(counted, (&false.into(), &3.into(), &1.into()), "{ended}");
     assert_eq!(all["fails"]["exit_code"], 3, "{all}");
+    assert_eq!(all["needs-it"]["skipped"], true, "{all}");
     assert_eq!(all["fails"]["success"], false);
     assert!(
         all["fails"]["output"]
@@ -112,7 +118,12 @@ commands = "until [ -p pipe ]; do sleep 0.02; done; cat pipe"
     let shown = run(&daemon, text, &["--jobs", "7"]).expect(1);
     assert!(shown.stdout.contains("needs-it  skipped"), "{shown}");
     assert!(shown.stderr.contains("fails: started"), "{shown}");
-    assert!(shown.stderr.contains("4 of 7 tasks failed"), "{shown}");
+    assert!(
+        shown
+            .stderr
+            .contains("3 of 7 tasks failed, 1 more were not done"),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -141,7 +152,8 @@ name = "never"
 commands = "touch never"
 "#;
     let ended = run(&daemon, fast, &["--fail-fast", "--jobs", "2", "--json"]).expect(1);
-    let all = ended.json();
+    let ended = ended.json();
+    let all = &ended["results"];
     assert_eq!(all["long"]["error"], "stopped before its end", "{all}");
     assert_eq!(
         all["never"]["error"], "not started: `fails` failed",
@@ -152,7 +164,7 @@ commands = "touch never"
     let stdin = daemon
         .cmd_with_input(&["tasks", "run", "-", "--json"], twice)
         .expect(0);
-    assert_eq!(stdin.json()["alone"]["success"], true, "{stdin}");
+    assert_eq!(stdin.json()["results"]["alone"]["success"], true, "{stdin}");
 }
 
 const ENDLESS: &str = "\
@@ -194,7 +206,7 @@ fn an_interrupt_or_a_sudden_end_leaves_nothing_running() {
     let ended = running.end().expect(1);
     assert!(ended.stderr.contains("interrupted"), "{ended}");
     assert_eq!(
-        ended.json()["after"]["error"],
+        ended.json()["results"]["after"]["error"],
         "not started: interrupted",
         "{ended}"
     );
@@ -232,7 +244,7 @@ needs = [\"a\"]
         .expect(2);
     let unknown = "[[task]]\nname = \"x\"\nprompt = \"hello\"\nrole = \"nobody\"\n";
     let ended = run(&daemon, unknown, &["--json"]).expect(1);
-    let why = ended.json()["x"]["error"].clone();
+    let why = ended.json()["results"]["x"]["error"].clone();
     assert!(
         why.as_str()
             .is_some_and(|why| why.contains("no slot has the role `nobody`")),

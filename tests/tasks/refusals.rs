@@ -80,6 +80,6 @@ fn numbered(number: usize) -> SubmitParams {
     SubmitParams {
         slot: "coder".to_owned(),
         text: format!("task {number}"),
-        retries: 0,
+        ..SubmitParams::default()
     }
 }

@@ -1,14 +1,14 @@
 use super::progress::{Progress, not_done};
 use crate::cli::columns::{self, Columns};
 use crate::cli::context::Context;
-use crate::cli::failure::Failure;
+use crate::cli::failure::{Blame, Failure};
 use crate::cli::{reach, sanitise};
 use crate::config::{self, ConfigError, Places};
 use crate::diagnostic::Source;
 use crate::excerpt;
 use crate::tasks::execute::{self, Settings, execute};
 use crate::tasks::file;
-use crate::tasks::plan::{Report, Run as Course};
+use crate::tasks::plan::{Report, Run as Course, Work};
 use comfy_table::{Cell, Color, Row};
 use serde_json::{Map, Value, json};
 use std::cell::RefCell;
@@ -32,8 +32,8 @@ const COLUMNS: Columns<'static> = Columns {
 /// Runs the tasks of a file side by side, and prints how each has ended.
 ///
 /// A task is a list of commands, each in a terminal of its own, or a prompt for a slot or a role. One that fails
-/// neither hides nor stops the others; those that need it are skipped. Ctrl-C ends all of them. The exit code is 1
-/// where any has failed.
+/// neither hides nor stops the others; those that need it are skipped. Ctrl-C ends all of them. What prompts were
+/// answered stands before the table. The exit code is 1 where any has failed or was not done.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example of a file:
@@ -52,7 +52,7 @@ A task may have cwd, env, timeout, needs and retries; `jobs = 4` at the top limi
 Examples:
   missiond tasks run ci.toml
   missiond tasks run ci.toml --jobs 2 --fail-fast
-  missiond tasks run - --json < ci.toml | jq -r 'to_entries[] | select(.value.success | not).key'")]
+  missiond tasks run - --json < ci.toml | jq -r '.results | to_entries[] | select(.value.success | not).key'")]
 pub struct Run {
     /// The file; `-` reads standard input
     file: PathBuf,
@@ -166,31 +166,102 @@ fn report(context: &Context, course: &Course) -> Result<(), Failure> {
         .enumerate()
         .filter_map(|(place, job)| Some((job.name.as_str(), course.report(place)?)))
         .collect();
+    let count = Count::of(&reports);
     if context.out.json {
-        let all: Map<String, Value> = reports
-            .iter()
-            .map(|(name, report)| ((*name).to_owned(), as_json(report)))
-            .collect();
-        context.out.json(&all)?;
+        context.out.json(&all_as_json(&reports, count))?;
+        // One object says all of it; the exit code says it once more.
+        return match count.is_success() {
+            true => Ok(()),
+            false => Err(Failure::new(
+                Blame::Command(1),
+                count.words(course.stopped()),
+            )),
+        };
     } else {
         show_failures(context, &reports);
+        show_answers(context, course)?;
         let rows = reports.iter().map(|(name, report)| row(name, report));
         context
             .out
             .line(COLUMNS.render(rows, columns::terminal_width()))?;
     }
-    let failed = reports.iter().filter(|(_, report)| !report.success).count();
-    match (failed, course.stopped()) {
-        (0, _) => Ok(()),
-        (count, Some("interrupted")) => Err(Failure::failed(format!(
-            "interrupted: {count} of {} tasks were not done",
-            reports.len()
-        ))),
-        (count, _) => Err(Failure::failed(format!(
-            "{count} of {} tasks failed",
-            reports.len()
-        ))),
+    match count.is_success() {
+        true => Ok(()),
+        false => Err(Failure::failed(count.words(course.stopped()))),
     }
+}
+
+/// How many have failed, and how many were never done for another reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Count {
+    all: usize,
+    failed: usize,
+    skipped: usize,
+}
+
+impl Count {
+    fn of(reports: &[(&str, &Report)]) -> Count {
+        let count = |wanted: fn(&Report) -> bool| {
+            let reports = reports.iter().filter(|(_, report)| wanted(report));
+            reports.count()
+        };
+        Count {
+            all: reports.len(),
+            failed: count(|report| !report.success && !report.skipped),
+            skipped: count(|report| !report.success && report.skipped),
+        }
+    }
+
+    fn is_success(self) -> bool {
+        self.failed == 0 && self.skipped == 0
+    }
+
+    fn words(self, stopped: Option<&str>) -> String {
+        let Count {
+            all,
+            failed,
+            skipped,
+        } = self;
+        match (stopped, failed, skipped) {
+            (Some("interrupted"), ..) => {
+                format!(
+                    "interrupted: {} of {all} tasks were not done",
+                    failed + skipped
+                )
+            }
+            (_, failed, 0) => format!("{failed} of {all} tasks failed"),
+            (_, 0, skipped) => format!("{skipped} of {all} tasks were not done"),
+            (_, failed, skipped) => {
+                format!("{failed} of {all} tasks failed, {skipped} more were not done")
+            }
+        }
+    }
+}
+
+/// `success` is of all together.
+fn all_as_json(reports: &[(&str, &Report)], count: Count) -> Value {
+    let results: Map<String, Value> = reports
+        .iter()
+        .map(|(name, report)| ((*name).to_owned(), as_json(report)))
+        .collect();
+    json!({
+        "success": count.is_success(),
+        "failed": count.failed,
+        "skipped": count.skipped,
+        "results": results,
+    })
+}
+
+/// What a prompt was answered is its result.
+fn show_answers(context: &Context, course: &Course) -> Result<(), Failure> {
+    for (place, job) in course.jobs().iter().enumerate() {
+        let answered = course.report(place).filter(|report| report.success);
+        if let (Work::Prompt { .. }, Some(report)) = (&job.work, answered) {
+            let text = sanitise::text(report.output.trim_end());
+            context.out.line(format!("--- {}\n{text}\n", job.name))?;
+        }
+    }
+    Ok(())
 }
 
 /// The end of what they wrote is what one wants to see first.
@@ -209,6 +280,7 @@ fn show_failures(context: &Context, reports: &[(&str, &Report)]) {
 fn as_json(report: &Report) -> Value {
     json!({
         "success": report.success,
+        "skipped": report.skipped,
         "exit_code": report.exit_code,
         "duration_ms": u64::try_from(report.duration.as_millis()).unwrap_or(u64::MAX),
         "output": report.output,

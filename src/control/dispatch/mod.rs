@@ -4,6 +4,7 @@
 mod acting;
 mod looking;
 mod named;
+mod prompted;
 mod session;
 mod task;
 mod tools;
@@ -22,6 +23,7 @@ use crate::slot::Command;
 use crate::slot::machine::{Input, Reply};
 use serde_json::Value;
 use std::future::Future;
+use tokio_util::sync::CancellationToken;
 
 #[derive(Debug)]
 pub struct Dispatcher {
@@ -99,7 +101,14 @@ impl Dispatcher {
             && wanted.iter().all(|name| reach.contains(name))
     }
 
-    pub async fn call(&self, peer: &Peer, method: &str, params: Value) -> Result<Value, RpcError> {
+    /// Answers a request. `gone` is cancelled when the connection that it came by has ended.
+    pub async fn call(
+        &self,
+        peer: &Peer,
+        gone: &CancellationToken,
+        method: &str,
+        params: Value,
+    ) -> Result<Value, RpcError> {
         kinds::check(method, &params, |name| self.kind_of(name))?;
         match method {
             Ping::NAME => run::<Ping, _>(params, |_| async { Ok(self.daemon.pong()) }).await,
@@ -134,7 +143,7 @@ impl Dispatcher {
             Reload::NAME => run::<Reload, _>(params, |_| self.reload()).await,
             Down::NAME => run::<Down, _>(params, |params| self.down(params)).await,
             Hook::NAME => run::<Hook, _>(params, |params| self.hook(params)).await,
-            _ => self.call_session(peer, method, params).await,
+            _ => self.call_session(peer, gone, method, params).await,
         }
     }
 

@@ -1,10 +1,10 @@
 //! Sessions, from outside: made, listed, typed to, read and closed.
 
-use super::{Dispatcher, run, within};
+use super::{Dispatcher, prompted, run, within};
 use crate::blocking;
 use crate::control::peer::Peer;
 use crate::control::protocol::*;
-use crate::daemon::{Order, is_of_owner};
+use crate::daemon::{Order, end_for, is_of_owner};
 use crate::excerpt::head_and_tail;
 use crate::secrets;
 use crate::slot::{Command, Part, Request, SlotHandle, Typed, Wanted};
@@ -15,10 +15,11 @@ use rustix::process::Signal as SignalNumber;
 use serde_json::Value;
 use std::time::Duration;
 use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 
-/// How long the first output of a new session is waited for: most programs speak within a few milliseconds, and with one
-/// that is silent a `spawn` is still to take less than a tenth of a second.
-const FIRST_OUTPUT: Duration = Duration::from_millis(60);
+/// How long the first output of a new session is waited for: most programs speak within a few milliseconds, and for one
+/// that is silent most of a `spawn` should not be this wait.
+const FIRST_OUTPUT: Duration = Duration::from_millis(20);
 
 /// The longest wait for more output; whoever wants to wait longer asks again.
 const MAX_WAIT: Duration = Duration::from_secs(60);
@@ -31,11 +32,12 @@ impl Dispatcher {
     pub(super) async fn call_session(
         &self,
         peer: &Peer,
+        gone: &CancellationToken,
         method: &str,
         params: Value,
     ) -> Result<Value, RpcError> {
         match method {
-            Spawn::NAME => run::<Spawn, _>(params, |params| self.spawn(params)).await,
+            Spawn::NAME => run::<Spawn, _>(params, |params| self.spawn(params, gone)).await,
             Sessions::NAME => run::<Sessions, _>(params, |params| self.sessions(params)).await,
             Info::NAME => run::<Info, _>(params, |one| self.info(one)).await,
             Type::NAME => run::<Type, _>(params, |params| self.type_text(params)).await,
@@ -45,7 +47,7 @@ impl Dispatcher {
             Output::NAME => run::<Output, _>(params, |params| self.output(params)).await,
             Clear::NAME => run::<Clear, _>(params, |one| self.clear(one)).await,
             UnifiedExec::NAME => {
-                run::<UnifiedExec, _>(params, |params| self.exec(params, peer)).await
+                run::<UnifiedExec, _>(params, |params| self.exec(params, peer, gone)).await
             }
             WriteStdin::NAME => {
                 run::<WriteStdin, _>(params, |params| self.stdin(params, peer)).await
@@ -60,14 +62,27 @@ impl Dispatcher {
         }
     }
 
-    pub(super) async fn new_session(&self, params: SpawnParams) -> Result<SlotHandle, RpcError> {
+    pub(super) async fn new_session(
+        &self,
+        params: SpawnParams,
+        gone: &CancellationToken,
+    ) -> Result<SlotHandle, RpcError> {
+        let tied = params.with_connection;
         let params = Box::new(params);
         let order = |reply| Order::Spawn { params, reply };
-        self.daemon.order(order).await
+        let slot = self.daemon.order(order).await?;
+        if tied {
+            tokio::spawn(end_with(slot.clone(), gone.clone()));
+        }
+        Ok(slot)
     }
 
-    async fn spawn(&self, params: SpawnParams) -> Result<SpawnAnswer, RpcError> {
-        let slot = self.new_session(params).await?;
+    async fn spawn(
+        &self,
+        params: SpawnParams,
+        gone: &CancellationToken,
+    ) -> Result<SpawnAnswer, RpcError> {
+        let slot = self.new_session(params, gone).await?;
         let first = tokio::time::timeout(FIRST_OUTPUT, first_output(&slot));
         // Many programs say nothing at first.
         let _ = first.await;
@@ -138,6 +153,7 @@ impl Dispatcher {
             state: status.state,
             exit_code: status.exit_code,
             signal: session.signal,
+            timed_out: session.timed_out,
             last_error: status.last_error,
             uptime: uptime.max(0).unsigned_abs(),
             at_prompt: session.at_prompt,
@@ -153,6 +169,18 @@ impl Dispatcher {
 
     async fn type_text(&self, params: TypeParams) -> Result<TypeAnswer, RpcError> {
         let slot = self.slot(&params.slot)?;
+        let until = self.awaited_prompt(&slot, &params).await?;
+        if let Some(prompt) = until {
+            let typed = prompted::type_until(&slot, &params.text, &prompt);
+            let typed = within(params.timeout_ms, typed).await?;
+            let (output, truncated) = written(&slot, typed.output).await?;
+            return Ok(TypeAnswer {
+                output: Some(prompt.without(&output, &params.text)),
+                slot: params.slot,
+                exit_code: typed.exit_code,
+                truncated,
+            });
+        }
         let TypeParams { text, wait, .. } = params;
         if !wait && params.quiet_ms.is_none() {
             request(&slot, |reply| Request::Type { text, reply }).await?;
@@ -277,6 +305,7 @@ fn output_answer(status: SlotStatus, part: Part, params: &OutputParams) -> Outpu
         truncated: dropped_bytes > 0,
         exit_code: status.exit_code,
         signal: status.session.and_then(|session| session.signal),
+        why: status.last_error,
     };
     match params.raw {
         true => answer.set_bytes(&part.bytes),
@@ -303,6 +332,20 @@ pub(super) fn done(slot: &SlotHandle) -> Done {
         state: status.state,
         already: false,
         error: None,
+    }
+}
+
+/// Ends a session when the connection has ended on which it was asked for.
+async fn end_with(slot: SlotHandle, gone: CancellationToken) {
+    let mut status = slot.watch_status();
+    let over = async { status.wait_for(SlotStatus::is_over).await.is_ok() };
+    let is_over = tokio::select! {
+        () = gone.cancelled() => false,
+        is_over = over => is_over,
+    };
+    if !is_over {
+        let why = "its client's connection has ended".to_owned();
+        end_for(&slot, why).await;
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::Dispatcher;
 use super::acting::not_sendable;
+use crate::config::is_name;
 use crate::control::dispatch::wait::within;
 use crate::control::peer::{Origin, Peer};
 use crate::control::protocol::*;
@@ -30,8 +31,22 @@ impl Dispatcher {
             );
             return Err(RpcError::new(Fault::Usage, text));
         }
+        let id = match params.id {
+            Some(id) if !is_name(&id) => {
+                let text = format!("`{id}` can't be the name of a task");
+                return Err(RpcError::new(Fault::Usage, text)
+                    .next("1 to 64 of a-z, 0-9, `_` and `-`, beginning with a letter or digit"));
+            }
+            Some(id) => id,
+            None => Uuid::new_v4().simple().to_string()[..8].to_owned(),
+        };
+        if params.timeout_ms == Some(0) {
+            let text = "the timeout must be more than nothing";
+            return Err(RpcError::new(Fault::Usage, text));
+        }
         let new = NewTask {
-            id: Uuid::new_v4().simple().to_string()[..8].to_owned(),
+            id,
+            timeout_ms: params.timeout_ms,
             to: params.slot,
             text: params.text,
             retries: params.retries,

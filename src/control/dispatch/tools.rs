@@ -9,6 +9,7 @@ use crate::excerpt::head_and_tail;
 use crate::slot::{SlotHandle, Wanted, Writing};
 use serde_json::Value;
 use std::time::Duration;
+use tokio_util::sync::CancellationToken;
 
 /// All four, as clients name them.
 pub(super) const NAMES: [&str; 4] = [
@@ -25,6 +26,9 @@ const MAX_YIELD: Duration = Duration::from_secs(10 * 60);
 const MAX_TOKENS: usize = 10_000;
 /// As a rule of thumb.
 const CHARACTERS_PER_TOKEN: usize = 4;
+
+/// What `timeout` of the shell ends with, and everything of missiond that has timed out.
+const TIMED_OUT: i32 = 124;
 
 /// How a tool looks at what was written.
 struct Look {
@@ -62,10 +66,11 @@ impl Dispatcher {
         &self,
         mut params: ExecParams,
         peer: &Peer,
+        gone: &CancellationToken,
     ) -> Result<ToolAnswer, RpcError> {
         params.owner = owner_for(peer, params.owner)?;
         let look = Look::new(params.yield_ms, params.max_tokens, params.raw);
-        let slot = self.new_session(spawn_params(params)?).await?;
+        let slot = self.new_session(spawn_params(params)?, gone).await?;
         self.look(&slot, &look).await
     }
 
@@ -122,11 +127,14 @@ impl Dispatcher {
         let status = slot.status();
         let session = status.session.as_ref();
         let by_signal = session.and_then(|session| session.signal).map(|n| 128 + n);
+        let timed_out = session.is_some_and(|session| session.timed_out);
+        let by_time = timed_out.then_some(TIMED_OUT);
         Ok(ToolAnswer {
             success: true,
             output,
             running: !status.is_over(),
-            exit_code: status.exit_code.or(by_signal),
+            exit_code: by_time.or(status.exit_code).or(by_signal),
+            timed_out,
             session_id: status.slot,
             truncated,
         })
@@ -161,24 +169,23 @@ fn owner_for(peer: &Peer, asked: Option<String>) -> Result<Option<String>, RpcEr
 }
 
 fn spawn_params(params: ExecParams) -> Result<SpawnParams, RpcError> {
-    let (command, shell) = match params.command {
-        CommandWords::Line(line) if line.trim().is_empty() => {
-            return Err(RpcError::new(Fault::Usage, "the command is empty"));
-        }
-        CommandWords::Line(line) => {
-            let shell = params.shell.unwrap_or_else(|| "sh".to_owned());
-            (vec![shell, "-c".to_owned(), line], None)
-        }
+    let (command, line) = match params.command {
+        CommandWords::Line(line) => (Vec::new(), Some(line)),
         CommandWords::Words(words) if words.is_empty() => {
             return Err(RpcError::new(Fault::Usage, "the command is empty"));
         }
-        CommandWords::Words(words) => (words, params.shell),
+        CommandWords::Words(words) => (words, None),
     };
     Ok(SpawnParams {
         command,
-        shell,
+        line,
+        shell: params.shell,
+        login: params.login,
         cwd: params.cwd,
         env: params.env,
+        env_clear: params.env_clear,
+        max_memory: params.max_memory,
+        with_connection: params.with_connection,
         owner: params.owner,
         owner_pid: params.owner_pid,
         timeout_ms: params.timeout_ms,

@@ -61,6 +61,18 @@ pub struct SpawnParams {
     /// On top of the daemon's environment.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
+    /// `env` is the whole environment, and nothing of the daemon's is added.
+    #[serde(default)]
+    pub env_clear: bool,
+    /// One line for the shell, in place of `command`.
+    #[serde(default)]
+    pub line: Option<String>,
+    /// The program is ended when its processes hold more bytes of memory than this.
+    #[serde(default)]
+    pub max_memory: Option<u64>,
+    /// The session ends with the connection on which it was asked for.
+    #[serde(default)]
+    pub with_connection: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -92,8 +104,14 @@ pub struct SessionStatus {
     pub ended_at: Option<DateTime<Utc>>,
     /// The signal that ended it.
     pub signal: Option<i32>,
+    /// It was ended because its time was over.
+    #[serde(default)]
+    pub timed_out: bool,
     /// Whether the shell waits for a command; `None` where that can't be told.
     pub at_prompt: Option<bool>,
+    /// It is a shell that says itself where it stands.
+    #[serde(default)]
+    pub marked: bool,
     /// Why it is to be removed now.
     pub leaving: Option<String>,
 }
@@ -118,6 +136,9 @@ pub struct SessionInfo {
     pub state: State,
     pub exit_code: Option<i32>,
     pub signal: Option<i32>,
+    /// It was ended because its time was over.
+    #[serde(default)]
+    pub timed_out: bool,
     /// Why it ended or did not start, in words.
     pub last_error: Option<String>,
     /// Seconds from its start until now, or until its end.
@@ -146,6 +167,9 @@ pub struct TypeParams {
     /// Or until nothing was written for this long.
     #[serde(default)]
     pub quiet_ms: Option<u64>,
+    /// Or until the line at the cursor matches: the prompt of a program that does not say when it is done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until_prompt: Option<String>,
     #[serde(default)]
     pub timeout_ms: Option<u64>,
 }
@@ -231,6 +255,9 @@ pub struct OutputAnswer {
     pub running: bool,
     pub exit_code: Option<i32>,
     pub signal: Option<i32>,
+    /// Why missiond ended it, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
 }
 
 impl OutputAnswer {
@@ -259,14 +286,28 @@ pub enum CommandWords {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExecParams {
+    #[serde(alias = "cmd")]
     pub command: CommandWords,
-    #[serde(default)]
+    #[serde(default, alias = "workdir")]
     pub cwd: Option<PathBuf>,
-    /// What runs a command that is one line.
+    /// What runs a command that is one line; `$SHELL` unless told.
     #[serde(default)]
     pub shell: Option<String>,
+    /// The shell reads its profile first.
+    #[serde(default)]
+    pub login: bool,
+    /// On top of the daemon's environment.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
+    /// `env` is the whole environment, and nothing of the daemon's is added.
+    #[serde(default)]
+    pub env_clear: bool,
+    /// The command is ended when its processes hold more bytes of memory than this.
+    #[serde(default)]
+    pub max_memory: Option<u64>,
+    /// The session ends with the connection on which it was asked for.
+    #[serde(default)]
+    pub with_connection: bool,
     #[serde(default)]
     pub owner: Option<String>,
     #[serde(default)]
@@ -274,14 +315,36 @@ pub struct ExecParams {
     #[serde(default)]
     pub timeout_ms: Option<u64>,
     /// How long to wait for output, 100 unless told; less where the command ends before.
-    #[serde(default)]
+    #[serde(default, alias = "yield_time_ms")]
     pub yield_ms: Option<u64>,
     /// 10,000 unless told, of about four characters each; what is more is left out in the middle.
-    #[serde(default)]
+    #[serde(default, alias = "max_output_tokens")]
     pub max_tokens: Option<usize>,
     /// With its control sequences; else as plain text, or the screen of a program that fills it.
     #[serde(default)]
     pub raw: bool,
+}
+
+impl ExecParams {
+    /// A command with everything else as usual.
+    pub fn new(command: CommandWords) -> ExecParams {
+        ExecParams {
+            command,
+            cwd: None,
+            shell: None,
+            login: false,
+            env: BTreeMap::new(),
+            env_clear: false,
+            max_memory: None,
+            with_connection: false,
+            owner: None,
+            owner_pid: None,
+            timeout_ms: None,
+            yield_ms: None,
+            max_tokens: None,
+            raw: false,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -292,10 +355,10 @@ pub struct StdinParams {
     #[serde(default, alias = "chars")]
     pub input: String,
     /// How long to wait for output, 100 unless told; less where the command ends before.
-    #[serde(default)]
+    #[serde(default, alias = "yield_time_ms")]
     pub yield_ms: Option<u64>,
     /// 10,000 unless told, of about four characters each; what is more is left out in the middle.
-    #[serde(default)]
+    #[serde(default, alias = "max_output_tokens")]
     pub max_tokens: Option<usize>,
     /// With its control sequences; else as plain text, or the screen of a program that fills it.
     #[serde(default)]
@@ -310,8 +373,11 @@ pub struct ToolAnswer {
     pub session_id: String,
     pub output: String,
     pub running: bool,
-    /// 128 and the signal's number for one that was ended by a signal.
+    /// 128 and the signal's number for one that was ended by a signal, 124 for one whose time was over.
     pub exit_code: Option<i32>,
+    /// It was ended because its time was over.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub timed_out: bool,
     /// Some of the output was left out.
     pub truncated: bool,
 }

@@ -73,12 +73,15 @@ pub struct TaskStatus {
     pub retries: u32,
     /// How often it was given to a slot.
     pub attempts: u32,
+    /// It fails, and its turn is interrupted, this long after a slot has it.
+    #[serde(default)]
+    pub timeout_ms: Option<u64>,
     /// `text` and `answer` are shown in part: `task` with the id has the whole.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SubmitParams {
     /// A slot's name, or `@role`.
@@ -86,6 +89,12 @@ pub struct SubmitParams {
     pub text: String,
     #[serde(default)]
     pub retries: u32,
+    /// A name of the caller's own: the same task under the same name is submitted once.
+    #[serde(default)]
+    pub id: Option<String>,
+    /// It fails, and its turn is interrupted, this long after a slot has it.
+    #[serde(default)]
+    pub timeout_ms: Option<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

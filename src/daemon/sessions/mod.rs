@@ -80,7 +80,11 @@ impl Daemon {
             let cause = "a session has it, and a slot of the configuration wants it";
             return Err(DaemonError::place(what, cause).next("give the slot another name"));
         }
-        self.add_session(&record);
+        let handle = self.add_session(&record);
+        if record.terms.with_connection && record.ended.is_none() {
+            let why = "its client's connection was lost with the daemon".to_owned();
+            tokio::spawn(async move { end_for(&handle, why).await });
+        }
         Ok(())
     }
 
@@ -363,6 +367,12 @@ async fn steward(handle: SlotHandle, orders: mpsc::Sender<Order>) {
         done: Vec::new(),
     };
     let _ = orders.send(order).await;
+}
+
+/// Ends the program of a session; what it has written is kept as after every end.
+pub async fn end_for(handle: &SlotHandle, why: String) {
+    // One that is gone has ended.
+    let _ = handle.send(Command::Request(Request::End(why))).await;
 }
 
 async fn end(handle: &SlotHandle) {

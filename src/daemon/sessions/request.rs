@@ -46,6 +46,8 @@ pub(super) fn record(
         idle_close: config.idle_close,
         keep: config.keep,
         buffer: config.buffer,
+        max_memory: max_memory(params.max_memory)?,
+        with_connection: params.with_connection,
         marks: None,
         command: Vec::new(),
     };
@@ -57,6 +59,7 @@ pub(super) fn record(
         id,
         command: Vec::new(),
         env: params.env.clone(),
+        env_clear: params.env_clear,
         terms,
         ended: None,
         unknown: Map::new(),
@@ -117,6 +120,16 @@ fn owner_process(params: &SpawnParams) -> Result<Option<OwnerProcess>, RpcError>
         .ok_or_else(|| wrong(format!("there is no process {pid} to be the owner")))
 }
 
+/// Less than this no program starts with.
+const LEAST_MEMORY: u64 = 1_000_000;
+
+fn max_memory(bytes: Option<u64>) -> Result<Option<u64>, RpcError> {
+    match bytes {
+        Some(bytes) if bytes < LEAST_MEMORY => Err(wrong("the memory must be at least 1 MB")),
+        bytes => Ok(bytes),
+    }
+}
+
 fn timeout(ms: u64) -> Result<TimeDelta, RpcError> {
     let time = Duration::from_millis(ms);
     if time.is_zero() || time > MAX_TIMEOUT {
@@ -138,7 +151,9 @@ fn size(what: &str, given: Option<u16>, default: u16) -> Result<u16, RpcError> {
 
 fn check_words(params: &SpawnParams) -> Result<(), RpcError> {
     let variables = params.env.iter().flat_map(|(name, value)| [name, value]);
-    let words = params.command.iter().chain(&params.shell).chain(variables);
+    let line = params.line.iter();
+    let words = params.command.iter().chain(&params.shell).chain(line);
+    let words = words.chain(variables);
     for word in words {
         if word.contains('\0') {
             return Err(wrong("a NUL character can't be given to a program"));

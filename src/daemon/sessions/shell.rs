@@ -26,14 +26,20 @@ pub(super) fn fill_in(
     let named = params.shell.is_some();
     let shell = params
         .shell
-        .or_else(|| world.variable("SHELL").map(str::to_owned))
-        .filter(|shell| named || Path::new(shell).exists())
+        .or_else(|| variable(record, world, "SHELL").map(str::to_owned))
+        .filter(|shell| named || is_usable(shell))
         .unwrap_or_else(default_shell);
     if shell.is_empty() {
         return Err(wrong("the shell is empty").next("leave it out for your own"));
     }
     if params.command.first().is_some_and(String::is_empty) {
         return Err(wrong("the command is empty").next("leave it out for a shell"));
+    }
+    if let Some(line) = params.line {
+        if !params.command.is_empty() {
+            return Err(wrong("a line for a shell and a command were given").next("leave one out"));
+        }
+        return line_in(record, shell, params.login, line);
     }
     let shown = match params.command.as_slice() {
         [] => vec![shell.clone()],
@@ -52,6 +58,32 @@ pub(super) fn fill_in(
         _ => record.command = shown,
     }
     Ok(())
+}
+
+/// One line, by `-c`.
+fn line_in(record: &mut Record, shell: String, login: bool, line: String) -> Result<(), RpcError> {
+    if line.trim().is_empty() {
+        return Err(wrong("the command is empty"));
+    }
+    record.terms.command = vec![shell.clone(), "-c".into(), line.clone()];
+    record.command = vec![shell];
+    record.command.extend(login.then(|| "-l".to_owned()));
+    record.command.extend(["-c".to_owned(), line]);
+    Ok(())
+}
+
+/// A variable as the session will have it.
+fn variable<'a>(record: &'a Record, world: &'a World, name: &str) -> Option<&'a str> {
+    let own = record.env.get(name).map(String::as_str);
+    let daemons = || world.variable(name).filter(|_| !record.env_clear);
+    own.or_else(daemons).filter(|value| !value.is_empty())
+}
+
+/// Accounts that nobody logs in to have a program for their shell that only says so.
+fn is_usable(shell: &str) -> bool {
+    let path = Path::new(shell);
+    let name = path.file_name().and_then(|name| name.to_str());
+    path.exists() && !matches!(name, None | Some("nologin" | "false" | "true"))
 }
 
 fn default_shell() -> String {
@@ -101,9 +133,7 @@ fn mark(record: &mut Record, program: &str, shell: Shell, login: bool, world: &W
 
 /// Leads the shell to a file of ours, which puts the variable back as it was.
 fn replace_variable(record: &mut Record, world: &World, name: &str, value: String) {
-    let theirs = record.env.get(name).map(String::as_str);
-    let theirs = theirs.or_else(|| world.variable(name)).unwrap_or_default();
-    let theirs = theirs.to_owned();
+    let theirs = variable(record, world, name).unwrap_or_default().to_owned();
     record.env.insert(format!("MISSIOND_{name}"), theirs);
     record.env.insert(name.to_owned(), value);
 }

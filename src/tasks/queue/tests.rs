@@ -72,13 +72,17 @@ impl World {
     }
 
     fn try_submit(&mut self, id: &str, to: &str, retries: u32) -> Result<(), RpcError> {
-        let new = NewTask {
+        self.try_new(NewTask {
             id: id.to_owned(),
             to: to.to_owned(),
             text: format!("do {id}"),
             retries,
             by: "user".to_owned(),
-        };
+            timeout_ms: None,
+        })
+    }
+
+    fn try_new(&mut self, new: NewTask) -> Result<(), RpcError> {
         let (_, effects) = self.queue.submit(new, self.now)?;
         self.perform(effects);
         let effects = self.queue.advance(self.now);
@@ -109,6 +113,78 @@ impl World {
     fn state(&self, id: &str) -> TaskState {
         self.task(id).state
     }
+}
+
+/// A task with a time of ten seconds.
+fn timed(id: &str, to: &str) -> NewTask {
+    NewTask {
+        id: id.to_owned(),
+        to: to.to_owned(),
+        text: format!("do {id}"),
+        retries: 3,
+        by: "user".to_owned(),
+        timeout_ms: Some(10_000),
+    }
+}
+
+#[test]
+fn the_same_name_is_the_same_task_or_refused() {
+    let mut world = World::new(&[("a", "coder")]);
+    world.submit("nightly", "a");
+    world.submit("nightly", "a");
+    assert_eq!(world.queue.all().count(), 1);
+    assert_eq!(given(&world), [("nightly", "a")]);
+    world.end("nightly", answered());
+    // Also after it was done: whoever asks again gets its answer and not another turn.
+    world.submit("nightly", "a");
+    assert_eq!(given(&world), [("nightly", "a")]);
+    for other in [
+        NewTask {
+            text: "something else".to_owned(),
+            ..timed("nightly", "a")
+        },
+        NewTask {
+            by: "slot:a".to_owned(),
+            ..timed("nightly", "a")
+        },
+    ] {
+        let refused = world.try_new(other).unwrap_err();
+        assert_eq!(refused.fault, Fault::Refused);
+    }
+}
+
+#[test]
+fn a_task_whose_time_is_over_is_taken_back_and_fails() {
+    let mut world = World::new(&[("a", "coder")]);
+    world.try_new(timed("first", "a")).unwrap();
+    world.try_new(timed("second", "a")).unwrap();
+    // The time of one that waits for its slot has not begun.
+    assert_eq!(
+        world.queue.poll_timeout(),
+        Some(world.now + TimeDelta::seconds(10))
+    );
+    world.now += TimeDelta::seconds(9);
+    world.look();
+    assert!(world.back.is_empty());
+    world.now += TimeDelta::seconds(1);
+    world.look();
+    world.look();
+    assert_eq!(world.back, ["first"]);
+    assert_eq!(world.queue.poll_timeout(), None);
+    world.end(
+        "first",
+        Outcome::Cancelled("the turn was interrupted".to_owned()),
+    );
+    assert_eq!(world.state("first"), TaskState::Failed);
+    let why = world.task("first").error.clone().unwrap();
+    assert!(why.contains("not done within 10s"), "{why}");
+    assert_eq!(given(&world), [("first", "a"), ("second", "a")]);
+    // An answer that came in the last moment counts.
+    world.now += TimeDelta::seconds(30);
+    world.look();
+    assert_eq!(world.back, ["first", "second"]);
+    world.end("second", answered());
+    assert_eq!(world.state("second"), TaskState::Done);
 }
 
 fn answered() -> Outcome {

@@ -1,0 +1,145 @@
+//! Waiting for the prompt of a program that does not say when it is done: another shell, a debugger, an interpreter.
+
+use super::Dispatcher;
+use super::looking::regex;
+use super::session::{part, request};
+use crate::control::protocol::*;
+use crate::slot::{Command, Request, SlotHandle, Typed, Wanted};
+use regex::Regex;
+use std::time::Duration;
+
+/// A prompt that has stood for this long is one: what a program draws while it echoes a line is gone before.
+const STANDS: Duration = Duration::from_millis(150);
+
+/// The line at the cursor when the program waits for input.
+#[derive(Debug)]
+pub(super) struct Prompt(Regex);
+
+impl Prompt {
+    /// As a line that stood there before, whatever its numbers are: `In [1]: ` becomes `In [2]: `.
+    fn like(line: &str) -> Option<Prompt> {
+        let mut pattern = String::new();
+        let mut digits = false;
+        for c in line.trim_end().chars() {
+            let was_digit = std::mem::replace(&mut digits, c.is_ascii_digit());
+            match (digits, was_digit) {
+                (true, true) => {}
+                (true, false) => pattern.push_str("[0-9]+"),
+                (false, _) => pattern.push_str(&regex::escape(c.encode_utf8(&mut [0; 4]))),
+            }
+        }
+        let pattern = Regex::new(&format!("^{pattern}$")).ok();
+        pattern.filter(|_| !line.trim().is_empty()).map(Prompt)
+    }
+
+    fn fits(&self, line: &str) -> bool {
+        self.0.is_match(line) || self.0.is_match(line.trim_end())
+    }
+
+    /// What a command wrote, without the echo of what was typed and without the prompt behind it.
+    pub fn without(&self, output: &str, typed: &str) -> String {
+        let mut lines: Vec<&str> = output.lines().collect();
+        if lines.last().is_some_and(|last| self.fits(last)) {
+            lines.pop();
+        }
+        if lines
+            .first()
+            .is_some_and(|first| first.trim() == typed.trim())
+        {
+            lines.remove(0);
+        }
+        let mut text = lines.join("\n");
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text
+    }
+}
+
+impl Dispatcher {
+    /// The prompt that is waited for, where it is one that is read from the screen: it was named, or the program is no
+    /// shell that says itself when it is done and shows a prompt now.
+    pub(super) async fn awaited_prompt(
+        &self,
+        slot: &SlotHandle,
+        params: &TypeParams,
+    ) -> Result<Option<Prompt>, RpcError> {
+        if let Some(pattern) = &params.until_prompt {
+            return Ok(Some(Prompt(regex(pattern)?)));
+        }
+        let status = slot.status();
+        let unmarked = status.session.is_some_and(|session| !session.marked);
+        if !params.wait || !unmarked || status.state == crate::reading::State::Exited {
+            return Ok(None);
+        }
+        Ok(Prompt::like(&line_at_cursor(slot).await?))
+    }
+}
+
+/// Types a line and returns when the prompt has come back and stands.
+pub(super) async fn type_until(
+    slot: &SlotHandle,
+    text: &str,
+    prompt: &Prompt,
+) -> Result<Typed, RpcError> {
+    let end = Wanted::Range(u64::MAX, u64::MAX);
+    let from = part(slot, end).await?.total;
+    let mut pulse = slot.watch_output();
+    let mut status = slot.watch_status();
+    let text = text.to_owned();
+    pulse.mark_unchanged();
+    request(slot, |reply| Request::Type { text, reply }).await?;
+    let mut is_over = false;
+    while !is_over {
+        let over = async { status.wait_for(SlotStatus::is_over).await.is_ok() };
+        tokio::select! {
+            changed = pulse.changed() => if changed.is_err() { return Err(slot.gone()); },
+            over = over => is_over = over,
+        }
+        while let Ok(Ok(())) = tokio::time::timeout(STANDS, pulse.changed()).await {}
+        if prompt.fits(&line_at_cursor(slot).await?) {
+            break;
+        }
+    }
+    let to = part(slot, end).await?.total;
+    Ok(Typed {
+        exit_code: slot.status().exit_code.filter(|_| is_over),
+        output: Some((from, to)),
+    })
+}
+
+/// The row of the screen in which the cursor stands.
+async fn line_at_cursor(slot: &SlotHandle) -> Result<String, RpcError> {
+    let params = ScreenParams {
+        slot: slot.status().slot,
+        lines: None,
+        ansi: false,
+    };
+    let screen = slot
+        .request(|reply| Command::Screen { params, reply })
+        .await?;
+    let (row, _) = screen.cursor;
+    Ok(screen.lines.get(row).cloned().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prompt_is_known_again_with_other_numbers() {
+        let prompt = Prompt::like("In [9]: ").expect("a prompt");
+        assert!(prompt.fits("In [10]: ") && prompt.fits("In [9]:"));
+        assert!(!prompt.fits("In [9]: x") && !prompt.fits("Out[9]: "));
+        assert!(Prompt::like("   ").is_none());
+        assert!(Prompt::like("(gdb) ").is_some_and(|gdb| gdb.fits("(gdb) ")));
+    }
+
+    #[test]
+    fn the_echo_and_the_prompt_are_no_output() {
+        let prompt = Prompt::like(">>> ").expect("a prompt");
+        let shown = "print(6 * 7)\n42\n>>> ";
+        assert_eq!(prompt.without(shown, "print(6 * 7)"), "42\n");
+        assert_eq!(prompt.without(">>> ", ""), "");
+    }
+}

@@ -1,0 +1,214 @@
+//! Commands that are typed into a session, and waited for.
+
+use super::{FIRST_PROMPT, Program, Prompt, REPLACED, SHOWN, Stage, Typed, Typing, exit_code};
+use crate::control::protocol::{Fault, RpcError};
+use crate::process_stat::Stat;
+use crate::shim::ExitReport;
+use crate::slot::handle::Answer;
+use crate::slot::prompt::Finished;
+use crate::slot::task::Slot;
+use std::time::Instant;
+
+impl Slot {
+    /// Types a command once the shell is at its prompt, and replies when it is there again.
+    pub(in crate::slot) async fn type_and_wait(&mut self, bytes: Vec<u8>, reply: Answer<Typed>) {
+        match self.may_type() {
+            Err(error) => drop(reply.send(Err(error))),
+            Ok(()) => {
+                let typing = Typing {
+                    stage: Stage::Prompt(bytes),
+                    began: Instant::now(),
+                    reply,
+                };
+                if let Some(session) = &mut self.session {
+                    session.typing = Some(typing);
+                }
+                self.settle_typing().await;
+            }
+        }
+    }
+
+    fn may_type(&self) -> Result<(), RpcError> {
+        let name = &self.running.name;
+        let refused = |text: String| Err(RpcError::new(Fault::Refused, text));
+        if self.link.is_none() {
+            return Err(self.not_running());
+        }
+        let Some(session) = &self.session else {
+            return refused(format!(
+                "{name} is a slot: when a command is done can't be told"
+            ));
+        };
+        let Some(prompt) = &session.prompt else {
+            return Err(cant_tell(
+                name,
+                "it is no bash or zsh that missiond started",
+            ));
+        };
+        let unheard = session.typing.is_none() && !prompt.takes_lines();
+        if let Some(why) = session
+            .silenced
+            .or_else(|| self.silence())
+            .filter(|_| unheard)
+        {
+            return Err(cant_tell(name, why));
+        }
+        if session.typing.is_some() || (prompt.is_seen() && !prompt.takes_lines()) {
+            let text = format!("{name} is busy with another command; nothing was typed");
+            return Err(
+                RpcError::new(Fault::Refused, text).next(format!("missiond wait {name} --prompt"))
+            );
+        }
+        Ok(())
+    }
+
+    /// Goes on with a command that somebody waits for, as far as the shell has come.
+    pub(in crate::slot) async fn settle_typing(&mut self) {
+        let Some(session) = &mut self.session else {
+            return;
+        };
+        let (Some(typing), Some(prompt)) = (&mut session.typing, &mut session.prompt) else {
+            return;
+        };
+        if typing.reply.is_closed() {
+            session.typing = None;
+            return;
+        }
+        match &mut typing.stage {
+            Stage::Prompt(bytes) if prompt.takes_lines() => {
+                let bytes = std::mem::take(bytes);
+                typing.stage = Stage::Command(self.output.end());
+                prompt.submit();
+                // Which program is asked to run it; another one would not say when it is done.
+                session.program = self.machine.pid().and_then(program_of);
+                (session.replaced, session.silenced) = (None, None);
+                self.write_down(
+                    "a command",
+                    "it was typed, and its end is waited for",
+                    bytes,
+                )
+                .await;
+            }
+            Stage::Prompt(_) if typing.began.elapsed() < FIRST_PROMPT => self.settle_silence(),
+            Stage::Prompt(_) => self.fail_typing("it has not shown a prompt"),
+            Stage::Command(_) => self.settle_command(),
+        }
+    }
+
+    fn settle_command(&mut self) {
+        let Some(prompt) = self
+            .session
+            .as_ref()
+            .and_then(|session| session.prompt.as_ref())
+        else {
+            return;
+        };
+        if let Some(Finished { code, output }) = prompt.finished() {
+            let exit_code = Some(code);
+            self.reply_typing(Ok(Typed { exit_code, output }));
+        } else if prompt.is_unfinished() {
+            let name = &self.running.name;
+            let text = format!("{name} waits for the rest of the command");
+            let error = RpcError::new(Fault::Refused, text).next(format!(
+                "type the rest, or give it up: missiond keys {name} ctrl+c"
+            ));
+            self.reply_typing(Err(error));
+        } else {
+            self.note_replaced();
+            self.settle_silence();
+        }
+    }
+
+    fn settle_silence(&mut self) {
+        if let Some(why) = self.silence() {
+            if let Some(session) = &mut self.session {
+                session.silenced = Some(why);
+            }
+            self.fail_typing(why);
+        }
+    }
+
+    /// Why the shell will not say when a command is done, if that is so.
+    fn silence(&self) -> Option<&'static str> {
+        let (session, pid) = (self.session.as_ref()?, self.machine.pid()?);
+        if session.replaced.is_some_and(|at| at.elapsed() >= REPLACED) {
+            return Some("its shell has become another program");
+        }
+        // Shells ask for pastes in brackets while they edit a line, and while nothing else runs.
+        let edits = self.terminal.modes_set().bracketed_paste && session.active.elapsed() >= SHOWN;
+        (edits && waits_in_foreground(pid)).then_some("its shell shows a prompt without the marks")
+    }
+
+    /// `exec` leaves nobody who would say that a command is done.
+    fn note_replaced(&mut self) {
+        let now = self.machine.pid().and_then(program_of);
+        let Some(session) = &mut self.session else {
+            return;
+        };
+        if now.is_some() && session.program.is_some() && session.program != now {
+            session.replaced.get_or_insert_with(Instant::now);
+        }
+    }
+
+    pub(super) fn end_typing(&mut self, report: &ExitReport) {
+        let Some(session) = &mut self.session else {
+            return;
+        };
+        let Some(typing) = session.typing.take() else {
+            return;
+        };
+        let answer = match typing.stage {
+            Stage::Prompt(_) => Err(RpcError::new(
+                Fault::Failed,
+                "it ended before its prompt came; nothing was typed",
+            )),
+            Stage::Command(from) => {
+                let began = session.prompt.as_ref().and_then(Prompt::began);
+                Ok(Typed {
+                    exit_code: exit_code(report),
+                    output: Some((began.unwrap_or(from), self.output.end())),
+                })
+            }
+        };
+        let _ = typing.reply.send(answer);
+    }
+
+    fn fail_typing(&mut self, why: &str) {
+        let error = cant_tell(&self.running.name, why);
+        self.reply_typing(Err(error));
+    }
+
+    fn reply_typing(&mut self, answer: Result<Typed, RpcError>) {
+        let typing = self
+            .session
+            .as_mut()
+            .and_then(|session| session.typing.take());
+        if let Some(typing) = typing {
+            // A client that went away needs no answer.
+            let _ = typing.reply.send(answer);
+        }
+    }
+}
+
+fn cant_tell(name: &str, why: &str) -> RpcError {
+    let text = format!("when a command of {name} is done can't be told: {why}");
+    RpcError::new(Fault::Refused, text).next(format!(
+        "wait for silence instead: missiond type {name} … --quiet 500ms\n\
+         or for its prompt: missiond type {name} … --until-prompt REGEX"
+    ))
+}
+
+fn program_of(pid: u32) -> Option<Program> {
+    Some(Program {
+        file: std::fs::read_link(format!("/proc/{pid}/exe")).ok()?,
+        words: std::fs::read(format!("/proc/{pid}/cmdline")).ok()?,
+    })
+}
+
+/// Whether it waits for something, and the keys of its terminal go to its own process group.
+fn waits_in_foreground(pid: u32) -> bool {
+    Stat::of(pid).is_some_and(|stat| {
+        stat.field(Stat::STATE) == Some("S")
+            && stat.field(Stat::GROUP) == stat.field(Stat::FOREGROUND)
+    })
+}
