@@ -127,10 +127,18 @@ impl Env {
         Ok(home.join(APP))
     }
 
-    /// Where the worktrees of slots are.
+    /// Where what the slots work on is.
     pub fn data_dir(&self) -> Result<PathBuf, PathError> {
         let home = self.data_home.as_ref().ok_or(PathError::NoHome)?;
         Ok(home.join(APP))
+    }
+
+    /// Where the worktrees of a daemon's slots are.
+    pub fn worktrees_for(&self, daemon: &DaemonConfig) -> Result<PathBuf, PathError> {
+        match &daemon.worktrees {
+            Some(named) => Ok(named.clone()),
+            None => Ok(self.data_dir()?.join("worktrees")),
+        }
     }
 
     /// Whether a directory is missiond's own, and not one that the user keeps other things in.
@@ -341,6 +349,7 @@ mod tests {
             logs: "/logs".into(),
             policies: "/policies".into(),
             socket: None,
+            worktrees: None,
         }
     }
 

@@ -1,5 +1,6 @@
 //! A git worktree and a branch of its own for a slot. It is made once, used again, and never removed by force.
 
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -16,15 +17,33 @@ const GIT_PLACES: [&str; 4] = [
     "GIT_COMMON_DIR",
 ];
 
-/// Where the worktree of a slot lies under the daemon's state.
-pub fn root(state: &Path, slot: &str) -> PathBuf {
-    state.join("worktrees").join(slot)
+/// The usual name of a daemon, which is left out of paths.
+const USUAL_DAEMON: &str = "missiond";
+
+/// Where the worktree of a slot lies: `<worktrees>/<repository>/<slot>`. The slots of another daemon may have the same
+/// names; its name stands behind that of the repository.
+pub fn root(worktrees: &Path, daemon: &str, cwd: &Path, slot: &str) -> PathBuf {
+    let top = top_of(cwd).unwrap_or(cwd);
+    let mut repository = top.file_name().unwrap_or("root".as_ref()).to_owned();
+    if daemon != USUAL_DAEMON {
+        repository.push(format!("@{daemon}"));
+    }
+    worktrees.join(repository).join(slot)
+}
+
+/// The worktree in which this directory lies, if it lies in one of these.
+pub fn root_of(worktrees: &Path, cwd: &Path) -> Option<PathBuf> {
+    let mut below = cwd.strip_prefix(worktrees).ok()?.iter();
+    Some(worktrees.join(below.next()?).join(below.next()?))
+}
+
+fn top_of(cwd: &Path) -> Option<&Path> {
+    cwd.ancestors().find(|above| above.join(".git").exists())
 }
 
 /// The directory in the worktree that `cwd` is in the repository.
 pub fn cwd_in(root: &Path, cwd: &Path) -> PathBuf {
-    let top = cwd.ancestors().find(|above| above.join(".git").exists());
-    match top.and_then(|top| cwd.strip_prefix(top).ok()) {
+    match top_of(cwd).and_then(|top| cwd.strip_prefix(top).ok()) {
         Some(below) if !below.as_os_str().is_empty() => root.join(below),
         _ => root.to_owned(),
     }
@@ -44,6 +63,9 @@ pub async fn ensure(root: &Path, cwd: &Path, slot: &str) -> Result<(), String> {
                 cwd.display()
             )
         })?;
+    if let Some(above) = root.parent() {
+        make_private(above)?;
+    }
     let branch = format!("missiond/{slot}");
     let path = root.display().to_string();
     let reference = format!("refs/heads/{branch}");
@@ -86,7 +108,16 @@ pub async fn remove_if_clean(root: &Path) -> Result<(), String> {
         return Ok(());
     }
     // Git itself would remove what it was told to ignore: a file with settings, say.
-    let ignored = git(root, &["status", "--porcelain", "--ignored"]).await?;
+    let ignored = git(
+        root,
+        &[
+            "status",
+            "--porcelain",
+            "--ignored",
+            "--ignore-submodules=all",
+        ],
+    )
+    .await?;
     if ignored.lines().any(|line| line.starts_with("!!")) {
         return Err("it has files that git ignores".to_owned());
     }
@@ -94,16 +125,83 @@ pub async fn remove_if_clean(root: &Path) -> Result<(), String> {
     git(root, &["worktree", "remove", &path]).await.map(drop)
 }
 
+/// The directory above the worktrees of a repository; one that is there stays as it is.
+fn make_private(directory: &Path) -> Result<(), String> {
+    let mut builder = std::fs::DirBuilder::new();
+    let made = builder.mode(0o700).recursive(true).create(directory);
+    made.map_err(|error| format!("{} can't be made: {error}", directory.display()))
+}
+
+/// Settings under which git runs no program that the repository names. The daemon is outside every slot: what it runs
+/// is held back by no policy.
+const NOTHING_RUNS: [(&str, &str); 5] = [
+    ("core.hooksPath", "/dev/null"),
+    ("core.fsmonitor", "false"),
+    ("diff.external", ""),
+    ("submodule.recurse", "false"),
+    ("protocol.allow", "never"),
+];
+
+/// Runs git with nothing of the repository's own: no hooks, no filters, no file system monitor, no external diff, and no
+/// transport. So files that a filter would make, such as those of git-lfs, are as they are in the repository.
 async fn git(at: &Path, words: &[&str]) -> Result<String, String> {
+    let fixed = NOTHING_RUNS.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let mut settings = Vec::from(fixed);
+    settings.extend(no_filters(at).await?);
+    git_with(at, words, &settings).await
+}
+
+/// The settings that switch off each filter that is configured anywhere.
+async fn no_filters(at: &Path) -> Result<Vec<(String, String)>, String> {
+    let words = [
+        "config",
+        "--null",
+        "--name-only",
+        "--get-regexp",
+        r"^filter\.",
+    ];
+    // It ends with 1 where there is none; a directory that is no repository is told by the call that follows.
+    let listed = git_with(at, &words, &[]).await.unwrap_or_default();
+    let mut drivers: Vec<&str> = listed
+        .split('\0')
+        .filter_map(|key| Some(key.rsplit_once('.')?.0))
+        .collect();
+    drivers.sort_unstable();
+    drivers.dedup();
+    let off = |driver: &str| {
+        ["smudge", "clean", "process"]
+            .map(|key| (format!("{driver}.{key}"), String::new()))
+            .into_iter()
+            .chain([(format!("{driver}.required"), "false".to_owned())])
+            .collect::<Vec<_>>()
+    };
+    Ok(drivers.into_iter().flat_map(off).collect())
+}
+
+async fn git_with(
+    at: &Path,
+    words: &[&str],
+    settings: &[(String, String)],
+) -> Result<String, String> {
     let mut command = Command::new("git");
     command
+        .arg("--no-pager")
         .arg("-C")
         .arg(at)
         .args(words)
         .env("GIT_TERMINAL_PROMPT", "0")
+        .env("GIT_NO_LAZY_FETCH", "1")
+        .env("GIT_ALLOW_PROTOCOL", "none")
+        .env("GIT_OPTIONAL_LOCKS", "0")
         .env("LC_ALL", "C")
+        .env("GIT_CONFIG_COUNT", settings.len().to_string())
         .stdin(Stdio::null())
         .kill_on_drop(true);
+    for (index, (key, value)) in settings.iter().enumerate() {
+        command
+            .env(format!("GIT_CONFIG_KEY_{index}"), key)
+            .env(format!("GIT_CONFIG_VALUE_{index}"), value);
+    }
     for place in GIT_PLACES {
         command.env_remove(place);
     }
@@ -121,6 +219,7 @@ async fn git(at: &Path, words: &[&str]) -> Result<String, String> {
 mod tests {
     use super::*;
     use std::fs;
+    use std::os::unix::fs::PermissionsExt;
 
     fn git_now(at: &Path, words: &[&str]) {
         let done = std::process::Command::new("git")
@@ -146,7 +245,13 @@ mod tests {
         fs::write(repo.join("sub/file"), "one").unwrap();
         git_now(&repo, &["add", "."]);
         git_now(&repo, &["commit", "-qm", "first"]);
-        let tree = root(dir.path(), "a");
+        let tree = root(dir.path(), "missiond", &repo.join("sub"), "a");
+        assert_eq!(tree, dir.path().join("repo/a"));
+        let tree = root(dir.path(), "night", &repo.join("sub"), "a");
+        assert_eq!(tree, dir.path().join("repo@night/a"));
+        assert_eq!(root_of(dir.path(), &tree.join("sub")), Some(tree.clone()));
+        assert_eq!(root_of(dir.path(), &dir.path().join("repo")), None);
+        assert_eq!(root_of(&tree, dir.path()), None);
         ensure(&tree, &repo.join("sub"), "a").await.unwrap();
         assert_eq!(cwd_in(&tree, &repo.join("sub")), tree.join("sub"));
         let file = tree.join("sub/file");
@@ -186,7 +291,7 @@ mod tests {
         let (one, two) = (dir.path().join("one"), dir.path().join("two"));
         repository(&one);
         repository(&two);
-        let tree = root(dir.path(), "a");
+        let tree = dir.path().join("trees/a");
         ensure(&tree, &one, "a").await.unwrap();
         let refused = ensure(&tree, &two, "a").await.unwrap_err();
         assert!(refused.contains("one/.git"), "{refused}");
@@ -198,6 +303,86 @@ mod tests {
         fs::remove_dir_all(&tree).unwrap();
         let refused = ensure(&tree, &two, "a").await.unwrap_err();
         assert!(refused.contains("missiond/a"), "{refused}");
+        assert!(!tree.exists());
+    }
+
+    /// Every program that the repository can name leaves a mark where it runs: in the worktree's making, in the look
+    /// before its removal, and in the removal.
+    #[tokio::test]
+    async fn nothing_of_the_repository_runs() {
+        let dir = tempfile::tempdir().unwrap();
+        let (repo, tree) = (dir.path().join("repo"), dir.path().join("trees/a"));
+        fs::create_dir(&repo).unwrap();
+        git_now(&repo, &["init", "-q"]);
+        fs::write(repo.join(".gitattributes"), "* filter=evil diff=evil\n").unwrap();
+        fs::write(repo.join("file"), "as it is\n").unwrap();
+        git_now(&repo, &["add", "."]);
+        git_now(&repo, &["commit", "-qm", "first"]);
+        let mark = dir.path().join("ran");
+        let program = dir.path().join("evil");
+        let script = format!("#!/bin/sh\necho \"$0 $*\" >> {}\ncat\n", mark.display());
+        fs::write(&program, script).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        for hook in [
+            "post-checkout",
+            "post-index-change",
+            "reference-transaction",
+            "pre-commit",
+        ] {
+            std::os::unix::fs::symlink(&program, repo.join(".git/hooks").join(hook)).unwrap();
+        }
+        let evil = program.to_str().unwrap();
+        for key in [
+            "filter.evil.smudge",
+            "filter.evil.clean",
+            "filter.more.process",
+            "filter.a=b.c.smudge",
+            "core.fsmonitor",
+            "diff.external",
+            "diff.evil.textconv",
+            "diff.evil.command",
+            "core.sshCommand",
+            "core.pager",
+            "pager.status",
+            "core.editor",
+        ] {
+            git_now(&repo, &["config", key, evil]);
+        }
+        git_now(&repo, &["config", "filter.evil.required", "true"]);
+        fs::write(
+            repo.join(".git/info/attributes"),
+            "other filter=a=b.c\nfile filter=more\n",
+        )
+        .unwrap();
+        // The marks are set where git is run as a person runs it, so that their absence tells something.
+        fs::write(repo.join("other"), "x").unwrap();
+        let _ = std::process::Command::new("git")
+            .arg("-C")
+            .arg(&repo)
+            .args(["add", "other"])
+            .output();
+        let heard = fs::read_to_string(&mark).expect("the marks work");
+        assert!(heard.contains("evil"), "{heard}");
+        fs::remove_file(&mark).unwrap();
+
+        ensure(&tree, &repo, "a").await.unwrap();
+        let quiet = |what: &str| {
+            assert!(
+                !mark.exists(),
+                "{what}: {}",
+                fs::read_to_string(&mark).unwrap()
+            );
+        };
+        quiet("making it");
+        assert_eq!(fs::read_to_string(tree.join("file")).unwrap(), "as it is\n");
+        ensure(&tree, &repo, "a").await.unwrap();
+        quiet("finding it");
+        fs::write(tree.join("file"), "changed\n").unwrap();
+        assert!(remove_if_clean(&tree).await.is_err());
+        quiet("keeping it");
+        fs::write(tree.join("file"), "as it is\n").unwrap();
+        remove_if_clean(&tree).await.unwrap();
+        quiet("removing it");
         assert!(!tree.exists());
     }
 }

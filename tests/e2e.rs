@@ -14,4 +14,5 @@ mod e2e {
     mod policy;
     mod witnesses;
     mod words;
+    mod worktree;
 }

@@ -69,6 +69,8 @@ pub struct DaemonConfig {
     pub policies: PathBuf,
     /// Where the socket is, when it is not in the runtime directory.
     pub socket: Option<PathBuf>,
+    /// Where the worktrees of slots are, when they are not in the user's data directory.
+    pub worktrees: Option<PathBuf>,
 }
 
 /// The program that fetches a person.

@@ -148,6 +148,7 @@ impl Parser<'_> {
         let logs = table.string("logs");
         let policies = table.string("policies");
         let socket = table.string("socket");
+        let worktrees = table.string("worktrees");
         table.finish();
         let written = policies.as_ref().map(|path| path.get_ref().clone());
         let config = DaemonConfig {
@@ -157,6 +158,7 @@ impl Parser<'_> {
             logs: self.path_or(logs, "logs"),
             policies: self.path_or(policies, "policies"),
             socket: socket.and_then(|path| self.path(&path)),
+            worktrees: worktrees.and_then(|path| self.path(&path)),
         };
         (config, written.unwrap_or_else(|| "policies".into()))
     }

@@ -360,7 +360,11 @@ fn world(config: &Config, env: &Env, door: &Door, host: &Host) -> Result<World, 
     let audit_file = logs.join(audit::FILE);
     let audit = Audit::open(&audit_file)
         .map_err(|error| DaemonError::place(audit_file.display().to_string(), error))?;
+    let worktrees = env
+        .worktrees_for(&config.daemon)
+        .map_err(|error| DaemonError::place("the worktrees' directory", error))?;
     Ok(World {
+        worktrees,
         program: host.program.clone(),
         socket: door.socket().to_owned(),
         environment: crate::launch::process_environment(),
@@ -410,7 +414,8 @@ impl Daemon {
     fn settled(&self, slot: &config::SlotConfig) -> config::SlotConfig {
         let mut settled = slot.clone();
         if slot.care.worktree {
-            let root = worktree::root(&self.world.state, &slot.name);
+            let world = &self.world;
+            let root = worktree::root(&world.worktrees, &world.name, &slot.cwd, &slot.name);
             settled.cwd = worktree::cwd_in(&root, &slot.cwd);
             settled.worktree_of = Some(slot.cwd.clone());
         }

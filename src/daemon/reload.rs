@@ -8,7 +8,7 @@ use crate::files;
 use crate::policy::{self, Ask, Policy};
 use crate::slot::Command;
 use serde_json::Value;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 impl Daemon {
@@ -138,8 +138,10 @@ impl Daemon {
             .get(name)
             .is_some_and(|Kept { leaving, .. }| leaving.is_some())
         {
-            self.kept.remove(name);
-            self.clear_worktree(name);
+            let gone = self.kept.remove(name);
+            if let Some(gone) = gone {
+                self.clear_worktree(&gone.handle.status().cwd);
+            }
             self.publish();
             let text = format!("slot {name}: stopped and removed");
             self.world
@@ -149,8 +151,10 @@ impl Daemon {
     }
 
     /// What was not yet committed in the worktree of a slot that is gone is kept with it.
-    fn clear_worktree(&self, name: &str) {
-        let root = crate::worktree::root(&self.world.state, name);
+    fn clear_worktree(&self, cwd: &Path) {
+        let Some(root) = crate::worktree::root_of(&self.world.worktrees, cwd) else {
+            return;
+        };
         tokio::spawn(async move {
             if let Err(reason) = crate::worktree::remove_if_clean(&root).await {
                 tracing::warn!("{} is kept: {reason}", root.display());

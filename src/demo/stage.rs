@@ -276,6 +276,7 @@ fn spawn(root: &Path, missiond: &Path) -> io::Result<Child> {
         .env("XDG_CONFIG_HOME", root)
         .env("XDG_RUNTIME_DIR", root.join("run"))
         .env("XDG_STATE_HOME", root.join("state"))
+        .env("XDG_DATA_HOME", root.join("data"))
         .env_remove("MISSIOND_SLOT")
         .env_remove("MISSIOND_SOCKET")
         .env_remove("MISSIOND_CONFIG")

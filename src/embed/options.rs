@@ -53,6 +53,7 @@ impl Options {
         }
         let env = Env {
             state_home: Some(directory.join("state")),
+            data_home: Some(directory.join("data")),
             runtime_home: Some(directory.join("run")),
             ..Env::of_process()
         };

@@ -200,7 +200,8 @@ impl Slot {
     async fn prepare(&mut self) -> Result<Start, NotStarted> {
         let config = self.running.clone();
         if let Some(repository) = &config.worktree_of {
-            let root = worktree::root(&self.world.state, &config.name);
+            let world = &self.world;
+            let root = worktree::root(&world.worktrees, &world.name, repository, &config.name);
             worktree::ensure(&root, repository, &config.name)
                 .await
                 .map_err(|error| NotStarted::new(Cause::BadSettings, error))?;

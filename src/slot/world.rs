@@ -19,6 +19,8 @@ pub struct World {
     pub logs: PathBuf,
     /// Slots' memories and settings files.
     pub state: PathBuf,
+    /// Where the worktrees of slots are. They are the slots' to write, and so never in `state`.
+    pub worktrees: PathBuf,
     /// Where things are, and the daemon's name: together they say where a shim listens.
     pub env: Env,
     pub name: String,

@@ -109,7 +109,7 @@ fn a_slot_works_in_a_worktree_of_its_own() {
         .expect(0);
     let status = daemon.status("tree");
     let cwd = status["cwd"].as_str().unwrap_or_default();
-    assert!(cwd.ends_with("missiond/worktrees/tree"), "{status}");
+    assert!(cwd.ends_with("missiond/worktrees/tree/tree"), "{status}");
     assert!(Path::new(cwd).join(".git").exists(), "{status}");
     until("the directory on the screen", || {
         let screen = daemon.cmd(&["screen", "tree"]).expect(0);

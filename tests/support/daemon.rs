@@ -280,6 +280,7 @@ pub fn program_at(program: &Path, root: &Path) -> Command {
         .env("HOME", root.join("home"))
         .env("XDG_RUNTIME_DIR", root.join("run"))
         .env("XDG_STATE_HOME", root.join("state"))
+        .env("XDG_DATA_HOME", root.join("data"))
         .env("XDG_CONFIG_HOME", root.join("home"))
         .env("MISSIOND_CONFIG", root.join("slots.toml"))
         .env("LANG", "C.UTF-8")
