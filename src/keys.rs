@@ -167,6 +167,11 @@ pub fn is_always(word: &str) -> bool {
     word.trim().eq_ignore_ascii_case("always")
 }
 
+/// Whether a person's word declines whatever is asked.
+pub fn is_no(word: &str) -> bool {
+    matches!(word.trim().to_lowercase().as_str(), "no" | "esc")
+}
+
 /// Finds what `yes`, `no` or a label means in this dialog; by label, never by position. `always` has a meaning of
 /// its own only where permission is asked for: a rule is added for what was allowed.
 pub fn pick(dialog: &Dialog, answer: &str) -> Result<Pick, NoPick> {

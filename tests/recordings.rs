@@ -4,7 +4,7 @@
 //! A moment says what is true at recorded second `t`; what it does not mention is not checked.
 
 use missiond::reading::witness::{self, Weighed};
-use missiond::reading::{Dialog, DialogKind, Observed, Observer, State, read, replay};
+use missiond::reading::{Dialog, DialogKind, LAST_STANDS, Observed, Observer, State, read, replay};
 use missiond::recording::{Recording, What};
 use missiond::terminal::{At, Frame, Terminal};
 use proptest::prelude::*;
@@ -80,7 +80,8 @@ fn recordings() -> Vec<PathBuf> {
 fn observe(cast: &[u8], split: impl Fn(&str) -> Vec<Vec<u8>>) -> Vec<(At, Observed)> {
     let mut observer = Observer::new();
     let mut observed = Vec::new();
-    for frame in frames(cast, split) {
+    let (frames, end) = frames(cast, split);
+    for frame in frames {
         observed.extend(
             observer
                 .wait(frame.at)
@@ -90,7 +91,7 @@ fn observe(cast: &[u8], split: impl Fn(&str) -> Vec<Vec<u8>>) -> Vec<(At, Observ
     }
     observed.extend(
         observer
-            .wait(At::MAX)
+            .wait(end)
             .map(|at| (at, observer.observed().clone())),
     );
     observed
@@ -99,7 +100,7 @@ fn observe(cast: &[u8], split: impl Fn(&str) -> Vec<Vec<u8>>) -> Vec<(At, Observ
 fn observe_with_title(cast: &[u8]) -> Vec<(At, Observed, String)> {
     let mut observer = Observer::new();
     let (mut observed, mut title) = (Vec::new(), String::new());
-    for frame in frames(cast, whole) {
+    for frame in frames(cast, whole).0 {
         let stayed = observer.wait(frame.at);
         observed.extend(stayed.map(|at| (at, observer.observed().clone(), title.clone())));
         title.clone_from(&frame.screen.title);
@@ -108,7 +109,8 @@ fn observe_with_title(cast: &[u8]) -> Vec<(At, Observed, String)> {
     observed
 }
 
-fn frames(cast: &[u8], split: impl Fn(&str) -> Vec<Vec<u8>>) -> Vec<Frame> {
+/// The frames of a recording, and when its last screen has stood for long enough.
+fn frames(cast: &[u8], split: impl Fn(&str) -> Vec<Vec<u8>>) -> (Vec<Frame>, At) {
     let recording = Recording::read(cast).expect("a header");
     let mut terminal = Terminal::new(recording.header().cols, recording.header().rows);
     let mut frames = Vec::new();
@@ -126,8 +128,9 @@ fn frames(cast: &[u8], split: impl Fn(&str) -> Vec<Vec<u8>>) -> Vec<Frame> {
             What::Marker(_) | What::Exit => frames.extend(terminal.quiet(event.at)),
         }
     }
-    frames.extend(terminal.quiet(last + Duration::from_secs(1)));
-    frames
+    let end = last + LAST_STANDS;
+    frames.extend(terminal.quiet(end));
+    (frames, end)
 }
 
 fn whole(text: &str) -> Vec<Vec<u8>> {
@@ -199,6 +202,7 @@ const SCENARIOS: [(&str, &[&str]); 9] = [
         "input box, looks",
         &[
             "draft",
+            "resize",
             "looks",
             "slash",
             "up_history",
@@ -305,6 +309,81 @@ fn scenario(cast: &Path) -> usize {
     let best = (0..SCENARIOS.len()).max_by_key(|index| fit(&SCENARIOS[*index]));
     best.filter(|index| fit(&SCENARIOS[*index]) > 0)
         .unwrap_or_else(|| panic!("no scenario for {}", cast.display()))
+}
+
+/// The recordings in which the terminal gets other sizes. All dialogs of these are labelled.
+fn resized() -> Vec<PathBuf> {
+    let name = |cast: &PathBuf| {
+        cast.file_stem()
+            .map(|name| name.to_string_lossy().into_owned())
+    };
+    let mut casts = recordings();
+    casts.retain(|cast| name(cast).is_some_and(|name| name.starts_with("resize")));
+    assert!(!casts.is_empty());
+    casts
+}
+
+fn truth(cast: &Path) -> Vec<Moment> {
+    let truth = std::fs::read_to_string(cast.with_extension("truth.json")).expect("a truth file");
+    let truth: Truth = serde_json::from_str(&truth).expect("a truth file");
+    truth.moments
+}
+
+/// A command that is cut at a new edge, or drawn for a size that the terminal has no more, is at no moment a whole one.
+#[test]
+fn nothing_that_a_change_of_size_has_cut_is_whole() {
+    for cast in resized() {
+        let moments = truth(&cast);
+        let targets: BTreeSet<&str> = moments
+            .iter()
+            .filter_map(|moment| moment.dialog.as_ref()?.target.as_deref())
+            .collect();
+        for (at, observed) in observe(&std::fs::read(&cast).expect("a recording"), whole) {
+            let dialog = observed.dialog.filter(|dialog| dialog.complete);
+            let command = dialog.and_then(|dialog| dialog.input?.get("command").cloned());
+            if let Some(command) = command {
+                let known = command
+                    .as_str()
+                    .is_some_and(|command| targets.contains(command));
+                assert!(known, "{} at {at:?}: {command:?}", cast.display());
+            }
+        }
+    }
+}
+
+/// A dialog that is drawn again for another size is the same, and what is at work asks nothing in between.
+#[test]
+fn a_change_of_size_makes_no_dialog() {
+    const AFTER: Duration = Duration::from_secs(1);
+    for cast in resized() {
+        let bytes = std::fs::read(&cast).expect("a recording");
+        let observed = observe(&bytes, whole);
+        let id = |observed: &Observed| observed.dialog.as_ref().map(|dialog| dialog.id.clone());
+        for resize in resizes(&bytes) {
+            let before = observed.iter().rev().find(|(at, _)| *at <= resize);
+            let before = before.and_then(|(_, observed)| id(observed));
+            let after = observed
+                .iter()
+                .filter(|(at, _)| *at > resize && *at < resize + AFTER);
+            for (at, observed) in after {
+                assert_eq!(id(observed), before, "{} at {at:?}", cast.display());
+            }
+        }
+    }
+}
+
+/// When the terminal got another size.
+fn resizes(cast: &[u8]) -> Vec<At> {
+    let events = Recording::read(cast)
+        .expect("a header")
+        .map(|event| event.expect("an event"));
+    let is_resize = |what: &What| matches!(what, What::Resize { .. });
+    let times: Vec<At> = events
+        .filter(|event| is_resize(&event.what))
+        .map(|event| event.at)
+        .collect();
+    assert!(!times.is_empty());
+    times
 }
 
 /// The title may lag behind the screen by a moment, as `slot::machine` allows it to, and no more.

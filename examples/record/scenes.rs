@@ -32,6 +32,9 @@ pub struct Session {
     pub untrusted: bool,
     #[serde(default)]
     pub unapproved_key: bool,
+    /// The home was never used: Claude Code knows nothing of it.
+    #[serde(default)]
+    pub unused_home: bool,
     #[serde(default = "manual")]
     pub mode: String,
     /// The first version that can do it.
@@ -105,6 +108,8 @@ pub enum Move {
     /// Waits for an empty input box and nothing going on.
     Rest(bool),
     Open(String),
+    /// Gives the terminal another size, `COLUMNSxROWS`, and waits until it has it. What the program draws is not waited for.
+    Resize(String),
     /// Answers the dialog by label.
     Choose(String),
     /// What a person sees now.
@@ -125,6 +130,9 @@ pub struct Mark {
     /// May be missing where the screen can't show it whole.
     #[serde(default)]
     pub cut: bool,
+    /// Nothing is missing, but where two rows meet the screen may not tell what stood there.
+    #[serde(default)]
+    pub doubtful: bool,
     pub draft: Option<String>,
     pub menu: Option<bool>,
     pub mode: Option<String>,

@@ -129,7 +129,8 @@ impl<'a> Stage<'a> {
         let mut actor = started.map_err(|why| anyhow!(why))?;
         let up = |actor: &Actor| {
             let state = actor.observed().state;
-            matches!(state, State::Idle | State::Confirming).then_some(())
+            let shown = matches!(state, State::Idle | State::Confirming);
+            (shown || session.unused_home).then_some(())
         };
         actor.until("a first screen", up).await.map_err(|why| {
             let screen = actor.screen();
@@ -237,6 +238,12 @@ impl<'a> Stage<'a> {
                 self.until("an empty input box", rests).await?;
             }
             Move::Open(gate) => self.endpoint.open(gate),
+            Move::Resize(size) => {
+                let (cols, rows) = crate::size(size).map_err(|why| anyhow!(why))?;
+                self.actor.resize(cols, rows);
+                let has_it = |actor: &Actor| (actor.size() == (cols, rows)).then_some(());
+                self.until("the other size", has_it).await?;
+            }
             Move::Choose(label) => {
                 let chosen = self.actor.answer(label).await;
                 chosen.map_err(|why| anyhow!(why))?;
@@ -378,9 +385,14 @@ fn furnish(home: &Home, work: &Path, session: &Session) -> Result<()> {
     let state = home.path().join(".claude.json");
     let mut known: Map<String, Value> = serde_json::from_slice(&fs::read(&state)?)?;
     known.extend(session.known.clone());
-    fs::write(state, Value::from(known).to_string())?;
+    fs::write(&state, Value::from(known).to_string())?;
+    if session.unused_home {
+        return Ok(fs::remove_file(state)?);
+    }
     let own = home.path().join(".claude");
-    fs::create_dir_all(&own)?;
+    let skill = own.join("skills/tidy-up");
+    fs::create_dir_all(&skill)?;
+    fs::write(skill.join("SKILL.md"), SKILL)?;
     fs::write(
         own.join("settings.json"),
         Value::from(session.settings.clone()).to_string(),
@@ -397,6 +409,17 @@ fn furnish(home: &Home, work: &Path, session: &Session) -> Result<()> {
     fs::write(work.join("fake.txt"), FAKE)?;
     Ok(())
 }
+
+/// A skill that asks before it is used.
+const SKILL: &str = "\
+---
+name: tidy-up
+description: Puts things where they belong
+allowed-tools: Bash(ls:*)
+---
+
+Put everything where it belongs.
+";
 
 /// A dialog that is none.
 const FAKE: &str = "\

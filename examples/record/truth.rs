@@ -163,7 +163,8 @@ fn differences(mark: &Mark, observed: &Observed) -> Vec<String> {
         let target = shown_target(mark, Some(dialog));
         let shown = target.is_none_or(|target| input.contains(&json!(target).to_string()));
         check("target", json!(mark.cut || shown), json!(true));
-        let whole = mark.cut || mark.kind.as_deref() == Some("other") || dialog.complete;
+        let whole =
+            mark.cut || mark.doubtful || mark.kind.as_deref() == Some("other") || dialog.complete;
         check("whole", json!(whole), json!(true));
         if !shown || !whole {
             found.push(format!("{dialog:?}"));
@@ -199,7 +200,7 @@ pub fn cut(cast: &str, last: f64) -> String {
     let header = lines.next().unwrap_or_default();
     let early = |line: &&str| {
         let event: Option<(f64, Value, Value)> = serde_json::from_str(line).ok();
-        event.is_some_and(|(t, code, _)| t <= last + 1.0 && code == "o")
+        event.is_some_and(|(t, code, _)| t <= last + 1.0 && (code == "o" || code == "r"))
     };
     let kept: Vec<&str> = std::iter::once(header).chain(lines.filter(early)).collect();
     kept.join("\n") + "\n"

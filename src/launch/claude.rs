@@ -1,7 +1,9 @@
 //! How Claude Code is started: its flags and the settings file that makes it ask missiond.
 
+use super::environment::SCREENS_AS_DRAWN;
 use crate::config::SlotConfig;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::path::Path;
 use uuid::Uuid;
 
@@ -118,6 +120,10 @@ const RESERVED: &[(&[&str], &str)] = &[
     (
         &["--bare", "--safe-mode"],
         "it would switch off the hooks that the policy rests on: remove it",
+    ),
+    (
+        &["--ax-screen-reader"],
+        "missiond can't read those screens: remove it, and read what a slot says with `missiond logs` and `history`",
     ),
     (
         &[
@@ -254,6 +260,8 @@ pub fn settings_json(
         // A project could switch all hooks off; said here, that has no effect.
         "disableAllHooks": false,
         "permissions": { "deny": deny },
+        // The user's own settings may set them otherwise.
+        "env": SCREENS_AS_DRAWN.into_iter().collect::<BTreeMap<_, _>>(),
     });
     // A key press or a dialog's option must not take the slot into a mode in which nothing is asked.
     if mode != "auto" && has(AUTO_MODE_SINCE) {

@@ -64,6 +64,11 @@ pub const LEFT_OUT_PREFIXES: &[&str] = &[
 /// out, and naming one in `env` is an error of the configuration.
 pub const HOOKS_OFF: &[&str] = &["CLAUDE_CODE_SAFE_MODE", "CLAUDE_CODE_SIMPLE"];
 
+/// Switches off the screens for screen readers, which have no input box and no frames, so that nothing on them can be told.
+/// They count more than the user's own settings.
+pub const SCREENS_AS_DRAWN: [(&str, &str); 2] =
+    [("CLAUDE_AX_SCREEN_READER", "0"), ("INK_SCREEN_READER", "0")];
+
 /// What this process has been given. A variable that is no UTF-8 is left out: it could not go on to a slot.
 pub fn process_environment() -> Vec<(String, String)> {
     std::env::vars_os()
@@ -88,6 +93,8 @@ pub fn environment(
     env.insert("TERM".into(), "xterm-256color".into());
     env.insert("COLORTERM".into(), "truecolor".into());
     env.extend(slot.env.clone());
+    let drawn = SCREENS_AS_DRAWN.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    env.extend(drawn);
     // Last: a slot must not take itself for another one, nor talk to another daemon by accident.
     env.insert("MISSIOND_SLOT".into(), slot.name.clone());
     env.insert("MISSIOND_SOCKET".into(), socket.display().to_string());

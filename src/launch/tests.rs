@@ -41,9 +41,11 @@ fn environment_from(slot: &SlotConfig, daemon: &[(&str, &str)]) -> Vec<String> {
         .collect()
 }
 
-const ALWAYS: [&str; 5] = [
+const ALWAYS: [&str; 7] = [
+    "CLAUDE_AX_SCREEN_READER=0",
     "COLORTERM=truecolor",
     "FOO=bar",
+    "INK_SCREEN_READER=0",
     "MISSIOND_SLOT=coder",
     "MISSIOND_SOCKET=/run/m.sock",
     "TERM=xterm-256color",
@@ -88,6 +90,22 @@ fn env_clear_lets_only_the_named_ones_through() {
     expected.extend(ALWAYS);
     expected.sort();
     assert_eq!(environment_from(&slot, &daemon), expected);
+}
+
+/// Those screens have no input box and no frames: nothing on them could be read.
+#[test]
+fn screens_for_screen_readers_are_off_whoever_wants_them() {
+    let name = "CLAUDE_AX_SCREEN_READER";
+    let mut wanting = slot();
+    wanting.env = BTreeMap::from([(name.into(), "1".into())]);
+    let env = environment_from(&wanting, &[(name, "1")]);
+    assert!(env.contains(&format!("{name}=0")), "{env:?}");
+    let settings = settings_json("hook", &[], "manual", None);
+    assert_eq!(
+        settings["env"][name], "0",
+        "the user's settings have less weight"
+    );
+    assert!(reserved_flag("--ax-screen-reader").is_some());
 }
 
 #[test]

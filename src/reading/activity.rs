@@ -24,18 +24,49 @@ const ASIDE: usize = 8;
 
 /// The row of the spinner above `end`.
 pub(super) fn spinner(page: &Page, end: usize) -> Option<usize> {
+    let row = lowest_at_edge(page, end)?;
+    is_spinner(page.text(row)).then_some(row)
+}
+
+/// The lowest row above `end` that begins at the left edge and is no message.
+fn lowest_at_edge(page: &Page, end: usize) -> Option<usize> {
     let from = end.saturating_sub(SPINNER_REACH);
-    let row = (from..end).rev().find(|row| {
+    (from..end).rev().find(|row| {
         let text = page.text(*row);
         !page.is_blank(*row) && page.row(*row).indent() < 2 && !text.starts_with(['❯', '>'])
-    })?;
-    is_spinner(page.text(row)).then_some(row)
+    })
 }
 
 fn is_spinner(text: &str) -> bool {
     let mut chars = text.chars();
     let sign = chars.next().is_some_and(|c| SPINNER.contains(&c)) && chars.next() == Some(' ');
     sign && (text.contains('…') || text.contains("Retrying in"))
+}
+
+/// The row of the spinner above `end` where it does not move, as for people who want less motion: `● Baking…` in a colour,
+/// where an entry of the conversation is plain. Only for a page that is known to be at work: what is said in the
+/// conversation may look like it.
+pub(super) fn still_spinner(page: &Page, end: usize) -> Option<usize> {
+    let row = lowest_at_edge(page, end)?;
+    let label = page.text(row).strip_prefix(['●', '⏺'])?.strip_prefix(' ')?;
+    let (verb, told) = label.split_once('…')?;
+    let only_figures = told.trim().is_empty() || told.starts_with(" (") && !told.contains("ctrl+");
+    let coloured = page.row(row).is_coloured_at(2) || page.is_plain() && !verb.contains(' ');
+    (only_figures && coloured).then_some(row)
+}
+
+/// The row where the messages begin that wait above `end`, or `end` where none do. They are drawn like a message that was
+/// sent, but two blank rows part them from what is said before.
+fn above_queue(page: &Page, end: usize) -> usize {
+    let is_parted = |row: usize| row > 1 && page.is_blank(row - 1) && page.is_blank(row - 2);
+    let mut first = end;
+    while let Some(row) = last_entry(page, first).filter(|row| is_prompt(page.text(*row))) {
+        first = row;
+        if is_parted(row) {
+            return last_entry(page, row).map_or(end, |_| row);
+        }
+    }
+    end
 }
 
 /// Why a request is tried again, from the spinner in `row`: `✻ 401 invalid x-api-key · Retrying in 4s · attempt 3/10`.
@@ -54,6 +85,7 @@ pub(super) fn busy(page: &Page, end: usize) -> Seen {
     if says_thinking(page.text(end)) && !is_call_pending(page, end) {
         return Seen::Thinking;
     }
+    let end = above_queue(page, end);
     let Some(head) = last_entry(page, end) else {
         return beyond_the_screen(page, end);
     };

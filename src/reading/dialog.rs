@@ -69,6 +69,14 @@ impl<'a, 'p> Found<'a, 'p> {
         }
     }
 
+    /// The page as a question that is asked before the program is up. Nothing but the program draws then, so that a list
+    /// needs no further sign.
+    pub(super) fn at_start(page: &'p Page<'a>) -> Found<'a, 'p> {
+        let view = Found::unknown(page);
+        let options = view.options.or_else(|| Options::find(page));
+        Found { options, ..view }
+    }
+
     /// Whether the cursor is parked on the marker.
     pub(super) fn has_the_cursor(&self) -> bool {
         let cursor = self.page.screen.cursor;
@@ -111,6 +119,7 @@ impl<'a, 'p> Found<'a, 'p> {
             .is_some_and(|input| input.contains_key("command"));
         // A call whose input could not be read is not known, whatever its title says.
         let unread = kind == DialogKind::Permission && tool.is_some() && input.is_none();
+        let doubtful = is_command && permission::is_command_doubtful(self);
         Dialog {
             id: String::new(),
             kind,
@@ -123,7 +132,7 @@ impl<'a, 'p> Found<'a, 'p> {
                 .map(|options| options.choices.clone())
                 .unwrap_or_default(),
             selected: self.options.as_ref().and_then(|options| options.selected),
-            complete: !unread && self.is_complete(kind, &body_text),
+            complete: !unread && !doubtful && self.is_complete(kind, &body_text),
             several_rows: is_command && permission::takes_several_rows(self),
             digits: self
                 .options
@@ -287,6 +296,7 @@ impl<'a, 'p> Found<'a, 'p> {
             .as_ref()
             .is_none_or(|options| options.whole && options.selected.is_some());
         let cut = is_cut_note(body)
+            || self.is_drawn_for_another_size()
             || self.scrolls()
             || self.has_more(kind)
             || kind == DialogKind::Permission && self.is_cut();
@@ -306,6 +316,13 @@ impl<'a, 'p> Found<'a, 'p> {
         counts_more || (from..self.page.len()).any(|row| goes_on(self.page.text(row), col))
     }
 
+    /// Whether the terminal had to wrap a row above the choices. Claude Code wraps its rows by itself: this one was drawn for
+    /// a terminal with more columns.
+    fn is_drawn_for_another_size(&self) -> bool {
+        let from = self.top.unwrap_or(0);
+        (from..self.body().end).any(|row| self.page.is_wrapped(row))
+    }
+
     /// A pane that holds more than it shows has an arrow at its right edge.
     fn scrolls(&self) -> bool {
         self.body().any(|row| {
@@ -315,9 +332,22 @@ impl<'a, 'p> Found<'a, 'p> {
         })
     }
 
+    /// The row below the values of a call where what is said about its tool begins, which is often cut: it is no part of
+    /// what is asked.
+    fn said_about_tool(&self) -> Option<usize> {
+        let below_values = permission::end_of_values(self)?;
+        (below_values..self.body().end).find(|row| {
+            let text = self.page.text(*row);
+            let own_words = self.page.row(*row).indent() == self.title_indent();
+            own_words && text.trim().starts_with("About the ") && text.ends_with("Tool:")
+        })
+    }
+
     /// `… +12 lines`, or a row that was cut at its end.
     fn is_cut(&self) -> bool {
-        self.body().any(|row| {
+        let body = self.body();
+        let end = self.said_about_tool().unwrap_or(body.end);
+        (body.start..end).any(|row| {
             let text = self.page.text(row).trim();
             text.starts_with('…') || text.ends_with('…') || text.contains("more lines")
         })

@@ -3,6 +3,7 @@
 
 mod activity;
 mod answer;
+mod beside;
 mod composer;
 mod dialog;
 mod footer;
@@ -13,6 +14,7 @@ mod permission;
 mod previews;
 mod read;
 mod replay;
+mod same;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -21,7 +23,7 @@ pub mod witness;
 pub use answer::last_answer;
 pub use observer::{Observed, Observer};
 pub use read::read;
-pub use replay::{Change, replay};
+pub use replay::{Change, LAST_STANDS, replay};
 pub use stream::{Stream, being_written};
 
 use serde::{Deserialize, Serialize};

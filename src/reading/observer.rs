@@ -1,6 +1,7 @@
 //! Readings in a row: what one screen can't tell by itself.
 
-use super::read::unknown_view;
+use super::read::{start_view, unknown_view};
+use super::same::is_drawn_again;
 use super::{Dialog, DialogKind, Notices, Reading, Seen, State, read};
 use crate::hex;
 use crate::terminal::{At, Frame};
@@ -10,6 +11,18 @@ use std::time::Duration;
 /// How long a screen may be unknown before it counts as a view of its own. Half-drawn screens, where
 /// frames are not marked, last for some ten milliseconds.
 const UNKNOWN_PATIENCE: Duration = Duration::from_millis(300);
+
+/// How long a screen may be unknown while the program starts, before it counts as a question for a person. Half a second
+/// passes between the first bytes and the first page; a loaded machine gets more.
+const START_PATIENCE: Duration = Duration::from_secs(3);
+
+/// How long the program gets to draw its screen for another size. One that has not by then is read as it stands, and
+/// nothing on it counts as whole.
+const REDRAW_PATIENCE: Duration = Duration::from_secs(1);
+
+/// A program that gets several sizes in a row draws for one of them when it has the next one already. What first shows so
+/// soon after a change of size must stand for [`UNKNOWN_PATIENCE`].
+const RESIZE_SETTLES: Duration = Duration::from_secs(1);
 
 /// What is known after a frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,20 +50,64 @@ pub struct Observer {
     observed: Observed,
     /// Whether the program has been seen past its start.
     was_up: bool,
-    /// What the screen will mean if it stays, and since when it has been there.
-    unsure: Option<(At, IfItStays)>,
+    /// What the screen will mean if it stays.
+    unsure: Option<Unsure>,
     /// What the open dialog says, by which the next frame's is recognised.
     dialog_says: Vec<u8>,
+    /// Columns and rows of the screen that it was read from.
+    dialog_size: Size,
+    /// A frame that is not taken in yet, since the size has just changed.
+    put_off: Option<PutOff>,
+    /// The dialog that an unknown page of the start was taken for, by its id.
+    asked_at_start: Option<String>,
 }
 
-/// What a screen that stays for [`UNKNOWN_PATIENCE`] means.
+#[derive(Debug)]
+struct PutOff {
+    /// When the first frame in a row was put off that the program has drawn for this size.
+    since: Option<At>,
+    /// When it is taken in, if nothing else comes.
+    due: At,
+    frame: Frame,
+}
+
+/// A screen that may be a view, a question or the end.
+#[derive(Debug)]
+struct Unsure {
+    since: At,
+    /// How long it has to stay.
+    patience: Duration,
+    means: IfItStays,
+}
+
+/// What a screen that stays means.
 #[derive(Debug)]
 enum IfItStays {
     /// A view that is not known.
-    View(Dialog),
+    View(Box<Dialog>, Size),
+    /// The program asks something before it is up.
+    Question(Box<Dialog>, Size),
     /// The program has ended, though it has left its title standing.
     End,
 }
+
+impl IfItStays {
+    /// Whether the next screen is the same page: a view may move, but a page of the start that offers no choices has to
+    /// stand still.
+    fn goes_on_as(&self, next: &IfItStays) -> bool {
+        match (self, next) {
+            (IfItStays::Question(one, _), IfItStays::Question(other, _)) => {
+                let same_choices = what_it_says(one) == what_it_says(other);
+                same_choices && (!one.options.is_empty() || one.text == other.text)
+            }
+            (IfItStays::Question(..), _) | (_, IfItStays::Question(..)) => false,
+            _ => true,
+        }
+    }
+}
+
+/// Columns and rows.
+type Size = (usize, usize);
 
 impl Default for Observer {
     fn default() -> Observer {
@@ -79,6 +136,9 @@ impl Observer {
             was_up: false,
             unsure: None,
             dialog_says: Vec::new(),
+            dialog_size: (0, 0),
+            put_off: None,
+            asked_at_start: None,
         }
     }
 
@@ -89,12 +149,80 @@ impl Observer {
     /// Takes the next frame in, after [`Observer::wait`] up to its time.
     pub fn see(&mut self, frame: &Frame) -> &Observed {
         self.wait(frame.at);
-        let reading = read(&frame.screen);
-        let state = self.next_state(&reading.seen, &frame.screen.title);
+        match self.put_off(frame) {
+            Some(put_off) => self.pass_over(put_off),
+            None => self.take(frame),
+        }
+        &self.observed
+    }
+
+    /// Whether a frame has to wait, since the size of the terminal has just changed: the program has not drawn for it
+    /// yet, or what it has drawn differs from what was there before.
+    fn put_off(&self, frame: &Frame) -> Option<PutOff> {
+        let resized = frame.resized?;
+        let (since, due) = if frame.outdated {
+            (None, resized.saturating_add(REDRAW_PATIENCE))
+        } else {
+            let settled = resized.saturating_add(RESIZE_SETTLES);
+            let before = self.put_off.as_ref().and_then(|before| before.since);
+            let since = before.unwrap_or(frame.at);
+            let is_news = since < settled && self.is_news(frame);
+            is_news.then_some((Some(since), since.saturating_add(UNKNOWN_PATIENCE)))?
+        };
+        (frame.at < due).then(|| PutOff {
+            since,
+            due,
+            frame: frame.clone(),
+        })
+    }
+
+    /// Whether a frame shows another state or another dialog than the one that is known.
+    fn is_news(&self, frame: &Frame) -> bool {
+        let reading = self.read(frame);
+        let known = self.observed.dialog.as_ref();
+        match &reading.seen {
+            Seen::Unknown => false,
+            Seen::Dialog(dialog) => {
+                let size = (frame.screen.cols, frame.screen.rows);
+                known.is_none_or(|known| !self.is_same(known, dialog, size))
+            }
+            seen => self.next_state(seen, &frame.screen.title) != self.observed.state,
+        }
+    }
+
+    /// The state and the dialog stay what they were, but no key may be pressed and nothing counts as whole.
+    fn pass_over(&mut self, put_off: PutOff) {
+        let because = match put_off.frame.outdated {
+            true => "the terminal has another size, for which the program has not drawn yet",
+            false => "the terminal has another size, and what is drawn for it must stand first",
+        };
+        self.unsure = None;
+        self.put_off = Some(put_off);
+        self.observed.reading.seen = Seen::Unknown;
+        self.observed.reading.composer = None;
+        self.observed.reading.because = vec![because.to_owned()];
+        if let Some(dialog) = &mut self.observed.dialog {
+            dialog.complete = false;
+        }
+    }
+
+    fn take(&mut self, frame: &Frame) {
+        self.put_off = None;
+        let mut reading = self.read(frame);
+        if let Seen::Dialog(dialog) = &mut reading.seen {
+            dialog.complete &= !frame.outdated;
+        }
+        let mut state = self.next_state(&reading.seen, &frame.screen.title);
         self.was_up |= is_up(&reading);
         self.unsure = self.if_it_stays(&reading, state, frame);
+        let size = (frame.screen.cols, frame.screen.rows);
         let dialog = match &reading.seen {
-            Seen::Dialog(dialog) => Some(self.named(dialog.clone(), frame.at)),
+            Seen::Dialog(dialog) => Some(self.named(dialog.clone(), size, frame.at)),
+            // A page before the first input box that is another one than the last.
+            Seen::Unknown | Seen::Starting if self.has_left_question(frame) => {
+                state = State::Starting;
+                None
+            }
             Seen::Unknown => self.observed.dialog.take(),
             // The view that a screen with nobody behind it was taken for stays.
             Seen::Starting if state == State::Confirming => self.observed.dialog.take(),
@@ -105,7 +233,6 @@ impl Observer {
             dialog,
             reading,
         };
-        &self.observed
     }
 
     /// Recorded time has come to `at` with no further frame. A screen that is still not known by then is
@@ -113,42 +240,100 @@ impl Observer {
     /// is news.
     pub fn wait(&mut self, at: At) -> Option<At> {
         let due = self.due().filter(|due| *due <= at)?;
-        match self.unsure.take()?.1 {
-            IfItStays::View(dialog) => {
-                self.observed.dialog = Some(self.named(dialog, due));
+        if let Some(put_off) = self.put_off.take() {
+            self.take(&put_off.frame);
+            return Some(due);
+        }
+        match self.unsure.take()?.means {
+            IfItStays::View(dialog, size) => {
+                self.observed.dialog = Some(self.named(*dialog, size, due));
                 self.observed.state = State::Confirming;
             }
+            IfItStays::Question(dialog, size) => self.ask_at_start(*dialog, size, due),
             IfItStays::End => self.observed.state = State::Exited,
         }
         Some(due)
     }
 
     /// Until when [`Observer::wait`] has something to tell.
-    pub fn due(&self) -> Option<At> {
-        self.unsure
-            .as_ref()
-            .map(|(since, _)| since.saturating_add(UNKNOWN_PATIENCE))
+    fn due(&self) -> Option<At> {
+        let put_off = self.put_off.as_ref().map(|put_off| put_off.due);
+        let unsure = |unsure: &Unsure| unsure.since.saturating_add(unsure.patience);
+        put_off.or_else(|| self.unsure.as_ref().map(unsure))
+    }
+
+    /// A page that the program shows before it is up and that nobody knows is a question for a person. A menu takes the
+    /// keys that choose from it; of any other page nothing is known.
+    fn ask_at_start(&mut self, dialog: Dialog, size: Size, at: At) {
+        if !dialog.options.is_empty() {
+            self.observed.reading.seen = Seen::Dialog(dialog.clone());
+            self.observed.reading.because =
+                vec!["a page with choices that stays, before the first input box".to_owned()];
+        }
+        let dialog = self.named(dialog, size, at);
+        self.asked_at_start = Some(dialog.id.clone());
+        self.observed.dialog = Some(dialog);
+        self.observed.state = State::Confirming;
+    }
+
+    /// The dialog that an unknown page of the start was taken for, while it is up.
+    fn question_of_start(&self) -> Option<&Dialog> {
+        let dialog = self.observed.dialog.as_ref()?;
+        (self.asked_at_start.as_ref() == Some(&dialog.id)).then_some(dialog)
+    }
+
+    /// The reading of a frame. A page that has become a question stays one while it offers the same.
+    fn read(&self, frame: &Frame) -> Reading {
+        let mut reading = read(&frame.screen);
+        let is_unknown = matches!(reading.seen, Seen::Unknown | Seen::Starting);
+        let question = self.question_of_start();
+        let asks = question.is_some_and(|dialog| !dialog.options.is_empty());
+        if is_unknown && asks {
+            let view = start_view(&frame.screen);
+            if what_it_says(&view) == self.dialog_says {
+                reading.seen = Seen::Dialog(view);
+            }
+        }
+        reading
     }
 
     /// What the frame may show, with the time since when: the program has been up, and what it draws now is nothing
     /// known and has no input box, whoever listens (an editor, or nobody after a crash); or has one, and nobody listens.
-    fn if_it_stays(
-        &self,
-        reading: &Reading,
-        state: State,
-        frame: &Frame,
-    ) -> Option<(At, IfItStays)> {
-        let may_be = match reading.seen {
+    fn if_it_stays(&self, reading: &Reading, state: State, frame: &Frame) -> Option<Unsure> {
+        let size = (frame.screen.cols, frame.screen.rows);
+        let view = || Box::new(unknown_view(&frame.screen));
+        let (patience, means) = match reading.seen {
             Seen::Unknown if reading.composer.is_some() => return None,
             Seen::Starting if state == State::Exited => return None,
-            Seen::Unknown | Seen::Starting if self.observed.dialog.is_none() => {
-                IfItStays::View(unknown_view(&frame.screen))
+            Seen::Unknown | Seen::Starting if !self.was_up => {
+                let is_blank = frame.screen.lines.iter().all(|line| line.text.is_empty());
+                let question = IfItStays::Question(Box::new(start_view(&frame.screen)), size);
+                (START_PATIENCE, (!is_blank).then_some(question)?)
             }
-            Seen::Exited if state != State::Exited => IfItStays::End,
+            Seen::Unknown | Seen::Starting if self.observed.dialog.is_none() => {
+                (UNKNOWN_PATIENCE, IfItStays::View(view(), size))
+            }
+            Seen::Exited if self.was_up && state != State::Exited => {
+                (UNKNOWN_PATIENCE, IfItStays::End)
+            }
             _ => return None,
         };
-        let since = self.unsure.as_ref().map_or(frame.at, |(since, _)| *since);
-        self.was_up.then_some((since, may_be))
+        let before = self
+            .unsure
+            .as_ref()
+            .filter(|before| before.means.goes_on_as(&means));
+        Some(Unsure {
+            since: before.map_or(frame.at, |before| before.since),
+            patience,
+            means,
+        })
+    }
+
+    /// Whether the page on which something was asked has given way to another one.
+    fn has_left_question(&self, frame: &Frame) -> bool {
+        let differs = |asked: &Dialog| asked.text != start_view(&frame.screen).text;
+        self.question_of_start()
+            .is_some_and(|asked| !asked.options.is_empty() || differs(asked))
     }
 
     /// The program has ended, as the shim or the recording tells.
@@ -179,19 +364,23 @@ impl Observer {
 
     /// Gives the dialog its id: the same while it is up, whatever is selected in it, and another one
     /// when it comes again.
-    fn named(&mut self, mut dialog: Dialog, at: At) -> Dialog {
+    fn named(&mut self, mut dialog: Dialog, size: Size, at: At) -> Dialog {
         let says = what_it_says(&dialog);
-        let before = self
-            .observed
-            .dialog
-            .take()
-            .filter(|_| self.dialog_says == says);
+        let before = self.observed.dialog.take();
+        let before = before.filter(|before| self.is_same(before, &dialog, size));
         dialog.id = before.map_or_else(
             || format!("{:x}-{}", at.as_millis(), hex::encode(&says[..4])),
             |before| before.id,
         );
         self.dialog_says = says;
+        self.dialog_size = size;
         dialog
+    }
+
+    /// Whether the dialog `now` is the one that was up `before`: it says the same, or was drawn again for another size.
+    fn is_same(&self, before: &Dialog, now: &Dialog, size: Size) -> bool {
+        let says_the_same = self.dialog_says == what_it_says(now);
+        says_the_same || self.dialog_size != size && is_drawn_again(before, now)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The list of choices of a dialog.
 
 use super::page::{MARKER, Page, indent, join_label};
-use super::{Choice, Digits, previews};
+use super::{Choice, Digits, beside, previews};
 use unicode_width::UnicodeWidthStr;
 
 /// A list of choices found on the page.
@@ -37,7 +37,9 @@ impl Options {
     /// The list of the dialog at the bottom of the page: below the last rule, or below the one before
     /// where a rule divides the list itself. Only a dialog whose head is off the page has none above.
     pub(super) fn find(page: &Page) -> Option<Options> {
-        previews::find(page).or_else(|| Options::find_plain(page))
+        previews::find(page)
+            .or_else(|| beside::find(page))
+            .or_else(|| Options::find_plain(page))
     }
 
     fn find_plain(page: &Page) -> Option<Options> {

@@ -1,7 +1,7 @@
 //! The screen as a reader goes through it: rows of text with the marks that Claude Code draws.
 
 use crate::terminal::{Line, Screen, Style};
-use unicode_width::UnicodeWidthStr;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// The mark in front of the selected row of a list, and of the input box since 2.1.
 pub(super) const MARKER: char = '❯';
@@ -102,6 +102,11 @@ impl<'a> Page<'a> {
         full && !self.is_rule(row - 1) && !self.is_blank(row) && self.row(row).indent() == 0
     }
 
+    /// Whether the terminal wrapped a row into the next one.
+    pub(super) fn is_wrapped(&self, row: usize) -> bool {
+        self.rows.get(row).is_some_and(|row| row.line.wrapped)
+    }
+
     pub(super) fn is_blank(&self, row: usize) -> bool {
         self.text(row).trim().is_empty()
     }
@@ -145,6 +150,11 @@ impl<'a> Row<'a> {
     pub(super) fn is_muted(&self) -> bool {
         let style = self.line.style_at(self.indent() + usize::from(self.boxed));
         style.coloured || style.dim
+    }
+
+    /// Whether the cell in column `col` has a colour.
+    pub(super) fn is_coloured_at(&self, col: usize) -> bool {
+        self.line.style_at(col).coloured
     }
 
     /// Whether all text from column `from` on is coloured or faint, but for a cell with the cursor.
@@ -205,38 +215,85 @@ pub(super) fn indent(text: &str) -> usize {
         .count()
 }
 
-/// Joins rows that the program wrapped at words, and keeps the line breaks that were in the text.
+/// What stood between two rows that the program drew one below the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Joint {
+    /// The text has a line break there.
+    Line,
+    /// The program wrapped between two words.
+    Blank,
+    /// The next row shows what was between the words.
+    Shown,
+    /// The program wrapped inside a word that is longer than a row, or between two words of which the first just fills
+    /// its row: the rows by themselves don't tell.
+    Doubtful,
+}
+
+impl Joint {
+    /// What is put between the rows; inside a long word where that is doubtful.
+    pub(super) fn text(self) -> &'static str {
+        match self {
+            Joint::Line => "\n",
+            Joint::Blank => " ",
+            Joint::Shown | Joint::Doubtful => "",
+        }
+    }
+}
+
+/// The joints of rows that the program wrapped at words, in `width` columns.
 ///
 /// A break was made by wrapping where the next row's first word would not have fitted any more. After a
 /// row that is just full the blank between the words still counts, unseen, in the next one.
+pub(super) fn joints(rows: &[&str], width: usize) -> Vec<Joint> {
+    let mut unseen = 0;
+    // The columns of the word with which the text so far ends: it may go over several rows.
+    let mut before = last_word(rows.first().copied().unwrap_or_default());
+    let pairs = rows.iter().zip(rows.iter().skip(1));
+    pairs
+        .map(|(last, row)| {
+            let filled = last.width() + unseen;
+            let joint = joint(filled, before, row, width);
+            unseen = usize::from(joint == Joint::Blank && filled >= width);
+            let is_one_word = !row.contains(' ');
+            let goes_on = is_one_word && joint == Joint::Doubtful;
+            before = last_word(row) + if goes_on { before } else { 0 };
+            joint
+        })
+        .collect()
+}
+
+/// The joint between a row of which so many columns are `filled`, of which the last word has `before`, and the next row.
+fn joint(filled: usize, before: usize, row: &str, width: usize) -> Joint {
+    let blanks = indent(row);
+    let word = row.trim_start().split(' ').next().unwrap_or_default();
+    // A wide character leaves a column free at the end of a row that is full.
+    let first = word.chars().next().and_then(|c| c.width()).unwrap_or(0);
+    let word = word.width();
+    match filled {
+        // Some versions show the blank.
+        filled if blanks == 1 && filled + 1 + word > width => Joint::Shown,
+        _ if blanks > 0 || word == 0 => Joint::Line,
+        filled if filled + first > width && before + word > width => Joint::Doubtful,
+        filled if filled + 1 + word > width => Joint::Blank,
+        _ => Joint::Line,
+    }
+}
+
+/// The columns of the last word of a row.
+fn last_word(row: &str) -> usize {
+    row.rsplit([' ', '\n']).next().unwrap_or_default().width()
+}
+
+/// Joins rows that the program wrapped at words, and keeps the line breaks that were in the text.
 pub(super) fn join_wrapped<'a>(rows: impl IntoIterator<Item = &'a str>, width: usize) -> String {
-    let mut rows = rows.into_iter();
-    let mut joined = rows.next().unwrap_or_default().to_owned();
-    let (mut last, mut unseen) = (joined.width(), 0);
-    for row in rows {
-        let blanks = indent(row);
-        let word = row
-            .trim_start()
-            .split(' ')
-            .next()
-            .unwrap_or_default()
-            .width();
-        let before = joined
-            .rsplit([' ', '\n'])
-            .next()
-            .unwrap_or_default()
-            .width();
-        let joint = match last + unseen {
-            // Some versions show the blank.
-            filled if blanks == 1 && filled + 1 + word > width => "",
-            _ if blanks > 0 || word == 0 => "\n",
-            filled if filled >= width && before + word > width => "",
-            filled if filled + 1 + word > width => " ",
-            _ => "\n",
-        };
-        unseen = usize::from(joint == " " && last + unseen >= width);
-        last = row.width();
-        joined.push_str(joint);
+    let rows: Vec<&str> = rows.into_iter().collect();
+    join(&rows, &joints(&rows, width))
+}
+
+pub(super) fn join(rows: &[&str], joints: &[Joint]) -> String {
+    let mut joined = rows.first().copied().unwrap_or_default().to_owned();
+    for (row, joint) in rows.iter().skip(1).zip(joints) {
+        joined.push_str(joint.text());
         joined.push_str(row);
     }
     joined
@@ -273,5 +330,85 @@ mod tests {
         assert_eq!(join_wrapped(["12345", "6789"], 5), "123456789");
         assert_eq!(join_wrapped(["12 45", "12", "45"], 5), "12 45 12 45");
         assert_eq!(join_wrapped(["12 45", " 12", " 4"], 5), "12 45 12\n 4");
+        assert_eq!(join_wrapped(["ab 漢", "漢漢漢", "漢"], 6), "ab 漢漢漢漢漢");
+    }
+
+    #[test]
+    fn a_row_that_is_full_before_a_long_word_does_not_tell() {
+        use Joint::{Blank, Doubtful, Line, Shown};
+        assert_eq!(joints(&["12345", "6789"], 5), [Doubtful]);
+        assert_eq!(joints(&["12345", "67890", "1"], 5), [Doubtful, Doubtful]);
+        assert_eq!(joints(&["ab 漢", "漢漢漢", "漢"], 6), [Doubtful, Doubtful]);
+        assert_eq!(joints(&["12 45", "12"], 5), [Blank]);
+        assert_eq!(joints(&["12 45", " 12"], 5), [Shown]);
+        assert_eq!(joints(&["12", "34"], 5), [Line]);
+    }
+
+    /// Whatever is wrapped as Claude Code does it, at words and inside those that are longer than a row, is joined to what
+    /// it was, or it is told that this is not certain.
+    #[test]
+    fn what_was_wrapped_is_joined_to_what_it_was_or_doubtful() {
+        let words = [
+            "a",
+            "bcd",
+            "漢字",
+            "efghijklm",
+            "漢字漢字漢字漢",
+            "xyzxyzxyzxyzxyzxyz",
+            "q漢r漢",
+        ];
+        for width in 5..24 {
+            for first in words {
+                for second in words {
+                    for third in words {
+                        let text = format!("{first} {second} {third}");
+                        let rows = wrapped(&text, width);
+                        let rows: Vec<&str> = rows.iter().map(String::as_str).collect();
+                        let joints = joints(&rows, width);
+                        let certain = !joints.contains(&Joint::Doubtful);
+                        let same = join(&rows, &joints) == text;
+                        assert!(same || !certain, "{text:?} in {width}: {rows:?} {joints:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    /// Wraps as the library does that Claude Code uses: a word that is longer than a row begins where it saves a row.
+    fn wrapped(text: &str, width: usize) -> Vec<String> {
+        let mut rows = vec![String::new()];
+        for (index, word) in text.split(' ').enumerate() {
+            let mut filled = rows.last().map_or(0, |row| row.width());
+            if index > 0 {
+                if filled >= width {
+                    rows.push(String::new());
+                    filled = 0;
+                }
+                if filled > 0 {
+                    rows.last_mut().unwrap().push(' ');
+                    filled += 1;
+                }
+            }
+            if word.width() > width {
+                let left = width - filled.min(width);
+                let here = 1 + (word.width().saturating_sub(left + 1)) / width;
+                let next = (word.width() - 1) / width;
+                if next < here {
+                    rows.push(String::new());
+                }
+                for c in word.chars() {
+                    if rows.last().unwrap().width() + c.width().unwrap_or(0) > width {
+                        rows.push(String::new());
+                    }
+                    rows.last_mut().unwrap().push(c);
+                }
+                continue;
+            }
+            if filled + word.width() > width && filled > 0 {
+                rows.push(String::new());
+            }
+            rows.last_mut().unwrap().push_str(word);
+        }
+        rows.iter().map(|row| row.trim_end().to_owned()).collect()
     }
 }

@@ -1,7 +1,8 @@
 //! Which tool a permission dialog is about, and what it shows of the tool's input.
 
+use super::activity;
 use super::dialog::{Found, is_cut_note};
-use super::page::{Page, join_label, join_wrapped};
+use super::page::{Joint, Page, join, join_label, joints};
 use serde_json::{Map, Value};
 use std::ops::Range;
 use unicode_width::UnicodeWidthStr;
@@ -37,10 +38,13 @@ pub(super) fn tool_and_input(found: &Found) -> (Option<String>, Input) {
         .filter(|(words, _)| title_is(title, words))
         .max_by_key(|(words, _)| words.len());
     let Some((words, tool)) = known else {
-        return if title_is(title, GENERIC) {
-            called(found)
-        } else {
-            (None, None)
+        return match skill(title) {
+            Some(name) => (
+                Some("Skill".to_owned()),
+                one("skill", Some(name.to_owned())),
+            ),
+            None if title_is(title, GENERIC) => called(found),
+            None => (None, None),
         };
     };
     let input = match *tool {
@@ -108,9 +112,16 @@ fn labelled_tool(name: &str) -> Option<String> {
     }
 }
 
+/// The skill in `Use skill "NAME"?`.
+fn skill(title: &str) -> Option<&str> {
+    title.strip_prefix("Use skill \"")?.strip_suffix("\"?")
+}
+
 /// Whether this is the title of a permission dialog.
 pub(super) fn is_title(title: &str) -> bool {
-    title_is(title, GENERIC) || TITLES.iter().any(|(words, _)| title_is(title, words))
+    skill(title).is_some()
+        || title_is(title, GENERIC)
+        || TITLES.iter().any(|(words, _)| title_is(title, words))
 }
 
 fn title_is(title: &str, words: &str) -> bool {
@@ -121,6 +132,16 @@ fn title_is(title: &str, words: &str) -> bool {
 
 fn one(key: &str, value: Option<String>) -> Input {
     value.map(|value| Map::from_iter([(key.to_owned(), Value::from(value))]))
+}
+
+/// The row after the values of a call to a tool that names itself: after the second dashed line, or after the name where
+/// there are none.
+pub(super) fn end_of_values(found: &Found) -> Option<usize> {
+    let named = found
+        .body()
+        .find(|row| found.page.text(*row).contains("(MCP)"))?;
+    let dashes = dashed(found).map_or(named, |rows| rows.end);
+    title_is(found.title(), GENERIC).then_some(dashes + 1)
 }
 
 /// The rows between the two dashed lines, where the dialog has them.
@@ -138,9 +159,106 @@ fn dashed(found: &Found) -> Option<Range<usize>> {
 fn command(found: &Found) -> Option<String> {
     let (page, rows) = (found.page, command_rows(found));
     let (texts, width) = unindented(page, &rows);
-    let command = join_wrapped(texts.iter().copied(), width);
+    let command = join(&texts, &command_joints(found, &texts, width));
     let shown = !command.trim().is_empty() && !is_cut_note(&command);
     shown.then(|| command.trim_end().to_owned())
+}
+
+/// Whether the rows of a command don't tell what the command is: where two of them meet, or a sign in the place of one that
+/// can't be shown.
+pub(super) fn is_command_doubtful(found: &Found) -> bool {
+    let (texts, width) = unindented(found.page, &command_rows(found));
+    let joints = command_joints(found, &texts, width);
+    joints.contains(&Joint::Doubtful) || texts.iter().any(|text| text.contains(NOT_SHOWN))
+}
+
+/// Stands in the place of a character that can't be shown.
+const NOT_SHOWN: char = '\u{fffd}';
+
+/// The joints of the rows of a command. The call stands above the dialog as well, wrapped at other places: what the rows
+/// of the dialog don't tell, those may.
+fn command_joints(found: &Found, texts: &[&str], width: usize) -> Vec<Joint> {
+    let called = Called::above(found);
+    let signs = |text: &str| text.chars().filter(|c| !c.is_whitespace()).count();
+    let mut place = 0;
+    let joints = joints(texts, width).into_iter().zip(texts);
+    let shown = |joint, place| match joint {
+        Joint::Doubtful => called.joint_at(texts, place).unwrap_or(Joint::Doubtful),
+        joint => joint,
+    };
+    joints
+        .map(|(joint, text)| {
+            place += signs(text);
+            shown(joint, place)
+        })
+        .collect()
+}
+
+/// The signs of the last call above a dialog, `⎿  $ mkfifo p` or `● Bash(mkfifo p)`, and what is in front of each.
+struct Called(Vec<(char, Before)>);
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Before {
+    Nothing,
+    Blank,
+    /// A row begins with it.
+    Edge,
+}
+
+impl Called {
+    fn above(found: &Found) -> Called {
+        let page = found.page;
+        let top = found.top.unwrap_or(0);
+        let last = activity::last_entry(page, top).unwrap_or(top);
+        let begins = |row: usize| {
+            let text = page.text(row);
+            let shell = text
+                .split_once("⎿")
+                .and_then(|(_, text)| text.split_once("$ "));
+            shell
+                .or_else(|| text.split_once("Bash("))
+                .map(|(_, command)| (row, command))
+        };
+        let Some((first, command)) = (last..top).find_map(begins) else {
+            return Called(Vec::new());
+        };
+        let rows = std::iter::once(command).chain((first + 1..top).map(|row| page.text(row)));
+        Called(rows.flat_map(signs_of).collect())
+    }
+
+    /// What is in front of the sign number `place` of the command with these rows, where the call shows it.
+    fn joint_at(&self, texts: &[&str], place: usize) -> Option<Joint> {
+        let command = texts
+            .iter()
+            .flat_map(|text| text.chars())
+            .filter(|c| !c.is_whitespace());
+        let called = self.0.iter().map(|(c, _)| *c);
+        let same = command
+            .zip(called)
+            .take(place + 1)
+            .filter(|(one, other)| one == other)
+            .count();
+        let before = self.0.get(place).filter(|_| same == place + 1)?.1;
+        match before {
+            Before::Nothing => Some(Joint::Shown),
+            Before::Blank => Some(Joint::Blank),
+            Before::Edge => None,
+        }
+    }
+}
+
+fn signs_of(row: &str) -> Vec<(char, Before)> {
+    let mut before = Before::Edge;
+    let mut signs = Vec::new();
+    for c in row.trim().chars() {
+        if c.is_whitespace() {
+            before = Before::Blank;
+        } else {
+            signs.push((c, before));
+            before = Before::Nothing;
+        }
+    }
+    signs
 }
 
 fn command_rows(found: &Found) -> Vec<usize> {
@@ -163,6 +281,11 @@ fn command_block(found: &Found) -> Vec<usize> {
         block.retain(|row| is_barred(page, *row));
         return block;
     }
+    if is_explained(found) {
+        // The command is faint then, and what follows it may look like a part of it.
+        block.truncate(rows_confirmed_above(found, &block));
+        return block;
+    }
     let is_description = |row: &usize| page.is_blank(*row) || page.row(*row).is_muted();
     let described = block
         .iter()
@@ -177,15 +300,25 @@ fn command_block(found: &Found) -> Vec<usize> {
     block
 }
 
+/// Whether an explanation stands below the command: some versions give one on ctrl+e.
+fn is_explained(found: &Found) -> bool {
+    let page = found.page;
+    let below = found.body().end..page.len();
+    below
+        .rev()
+        .take(3)
+        .any(|row| page.text(row).contains("ctrl+e to hide"))
+}
+
 /// Without any colour the description can't be told from the command. The call stands above the dialog as well,
 /// `⎿  $ mkfifo p` or `● Bash(mkfifo p)`: as many rows as it shows there are the command's. Where none of it is
-/// found nothing is known, and no row is taken.
+/// found in the last entry nothing is known, and no row is taken.
 fn rows_confirmed_above(found: &Found, block: &[usize]) -> usize {
     let page = found.page;
     let squeezed = |text: &str| -> String { text.chars().filter(|c| !c.is_whitespace()).collect() };
-    let above: String = (0..found.top.unwrap_or(0))
-        .map(|row| squeezed(page.text(row)))
-        .collect();
+    let top = found.top.unwrap_or(0);
+    let last = activity::last_entry(page, top).unwrap_or(top);
+    let above: String = (last..top).map(|row| squeezed(page.text(row))).collect();
     let up_to = |count: usize| -> String {
         block[..count]
             .iter()
@@ -302,7 +435,10 @@ fn url(found: &Found) -> Option<String> {
 fn called(found: &Found) -> (Option<String>, Input) {
     let named = first_paragraph(found);
     match mcp_tool(&named) {
-        Some(tool) => (Some(tool), arguments(&named).or_else(|| values(found))),
+        Some(tool) => {
+            let input = arguments(&named).or_else(|| values(found));
+            (Some(tool), input.or_else(|| no_values(found, &named)))
+        }
         None => written_call(found),
     }
 }
@@ -357,7 +493,8 @@ fn uncapitalised(word: &str) -> String {
     first.chain(chars).collect()
 }
 
-/// The `name: value` rows between the dashed lines, or below the row with the tool's name.
+/// The `name: value` rows between the dashed lines, or below the row with the tool's name; a value of several lines stands
+/// below its name, with a bar along its left side. Nothing, where a row can't be read.
 fn values(found: &Found) -> Input {
     let page = found.page;
     let rows: Vec<usize> = match dashed(found) {
@@ -365,12 +502,37 @@ fn values(found: &Found) -> Input {
         None => indented_block(found).skip(1).collect(),
     };
     let texts = rows.into_iter().map(|row| page.text(row).trim());
-    let values: Map<String, Value> = texts
-        .take_while(|text| !text.starts_with("About the "))
-        .filter_map(|text| text.split_once(": "))
-        .map(|(key, value)| (key.to_owned(), value_of(value)))
-        .collect();
-    (!values.is_empty()).then_some(values)
+    let mut values: Vec<(String, Vec<&str>)> = Vec::new();
+    for text in texts.take_while(|text| !text.starts_with("About the ")) {
+        match (
+            text.strip_prefix('│'),
+            text.split_once(": "),
+            text.strip_suffix(':'),
+        ) {
+            (Some(line), _, _) => values
+                .last_mut()?
+                .1
+                .push(line.strip_prefix(' ').unwrap_or(line)),
+            (None, Some((key, value)), _) => values.push((key.to_owned(), vec![value])),
+            (None, None, Some(key)) => values.push((key.to_owned(), Vec::new())),
+            (None, None, None) if text.is_empty() => {}
+            (None, None, None) => return None,
+        }
+    }
+    let values = values
+        .into_iter()
+        .map(|(key, lines)| (key, value_of(&lines.join("\n"))));
+    Some(values.collect::<Map<String, Value>>()).filter(|values| !values.is_empty())
+}
+
+/// The input of a call that is written with nothing in it: `demo - look (MCP)`, or `demo — Look Tool: (MCP)` with no values
+/// between it and what is said about the tool.
+fn no_values(found: &Found, named: &str) -> Input {
+    let (before, after) = named.split_once("(MCP)")?;
+    let after = after.trim_start();
+    let has_values = after.starts_with('(') && !after.starts_with("()");
+    let empty = !before.contains('(') && !has_values && dashed(found).is_none();
+    empty.then(Map::new)
 }
 
 fn value_of(text: &str) -> Value {

@@ -67,6 +67,16 @@ pub(super) fn unknown_view(screen: &Screen) -> Dialog {
     }
 }
 
+/// The screen as a question that the program asks before it is up.
+pub(super) fn start_view(screen: &Screen) -> Dialog {
+    Dialog {
+        kind: DialogKind::Other,
+        tool: None,
+        input: None,
+        ..Found::at_start(&Page::new(screen)).dialog()
+    }
+}
+
 /// The list of sessions has an input box as well, but what is typed there begins another session.
 fn is_session_list(screen: &Screen) -> bool {
     screen.title.ends_with("claude agents")
@@ -92,7 +102,8 @@ fn read_conversation(page: &Page, found: &Box) -> Reading {
         pending: activity::is_call_pending(page, spinner.unwrap_or(found.top)),
         prompt: found.is_prompt_muted(page),
     };
-    let end = spinner.unwrap_or(found.top);
+    let still = || activity::still_spinner(page, found.top).filter(|_| signs.any());
+    let end = spinner.or_else(still).unwrap_or(found.top);
     let seen = match () {
         () if !is_listening(page.screen) => Seen::Exited,
         () if signs.any() => activity::busy(page, end),

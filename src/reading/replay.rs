@@ -6,6 +6,7 @@ use crate::terminal::{At, FRAME_TIMEOUT, Frame, Terminal};
 use serde::Serialize;
 use std::collections::VecDeque;
 use std::io::BufRead;
+use std::time::Duration;
 
 /// A line of `replay`: from recorded second `t` on, this is the state. That is when the last byte of it was drawn;
 /// the live slot has waited a little longer to know that it was the last.
@@ -15,6 +16,9 @@ pub struct Change {
     pub state: State,
     pub dialog: Option<Dialog>,
 }
+
+/// How long the last screen of a recording is taken to have stood.
+pub const LAST_STANDS: Duration = Duration::from_secs(1);
 
 /// Goes through a recording and gives a line at each change.
 pub fn replay<R: BufRead>(recording: Recording<R>) -> impl Iterator<Item = Result<Change, Broken>> {
@@ -83,12 +87,12 @@ impl<R> Replay<R> {
         self.wait(event.at);
     }
 
-    /// The last screen stands: enough time passes for it to be read.
+    /// The last screen stands: enough time passes for it to be read, and no more.
     fn finish(&mut self) {
         self.over = true;
         let frames = self.terminal.quiet(self.last.saturating_add(FRAME_TIMEOUT));
         self.see(frames);
-        self.wait(At::MAX);
+        self.wait(self.last.saturating_add(LAST_STANDS));
     }
 
     /// Another program has the terminal: what the one before it left there is not its own.

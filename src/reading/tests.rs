@@ -272,6 +272,8 @@ fn frame(ms: u64, rows: &str) -> Frame {
         at: Duration::from_millis(ms),
         drawn: Duration::from_millis(ms),
         screen: screen(rows),
+        resized: None,
+        outdated: false,
     }
 }
 
@@ -399,6 +401,8 @@ fn a_program_that_does_not_listen_yet_has_not_ended() {
             at: At::from_millis(ms),
             drawn: At::from_millis(ms),
             screen: terminal.screen(),
+            resized: None,
+            outdated: false,
         };
         let expected = if ms < 40 {
             State::Starting

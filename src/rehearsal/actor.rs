@@ -181,6 +181,20 @@ impl Actor {
         }
     }
 
+    /// Asks for another size of the terminal; [`Actor::size`] tells when it has it.
+    pub fn resize(&mut self, cols: u16, rows: u16) {
+        if let Err(error) = self.link.send(&ToShim::Resize { cols, rows }) {
+            self.end = Some(error.to_string());
+        }
+    }
+
+    /// Columns and rows of the terminal.
+    pub fn size(&self) -> (u16, u16) {
+        let (cols, rows) = self.terminal.size();
+        let side = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);
+        (side(cols), side(rows))
+    }
+
     /// Puts a text into the input box, and sees it there.
     pub async fn paste(&mut self, text: &str) -> Result<String, String> {
         let meaning = Meaning {
@@ -284,6 +298,10 @@ impl Actor {
                 self.see(frames);
                 self.observer.wait(at);
                 Vec::new()
+            }
+            FromShim::Resized { at, cols, rows } => {
+                self.heard = (at, Instant::now());
+                self.terminal.resize(at, cols.into(), rows.into())
             }
             FromShim::Exited(report) => {
                 self.exited = true;

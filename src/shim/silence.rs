@@ -4,9 +4,16 @@ use crate::terminal::{At, FRAME_SILENCE, FRAME_TIMEOUT};
 use std::time::Duration;
 
 /// The silences that are told: one that ends a frame; one after which a frame that is held back (mode 2026) and
-/// never ended is shown; one after which a screen that nobody knows counts as staying. With them the daemon needs
-/// no timers of its own.
-const TOLD: [Duration; 3] = [FRAME_SILENCE, FRAME_TIMEOUT, Duration::from_millis(350)];
+/// never ended is shown; one after which a screen that nobody knows counts as staying; one after which a screen is read
+/// though the program has not drawn it for the size that the terminal has; one after which a screen that nobody knows is
+/// a question that the program asks at its start. With them the daemon needs no timers of its own.
+const TOLD: [Duration; 5] = [
+    FRAME_SILENCE,
+    FRAME_TIMEOUT,
+    Duration::from_millis(350),
+    Duration::from_millis(1050),
+    Duration::from_millis(3050),
+];
 
 /// Which silences since the last change (output, or another size) were not told yet. Told times are exact multiples of recorded
 /// time after the change, so that a replay, which has only the recording, finds the same moments.
@@ -65,6 +72,8 @@ mod tests {
         assert_eq!(silence.due(), Some(ms(250)));
         assert_eq!(silence.take(ms(400)), Some(ms(250)));
         assert_eq!(silence.take(ms(500)), Some(ms(450)));
+        assert_eq!(silence.take(ms(1200)), Some(ms(1150)));
+        assert_eq!(silence.take(ms(3200)), Some(ms(3150)));
         assert_eq!(silence.due(), None);
         assert_eq!(silence.take(ms(9000)), None);
     }
@@ -80,6 +89,8 @@ mod tests {
         assert_eq!(silence.take(ms(9000)), Some(ms(120)));
         assert_eq!(silence.take(ms(9000)), Some(ms(250)));
         assert_eq!(silence.take(ms(9000)), Some(ms(450)));
+        assert_eq!(silence.take(ms(9000)), Some(ms(1150)));
+        assert_eq!(silence.take(ms(9000)), Some(ms(3150)));
         assert_eq!(silence.take(ms(9000)), None);
     }
 

@@ -48,7 +48,9 @@ impl Slot {
         self.rotation.unlooked = 0;
         let length = std::fs::metadata(&self.rotation.recording).map_or(0, |file| file.len());
         let sizes = length / self.cap().bytes;
-        if sizes > 0 && self.rotation.attempts == 0 && self.may_rotate(sizes) {
+        // A snapshot is a screen that was drawn at once: it can't say that this one is not drawn for its size yet.
+        let drawn = !self.terminal.is_outdated() || sizes >= 4;
+        if sizes > 0 && drawn && self.rotation.attempts == 0 && self.may_rotate(sizes) {
             self.ask_for_rotation();
         }
     }

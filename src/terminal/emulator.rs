@@ -2,6 +2,7 @@
 
 use super::cluster::attach;
 use super::frames::Frames;
+use super::outdated::Outdated;
 use super::replies::Desk;
 use super::scan::{Piece, Scanner};
 use super::unseen::Unseen;
@@ -27,6 +28,7 @@ pub struct Terminal {
     parser: Processor<NoClock>,
     scanner: Scanner,
     frames: Frames,
+    outdated: Outdated,
     pub(super) desk: Desk,
     faults: u64,
 }
@@ -42,6 +44,7 @@ impl Terminal {
             parser: Processor::new(),
             scanner,
             frames: Frames::default(),
+            outdated: Outdated::default(),
             desk,
             faults: 0,
         }
@@ -56,7 +59,7 @@ impl Terminal {
 
     /// The same where nobody looks at the frames: no screen is made, which is most of the work.
     pub fn skim(&mut self, at: At, bytes: &[u8]) {
-        self.frames.due_before(at);
+        self.end_silently(at);
         self.take(at, bytes, |_| {});
     }
 
@@ -70,8 +73,12 @@ impl Terminal {
                 Piece::Part(part) => self.guarded(|terminal| attach(&mut terminal.term, &part)),
                 Piece::Wipe => self.guarded(|terminal| terminal.term.grid_mut().reset_region(..)),
                 Piece::FrameBegin => self.frames.begin(),
-                Piece::FrameEnd if self.frames.end() => due(&|| self.frame(at)),
-                Piece::FrameEnd => {}
+                Piece::FrameEnd(erased) => {
+                    self.outdated.drawn(erased, self.term.screen_lines());
+                    if self.frames.end() {
+                        due(&|| self.frame(at));
+                    }
+                }
                 Piece::AskVersion => self.desk.reply(concat!(
                     "\x1bP>|missiond(",
                     env!("CARGO_PKG_VERSION"),
@@ -83,8 +90,16 @@ impl Terminal {
 
     /// Recorded time has come to `at`, with no output since the last.
     pub fn quiet(&mut self, at: At) -> Vec<Frame> {
-        let due = self.frames.due_before(at);
+        let due = self.end_silently(at);
         due.map(|due| self.frame(due)).into_iter().collect()
+    }
+
+    /// Ends a frame that has no mark at its end; returns when it was over.
+    fn end_silently(&mut self, at: At) -> Option<At> {
+        let due = self.frames.due_before(at)?;
+        let erased = self.scanner.erased.take();
+        self.outdated.drawn(erased, self.term.screen_lines());
+        Some(due)
     }
 
     /// The terminal gets another size at `at`.
@@ -92,6 +107,11 @@ impl Terminal {
         let frames = self.quiet(at);
         self.frames.output(at);
         let size = Size::clamped(cols, rows);
+        if (size.cols, size.rows) != self.size() {
+            let is_empty = (0..self.term.screen_lines()).all(|row| self.is_blank(row));
+            self.outdated.resized(at, is_empty);
+            self.scanner.erased.take();
+        }
         self.guarded(|terminal| terminal.term.resize(size));
         self.desk.set_size(size.cols, size.rows);
         self.scanner.unseen.resize(size.rows);
@@ -107,6 +127,11 @@ impl Terminal {
     /// Whether something was drawn that no frame has shown yet.
     pub fn is_drawing(&self) -> bool {
         self.frames.is_open()
+    }
+
+    /// Whether the program has not drawn its whole screen since the size changed.
+    pub fn is_outdated(&self) -> bool {
+        self.outdated.is_outdated()
     }
 
     /// What is to be written back to the program, which has asked for it.
@@ -196,6 +221,8 @@ impl Terminal {
             at,
             drawn: self.frames.last_change(),
             screen: self.screen(),
+            resized: self.outdated.last_resize(),
+            outdated: self.outdated.is_outdated(),
         }
     }
 

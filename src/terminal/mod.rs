@@ -7,6 +7,7 @@ mod cluster;
 mod emulator;
 mod frames;
 mod marks;
+mod outdated;
 mod passage;
 mod picture;
 mod plain;
@@ -109,4 +110,8 @@ pub struct Frame {
     /// When the last of it was drawn: after this it has stood still.
     pub drawn: At,
     pub screen: Screen,
+    /// When the terminal last got another size, if ever.
+    pub resized: Option<At>,
+    /// The program has not drawn its whole screen since then: what stands here may be cut.
+    pub outdated: bool,
 }

@@ -7,6 +7,7 @@
 //! ends, and that the program asked for the terminal's version.
 
 use super::cluster::{Cluster, Fit, Part};
+use super::outdated::Erased;
 use super::unseen::Unseen;
 
 /// Longest control sequence that is passed on. Real ones stay below 50 bytes (two true colours).
@@ -32,7 +33,8 @@ pub(super) enum Piece {
     /// For the emulator.
     Bytes(Vec<u8>),
     FrameBegin,
-    FrameEnd,
+    /// With the number of rows that were erased in it.
+    FrameEnd(usize),
     /// `CSI > q`, which the emulator's parser drops.
     AskVersion,
     /// The screen is empty, and what stood on it does not go into the scrollback.
@@ -68,6 +70,8 @@ pub(super) struct Scanner {
     scanned: u64,
     costly: Option<u64>,
     pub(super) unseen: Unseen,
+    /// Rows that were erased since the last frame.
+    pub(super) erased: Erased,
 }
 
 impl Scanner {
@@ -224,6 +228,7 @@ impl Scanner {
     fn end_escape(&mut self, last: u8) {
         if self.held.is_empty() && last == b'c' {
             self.unseen.reset();
+            self.erased.whole_screen();
         }
         // A screen full of the letter E, for those who adjust a tube.
         if (self.held.as_slice(), last) == (b"#", b'8') && self.is_too_soon() {
@@ -250,11 +255,20 @@ impl Scanner {
         let params = std::mem::take(&mut self.held);
         match (params.as_slice(), last) {
             (long, _) if long.len() > MAX_CSI => return,
-            (params, last) => self.unseen.note(params, last),
+            (params, last) => {
+                self.unseen.note(params, last);
+                self.erased.note(params, last);
+            }
         }
         match (params.as_slice(), last) {
-            (b"?2026", b'h') => self.mark(Piece::FrameBegin),
-            (b"?2026", b'l') => self.mark(Piece::FrameEnd),
+            (b"?2026", b'h') => {
+                self.erased.take();
+                self.mark(Piece::FrameBegin);
+            }
+            (b"?2026", b'l') => {
+                let erased = self.erased.take();
+                self.mark(Piece::FrameEnd(erased));
+            }
             (b">" | b">0", b'q') => self.mark(Piece::AskVersion),
             (b"2", b'J') if self.is_too_soon() => self.mark(Piece::Wipe),
             (count, b'b' | b'I' | b'Z') => self.pass_csi(&clamped(count, cols), last),
@@ -338,7 +352,7 @@ mod tests {
                 bytes(b"a"),
                 Piece::FrameBegin,
                 bytes(b"b"),
-                Piece::FrameEnd,
+                Piece::FrameEnd(0),
                 Piece::AskVersion,
                 Piece::AskVersion
             ]

@@ -25,6 +25,8 @@ impl Machine {
             up.last_dialog = Some(dialog.kind);
             fill_in(dialog, &up.calls, &cwd);
         }
+        let is_whole = |dialog: Option<&Dialog>| dialog.is_some_and(|dialog| dialog.complete);
+        let becomes_whole = !is_whole(up.dialog()) && is_whole(sight.dialog.as_ref());
         up.shows_the_past &= matches!(sight.state, State::Starting | State::Idle | State::Exited);
         if sight.state == State::Idle && up.reached_idle.is_none() {
             up.reached_idle = Some(now);
@@ -42,7 +44,7 @@ impl Machine {
             up.dialog_since = None;
             up.for_person = None;
         }
-        if appeared.is_some() {
+        if appeared.is_some() || becomes_whole && up.hands_are_free() {
             up.dialog_since = Some(now);
         }
         if let Some(id) = gone {
@@ -298,8 +300,12 @@ impl Machine {
             return Err(refused(format!("keys are being pressed in {name} already")));
         }
         if let Some(why) = self.distrust() {
-            let always = matches!(&confirmation.answer, Answer::Choice(word) if is_always(word));
-            if !confirmation.anyway || always {
+            let is = |meant: fn(&str) -> bool| matches!(&confirmation.answer, Answer::Choice(word) if meant(word));
+            if is(keys::is_no) {
+                // A no must always be possible. Esc is one wherever the options stand.
+                return Ok((dialog.clone(), vec![Pick::Esc]));
+            }
+            if !confirmation.anyway || is(is_always) {
                 return Err(self.doubtful_dialog(&why));
             }
         }
@@ -331,8 +337,8 @@ impl Machine {
         let (Some(pick), Some(up)) = (then.pop_front(), self.up_mut()) else {
             return;
         };
-        let declines =
-            dialog.kind == DialogKind::Permission && keys::pick(dialog, "no").as_ref() == Ok(&pick);
+        let is_no = is_no(std::slice::from_ref(&pick), dialog);
+        let declines = dialog.kind == DialogKind::Permission && is_no;
         up.answered = Some(dialog.id.clone());
         up.hands = Hands::Choosing(Choosing {
             asker,
@@ -531,7 +537,7 @@ fn fill_in(dialog: &mut Dialog, calls: &Calls, cwd: &Path) {
 
 /// Whether what was picked is the dialog's no, however it was said.
 fn is_no(picks: &[Pick], dialog: &Dialog) -> bool {
-    keys::pick(dialog, "no").is_ok_and(|no| picks == [no])
+    picks == [Pick::Esc] || keys::pick(dialog, "no").is_ok_and(|no| picks == [no])
 }
 
 fn ask(why: &str) -> Verdict {

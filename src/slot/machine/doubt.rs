@@ -77,7 +77,7 @@ impl Machine {
         let name = &self.config.name;
         let text = format!("{name} is doubtful, so nothing is pressed: {why}");
         RpcError::new(Fault::Refused, text).next(format!(
-            "see what each says: missiond why {name}; decline it: missiond interrupt {name}; if you are sure: \
+            "see what each says: missiond why {name}; decline it: missiond confirm {name} no; if you are sure: \
              missiond confirm {name} … --anyway"
         ))
     }

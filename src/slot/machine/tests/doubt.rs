@@ -74,13 +74,33 @@ fn a_person_is_refused_where_the_gate_knows_another_call() {
     bench.settled(dialog("d1", "git status"));
     assert!(bench.has(&Effect::Repaint), "at once");
     assert_eq!(bench.machine.gate_knows_dialog(), Some(Known::Not));
-    for (token, answer) in [(20, "yes"), (21, "no"), (22, "always")] {
+    for (token, answer) in [(20, "yes"), (21, "Yes"), (22, "always")] {
         bench.put(confirm(token, answer, Some("d1")));
         assert_eq!(bench.fault(token), Some(Fault::Refused), "{answer}");
     }
     assert!(bench.keys.is_empty(), "{:?}", bench.keys);
     let waiting = bench.machine.waiting_calls();
     assert_eq!(waiting[0].input, json!({"command": "make"}));
+}
+
+/// A no allows nothing, so no doubt stands against it; and Esc says it whatever stands where.
+#[test]
+fn a_no_is_always_possible() {
+    for answer in ["no", "No", "esc"] {
+        let mut bench = asked_about_make();
+        bench.settled(dialog("d1", "git status"));
+        assert_eq!(bench.machine.gate_knows_dialog(), Some(Known::Not));
+        bench.pass(REDRAWN);
+        bench.put(confirm(21, answer, Some("d1")));
+        assert_eq!(bench.keys, ["Esc"], "{answer}");
+        let verdicts = bench.told.iter().filter_map(|told| match told {
+            What::Verdict { verdict, by, .. } if by == "person" => Some(*verdict),
+            _ => None,
+        });
+        assert_eq!(verdicts.collect::<Vec<_>>(), [Decision::Deny], "{answer}");
+        bench.see(screen(State::Idle, ""));
+        assert!(bench.replies[&21].is_ok(), "{answer}");
+    }
 }
 
 #[test]
