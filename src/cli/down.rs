@@ -1,31 +1,132 @@
-use crate::cli::context::Context;
-use crate::cli::failure::Failure;
-use crate::control::client::Client;
-use crate::control::protocol::{Down as Request, DownParams, Nothing, Ping};
+use crate::cli::context::{ANSWER_LIMIT, Context};
+use crate::cli::failure::{Blame, Failure};
+use crate::control::client::{CallError, Client};
+use crate::control::protocol::{
+    Down as Request, DownParams, Fault, Nothing, Ping, Pong, Select, SessionInfo, Sessions,
+    SessionsParams, SlotStatus, Status,
+};
+use crate::reading::State;
+use serde::Serialize;
+use std::io::{BufRead, IsTerminal, Write};
 use std::time::Duration;
 
 /// How often to look whether the process has ended, after it closed its connections.
 #[cfg(target_os = "linux")]
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Ends the daemon and its slots; returns when it has ended.
+/// Ends the daemon with its slots and sessions; returns when it has ended.
+///
+/// Where slots work or wait at a dialog, or sessions run, it says so and asks first. A script, which can't be asked, says --yes; else it is refused (4) and nothing is ended.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   missiond down
-  missiond down --keep     end the daemon, let the slots run on; the next one finds them")]
+  missiond down --yes      also what is at work, without a question
+  missiond down --keep     end the daemon, let slots and sessions run on; the next one finds them")]
 pub struct Down {
-    /// Leave the slots running
+    /// Leave the slots and sessions running
     #[arg(long)]
     keep: bool,
+    /// End also what is at work, without a question
+    #[arg(short, long, conflicts_with = "keep")]
+    yes: bool,
     /// Stop waiting after this time
     #[arg(long, value_name = "TIME", default_value = "1m", value_parser = humantime::parse_duration)]
     timeout: Duration,
 }
 
+/// What runs in a daemon, as far as its end concerns a person.
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+struct Running {
+    slots: Vec<RunningSlot>,
+    /// Their ids.
+    sessions: Vec<String>,
+}
+
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct RunningSlot {
+    slot: String,
+    state: State,
+    /// It works, waits at a dialog, or has something before it.
+    at_work: bool,
+}
+
+impl Running {
+    fn of(slots: &[SlotStatus], sessions: Vec<SessionInfo>) -> Running {
+        let running = slots.iter().filter(|slot| slot.pid.is_some());
+        let alive = sessions.into_iter().filter(|session| session.is_alive);
+        Running {
+            slots: running.map(RunningSlot::of).collect(),
+            sessions: alive.map(|session| session.id).collect(),
+        }
+    }
+
+    /// Only what would be lost.
+    fn at_work(mut self) -> Running {
+        self.slots.retain(|slot| slot.at_work);
+        self
+    }
+
+    fn is_empty(&self) -> bool {
+        self.slots.is_empty() && self.sessions.is_empty()
+    }
+
+    /// `2 slots (coder: thinking, docs: confirming) and 1 running session`.
+    fn in_words(&self) -> String {
+        let counted = |count: usize, what: &str| match count {
+            1 => format!("1 {what}"),
+            _ => format!("{count} {what}s"),
+        };
+        let slots = self.slots.iter();
+        let states: Vec<String> = slots
+            .map(|slot| format!("{}: {}", slot.slot, slot.state.name()))
+            .collect();
+        let slots = counted(states.len(), "slot") + &format!(" ({})", states.join(", "));
+        let sessions = counted(self.sessions.len(), "running session");
+        match (self.slots.is_empty(), self.sessions.is_empty()) {
+            (_, true) => slots,
+            (true, false) => sessions,
+            (false, false) => format!("{slots} and {sessions}"),
+        }
+    }
+}
+
+impl RunningSlot {
+    fn of(status: &SlotStatus) -> RunningSlot {
+        let busy = !matches!(
+            status.state,
+            State::Starting | State::Idle | State::Exited | State::Error
+        );
+        let has_more = status.background > 0 || status.queued > 0 || status.task_id.is_some();
+        RunningSlot {
+            slot: status.slot.clone(),
+            state: status.state,
+            at_work: busy || has_more,
+        }
+    }
+}
+
 impl Down {
     pub async fn run(self, context: &Context) -> Result<(), Failure> {
         let mut client = context.connect().await?;
+        let running = match look(&mut client).await {
+            Ok(running) => running,
+            // Who has decided already need not know.
+            Err(_) if self.keep || self.yes => Running::default(),
+            Err(error) => return Err(error.into()),
+        };
+        let running = match self.keep {
+            true => running,
+            false => running.at_work(),
+        };
+        if !self.keep && !self.yes && !running.is_empty() {
+            may_end(context, &running)?;
+        }
+        let pong = self.end(client).await?;
+        self.report(context, &pong, &running)
+    }
+
+    async fn end(&self, mut client: Client) -> Result<Pong, Failure> {
         let ending = async {
             let pong = client.call::<Ping>(Nothing {}).await?;
             let process = Process::of(pong.pid);
@@ -35,21 +136,71 @@ impl Down {
             process.ended(client).await;
             Ok::<_, Failure>(pong)
         };
-        let Ok(pong) = tokio::time::timeout(self.timeout, ending).await else {
-            let timeout = humantime::format_duration(self.timeout);
-            return Err(
-                Failure::timed_out(format!("the daemon has not ended within {timeout}"))
-                    .next("it may still be ending its slots: missiond status"),
-            );
-        };
-        let pong = pong?;
+        let timeout = humantime::format_duration(self.timeout);
+        let ended = tokio::time::timeout(self.timeout, ending).await;
+        ended.unwrap_or_else(|_| {
+            let text = format!("the daemon has not ended within {timeout}");
+            Err(Failure::timed_out(text).next("it may still be ending its slots: missiond status"))
+        })
+    }
+
+    fn report(&self, context: &Context, pong: &Pong, running: &Running) -> Result<(), Failure> {
         if context.out.json {
+            let what = if self.keep { "kept" } else { "ended" };
             return context
                 .out
-                .json(&serde_json::json!({ "name": pong.name, "pid": pong.pid }));
+                .json(&serde_json::json!({ "name": pong.name, "pid": pong.pid, what: running }));
         }
-        context.out.done(format!("{} is down", pong.name))
+        let down = format!("{} is down", pong.name);
+        context.out.done(match (running.is_empty(), self.keep) {
+            (true, _) => down,
+            (false, true) => format!("{down}; still running: {}", running.in_words()),
+            (false, false) => format!("{down}; ended while at work: {}", running.in_words()),
+        })
     }
+}
+
+async fn look(client: &mut Client) -> Result<Running, CallError> {
+    let looking = async {
+        let slots = client.call::<Status>(Select::default()).await?;
+        let sessions = client.call::<Sessions>(SessionsParams::default()).await?;
+        Ok(Running::of(&slots, sessions))
+    };
+    let looked = tokio::time::timeout(ANSWER_LIMIT, looking).await;
+    looked.unwrap_or(Err(CallError::Silent(ANSWER_LIMIT)))
+}
+
+/// Asks the person, if there is one; a script has to say it beforehand.
+fn may_end(context: &Context, running: &Running) -> Result<(), Failure> {
+    let refused = |text: String| Failure::new(Blame::Fault(Fault::Refused), text);
+    let words = running.in_words();
+    let is_asked = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    if context.out.json || !is_asked {
+        let text = format!("this would end {words}, so nothing was done");
+        return Err(refused(text).next(
+            "end them too: missiond down --yes\n\
+             or end the daemon alone: missiond down --keep",
+        ));
+    }
+    let question = format!("this will end {words}: go on? [y/N] ");
+    match ask(&question) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(refused("nothing was ended".to_owned())),
+        Err(error) => Err(Failure::failed(format!("no answer can be read: {error}"))),
+    }
+}
+
+/// Anything but a yes is a no.
+fn ask(question: &str) -> std::io::Result<bool> {
+    let mut stderr = std::io::stderr();
+    stderr.write_all(question.as_bytes())?;
+    stderr.flush()?;
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer)?;
+    let answer = answer.trim();
+    Ok(["y", "yes"]
+        .iter()
+        .any(|yes| answer.eq_ignore_ascii_case(yes)))
 }
 
 /// A process whose end can be seen, reaped by its parent or not.

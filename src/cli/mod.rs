@@ -62,6 +62,7 @@ mod screen;
 mod search;
 mod send;
 mod sessions;
+mod settle;
 mod signal;
 mod spawn;
 mod start;

@@ -1,5 +1,6 @@
 use crate::cli::context::Context;
 use crate::cli::failure::{Blame, Failure};
+use crate::cli::settle::{self, FailedSlot, Settled};
 use crate::cli::target::{self, Place};
 use crate::config;
 use crate::control::client::CallError;
@@ -27,9 +28,9 @@ const SESSIONS_ALONE: &[&str] = &["--sessions-alone"];
 /// As much of a failed daemon's log as a person will read.
 const TAIL: u64 = 16 * 1024;
 
-/// Starts the daemon in the background; returns when it answers.
+/// Starts the daemon in the background; returns when its slots have started.
 ///
-/// Does nothing where it runs already. With no config it brings back the daemon of sessions that were left behind. What the daemon prints goes to missiond.log in the log directory.
+/// Ends with 1 where a slot has failed, and says why; the daemon runs on. Starts nothing where the daemon runs already. With no config it brings back the daemon of sessions that were left behind. What the daemon prints goes to missiond.log in the log directory.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -50,6 +51,8 @@ struct Answer {
     socket: PathBuf,
     config: PathBuf,
     log: PathBuf,
+    /// The slots that should run and have failed.
+    failed: Vec<FailedSlot>,
 }
 
 impl Up {
@@ -60,7 +63,7 @@ impl Up {
         };
         let place = target::place(context, &file)?;
         match target::ping(&place.socket, self.timeout).await {
-            Ok(pong) => return report(context, &place, pong, false),
+            Ok(pong) => return report(context, &place, pong, false).await,
             // It has the place, so that another could not start.
             Err(stuck @ CallError::Silent(_)) => return Err(stuck.into()),
             Err(_) => {}
@@ -69,12 +72,12 @@ impl Up {
         if context.named_socket().is_none()
             && let Some((socket, pong)) = target::running_with(context, &place.config).await
         {
-            return report(context, &Place { socket, ..place }, pong, false);
+            return report(context, &Place { socket, ..place }, pong, false).await;
         }
         // Every fault is told here and now, and not by way of a log.
         config::load(&file)?;
         let (pong, started) = bring_up(context, &place, &[], self.timeout).await?;
-        report(context, &place, pong, started)
+        report(context, &place, pong, started).await
     }
 }
 
@@ -86,13 +89,13 @@ impl Up {
         };
         let place = sessions_place(context, file)?;
         if let Ok(pong) = target::ping(&place.socket, self.timeout).await {
-            return report(context, &place, pong, false);
+            return report(context, &place, pong, false).await;
         }
         if target::sessions_left(context) == 0 {
             return Err(failure);
         }
         let (pong, started) = bring_up(context, &place, SESSIONS_ALONE, self.timeout).await?;
-        report(context, &place, pong, started)
+        report(context, &place, pong, started).await
     }
 }
 
@@ -202,24 +205,34 @@ fn spawn(place: &Place, flags: &[&str], log: &File, verbose: u8) -> Result<Child
         .map_err(fault)
 }
 
-fn report(context: &Context, place: &Place, pong: Pong, started: bool) -> Result<(), Failure> {
+async fn report(
+    context: &Context,
+    place: &Place,
+    pong: Pong,
+    started: bool,
+) -> Result<(), Failure> {
     if !same_file(&pong.config, &place.config) {
         return Err(another(place, &pong));
     }
+    let Settled { total, failed } = settle::settled(place).await?;
+    let runs = format!("{} runs, pid {}", pong.name, pong.pid);
+    let failure = (!failed.is_empty()).then(|| settle::in_words(&runs, total, &failed));
     if context.out.json {
-        return context.out.json(&Answer {
+        context.out.json(&Answer {
             started,
             pid: pong.pid,
             name: pong.name,
             socket: place.socket.clone(),
             config: pong.config,
             log: log_file(&pong.logs),
-        });
+            failed,
+        })?;
+    } else if failure.is_none() {
+        let how = if started { "is up" } else { "was up already" };
+        let up = format!("{} {how}, pid {}", pong.name, pong.pid);
+        context.out.done(up)?;
     }
-    let how = if started { "is up" } else { "was up already" };
-    context
-        .out
-        .done(format!("{} {how}, pid {}", pong.name, pong.pid))
+    failure.map_or(Ok(()), Err)
 }
 
 fn another(place: &Place, pong: &Pong) -> Failure {

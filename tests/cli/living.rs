@@ -38,7 +38,7 @@ impl Drop for Living {
             // Most have ended by now.
             let _ = self
                 .home
-                .command(&["down", "-q", "-c"])
+                .command(&["down", "-q", "--yes", "-c"])
                 .arg(config)
                 .output();
         }
@@ -351,5 +351,141 @@ fn a_session_needs_no_config_and_no_daemon_before_it() {
     let status = home.run(&["status", "--json"]).exits(0).json();
     assert_eq!(status[0]["slot"], "cat");
     home.run(&["info", "one"]).exits(0);
-    home.run(&["down"]).exits(0);
+    home.run(&["down"]).exits(4);
+    home.run(&["down", "--yes"]).exits(0);
+}
+
+/// The program on a terminal, where a person answers a question; what it said and how it ended.
+fn answered(home: &Home, arguments: &[&str], question: &str, answer: &str) -> (String, u32) {
+    use portable_pty::{CommandBuilder, PtySize, native_pty_system};
+    let size = PtySize {
+        cols: 200,
+        ..PtySize::default()
+    };
+    let terminal = native_pty_system().openpty(size).unwrap();
+    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_missiond"));
+    command.env_clear();
+    command.env("HOME", home.dir.path());
+    command.env("XDG_RUNTIME_DIR", home.path("run"));
+    command.cwd(home.dir.path());
+    command.args(arguments);
+    let mut child = terminal.slave.spawn_command(command).unwrap();
+    drop(terminal.slave);
+    let mut reader = terminal.master.try_clone_reader().unwrap();
+    let mut writer = terminal.master.take_writer().unwrap();
+    let (mut said, mut chunk, mut is_answered) = (String::new(), [0; 4096], false);
+    // Its end is an error on a terminal.
+    while let Ok(count @ 1..) = std::io::Read::read(&mut reader, &mut chunk) {
+        said += &String::from_utf8_lossy(&chunk[..count]);
+        if !is_answered && said.contains(question) {
+            is_answered = true;
+            std::io::Write::write_all(&mut writer, answer.as_bytes()).unwrap();
+        }
+    }
+    assert!(is_answered, "{said:?}");
+    (said, child.wait().unwrap().exit_code())
+}
+
+#[test]
+fn down_asks_before_it_ends_sessions_and_a_script_says_yes() {
+    let mut living = Living::new();
+    let config = living.config("slots.toml", "name = \"one\"");
+    let home = &living.home;
+    home.run(&["up", "-c", &config]).exits(0);
+    for id in ["first", "second"] {
+        let spawn = ["spawn", "-c", &config, "--id", id, "--", "sleep", "1000"];
+        home.run(&spawn).exits(0);
+    }
+    let down = ["down", "-c", &config];
+    let refused = home.run(&down).exits(4);
+    assert!(refused.stderr.contains("2 running sessions"), "{refused:?}");
+    for flag in ["--yes", "--keep"] {
+        let step = format!("missiond down -c {config} {flag}");
+        assert!(refused.stderr.contains(&step), "{refused:?}");
+    }
+    let error = home.run(&[&down[..], &["--json"]].concat()).exits(4);
+    assert_eq!(error.error()["fault"], "refused");
+    for no in ["n\n", "\n", "nonsense\n", "\u{4}"] {
+        let (said, code) = answered(home, &down, "go on? [y/N]", no);
+        assert_eq!(code, 4, "{no:?}: {said}");
+        assert!(said.contains("2 running sessions"), "{said}");
+    }
+    let alive = home.run(&["sessions", "-c", &config, "--json"]).exits(0);
+    let alive = alive.json();
+    let alive = alive.as_array().unwrap().iter();
+    assert_eq!(
+        alive.filter(|session| session["is_alive"] == true).count(),
+        2
+    );
+
+    // Those that are kept are named; the next daemon has them.
+    let kept = home
+        .run(&[&down[..], &["--keep", "--json"]].concat())
+        .exits(0);
+    assert_eq!(
+        kept.json()["kept"]["sessions"],
+        serde_json::json!(["first", "second"])
+    );
+    home.run(&["up", "-c", &config]).exits(0);
+    let (said, code) = answered(home, &down, "go on? [y/N]", "y\n");
+    assert_eq!(code, 0, "{said}");
+    assert!(
+        said.contains("ended while at work: 2 running sessions"),
+        "{said}"
+    );
+    // Nothing is at work now, so there is no question.
+    home.run(&["up", "-c", &config]).exits(0);
+    let ran = home.run(&down).exits(0);
+    assert_eq!(ran.stdout, "one is down\n");
+    home.run(&["up", "-c", &config]).exits(0);
+    home.run(&["spawn", "-c", &config, "--", "sleep", "1000"])
+        .exits(0);
+    home.run(&[&down[..], &["--yes"]].concat()).exits(0);
+}
+
+#[test]
+fn up_says_which_slots_have_failed_and_why() {
+    let mut living = Living::new();
+    let failing = |name: &str, command: &str, more: &str| {
+        format!(
+            "[[slot]]\nname = \"{name}\"\nkind = \"shell\"\ncwd = \".\"\ncommand = {command}\n{more}\n"
+        )
+    };
+    let slots = [
+        failing("missing", "[\"/no/such/program\"]", ""),
+        failing("ends", "[\"sh\", \"-c\", \"exit 3\"]", ""),
+        failing(
+            "never",
+            "[\"sh\", \"-c\", \"exit 3\"]",
+            "restart = \"never\"",
+        ),
+        failing("off", "[\"/no/such/program\"]", "autostart = false"),
+        failing("done", "[\"true\"]", ""),
+    ];
+    let config = living.config("slots.toml", &format!("name = \"one\"\n{}", slots.concat()));
+    let home = &living.home;
+    let ran = home.run(&["up", "-c", &config]).exits(1);
+    assert!(!ran.stdout.contains("is up"), "{ran:?}");
+    assert!(ran.stderr.contains("3 of 6 slots failed"), "{ran:?}");
+    for why in [
+        "missing: ",
+        "/no/such/program",
+        "ends: ",
+        "never: ",
+        "exit 3",
+    ] {
+        assert!(ran.stderr.contains(why), "{why}: {ran:?}");
+    }
+    for fine in ["off: ", "done: ", "cat: "] {
+        assert!(!ran.stderr.contains(fine), "{fine}: {ran:?}");
+    }
+    // Again, with the same answer for programs.
+    let ran = home.run(&["up", "-c", &config, "--json"]).exits(1);
+    let answer = ran.json();
+    assert_eq!(answer["started"], false);
+    let failed = answer["failed"].as_array().unwrap();
+    let names: Vec<&Value> = failed.iter().map(|failed| &failed["slot"]).collect();
+    assert_eq!(names, ["ends", "missing", "never"], "{answer}");
+    assert!(failed.iter().all(|failed| failed["why"] != ""), "{answer}");
+    home.run(&["status", "-c", &config]).exits(0);
 }

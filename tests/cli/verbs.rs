@@ -248,7 +248,9 @@ fn down_returns_when_the_daemon_has_ended() {
         .unwrap();
     let pid = daemon.id();
     let requests = home.fake_process("missiond", pid, move |method, _| {
-        assert_eq!(method, "down");
+        if method != "down" {
+            return Reply::Result(json!([]));
+        }
         let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
         rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
         Reply::Stream(vec![])
@@ -259,4 +261,43 @@ fn down_returns_when_the_daemon_has_ended() {
     let down = std::iter::from_fn(|| requests.recv_timeout(PATIENCE).ok())
         .find(|request| request.method == "down");
     assert_eq!(down.unwrap().params, json!({"keep": true}));
+}
+
+#[test]
+fn down_ends_no_work_unless_it_was_told_to() {
+    let table = [
+        ("thinking", json!({}), true),
+        ("responding", json!({}), true),
+        ("tool_running", json!({}), true),
+        ("confirming", json!({}), true),
+        ("idle", json!({"background": 1}), true),
+        ("idle", json!({"queued": 1}), true),
+        ("idle", json!({"task_id": "t1"}), true),
+        ("idle", json!({}), false),
+        ("starting", json!({}), false),
+        ("error", json!({"pid": null}), false),
+        ("exited", json!({"pid": null}), false),
+    ];
+    for (state, more, at_work) in table {
+        let home = Home::new();
+        let mut slot = status("coder", state);
+        let fields = slot.as_object_mut().unwrap();
+        fields.extend(more.as_object().unwrap().clone());
+        // A process that has ended already is not waited for.
+        let requests = home.fake_process("missiond", 0, move |method, _| match method {
+            "status" => Reply::Result(json!([slot])),
+            "sessions" => Reply::Result(json!([])),
+            _ => Reply::Stream(vec![]),
+        });
+        let was_told = || requests.try_iter().any(|asked| asked.method == "down");
+        let ran = home.run(&["down"]).exits(if at_work { 4 } else { 0 });
+        assert_eq!(was_told(), !at_work, "{state} {more}: {ran:?}");
+        if at_work {
+            let slot = format!("1 slot (coder: {state})");
+            assert!(ran.stderr.contains(&slot), "{ran:?}");
+            let ran = home.run(&["down", "--yes"]).exits(0);
+            assert!(was_told(), "{state} {more}: {ran:?}");
+            assert!(ran.stdout.contains(&slot), "{ran:?}");
+        }
+    }
 }

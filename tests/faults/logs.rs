@@ -113,7 +113,7 @@ fn compare(path: &Path) -> usize {
 fn a_full_disk_stops_no_slot_is_told_once_and_recovers() {
     let script = "stty -echo; while read -r line; do echo \"got $line\"; done";
     let mut daemon = shells(&["a"], script);
-    daemon.cmd(&["down"]).expect(0);
+    daemon.cmd(&["down", "--yes"]).expect(0);
     let Some(disk) = SmallDisk::mount(&daemon.root().join("logs"), "128k") else {
         return;
     };
@@ -168,7 +168,7 @@ fn a_full_disk_stops_no_slot_is_told_once_and_recovers() {
     for line in daemon.logged("a.events.jsonl").lines() {
         serde_json::from_str::<serde_json::Value>(line).expect("a whole event");
     }
-    daemon.cmd(&["down"]).expect(0);
+    daemon.cmd(&["down", "--yes"]).expect(0);
 }
 
 /// Neither a link in the place of a log nor a log that somebody removes stops the slot.
@@ -176,7 +176,7 @@ fn a_full_disk_stops_no_slot_is_told_once_and_recovers() {
 fn a_log_that_is_a_link_is_not_followed_and_its_slot_runs() {
     let script = "stty -echo; while read -r line; do echo \"got $line\"; done";
     let mut daemon = shells(&["a"], script);
-    daemon.cmd(&["down"]).expect(0);
+    daemon.cmd(&["down", "--yes"]).expect(0);
     let (log, elsewhere) = (log_file(&daemon, "a.log"), daemon.root().join("elsewhere"));
     fs::remove_file(&log).expect("a log");
     std::os::unix::fs::symlink(&elsewhere, &log).expect("a link");
@@ -201,7 +201,7 @@ fn a_log_that_is_a_link_is_not_followed_and_its_slot_runs() {
 #[test]
 fn the_log_directory_keeps_its_mode_and_is_no_link() {
     let mut daemon = shells(&["a"], ECHOES);
-    daemon.cmd(&["down"]).expect(0);
+    daemon.cmd(&["down", "--yes"]).expect(0);
     let logs = daemon.logs();
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(&logs, open).expect("it is ours");
@@ -213,7 +213,7 @@ fn the_log_directory_keeps_its_mode_and_is_no_link() {
         let mode = std::os::unix::fs::MetadataExt::mode(&found);
         assert_eq!(mode & 0o077, 0, "{}", file.path().display());
     }
-    daemon.cmd(&["down"]).expect(0);
+    daemon.cmd(&["down", "--yes"]).expect(0);
     let aside = daemon.root().join("aside");
     fs::rename(&logs, &aside).expect("it is ours");
     std::os::unix::fs::symlink(&aside, &logs).expect("a link");

@@ -250,7 +250,7 @@ fn refused(root: &Path) -> String {
 #[test]
 fn a_place_that_others_reach_is_refused_with_the_cure() {
     let daemon = shells(&["a"], QUIET);
-    daemon.cmd(&["down"]).expect(0);
+    daemon.cmd(&["down", "--yes"]).expect(0);
     let run = daemon.root().join("run/missiond");
     fs::set_permissions(&run, Permissions::from_mode(0o777)).expect("it is ours");
     let told = refused(daemon.root());

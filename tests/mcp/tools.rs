@@ -191,7 +191,7 @@ fn what_it_may_do_is_settled_when_it_is_started() {
     assert!(client.refused("confirm", always).contains("only a person"));
 
     // The server outlives the daemon, says what to do, and finds the next one.
-    daemon.cmd(&["down"]).expect(0);
+    daemon.cmd(&["down", "--yes"]).expect(0);
     daemon.ended();
     let gone = client.refused("status", json!({}));
     assert!(

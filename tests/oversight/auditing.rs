@@ -11,7 +11,7 @@ fn written() -> Daemon {
         let ended = missiond_in(&daemon, "one", "", command);
         assert_eq!(ended.code, "4", "{ended:?}");
     }
-    daemon.cmd(&["down"]).expect(0);
+    daemon.cmd(&["down", "--yes"]).expect(0);
     daemon.ended();
     daemon
 }

@@ -277,7 +277,7 @@ fn without_room_for_the_audit_nothing_is_approved() {
     let Some(mut daemon) = Daemon::start(&setup) else {
         return;
     };
-    daemon.cmd(&["down"]).expect(0);
+    daemon.cmd(&["down", "--yes"]).expect(0);
     daemon.ended();
     let Some(disk) = SmallDisk::mount(&daemon.logs(), "4m") else {
         return;
@@ -310,6 +310,6 @@ fn without_room_for_the_audit_nothing_is_approved() {
     let answer = daemon.cmd(&["send", "coder", "look again"]).expect(0);
     assert_eq!(answer.text(), "I looked.");
     daemon.cmd(&["audit", "verify"]).expect(0);
-    daemon.cmd(&["down"]).expect(0);
+    daemon.cmd(&["down", "--yes"]).expect(0);
     daemon.ended();
 }

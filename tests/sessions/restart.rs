@@ -54,7 +54,7 @@ fn what_ends_with_the_daemon_can_be_looked_at_after_it() {
     script(&daemon, "one", "echo here; exec sleep 1000");
     wait_output(&daemon, "one", "here");
     daemon.cmd(&["clear", "one"]).expect(0);
-    daemon.cmd(&["down"]).expect(0);
+    daemon.cmd(&["down", "--yes"]).expect(0);
     daemon.ended();
     daemon.again();
     let info = info(&daemon, "one");

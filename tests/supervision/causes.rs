@@ -187,7 +187,7 @@ fn a_persons_stop_wins_over_a_restart_that_waits() {
         assert_eq!(daemon.log(slot).matches("started").count(), 1);
     }
     // One that ended in order begins as it is set.
-    daemon.cmd(&["down"]).expect(0);
+    daemon.cmd(&["down", "--yes"]).expect(0);
     daemon.again();
     until("another start", || {
         (daemon.log("waits").matches("started").count() == 2).then_some(())

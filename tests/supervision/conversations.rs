@@ -77,7 +77,7 @@ fn of_two_slots_with_one_conversation_only_one_runs() {
     let runs = |status: &Value| status["pid"].is_u64();
     status_when(&daemon, "one", "its start", runs);
     status_when(&daemon, "two", "its start", runs);
-    daemon.cmd(&["down"]).expect(0);
+    daemon.cmd(&["down", "--yes"]).expect(0);
     daemon.ended();
     let state = daemon.root().join("state/missiond/missiond");
     fs::copy(state.join("one.json"), state.join("two.json")).expect("a memory");
@@ -249,7 +249,7 @@ fn the_real_program_takes_over_the_conversation_that_the_config_names() {
     daemon.wait_state("coder", "idle");
     daemon.cmd(&["send", "coder", "the word is plum"]).expect(0);
     let plum = id(&daemon.status("coder"));
-    daemon.cmd(&["down"]).expect(0);
+    daemon.cmd(&["down", "--yes"]).expect(0);
     daemon.ended();
     // To the daemon it is a conversation like any other of the same directory.
     let memory = daemon.root().join("state/missiond/missiond/coder.json");

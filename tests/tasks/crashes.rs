@@ -70,7 +70,7 @@ fn ended_in_order(daemon: &mut crate::support::daemon::Daemon) {
     let cut = submit(daemon, &["a", "cut"]);
     let kept = submit(daemon, &["a", "kept"]);
     asked(daemon, "cut");
-    daemon.cmd(&["down"]).expect(0);
+    daemon.cmd(&["down", "--yes"]).expect(0);
     daemon.ended();
     daemon.again();
     let cut = task(daemon, &cut);

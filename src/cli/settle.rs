@@ -1,0 +1,182 @@
+//! Whether the slots of a daemon have started, for `up`.
+
+use crate::cli::failure::Failure;
+use crate::cli::sanitise;
+use crate::cli::target::Place;
+use crate::control::client::{CallError, Client};
+use crate::control::identity::Wanted;
+use crate::control::protocol::{Select, SlotStatus, Status};
+use crate::reading::State;
+use chrono::{DateTime, TimeDelta, Utc};
+use serde::Serialize;
+use std::time::Duration;
+
+/// Slots that have not started by then are not waited for: a slow machine is no failure.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// A program that can't run, for wrong arguments or a missing file, has ended before this.
+const FIRST_MOMENTS: TimeDelta = TimeDelta::milliseconds(1500);
+const LOOK: Duration = Duration::from_millis(50);
+
+/// A slot that should run and does not.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct FailedSlot {
+    slot: String,
+    why: String,
+}
+
+/// How the slots of a daemon have started.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Settled {
+    /// Slots of the config.
+    pub total: usize,
+    pub failed: Vec<FailedSlot>,
+}
+
+/// Waits, for a bounded time, until every slot has started or failed.
+pub async fn settled(place: &Place) -> Result<Settled, Failure> {
+    let settling = async {
+        let wanted = Wanted::Config(place.config.clone());
+        let mut client = Client::connect_to(&place.socket, &wanted).await?;
+        let begun = tokio::time::Instant::now();
+        loop {
+            let statuses = client.call::<Status>(Select::default()).await?;
+            let now = Utc::now();
+            let is_settled = !statuses.iter().any(|status| is_under_way(status, now));
+            if is_settled || begun.elapsed() >= PATIENCE {
+                return Ok(of(&statuses));
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    // The daemon answers from what it knows: as long again as the slots may take is enough.
+    let limit = PATIENCE * 2;
+    let settled = tokio::time::timeout(limit, settling).await;
+    Ok(settled.unwrap_or(Err(CallError::Silent(limit)))?)
+}
+
+/// It is being started, or has run for so short a time that it may yet end at once.
+fn is_under_way(status: &SlotStatus, now: DateTime<Utc>) -> bool {
+    let has_run = |at: DateTime<Utc>| now.signed_duration_since(at) >= FIRST_MOMENTS;
+    status.state == State::Starting
+        && !has_failed(status)
+        && !status.started_at.is_some_and(has_run)
+}
+
+/// Its program could not be started, or has ended badly and is down or to be started again.
+fn has_failed(status: &SlotStatus) -> bool {
+    let ended_badly = || {
+        let cause = status.cause.as_deref();
+        cause.is_some_and(|cause| cause != "clean exit")
+    };
+    match status.state {
+        State::Error => true,
+        State::Exited => ended_badly(),
+        State::Starting => status.restarts > 0 && ended_badly(),
+        _ => false,
+    }
+}
+
+fn of(statuses: &[SlotStatus]) -> Settled {
+    let slots = statuses.iter().filter(|status| !status.removed);
+    let failed = slots.clone().filter(|status| has_failed(status));
+    Settled {
+        total: slots.count(),
+        failed: failed.map(failed_slot).collect(),
+    }
+}
+
+fn failed_slot(status: &SlotStatus) -> FailedSlot {
+    let words = [&status.doing, &status.last_error, &status.cause];
+    let why = words.into_iter().flatten().next();
+    FailedSlot {
+        slot: status.slot.clone(),
+        why: sanitise::one_line(why.map_or("no reason is known", String::as_str)),
+    }
+}
+
+/// The failure of `up`: the daemon runs, and these slots do not.
+pub fn in_words(daemon: &str, total: usize, failed: &[FailedSlot]) -> Failure {
+    let text = format!("{daemon}, and {} of {total} slots failed", failed.len());
+    let slots = failed
+        .iter()
+        .map(|failed| format!("{}: {}", failed.slot, failed.why));
+    let names: Vec<&str> = failed.iter().map(|failed| failed.slot.as_str()).collect();
+    let next = format!(
+        "see what is wrong: missiond doctor\nthen: missiond start {}",
+        names.join(" ")
+    );
+    let lines: Vec<String> = slots.chain([next]).collect();
+    Failure::failed(text).next(lines.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn status(state: &str, more: Value) -> SlotStatus {
+        let mut status = json!({
+            "slot": "coder", "role": "coder", "kind": "claude", "state": state,
+            "since": "2026-01-01T10:00:00Z", "started_at": null, "pid": null, "restarts": 0,
+            "session_id": null, "task_id": null, "cwd": "/src", "dialog": null, "gate": "hook",
+            "mode": null, "last_error": null, "owner": "user", "log": "/logs/x.log", "doing": null,
+            "background": 0, "queued": 0, "changed": false
+        });
+        let fields = status.as_object_mut().unwrap();
+        fields.extend(more.as_object().unwrap().clone());
+        serde_json::from_value(status).unwrap()
+    }
+
+    #[test]
+    fn a_slot_is_waited_for_until_it_runs_or_has_failed() {
+        let now: DateTime<Utc> = "2026-01-01T10:00:10Z".parse().unwrap();
+        let crash = json!({"cause": "crash", "restarts": 1});
+        let table = [
+            ("starting", json!({}), true, false),
+            (
+                "starting",
+                json!({"started_at": "2026-01-01T10:00:09Z"}),
+                true,
+                false,
+            ),
+            (
+                "starting",
+                json!({"started_at": "2026-01-01T10:00:05Z"}),
+                false,
+                false,
+            ),
+            ("starting", crash.clone(), false, true),
+            ("exited", crash, false, true),
+            ("exited", json!({"cause": "clean exit"}), false, false),
+            // It is not set to start, or a person has stopped it.
+            ("exited", json!({}), false, false),
+            ("error", json!({}), false, true),
+            ("idle", json!({"cause": "crash"}), false, false),
+            ("confirming", json!({}), false, false),
+        ];
+        for (state, more, waits, failed) in table {
+            let status = status(state, more.clone());
+            assert_eq!(is_under_way(&status, now), waits, "{state} {more}");
+            assert_eq!(has_failed(&status), failed, "{state} {more}");
+        }
+    }
+
+    #[test]
+    fn a_removed_slot_is_no_slot_that_should_run() {
+        let statuses = [
+            status("error", json!({"last_error": "no such program"})),
+            status("error", json!({"removed": true})),
+            status("idle", json!({})),
+        ];
+        let Settled { total, failed } = of(&statuses);
+        assert_eq!(total, 2);
+        let failure = in_words("missiond runs, pid 7", total, &failed);
+        assert_eq!(
+            failure.message,
+            "missiond runs, pid 7, and 1 of 2 slots failed"
+        );
+        let next = failure.next.unwrap();
+        assert!(next.starts_with("coder: no such program\n"), "{next}");
+        assert!(next.ends_with("missiond start coder"), "{next}");
+    }
+}
