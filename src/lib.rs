@@ -64,6 +64,7 @@ pub mod keys;
 pub mod launch;
 pub mod log_file;
 pub mod mcp;
+pub mod network;
 pub mod notify;
 pub mod paths;
 pub mod pause;

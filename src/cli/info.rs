@@ -63,6 +63,15 @@ fn lines(info: &SessionInfo) -> Vec<(&'static str, String)> {
             format!("{} read, {} written", mb(read), mb(written)),
         ));
     }
+    let network = info.network.map(|traffic| {
+        let (received, sent) = (mb(traffic.received), mb(traffic.sent));
+        format!("{received} received, {sent} sent")
+    });
+    lines.extend(
+        network
+            .or_else(|| info.network_unknown.clone())
+            .map(|network| ("network", network)),
+    );
     lines.extend(info.last_error.clone().map(|why| ("why", why)));
     lines
 }

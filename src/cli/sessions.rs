@@ -63,11 +63,7 @@ fn row(session: &SessionInfo) -> [String; 7] {
         state(session),
         table::age(i64::try_from(session.uptime).unwrap_or(i64::MAX)),
         or_dash(session.pid.map(|pid| pid.to_string())),
-        or_dash(
-            session
-                .memory
-                .map(|bytes| format!("{}M", bytes / 1_000_000)),
-        ),
+        or_dash(session.memory.map(table::megabytes)),
         sanitise::one_line(&session.command.join(" ")),
     ]
 }

@@ -8,6 +8,16 @@ use chrono::{DateTime, Utc};
 use comfy_table::{Attribute, Cell, Color, Row};
 
 const COLUMNS: Columns<'static> = Columns {
+    header: &[
+        "SLOT", "ROLE", "STATE", "FOR", "DOING", "CPU", "MEM", "RESTARTS", "PID",
+    ],
+    right: &[3, 5, 6, 7, 8],
+    gives_way: 4,
+};
+
+/// For a terminal that is narrower than this: what a slot does matters more than what it uses.
+const WIDE: u16 = 100;
+const NARROW: Columns<'static> = Columns {
     header: &["SLOT", "ROLE", "STATE", "FOR", "DOING", "RESTARTS", "PID"],
     right: &[3, 5, 6],
     gives_way: 4,
@@ -30,20 +40,32 @@ fn urgency(state: State) -> u8 {
 
 /// With colours always: whoever prints it takes them out where they are not wanted.
 pub fn render(statuses: &[SlotStatus], now: DateTime<Utc>, width: Option<u16>) -> String {
-    COLUMNS.render(statuses.iter().map(|status| row(status, now)), width)
+    let wide = width.is_none_or(|width| width >= WIDE);
+    let columns = if wide { COLUMNS } else { NARROW };
+    columns.render(statuses.iter().map(|status| row(status, now, wide)), width)
 }
 
-fn row(status: &SlotStatus, now: DateTime<Utc>) -> Row {
+fn row(status: &SlotStatus, now: DateTime<Utc>, wide: bool) -> Row {
     let pid = status.pid.map_or("-".into(), |pid| pid.to_string());
-    Row::from([
+    let used = [
+        Cell::new(status.cpu.map_or("-".into(), |cpu| format!("{cpu:.0}%"))),
+        Cell::new(status.memory.map_or("-".into(), megabytes)),
+    ];
+    let first = [
         Cell::new(&status.slot),
         Cell::new(&status.role),
         coloured(Cell::new(status.state.name()), status.state),
         Cell::new(age(now.signed_duration_since(status.since).num_seconds())),
         Cell::new(doing(status)),
-        Cell::new(status.restarts),
-        Cell::new(pid),
-    ])
+    ];
+    let last = [Cell::new(status.restarts), Cell::new(pid)];
+    let used = used.into_iter().filter(|_| wide);
+    Row::from(first.into_iter().chain(used).chain(last))
+}
+
+/// Memory as tables show it.
+pub fn megabytes(bytes: u64) -> String {
+    format!("{}M", bytes / 1_000_000)
 }
 
 fn coloured(cell: Cell, state: State) -> Cell {
@@ -194,6 +216,7 @@ mod tests {
         exited.doing = Some("exit 1, retry in 8s (3 of 5)".into());
         let mut idle = status("coder-2", "coder", State::Idle, "2026-01-01T09:19:00Z");
         idle.background = 2;
+        (idle.cpu, idle.memory) = (Some(3.4), Some(412_900_000));
         let mut waits = status(
             "reviewer",
             "reviewer",
@@ -232,17 +255,18 @@ mod tests {
     #[test]
     fn the_table_reads_well() {
         insta::assert_snapshot!(plain(None), @r"
-        SLOT      ROLE      STATE           FOR  DOING                         RESTARTS    PID
-        reviewer  reviewer  confirming      12s  Bash: cargo test --workspace         0  41822
-        coder-1   coder     tool_running  1m04s  Edit src/\x1bauth.rs                 0  41822
-        coder-2   coder     idle            41m  2 in the background                  0  41822
-        docs      writer    exited        2m00s  exit 1, retry in 8s (3 of 5)         3      -
+        SLOT      ROLE      STATE           FOR  DOING                         CPU   MEM  RESTARTS    PID
+        reviewer  reviewer  confirming      12s  Bash: cargo test --workspace    -     -         0  41822
+        coder-1   coder     tool_running  1m04s  Edit src/\x1bauth.rs            -     -         0  41822
+        coder-2   coder     idle            41m  2 in the background            3%  412M         0  41822
+        docs      writer    exited        2m00s  exit 1, retry in 8s (3 of 5)    -     -         3      -
         ");
     }
 
     #[test]
     fn a_narrow_terminal_cuts_and_never_wraps() {
         let text = plain(Some(72));
+        assert!(!text.contains("MEM") && plain(Some(WIDE)).contains("MEM"));
         assert_eq!(text.lines().count(), 5, "{text}");
         assert!(text.contains("tool_running"), "{text}");
         for line in text.lines() {

@@ -303,3 +303,29 @@ fn the_interpreter_of_python_is_waited_for_by_its_prompt() {
     let output = answer["output"].as_str().expect("text");
     assert!(output.contains("42") && !output.contains(">>>"), "{answer}");
 }
+
+#[test]
+fn what_a_session_uses_is_told_or_said_to_be_unknown() {
+    let daemon = daemon();
+    spawn(&daemon, &["--id", "plain", "--", "cat"]);
+    let plain = info(&daemon, "plain");
+    assert!(
+        plain["memory"].is_u64() && plain["cpu"].is_number(),
+        "{plain}"
+    );
+    assert!(plain["network"].is_null(), "{plain}");
+    let why = plain["network_unknown"].as_str().expect("a reason");
+    assert!(why.contains("namespace"), "{plain}");
+    let shown = daemon.cmd(&["info", "plain"]).expect(0);
+    assert!(shown.stdout.contains("network   not counted"), "{shown}");
+    // In a namespace of its own the figures are its own.
+    let unshared = ["exec", "--yield", "50s", "--", "unshare", "-rn", "true"];
+    if daemon.cmd(&unshared).code != 0 {
+        return eprintln!("SKIPPED: no network namespace can be made here");
+    }
+    spawn(&daemon, &["--id", "apart", "--", "unshare", "-rn", "cat"]);
+    until("the namespace to be made", || {
+        let apart = info(&daemon, "apart");
+        (apart["network"]["received"] == 0 && apart["network_unknown"].is_null()).then_some(())
+    });
+}

@@ -6,6 +6,7 @@ use crate::control::peer::Peer;
 use crate::control::protocol::*;
 use crate::daemon::{Order, end_for, is_of_owner};
 use crate::excerpt::head_and_tail;
+use crate::network::{NOT_COUNTED, Traffic};
 use crate::secrets;
 use crate::slot::{Command, Part, Request, SlotHandle, Typed, Wanted};
 use crate::terminal::plain;
@@ -135,6 +136,7 @@ impl Dispatcher {
             Some(pid) => self.daemon.meter.of(vec![pid]).await.pop().flatten(),
             None => None,
         };
+        let network = status.pid.and_then(Traffic::of);
         let until = session.ended_at.unwrap_or_else(Utc::now);
         let uptime = (until - session.created_at).num_seconds();
         Ok(SessionInfo {
@@ -163,6 +165,8 @@ impl Dispatcher {
             cpu: usage.map(|usage| usage.cpu),
             read_bytes: usage.map(|usage| usage.read),
             written_bytes: usage.map(|usage| usage.written),
+            network,
+            network_unknown: (is_alive && network.is_none()).then(|| NOT_COUNTED.to_owned()),
             log: status.log,
         })
     }

@@ -2,6 +2,7 @@
 
 use super::{Done, Method, OneSlot};
 use crate::hex;
+use crate::network::Traffic;
 use crate::reading::State;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -152,6 +153,12 @@ pub struct SessionInfo {
     pub cpu: Option<f32>,
     pub read_bytes: Option<u64>,
     pub written_bytes: Option<u64>,
+    /// Over the network, where the kernel counts that for this session alone.
+    #[serde(default)]
+    pub network: Option<Traffic>,
+    /// Why that is not known of one that runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network_unknown: Option<String>,
     pub log: PathBuf,
 }
 
