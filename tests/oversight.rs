@@ -11,5 +11,6 @@ mod oversight {
     mod painting;
     mod policy_tools;
     mod self_approval;
+    mod silence;
     mod walls;
 }

@@ -17,6 +17,8 @@ mod cli;
 mod files;
 #[path = "policy/lists.rs"]
 mod lists;
+#[path = "policy/order.rs"]
+mod order;
 #[path = "policy/rules.rs"]
 mod rules;
 

@@ -71,7 +71,7 @@ struct Grep {
     #[arg(long)]
     tool: Option<String>,
     /// Only what was decided so
-    #[arg(long, value_parser = ["allow", "ask", "deny"])]
+    #[arg(long, value_parser = ["allow", "none", "ask", "deny"])]
     verdict: Option<String>,
     /// Only this kind of entry
     #[arg(long, value_parser = ["verdict", "key", "refused", "alarm"])]

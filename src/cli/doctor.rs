@@ -1,3 +1,5 @@
+mod own_settings;
+
 use crate::cli::context::{ANSWER_LIMIT, Context};
 use crate::cli::failure::Failure;
 use crate::cli::rehearse;
@@ -24,8 +26,8 @@ use std::path::{Path, PathBuf};
 
 /// Looks for what would stop a slot, and says how to mend it.
 ///
-/// It looks at the program, the config, the policies, the socket, the logs and the limits of the machine.
-/// Ends with 1 if anything would. With `--rehearse` the installed Claude Code is led through every state and dialog
+/// It looks at the program, the config, the policies, what your own settings of Claude Code allow, the socket, the
+/// logs and the limits of the machine. Ends with 1 if anything would. With `--rehearse` the installed Claude Code is led through every state and dialog
 /// in a throw-away home, with no account and no network, and it is told which of them missiond reads right. That
 /// takes about a minute and is remembered for this version.
 #[derive(Debug, clap::Args)]
@@ -151,6 +153,7 @@ async fn examine(context: &Context) -> Vec<Finding> {
     let env = Env::of_process();
     let mut findings = vec![loaded(&config), access_to(&config)];
     findings.extend(programs(&config, &env).await);
+    findings.extend(own_settings::findings(&config, &env));
     findings.push(socket(&env, &config.daemon));
     findings.push(logs(&config.daemon));
     findings.extend(ptys(config.slots.len() as u64));

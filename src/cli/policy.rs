@@ -7,10 +7,11 @@ mod test;
 use crate::cli::context::{Context, block_on};
 use crate::cli::failure::Failure;
 use crate::cli::{sanitise, target};
-use crate::config::{self, read_source};
+use crate::config::{self, SlotConfig, read_source};
 use crate::diagnostic::{Problem, render};
 use crate::policy::{
-    Ask, Decision, Explanation, Policy as Rules, RealPaths, RuleRef, Verdict, explain,
+    Ask, Circumstances, Decision, Explanation, Policy as Rules, RealPaths, RuleRef, Verdict,
+    explain, gate, only_reads_the_project,
 };
 use anstyle::{AnsiColor, Style};
 use serde::Deserialize;
@@ -63,7 +64,9 @@ Examples:
   missiond policy explain --policy policies/coder.toml --tool Edit --input '{\"file_path\":\"src/a.rs\"}'
   echo '{\"tool\":\"Bash\",\"input\":{\"command\":\"ls\"}}' | missiond policy explain --policy p.toml -
 
-With `-c` or $MISSIOND_CONFIG, what the daemon of that config protects is protected here too.
+The verdict is what the gate of the daemon would answer: allow, none (Claude Code's own rules and your
+settings decide), ask or deny. With `-c` or $MISSIOND_CONFIG, what the daemon of that config protects is
+protected here too, and --slot takes the directory, the mode and project_settings of that slot.
 With `-`, each line of the input is {\"tool\", \"input\", \"cwd\"?}, and each is answered with a line
 {\"verdict\", \"rule\", \"why\", \"file\", \"line\"}; a line that is no such call is answered with \"ask\" and
 an \"error\" that says why, and the exit code is 2 at the end.")]
@@ -71,12 +74,19 @@ struct Explain {
     /// The policy file
     #[arg(long, value_name = "FILE")]
     policy: PathBuf,
-    /// The slot's directory: what relative paths, and rules without a leading `/`, are meant in
-    #[arg(long, value_name = "DIR", default_value = ".")]
-    cwd: PathBuf,
+    /// The slot's directory: what relative paths, and rules without a leading `/`, are meant in [default: that of
+    /// --slot, else the current one]
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<PathBuf>,
     /// The slot whose own overrides count
     #[arg(long, value_name = "SLOT")]
     slot: Option<String>,
+    /// The permission mode that Claude Code runs in [default: that of --slot, else manual]
+    #[arg(long, value_name = "MODE", value_parser = config::mode_words())]
+    mode: Option<String>,
+    /// Claude Code has read the project's own settings too
+    #[arg(long)]
+    project_settings: bool,
     /// The tool, such as `Bash` or `mcp__github__get_issue`
     #[arg(long, value_name = "TOOL", required_unless_present = "lines")]
     tool: Option<String>,
@@ -191,8 +201,10 @@ fn current_directory() -> Result<PathBuf, Failure> {
 
 impl Explain {
     fn run(self, context: &Context) -> Result<(), Failure> {
-        let cwd = current_directory()?.join(&self.cwd);
-        let policy = match load(&self.policy, &cwd) {
+        let configured = on_disk::configured(context, self.slot.as_deref())?;
+        let cwd = self.place(configured.slot.as_ref())?;
+        let project = configured.project.as_ref().unwrap_or(&cwd);
+        let policy = match load(&self.policy, project) {
             Ok(policy) => policy,
             Err(problems) => {
                 report(context, &self.policy, &problems)?;
@@ -200,7 +212,7 @@ impl Explain {
                 return Err(Failure::usage(message));
             }
         };
-        let policy = policy.protecting(on_disk::protected(context)?);
+        let policy = policy.protecting(configured.protected);
         let policy = match &self.slot {
             Some(slot) => policy.for_slot(slot),
             None => policy,
@@ -209,11 +221,33 @@ impl Explain {
             policy,
             paths: RealPaths::new(std::env::home_dir()),
             cwd,
+            circumstances: self.circumstances(configured.slot.as_ref()),
         };
         match self.tool {
             None => judge.lines(context),
             Some(tool) => judge.one(context, tool, &self.input),
         }
+    }
+
+    fn place(&self, slot: Option<&SlotConfig>) -> Result<PathBuf, Failure> {
+        let current = current_directory()?;
+        Ok(match (&self.cwd, slot) {
+            (Some(cwd), _) => current.join(cwd),
+            (None, Some(slot)) => slot.cwd.clone(),
+            (None, None) => current,
+        })
+    }
+
+    /// What Claude Code obeys beside the policy, by the flags or else by the slot's config.
+    fn circumstances(&self, slot: Option<&SlotConfig>) -> Circumstances {
+        let of_slot = slot.map_or("manual", |slot| slot.mode.as_str());
+        let mode = match self.mode.as_deref() {
+            Some("default") => "manual",
+            Some(mode) => mode,
+            None => of_slot,
+        };
+        let reads_settings = slot.is_some_and(|slot| slot.project_settings);
+        Circumstances::configured(mode, self.project_settings || reads_settings)
     }
 }
 
@@ -230,6 +264,7 @@ struct Judge {
     policy: Rules,
     paths: RealPaths,
     cwd: PathBuf,
+    circumstances: Circumstances,
 }
 
 /// The longest line that is read: many times what Claude Code hands to a hook, and little memory.
@@ -284,7 +319,10 @@ impl Judge {
             at: None,
             complete: true,
         };
-        explain(&self.policy, &ask, &self.paths)
+        let Explanation { verdict, parts } = explain(&self.policy, &ask, &self.paths);
+        let only_reads = || only_reads_the_project(&ask, &self.paths);
+        let verdict = gate::answer(verdict, self.circumstances, only_reads);
+        Explanation { verdict, parts }
     }
 }
 
@@ -392,6 +430,7 @@ fn shown_part(text: &str) -> String {
 fn word(decision: Decision) -> String {
     let colour = match decision {
         Decision::Allow => AnsiColor::Green,
+        Decision::Silent => AnsiColor::Cyan,
         Decision::Ask => AnsiColor::Yellow,
         Decision::Deny => AnsiColor::Red,
     };

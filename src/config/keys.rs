@@ -23,6 +23,11 @@ pub(super) const MODES: &[(&str, &str)] = &[
     ("bypassPermissions", "bypassPermissions"),
     ("default", "manual"),
 ];
+/// The words for Claude Code's permission modes.
+pub fn mode_words() -> Vec<&'static str> {
+    MODES.iter().map(|(word, _)| *word).collect()
+}
+
 const KINDS: &[(&str, Kind)] = &[("claude", Kind::Claude), ("shell", Kind::Shell)];
 const GATES: &[(&str, Gate)] = &[("hook", Gate::Hook), ("screen", Gate::Screen)];
 const RESTARTS: &[(&str, Restart)] = &[

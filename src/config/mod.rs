@@ -14,6 +14,7 @@ mod watch;
 
 pub use care::{Care, OnLimit, OnStall};
 pub use diff::{Change, diff};
+pub use keys::mode_words;
 pub use load::{ConfigError, for_sessions_alone, load, load_at_home, load_daemon, read_source};
 pub use parse::{DAEMONS_OWN, FOR_CLAUDE, Places, is_name};
 pub(crate) use parse::{resolve, syntax_error};

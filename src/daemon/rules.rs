@@ -69,7 +69,6 @@ impl Rules {
     pub fn judge(&self, slot: &SlotConfig) -> Arc<dyn Judge> {
         Arc::new(PolicyJudge {
             policy: self.standing(slot).policy,
-            reading: reading_the_project(slot),
             paths: RealPaths::new(self.home.clone()),
         })
     }
@@ -86,7 +85,6 @@ fn protected(config: &Config, world: &World) -> Vec<PathBuf> {
 #[derive(Debug)]
 struct PolicyJudge {
     policy: Policy,
-    reading: Policy,
     paths: RealPaths,
 }
 
@@ -96,16 +94,9 @@ impl PermissionPolicy for PolicyJudge {
     }
 }
 
-/// Allows what only reads inside the slot's directory, by the rules on paths and links that hold for every policy.
-fn reading_the_project(slot: &SlotConfig) -> Policy {
-    let rule = r#"allow = ["Read(./**)"]"#;
-    Policy::parse(rule, &slot.cwd, &slot.cwd)
-        .unwrap_or_else(|_| Policy::asking(&slot.cwd, &slot.cwd))
-}
-
 impl Judge for PolicyJudge {
     fn only_reads_the_project(&self, ask: &Ask) -> bool {
-        policy::decide(&self.reading, ask, &self.paths).decision == Decision::Allow
+        policy::only_reads_the_project(ask, &self.paths)
     }
 
     fn dialog(&self, kind: DialogKind) -> Decision {
@@ -132,10 +123,8 @@ mod tests {
         let cwd = dir.path().join("project");
         std::fs::create_dir_all(cwd.join("src")).unwrap();
         std::os::unix::fs::symlink("/etc", cwd.join("out")).unwrap();
-        let slot = SlotConfig::sample("a", cwd.to_str().unwrap());
         let judge = PolicyJudge {
             policy: Policy::asking(&cwd, &cwd),
-            reading: reading_the_project(&slot),
             paths: RealPaths::new(None),
         };
         let reads = |tool: &str, input: Value| {
@@ -155,13 +144,17 @@ mod tests {
         assert!(reads("LS", json!({ "path": cwd })));
         assert!(!reads("Write", json!({ "file_path": file, "content": "" })));
         assert!(!reads("Edit", json!({ "file_path": file })));
-        assert!(!reads("Bash", json!({"command": "cat src/main.rs"})));
+        assert!(reads("Bash", json!({"command": "cat src/main.rs"})));
+        assert!(reads("TodoWrite", json!({"todos": []})));
+        assert!(!reads("Bash", json!({"command": "cat out/passwd"})));
+        assert!(!reads("Bash", json!({"command": "cat *"})));
         assert!(!reads("WebFetch", json!({"url": "https://x.example"})));
         assert!(!reads("Read", json!({"file_path": "/etc/passwd"})));
         assert!(!reads("Read", json!({"file_path": "../other"})));
         assert!(!reads("Read", json!({"file_path": cwd.join("out/passwd")})));
         assert!(!reads("Grep", json!({"pattern": "x", "path": "/etc"})));
         assert!(!reads("Glob", json!({"pattern": "/etc/*"})));
+        assert!(!reads("Glob", json!({"pattern": "x/../*", "path": "/etc"})));
         assert!(!reads("mcp__x__read", json!({ "file_path": file })));
     }
 }

@@ -1,7 +1,6 @@
 //! The verdict on a shell command: each part on its own, the strictest wins, and what can't be proven is
 //! never allowed.
 
-use super::harm::{self, Harm};
 use super::judge::{Case, Explanation, PartVerdict, by_rule, strictest};
 use super::rule::Rule;
 use super::shell::{self, Simple, Stripped, Word};
@@ -9,24 +8,43 @@ use super::{Decision, Verdict};
 use serde_json::Value;
 use std::collections::HashMap;
 
+mod part;
 mod places;
+mod reads;
 mod spelled;
 mod transfers;
 mod trees;
 mod variants;
-use places::{Directories, Named};
-use spelled::Inner;
+use part::Part;
+use places::Directories;
 pub use spelled::never_allows;
 use transfers::Made;
 
+/// How deep a shell inside a command is followed. What is nested deeper is asked about anyway: no rule with a wildcard
+/// allows a shell.
+const DEEPEST: usize = 3;
+
+/// The most scripts of one command that are judged.
+const MOST_SCRIPTS: usize = 8;
+
 pub fn judge(case: &Case<'_>, text: &str) -> Explanation {
+    let directories = Directories::new(case.ask.place().to_owned());
+    judge_in(case, text, directories, 0)
+}
+
+/// `depth` is how many shells are around it.
+fn judge_in(
+    case: &Case<'_>,
+    text: &str,
+    mut directories: Directories,
+    depth: usize,
+) -> Explanation {
     let script = shell::read(text);
     let whole = one_spaced(text);
     let exact = case
         .policy
         .rules()
         .find(|rule| allows_exactly(rule, &whole));
-    let mut directories = Directories::new(case.ask.place().to_owned());
     let commands: Vec<Command<'_>> = script.commands.iter().map(Command::new).collect();
     let mut made = Made::default();
     for command in commands
@@ -43,7 +61,9 @@ pub fn judge(case: &Case<'_>, text: &str) -> Explanation {
         let text = simple.text.as_str();
         let says = match known.get(text).filter(|_| !simple.guessed) {
             Some(at) => at.map(|at| parts[at].says.clone()),
-            None => Part::new(case, command, &directories, &made, exact).verdict(),
+            None => Part::new(case, command, &directories, &made, exact)
+                .verdict()
+                .map(|says| with_scripts(case, command, &directories, depth, says)),
         };
         if !simple.guessed {
             known
@@ -56,25 +76,53 @@ pub fn judge(case: &Case<'_>, text: &str) -> Explanation {
             known.clear();
         }
     }
-    for redirect in &script.redirects {
-        if let Some(verdict) = places::redirection(case, redirect, &directories) {
-            let (text, says) = (&redirect.target.text, Says::Verdict(verdict));
-            parts.push(Found { text, says });
-        }
-    }
+    parts.extend(script.redirects.iter().filter_map(|redirect| {
+        let verdict = places::redirection(case, redirect, &directories)?;
+        let (text, says) = (&redirect.target.text, Says::Verdict(verdict));
+        Some(Found { text, says })
+    }));
     let shown = parts.iter().filter(|_| case.explains);
     let shown = shown.map(Found::shown).collect();
-    let mut verdict = strictest_part(&parts).unwrap_or_else(|| case.by_rules(|_| false));
-    let on_whole = strictest(&rules_on(case, std::slice::from_ref(&whole)));
-    if let Some(rule) = on_whole.filter(|rule| rule.decision > verdict.decision) {
-        verdict = by_rule(rule);
-    }
+    let verdict = strictest_part(&parts).unwrap_or_else(|| case.by_tool());
+    let mut verdict = or_by_rule_on_whole(case, verdict, &whole);
     if let Some(why) = script.doubt.or_else(|| doubt_of_the_whole(case, &commands)) {
         verdict = case.not_allowed(verdict, why);
     }
     Explanation {
         verdict,
         parts: shown,
+    }
+}
+
+/// The verdict, or what a stricter rule says that names the command line as a whole.
+fn or_by_rule_on_whole(case: &Case<'_>, verdict: Verdict, whole: &String) -> Verdict {
+    let on_whole = strictest(&rules_on(case, std::slice::from_ref(whole)));
+    match on_whole.filter(|rule| rule.decision > verdict.decision) {
+        Some(rule) => by_rule(rule),
+        None => verdict,
+    }
+}
+
+/// What a shell in a command is told to run counts like the rest of the command, unless a rule allows that shell with
+/// what it runs.
+fn with_scripts<'a>(
+    case: &Case<'_>,
+    command: &Command<'_>,
+    directories: &Directories,
+    depth: usize,
+    says: Says<'a>,
+) -> Says<'a> {
+    if depth == DEEPEST || says.decision() == Decision::Allow || !command.simple.may_run_others() {
+        return says;
+    }
+    let scripts = shell::scripts_within(command.simple.literal_words());
+    let verdicts = scripts
+        .iter()
+        .take(MOST_SCRIPTS)
+        .map(|text| judge_in(case, text, directories.clone(), depth + 1).verdict);
+    match verdicts.max_by_key(|verdict| verdict.decision) {
+        Some(verdict) if verdict.decision > says.decision() => Says::Verdict(verdict),
+        _ => says,
     }
 }
 
@@ -205,7 +253,7 @@ fn strictest_part(parts: &[Found<'_>]) -> Option<Verdict> {
     if parts.len() > 1 {
         verdict.why = match most {
             Decision::Allow => "each part is allowed".to_owned(),
-            Decision::Ask | Decision::Deny => {
+            Decision::Silent | Decision::Ask | Decision::Deny => {
                 format!("`{}`: {} (the strictest part wins)", part.text, verdict.why)
             }
         };
@@ -233,322 +281,6 @@ fn doubt_of_the_whole(case: &Case<'_>, commands: &[Command<'_>]) -> Option<Strin
     (runs(&["cd", "pushd", "popd"]) && runs(&["git"])).then(|| {
         "it changes the directory and then runs git, which obeys what is configured there"
             .to_owned()
-    })
-}
-
-/// One simple command of a command line.
-struct Part<'a, 'd> {
-    case: &'a Case<'a>,
-    simple: &'a Simple,
-    stripped: Stripped<'a>,
-    directories: &'d Directories,
-    /// What the parts before it may have made.
-    made: &'d Made,
-    /// The places that its words may name.
-    named: Vec<Named>,
-    /// The commands that it may run in turn.
-    inside: &'a [Vec<Word>],
-    /// A rule that spells out the whole command line.
-    exact: Option<&'a Rule>,
-}
-
-impl<'a, 'd> Part<'a, 'd> {
-    fn new(
-        case: &'a Case<'a>,
-        command: &'a Command<'a>,
-        directories: &'d Directories,
-        made: &'d Made,
-        exact: Option<&'a Rule>,
-    ) -> Part<'a, 'd> {
-        let stripped = command.stripped;
-        Part {
-            case,
-            simple: command.simple,
-            named: places::named(case, stripped.words, directories),
-            stripped,
-            directories,
-            made,
-            inside: &command.inside,
-            exact,
-        }
-    }
-
-    /// None where it may be no command, and no rule restricts it if it is one.
-    fn verdict(&self) -> Option<Says<'a>> {
-        let only_way = self.only_way_to_write();
-        let rules = match &only_way {
-            Some(text) => rules_on(self.case, std::slice::from_ref(text)),
-            None => rules_on(self.case, &self.texts_to_restrict()),
-        };
-        let restricted = strictest(&rules)
-            .filter(|rule| rule.decision > Decision::Allow)
-            .map(Says::Rule);
-        let by_places = places::restriction(
-            self.case,
-            self.stripped.words,
-            &self.named,
-            self.directories,
-        );
-        let by_trees = every_command(&self.stripped, self.inside)
-            .find_map(|words| trees::restriction(self.case, words, self.directories));
-        match restricted
-            .into_iter()
-            .chain(by_places.into_iter().chain(by_trees).map(Says::Verdict))
-            .max_by_key(Says::decision)
-        {
-            None if self.simple.guessed => None,
-            None if only_way.is_some() => Some(self.allowance(rules)),
-            None => Some(self.allowance(rules_on(self.case, &self.texts_to_allow()))),
-            strictest => strictest,
-        }
-    }
-
-    /// Most commands are plain words with nothing around them: there is one way to write those, and their rules
-    /// are looked for once.
-    fn only_way_to_write(&self) -> Option<String> {
-        let words = &self.simple.words;
-        let texts = || texts_of(words);
-        let plain = words
-            .iter()
-            .all(|word| !word.quoted && word.doubt.is_none())
-            && self.stripped.words.len() == words.len()
-            && !self.simple.may_run_others()
-            && !self.has_restricted_options(texts())
-            && self
-                .simple
-                .text
-                .split([' ', '\t'])
-                .filter(|word| !word.is_empty())
-                .eq(texts());
-        plain.then(|| join(texts()))
-    }
-
-    /// Every way to write this command and those that it would run.
-    fn texts_to_restrict(&self) -> Vec<String> {
-        let mut texts = vec![
-            one_spaced(&self.simple.text),
-            join(texts_of(&self.simple.words)),
-        ];
-        let own: Vec<&str> = texts_of(self.stripped.words).collect();
-        self.add_variants(&own, &mut texts);
-        if self.simple.may_run_others() {
-            for words in shell::commands_within(self.simple.literal_words()) {
-                let words: Vec<&str> = words.iter().map(String::as_str).collect();
-                self.add_variants(&words, &mut texts);
-                texts.push(join(words.into_iter()));
-            }
-        }
-        texts.sort_unstable();
-        texts.dedup();
-        texts
-    }
-
-    fn add_variants(&self, words: &[&str], texts: &mut Vec<String>) {
-        if self.has_restricted_options(words.iter().copied()) {
-            texts.extend(variants::of(words));
-        }
-    }
-
-    /// Whether a command has options, and rules restrict some ways to run its program.
-    fn has_restricted_options<'w>(&self, mut words: impl Iterator<Item = &'w str>) -> bool {
-        let index = &self.case.policy.index;
-        words
-            .next()
-            .is_some_and(|program| index.restricts_program(program))
-            && words.any(|word| word.starts_with('-'))
-    }
-
-    /// Every safe way to write this command, harmless wrappers taken off.
-    fn texts_to_allow(&self) -> Vec<String> {
-        let words = self.stripped.words;
-        let canonical: Vec<_> = words.iter().map(Word::canonical).collect();
-        let mut texts = vec![join(canonical.iter().map(|word| word.as_ref()))];
-        // A backslash could join two words of the text into one.
-        if !self.simple.text.contains('\\')
-            && let Some(first) = words.first()
-            && let Some(written) = self.simple.text.get(first.start - self.simple.start..)
-        {
-            texts.push(one_spaced(written));
-        }
-        texts.dedup();
-        texts
-    }
-
-    fn allowance(&self, mut rules: Vec<&'a Rule>) -> Says<'a> {
-        rules.retain(|rule| rule.decision == Decision::Allow);
-        rules.extend(self.exact);
-        if rules.is_empty() {
-            return Says::Verdict(self.case.silent());
-        }
-        let harms = self.harms();
-        // Looked for where a rule may need it: what a wrapper runs is nobody's concern where nothing is harmful.
-        let inner = match harms.is_empty() {
-            true => None,
-            false => spelled::inner(self.stripped.words),
-        };
-        let harms_inside = inner.map(|(inner, needs)| (self.harms_inside(&inner), needs));
-        let excused = |rule: &&&Rule| {
-            let spelled_out = self.words_spelled_out_by(rule);
-            let all = match &harms_inside {
-                Some((inside, needs)) if *needs <= spelled_out => inside,
-                _ => &harms,
-            };
-            all.iter().all(|harm| harm.at < spelled_out) && !self.leads_out_of(rule)
-        };
-        match rules.iter().find(excused) {
-            Some(rule) => Says::Rule(rule),
-            None => Says::Verdict(Verdict {
-                decision: Decision::Ask,
-                rule: rules.first().map(|rule| rule.at.clone()),
-                why: harms.first().map_or_else(
-                    || "`..` leads out of the directory that the rule names".to_owned(),
-                    |harm| harm.why.clone(),
-                ),
-            }),
-        }
-    }
-
-    /// What a rule names itself was meant; what only its wildcard lets in was not.
-    fn words_spelled_out_by(&self, rule: &Rule) -> usize {
-        match self.exact.is_some_and(|exact| exact.at == rule.at) {
-            true => usize::MAX,
-            false => rule.command().map_or(0, |pattern| pattern.literal_words()),
-        }
-    }
-
-    /// Whether a word that a wildcard continues goes up, out of the directory with which the rule begins it.
-    fn leads_out_of(&self, rule: &Rule) -> bool {
-        let goes_up = |word: &&Word| word.text.split('/').any(|name| name == "..");
-        let mut words = self.stripped.words.iter().filter(goes_up).peekable();
-        if words.peek().is_none() {
-            return false;
-        }
-        let Some(pattern) = rule.command() else {
-            return false;
-        };
-        words.any(|word| {
-            pattern
-                .before_stars()
-                .any(|before| leads_out(&word.text, before))
-        })
-    }
-
-    /// The harms of what a wrapper runs, by the words of the whole.
-    fn harms_inside(&self, inner: &Inner) -> Vec<Harm> {
-        let (at, more_words_follow) = match inner {
-            Inner::At(at) => (*at, false),
-            Inner::WithMoreAt(at) => (*at, true),
-            Inner::Nothing => return Vec::new(),
-        };
-        let words = &self.stripped.words[at..];
-        let part = Part {
-            named: places::named(self.case, words, self.directories),
-            inside: &[],
-            stripped: Stripped {
-                words,
-                more_words_follow: self.stripped.more_words_follow || more_words_follow,
-            },
-            ..*self
-        };
-        let mut harms = part.harms();
-        for harm in &mut harms {
-            harm.move_by(at);
-        }
-        harms
-    }
-
-    fn harms(&self) -> Vec<Harm> {
-        let mut harms = harm::harms(self.stripped.words);
-        harms.extend(places::protected(
-            self.case,
-            self.stripped.words,
-            &self.named,
-            self.directories,
-        ));
-        harms.extend(places::harm(
-            self.case,
-            self.stripped.words,
-            self.directories,
-        ));
-        harms.extend(places::outside(
-            self.case,
-            self.stripped.words,
-            &self.named,
-            self.directories,
-        ));
-        for words in every_command(&self.stripped, self.inside) {
-            harms.extend(transfers::harm(self.case, words, self.directories));
-            harms.extend(self.made.harm(self.case, words, self.directories));
-        }
-        harms.extend(harm::secrets(self.stripped.words));
-        harms.extend(self.harm_of_unknown_runner());
-        if self.stripped.more_words_follow {
-            harms.extend(self.harm_of_unseen_words());
-        }
-        harms
-    }
-
-    /// A program of which nothing is known may run what its arguments name, so a restricted program must not be
-    /// among them.
-    fn harm_of_unknown_runner(&self) -> Option<Harm> {
-        let words = self.stripped.words;
-        let name = words.first()?.text.as_str();
-        if harm::is_known(name) {
-            return None;
-        }
-        let restricted = (1..words.len()).find(|at| {
-            let text = || join(texts_of(&words[*at..]));
-            self.case.policy.index.restricts_program(&words[*at].text)
-                && rules_on(self.case, &[text()])
-                    .iter()
-                    .any(|rule| rule.decision > Decision::Allow && rule.command().is_some())
-        })?;
-        let inner = &words[restricted].text;
-        Some(Harm::whole(format!(
-            "{name} may run {inner}, which a rule restricts"
-        )))
-    }
-
-    /// `xargs` hands over words that are not known: fine only for a program that does nothing but read.
-    fn harm_of_unseen_words(&self) -> Option<Harm> {
-        let name = self
-            .stripped
-            .words
-            .first()
-            .map_or("", |name| name.text.as_str());
-        let safe = harm::only_reads(name) && !self.case.policy.index.restricts_paths();
-        (!safe).then(|| Harm::whole(format!("xargs hands words to {name} that are not known")))
-    }
-}
-
-/// Whether `word` begins as a rule says before a star, and leaves the directory that is named there.
-fn leads_out(word: &str, (before, begins_word): (&str, bool)) -> bool {
-    let begin = before.rsplit(' ').next().unwrap_or_default();
-    let Some((directory, _)) = begin.rsplit_once('/') else {
-        return false;
-    };
-    match word.strip_prefix(begin).filter(|_| begins_word) {
-        Some(_) => climbs(&word[directory.len()..]),
-        None => !begins_word && word.contains(begin),
-    }
-}
-
-/// Whether a way goes up further than it went down.
-fn climbs(way: &str) -> bool {
-    let mut depth = 0_usize;
-    way.split('/').any(|name| match name {
-        "" | "." => false,
-        ".." => match depth.checked_sub(1) {
-            Some(less) => {
-                depth = less;
-                false
-            }
-            None => true,
-        },
-        _ => {
-            depth += 1;
-            false
-        }
     })
 }
 

@@ -2,7 +2,7 @@
 
 use super::grants::{self, Grants};
 use super::rule::{BadRule, Dialect, Level, Meaning, Rule};
-use super::{Ask, Decision, Dialogs, LexicalPaths, Policy, RuleRef, decide};
+use super::{Ask, Decision, Dialogs, Fallback, LexicalPaths, Policy, RuleRef, decide};
 use crate::config::table::Table;
 use crate::diagnostic::{Problem, Source};
 use serde_json::{Map, Value};
@@ -15,9 +15,19 @@ pub(super) const DECISIONS: &[(&str, Decision)] = &[
     ("ask", Decision::Ask),
     ("deny", Decision::Deny),
 ];
-/// Silence never allows.
-pub(super) const DEFAULTS: &[(&str, Decision)] =
-    &[("ask", Decision::Ask), ("deny", Decision::Deny)];
+/// What an example can expect.
+pub(super) const VERDICTS: &[(&str, Decision)] = &[
+    ("allow", Decision::Allow),
+    ("none", Decision::Silent),
+    ("ask", Decision::Ask),
+    ("deny", Decision::Deny),
+];
+/// A default never allows.
+pub(super) const DEFAULTS: &[(&str, Fallback)] = &[
+    ("ask", Fallback::Ask),
+    ("deny", Fallback::Deny),
+    ("claude", Fallback::Claude),
+];
 
 pub fn parse(text: &str, file: &Path, project: &Path) -> Result<Policy, Vec<Problem>> {
     let source = Source::new(file, text);
@@ -90,7 +100,7 @@ impl Reader<'_> {
         self.role_overrides(roles);
         self.slot_overrides(slots);
         let mut policy = Policy::asking(&self.source.file, self.project);
-        policy.default = default.map_or(Decision::Ask, Spanned::into_inner);
+        policy.default = default.map_or(Fallback::Ask, Spanned::into_inner);
         policy.deny_reason = deny_reason.map(Spanned::into_inner);
         policy.dialogs = self.dialogs(dialogs);
         policy.grants = self.grants(mcp);
@@ -229,7 +239,7 @@ impl Reader<'_> {
         let entries = entry.get_ref().as_table()?;
         let mut table = Table::new(self.source, entries, "an example", &mut self.problems);
         let tool = table.string("tool");
-        let verdict = table.word("verdict", DECISIONS);
+        let verdict = table.word("verdict", VERDICTS);
         let cwd = table.string("cwd").map(Spanned::into_inner);
         let slot = table.string("slot").map(Spanned::into_inner);
         let input = table.entry("input").map(|input| json(input.get_ref()));

@@ -75,6 +75,14 @@ impl<'a> Ground<'a> {
         })
     }
 
+    /// Whether a place is in the slot's directory, as it is written and where it really is.
+    pub fn is_inside(&self, place: &Place) -> bool {
+        let holds =
+            |own: &PathBuf, path: &Path| !own.as_os_str().is_empty() && path.starts_with(own);
+        let mut ways = place.ways();
+        ways.all(|path| self.cwd.iter().any(|own| holds(own, path)))
+    }
+
     fn link(&self, path: &Path) -> Option<PathBuf> {
         if let Some(known) = self.links.borrow().get(path.as_os_str()) {
             return known.clone();

@@ -7,7 +7,7 @@ use super::paths::Paths;
 use super::protected;
 use super::rule::Rule;
 use super::tools::{self, Access, Subject};
-use super::{Ask, Decision, Policy, Verdict};
+use super::{Ask, Decision, Fallback, Policy, Verdict};
 
 /// A verdict, and what was decided on each part of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +33,13 @@ pub fn explain(policy: &Policy, ask: &Ask, paths: &dyn Paths) -> Explanation {
     judge(policy, ask, paths, true)
 }
 
+/// Whether a call does no more than read inside the slot's directory, or nothing outside the conversation: then
+/// Claude Code does not ask about it by itself, and neither does a policy without rules.
+pub fn only_reads_the_project(ask: &Ask, paths: &dyn Paths) -> bool {
+    let silent = Policy::asking(&ask.cwd, &ask.cwd);
+    decide(&silent, ask, paths).decision == Decision::Silent
+}
+
 fn judge(policy: &Policy, ask: &Ask, paths: &dyn Paths, explains: bool) -> Explanation {
     let ground = Ground::new(paths, &ask.cwd, &policy.project, policy.protected.places());
     let case = Case {
@@ -45,12 +52,13 @@ fn judge(policy: &Policy, ask: &Ask, paths: &dyn Paths, explains: bool) -> Expla
         Subject::Command(text) => command::judge(&case, text),
         Subject::Path(access, path) => whole(case.path(access, path)),
         Subject::Url(url) => whole(case.url(url)),
-        Subject::Name(name) => whole(case.by_rules(|rule| rule.covers_name(&ask.tool, name))),
-        Subject::Tool => whole(case.by_rules(|_| false)),
-        Subject::Missing(key) => whole(case.not_allowed(
-            case.by_rules(|_| false),
-            format!("the input has no `{key}` to judge"),
-        )),
+        Subject::Name(name) => {
+            whole(case.by_rules(|rule| rule.covers_name(&ask.tool, name), || false))
+        }
+        Subject::Tool => whole(case.by_tool()),
+        Subject::Missing(key) => {
+            whole(case.not_allowed(case.by_tool(), format!("the input has no `{key}` to judge")))
+        }
     };
     if !tools::is_name(&ask.tool) {
         let why = "the tool has a name that no tool of Claude Code has".to_owned();
@@ -100,29 +108,52 @@ impl Case<'_> {
     }
 
     /// What the strictest rule in force says, or the default.
-    pub fn by_rules(&self, covers: impl Fn(&Rule) -> bool) -> Verdict {
+    /// `only_reads` tells whether the call does no more than read inside the slot's directory.
+    pub fn by_rules(
+        &self,
+        covers: impl Fn(&Rule) -> bool,
+        only_reads: impl FnOnce() -> bool,
+    ) -> Verdict {
         match strictest(&self.rules_in_force(covers)) {
             Some(rule) => by_rule(rule),
-            None => self.silent(),
+            None => self.by_default(only_reads),
         }
     }
 
-    pub fn silent(&self) -> Verdict {
-        let what = match self.policy.default {
-            Decision::Deny => "no rule speaks about it, and the default is deny",
-            _ => "no rule speaks about it",
+    /// The same for a call of which only the tool can be judged.
+    pub fn by_tool(&self) -> Verdict {
+        self.by_rules(|_| false, || tools::stays_in_session(&self.ask.tool))
+    }
+
+    /// What holds where no rule speaks.
+    pub fn by_default(&self, only_reads: impl FnOnce() -> bool) -> Verdict {
+        let (decision, why) = match self.policy.default {
+            Fallback::Deny => (
+                Decision::Deny,
+                "no rule speaks about it, and the default is deny",
+            ),
+            Fallback::Claude => (
+                Decision::Silent,
+                "no rule speaks about it, and the default is claude",
+            ),
+            Fallback::Ask if only_reads() => (
+                Decision::Silent,
+                "no rule speaks about it, and it only reads inside the slot's directory",
+            ),
+            Fallback::Ask => (Decision::Ask, "no rule speaks about it"),
         };
         Verdict {
-            decision: self.policy.default,
+            decision,
             rule: None,
-            why: what.to_owned(),
+            why: why.to_owned(),
         }
     }
 
-    /// The verdict, or `ask` for this reason where it was `allow`.
+    /// The verdict, or `ask` for this reason where it was less strict: what is harmful, protected or not known
+    /// is never left to Claude Code's own rules either.
     pub fn not_allowed(&self, verdict: Verdict, why: String) -> Verdict {
         match verdict.decision {
-            Decision::Allow => Verdict {
+            Decision::Allow | Decision::Silent => Verdict {
                 decision: Decision::Ask,
                 rule: verdict.rule,
                 why,
@@ -133,9 +164,12 @@ impl Case<'_> {
 
     fn path(&self, access: Access, path: &str) -> Verdict {
         let place = self.ground.place(path, self.ask.place());
-        let verdict = self.by_rules(|rule| match tools::searches(&self.ask.tool) {
+        let covers = |rule: &Rule| match tools::searches(&self.ask.tool) {
             true => rule.covers_tree(access, &place, &self.ground),
             false => rule.covers_place(access, &place, &self.ground),
+        };
+        let verdict = self.by_rules(covers, || {
+            access == Access::Read && self.ground.is_inside(&place)
         });
         if access == Access::Write
             && let Some(why) = protected::forbids(&place, &self.ground)
@@ -150,10 +184,10 @@ impl Case<'_> {
 
     fn url(&self, url: &str) -> Verdict {
         let Some(host) = host_of(url) else {
-            let verdict = self.by_rules(|_| false);
+            let verdict = self.by_tool();
             return self.not_allowed(verdict, "the URL does not plainly name one host".to_owned());
         };
-        self.by_rules(|rule| rule.covers_host(&host))
+        self.by_rules(|rule| rule.covers_host(&host), || false)
     }
 }
 
@@ -166,7 +200,7 @@ pub fn strictest<'a>(rules: &[&'a Rule]) -> Option<&'a Rule> {
 pub fn by_rule(rule: &Rule) -> Verdict {
     let verb = match rule.decision {
         Decision::Allow => "allowed",
-        Decision::Ask => "a person is asked",
+        Decision::Silent | Decision::Ask => "a person is asked",
         Decision::Deny => "denied",
     };
     Verdict {

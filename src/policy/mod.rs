@@ -1,12 +1,14 @@
-//! `decide(&Policy, &Ask, &dyn Paths) -> Verdict`: the strictest rule wins, silence means ask. Pure, but for
+//! `decide(&Policy, &Ask, &dyn Paths) -> Verdict`: the strictest of all parts wins. Pure, but for
 //! [`RealPaths`], which asks the file system where a path leads.
 //!
 //! A tool call is allowed only where that can be proven: a rule allows each part of it, nothing in it is
-//! left to guess, and nothing denies it. Everything else is for a person.
+//! left to guess, and nothing denies it. Where no rule speaks, the policy's [`Fallback`] decides. What remains
+//! silent is left to Claude Code's own rules, and [`gate::answer`] says where even that is asked about.
 
 mod command;
 mod edit;
 mod file;
+pub mod gate;
 mod grants;
 mod ground;
 mod harm;
@@ -25,8 +27,9 @@ mod summary;
 mod tools;
 
 pub use edit::{EditError, add_allow_rule, narrow_rule_for};
+pub use gate::Circumstances;
 pub use grants::Grants;
-pub use judge::{Explanation, PartVerdict, decide, explain};
+pub use judge::{Explanation, PartVerdict, decide, explain, only_reads_the_project};
 pub use paths::{LexicalPaths, Paths};
 pub use real_paths::RealPaths;
 pub use rule::{Level, Rule};
@@ -62,10 +65,15 @@ impl Ask {
     }
 }
 
+/// What is decided on a call, the strictest last. A command gets the strictest decision of its parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
     Allow,
+    /// The policy says nothing: Claude Code's own rules and the user's settings decide. No rule says this; it
+    /// comes of [`Fallback::Claude`], and of calls that only read inside the slot's directory.
+    #[serde(rename = "none")]
+    Silent,
     Ask,
     Deny,
 }
@@ -75,16 +83,44 @@ impl Decision {
     pub fn word(self) -> &'static str {
         match self {
             Decision::Allow => "allow",
+            Decision::Silent => "none",
             Decision::Ask => "ask",
             Decision::Deny => "deny",
         }
     }
 
-    /// The decision that a word in a file means.
+    /// The decision that a word means.
     pub fn from_word(word: &str) -> Option<Decision> {
-        [Decision::Allow, Decision::Ask, Decision::Deny]
-            .into_iter()
-            .find(|decision| decision.word() == word)
+        [
+            Decision::Allow,
+            Decision::Silent,
+            Decision::Ask,
+            Decision::Deny,
+        ]
+        .into_iter()
+        .find(|decision| decision.word() == word)
+    }
+}
+
+/// `default` in a policy: what happens with calls about which no rule speaks, the strictest last. It never allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fallback {
+    /// Claude Code's own rules and the user's settings decide, in manual mode; else a person is asked.
+    Claude,
+    /// A person is asked, but about calls that only read inside the slot's directory.
+    Ask,
+    Deny,
+}
+
+impl Fallback {
+    /// The word that files and output use.
+    pub fn word(self) -> &'static str {
+        match self {
+            Fallback::Claude => "claude",
+            Fallback::Ask => "ask",
+            Fallback::Deny => "deny",
+        }
     }
 }
 
@@ -172,8 +208,8 @@ pub struct Policy {
     pub file: PathBuf,
     /// What a leading `/` in a path rule is relative to.
     pub project: PathBuf,
-    /// Where no rule speaks: `Ask` or `Deny`.
-    pub default: Decision,
+    /// Where no rule speaks.
+    pub default: Fallback,
     /// Told to Claude with a denial.
     pub deny_reason: Option<String>,
     /// What the programs inside a slot may ask of the daemon.
@@ -213,12 +249,12 @@ impl Policy {
         file::parse(text, file, project)
     }
 
-    /// A policy with no rules: it asks about everything.
+    /// A policy with no rules: it asks about everything but reading inside the slot's directory.
     pub fn asking(file: &Path, project: &Path) -> Policy {
         Policy {
             file: file.to_owned(),
             project: project.to_owned(),
-            default: Decision::Ask,
+            default: Fallback::Ask,
             deny_reason: None,
             grants: Grants::default(),
             dialogs: Dialogs::default(),

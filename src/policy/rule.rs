@@ -120,7 +120,7 @@ impl Rule {
         let matches = |path: &Path| pattern.matches(path, ground);
         match self.decision {
             Decision::Allow => *about == access && place.ways().all(matches),
-            Decision::Ask | Decision::Deny => {
+            Decision::Silent | Decision::Ask | Decision::Deny => {
                 (*about == access || *about == Access::Read) && place.ways().any(matches)
             }
         }
@@ -136,7 +136,7 @@ impl Rule {
         covers(place)
             || match self.decision {
                 Decision::Allow => within.iter().all(covers),
-                Decision::Ask | Decision::Deny => within.iter().any(covers),
+                Decision::Silent | Decision::Ask | Decision::Deny => within.iter().any(covers),
             }
     }
 

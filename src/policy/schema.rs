@@ -1,7 +1,7 @@
 //! The JSON schema of a policy file, made from the lists of words that it is read with.
 
 use super::Decision;
-use super::file::{DECISIONS, DEFAULTS, LISTS};
+use super::file::{DECISIONS, DEFAULTS, LISTS, VERDICTS};
 use super::grants::GRANTABLE;
 use serde_json::{Map, Value, json};
 
@@ -43,7 +43,7 @@ fn lists() -> Map<String, Value> {
     LISTS.iter().map(list).collect()
 }
 
-fn words(words: &[(&str, Decision)]) -> Value {
+fn words<T>(words: &[(&str, T)]) -> Value {
     let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
     json!({"type": "string", "enum": words})
 }
@@ -72,7 +72,7 @@ fn example() -> Value {
     let text = || json!({"type": "string"});
     let keys = [
         ("tool", text()),
-        ("verdict", words(DECISIONS)),
+        ("verdict", words(VERDICTS)),
         ("cwd", text()),
         ("slot", text()),
         ("input", json!({"type": "object"})),

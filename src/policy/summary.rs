@@ -1,6 +1,6 @@
 //! A policy as it is shown: each rule with where it comes from.
 
-use super::{Decision, Dialogs, Level, Policy};
+use super::{Decision, Dialogs, Fallback, Level, Policy};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
     pub file: PathBuf,
-    pub default: Decision,
+    pub default: Fallback,
     pub deny_reason: Option<String>,
     /// The strictest first; among equals, in the order of the file.
     pub rules: Vec<RuleInForce>,

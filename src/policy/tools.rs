@@ -142,6 +142,27 @@ pub fn is_dialog(tool: &str) -> bool {
     matches!(tool, "AskUserQuestion" | "ExitPlanMode")
 }
 
+/// Whether a tool touches nothing but the conversation itself: no file, no program, no network. Claude Code never asks
+/// about these, or they are dialogs themselves.
+pub fn stays_in_session(tool: &str) -> bool {
+    is_dialog(tool)
+        || matches!(
+            tool,
+            "EnterPlanMode"
+                | "TodoWrite"
+                | "TaskCreate"
+                | "TaskGet"
+                | "TaskUpdate"
+                | "TaskList"
+                | "TaskOutput"
+                | "TaskStop"
+                | "BashOutput"
+                | "KillShell"
+                | "KillBash"
+                | "ToolSearch"
+        )
+}
+
 pub fn find(name: &str) -> Option<&'static Tool> {
     TOOLS.iter().find(|tool| tool.name == canonical(name))
 }
@@ -207,6 +228,9 @@ fn path_subject(ask: &Ask, access: Access) -> Subject<'_> {
     match ask.tool.as_str() {
         // A search without a path is in the working directory; a pattern can lead out of its path.
         "Glob" => match text("pattern") {
+            Some(pattern) if pattern.contains("..") && text("path").is_some() => {
+                Subject::Missing("pattern without ..")
+            }
             Some(pattern) if pattern.starts_with(['/', '~']) || pattern.contains("..") => {
                 Subject::Path(
                     access,

@@ -15,7 +15,11 @@ use std::time::Duration;
 
 #[test]
 fn a_row_painted_over_a_dialog_is_not_put_before_a_person() {
-    let Some(daemon) = Daemon::start(&Setup::new().slot("coder")) else {
+    // Claude Code asks by itself, so that no mark in the dialog tells whose it is.
+    let setup = Setup::new()
+        .slot("coder")
+        .policy("coder", "default = \"claude\"\n");
+    let Some(daemon) = Daemon::start(&setup) else {
         return;
     };
     daemon.wait_state("coder", "idle");

@@ -76,7 +76,11 @@ fn explain_shows_each_part_with_its_rule_and_line() {
     let shown = stdout(&mut folder.policy(&[
         "explain", "--policy", "p.toml", "--tool", "Bash", "--input", one,
     ]));
-    assert_eq!(shown, "ask    no rule speaks about it\n");
+    assert_eq!(
+        shown,
+        "none   no rule speaks about it, and it only reads inside the slot's directory; \
+         Claude Code's own rules decide\n"
+    );
 }
 
 #[test]

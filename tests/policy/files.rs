@@ -28,9 +28,11 @@ fn the_examples_in_this_repository_hold() {
 }
 
 #[test]
-fn an_empty_file_asks_about_everything() {
+fn an_empty_file_asks_about_everything_but_reading_inside_the_directory() {
     let policy = policy("");
-    assert_eq!(decision(&policy, &bash("ls")), Decision::Ask);
+    assert_eq!(decision(&policy, &bash("make")), Decision::Ask);
+    assert_eq!(decision(&policy, &bash("ls")), Decision::Silent);
+    assert_eq!(decision(&policy, &bash("ls ..")), Decision::Ask);
     assert_eq!(dialog_decision(&policy, DialogKind::Trust), Decision::Ask);
     assert_eq!(policy.deny_reason, None);
 }
@@ -39,9 +41,12 @@ fn an_empty_file_asks_about_everything() {
 fn silence_is_never_allowed() {
     let deny = policy("default = \"deny\"");
     assert_eq!(decision(&deny, &bash("ls")), Decision::Deny);
-    let found = faults("default = \"allow\"");
-    assert_eq!(found[0].0, "\"allow\"");
-    assert!(found[0].2.contains("`ask` or `deny`"), "{found:?}");
+    for never in ["allow", "none"] {
+        let found = faults(&format!("default = {never:?}"));
+        assert_eq!(found[0].0, format!("{never:?}"));
+        let right = "`ask`, `deny` or `claude`";
+        assert!(found[0].2.contains(right), "{found:?}");
+    }
 }
 
 #[test]
@@ -123,4 +128,27 @@ fn a_rule_is_named_with_its_line() {
     assert_eq!((rule.text.as_str(), rule.line), ("Bash(ls *)", 4));
     assert_eq!(rule.file, Path::new("policies/coder.toml"));
     assert_eq!(verdict.why, "allowed by Bash(ls *)");
+}
+
+#[test]
+fn a_milder_default_is_wider_and_a_stricter_one_is_not() {
+    let order = ["claude", "ask", "deny"];
+    for (at, old) in order.iter().enumerate() {
+        for (to, new) in order.iter().enumerate() {
+            let [old, new] = [old, new].map(|word| policy(&format!("default = {word:?}")));
+            assert_eq!(Policy::widens(&old, &new), to < at, "{at} to {to}");
+        }
+    }
+}
+
+#[test]
+fn an_example_can_expect_silence() {
+    let example = |verdict: &str| {
+        format!(
+            "[[example]]\ntool = \"Bash\"\ninput = {{ command = \"ls\" }}\nverdict = {verdict:?}\n"
+        )
+    };
+    assert!(parse(&example("none")).is_ok());
+    let found = faults(&example("ask"));
+    assert!(found[0].2.contains("this policy says `none`"), "{found:?}");
 }

@@ -241,11 +241,12 @@ fn a_search_is_about_what_lies_below_its_directory() {
     for (path, expected) in [
         ("src", Decision::Allow),
         ("src/deep", Decision::Allow),
-        ("docs", Decision::Ask),
+        ("docs", Decision::Silent),
+        ("..", Decision::Ask),
         ("secrets", Decision::Deny),
         ("secrets/a", Decision::Deny),
         (".env", Decision::Deny),
-        (".", Decision::Ask),
+        (".", Decision::Silent),
     ] {
         let input = json!({"pattern": "x", "path": path});
         for tool in ["Grep", "Glob", "LS"] {

@@ -47,18 +47,35 @@ fn protecting(policy: Policy, config: &Config) -> Policy {
     policy.protecting(config.daemon.own_files(&config.file))
 }
 
-/// What the daemon of the config that is named protects; nothing where none is named.
-pub fn protected(context: &Context) -> Result<Vec<PathBuf>, Failure> {
+/// What a call is judged by beside the policy itself, where a config is named; nothing where none is.
+#[derive(Default)]
+pub struct Configured {
+    /// What the daemon of the config protects.
+    pub protected: Vec<PathBuf>,
+    /// What a leading `/` in a path rule stands for.
+    pub project: Option<PathBuf>,
+    pub slot: Option<SlotConfig>,
+}
+
+pub fn configured(context: &Context, name: Option<&str>) -> Result<Configured, Failure> {
     let Some(file) = context.named_config() else {
-        return Ok(Vec::new());
+        return Ok(Configured::default());
     };
     let file = context.env.cwd.join(file);
     let daemon = config::load_daemon(&file)?;
-    let mut own = daemon.own_files(&file).to_vec();
+    let mut protected = daemon.own_files(&file).to_vec();
     let state = context.env.state_dir().ok();
-    own.extend(state.map(|state| state.join(&daemon.name)));
-    own.extend(std::env::current_exe().ok());
-    Ok(own)
+    protected.extend(state.map(|state| state.join(&daemon.name)));
+    protected.extend(std::env::current_exe().ok());
+    let slot = match name {
+        Some(name) => Some(slot(&config::load(&file)?, name)?.clone()),
+        None => None,
+    };
+    Ok(Configured {
+        protected,
+        project: file.parent().map(Path::to_owned),
+        slot,
+    })
 }
 
 /// A policy file, judged as one of this config.

@@ -3,7 +3,7 @@ use crate::cli::context::Context;
 use crate::cli::failure::{Blame, Failure};
 use crate::cli::{complete, sanitise};
 use crate::control::protocol::{InForce, OneSlot, PolicyAnswer};
-use crate::policy::Policy;
+use crate::policy::{Decision, Fallback, Policy};
 
 /// Prints what is in force for a slot.
 ///
@@ -53,6 +53,21 @@ impl Show {
     }
 }
 
+fn by_default(default: Fallback) -> String {
+    let (decision, what) = match default {
+        Fallback::Claude => (
+            Decision::Silent,
+            "where no rule speaks: Claude Code's own rules and your settings decide (default = \"claude\")",
+        ),
+        Fallback::Ask => (
+            Decision::Ask,
+            "where no rule speaks, but about what only reads inside the slot's directory",
+        ),
+        Fallback::Deny => (Decision::Deny, "where no rule speaks"),
+    };
+    format!("{}  {what}", word(decision))
+}
+
 fn for_people(answer: &PolicyAnswer) -> String {
     let policy = &answer.policy;
     let mut lines = vec![format!(
@@ -74,7 +89,7 @@ fn for_people(answer: &PolicyAnswer) -> String {
             rule.line
         ));
     }
-    lines.push(format!("  {}  where no rule speaks", word(policy.default)));
+    lines.push(format!("  {}", by_default(policy.default)));
     for (kind, decision) in &policy.dialogs {
         lines.push(format!("  {}  dialog: {kind}", word(*decision)));
     }

@@ -3,9 +3,12 @@ use super::{on_disk, word};
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::sanitise;
-use crate::config::Config;
-use crate::policy::{Decision, Policy, RealPaths, Verdict, decide};
+use crate::config::{Config, SlotConfig};
+use crate::policy::{
+    Circumstances, Decision, Policy, RealPaths, Verdict, decide, gate, only_reads_the_project,
+};
 use serde_json::json;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 /// Says what a policy would have decided on everything that was asked so far, and what that changes.
@@ -41,6 +44,8 @@ struct Trial {
     new: Policy,
     before: Before,
     paths: RealPaths,
+    /// Of each slot.
+    circumstances: HashMap<String, Circumstances>,
 }
 
 impl Test {
@@ -52,6 +57,7 @@ impl Test {
             new: on_disk::read(context, &config, &self.policy)?,
             before: self.before(&config, &role)?,
             paths: RealPaths::new(std::env::home_dir()),
+            circumstances: circumstances(&config),
         };
         let mut calls = asked::calls(context, self.from, "policy").await?;
         calls.retain(|call| slots.contains(&call.slot.as_str()));
@@ -107,9 +113,20 @@ fn slots_of<'a>(config: &'a Config, role: &str) -> Result<Vec<&'a str>, Failure>
         .next(format!("say which it is for: --role {}", roles.join("|"))))
 }
 
+fn circumstances(config: &Config) -> HashMap<String, Circumstances> {
+    let of = |slot: &SlotConfig| Circumstances::configured(&slot.mode, slot.project_settings);
+    let slots = config.slots.iter();
+    slots.map(|slot| (slot.name.clone(), of(slot))).collect()
+}
+
 impl Trial {
     fn on(&self, call: &Asked) -> (Decision, Verdict) {
-        let by = |policy: &Policy| decide(&policy.for_slot(&call.slot), &call.ask, &self.paths);
+        let circumstances = self.circumstances.get(&call.slot).copied();
+        let by = |policy: &Policy| {
+            let verdict = decide(&policy.for_slot(&call.slot), &call.ask, &self.paths);
+            let only_reads = || only_reads_the_project(&call.ask, &self.paths);
+            gate::answer(verdict, circumstances.unwrap_or_default(), only_reads)
+        };
         let before = match &self.before {
             Before::Then => call.decision,
             Before::Policy(policy) => by(policy).decision,

@@ -13,6 +13,7 @@ use crate::policy::{Decision, Verdict};
 use std::path::{Path, PathBuf};
 
 /// Where a part of a command may run: the slot's directory, and every one that a `cd` before it names.
+#[derive(Clone)]
 pub struct Directories {
     all: Vec<PathBuf>,
 }

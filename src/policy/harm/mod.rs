@@ -235,7 +235,7 @@ fn is_long(name: &str, option: &str) -> bool {
 }
 
 /// Whether a list with blanks between its words has this one.
-fn has_word(list: &str, word: &str) -> bool {
+pub fn has_word(list: &str, word: &str) -> bool {
     list.split_ascii_whitespace().any(|known| known == word)
 }
 

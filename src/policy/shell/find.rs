@@ -11,7 +11,7 @@ const DEEPEST: usize = 6;
 const MOST: usize = 2_000;
 
 /// The command itself and those that it would run: through `sudo`, `env`, `sh -c`, `eval`, `find -exec` and
-/// the like. Programs are named without their directory.
+/// the like. Programs are named without their directory, and also as they are written.
 pub fn commands_within(words: Vec<String>) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     let mut waiting = vec![(words, 0)];
@@ -26,9 +26,31 @@ pub fn commands_within(words: Vec<String>) -> Vec<Vec<String>> {
             waiting.extend(inner);
         }
         let mut words = words;
-        words[0] = name;
+        if words[0] != name {
+            found.push(words.clone());
+            words[0] = name;
+        }
         found.push(words);
     }
+    found
+}
+
+/// The texts that a command hands to a shell, such as what follows `sh -c`; also through `sudo`, `env` and the like.
+pub fn scripts_within(words: Vec<String>) -> Vec<String> {
+    let mut found = Vec::new();
+    for words in commands_within(words) {
+        let name = base_name(&words[0]).to_owned();
+        if is_shell(&name) {
+            let mut words = words.iter().skip(1);
+            let option = words.find(|word| is_command_option(word));
+            found.extend(option.and_then(|_| words.next()).cloned());
+        } else if name == "eval" {
+            found.push(words[1..].join(" "));
+        }
+    }
+    found.retain(|text| text.len() <= super::LONGEST);
+    found.sort_unstable();
+    found.dedup();
     found
 }
 

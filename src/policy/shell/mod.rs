@@ -7,7 +7,7 @@ mod plain;
 mod words;
 mod wrappers;
 
-pub use find::commands_within;
+pub use find::{commands_within, scripts_within};
 pub use words::Word;
 pub use wrappers::{Stripped, strip};
 

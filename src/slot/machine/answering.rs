@@ -128,7 +128,8 @@ impl Machine {
         let answer = match verdict.decision {
             Decision::Allow => "yes",
             Decision::Deny => "no",
-            Decision::Ask => return self.leave_to_person(&dialog, verdict.why),
+            // The dialog is up: Claude Code's own rules have left it to a person.
+            Decision::Silent | Decision::Ask => return self.leave_to_person(&dialog, verdict.why),
         };
         match keys::pick(&dialog, answer) {
             Ok(pick) => self.apply(&dialog, pick, verdict, now),

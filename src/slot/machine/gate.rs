@@ -91,15 +91,12 @@ impl Machine {
         id: Option<String>,
         agent: Option<String>,
     ) -> Option<Value> {
-        let mut verdict = self.judge.decide(&ask);
+        let mut verdict = self.judge.at_the_gate(&ask, self.circumstances());
         if let Some(Tampered(why)) = self.note_judged(&ask, id.as_deref()) {
             verdict = denied(&why);
             self.alarm(why, &ask);
         }
         let (told, output) = self.answer_of_gate(&ask, &verdict, id, agent.is_some());
-        if told.is_none() {
-            verdict.why += "; Claude Code's own rules decide";
-        }
         self.decided(ask, verdict, Decider::Gate { told, agent });
         output
     }
@@ -118,8 +115,7 @@ impl Machine {
         by_agent: bool,
     ) -> (Option<Decision>, Option<Value>) {
         let decision = verdict.decision;
-        let mark = (decision == Decision::Ask && !self.leaves_it_to_claude_code(ask, verdict))
-            .then(|| self.marks.next());
+        let mark = (decision == Decision::Ask).then(|| self.marks.next());
         if decision != Decision::Deny {
             self.open(OpenAsk {
                 id,
@@ -135,7 +131,7 @@ impl Machine {
         let reason = match (decision, mark) {
             (Decision::Allow, _) => format!("missiond: {}", verdict.why),
             (Decision::Deny, _) => self.deny_text(verdict),
-            (Decision::Ask, None) => return (None, None),
+            (Decision::Silent, _) | (Decision::Ask, None) => return (None, None),
             (Decision::Ask, Some(mark)) => {
                 format!("missiond {}: {}", in_brackets(&mark), verdict.why)
             }
@@ -143,13 +139,12 @@ impl Machine {
         (Some(decision), Some(gate_output(decision.word(), &reason)))
     }
 
-    /// Where no rule speaks, Claude Code's own flow holds in manual mode: it does not ask about reading the
-    /// project. In every other mode it might not ask at all, so it is told to; and so it is where the project's own
-    /// settings count, which may allow anything else.
-    fn leaves_it_to_claude_code(&self, ask: &Ask, verdict: &Verdict) -> bool {
-        verdict.rule.is_none()
-            && self.is_manual()
-            && (!self.project_has_a_say() || self.judge.only_reads_the_project(ask))
+    /// What the running program obeys beside the policy.
+    fn circumstances(&self) -> Circumstances {
+        Circumstances {
+            manual: self.is_manual(),
+            project_settings: self.project_has_a_say(),
+        }
     }
 
     fn is_manual(&self) -> bool {

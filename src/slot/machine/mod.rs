@@ -40,7 +40,7 @@ pub use waits::{ENTER_IS_LOST, IDLE_IS_OVER, PASTE_IS_HIDDEN, PASTE_SETTLES, SET
 use crate::config::SlotConfig;
 use crate::control::protocol::{RpcError, What};
 use crate::hook::HookEvent;
-use crate::policy::{Ask, Decision, PermissionPolicy, Verdict};
+use crate::policy::{Ask, Circumstances, Decision, PermissionPolicy, Verdict};
 use crate::reading::{Choice, Composer, Dialog, DialogKind, State};
 use crate::shim::ExitReport;
 use crate::transcript;
@@ -286,6 +286,12 @@ pub trait Judge: PermissionPolicy + std::fmt::Debug {
     /// Whether a call does no more than read inside the slot's directory.
     fn only_reads_the_project(&self, _ask: &Ask) -> bool {
         false
+    }
+
+    /// What the gate answers about a call.
+    fn at_the_gate(&self, ask: &Ask, circumstances: Circumstances) -> Verdict {
+        let only_reads = || self.only_reads_the_project(ask);
+        crate::policy::gate::answer(self.decide(ask), circumstances, only_reads)
     }
 
     /// The deny rules in Claude Code's own words, for its settings.

@@ -79,7 +79,7 @@ fn where_the_projects_settings_count_silence_means_ask_but_about_reading_it() {
             panic!("{:?}", bench.told);
         };
         let (word, end) = match is_asked {
-            true => ("ask", "as the test says"),
+            true => ("ask", "the project's own settings might allow it"),
             false => ("none", "Claude Code's own rules decide"),
         };
         assert_eq!(answer.as_deref(), Some(word));

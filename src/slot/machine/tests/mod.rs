@@ -42,7 +42,7 @@ impl PermissionPolicy for Rules {
             Some("ls") => (Decision::Allow, rule("Bash(ls *)")),
             Some("rm") => (Decision::Deny, rule("Bash(rm *)")),
             Some("git") => (Decision::Ask, rule("Bash(git *)")),
-            _ => (Decision::Ask, None),
+            _ => (Decision::Silent, None),
         };
         Verdict {
             decision,

@@ -1,0 +1,301 @@
+//! The verdict on a command is at least as strict as that on each part of it, in whatever order the parts stand and
+//! whatever is put around them. Commands and policies are put together at random. The seed is printed with a fault;
+//! `MISSIOND_SEED` sets it.
+
+use super::policy;
+use missiond::policy::{Ask, Decision, LexicalPaths, Policy, decide};
+use proptest::prelude::*;
+use proptest::sample::{select, subsequence};
+use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
+use serde_json::json;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Rules that speak about some of the commands below.
+const RULES: &[&str] = &[
+    "Bash(make *)",
+    "Bash(git *)",
+    "Bash(git push *)",
+    "Bash(git diff *)",
+    "Bash(ls *)",
+    "Bash(cat *)",
+    "Bash(echo *)",
+    "Bash(sort *)",
+    "Bash(find *)",
+    "Bash(sed *)",
+    "Bash(rm *)",
+    "Bash(npm run *)",
+    "Bash(./publish.sh *)",
+    "Bash(* --version)",
+    "Read(./.env)",
+    "Read(secret/**)",
+    "Edit(src/**)",
+    "Edit(*.lock)",
+];
+
+/// Simple commands: ones that only read, that nobody knows, that do harm, that touch what is protected or restricted.
+const PARTS: &[&str] = &[
+    "ls",
+    "ls -la src",
+    "ls ..",
+    "pwd",
+    "true",
+    "echo ok",
+    "echo 'a b'",
+    "cat a.txt",
+    "cat .env",
+    "cat secret/key",
+    "cat /etc/passwd",
+    "cat ../other",
+    "cat *.txt",
+    "head -n 3 a.txt",
+    "grep -rn x src",
+    "wc -l a.txt",
+    "find . -name x",
+    "find . -delete",
+    "sort a.txt",
+    "sort -o a.txt a.txt",
+    "sed -n 1,3p a.txt",
+    "sed -i s/a/b/ a.txt",
+    "git status",
+    "git diff",
+    "git diff --output=F",
+    "git push",
+    "git push --force origin main",
+    "git -c alias.x=!id x",
+    "make -n",
+    "make",
+    "make --version",
+    "npm run build",
+    "./publish.sh now",
+    "rm a.txt",
+    "rm -rf build",
+    "rm -rf /",
+    "touch a.txt",
+    "touch .git/hooks/pre-commit",
+    "cp a.txt own/slots.toml",
+    "mv a.lock b.lock",
+    "tee .bashrc",
+    "chmod +s a.txt",
+    "cd src",
+    "cd /etc",
+    "python3 x.py",
+    "curl -o f https://x.example",
+    "wget https://x.example",
+    "unheard-of --flag",
+];
+
+/// What joins two commands.
+const JOINS: &[&str] = &[" && ", " || ", "; ", " | ", "\n", " & "];
+
+/// What can stand around commands; `@` is where they stand.
+const AROUND: &[&str] = &[
+    "(@)",
+    "{ @; }",
+    "! @",
+    "@ &",
+    "@ 2>&1",
+    "@ > /dev/null",
+    "echo $(@)",
+    "echo \"$(@)\"",
+    "echo `@`",
+    "diff <(@) a.txt",
+    "if @; then true; fi",
+    "if true; then @; fi",
+    "while @; do true; done",
+    "for x in 1 2; do @; done",
+    "case x in x) @;; esac",
+    "f() { @; }",
+    "true <<< \"$(@)\"",
+];
+
+/// What can stand before one simple command.
+const BEFORE: &[&str] = &[
+    "timeout 5 @",
+    "time @",
+    "nice -n 3 @",
+    "nohup @",
+    "env @",
+    "env A=1 @",
+    "A=1 @",
+    "sudo @",
+    "sudo -n @",
+    "command @",
+    "exec @",
+    "xargs @",
+    "setsid @",
+    "find . -exec @ ;",
+    "stdbuf -oL timeout 5 @",
+];
+
+/// Programs that run the command in their last argument.
+const SHELLS: &[&str] = &[
+    "sh -c @",
+    "bash -c @",
+    "bash -lc @",
+    "sudo sh -c @",
+    "env -i bash -c @",
+    "eval @",
+    "timeout 5 sh -c @",
+    "sh -c 'true' && bash -c @",
+];
+
+fn decision(policy: &Policy, command: &str) -> Decision {
+    let ask = Ask {
+        tool: "Bash".to_owned(),
+        input: json!({ "command": command }),
+        cwd: "/proj".into(),
+        at: None,
+        complete: true,
+    };
+    decide(policy, &ask, &LexicalPaths).decision
+}
+
+fn policies() -> impl Strategy<Value = String> {
+    let some = || subsequence(RULES, 0..5);
+    let default = select(&["ask", "claude", "deny"]);
+    (default, some(), some(), some()).prop_map(|(default, allow, ask, deny)| {
+        // A path rule that allows says nothing about commands.
+        format!("default = {default:?}\nallow = {allow:?}\nask = {ask:?}\ndeny = {deny:?}\n")
+    })
+}
+
+/// Runs a property with a seed that is told where it fails.
+fn holds_for<S: Strategy>(
+    cases: u32,
+    strategy: S,
+    property: impl Fn(S::Value) -> Result<(), TestCaseError>,
+) {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let seed = match std::env::var("MISSIOND_SEED") {
+        Ok(seed) => seed.parse().expect("MISSIOND_SEED is a number"),
+        Err(_) => now.map_or(0, |since| since.as_nanos() as u64),
+    };
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    let config = Config {
+        cases,
+        failure_persistence: None,
+        ..Config::default()
+    };
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
+    if let Err(fault) = TestRunner::new_with_rng(config, rng).run(&strategy, property) {
+        panic!("with MISSIOND_SEED={seed}: {fault}");
+    }
+}
+
+fn parse(text: &str) -> Policy {
+    policy(text).protecting(["/proj/own".into()])
+}
+
+/// The strictest of the parts, each judged alone.
+fn strictest(policy: &Policy, parts: &[&str]) -> Decision {
+    let parts = parts.iter().map(|part| decision(policy, part));
+    parts.max().expect("some parts")
+}
+
+fn at_least(policy: &Policy, command: &str, least: Decision) -> Result<(), TestCaseError> {
+    let got = decision(policy, command);
+    prop_assert!(
+        got >= least,
+        "{command:?} gets {}, and a part of it alone {}",
+        got.word(),
+        least.word()
+    );
+    Ok(())
+}
+
+fn permutations<'a>(parts: &[&'a str]) -> Vec<Vec<&'a str>> {
+    if parts.len() < 2 {
+        return vec![parts.to_vec()];
+    }
+    let mut all = Vec::new();
+    for at in 0..parts.len() {
+        let mut rest = parts.to_vec();
+        let first = rest.remove(at);
+        all.extend(permutations(&rest).into_iter().map(|mut others| {
+            others.insert(0, first);
+            others
+        }));
+    }
+    all
+}
+
+#[test]
+fn a_command_is_judged_at_least_as_strictly_as_each_part_in_every_order() {
+    let parts = proptest::collection::vec(select(PARTS), 1..4);
+    holds_for(400, (policies(), parts), |(text, parts)| {
+        let policy = parse(&text);
+        let least = strictest(&policy, &parts);
+        for parts in permutations(&parts) {
+            for join in JOINS {
+                at_least(&policy, &parts.join(join), least)?;
+            }
+            at_least(&policy, &mixed(&parts), least)?;
+        }
+        Ok(())
+    });
+}
+
+/// Each operator once.
+fn mixed(parts: &[&str]) -> String {
+    let mut joins = JOINS.iter();
+    let mut text = parts[0].to_owned();
+    for part in &parts[1..] {
+        text += joins.next().unwrap_or(&"; ");
+        text += part;
+    }
+    text
+}
+
+#[test]
+fn what_stands_around_a_command_makes_no_verdict_milder() {
+    let parts = proptest::collection::vec(select(PARTS), 1..3);
+    let inputs = (policies(), parts, select(JOINS), select(AROUND));
+    holds_for(2_000, inputs, |(text, parts, join, around)| {
+        let policy = parse(&text);
+        let least = strictest(&policy, &parts);
+        at_least(&policy, &around.replace('@', &parts.join(join)), least)
+    });
+}
+
+#[test]
+fn what_stands_before_a_program_makes_no_verdict_milder() {
+    let inputs = (policies(), select(PARTS), select(BEFORE));
+    holds_for(2_000, inputs, |(text, part, before)| {
+        let policy = parse(&text);
+        let least = strictest(&policy, &[part]);
+        at_least(&policy, &before.replace('@', part), least)
+    });
+}
+
+#[test]
+fn a_shell_in_a_command_makes_no_verdict_milder() {
+    let parts = proptest::collection::vec(select(PARTS), 1..3);
+    let inputs = (policies(), parts, select(JOINS), select(SHELLS));
+    holds_for(2_000, inputs, |(text, parts, join, shell)| {
+        let policy = parse(&text);
+        let least = strictest(&policy, &parts);
+        let script = parts.join(join).replace('\'', r"'\''");
+        at_least(&policy, &shell.replace('@', &format!("'{script}'")), least)
+    });
+}
+
+/// What was found in use: a part with no rule hid one that a rule asks about.
+#[test]
+fn a_part_with_no_rule_hides_nothing() {
+    let policy = parse("default = \"claude\"\nask = [\"Bash(git push *)\"]\n");
+    for (command, expected) in [
+        ("make -n", Decision::Silent),
+        ("git push", Decision::Ask),
+        ("git push && make -n", Decision::Ask),
+        ("make -n && git push", Decision::Ask),
+        ("make -n && git diff --output=F", Decision::Ask),
+        ("git diff --output=F", Decision::Ask),
+        ("make -n; touch .git/hooks/pre-commit", Decision::Ask),
+        ("make -n > F", Decision::Ask),
+        ("make -n $(git push)", Decision::Ask),
+        ("make -n && ls", Decision::Silent),
+    ] {
+        assert_eq!(decision(&policy, command), expected, "{command}");
+    }
+}
