@@ -1,50 +1,137 @@
-//! What happens, told to everybody who listens.
+//! What happens, told to everybody who listens, and kept for those who come back.
+//!
+//! Each event has a number, its position, which goes on over restarts of the daemon. An event is in the event log
+//! before anybody is told of it and before it is in its slot's own log, so no position means two events, and a listener
+//! that was cut off asks for what came after its last position and gets each event once. To write is one call to the
+//! kernel, which keeps it whatever becomes of this process; nothing waits for the disk itself.
+
+mod log;
+
+pub use log::{Replay, gap};
 
 use crate::control::protocol::{Event, What};
 use chrono::Utc;
-use std::sync::{Arc, Mutex, PoisonError};
+use log::EventLog;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::broadcast;
 
 /// Events that a listener may be behind; one that is further behind is dropped and told so.
 const MAX_BEHIND: usize = 1024;
 
-/// Numbers events and passes them on. The lock makes number and order agree; nothing waits inside it.
+/// Numbers events, writes them down, and passes them on.
 #[derive(Debug, Clone)]
 pub struct Bus {
-    last: Arc<Mutex<u64>>,
+    ledger: Arc<Mutex<Ledger>>,
     sender: broadcast::Sender<Event>,
+    /// The event log, for those who come back; `None` where nothing is kept.
+    path: Option<Arc<Path>>,
+}
+
+/// The lock makes number, order and log agree.
+#[derive(Debug, Default)]
+struct Ledger {
+    last: u64,
+    /// `None` where nothing is kept.
+    log: Option<EventLog>,
+    /// The log could not be written the last time, which was told.
+    failed: bool,
+}
+
+/// A listener, from the position behind `position` on.
+#[derive(Debug)]
+pub struct Listener {
+    pub position: u64,
+    pub events: broadcast::Receiver<Event>,
 }
 
 impl Default for Bus {
+    /// A bus that keeps nothing.
     fn default() -> Bus {
         Bus {
-            last: Arc::default(),
+            ledger: Arc::default(),
             sender: broadcast::channel(MAX_BEHIND).0,
+            path: None,
         }
     }
 }
 
 impl Bus {
-    pub fn publish(&self, slot: Option<&str>, what: What) -> Event {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        *last += 1;
-        let event = Event {
-            seq: *last,
-            time: Utc::now(),
-            slot: slot.map(str::to_owned),
-            what,
+    /// A bus that goes on with the event log at `path`.
+    pub fn open(path: &Path) -> io::Result<Bus> {
+        let log = EventLog::open(path)?;
+        let ledger = Ledger {
+            last: log.last(),
+            log: Some(log),
+            failed: false,
         };
+        Ok(Bus {
+            ledger: Arc::new(Mutex::new(ledger)),
+            path: Some(path.into()),
+            ..Bus::default()
+        })
+    }
+
+    pub fn publish(&self, slot: Option<&str>, what: What) -> Event {
+        let mut ledger = self.ledger();
+        let event = ledger.next(slot, what);
+        let news = ledger.write(&event);
         // Nobody listening is no fault.
         let _ = self.sender.send(event.clone());
+        if let Some(text) = news {
+            tracing::warn!("{text}");
+            let warning = ledger.next(None, What::Warning { text });
+            ledger.write(&warning);
+            let _ = self.sender.send(warning);
+        }
         event
     }
 
-    pub fn listen(&self) -> broadcast::Receiver<Event> {
-        self.sender.subscribe()
+    /// Hears everything behind the position that it has: nothing is between the two.
+    pub fn listen(&self) -> Listener {
+        let ledger = self.ledger();
+        Listener {
+            position: ledger.last,
+            events: self.sender.subscribe(),
+        }
     }
 
-    /// The number of the last event.
-    pub fn last(&self) -> u64 {
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    /// What is kept of the events behind `after`, up to `until`. It reads files: not for a task that must not wait.
+    pub fn replay(&self, after: u64, until: u64) -> Replay {
+        Replay::new(self.path.clone(), after, until)
+    }
+
+    fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+impl Ledger {
+    fn next(&mut self, slot: Option<&str>, what: What) -> Event {
+        self.last += 1;
+        Event {
+            seq: self.last,
+            time: Utc::now(),
+            slot: slot.map(str::to_owned),
+            what,
+        }
+    }
+
+    /// Writes an event down; what a person should know of that, when it changes. An event that can't be written is
+    /// told all the same: whoever watches must not be kept in the dark by a full disk.
+    fn write(&mut self, event: &Event) -> Option<String> {
+        let written = self.log.as_mut()?.append(event);
+        let failed_before = std::mem::replace(&mut self.failed, written.is_err());
+        match written {
+            Err(error) if !failed_before => Some(format!(
+                "the event log can't be written ({error}): what is told from now on can't be asked for again"
+            )),
+            Ok(()) if failed_before => Some("the event log is written again".to_owned()),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -73,7 +73,7 @@ pub fn start(bus: Bus, settings: watch::Receiver<NotifyConfig>) -> JoinHandle<()
 }
 
 async fn run(bus: Bus, mut settings: watch::Receiver<NotifyConfig>) {
-    let mut events = bus.listen();
+    let mut events = bus.listen().events;
     let mut watch = Watch::default();
     let desk = Desk::new();
     loop {

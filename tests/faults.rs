@@ -8,6 +8,7 @@ mod faults {
     mod floods;
     mod ground;
     mod logs;
+    mod positions;
     mod races;
     mod removed;
     mod shells;

@@ -66,7 +66,7 @@ impl Context {
             .await
     }
 
-    async fn connect_to(&self, target: Target) -> Result<Client, Failure> {
+    pub async fn connect_to(&self, target: Target) -> Result<Client, Failure> {
         let Target { socket, wanted } = target;
         if self.flags.verbose > 0 {
             self.out.note(format!("talking to {}", socket.display()));
@@ -86,7 +86,7 @@ impl Context {
         params: M::Params,
         limit: Option<Duration>,
     ) -> Result<M::Answer, Failure> {
-        call::<M>(&mut self.connect().await?, params, limit).await
+        Ok(call::<M>(&mut self.connect().await?, params, limit).await?)
     }
 
     /// A request that makes a session.
@@ -96,22 +96,21 @@ impl Context {
         limit: Duration,
     ) -> Result<M::Answer, Failure> {
         let mut client = self.connect_for_sessions().await?;
-        call::<M>(&mut client, params, Some(limit)).await
+        Ok(call::<M>(&mut client, params, Some(limit)).await?)
     }
 }
 
-async fn call<M: Method>(
+/// Asks on this connection; `limit` is for a daemon that never answers.
+pub async fn call<M: Method>(
     client: &mut Client,
     params: M::Params,
     limit: Option<Duration>,
-) -> Result<M::Answer, Failure> {
+) -> Result<M::Answer, CallError> {
     let Some(limit) = limit else {
-        return Ok(client.call::<M>(params).await?);
+        return client.call::<M>(params).await;
     };
-    match tokio::time::timeout(limit, client.call::<M>(params)).await {
-        Ok(answer) => Ok(answer?),
-        Err(_) => Err(CallError::Silent(limit).into()),
-    }
+    let answer = tokio::time::timeout(limit, client.call::<M>(params)).await;
+    answer.unwrap_or(Err(CallError::Silent(limit)))
 }
 
 /// Waits for an answer until the person presses Ctrl-C; `left` says what goes on without them.

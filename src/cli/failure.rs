@@ -140,7 +140,7 @@ impl From<CallError> for Failure {
             CallError::NotRunning(_) => Failure::new(Blame::NoDaemon, error.to_string()),
             CallError::Silent(_) => Failure::timed_out(error.to_string())
                 .next("see what it says: missiond.log in the log directory"),
-            CallError::Protocol(message) => Failure::failed(message),
+            CallError::Protocol(message) | CallError::Lost(message) => Failure::failed(message),
         }
     }
 }

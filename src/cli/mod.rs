@@ -19,6 +19,7 @@ mod out;
 mod overview;
 mod reach;
 mod reader;
+mod reconnect;
 mod rehearse;
 mod sanitise;
 mod slots;

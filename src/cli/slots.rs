@@ -7,7 +7,7 @@ use crate::control::protocol::{Select, Status};
 use clap::Args;
 
 /// For commands that look: no name means all.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub struct AnySlots {
     /// Slots by name, or @role for every slot of a role [default: all]
     #[arg(value_name = "SLOT", add = complete::slots())]

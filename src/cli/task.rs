@@ -1,14 +1,11 @@
 use crate::cli::context::{Context, unless_interrupted};
 use crate::cli::failure::{Blame, Failure};
-use crate::cli::{dialog, sanitise, table};
+use crate::cli::{dialog, reconnect, sanitise, table};
 use crate::control::protocol::{
     Fault, Pending, Select, Task as Request, TaskParams, TaskState, TaskStatus,
 };
 use chrono::Utc;
 use std::time::Duration;
-
-/// The daemon keeps the time; this much later it is taken for stuck.
-const GRACE: Duration = Duration::from_secs(10);
 
 /// Shows a task: where it stands, who has it, and its answer.
 ///
@@ -59,13 +56,11 @@ pub async fn wait(
     id: &str,
     timeout: Option<Duration>,
 ) -> Result<TaskStatus, Failure> {
-    let params = TaskParams {
+    let answer = reconnect::ask::<Request>(context, timeout, |timeout_ms| TaskParams {
         wait: true,
-        timeout_ms: timeout.map(|time| time.as_millis().try_into().unwrap_or(u64::MAX)),
+        timeout_ms,
         ..now(id)
-    };
-    let limit = timeout.map(|timeout| timeout + GRACE);
-    let answer = context.ask_within::<Request>(params, limit);
+    });
     unless_interrupted(answer, || {
         Failure::interrupted("the task goes on").next(format!(
             "see it with: missiond task {id}\nend it with: missiond cancel {id}"

@@ -1,16 +1,15 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::slots::SomeSlots;
-use crate::cli::{done, sanitise, states};
+use crate::cli::{done, reconnect, sanitise, states};
 use crate::control::protocol::{Wait as Request, WaitAnswer, WaitParams};
 use crate::reading::State;
 use futures_util::future::join_all;
 use std::time::Duration;
 
-/// The daemon keeps the time; this much later it is taken for stuck.
-const GRACE: Duration = Duration::from_secs(10);
-
 /// Waits until slots reach a state, end, are quiet or print a thing.
+///
+/// A daemon that is killed meanwhile may be away for 30 s: the waiting goes on with the next one.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -56,11 +55,11 @@ impl Wait {
             regex::Regex::new(pattern)
                 .map_err(|error| Failure::usage(format!("not a regular expression: {error}")))?;
         }
-        let limit = self.timeout.map(|timeout| timeout + GRACE);
         let names = self.slots.names(context).await?;
+        let until = &self.until;
         let waits = names.into_iter().map(|slot| {
-            let params = self.until.params(slot, self.timeout);
-            context.ask_within::<Request>(params, limit)
+            let make = move |left| until.params(slot.clone(), left);
+            reconnect::ask::<Request>(context, self.timeout, make)
         });
         let mut failures = Vec::new();
         for outcome in join_all(waits).await {
@@ -74,7 +73,7 @@ impl Wait {
 }
 
 impl Until {
-    fn params(&self, slot: String, timeout: Option<Duration>) -> WaitParams {
+    fn params(&self, slot: String, timeout_ms: Option<u64>) -> WaitParams {
         WaitParams {
             slot,
             states: self.states.clone(),
@@ -82,7 +81,7 @@ impl Until {
             quiet_ms: self.quiet.map(milliseconds),
             output: self.output.clone(),
             prompt: self.prompt,
-            timeout_ms: timeout.map(milliseconds),
+            timeout_ms,
         }
     }
 }

@@ -1,6 +1,8 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
+use crate::cli::reconnect::Daemon;
 use crate::cli::{complete, reader, sanitise};
+use crate::control::client::CallError;
 use crate::control::protocol::{Output as Request, OutputAnswer, OutputParams};
 
 /// How long the daemon may let us wait for more before it is asked again.
@@ -30,7 +32,7 @@ impl Follow {
     }
 
     async fn follow(self, context: &Context) -> Result<(), Failure> {
-        let mut client = context.connect().await?;
+        let (mut daemon, mut client) = Daemon::reach(context).await?;
         let mut params = OutputParams {
             slot: self.id,
             lines: self.lines,
@@ -40,7 +42,14 @@ impl Follow {
         // What there is comes at once; only then is there something to wait for.
         let mut first = true;
         loop {
-            let answer = client.call::<Request>(params.clone()).await?;
+            let answer = match client.call::<Request>(params.clone()).await {
+                // Sessions outlive the daemon, and places in their output hold for the next one.
+                Err(CallError::Lost(why)) if !first => {
+                    client = daemon.again(&why, None).await?;
+                    continue;
+                }
+                answer => answer?,
+            };
             // That nothing older is kept is no gap to one who has just come.
             if answer.dropped_bytes > 0 && !first {
                 let missed = answer.dropped_bytes;

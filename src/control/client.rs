@@ -1,7 +1,7 @@
 //! The client's end of the control socket.
 
 use super::attach;
-use super::envelope::{self, Lagged, Line, Request};
+use super::envelope::{self, Lagged, Line, Live, Request};
 use super::identity::Wanted;
 use super::protocol::{
     Attach, AttachAnswer, AttachParams, Event, Events, EventsParams, Fault, MAX_LINE, Method,
@@ -35,6 +35,9 @@ pub enum CallError {
     /// It took the connection, and no more.
     #[error("the daemon accepts connections but has not answered for {}", humantime::format_duration(*.0))]
     Silent(Duration),
+    /// The connection ended before the answer came: the daemon has gone.
+    #[error("{0}")]
+    Lost(String),
     /// What came over the socket was not an answer.
     #[error("{0}")]
     Protocol(String),
@@ -50,7 +53,7 @@ impl From<CallError> for RpcError {
             CallError::NotRunning(_) => RpcError::new(Fault::Failed, error.to_string())
                 .next("start the daemon with: missiond up"),
             CallError::Silent(_) => RpcError::new(Fault::TimedOut, error.to_string()),
-            CallError::Protocol(text) => RpcError::new(Fault::Failed, text),
+            CallError::Protocol(text) | CallError::Lost(text) => RpcError::new(Fault::Failed, text),
         }
     }
 }
@@ -68,8 +71,11 @@ pub enum Notice {
     Event(Box<Event>),
     /// An event of a newer daemon that this program has no type for.
     Unknown(Value),
-    /// The snapshot is over.
-    Live,
+    /// The snapshot, or what was missed, is over.
+    Live {
+        /// The position behind which the events follow now.
+        position: Option<u64>,
+    },
     /// This listener was too slow and hears no more.
     Lagged {
         missed: u64,
@@ -213,7 +219,11 @@ fn notice(line: Line) -> Option<Notice> {
             Some(event) => Notice::Event(Box::new(event)),
             None => Notice::Unknown(params),
         }),
-        envelope::LIVE => Some(Notice::Live),
+        envelope::LIVE => {
+            let live: Option<Live> = serde_json::from_value(params).ok();
+            let position = live.map(|live| live.position);
+            Some(Notice::Live { position })
+        }
         envelope::LAGGED => {
             let lagged: Option<Lagged> = serde_json::from_value(params).ok();
             Some(Notice::Lagged {
@@ -264,16 +274,18 @@ fn check_peer(stream: &UnixStream) -> Result<(), CallError> {
 }
 
 fn closed() -> CallError {
-    CallError::Protocol("the daemon closed the connection before it answered".into())
+    CallError::Lost("the daemon closed the connection before it answered".into())
 }
 
 fn broken(error: LinesCodecError) -> CallError {
-    CallError::Protocol(match error {
-        LinesCodecError::MaxLineLengthExceeded => {
-            format!("the daemon sent a line of more than {MAX_LINE} bytes")
+    match error {
+        LinesCodecError::MaxLineLengthExceeded => CallError::Protocol(format!(
+            "the daemon sent a line of more than {MAX_LINE} bytes"
+        )),
+        LinesCodecError::Io(error) => {
+            CallError::Lost(format!("the connection to the daemon broke: {error}"))
         }
-        LinesCodecError::Io(error) => format!("the connection to the daemon broke: {error}"),
-    })
+    }
 }
 
 fn unspeakable(error: serde_json::Error) -> CallError {

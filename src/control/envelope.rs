@@ -8,7 +8,7 @@ pub const VERSION: &str = "2.0";
 
 /// An event; its params are a [`super::protocol::Event`].
 pub const EVENT: &str = "event";
-/// The snapshot is over: what follows has just happened.
+/// The snapshot, or what was missed, is over: what follows has just happened. Its params are [`Live`].
 pub const LIVE: &str = "live";
 /// The listener was too slow and is dropped; its params are [`Lagged`].
 pub const LAGGED: &str = "lagged";
@@ -112,6 +112,12 @@ impl From<ErrorObject> for RpcError {
             .and_then(|data| serde_json::from_value(data).ok())
             .unwrap_or_else(|| RpcError::new(Fault::Failed, error.message))
     }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Live {
+    /// The position behind which the events follow now.
+    pub position: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,12 +1,16 @@
-//! A listener of `events`: how the selected slots stand, then what happens to them.
+//! A listener of `events`: how the selected slots stand, or what it has missed; then what happens to them.
 
 use super::dispatch::Dispatcher;
-use super::envelope::{self, Lagged, Line, Request};
+use super::envelope::{self, Lagged, Line, Live, Request};
 use super::protocol::{Event, EventsParams, RpcError, Select, SlotStatus, What};
 use super::tails::Tails;
+use crate::events::{Listener, gap};
 use serde_json::Value;
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 use tokio::sync::mpsc;
+
+/// Events that are read ahead from the event log while a listener takes what was read.
+const READ_AHEAD: usize = 64;
 
 /// The listener has gone, or was dropped.
 struct Gone;
@@ -25,16 +29,15 @@ struct Listening<'a> {
     /// Whether what they write is wanted too.
     data: bool,
     tails: Tails,
-    /// The number of the last event that was told, which what was written after it has too.
-    told: u64,
+    /// The number of the last event that was dealt with, which what was written after it has too.
+    position: u64,
 }
 
 /// Until the listener goes, reads too slowly, or the daemon ends.
 pub async fn listen(request: Request, dispatcher: &Dispatcher, answers: &mpsc::Sender<Line>) {
-    // Before the snapshot, so that nothing falls between the two.
-    let events = dispatcher.bus().listen();
-    let (selected, data) = match select(&request.params, dispatcher) {
-        Ok(selected) => selected,
+    let chosen = choose(&request.params, dispatcher);
+    let (selected, params) = match chosen {
+        Ok(chosen) => chosen,
         Err(error) => {
             let refusal = Line::answer(request.id, Err(error.into()));
             // One that has gone needs no answer.
@@ -46,35 +49,49 @@ pub async fn listen(request: Request, dispatcher: &Dispatcher, answers: &mpsc::S
         dispatcher,
         answers,
         selected,
-        data,
+        data: params.data,
         tails: Tails::default(),
-        told: 0,
+        position: 0,
     };
     let ready = Line::answer(request.id, Ok(Value::Object(Default::default())));
     // However it ends, nobody is left to be told.
-    let _ = listening.run(ready, events).await;
+    let _ = listening.run(ready, params.after).await;
 }
 
-fn select(
+fn choose(
     params: &Value,
     dispatcher: &Dispatcher,
-) -> Result<(Option<Vec<String>>, bool), RpcError> {
-    let EventsParams { slots, data } = serde_json::from_value(params.clone())
+) -> Result<(Option<Vec<String>>, EventsParams), RpcError> {
+    let params: EventsParams = serde_json::from_value(params.clone())
         .map_err(|error| RpcError::bad_params("events", &error))?;
-    let selected = match slots.is_empty() {
-        true => None,
-        false => Some(dispatcher.names(&Select { slots })?),
+    let slots = params.slots.clone();
+    // One that comes back asks for what it asked for before; its slot may have left meanwhile.
+    let selected = match (slots.is_empty(), params.after) {
+        (true, _) => None,
+        (false, None) => Some(dispatcher.names(&Select { slots })?),
+        (false, Some(_)) => Some(
+            dispatcher
+                .names(&Select {
+                    slots: slots.clone(),
+                })
+                .unwrap_or(slots),
+        ),
     };
-    Ok((selected, data))
+    Ok((selected, params))
 }
 
 impl Listening<'_> {
-    async fn run(&mut self, ready: Line, mut events: Receiver<Event>) -> Result<(), Gone> {
+    async fn run(&mut self, ready: Line, after: Option<u64>) -> Result<(), Gone> {
         self.answers.send(ready).await?;
-        for status in self.dispatcher.statuses(&self.selected) {
-            self.snapshot(status).await?;
-        }
-        let live = Line::notification(envelope::LIVE, Value::Null);
+        let mut events = match after {
+            Some(after) => self.catch_up_after(after).await?,
+            None => self.snapshots().await?,
+        };
+        let live = Live {
+            position: self.position,
+        };
+        let live = serde_json::to_value(live).unwrap_or_default();
+        let live = Line::notification(envelope::LIVE, live);
         self.answers.send(live).await?;
         loop {
             tokio::select! {
@@ -84,25 +101,80 @@ impl Listening<'_> {
         }
     }
 
+    /// How the slots stand. The position is taken first: what a snapshot may not show yet is told behind it.
+    async fn snapshots(&mut self) -> Result<Receiver<Event>, Gone> {
+        let Listener { position, events } = self.dispatcher.bus().listen();
+        self.position = position;
+        for status in self.dispatcher.statuses(&self.selected) {
+            self.snapshot(status).await?;
+        }
+        Ok(events)
+    }
+
     async fn snapshot(&mut self, status: SlotStatus) -> Result<(), Gone> {
         let name = status.slot.clone();
         let event = Event {
-            seq: self.dispatcher.bus().last(),
+            seq: self.position,
             time: chrono::Utc::now(),
             slot: Some(name.clone()),
             what: What::Snapshot {
                 status: Box::new(status),
             },
         };
-        self.told = event.seq;
         self.answers.send(event_line(&event)).await?;
         self.catch_up(&name).await
     }
 
+    /// What has happened since `after`, from the event log, until nothing is left to read there. What happens during
+    /// that is in the log too, so a listener that reads slowly misses nothing.
+    async fn catch_up_after(&mut self, after: u64) -> Result<Receiver<Event>, Gone> {
+        self.position = after;
+        let events = loop {
+            let Listener { position, events } = self.dispatcher.bus().listen();
+            if position == self.position {
+                break events;
+            }
+            self.replay(position).await?;
+            self.position = position;
+        };
+        for status in self.dispatcher.statuses(&self.selected) {
+            self.catch_up(&status.slot).await?;
+        }
+        Ok(events)
+    }
+
+    async fn replay(&mut self, until: u64) -> Result<(), Gone> {
+        let mut replay = self.dispatcher.bus().replay(self.position, until);
+        let (ahead, mut read) = mpsc::channel(READ_AHEAD);
+        // It ends when all is read, or when nobody takes it any more.
+        tokio::task::spawn_blocking(move || {
+            while let Some(event) = replay.next()
+                && ahead.blocking_send(event).is_ok()
+            {}
+        });
+        while let Some(event) = read.recv().await {
+            let slot = event.get("slot").and_then(Value::as_str);
+            if self.concerns(slot) || is_gap(&event) {
+                let line = Line::notification(envelope::EVENT, event);
+                self.answers.send(line).await?;
+            }
+        }
+        Ok(())
+    }
+
     async fn heard(&mut self, event: Result<Event, RecvError>) -> Result<(), Gone> {
         match event {
-            Ok(event) if self.concerns(&event) => self.tell(&event).await,
-            Ok(_) => Ok(()),
+            Ok(event) => {
+                if event.seq > self.position + 1 {
+                    let gap = gap(self.position, event.seq);
+                    self.answers.send(event_line(&gap)).await?;
+                }
+                if self.concerns(event.slot.as_deref()) {
+                    self.tell(&event).await?;
+                }
+                self.position = event.seq;
+                Ok(())
+            }
             Err(RecvError::Lagged(missed)) => {
                 let params = serde_json::to_value(Lagged { missed }).unwrap_or_default();
                 let lagged = Line::notification(envelope::LAGGED, params);
@@ -113,10 +185,10 @@ impl Listening<'_> {
         }
     }
 
-    fn concerns(&self, event: &Event) -> bool {
-        match (&self.selected, &event.slot) {
+    fn concerns(&self, slot: Option<&str>) -> bool {
+        match (&self.selected, slot) {
             (None, _) => true,
-            (Some(names), Some(slot)) => names.contains(slot),
+            (Some(names), Some(slot)) => names.iter().any(|name| name == slot),
             (Some(_), None) => false,
         }
     }
@@ -127,7 +199,7 @@ impl Listening<'_> {
         if let Some(name) = event.slot.as_ref().filter(|_| is_end) {
             self.catch_up(name).await?;
         }
-        self.told = self.told.max(event.seq);
+        self.position = event.seq;
         self.answers.send(event_line(event)).await?;
         match (&event.slot, &event.what) {
             (Some(name), What::Closed { .. }) => self.tails.forget(name),
@@ -147,11 +219,15 @@ impl Listening<'_> {
 
     /// What a slot has written since the last look.
     async fn pass_on(&mut self, name: &str) -> Result<(), Gone> {
-        for event in self.tails.take(name, self.told).await {
+        for event in self.tails.take(name, self.position).await {
             self.answers.send(event_line(&event)).await?;
         }
         Ok(())
     }
+}
+
+fn is_gap(event: &Value) -> bool {
+    event.get("event").is_some_and(|name| name == "gap")
 }
 
 fn event_line(event: &Event) -> Line {

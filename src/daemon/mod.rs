@@ -34,7 +34,7 @@ use host::{Signals, Wish};
 use serde_json::Value;
 use sessions::{GoneOnes, Sessions};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -251,14 +251,14 @@ pub async fn run_in(host: Host, config: Config, env: &Env) -> Result<(), DaemonE
     let (store, left) = task_store(&world)?;
     let (orders, queue) = mpsc::channel(MAX_ORDERS);
     let mut daemon = Daemon::new(config, rules, world, orders);
-    let bus = &daemon.world.bus;
+    let bus = daemon.world.bus.clone();
     let notifier = notify::start(bus.clone(), daemon.notify.subscribe());
     daemon.load_sessions()?;
     daemon.take_up_removed().await;
     daemon.start_all();
     daemon.look_for_running().await;
-    let (slots, bus) = (daemon.published.subscribe(), daemon.world.bus.clone());
-    let (tasks, keeper) = keeper::start(store, left, slots, bus);
+    let slots = daemon.published.subscribe();
+    let (tasks, keeper) = keeper::start(store, left, slots, bus.clone());
     let handle = daemon.handle(&tasks);
     let server = door
         .take_listener()
@@ -349,6 +349,12 @@ fn about(config: &Config, world: &World) -> Pong {
     }
 }
 
+/// The events, whose positions go on from those of the daemons before.
+fn event_bus(state: &Path) -> Result<Bus, DaemonError> {
+    let file = state.join("events.jsonl");
+    Bus::open(&file).map_err(|error| DaemonError::place(file.display().to_string(), error))
+}
+
 fn world(config: &Config, env: &Env, door: &Door, host: &Host) -> Result<World, DaemonError> {
     let logs = config.daemon.logs.clone();
     let state = env
@@ -363,6 +369,7 @@ fn world(config: &Config, env: &Env, door: &Door, host: &Host) -> Result<World, 
     let worktrees = env
         .worktrees_for(&config.daemon)
         .map_err(|error| DaemonError::place("the worktrees' directory", error))?;
+    let bus = event_bus(&state)?;
     Ok(World {
         worktrees,
         program: host.program.clone(),
@@ -372,7 +379,7 @@ fn world(config: &Config, env: &Env, door: &Door, host: &Host) -> Result<World, 
         state,
         env: env.clone(),
         name: config.daemon.name.clone(),
-        bus: Bus::default(),
+        bus,
         audit,
         meter: Arc::default(),
         claims: slot::Claims::default(),

@@ -125,7 +125,7 @@ impl Supervisor {
 
     /// What happens from now on.
     pub fn events(&self) -> impl Stream<Item = Heard> + Send + 'static + use<> {
-        let listener = self.daemon.bus.listen();
+        let listener = self.daemon.bus.listen().events;
         stream::unfold(listener, |mut listener| async move {
             let heard = match listener.recv().await {
                 Ok(event) => Heard::Event(Box::new(event)),

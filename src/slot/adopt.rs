@@ -95,6 +95,7 @@ impl Slot {
 
     fn found_running(&mut self, hello: &Hello) -> impl Iterator<Item = Input> + use<> {
         let pid = hello.child_pid;
+        self.recalls_state = true;
         self.tell(What::Adopted { pid });
         if let Some(id) = self.memory.session().map(|session| session.id) {
             self.hold(id);

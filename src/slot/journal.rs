@@ -163,12 +163,7 @@ fn words(what: &What) -> (&'static str, String) {
         }
         What::Key { key, reason } => ("key", format!("{key} — {reason}")),
         What::Failed { text } => ("no answer", text.clone()),
-        What::Attached {
-            uid,
-            read_only,
-            cols,
-            rows,
-        } => ("attached", attached(*uid, *read_only, (*cols, *rows))),
+        What::Attached { uid, read_only, .. } => ("attached", attached(*uid, *read_only, what)),
         What::Detached { uid } => ("detached", format!("uid {uid}")),
         What::Typing { uid } => ("keyboard", typing(*uid)),
         What::TypingOver => ("keyboard", "free again".to_owned()),
@@ -189,6 +184,7 @@ fn words(what: &What) -> (&'static str, String) {
         What::Config { ok, text } => (if *ok { "config" } else { "BAD CONF" }, text.clone()),
         What::Doubtful { why } => ("DOUBTFUL", why.clone()),
         What::DoubtGone => ("doubt", "the witnesses agree again".to_owned()),
+        What::Gap { after, first } => ("GAP", format!("between {after} and {first}")),
         What::Warning { text } => ("WARNING", text.clone()),
     }
 }
@@ -226,9 +222,13 @@ fn restarts(attempt: u32, delay_ms: u64) -> String {
     format!("number {attempt} in {}", seconds(delay_ms))
 }
 
-fn attached(uid: u32, read_only: bool, (cols, rows): (u16, u16)) -> String {
+fn attached(uid: u32, read_only: bool, what: &What) -> String {
+    let size = match what {
+        What::Attached { cols, rows, .. } => format!(", {cols}x{rows}"),
+        _ => String::new(),
+    };
     let how = if read_only { ", read-only" } else { "" };
-    format!("uid {uid}, {cols}x{rows}{how}")
+    format!("uid {uid}{size}{how}")
 }
 
 fn typing(uid: u32) -> String {

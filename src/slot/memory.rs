@@ -3,6 +3,7 @@
 use super::machine::{Past, Standing};
 use super::removed::Launched;
 use crate::files;
+use crate::reading::State;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -41,6 +42,9 @@ pub struct Memory {
     /// Whether it was to run when it was last heard of; `None` after an end in order.
     #[serde(default)]
     pub standing: Option<Standing>,
+    /// The state that it was last in.
+    #[serde(default)]
+    pub state: Option<Since>,
     /// When the usage limit is lifted for which messages wait.
     #[serde(default)]
     pub held_until: Option<DateTime<Utc>>,
@@ -50,6 +54,13 @@ pub struct Memory {
     /// What a newer missiond wrote is kept.
     #[serde(flatten)]
     pub unknown: Map<String, Value>,
+}
+
+/// A state, and since when a slot is in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Since {
+    pub state: State,
+    pub since: DateTime<Utc>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -72,6 +72,8 @@ pub struct Slot {
     pub(super) so_far: SoFar,
     pub(super) last_sight: Option<Sight>,
     pub(super) since: DateTime<Utc>,
+    /// Its program was found running, and has not been seen in any state yet.
+    pub(super) recalls_state: bool,
     pub(super) turn_began: Option<Place>,
     pub(super) searching: Option<Search>,
     /// When the terminal gets its own size again, which it lost to be drawn anew.
@@ -131,6 +133,7 @@ impl Slot {
         let session = terms.map(|terms| Session::new(terms, &world.session_file(&config.name)));
         let output = recalled_output(&memory, room);
         let slot = Slot {
+            since: recalled_since(&memory, &machine),
             terminal: Terminal::new(config.cols.into(), config.rows.into()),
             observer: Observer::new(),
             running: config,
@@ -153,7 +156,7 @@ impl Slot {
             records: None,
             so_far: SoFar::default(),
             last_sight: None,
-            since: Utc::now(),
+            recalls_state: false,
             turn_began: None,
             searching: None,
             fits_again: None,
@@ -397,6 +400,12 @@ fn recalled(memory: &Memory, config: Arc<SlotConfig>, judge: Arc<dyn Judge>) -> 
     let held_until = memory.held_until.and_then(vigil::moment_of);
     machine.recall(memory.past, memory.standing.as_ref(), held_until);
     machine
+}
+
+/// Since when it is in the state in which an earlier daemon has left it.
+fn recalled_since(memory: &Memory, machine: &Machine) -> DateTime<Utc> {
+    let recalled = memory.state.filter(|last| last.state == machine.state());
+    recalled.map_or_else(Utc::now, |last| last.since)
 }
 
 /// What an agent has read of it is not read again.

@@ -3,11 +3,13 @@
 use super::answer::{self, Place};
 use super::journal::News;
 use super::machine::{Decider, Purpose, Reply, Token};
+use super::memory::Since;
 use super::press::Key;
 use super::task::Slot;
 use crate::audit::Record;
 use crate::control::protocol::{RpcError, What};
 use crate::policy::{Ask, Decision, Verdict};
+use crate::reading::State;
 use crate::shim::ToShim;
 use chrono::Utc;
 
@@ -139,11 +141,13 @@ impl Slot {
 
     pub(super) fn tell(&mut self, what: What) {
         if let What::State { to, .. } = &what {
-            self.since = Utc::now();
+            self.enter_state(*to);
             self.tell_shim(&ToShim::Mark {
                 text: to.name().to_owned(),
             });
         }
+        // Who is told of an event finds it in the status too.
+        self.publish();
         let event = self.world.bus.publish(Some(&self.running.name), what);
         match self.journal.note(&event) {
             None => {}
@@ -159,6 +163,23 @@ impl Slot {
                 "the log goes on; {lost} events are missing from it"
             )),
         }
+    }
+
+    /// From when on it is in this state: a daemon that takes it up in the same state goes on counting.
+    fn enter_state(&mut self, state: State) {
+        if self.recalls_state && state == State::Starting {
+            self.since = Utc::now();
+            return;
+        }
+        let taken_up = std::mem::replace(&mut self.recalls_state, false);
+        let before = self.memory.state.filter(|before| before.state == state);
+        let recalled = before.filter(|_| taken_up);
+        self.since = recalled.map_or_else(Utc::now, |before| before.since);
+        self.memory.state = Some(Since {
+            state,
+            since: self.since,
+        });
+        self.save_memory();
     }
 
     pub(super) fn warn(&mut self, text: &str) {

@@ -1,9 +1,13 @@
 //! `events` and `wait`.
 
 use crate::fake::{Home, Reply, event, status};
-use missiond::control::envelope::{self, Line};
+use missiond::control::envelope::{self, Line, Request};
 use missiond::control::protocol::Fault;
 use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Read};
+use std::process::Stdio;
+use std::sync::Mutex;
+use std::sync::mpsc::Receiver;
 
 fn snapshot(seq: u64) -> Line {
     event(
@@ -18,8 +22,14 @@ fn live() -> Line {
 
 fn streaming(lines: impl Fn() -> Vec<Line> + Send + Sync + 'static) -> Home {
     let home = Home::new();
-    // Nobody asks what was requested.
-    drop(home.daemon("missiond", move |_, _| Reply::Stream(lines())));
+    // Nobody asks what was requested. A client that comes back hears nothing new.
+    drop(home.daemon(
+        "missiond",
+        move |_, params| match params["after"].is_u64() {
+            true => Reply::Stream(Vec::new()),
+            false => Reply::Stream(lines()),
+        },
+    ));
     home
 }
 
@@ -63,6 +73,74 @@ fn events_go_on_with_f_and_keep_what_is_new_to_this_program() {
     assert_eq!(seqs(&ran.stdout), [7, 8, 9]);
     assert!(ran.stdout.contains(r#""where":"\u009bthere""#), "{ran:?}");
     assert!(ran.stderr.contains("has ended the stream"), "{ran:?}");
+    assert!(ran.stderr.contains("10 times in a row"), "{ran:?}");
+}
+
+/// Each connection is the next one of these; every one but the last is cut off.
+fn cut_off(connections: Vec<Vec<Line>>) -> (Home, Receiver<Request>) {
+    let home = Home::new();
+    let left = Mutex::new(connections.into_iter());
+    let requests = home.daemon("missiond", move |_, _| {
+        let mut left = left.lock().unwrap();
+        let lines = left.next().expect("no more connections");
+        match left.len() {
+            0 => Reply::Open(lines),
+            _ => Reply::Stream(lines),
+        }
+    });
+    (home, requests)
+}
+
+#[test]
+fn events_go_on_behind_the_last_position_after_the_daemon_was_lost() {
+    let gap = json!({"event": "gap", "after": 8, "first": 30, "slot": null});
+    let (home, requests) = cut_off(vec![
+        vec![
+            snapshot(7),
+            live(),
+            event(8, json!({"event": "interrupted"})),
+        ],
+        vec![event(29, gap), event(30, json!({"event": "interrupted"}))],
+        vec![],
+        vec![event(31, json!({"event": "interrupted"}))],
+    ]);
+    let mut child = home
+        .command(&["events", "-f", "coder"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let heard: Vec<String> = lines.take(5).map(Result::unwrap).collect();
+    assert_eq!(seqs(&heard.join("\n")), [7, 8, 29, 30, 31]);
+    child.kill().unwrap();
+    let mut told = String::new();
+    child
+        .stderr
+        .take()
+        .unwrap()
+        .read_to_string(&mut told)
+        .unwrap();
+    child.wait().unwrap();
+    assert!(told.contains("waiting up to 30s"), "{told}");
+    let asked: Vec<Value> = requests
+        .try_iter()
+        .filter(|request| request.method == "events")
+        .map(|request| request.params["after"].clone())
+        .collect();
+    assert_eq!(asked, [json!(null), json!(8), json!(30), json!(30)]);
+}
+
+#[test]
+fn events_after_a_position_end_when_all_is_told() {
+    let (home, requests) = cut_off(vec![vec![
+        event(8, json!({"event": "interrupted"})),
+        live(),
+    ]]);
+    let ran = home.run(&["events", "--after", "7"]).exits(0);
+    assert_eq!(seqs(&ran.stdout), [8]);
+    let asked = requests.iter().find(|request| request.method == "events");
+    assert_eq!(asked.unwrap().params["after"], 7);
 }
 
 #[test]

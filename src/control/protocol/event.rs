@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Event {
-    /// Grows by one for each event of this daemon: a gap shows that the listener was too slow.
+    /// Its position. It grows by one for each event, also over restarts of the daemon.
     pub seq: u64,
     pub time: DateTime<Utc>,
     /// `None` for the daemon itself.
@@ -184,6 +184,13 @@ pub enum What {
     },
     /// They agree again.
     DoubtGone,
+    /// The events between these positions can't be told any more; its own position is that of the last of them.
+    Gap {
+        /// The last position before them.
+        after: u64,
+        /// The first one behind them.
+        first: u64,
+    },
     /// Anything a person should know.
     Warning {
         text: String,

@@ -112,12 +112,18 @@ pub struct EventsParams {
     pub slots: Vec<String>,
     #[serde(default)]
     pub data: bool,
+    /// In place of a snapshot: what has happened behind this position.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<u64>,
 }
 
 impl From<Select> for EventsParams {
     fn from(select: Select) -> EventsParams {
         let Select { slots } = select;
-        EventsParams { slots, data: false }
+        EventsParams {
+            slots,
+            ..EventsParams::default()
+        }
     }
 }
 
@@ -161,6 +167,7 @@ pub struct SlotStatus {
     /// The process that holds its terminal and adopts its orphans.
     #[serde(default)]
     pub shim_pid: Option<u32>,
+    /// How often it was started again by itself, after a failure.
     pub restarts: u32,
     /// Claude Code's conversation.
     pub session_id: Option<String>,

@@ -282,7 +282,6 @@ impl Machine {
 
     fn stopped(&mut self, tokens: Vec<Token>, start_again: bool, ending: Ending, now: Instant) {
         if start_again {
-            self.past.restarts += 1;
             self.begin_anew();
             self.starters.extend(tokens);
             return self.launch();

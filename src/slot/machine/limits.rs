@@ -22,6 +22,7 @@ pub struct Measure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Past {
+    /// By itself, after a failure: those of a person are not counted.
     pub restarts: u32,
     /// Since a person last started it, like the cost.
     pub turns: u32,

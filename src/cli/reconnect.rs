@@ -1,0 +1,121 @@
+//! A command that waits and loses the daemon goes on with the next one, which takes the slots up where they are.
+
+use crate::cli::context::{Context, call};
+use crate::cli::failure::{Blame, Failure};
+use crate::cli::target::{self, Target};
+use crate::control::client::{CallError, Client};
+use crate::control::protocol::Method;
+use std::time::{Duration, Instant};
+
+/// How long the daemon may be away: for an upgrade, or for a person who has to type `missiond up`.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Between two tries.
+const PAUSE: Duration = Duration::from_millis(100);
+/// A connection that is lost sooner than this has come to nothing.
+const SOON: Duration = Duration::from_millis(200);
+/// So many of them in a row: the daemon ends each time, perhaps because of this very request.
+const MAX_SOON: u32 = 10;
+/// The daemon keeps the time of what it waits for; this much later it is taken for stuck.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// The daemon that a command talks to, to be reached again.
+pub struct Daemon<'a> {
+    context: &'a Context,
+    target: Target,
+    connected: Instant,
+    lost_soon: u32,
+}
+
+impl Daemon<'_> {
+    /// Reaches the daemon that the flags mean; one that is not there is not waited for.
+    pub async fn reach(context: &Context) -> Result<(Daemon<'_>, Client), Failure> {
+        let target = target::find(context).await?;
+        let client = context.connect_to(target.clone()).await?;
+        let daemon = Daemon {
+            context,
+            target,
+            connected: Instant::now(),
+            lost_soon: 0,
+        };
+        Ok((daemon, client))
+    }
+
+    /// Something has come on this connection: it was of use, however soon it is lost.
+    pub fn was_of_use(&mut self) {
+        self.lost_soon = 0;
+    }
+
+    /// The connection is lost: waits until a daemon listens at the same socket again, for at most `patience` where the
+    /// person's own patience is shorter than ours.
+    pub async fn again(
+        &mut self,
+        why: &str,
+        patience: Option<Duration>,
+    ) -> Result<Client, Failure> {
+        self.lost_soon = match self.connected.elapsed() < SOON {
+            true => self.lost_soon + 1,
+            false => 0,
+        };
+        if self.lost_soon > MAX_SOON {
+            return Err(Failure::failed(format!("{why}, {MAX_SOON} times in a row"))
+                .next("see what it says: missiond.log in the log directory"));
+        }
+        let patience = patience.map_or(PATIENCE, |patience| patience.min(PATIENCE));
+        let shown = humantime::format_duration(Duration::from_secs(patience.as_secs()));
+        let out = &self.context.out;
+        out.note(format!(
+            "{why}; waiting up to {shown} for the daemon to come back"
+        ));
+        let begun = Instant::now();
+        loop {
+            // Also before the first try: a daemon that has just been killed may still be taking connections.
+            tokio::time::sleep(PAUSE).await;
+            match Client::connect_to(&self.target.socket, &self.target.wanted).await {
+                Ok(client) => {
+                    self.connected = Instant::now();
+                    out.note("the daemon is back");
+                    return Ok(client);
+                }
+                // Another daemon has taken its place.
+                Err(error @ CallError::Rpc(_)) => return Err(error.into()),
+                Err(_) if begun.elapsed() < patience => {}
+                Err(_) if patience < PATIENCE => {
+                    return Err(Failure::timed_out("the daemon has gone")
+                        .next("start it with: missiond up"));
+                }
+                Err(error) => return Err(stayed_away(&error)),
+            }
+        }
+    }
+}
+
+fn stayed_away(error: &CallError) -> Failure {
+    let shown = humantime::format_duration(PATIENCE);
+    let text = format!("the daemon has gone, and is not back after {shown}: {error}");
+    Failure::new(Blame::NoDaemon, text).next("start it with: missiond up")
+}
+
+/// Asks for something that is waited for. `make` makes the request, with the milliseconds that are left of `timeout`;
+/// it is made again for the next daemon where one is killed, so asking twice must do no more than asking once.
+pub async fn ask<M: Method>(
+    context: &Context,
+    timeout: Option<Duration>,
+    make: impl Fn(Option<u64>) -> M::Params,
+) -> Result<M::Answer, Failure> {
+    let (mut daemon, mut client) = Daemon::reach(context).await?;
+    let begun = Instant::now();
+    let mut left = timeout;
+    loop {
+        let params = make(left.map(milliseconds));
+        let limit = left.map(|left| left + GRACE);
+        match call::<M>(&mut client, params, limit).await {
+            Err(CallError::Lost(why)) => client = daemon.again(&why, left).await?,
+            answer => return Ok(answer?),
+        }
+        left = timeout.map(|timeout| timeout.saturating_sub(begun.elapsed()));
+    }
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    time.as_millis().try_into().unwrap_or(u64::MAX)
+}

@@ -1,0 +1,205 @@
+//! The event log: the events of all slots and of the daemon, one JSON line each, in two files of a bounded size.
+
+use crate::control::protocol::{Event, What};
+use crate::log_file::{Cap, LogFile};
+use crate::{files, secrets};
+use chrono::Utc;
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::VecDeque;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Lines};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Together 16 MiB: the last 50,000 events or so. Who has been away for longer is told of a gap.
+const CAP: Cap = Cap {
+    bytes: 8 << 20,
+    files: 2,
+};
+/// A number of 64 bits in decimal digits, with zeros in front: writing it again needs no new room on the disk.
+const DIGITS: usize = 20;
+
+#[derive(Debug)]
+pub(super) struct EventLog {
+    file: LogFile,
+    last: u64,
+    /// The last number that was told, where it could not be written into the log: no number is given out twice. The
+    /// file has its size from the beginning, so that it can be written on a full disk.
+    position: File,
+}
+
+impl EventLog {
+    pub fn open(path: &Path) -> io::Result<EventLog> {
+        let position = open_position(&position_of(path))?;
+        let last = last_in(path)?.max(read_position(&position));
+        let log = EventLog {
+            file: LogFile::new(path, CAP),
+            last,
+            position,
+        };
+        log.keep_position(last)?;
+        Ok(log)
+    }
+
+    /// The number of the last event of all daemons before.
+    pub fn last(&self) -> u64 {
+        self.last
+    }
+
+    /// Writes an event: it is with the kernel when this returns, and outlives this process.
+    pub fn append(&mut self, event: &Event) -> io::Result<()> {
+        let written = line(event).and_then(|line| self.file.append(&line));
+        self.last = event.seq;
+        if written.is_err() {
+            // Where this fails too, nothing more can be done; the failure of the log is reported.
+            let _ = self.keep_position(self.last);
+        }
+        written
+    }
+
+    fn keep_position(&self, last: u64) -> io::Result<()> {
+        self.position
+            .write_all_at(format!("{last:0DIGITS$}\n").as_bytes(), 0)
+    }
+}
+
+fn position_of(path: &Path) -> PathBuf {
+    path.with_extension("position")
+}
+
+fn open_position(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    options.mode(0o600);
+    options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
+    options.open(path).map_err(files::unfollowed)
+}
+
+fn read_position(file: &File) -> u64 {
+    let mut digits = [0; DIGITS];
+    let read = file.read_exact_at(&mut digits, 0);
+    let text = read.ok().and_then(|()| std::str::from_utf8(&digits).ok());
+    text.and_then(|text| text.parse().ok()).unwrap_or(0)
+}
+
+/// The event as it is told: without secrets.
+fn line(event: &Event) -> io::Result<String> {
+    let json = serde_json::to_value(event).map_err(io::Error::other)?;
+    Ok(secrets::mask_json(&json).to_string() + "\n")
+}
+
+#[derive(Deserialize)]
+struct Numbered {
+    seq: u64,
+}
+
+fn number(line: &str) -> Option<u64> {
+    let numbered: Numbered = serde_json::from_str(line).ok()?;
+    Some(numbered.seq)
+}
+
+/// The number of the last whole line of the newest file that has one.
+fn last_in(path: &Path) -> io::Result<u64> {
+    let files = match files::with_rotated(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        found => found?,
+    };
+    for mut file in files.into_iter().rev() {
+        let line = files::last_line(&mut file)?;
+        if let Some(number) = line.as_deref().and_then(number) {
+            return Ok(number);
+        }
+    }
+    Ok(0)
+}
+
+/// What is kept of the events behind a position, in order. An event that is missing among them is told as a
+/// [`What::Gap`].
+pub struct Replay {
+    files: VecDeque<File>,
+    lines: Option<Lines<BufReader<File>>>,
+    /// The last number that was given out.
+    at: u64,
+    until: u64,
+    /// Read already, and given out behind a gap.
+    next: Option<(u64, Value)>,
+}
+
+impl Replay {
+    pub(super) fn new(path: Option<Arc<Path>>, after: u64, until: u64) -> Replay {
+        // What can't be read is missing, and told as a gap.
+        let files = path.and_then(|path| files::with_rotated(&path).ok());
+        Replay {
+            files: files.unwrap_or_default().into(),
+            lines: None,
+            at: after,
+            until,
+            next: None,
+        }
+    }
+
+    /// The next event in the log behind the last one.
+    fn read(&mut self) -> Option<(u64, Value)> {
+        loop {
+            let Some(lines) = &mut self.lines else {
+                let file = self.files.pop_front()?;
+                self.lines = Some(BufReader::new(file).lines());
+                continue;
+            };
+            let Some(Ok(line)) = lines.next() else {
+                self.lines = None;
+                continue;
+            };
+            let Some(seq) = number(&line).filter(|seq| *seq > self.at) else {
+                continue;
+            };
+            if seq > self.until {
+                return None;
+            }
+            if let Ok(event) = serde_json::from_str(&line) {
+                return Some((seq, event));
+            }
+        }
+    }
+
+    fn gap(&mut self, first: u64) -> Value {
+        let gap = gap(self.at, first);
+        self.at = first - 1;
+        serde_json::to_value(gap).unwrap_or_default()
+    }
+}
+
+/// Events between `after` and `first` can't be had. Its own number is that of the last of them.
+pub fn gap(after: u64, first: u64) -> Event {
+    Event {
+        seq: first - 1,
+        time: Utc::now(),
+        slot: None,
+        what: What::Gap { after, first },
+    }
+}
+
+impl Iterator for Replay {
+    type Item = Value;
+
+    fn next(&mut self) -> Option<Value> {
+        // A position that this daemon has never reached belongs to a log that is gone.
+        if self.at > self.until {
+            return Some(self.gap(self.until + 1));
+        }
+        match self.next.take().or_else(|| self.read()) {
+            Some((seq, event)) if seq == self.at + 1 => {
+                self.at = seq;
+                Some(event)
+            }
+            Some((seq, event)) => {
+                self.next = Some((seq, event));
+                Some(self.gap(seq))
+            }
+            None if self.at < self.until => Some(self.gap(self.until + 1)),
+            None => None,
+        }
+    }
+}
