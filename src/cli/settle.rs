@@ -95,14 +95,15 @@ fn failed_slot(status: &SlotStatus) -> FailedSlot {
 }
 
 /// The failure of `up`: the daemon runs, and these slots do not.
-pub fn in_words(daemon: &str, total: usize, failed: &[FailedSlot]) -> Failure {
+/// `target` names it for the next steps.
+pub fn in_words(daemon: &str, total: usize, failed: &[FailedSlot], target: &str) -> Failure {
     let text = format!("{daemon}, and {} of {total} slots failed", failed.len());
     let slots = failed
         .iter()
         .map(|failed| format!("{}: {}", failed.slot, failed.why));
     let names: Vec<&str> = failed.iter().map(|failed| failed.slot.as_str()).collect();
     let next = format!(
-        "see what is wrong: missiond doctor\nthen: missiond start {}",
+        "see what is wrong: missiond doctor{target}\nthen: missiond start{target} {}",
         names.join(" ")
     );
     let lines: Vec<String> = slots.chain([next]).collect();
@@ -170,13 +171,14 @@ mod tests {
         ];
         let Settled { total, failed } = of(&statuses);
         assert_eq!(total, 2);
-        let failure = in_words("missiond runs, pid 7", total, &failed);
+        let failure = in_words("missiond runs, pid 7", total, &failed, " -c a.toml");
         assert_eq!(
             failure.message,
             "missiond runs, pid 7, and 1 of 2 slots failed"
         );
         let next = failure.next.unwrap();
         assert!(next.starts_with("coder: no such program\n"), "{next}");
-        assert!(next.ends_with("missiond start coder"), "{next}");
+        assert!(next.contains("missiond doctor -c a.toml\n"), "{next}");
+        assert!(next.ends_with("missiond start -c a.toml coder"), "{next}");
     }
 }

@@ -156,7 +156,8 @@ pub fn call_for_help(statuses: &[SlotStatus], target: &str) -> Option<String> {
 
 /// The line below the table about slots that are in the config no more.
 pub fn removed(statuses: &[SlotStatus], target: &str) -> Option<String> {
-    let removed = statuses.iter().filter(|status| status.removed);
+    let running = statuses.iter().filter(|status| status.pid.is_some());
+    let removed = running.filter(|status| status.removed);
     let names: Vec<&str> = removed.map(|status| status.slot.as_str()).collect();
     let are = match names.as_slice() {
         [] => return None,

@@ -216,7 +216,8 @@ async fn report(
     }
     let Settled { total, failed } = settle::settled(place).await?;
     let runs = format!("{} runs, pid {}", pong.name, pong.pid);
-    let failure = (!failed.is_empty()).then(|| settle::in_words(&runs, total, &failed));
+    let failure =
+        (!failed.is_empty()).then(|| settle::in_words(&runs, total, &failed, &context.target()));
     if context.out.json {
         context.out.json(&Answer {
             started,
