@@ -204,7 +204,8 @@ fn an_interrupt_or_a_sudden_end_leaves_nothing_running() {
     let own = Pid::from_raw(running.pid().cast_signed()).expect("a pid");
     kill_process(own, Signal::INT).expect("it runs");
     let ended = running.end().expect(1);
-    assert!(ended.stderr.contains("interrupted"), "{ended}");
+    let why = ended.json()["error"].to_string();
+    assert!(why.contains("interrupted: 2 of 2 tasks"), "{ended}");
     assert_eq!(
         ended.json()["results"]["after"]["error"],
         "not started: interrupted",

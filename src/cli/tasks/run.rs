@@ -168,14 +168,12 @@ fn report(context: &Context, course: &Course) -> Result<(), Failure> {
         .collect();
     let count = Count::of(&reports);
     if context.out.json {
-        context.out.json(&all_as_json(&reports, count))?;
+        let words = count.words(course.stopped());
+        context.out.json(&all_as_json(&reports, count, &words))?;
         // One object says all of it; the exit code says it once more.
         return match count.is_success() {
             true => Ok(()),
-            false => Err(Failure::new(
-                Blame::Command(1),
-                count.words(course.stopped()),
-            )),
+            false => Err(Failure::new(Blame::Command(1), words)),
         };
     } else {
         show_failures(context, &reports);
@@ -239,7 +237,7 @@ impl Count {
 }
 
 /// `success` is of all together.
-fn all_as_json(reports: &[(&str, &Report)], count: Count) -> Value {
+fn all_as_json(reports: &[(&str, &Report)], count: Count, words: &str) -> Value {
     let results: Map<String, Value> = reports
         .iter()
         .map(|(name, report)| ((*name).to_owned(), as_json(report)))
@@ -248,6 +246,7 @@ fn all_as_json(reports: &[(&str, &Report)], count: Count) -> Value {
         "success": count.is_success(),
         "failed": count.failed,
         "skipped": count.skipped,
+        "error": (!count.is_success()).then_some(words),
         "results": results,
     })
 }
