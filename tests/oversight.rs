@@ -3,6 +3,7 @@
 mod support;
 
 mod oversight {
+    mod always;
     mod auditing;
     mod background;
     mod claude;

@@ -3,7 +3,7 @@
 use missiond::diagnostic::Problem;
 use missiond::policy::{
     Ask, Decision, Judge, LexicalPaths, PermissionPolicy, Policy, add_allow_rule, decide,
-    dialog_decision, explain, narrow_rule_for,
+    dialog_decision, explain, narrow_rule_for, rule_for_always,
 };
 use missiond::reading::DialogKind;
 use serde_json::{Value, json};

@@ -13,7 +13,7 @@ use crate::control::protocol::{Confirm as Request, ConfirmParams};
 #[command(after_help = "\
 Examples:
   missiond confirm coder yes
-  missiond confirm coder always                 yes, and add a narrow rule to the role's policy
+  missiond confirm coder always                 yes, and add a narrow rule to the role's policy, if one would help
   missiond confirm coder no --reason 'Use the staging database'
   missiond confirm coder 'Dark mode' --dialog 4f2a9c
   missiond confirm coder 'Cheese, Ham'          where several can be chosen: ticks both, and submits
@@ -55,11 +55,14 @@ impl Confirm {
         }
         let chosen = sanitise::one_line(&answer.chosen);
         context.out.done(format!("{}: {chosen}", answer.slot))?;
-        match answer.rule {
-            Some(rule) => context
-                .out
-                .done(format!("  rule added: {}", sanitise::one_line(&rule))),
-            None => Ok(()),
+        if let Some(rule) = answer.rule {
+            let rule = sanitise::one_line(&rule);
+            context.out.done(format!("  rule added: {rule}"))?;
         }
+        if let Some(why) = answer.this_once {
+            let why = sanitise::one_line(&why);
+            context.out.done(format!("  this once: {why}"))?;
+        }
+        Ok(())
     }
 }

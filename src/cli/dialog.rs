@@ -1,7 +1,7 @@
 //! A dialog as a person reads it, with the commands that answer it. Pure.
 
 use crate::cli::sanitise;
-use crate::control::protocol::{PendingDialog, WaitingCall};
+use crate::control::protocol::{Always, PendingDialog, WaitingCall};
 use crate::keys;
 use crate::quoting::quoted;
 use crate::reading::{Dialog, DialogKind};
@@ -12,6 +12,8 @@ pub struct Asked<'a> {
     pub slot: &'a str,
     pub dialog: &'a Dialog,
     pub why: Option<&'a str>,
+    /// What `always` would do, where that is known.
+    pub always: Option<&'a Always>,
     pub doubtful: Option<&'a str>,
     pub waiting_calls: &'a [WaitingCall],
 }
@@ -22,6 +24,7 @@ impl<'a> Asked<'a> {
             slot,
             dialog,
             why: None,
+            always: None,
             doubtful: None,
             waiting_calls: &[],
         }
@@ -32,6 +35,7 @@ impl<'a> From<&'a PendingDialog> for Asked<'a> {
     fn from(pending: &'a PendingDialog) -> Asked<'a> {
         Asked {
             why: pending.why.as_deref(),
+            always: pending.always.as_ref(),
             doubtful: pending.doubtful.as_deref(),
             waiting_calls: &pending.waiting_calls,
             ..Asked::new(&pending.slot, &pending.dialog)
@@ -64,6 +68,10 @@ pub fn render(who: &str, asked: &Asked, target: &str) -> String {
     if let Some(why) = asked.why.filter(|_| asked.doubtful.is_none()) {
         text += &format!("  why you are asked: {}\n", sanitise::one_line(why));
     }
+    let why_not = asked.always.and_then(|always| always.why_not.as_deref());
+    if let Some(why_not) = why_not.filter(|_| is_call(dialog) && !is_doubtful(asked)) {
+        text += &format!("  only this once: {}\n", sanitise::one_line(why_not));
+    }
     text += &doubt(asked);
     text += "  answer with:\n";
     for command in commands(asked, target) {
@@ -91,6 +99,10 @@ fn doubt(asked: &Asked) -> String {
         }
     }
     text
+}
+
+fn is_call(dialog: &Dialog) -> bool {
+    dialog.kind == DialogKind::Permission
 }
 
 fn is_doubtful(asked: &Asked) -> bool {
@@ -155,11 +167,15 @@ fn commands(asked: &Asked, target: &str) -> Vec<String> {
         )
     };
     match dialog.kind {
-        DialogKind::Permission => vec![
-            confirm("yes"),
-            confirm("always"),
-            confirm("no") + " --reason 'why not'",
-        ],
+        DialogKind::Permission => {
+            let adds_rule = asked.always.is_none_or(|always| always.rule.is_some());
+            let always = adds_rule.then(|| confirm("always"));
+            let no = confirm("no") + " --reason 'why not'";
+            [Some(confirm("yes")), always, Some(no)]
+                .into_iter()
+                .flatten()
+                .collect()
+        }
         _ if dialog.options.is_empty() => {
             vec![
                 format!("missiond interrupt{target} {slot}"),

@@ -20,7 +20,7 @@ use crate::audit::{self, Audit};
 use crate::config::{self, Config};
 use crate::control::dispatch::Dispatcher;
 use crate::control::peer::Marks;
-use crate::control::protocol::{Fault, Nothing, Pong, ReloadAnswer, RpcError, SpawnParams};
+use crate::control::protocol::{Always, Fault, Nothing, Pong, ReloadAnswer, RpcError, SpawnParams};
 use crate::control::server::Server;
 use crate::events::Bus;
 use crate::paths::{self, Env};
@@ -31,7 +31,6 @@ use crate::usage::Meter;
 use crate::{notify, shim, worktree};
 use door::Door;
 use host::{Signals, Wish};
-use serde_json::Value;
 use sessions::{GoneOnes, Sessions};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -67,10 +66,8 @@ pub enum Order {
     /// Adds a narrow rule to a role's policy.
     AllowAlways {
         role: String,
-        tool: String,
-        input: Value,
-        cwd: PathBuf,
-        reply: Reply<String>,
+        rule: String,
+        reply: Reply<Always>,
     },
     Down {
         keep: bool,
@@ -484,14 +481,8 @@ impl Daemon {
     async fn obey(&mut self, order: Order) {
         match order {
             Order::Reload { reply } => drop(reply.send(self.reload().await)),
-            Order::AllowAlways {
-                role,
-                tool,
-                input,
-                cwd,
-                reply,
-            } => {
-                drop(reply.send(self.allow_always(&role, tool, input, cwd).await));
+            Order::AllowAlways { role, rule, reply } => {
+                drop(reply.send(self.allow_always(&role, rule).await));
             }
             Order::Left { slot } => self.has_left(&slot),
             Order::Spawn { params, reply } => self.spawn_session(*params, reply),

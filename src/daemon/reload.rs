@@ -3,18 +3,17 @@
 use super::rules::Rules;
 use super::{Daemon, Kept};
 use crate::config::{self, Change, Config, ConfigError, SlotConfig};
-use crate::control::protocol::{Fault, ReloadAnswer, RpcError, What};
+use crate::control::protocol::{Always, Fault, ReloadAnswer, RpcError, What};
 use crate::files;
-use crate::policy::{self, Ask, Policy};
+use crate::policy::{self, Policy};
 use crate::slot::Command;
-use serde_json::Value;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 impl Daemon {
     /// A person wants the files as they are, wider rules included.
     pub(super) async fn reload(&mut self) -> Result<ReloadAnswer, RpcError> {
-        self.take(true).await.map_err(|error| {
+        self.take(Wider::All).await.map_err(|error| {
             RpcError::new(Fault::Usage, format!("nothing was changed:\n{error}"))
                 .next("mend it, then: missiond reload")
         })
@@ -22,12 +21,12 @@ impl Daemon {
 
     /// The files changed under us. A policy that only narrows holds at once; one that widens waits for a person.
     pub(super) async fn files_changed(&mut self) {
-        if let Err(error) = self.take(false).await {
+        if let Err(error) = self.take(Wider::None).await {
             tracing::error!("the config on disk is not taken:\n{error}");
         }
     }
 
-    async fn take(&mut self, wider_too: bool) -> Result<ReloadAnswer, ConfigError> {
+    async fn take(&mut self, wider: Wider<'_>) -> Result<ReloadAnswer, ConfigError> {
         let read = config::load(&self.config.file)
             .and_then(|config| self.check_sessions(&config).map(|()| config));
         let fault = read.as_ref().err().map(ConfigError::in_short);
@@ -45,7 +44,7 @@ impl Daemon {
                 return Err(error);
             }
         };
-        let mut changes = self.take_rules(Rules::new(&config, &self.world), wider_too);
+        let mut changes = self.take_rules(Rules::new(&config, &self.world), wider);
         let slots = config::diff(&self.config, &config);
         let before = std::mem::replace(&mut self.config, config);
         self.notify.send_replace(self.config.notify.clone());
@@ -67,7 +66,7 @@ impl Daemon {
         Ok(ReloadAnswer { changes })
     }
 
-    fn take_rules(&mut self, new: Rules, wider_too: bool) -> Vec<String> {
+    fn take_rules(&mut self, new: Rules, wider: Wider<'_>) -> Vec<String> {
         let mut changes = Vec::new();
         let mut taken = new.clone();
         for (role, now) in &new.roles {
@@ -77,7 +76,7 @@ impl Daemon {
             if old.text == now.text {
                 continue;
             }
-            if wider_too || !Policy::widens(&old.policy, &now.policy) {
+            if wider.includes(role) || !Policy::widens(&old.policy, &now.policy) {
                 changes.push(format!("policy {role}: changed"));
             } else {
                 let mut old = old.clone();
@@ -162,38 +161,52 @@ impl Daemon {
         });
     }
 
-    /// Adds the narrow rule for what a person has just confirmed, and takes it at once.
+    /// Adds the narrow rule for what a person has just confirmed, and takes it at once. The rule was judged with the
+    /// policy that is in force, so it is added to that text only.
     pub(super) async fn allow_always(
         &mut self,
         role: &str,
-        tool: String,
-        input: Value,
-        cwd: PathBuf,
-    ) -> Result<String, RpcError> {
+        rule: String,
+    ) -> Result<Always, RpcError> {
         let failed = |text: String| {
             RpcError::new(
                 Fault::Failed,
                 format!("confirmed, but no rule was added: {text}"),
             )
         };
-        let ask = Ask {
-            tool,
-            input,
-            cwd,
-            at: None,
-            complete: true,
-        };
-        let rule = policy::narrow_rule_for(&ask)
-            .ok_or_else(|| failed("no narrow rule fits this call".to_owned()))?;
         let file = self.config.daemon.policy_file(role);
         let text = std::fs::read_to_string(&file).map_err(|error| failed(error.to_string()))?;
+        let in_force = self.rules.roles.get(role);
+        if !in_force.is_some_and(|role| !role.waits && *role.text == *text) {
+            let file = file.display();
+            let why = format!("{file} has changed and is not in force; missiond reload takes it");
+            return Ok(Always::from(Err(why)));
+        }
         let text =
             policy::add_allow_rule(&text, &rule).map_err(|error| failed(error.to_string()))?;
         files::replace(&file, &text).map_err(|error| failed(error.to_string()))?;
-        self.take(true)
+        self.take(Wider::Role(role))
             .await
             .map_err(|error| failed(error.to_string()))?;
-        Ok(rule)
+        Ok(Always::from(Ok(rule)))
+    }
+}
+
+/// Which policies are taken although they allow more than those in force.
+#[derive(Debug, Clone, Copy)]
+enum Wider<'a> {
+    None,
+    Role(&'a str),
+    All,
+}
+
+impl Wider<'_> {
+    fn includes(self, role: &str) -> bool {
+        match self {
+            Wider::None => false,
+            Wider::Role(name) => name == role,
+            Wider::All => true,
+        }
     }
 }
 

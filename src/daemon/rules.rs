@@ -99,6 +99,10 @@ impl Judge for PolicyJudge {
         policy::only_reads_the_project(ask, &self.paths)
     }
 
+    fn rule_for_always(&self, ask: &Ask) -> Result<String, String> {
+        policy::rule_for_always(&self.policy, ask, &self.paths)
+    }
+
     fn dialog(&self, kind: DialogKind) -> Decision {
         policy::dialog_decision(&self.policy, kind)
     }

@@ -2,21 +2,63 @@
 
 use super::ground::Ground;
 use super::hosts::host_of;
-use super::paths::{LexicalPaths, exact_pattern};
+use super::paths::{LexicalPaths, Paths, exact_pattern};
 use super::pattern::Wildcard;
 use super::rule::{Dialect, Level, Meaning, Rule};
 use super::tools::{self, Access, Subject};
-use super::{Ask, Decision, Policy, RuleRef, decide};
+use super::{Ask, Decision, Policy, RuleRef, Verdict, decide};
 use std::path::Path;
 use toml_edit::{Array, DocumentMut, Item, Value};
 
 /// The narrowest rule that would allow this call next time, such as `Bash(cargo test --all)`. None where no
 /// rule could: where the command can't be proven, the path is protected, the tool is not known, or is a question.
 pub fn narrow_rule_for(ask: &Ask) -> Option<String> {
+    let text = candidate(ask)?;
+    let file = Path::new("");
+    let policy = Policy::asking(file, file).with_allow_rule(&text)?;
+    let allowed = decide(&policy, ask, &LexicalPaths).decision == Decision::Allow;
+    allowed.then_some(text)
+}
+
+/// The narrow rule that `always` adds to a policy for this call; why it adds none, where that would not help. The call
+/// is judged again with the rule added.
+pub fn rule_for_always(policy: &Policy, ask: &Ask, paths: &dyn Paths) -> Result<String, String> {
+    let now = decide(policy, ask, paths);
+    if now.decision == Decision::Allow {
+        return Err(format!("{} already; Claude Code asks by itself", now.why));
+    }
+    let nameless = || format!("no rule can name this call of {}", ask.tool);
+    let text = candidate(ask).ok_or_else(nameless)?;
+    let with_rule = policy.with_allow_rule(&text).ok_or_else(nameless)?;
+    let verdict = decide(&with_rule, ask, paths);
+    match verdict.decision {
+        Decision::Allow => Ok(text),
+        _ => Err(overruled(policy, verdict)),
+    }
+}
+
+/// Why a verdict stands against a rule that would allow the call.
+fn overruled(policy: &Policy, verdict: Verdict) -> String {
+    let is_it = |rule: &&Rule| Some(&rule.at) == verdict.rule.as_ref();
+    let restricts = |rule: &&Rule| rule.decision > Decision::Allow;
+    let Some(rule) = policy.rules().filter(restricts).find(is_it) else {
+        return verdict.why;
+    };
+    let verb = match rule.decision {
+        Decision::Deny => "denies, and deny beats allow",
+        _ => "asks, and ask beats allow",
+    };
+    let RuleRef { text, file, line } = &rule.at;
+    let file = file.file_name().unwrap_or(file.as_os_str());
+    format!("`{text}` in {}:{line} {verb}", file.display())
+}
+
+/// The narrowest rule that names a call, whether it would be allowed or not.
+fn candidate(ask: &Ask) -> Option<String> {
     if tools::is_dialog(&ask.tool) {
         return None;
     }
-    let text = match tools::subject(ask) {
+    Some(match tools::subject(ask) {
         Subject::Command(command) if !command.contains('\n') => {
             format!("Bash({})", Wildcard::escape(command.trim()))
         }
@@ -39,27 +81,26 @@ pub fn narrow_rule_for(ask: &Ask) -> Option<String> {
         ),
         Subject::Tool => ask.tool.clone(),
         Subject::Command(_) | Subject::Name(_) | Subject::Missing(_) => return None,
-    };
-    would_allow(&text, ask).then_some(text)
+    })
 }
 
-fn would_allow(text: &str, ask: &Ask) -> bool {
-    let file = Path::new("");
-    let Ok(meaning) = Meaning::parse(text, Decision::Allow, Dialect::Rules, file) else {
-        return false;
-    };
-    let rule = Rule {
-        decision: Decision::Allow,
-        at: RuleRef {
-            text: text.to_owned(),
-            file: file.to_owned(),
-            line: 0,
-        },
-        level: Level::Role,
-        meaning,
-    };
-    let policy = Policy::asking(file, file).with_rules(vec![rule]);
-    decide(&policy, ask, &LexicalPaths).decision == Decision::Allow
+impl Policy {
+    /// The same policy with one more rule that allows, as `always` adds it; `None` where the text is no rule.
+    fn with_allow_rule(&self, text: &str) -> Option<Policy> {
+        let meaning = Meaning::parse(text, Decision::Allow, Dialect::Rules, &self.project).ok()?;
+        let mut rules = self.rules.clone();
+        rules.push(Rule {
+            decision: Decision::Allow,
+            at: RuleRef {
+                text: text.to_owned(),
+                file: self.file.clone(),
+                line: 0,
+            },
+            level: Level::Role,
+            meaning,
+        });
+        Some(self.clone().with_rules(rules))
+    }
 }
 
 #[derive(Debug, thiserror::Error)]

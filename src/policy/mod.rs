@@ -26,7 +26,7 @@ mod shell;
 mod summary;
 mod tools;
 
-pub use edit::{EditError, add_allow_rule, narrow_rule_for};
+pub use edit::{EditError, add_allow_rule, narrow_rule_for, rule_for_always};
 pub use gate::Circumstances;
 pub use grants::Grants;
 pub use judge::{Explanation, PartVerdict, decide, explain, only_reads_the_project};

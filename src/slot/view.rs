@@ -28,6 +28,7 @@ impl Slot {
             queued: self.machine.queued(),
             task_id: self.machine.task().map(str::to_owned),
             waits_because: self.machine.why_a_person(),
+            always: self.machine.always(),
             conversation: self.conversation(),
             doubtful: self.machine.distrust(),
             waiting_calls: match self.machine.gate_knows_dialog() {
@@ -167,6 +168,7 @@ pub(super) fn first_status(config: &SlotConfig, paths: &Paths) -> SlotStatus {
         attached: 0,
         changed: false,
         waits_because: None,
+        always: None,
         exit_code: None,
         cause: None,
         cost: None,

@@ -302,3 +302,49 @@ fn a_command_is_judged_where_the_shell_stands() {
     let out = at("/proj/sub/deep", "cd ../..");
     assert_eq!(decision(&policy, &out), Decision::Ask);
 }
+
+#[test]
+fn always_adds_a_rule_only_where_it_changes_the_verdict() {
+    let policy = policy(
+        "allow = [\"Bash(ls *)\"]\nask = [\"Bash(./publish.sh *)\"]\ndeny = [\"Bash(rm *)\"]\n",
+    );
+    let always = |ask: Ask| rule_for_always(&policy, &ask, &LexicalPaths);
+    assert_eq!(always(bash("make all")), Ok("Bash(make all)".to_owned()));
+    for (call, why) in [
+        (
+            bash("./publish.sh now"),
+            "`Bash(./publish.sh *)` in coder.toml:2 asks, and ask beats allow",
+        ),
+        (
+            bash("make && rm x"),
+            "`Bash(rm *)` in coder.toml:3 denies, and deny beats allow",
+        ),
+        (
+            bash("ls -la"),
+            "allowed by Bash(ls *) already; Claude Code asks by itself",
+        ),
+        (
+            bash("make\nmake test"),
+            "no rule can name this call of Bash",
+        ),
+        (
+            ask("AskUserQuestion", json!({})),
+            "no rule can name this call of AskUserQuestion",
+        ),
+    ] {
+        let command = call.input.clone();
+        assert_eq!(always(call), Err(why.to_owned()), "{command}");
+    }
+    let hook = ask(
+        "Write",
+        json!({"file_path": "/proj/sub/.git/hooks/x", "content": ""}),
+    );
+    let why_not = always(hook).expect_err("a protected path");
+    assert!(why_not.contains("is a protected path"), "{why_not}");
+    let part = Ask {
+        complete: false,
+        ..bash("make all")
+    };
+    let why_not = always(part).expect_err("only a part is known");
+    assert!(why_not.contains("only a part of the input"), "{why_not}");
+}

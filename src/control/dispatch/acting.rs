@@ -9,7 +9,6 @@ use crate::keys;
 use crate::keys::Answer;
 use crate::slot::machine::{Confirmation, Input, Message, Reply};
 use crate::slot::{Command, SlotHandle, Writing};
-use serde_json::Value;
 use std::time::{Duration, Instant};
 
 impl Dispatcher {
@@ -177,46 +176,44 @@ impl Dispatcher {
         let Reply::Confirmed { dialog, chosen } = reply else {
             return Err(RpcError::new(Fault::Failed, "the slot gave no answer"));
         };
-        let rule = if always {
-            self.allow_always(&before).await?
-        } else {
-            None
+        let added = match always {
+            true => Some(self.allow_always(&before, &dialog).await?),
+            false => None,
         };
+        let (rule, this_once) =
+            added.map_or((None, None), |Always { rule, why_not }| (rule, why_not));
         Ok(ConfirmAnswer {
             slot: before.slot,
             dialog,
             chosen,
             rule,
+            this_once,
         })
     }
 
-    /// `always`: yes to this one, and a narrow rule for the next.
-    async fn allow_always(&self, status: &SlotStatus) -> Result<Option<String>, RpcError> {
-        let Some(dialog) = &status.dialog else {
-            return Ok(None);
-        };
-        let Some(tool) = dialog.tool.clone() else {
-            return Ok(None);
+    /// `always`: yes to this one, and a narrow rule for the next, where one would help. `status` was taken before the
+    /// answer to `dialog`.
+    async fn allow_always(&self, status: &SlotStatus, dialog: &str) -> Result<Always, RpcError> {
+        let is_it = status.dialog.as_ref().is_some_and(|seen| seen.id == dialog);
+        let rule = match status.always.clone().filter(|_| is_it) {
+            Some(Always {
+                rule: Some(rule), ..
+            }) => rule,
+            Some(always) => return Ok(always),
+            None => {
+                return Ok(Always::from(
+                    Err("the dialog was not judged yet".to_owned()),
+                ));
+            }
         };
         if status.removed {
-            let text = format!(
-                "confirmed, but no rule was added: {} was removed",
-                status.slot
-            );
-            return Err(RpcError::new(Fault::Refused, text));
+            let why = format!("{} was removed from the config", status.slot);
+            return Ok(Always::from(Err(why)));
         }
-        let input = dialog.input.clone().map_or(Value::Null, Value::Object);
-        let (role, cwd) = (status.role.clone(), status.cwd.clone());
+        let role = status.role.clone();
         self.daemon
-            .order(|reply| Order::AllowAlways {
-                role,
-                tool,
-                input,
-                cwd,
-                reply,
-            })
+            .order(|reply| Order::AllowAlways { role, rule, reply })
             .await
-            .map(Some)
     }
 
     pub(super) async fn interrupt(&self, one: OneSlot) -> Result<InterruptAnswer, RpcError> {

@@ -68,6 +68,7 @@ impl Dispatcher {
                 since,
                 dialog,
                 waits_because,
+                always,
                 doubtful,
                 waiting_calls,
                 ..
@@ -78,6 +79,7 @@ impl Dispatcher {
                 since,
                 dialog,
                 why: waits_because,
+                always,
                 doubtful,
                 waiting_calls,
             })

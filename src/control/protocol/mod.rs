@@ -196,6 +196,9 @@ pub struct SlotStatus {
     pub changed: bool,
     /// Why no rule answered the dialog that is up.
     pub waits_because: Option<String>,
+    /// What `confirm always` would do with the dialog that is up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub always: Option<Always>,
     /// How the last run ended.
     pub exit_code: Option<i32>,
     /// Why it last ended or did not start, by name: `crash`, `not logged in`, …
@@ -332,12 +335,34 @@ pub struct PendingDialog {
     pub dialog: Dialog,
     /// Why no rule answered it.
     pub why: Option<String>,
+    /// What `confirm always` would do with it.
+    #[serde(default)]
+    pub always: Option<Always>,
     /// Why what the screen shows is not to be trusted: a plain `confirm` is refused.
     #[serde(default)]
     pub doubtful: Option<String>,
     /// Where the dialog is about none of them: the calls that have come to the gate and have not run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting_calls: Vec<WaitingCall>,
+}
+
+/// What `confirm always` would do with a dialog.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Always {
+    /// The rule that it would add to the role's policy.
+    pub rule: Option<String>,
+    /// Why no rule would help; then `always` is a yes for this once, and is not offered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why_not: Option<String>,
+}
+
+impl From<Result<String, String>> for Always {
+    fn from(found: Result<String, String>) -> Always {
+        Always {
+            rule: found.as_ref().ok().cloned(),
+            why_not: found.err(),
+        }
+    }
 }
 
 /// A tool call as the gate knows it, with its whole input.
@@ -375,6 +400,9 @@ pub struct ConfirmAnswer {
     pub chosen: String,
     /// The rule that `always` added to the policy.
     pub rule: Option<String>,
+    /// Why `always` added none: it was a yes for this once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub this_once: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use super::*;
 use crate::config::Gate;
 use crate::control::protocol::Fault;
 use crate::keys::{self, Answer, Pick, is_always};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const STILL_UP: &str = "the key was pressed, but the dialog is still up";
 
@@ -58,6 +58,7 @@ impl Machine {
             self.look_again(dialog.kind, changed, now);
             self.tell(What::Dialog { dialog });
         }
+        self.judge_always();
         self.saw_mode();
         self.check_error();
     }
@@ -148,7 +149,11 @@ impl Machine {
     fn leave_to_person(&mut self, dialog: &Dialog, why: String) {
         let id = dialog.id.clone();
         if let Some(up) = self.up_mut() {
-            up.for_person = Some(ForPerson { dialog: id, why });
+            up.for_person = Some(ForPerson {
+                dialog: id,
+                why,
+                by_rules: true,
+            });
         }
     }
 
@@ -211,9 +216,18 @@ impl Machine {
                 .unwrap_or_else(|| kind_name(dialog.kind).to_owned()),
             input: dialog.input.clone().map_or(Value::Null, Value::Object),
             cwd: self.config.cwd.clone(),
-            at: None,
+            at: self.place_of(dialog),
             complete: dialog.complete || dialog.request.is_some(),
         }
+    }
+
+    /// Where Claude Code's shell stood at the call that a dialog asks about, if not in the slot's directory.
+    fn place_of(&self, dialog: &Dialog) -> Option<PathBuf> {
+        if dialog.kind != DialogKind::Permission {
+            return None;
+        }
+        let calls = &self.up()?.calls;
+        calls.asked_by(dialog, &self.config.cwd)?.at.clone()
     }
 
     /// Why a person is asked where every call goes through the gate: it has decided on what could be decided,
@@ -451,7 +465,11 @@ impl Machine {
         if let Some(up) = self.up_mut() {
             let dialog = up.dialog().unwrap_or(&choosing.asked).id.clone();
             let why = why.to_owned();
-            up.for_person = Some(ForPerson { dialog, why });
+            up.for_person = Some(ForPerson {
+                dialog,
+                why,
+                by_rules: false,
+            });
         }
         let fault = if choosing.decided {
             Fault::Failed

@@ -158,6 +158,13 @@ impl Calls {
         self.open.push(ask);
     }
 
+    /// Gives each call that waits the reason that holds by now.
+    pub fn judge_again(&mut self, why: impl Fn(&OpenAsk) -> String) {
+        for open in &mut self.open {
+            open.why = why(open);
+        }
+    }
+
     /// How many wait for a person.
     pub fn count_open(&self) -> usize {
         self.open.iter().filter(|open| !open.allowed).count()

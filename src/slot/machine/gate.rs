@@ -140,7 +140,7 @@ impl Machine {
     }
 
     /// What the running program obeys beside the policy.
-    fn circumstances(&self) -> Circumstances {
+    pub(super) fn circumstances(&self) -> Circumstances {
         Circumstances {
             manual: self.is_manual(),
             project_settings: self.project_has_a_say(),

@@ -17,6 +17,7 @@ mod life;
 mod lifted;
 mod limits;
 mod modes;
+mod rules;
 mod sending;
 mod several;
 mod up;
@@ -294,6 +295,11 @@ pub trait Judge: PermissionPolicy + std::fmt::Debug {
         crate::policy::gate::answer(self.decide(ask), circumstances, only_reads)
     }
 
+    /// The narrow rule that `always` adds for a call; why it adds none, where that would not help.
+    fn rule_for_always(&self, _ask: &Ask) -> Result<String, String> {
+        Err("this policy is no file to which a rule could be added".to_owned())
+    }
+
     /// The deny rules in Claude Code's own words, for its settings.
     fn deny_rules(&self) -> Vec<String> {
         Vec::new()
@@ -398,7 +404,7 @@ impl Machine {
             Input::KeyboardFree => self.keyboard_is_free(),
             Input::WasGated => self.was_gated(),
             Input::WasTyped(text) => self.was_typed(text),
-            Input::Rules(judge) => self.judge = judge,
+            Input::Rules(judge) => self.take_rules(judge),
             Input::Settings(config) => self.take_settings(config),
         }
         self.advance(now);

@@ -5,6 +5,7 @@ use super::doubt::{Dispute, MOMENT};
 use super::keyboard::{ByHand, Typing};
 use super::modes::Modes;
 use super::*;
+use crate::control::protocol::Always;
 
 /// What the hands are doing: at most one key sequence at a time.
 #[derive(Debug)]
@@ -134,6 +135,8 @@ impl Over {
 pub(super) struct ForPerson {
     pub dialog: String,
     pub why: String,
+    /// The rules have left it to a person, not a key that did not work: other rules may decide otherwise.
+    pub by_rules: bool,
 }
 
 #[derive(Debug)]
@@ -159,6 +162,8 @@ pub(super) struct Up {
     pub calls: Calls,
     pub dialog_since: Option<Instant>,
     pub for_person: Option<ForPerson>,
+    /// What `always` would do with the call that the dialog asks about.
+    pub always: Option<(Ask, Always)>,
     /// The program was made to draw its screen again for the view that is up.
     pub redrawn: bool,
     pub redrawn_at: Option<Instant>,
@@ -200,6 +205,7 @@ impl Up {
             calls: Calls::default(),
             dialog_since: None,
             for_person: None,
+            always: None,
             redrawn: false,
             redrawn_at: None,
             answered: None,
