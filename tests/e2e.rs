@@ -12,6 +12,7 @@ mod e2e {
     mod life;
     mod messages;
     mod policy;
+    mod trust;
     mod witnesses;
     mod words;
     mod worktree;

@@ -44,6 +44,9 @@ impl Newcomer {
         fs::rename(script, bin.join("claude")).expect("it can be renamed");
         let makefile = root.path().join("project/Makefile");
         fs::write(makefile, "all:\n\t@echo made\n").expect("a file");
+        // Claude Code was used before, in other folders: it asks about this one.
+        let known = r#"{"hasCompletedOnboarding":true,"projects":{"/elsewhere":{"hasTrustDialogAccepted":true}}}"#;
+        fs::write(root.path().join("home/.claude.json"), known).expect("a file");
         Newcomer { root }
     }
 
@@ -91,7 +94,9 @@ fn the_first_use_works_when_pasted() {
         eprintln!("$ {line}\n{}", String::from_utf8_lossy(&output.stdout));
     }
     for fact in [
+        "does not trust these folders yet",
         "is up, pid",
+        "coder: its folder is trusted",
         "You said: What is this?",
         "make",
         "That is what it says.",

@@ -4,6 +4,7 @@ use crate::cli::context::{ANSWER_LIMIT, Context};
 use crate::cli::failure::Failure;
 use crate::cli::rehearse;
 use crate::cli::target;
+use crate::cli::trust;
 use crate::config::{self, Config, DaemonConfig, Kind, SlotConfig};
 use crate::control::client::{CallError, Client};
 use crate::control::protocol::{Select, Status};
@@ -154,6 +155,7 @@ async fn examine(context: &Context) -> Vec<Finding> {
     let mut findings = vec![loaded(&config), access_to(&config)];
     findings.extend(programs(&config, &env).await);
     findings.extend(own_settings::findings(&config, &env));
+    findings.push(trusted(&config, &env));
     findings.push(socket(&env, &config.daemon));
     findings.push(logs(&config.daemon));
     findings.extend(ptys(config.slots.len() as u64));
@@ -334,6 +336,20 @@ fn judge_version(command: &[String], version: Version, known: Acquaintance) -> F
         return Finding::ok("program", detail);
     }
     Finding::warn("program", detail).fix(how_to(command))
+}
+
+/// Claude Code asks about a folder that it does not know before it works there.
+fn trusted(config: &Config, env: &Env) -> Finding {
+    let untrusted = trust::untrusted(config, env);
+    if untrusted.is_empty() {
+        return Finding::ok("trust", "Claude Code asks about no slot's folder");
+    }
+    let detail = format!(
+        "Claude Code does not trust these folders yet, and asks before it works there\n{}",
+        trust::listed(&untrusted)
+    );
+    Finding::warn("trust", detail)
+        .fix("if you trust what is in them: missiond up --trust, or missiond confirm SLOT yes at each question")
 }
 
 fn socket(env: &Env, daemon: &DaemonConfig) -> Finding {

@@ -225,7 +225,7 @@ fn refuse_where_others_write(dir: &Path, env: &Env) -> Result<(), Failure> {
 }
 
 /// What a person's line means, or what is usual where it is empty; asked again with a hint where it means nothing.
-fn answer<T>(
+pub(super) fn answer<T>(
     input: &mut impl BufRead,
     output: &mut impl Write,
     (question, usual, hint): (&str, &str, &str),
@@ -252,7 +252,7 @@ fn answer<T>(
     }
 }
 
-fn yes_or_no(said: &str) -> Option<bool> {
+pub(super) fn yes_or_no(said: &str) -> Option<bool> {
     match said.to_lowercase().as_str() {
         "y" | "yes" => Some(true),
         "n" | "no" => Some(false),

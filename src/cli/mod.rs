@@ -74,6 +74,7 @@ mod stop;
 mod submit;
 mod task;
 mod tasks;
+mod trust;
 mod type_line;
 mod up;
 mod version;

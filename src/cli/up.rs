@@ -2,6 +2,7 @@ use crate::cli::context::Context;
 use crate::cli::failure::{Blame, Failure};
 use crate::cli::settle::{self, FailedSlot, Settled};
 use crate::cli::target::{self, Place};
+use crate::cli::trust::{self, Folders};
 use crate::config;
 use crate::control::client::CallError;
 use crate::control::identity::same_file;
@@ -30,20 +31,28 @@ const TAIL: u64 = 16 * 1024;
 
 /// Starts the daemon in the background; returns when its slots have started.
 ///
+/// Claude Code works in a folder only after somebody has said that they trust it. Where it would ask, you are asked
+/// once, on a terminal; --trust says it beforehand. The answer is given to Claude Code's own question, as by `confirm`.
+///
 /// Ends with 1 where a slot has failed, and says why; the daemon runs on. Starts nothing where the daemon runs already. With no config it brings back the daemon of sessions that were left behind. What the daemon prints goes to missiond.log in the log directory.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   missiond up -c slots.toml
+  missiond up --trust                    you trust what is in the slots' folders
   missiond up --json")]
 pub struct Up {
     /// Give up when the daemon does not answer within this time
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = humantime::parse_duration)]
     timeout: Duration,
+
+    /// Say that you trust the folders of the slots: Claude Code's question about it is answered with yes
+    #[arg(long)]
+    trust: bool,
 }
 
 #[derive(Debug, Serialize)]
-struct Answer {
+struct Answer<'a> {
     /// False where it ran already.
     started: bool,
     pid: u32,
@@ -53,6 +62,8 @@ struct Answer {
     log: PathBuf,
     /// The slots that should run and have failed.
     failed: Vec<FailedSlot>,
+    #[serde(flatten)]
+    folders: &'a Folders,
 }
 
 impl Up {
@@ -63,7 +74,7 @@ impl Up {
         };
         let place = target::place(context, &file)?;
         match target::ping(&place.socket, self.timeout).await {
-            Ok(pong) => return report(context, &place, pong, false).await,
+            Ok(pong) => return self.finish(context, &place, pong, false).await,
             // It has the place, so that another could not start.
             Err(stuck @ CallError::Silent(_)) => return Err(stuck.into()),
             Err(_) => {}
@@ -72,12 +83,30 @@ impl Up {
         if context.named_socket().is_none()
             && let Some((socket, pong)) = target::running_with(context, &place.config).await
         {
-            return report(context, &Place { socket, ..place }, pong, false).await;
+            let place = Place { socket, ..place };
+            return self.finish(context, &place, pong, false).await;
         }
         // Every fault is told here and now, and not by way of a log.
         config::load(&file)?;
         let (pong, started) = bring_up(context, &place, &[], self.timeout).await?;
-        report(context, &place, pong, started).await
+        self.finish(context, &place, pong, started).await
+    }
+
+    /// The daemon answers; its slots may be at Claude Code's question about trust.
+    async fn finish(
+        self,
+        context: &Context,
+        place: &Place,
+        pong: Pong,
+        started: bool,
+    ) -> Result<(), Failure> {
+        if !same_file(&pong.config, &place.config) {
+            return Err(another(place, &pong));
+        }
+        let (folders, given) =
+            trust::settle(context, &place.config, self.trust, self.timeout).await;
+        report(context, place, pong, started, &folders).await?;
+        given
     }
 }
 
@@ -89,13 +118,13 @@ impl Up {
         };
         let place = sessions_place(context, file)?;
         if let Ok(pong) = target::ping(&place.socket, self.timeout).await {
-            return report(context, &place, pong, false).await;
+            return report(context, &place, pong, false, &Folders::default()).await;
         }
         if target::sessions_left(context) == 0 {
             return Err(failure);
         }
         let (pong, started) = bring_up(context, &place, SESSIONS_ALONE, self.timeout).await?;
-        report(context, &place, pong, started).await
+        report(context, &place, pong, started, &Folders::default()).await
     }
 }
 
@@ -210,6 +239,7 @@ async fn report(
     place: &Place,
     pong: Pong,
     started: bool,
+    folders: &Folders,
 ) -> Result<(), Failure> {
     if !same_file(&pong.config, &place.config) {
         return Err(another(place, &pong));
@@ -227,12 +257,14 @@ async fn report(
             config: pong.config,
             log: log_file(&pong.logs),
             failed,
+            folders,
         })?;
     } else if failure.is_none() {
         let how = if started { "is up" } else { "was up already" };
         let up = format!("{} {how}, pid {}", pong.name, pong.pid);
         context.out.done(up)?;
     }
+    folders.tell(context)?;
     failure.map_or(Ok(()), Err)
 }
 

@@ -1,10 +1,11 @@
 //! From a slot's configuration to what is spawned: the program, its arguments and its environment.
-//! Only `program` and `places` look at the disk.
+//! Only `program`, `places` and `trust` look at the disk.
 
 mod claude;
 mod environment;
 mod places;
 mod program;
+mod trust;
 
 pub use claude::{
     SessionStart, Version, calls_hook, claude_args, mode_word, reserved_flag, settings_json,
@@ -17,6 +18,7 @@ pub use places::{
     hook_command, own_directory, own_status_line, transcript_elsewhere, transcript_path,
 };
 pub use program::{LaunchError, check_cwd, installed_version, resolve_program};
+pub use trust::{trust_file, would_ask};
 
 #[cfg(test)]
 mod tests;

@@ -17,7 +17,7 @@ pub struct Daemon {
     child: Child,
     slots: Vec<String>,
     pub endpoint: Endpoint,
-    home: Home,
+    pub home: Home,
     // Last, so that it is removed when everything else has ended.
     root: TempDir,
 }

@@ -1,6 +1,6 @@
 //! The stand-in at work: it takes messages, does what its script says, and shows it.
 
-use super::asked::{Answer, Asked, YES};
+use super::asked::{Answer, Asked, TRUSTED, YES};
 use super::page::{Bottom, Entry, draw};
 use super::session::Session;
 use super::tools::{self, Gate, Running};
@@ -79,6 +79,9 @@ impl Agent {
 
     /// Takes one message after the other until the terminal is gone.
     pub fn converse(&mut self) -> io::Result<()> {
+        if self.session.asks_about_trust() && !self.is_trusted()? {
+            return Ok(());
+        }
         let source = if self.session.is_resumed() {
             "resume"
         } else {
@@ -96,6 +99,26 @@ impl Agent {
                 Ok(()) => {}
                 Err(Stop::Interrupted) => self.interrupted()?,
                 Err(Stop::Broken(error)) => return Err(error),
+            }
+        }
+    }
+
+    /// Asks about the folder before anything else is done in it, and remembers a yes.
+    fn is_trusted(&mut self) -> io::Result<bool> {
+        let folder = self.session.cwd().display().to_string();
+        self.asked = Some(Asked::trust(folder));
+        loop {
+            self.show()?;
+            for key in self.tty.keys(Duration::from_secs(1))? {
+                let Some(answer) = self.asked.as_mut().and_then(|asked| asked.press(&key)) else {
+                    continue;
+                };
+                self.asked = None;
+                let trusted = answer == Answer::Chosen(TRUSTED.to_owned());
+                if trusted {
+                    self.session.note_trust()?;
+                }
+                return Ok(trusted);
             }
         }
     }

@@ -27,6 +27,10 @@ enum About {
         header: String,
         text: String,
     },
+    /// The folder that it would work in.
+    Trust {
+        folder: String,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,6 +56,7 @@ pub enum Answer {
 }
 
 pub const YES: &str = "Yes";
+pub const TRUSTED: &str = "Yes, I trust this folder";
 const FREE: &str = "Type something.";
 
 impl Asked {
@@ -60,6 +65,16 @@ impl Asked {
         Asked {
             about: About::Call { title, what, why },
             choices: vec![Choice::plain(YES), Choice::plain("No")],
+            selected: 0,
+            written: String::new(),
+        }
+    }
+
+    /// Is what is in this folder trusted? The mark stands on the no.
+    pub fn trust(folder: String) -> Asked {
+        Asked {
+            about: About::Trust { folder },
+            choices: vec![Choice::plain("No, exit"), Choice::plain(TRUSTED)],
             selected: 0,
             written: String::new(),
         }
@@ -102,7 +117,14 @@ impl Asked {
         None
     }
 
+    fn is_numbered(&self) -> bool {
+        !matches!(self.about, About::Trust { .. })
+    }
+
     fn digit(&mut self, text: &str) -> Option<Answer> {
+        if !self.is_numbered() {
+            return None;
+        }
         let number: usize = text.parse().ok()?;
         self.selected = number
             .checked_sub(1)
@@ -151,6 +173,19 @@ impl Asked {
                 rows.push(String::new());
                 0
             }
+            About::Trust { folder } => {
+                rows.extend(
+                    [" Accessing workspace:", "", &format!(" {folder}"), ""].map(str::to_owned),
+                );
+                let text = "Quick safety check: Is this a project you created or one you trust?";
+                rows.extend(
+                    wrapped(text, cols.saturating_sub(2))
+                        .iter()
+                        .map(|row| format!(" {row}")),
+                );
+                rows.push(String::new());
+                1
+            }
         };
         let mark_row = self.list(&mut rows, indent);
         rows.extend([String::new(), self.hint().to_owned()]);
@@ -172,7 +207,11 @@ impl Asked {
             } else {
                 &choice.label
             };
-            let row = format!("{}{mark} {}. {label}", " ".repeat(indent), index + 1);
+            let number = match self.is_numbered() {
+                true => format!("{}. ", index + 1),
+                false => String::new(),
+            };
+            let row = format!("{}{mark} {number}{label}", " ".repeat(indent));
             let below = " ".repeat(indent + 5);
             rows.push(row);
             rows.extend(
@@ -188,6 +227,7 @@ impl Asked {
     fn hint(&self) -> &'static str {
         match self.about {
             About::Call { .. } => " Esc to cancel",
+            About::Trust { .. } => " Enter to confirm · Esc to cancel",
             About::Question { .. } => "Enter to select · ↑/↓ to navigate · Esc to cancel",
         }
     }
@@ -196,7 +236,7 @@ impl Asked {
     pub fn waiting_for(&self) -> String {
         match &self.about {
             About::Call { title, .. } => format!("approve {title}"),
-            About::Question { .. } => "an answer".to_owned(),
+            About::Question { .. } | About::Trust { .. } => "an answer".to_owned(),
         }
     }
 }
@@ -245,6 +285,21 @@ mod tests {
         assert_eq!(dialog.input.expect("input")["command"], json!(command));
         assert_eq!(dialog.selected, Some(0));
         assert!(dialog.complete);
+    }
+
+    #[test]
+    fn the_question_about_trust_is_read_as_one() {
+        let mut asked = Asked::trust("/home/me/src/app".to_owned());
+        let dialog = read_as(&asked);
+        assert_eq!(dialog.kind, DialogKind::Trust);
+        let labels: Vec<&str> = dialog.options.iter().map(|o| o.label.as_str()).collect();
+        assert_eq!(labels, ["No, exit", TRUSTED]);
+        assert_eq!(dialog.selected, Some(0));
+        assert!(dialog.complete);
+        assert_eq!(asked.press(&text("2")), None, "it has no numbers");
+        asked.press(&Key::Down);
+        let chosen = Answer::Chosen(TRUSTED.to_owned());
+        assert_eq!(asked.press(&Key::Enter), Some(chosen));
     }
 
     #[test]

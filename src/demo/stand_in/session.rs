@@ -40,6 +40,24 @@ pub struct Said {
 }
 
 impl Session {
+    /// Whether it asks about its folder: it does where Claude Code has a file of its own that does not trust it. A
+    /// demo's home has none.
+    pub fn asks_about_trust(&self) -> bool {
+        let env = launch::process_environment();
+        launch::trust_file(&env).is_some_and(|file| file.exists())
+            && launch::would_ask(&env, &self.cwd)
+    }
+
+    /// Writes down that the folder is trusted, as Claude Code does.
+    pub fn note_trust(&self) -> io::Result<()> {
+        let env = launch::process_environment();
+        let file = launch::trust_file(&env).ok_or_else(|| io::Error::other("no HOME is set"))?;
+        let mut settings: Value = serde_json::from_slice(&fs::read(&file)?)?;
+        let folder = self.cwd.display().to_string();
+        settings["projects"][folder.as_str()]["hasTrustDialogAccepted"] = json!(true);
+        files::replace(&file, &settings.to_string())
+    }
+
     pub fn open(start: Start) -> io::Result<Session> {
         let env = launch::process_environment();
         let cwd = std::env::current_dir()?;

@@ -10,6 +10,9 @@ pub(super) fn to_end(name: &str, dialog: &Dialog) -> String {
     let id = &dialog.id;
     let says_yes = keys::pick(dialog, "yes").is_ok();
     match dialog.kind {
+        DialogKind::Trust if says_yes => {
+            format!("if you trust what is in its folder: missiond confirm {name} yes --dialog {id}")
+        }
         _ if says_yes => format!("answer it first: missiond confirm {name} yes|no --dialog {id}"),
         _ if dialog.digits == Digits::Write => leave_field(name),
         DialogKind::Other => format!("leave it first, with Esc: missiond interrupt {name}"),
