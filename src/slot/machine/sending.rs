@@ -281,9 +281,12 @@ impl Machine {
             .composer()
             .is_some_and(|composer| has_arrived(composer, &message));
         let lost = same && up.is_certain() && again.is_some_and(|again| now >= again);
+        // On a screen that does not tell it is looked at again later: a time that has passed would be due at once, and
+        // again, and nothing else would be heard.
+        let later = |at: Instant| if now >= at { now + ENTER_IS_LOST } else { at };
         up.hands = Hands::Submitting {
             message,
-            again: again.filter(|_| !lost),
+            again: again.filter(|_| !lost).map(later),
             until,
         };
         if lost {

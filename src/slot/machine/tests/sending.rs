@@ -277,3 +277,22 @@ fn what_an_earlier_daemon_typed_and_never_entered_is_cleared() {
     bench.send(3, "next");
     assert_eq!(bench.fault(3), Some(Fault::Refused));
 }
+
+/// A time that has passed would be due at once and again, and the slot would hear nothing of its program meanwhile.
+#[test]
+fn an_enter_on_a_screen_that_does_not_tell_is_looked_at_later() {
+    let mut bench = Bench::idle();
+    bench.send(7, "go");
+    bench.see(screen(State::Idle, "go"));
+    bench.pass(PASTE_SETTLES);
+    assert_eq!(bench.keys.last().map(String::as_str), Some("Enter"));
+    let uncertain = Sight {
+        certain: false,
+        composer: None,
+        ..screen(State::Idle, "")
+    };
+    bench.see(uncertain);
+    bench.pass(ENTER_IS_LOST);
+    let due = bench.machine.poll_timeout().expect("it is waited for");
+    assert!(due > bench.now, "due at once, again and again");
+}
