@@ -120,6 +120,22 @@ impl ShimLink {
         }
     }
 
+    /// The next message where it was received already, as part of the last read: nothing is read for it.
+    pub fn received(&mut self) -> Option<Result<FromShim, LinkError>> {
+        loop {
+            let heard = match self.decoder.next_frame() {
+                Ok(Some(frame)) => wire::heard(frame),
+                Ok(None) => return None,
+                Err(fault) => return Some(Err(fault.into())),
+            };
+            match heard {
+                Ok(Heard::Message(message)) => return Some(Ok(message)),
+                Ok(Heard::Hello(_) | Heard::Unknown) => {}
+                Err(fault) => return Some(Err(fault.into())),
+            }
+        }
+    }
+
     /// Sends a message, or keeps it until the shim reads, which [`next`](Self::next) takes care of.
     /// It never waits, so that a slow shim can't hold up its slot.
     pub fn send(&mut self, message: &ToShim) -> Result<(), LinkError> {

@@ -11,7 +11,7 @@ use crate::hook::{HookEvent, HookWhat};
 use crate::launch;
 use crate::reading::{Seen, State};
 use crate::secrets;
-use crate::shim::{ExitReport, FromShim, LinkError, ToShim};
+use crate::shim::{ExitReport, FromShim, LinkError, ShimLink, ToShim};
 use crate::terminal::{At, Frame};
 use chrono::{DateTime, TimeDelta, Utc};
 use std::path::{Component, Path};
@@ -41,6 +41,17 @@ impl Slot {
             }
             Heard::Exited(report) => self.ended(report).await,
             Heard::Lost(error) => self.lost(error).await,
+        }
+    }
+
+    /// Takes in what came with the last message, 16 KB at most. A program that writes many short lines has a message for
+    /// each, and a whole turn of the task for each would cost more than to draw it.
+    pub(super) async fn hear_received(&mut self) {
+        while self.catching.is_none()
+            && self.unheard.is_none()
+            && let Some(message) = self.link.as_mut().and_then(ShimLink::received)
+        {
+            self.hear_shim(message).await;
         }
     }
 

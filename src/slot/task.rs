@@ -226,6 +226,7 @@ impl Slot {
                 () = until(self.audience.due()) => self.draw_for_viewers(),
                 message = next_of(&mut self.unheard, &mut self.link), if knows => {
                     self.hear_shim(message).await;
+                    self.hear_received().await;
                     // A program that never pauses must not keep the runtime from hearing anybody else.
                     tokio::task::yield_now().await;
                 }

@@ -12,6 +12,7 @@ use missiond::terminal::{At, Terminal};
 use std::fs::{self, File};
 use std::io::{BufReader, Read};
 use std::path::Path;
+use std::time::Duration;
 
 /// Writes some 20 MB with no pause, then says what it reads.
 const FLOODS: &str = "stty -echo; read go; \
@@ -25,9 +26,8 @@ fn a_recording_is_rotated_under_a_flood_and_loses_nothing() {
     daemon.wait_state("a", "idle");
     daemon.cmd(&["write", "a", "go\\r"]).expect(0);
     daemon.cmd(&["write", "a", "done\\r"]).expect(0);
-    daemon
-        .cmd(&["wait", "a", "--output", "got done", "--timeout", "55s"])
-        .expect(0);
+    let done = daemon.spawn(&["wait", "a", "--output", "got done"]);
+    done.end_within(Duration::from_secs(600)).expect(0);
     let recording = log_file(&daemon, "a.cast");
     let files = missiond::files::with_rotated(&recording).expect("recordings");
     let sizes: Vec<u64> = files
