@@ -8,6 +8,8 @@ mod following;
 mod living;
 #[path = "cli/logs.rs"]
 mod logs;
+#[path = "cli/names.rs"]
+mod names;
 #[path = "cli/replaying.rs"]
 mod replaying;
 #[path = "cli/sending.rs"]

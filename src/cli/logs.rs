@@ -2,8 +2,9 @@ use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::follow::{self, LINES_BEFORE_FOLLOWING, Which};
 use crate::cli::tail::{Since, parse_since};
-use crate::cli::{complete, sanitise, target};
+use crate::cli::{complete, sanitise, slots, target};
 use crate::config;
+use crate::diagnostic::nearest;
 use chrono::{DateTime, Utc};
 use std::path::{Path, PathBuf};
 
@@ -36,8 +37,11 @@ pub struct Logs {
 }
 
 impl Logs {
-    pub async fn run(self, context: &Context) -> Result<(), Failure> {
+    pub async fn run(mut self, context: &Context) -> Result<(), Failure> {
         let directory = target::logs(context).await?;
+        if self.slot.starts_with('@') {
+            self.slot = slots::only_one(context, &self.slot).await?;
+        }
         let file = self.file(&directory, context.out.json)?;
         let which = Which {
             last: self.lines.or(self.follow.then_some(LINES_BEFORE_FOLLOWING)),
@@ -71,7 +75,7 @@ impl Logs {
             self.slot,
             directory.display()
         ))
-        .next(known_logs(directory)))
+        .next(known_logs(&self.slot, directory)))
     }
 
     fn print(&self, context: &Context, line: &str) -> Result<(), Failure> {
@@ -84,7 +88,7 @@ impl Logs {
     }
 }
 
-fn known_logs(directory: &Path) -> String {
+fn known_logs(wanted: &str, directory: &Path) -> String {
     let mut slots: Vec<String> = directory
         .read_dir()
         .into_iter()
@@ -95,6 +99,11 @@ fn known_logs(directory: &Path) -> String {
     slots.sort();
     match slots.len() {
         0 => "no slot has a log there yet; name another config with -c FILE".into(),
-        _ => format!("there are logs of: {}", slots.join(", ")),
+        _ => {
+            let meant = nearest(wanted, slots.iter().map(String::as_str));
+            let meant = meant.map(|meant| format!("did you mean `{meant}`? "));
+            let meant = meant.unwrap_or_default();
+            format!("{meant}there are logs of: {}", slots.join(", "))
+        }
     }
 }

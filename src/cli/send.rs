@@ -60,14 +60,6 @@ impl Send {
     }
 
     fn params(self) -> Result<SendParams, Failure> {
-        if self.slot.starts_with('@') {
-            return Err(
-                Failure::usage("a message goes to one slot, not to a role").next(format!(
-                    "see which slots there are: missiond status {}",
-                    self.slot
-                )),
-            );
-        }
         let text = message::text(&self.text)?;
         Ok(SendParams {
             slot: self.slot,

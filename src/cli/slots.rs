@@ -51,3 +51,17 @@ impl SomeSlots {
         Ok(statuses.into_iter().map(|status| status.slot).collect())
     }
 }
+
+/// The name of the only slot that is meant by `@role`, for a command that does without the daemon otherwise.
+pub async fn only_one(context: &Context, role: &str) -> Result<String, Failure> {
+    let slots = vec![role.to_owned()];
+    let statuses = context.ask::<Status>(Select { slots }).await?;
+    let names: Vec<String> = statuses.into_iter().map(|status| status.slot).collect();
+    match names.as_slice() {
+        [name] => Ok(name.clone()),
+        several => {
+            let text = format!("{role} is {} slots, and this takes one", several.len());
+            Err(Failure::usage(text).next(format!("name one of them: {}", several.join(", "))))
+        }
+    }
+}

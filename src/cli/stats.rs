@@ -2,7 +2,7 @@ use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::control::protocol::{Nothing, Stats as Request};
 
-/// Counts the slots by what they do.
+/// Counts the slots by what they do, and the sessions.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -17,8 +17,28 @@ impl Stats {
             return context.out.json(&stats);
         }
         context.out.line(format!(
-            "{} slots: {} running ({} idle, {} busy), {} stopped",
-            stats.total, stats.running, stats.idle, stats.busy, stats.stopped
+            "{}: {} running ({} idle, {} busy), {} stopped",
+            counted(stats.total, "slot"),
+            stats.running,
+            stats.idle,
+            stats.busy,
+            stats.stopped
+        ))?;
+        if stats.sessions + stats.sessions_ended == 0 {
+            return Ok(());
+        }
+        context.out.line(format!(
+            "{}: {} running, {} ended and kept",
+            counted(stats.sessions + stats.sessions_ended, "session"),
+            stats.sessions,
+            stats.sessions_ended
         ))
+    }
+}
+
+fn counted(count: usize, what: &str) -> String {
+    match count {
+        1 => format!("1 {what}"),
+        count => format!("{count} {what}s"),
     }
 }

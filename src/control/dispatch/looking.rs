@@ -39,23 +39,24 @@ impl Dispatcher {
     }
 
     pub(super) fn stats(&self) -> StatsAnswer {
-        let states: Vec<State> = self
-            .statuses(&None)
-            .iter()
-            .map(|status| status.state)
-            .collect();
-        let stopped = states
-            .iter()
-            .filter(|state| matches!(state, State::Exited | State::Error))
-            .count();
-        let idle = states.iter().filter(|state| **state == State::Idle).count();
-        let total = states.len();
+        let statuses = self.statuses(&None);
+        let (sessions, slots): (Vec<_>, Vec<_>) =
+            statuses.iter().partition(|status| status.session.is_some());
+        let ended = |status: &SlotStatus| matches!(status.state, State::Exited | State::Error);
+        let count = |statuses: &[&SlotStatus], fits: fn(&SlotStatus) -> bool| {
+            statuses.iter().filter(|status| fits(status)).count()
+        };
+        let (total, stopped) = (slots.len(), count(&slots, ended));
+        let idle = count(&slots, |status| status.state == State::Idle);
+        let sessions_ended = count(&sessions, ended);
         StatsAnswer {
             total,
             running: total - stopped,
             idle,
             busy: total - stopped - idle,
             stopped,
+            sessions: sessions.len() - sessions_ended,
+            sessions_ended,
         }
     }
 

@@ -109,6 +109,7 @@ impl Dispatcher {
         method: &str,
         params: Value,
     ) -> Result<Value, RpcError> {
+        let params = self.one_of_role(method, params)?;
         kinds::check(method, &params, |name| self.kind_of(name))?;
         match method {
             Ping::NAME => run::<Ping, _>(params, |_| async { Ok(self.daemon.pong()) }).await,

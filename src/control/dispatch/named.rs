@@ -3,7 +3,9 @@
 use super::Dispatcher;
 use crate::control::kinds::Kind;
 use crate::control::protocol::*;
+use crate::diagnostic::nearest;
 use crate::slot::SlotHandle;
+use serde_json::Value;
 use std::collections::BTreeSet;
 
 impl Dispatcher {
@@ -20,7 +22,7 @@ impl Dispatcher {
             let found: Vec<&String> = match wanted.strip_prefix('@') {
                 Some(role) => slots
                     .iter()
-                    .filter(|(_, slot)| slot.status().role == role)
+                    .filter(|(_, slot)| !slot.is_session() && slot.status().role == role)
                     .map(|(name, _)| name)
                     .collect(),
                 None => slots.keys().filter(|name| *name == wanted).collect(),
@@ -37,6 +39,33 @@ impl Dispatcher {
         Ok(names)
     }
 
+    /// Puts the name of a slot in the place of `@role`, where a request takes one slot and the role has one. A task is
+    /// given to a role as it is: its queue finds a slot that is free.
+    pub(super) fn one_of_role(&self, method: &str, mut params: Value) -> Result<Value, RpcError> {
+        let slot = params.get("slot").and_then(Value::as_str);
+        let role = slot.filter(|slot| slot.starts_with('@') && method != Submit::NAME);
+        if let Some(role) = role {
+            let name = self.only_slot_of(role)?;
+            params["slot"] = Value::String(name);
+        }
+        Ok(params)
+    }
+
+    /// The only slot of a role, which is written `@role`.
+    fn only_slot_of(&self, role: &str) -> Result<String, RpcError> {
+        let slots = vec![role.to_owned()];
+        let mut names = self.names(&Select { slots })?;
+        match names.len() {
+            1 => Ok(names.remove(0)),
+            several => {
+                let text = format!("{role} is {several} slots, and this takes one");
+                let names: Vec<&str> = names.iter().map(String::as_str).collect();
+                Err(RpcError::new(Fault::Usage, text)
+                    .next(format!("name one of them: {}", some_of(&names))))
+            }
+        }
+    }
+
     fn unknown(&self, name: &str) -> RpcError {
         if let Some(gone) = self.daemon.gone(name) {
             let at = gone.at.format("%H:%M:%S UTC");
@@ -44,18 +73,15 @@ impl Dispatcher {
             return RpcError::new(Fault::Usage, text).next("missiond sessions");
         }
         let slots = self.daemon.slots();
-        let unknown = |text: String| RpcError::new(Fault::Usage, text);
+        let of_config = || slots.iter().filter(|(_, slot)| !slot.is_session());
         if let Some(role) = name.strip_prefix('@') {
-            let roles: BTreeSet<String> = slots.values().map(|slot| slot.status().role).collect();
-            let roles: Vec<String> = roles.into_iter().collect();
-            return unknown(format!("no slot has the role `{role}`"))
-                .next(format!("the roles are: {}", roles.join(", ")));
+            let roles: BTreeSet<String> = of_config().map(|(_, slot)| slot.status().role).collect();
+            return no_such_role(role, &roles.iter().map(String::as_str).collect::<Vec<_>>());
         }
-        let known: Vec<&str> = slots.keys().map(String::as_str).collect();
-        unknown(format!("no slot or session `{name}`")).next(match known.is_empty() {
-            true => "there are none; make a session with: missiond spawn".to_owned(),
-            false => format!("the slots are: {}", some_of(&known)),
-        })
+        let names: Vec<&str> = of_config().map(|(name, _)| name.as_str()).collect();
+        let sessions = slots.iter().filter(|(_, slot)| slot.is_session());
+        let sessions: Vec<&str> = sessions.map(|(name, _)| name.as_str()).collect();
+        no_such_name(name, &names, &sessions)
     }
 
     /// A slot or a session, if there is one of this name.
@@ -64,6 +90,9 @@ impl Dispatcher {
     }
 
     pub fn slot(&self, name: &str) -> Result<SlotHandle, RpcError> {
+        if name.starts_with('@') {
+            return self.slot(&self.only_slot_of(name)?);
+        }
         self.daemon
             .slots()
             .get(name)
@@ -90,6 +119,41 @@ impl Dispatcher {
     }
 }
 
+/// What is said of `@role` where no slot has that role.
+fn no_such_role(role: &str, roles: &[&str]) -> RpcError {
+    let text = format!("no slot has the role `{role}`");
+    let known = match roles.is_empty() {
+        true => "there are no slots".to_owned(),
+        false => format!("the roles are: {}", some_of(roles)),
+    };
+    RpcError::new(Fault::Usage, text).next(match nearest(role, roles.iter().copied()) {
+        Some(meant) => format!("did you mean `@{meant}`? {known}"),
+        None => known,
+    })
+}
+
+/// What is said of a name that nothing has: the nearest name first, then the slots. Sessions are many, and most have a
+/// UUID for a name: they are only counted.
+fn no_such_name(name: &str, slots: &[&str], sessions: &[&str]) -> RpcError {
+    let all = slots.iter().chain(sessions).copied();
+    let meant = nearest(name, all).map(|meant| format!("did you mean `{meant}`?"));
+    let known = match slots.is_empty() {
+        true => None,
+        false => Some(format!("the slots are: {}", some_of(slots))),
+    };
+    let counted = match sessions.len() {
+        0 if slots.is_empty() => {
+            Some("there are none; make a session with: missiond spawn".to_owned())
+        }
+        0 => None,
+        1 => Some("1 session: missiond sessions".to_owned()),
+        count => Some(format!("{count} sessions: missiond sessions")),
+    };
+    let known: Vec<String> = [known, counted].into_iter().flatten().collect();
+    let next: Vec<String> = meant.into_iter().chain([known.join("; and ")]).collect();
+    RpcError::new(Fault::Usage, format!("no slot or session `{name}`")).next(next.join(" "))
+}
+
 /// A line's worth of names.
 const NAMES_SHOWN: usize = 12;
 
@@ -97,13 +161,36 @@ fn some_of(names: &[&str]) -> String {
     let shown = names[..names.len().min(NAMES_SHOWN)].join(", ");
     match names.len().saturating_sub(NAMES_SHOWN) {
         0 => shown,
-        more => format!("{shown} and {more} more: missiond status, missiond sessions"),
+        more => format!("{shown} and {more} more: missiond status"),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_nearest_name_comes_first_and_sessions_are_counted() {
+        let uuids = ["0e7c6ea1-0000-4000-8000-000000000001"; 27];
+        let next = |name, slots: &[&str], sessions: &[&str]| {
+            let error = no_such_name(name, slots, sessions);
+            assert_eq!(error.message, format!("no slot or session `{name}`"));
+            error.next.expect("a next step")
+        };
+        assert_eq!(
+            next("codr", &["coder", "tester"], &uuids),
+            "did you mean `coder`? the slots are: coder, tester; and 27 sessions: missiond sessions"
+        );
+        assert_eq!(
+            next("buidl", &["coder"], &["build"]),
+            "did you mean `build`? the slots are: coder; and 1 session: missiond sessions"
+        );
+        assert_eq!(next("x9", &["coder"], &[]), "the slots are: coder");
+        assert_eq!(next("x9", &[], &["build"]), "1 session: missiond sessions");
+        assert!(next("x9", &[], &[]).contains("missiond spawn"));
+        let role = no_such_role("codr", &["coder"]).next.expect("a next step");
+        assert_eq!(role, "did you mean `@coder`? the roles are: coder");
+    }
 
     #[test]
     fn many_names_are_counted_and_not_all_shown() {

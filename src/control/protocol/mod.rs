@@ -260,6 +260,11 @@ pub struct StatsAnswer {
     pub idle: usize,
     pub busy: usize,
     pub stopped: usize,
+    /// Sessions, which are no slots: those that run, and those that have ended and are kept.
+    #[serde(default)]
+    pub sessions: usize,
+    #[serde(default)]
+    pub sessions_ended: usize,
 }
 
 /// One slot of several was dealt with; `error` where it was not.
