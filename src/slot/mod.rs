@@ -17,6 +17,7 @@ mod memory;
 mod output;
 mod owner;
 mod press;
+mod probe;
 mod prompt;
 pub mod record;
 mod record_watch;

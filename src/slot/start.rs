@@ -3,6 +3,7 @@
 use super::catch_up::Questions;
 use super::claims::Claim;
 use super::machine::{Cause, Input};
+use super::probe::{self, Probed};
 use super::removed::Launched;
 use super::rotation::Rotation;
 use super::task::{Slot, ready};
@@ -14,29 +15,34 @@ use crate::log_file::Cap;
 use crate::pause::{self, Moment};
 use crate::rehearsal;
 use crate::shim::{Hello, LaunchError, ShimLink, ShimSpec};
-use crate::worktree;
 use crate::{files, headroom};
 use chrono::Utc;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 use uuid::Uuid;
 
 /// Why a program was not started.
-struct NotStarted {
+pub(super) struct NotStarted {
     reason: String,
     cause: Cause,
 }
 
 impl NotStarted {
-    fn new(cause: Cause, reason: impl ToString) -> NotStarted {
+    pub(super) fn new(cause: Cause, reason: impl ToString) -> NotStarted {
         NotStarted {
             reason: reason.to_string(),
             cause,
         }
     }
 
-    fn missing(reason: impl ToString) -> NotStarted {
+    pub(super) fn missing(reason: impl ToString) -> NotStarted {
         NotStarted::new(Cause::MissingProgram, reason)
+    }
+}
+
+impl From<NotStarted> for Input {
+    fn from(NotStarted { reason, cause }: NotStarted) -> Input {
+        Input::NotStarted { reason, cause }
     }
 }
 
@@ -59,30 +65,46 @@ struct Start {
 }
 
 impl Slot {
-    /// Starts the program with the settings as they are now.
+    /// Begins to start the program with the settings as they are now. [`Slot::probed`] goes on once the probe is done.
     pub(super) async fn spawn(&mut self) -> Vec<Input> {
         self.running = self.machine.config().clone();
         self.journal.set_cap(Cap::of(&self.running.care));
-        match self.take_up_or_launch().await {
-            Ok(inputs) => inputs,
-            Err(NotStarted { reason, cause }) => vec![Input::NotStarted { reason, cause }],
+        match self.take_up_left_over().await {
+            Ok(Some(inputs)) => inputs,
+            Ok(None) => {
+                let env = self.slot_environment();
+                let probe = probe::probe(self.running.clone(), self.world.clone(), env);
+                self.probe = Some(Box::pin(probe));
+                Vec::new()
+            }
+            Err(not_started) => vec![not_started.into()],
         }
     }
 
     /// A program that an earlier daemon left may have been found by nobody: its shim was slow to answer. It is
     /// taken up, since no second one may run beside it.
-    async fn take_up_or_launch(&mut self) -> Result<Vec<Input>, NotStarted> {
+    async fn take_up_left_over(&mut self) -> Result<Option<Vec<Input>>, NotStarted> {
         match self.find_shim().await {
-            Ok(found) if found.1.exit.is_none() => return Ok(self.take_up(found).await),
+            Ok(found) if found.1.exit.is_none() => Ok(Some(self.take_up(found).await)),
             Err(LaunchError::Timeout(_)) => {
                 let reason = "its program runs in a shim that does not answer: it may have been stopped, \
                               then SIGCONT lets it go on";
-                return Err(NotStarted::new(Cause::ShimLost, reason));
+                Err(NotStarted::new(Cause::ShimLost, reason))
             }
-            _ => {}
+            _ => Ok(None),
         }
-        let start = self.prepare().await?;
-        self.launch(start).await
+    }
+
+    /// Starts the program, now that all is known for it.
+    pub(super) async fn probed(&mut self, probed: Result<Probed, NotStarted>) {
+        self.probe = None;
+        let started = match probed.and_then(|probed| self.prepare(probed)) {
+            Ok(start) => self.launch(start).await,
+            Err(not_started) => Err(not_started),
+        };
+        for input in started.unwrap_or_else(|not_started| vec![not_started.into()]) {
+            self.input(input).await;
+        }
     }
 
     async fn launch(&mut self, start: Start) -> Result<Vec<Input>, NotStarted> {
@@ -196,39 +218,26 @@ impl Slot {
         }
     }
 
-    /// Everything that can be found wrong before the spawn is found here.
-    async fn prepare(&mut self) -> Result<Start, NotStarted> {
+    /// What the program is started with. Everything that can be found wrong before the spawn is found by now.
+    fn prepare(&mut self, probed: Probed) -> Result<Start, NotStarted> {
         let config = self.running.clone();
-        if let Some(repository) = &config.worktree_of {
-            let world = &self.world;
-            let root = worktree::root(&world.worktrees, &world.name, repository, &config.name);
-            worktree::ensure(&root, repository, &config.name)
-                .await
-                .map_err(|error| NotStarted::new(Cause::BadSettings, error))?;
+        let program = probed.program.display().to_string();
+        if let Some(Err(reason)) = &probed.version {
+            self.warn(&format!("the version of {program} is unknown: {reason}"));
         }
-        launch::check_cwd(&config.cwd)
-            .map_err(|error| NotStarted::new(Cause::BadSettings, error))?;
-        let env = self.slot_environment();
-        let path = env
-            .iter()
-            .find(|(name, _)| name == "PATH")
-            .map(|(_, value)| value.as_str());
-        let program = launch::resolve_program(&config.command[0], path, &config.cwd)
-            .map_err(NotStarted::missing)?;
-        let mut argv = vec![program.display().to_string()];
+        let mut argv = vec![program];
         argv.extend(config.command[1..].iter().cloned());
-        let session = match config.kind {
-            Kind::Shell => None,
-            Kind::Claude => Some(self.session_to_start(&config)),
-        };
-        let mut known = true;
-        match session {
-            Some(session) => {
-                let version = self.version(&program, &config, &env).await;
+        let (mut session, mut known) = (None, true);
+        match probed.version {
+            Some(version) => {
+                // A version that can't be told is taken for the newest.
+                let version = version.ok();
                 check_version(config.care.version, version)?;
                 known = self.knows_screens(version, &argv);
+                let start = self.session_to_start(&config);
                 let settings = self.write_settings(&config, version)?;
-                argv.extend(launch::claude_args(&config, session, &settings, version));
+                argv.extend(launch::claude_args(&config, start, &settings, version));
+                session = Some(start);
             }
             None => argv.extend(config.args.iter().cloned()),
         }
@@ -236,7 +245,7 @@ impl Slot {
             slot: config.name.clone(),
             argv,
             cwd: config.cwd.clone(),
-            env,
+            env: probed.env,
             cols: config.cols,
             rows: config.rows,
             recording: self.paths.recording.clone(),
@@ -250,24 +259,6 @@ impl Slot {
             session,
             known,
         })
-    }
-
-    /// A version that can't be told is taken for the newest.
-    async fn version(
-        &mut self,
-        program: &Path,
-        config: &SlotConfig,
-        env: &[(String, String)],
-    ) -> Option<Version> {
-        let version =
-            launch::installed_version(program, &config.command[1..], env, &config.cwd).await;
-        if let Err(reason) = &version {
-            self.warn(&format!(
-                "the version of {} is unknown: {reason}",
-                program.display()
-            ));
-        }
-        version.ok()
     }
 
     /// Whether the screens of this program were tried; a person is told where they were not.

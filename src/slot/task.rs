@@ -10,6 +10,7 @@ use super::machine::{self, Effect, Input, Judge, Machine, NOBODY, Purpose, Reply
 use super::memory::Memory;
 use super::output::{FOR_SLOTS, Output};
 use super::press::Key;
+use super::probe::Probe;
 use super::requests::Request;
 use super::rotation::Rotation;
 use super::session::{self, Session};
@@ -20,7 +21,7 @@ use super::waiters::Waiter;
 use super::witness::Witnesses;
 use super::world::World;
 use crate::audit::Record;
-use crate::config::SlotConfig;
+use crate::config::{SessionTerms, SlotConfig};
 use crate::control::protocol::{Ending, HistoryAnswer, SlotStatus, What};
 use crate::log_file::Cap;
 use crate::reading::{Observer, State};
@@ -47,6 +48,8 @@ pub struct Slot {
     pub(super) running: Arc<SlotConfig>,
     pub(super) machine: Machine,
     pub(super) judge: Arc<dyn Judge>,
+    /// What has to be known before the program is started, on its way.
+    pub(super) probe: Option<Probe>,
     pub(super) link: Option<ShimLink>,
     pub(super) shim_pid: Option<u32>,
     /// By when a shim that was told to end its program has said that it did.
@@ -129,9 +132,8 @@ impl Slot {
         let machine = recalled(&memory, config.clone(), judge.clone());
         let status = first_status(&config, &paths);
         let terms = config.terms.clone();
-        let room = terms.as_ref().map_or(FOR_SLOTS, |terms| terms.buffer);
+        let output = recalled_output(&memory, terms.as_ref());
         let session = terms.map(|terms| Session::new(terms, &world.session_file(&config.name)));
-        let output = recalled_output(&memory, room);
         let slot = Slot {
             since: recalled_since(&memory, &machine),
             terminal: Terminal::new(config.cols.into(), config.rows.into()),
@@ -140,6 +142,7 @@ impl Slot {
             world,
             machine,
             judge,
+            probe: None,
             link: None,
             shim_pid: None,
             stop_due: None,
@@ -207,7 +210,8 @@ impl Slot {
                     Some(command) => self.take(command).await,
                     None => return,
                 },
-                answer = found_by(&mut self.searching), if knows => {
+                probed = done_by(&mut self.probe) => self.probed(probed).await,
+                answer = done_by(&mut self.searching), if knows => {
                     self.searching = None;
                     self.note_figures();
                     self.input(Input::Found(answer)).await;
@@ -301,10 +305,10 @@ impl Slot {
                     }
                 }
                 Effect::Spawn => {
-                    // It takes a while, and commands wait for it.
                     self.publish();
                     inputs.extend(self.spawn().await);
                 }
+                Effect::CancelSpawn => self.probe = None,
             }
         }
         inputs
@@ -410,8 +414,8 @@ fn recalled_since(memory: &Memory, machine: &Machine) -> DateTime<Utc> {
 }
 
 /// What an agent has read of it is not read again.
-fn recalled_output(memory: &Memory, room: u64) -> Output {
-    let mut output = Output::new(room);
+fn recalled_output(memory: &Memory, terms: Option<&SessionTerms>) -> Output {
+    let mut output = Output::new(terms.map_or(FOR_SLOTS, |terms| terms.buffer));
     if let Some(at) = memory.read {
         output.recall_read(At::from_micros(at));
     }
@@ -461,9 +465,10 @@ async fn next_of(
     }
 }
 
-async fn found_by(search: &mut Option<Search>) -> machine::Answer {
-    match search {
-        Some(search) => search.await,
+/// The result of a future that is under way; never, where there is none.
+async fn done_by<T>(under_way: &mut Option<Pin<Box<dyn Future<Output = T> + Send>>>) -> T {
+    match under_way {
+        Some(under_way) => under_way.await,
         None => std::future::pending().await,
     }
 }

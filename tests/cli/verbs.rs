@@ -89,7 +89,7 @@ fn a_reader_that_goes_away_ends_it_quietly() {
     let _requests = home.daemon("missiond", |_, _| {
         let turn =
             json!({"time": null, "role": "user", "text": "x".repeat(1000), "session_id": null});
-        Reply::Result(Value::Array(vec![turn; 1000]))
+        Reply::Result(json!({"turns": vec![turn; 1000], "left_out": false}))
     });
     for flag in ["-q", "--json"] {
         let mut child = home
@@ -212,10 +212,10 @@ fn small_answers_read_well() {
             ]}),
             "search" => json!([{"place": "screen", "line": 3, "text": "error: \u{7}x"}]),
             "reload" => json!({"changes": ["slot docs added"]}),
-            "history" => json!([{
+            "history" => json!({"turns": [{
                 "time": null, "role": "tool_call", "text": "toolu_1", "tool": "Bash",
                 "input": {"command": "cargo test", "timeout": 5}, "session_id": null
-            }]),
+            }], "left_out": true}),
             other => panic!("not asked for: {other}"),
         })
     });
@@ -233,9 +233,14 @@ fn small_answers_read_well() {
         "screen:3: error: \\x07x\n"
     );
     assert_eq!(said(&["reload"]), "slot docs added\n");
+    let history = home.run(&["history", "coder"]).exits(0);
     assert_eq!(
-        said(&["history", "coder"]),
+        history.stdout,
         "tool_call Bash\n  command: cargo test\n  timeout: 5\n"
+    );
+    assert_eq!(
+        history.stderr,
+        "older entries do not fit into one answer; `missiond search` reads all of them\n"
     );
 }
 

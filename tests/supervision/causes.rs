@@ -239,3 +239,30 @@ fn a_kill_by_the_kernel_for_want_of_memory_is_named() {
     });
     assert_eq!(status["cause"], "out of memory", "{status}");
 }
+
+/// A start waits for the program to say its version. Nobody else waits with it, and a stop cancels it.
+#[test]
+fn a_program_that_does_not_say_its_version_holds_up_nobody() {
+    let never = "case \"$*\" in *--version*) touch asked; exec sleep 1000;; esac";
+    let command = toml::Value::from(vec!["sh", "-fc", never, "claude"]);
+    let slot = format!("command = {command}\nautostart = false");
+    let daemon = daemon(&Setup::new().slot_with("mute", &slot));
+    let starting = daemon.spawn(&["start", "mute"]);
+    let asked = daemon.cwd("mute").join("asked");
+    until("the question for the version", || {
+        asked.exists().then_some(())
+    });
+
+    assert_eq!(daemon.status("mute")["state"], "starting");
+    daemon.cmd(&["screen", "mute"]).expect(0);
+    daemon.cmd(&["search", "mute", "x"]).expect(0);
+    daemon.cmd(&["stop", "mute"]).expect(0);
+    let refused = starting.end().expect(1);
+    assert!(
+        refused.stderr.contains("stopped before it had started"),
+        "{refused}"
+    );
+    let status = daemon.status("mute");
+    assert_eq!(status["state"], "exited", "{status}");
+    assert_eq!(status["last_error"], "stopped", "{status}");
+}

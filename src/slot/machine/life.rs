@@ -87,11 +87,7 @@ impl Machine {
                 self.starters.push(token);
                 self.launch();
             }
-            // The last word counts: who wanted it stopped is answered with the others.
-            Life::Launching { stoppers } => {
-                self.starters.append(stoppers);
-                self.starters.push(token);
-            }
+            Life::Launching => self.starters.push(token),
             Life::Stopping {
                 tokens,
                 start_again,
@@ -136,8 +132,14 @@ impl Machine {
                 };
                 self.effects.push(Effect::StopTree);
             }
-            Life::Launching { .. } if start_again => self.start(token),
-            Life::Launching { stoppers } => stoppers.push(token),
+            Life::Launching if start_again => self.start(token),
+            Life::Launching => {
+                self.effects.push(Effect::CancelSpawn);
+                self.effects.push(Effect::EndRemains);
+                self.refuse_starters("it was stopped before it had started");
+                self.stay_down("person", STOPPED.to_owned());
+                self.reply(token, Ok(Reply::Done));
+            }
             Life::Stopping {
                 tokens,
                 start_again: again,
@@ -151,9 +153,7 @@ impl Machine {
     }
 
     pub(super) fn launch(&mut self) {
-        self.life = Life::Launching {
-            stoppers: Vec::new(),
-        };
+        self.life = Life::Launching;
         self.past.begin_run();
         self.effects.push(Effect::Spawn);
     }
@@ -161,14 +161,17 @@ impl Machine {
     pub(super) fn started(&mut self, pid: u32, continues: bool) {
         let mut up = Up::new(pid, continues);
         up.project_settings = self.config.project_settings;
-        let before = std::mem::replace(&mut self.life, Life::Up(Box::new(up)));
+        self.life = Life::Up(Box::new(up));
         for token in std::mem::take(&mut self.starters) {
             self.reply(token, Ok(Reply::Done));
         }
-        if let Life::Launching { stoppers } = before {
-            for token in stoppers {
-                self.stop(token, false);
-            }
+    }
+
+    fn refuse_starters(&mut self, reason: &str) {
+        let text = format!("{} did not start: {reason}", self.config.name);
+        let error = RpcError::new(Fault::Failed, text);
+        for token in std::mem::take(&mut self.starters) {
+            self.reply(token, Err(error.clone()));
         }
     }
 
@@ -181,23 +184,8 @@ impl Machine {
     pub(super) fn not_started(&mut self, reason: String, cause: Cause, now: Instant) {
         self.cause = Some(cause);
         let reason = format!("{}: {reason}", cause.name());
-        let stoppers = match &mut self.life {
-            Life::Launching { stoppers } => std::mem::take(stoppers),
-            _ => Vec::new(),
-        };
-        let error = RpcError::new(
-            Fault::Failed,
-            format!("{} did not start: {reason}", self.config.name),
-        );
-        for token in std::mem::take(&mut self.starters) {
-            self.reply(token, Err(error.clone()));
-        }
-        if !stoppers.is_empty() {
-            self.stay_down("person", STOPPED.to_owned());
-            for token in stoppers {
-                self.reply(token, Ok(Reply::Done));
-            }
-        } else if cause.is_curable() && self.config.restart != Restart::Never {
+        self.refuse_starters(&reason);
+        if cause.is_curable() && self.config.restart != Restart::Never {
             self.tell(What::Warning {
                 text: format!("it did not start: {reason}"),
             });

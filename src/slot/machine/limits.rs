@@ -174,7 +174,7 @@ impl Machine {
         match &self.life {
             Life::Down { .. } | Life::Waiting { .. } => true,
             Life::Up(up) => self.queue.is_empty() && up.is_at_rest(),
-            Life::Launching { .. } | Life::Stopping { .. } => false,
+            Life::Launching | Life::Stopping { .. } => false,
         }
     }
 

@@ -192,6 +192,8 @@ pub enum Input {
 #[derive(Debug, PartialEq)]
 pub enum Effect {
     Spawn,
+    /// The start that `Spawn` has begun is not wanted any more.
+    CancelSpawn,
     /// The conversation is gone: the next start begins another one.
     ForgetConversation,
     /// Write these bytes to the program, once.
@@ -319,10 +321,8 @@ enum Life {
         attempt: u32,
         reason: String,
     },
-    /// `Effect::Spawn` is out; those who want it stopped meanwhile are dealt with when it is up.
-    Launching {
-        stoppers: Vec<Token>,
-    },
+    /// `Effect::Spawn` is out.
+    Launching,
     Up(Box<Up>),
     /// Being ended; the tokens are answered when it is gone.
     Stopping {
@@ -433,7 +433,7 @@ impl Machine {
                     .flatten()
                     .min()
             }
-            Life::Down { .. } | Life::Launching { .. } | Life::Stopping { .. } => None,
+            Life::Down { .. } | Life::Launching | Life::Stopping { .. } => None,
         }
     }
 
@@ -464,7 +464,7 @@ impl Machine {
         match &self.life {
             Life::Down { state, .. } => *state,
             Life::Waiting { .. } | Life::Stopping { .. } => State::Exited,
-            Life::Launching { .. } => State::Starting,
+            Life::Launching => State::Starting,
             Life::Up(up) => up.state(),
         }
     }
@@ -531,7 +531,7 @@ impl Machine {
             Life::Down { reason, .. } => reason.clone(),
             Life::Waiting { reason, .. } => Some(reason.clone()),
             Life::Up(up) => up.last_error(),
-            Life::Launching { .. } | Life::Stopping { .. } => None,
+            Life::Launching | Life::Stopping { .. } => None,
         }
     }
 
@@ -547,7 +547,7 @@ impl Machine {
                 let left = limits::in_whole_seconds(until.saturating_duration_since(now));
                 Some(format!("{reason}; restart {attempt} in {left}"))
             }
-            Life::Launching { .. } => Some("starting".to_owned()),
+            Life::Launching => Some("starting".to_owned()),
             Life::Up(up) => {
                 let doubt = self.distrust().map(|why| format!("doubtful: {why}"));
                 doubt.or_else(|| up.doing()).or_else(|| self.held_back(now))

@@ -46,7 +46,7 @@ impl Machine {
                 let text = format!("{name} is at a dialog: {}", up::about(dialog));
                 Err(refused(text).next(advice::to_end(name, dialog)))
             }),
-            Life::Waiting { .. } | Life::Launching { .. } | Life::Stopping { .. } => Ok(()),
+            Life::Waiting { .. } | Life::Launching | Life::Stopping { .. } => Ok(()),
         }
     }
 

@@ -110,6 +110,10 @@ impl World {
         for effect in self.machine.handle(input, self.now) {
             match effect {
                 Effect::Spawn => self.spawn(),
+                Effect::CancelSpawn => {
+                    assert!(self.spawning, "no start is under way");
+                    self.spawning = false;
+                }
                 Effect::Reply(token, _) => {
                     assert!(
                         self.answered.insert(token),

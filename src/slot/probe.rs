@@ -1,0 +1,74 @@
+//! What has to be known before a program is started: whether its directory and its file are there, and which version of
+//! Claude Code it is. Finding that out takes seconds at worst (git makes a worktree, a program does not say its version)
+//! and may hang on a file system that does not answer, so the slot's task does not wait for it.
+
+use super::machine::Cause;
+use super::start::NotStarted;
+use super::world::World;
+use crate::blocking;
+use crate::config::{Kind, SlotConfig};
+use crate::launch::{self, Version};
+use crate::worktree;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+
+/// A probe on its way. Dropping it cancels the start.
+pub(super) type Probe = Pin<Box<dyn Future<Output = Result<Probed, NotStarted>> + Send>>;
+
+/// What was found out.
+pub(super) struct Probed {
+    pub program: PathBuf,
+    pub env: Vec<(String, String)>,
+    /// The version of Claude Code, or why it is not known; `None` for a plain program.
+    pub version: Option<Result<Version, String>>,
+}
+
+pub(super) async fn probe(
+    config: Arc<SlotConfig>,
+    world: Arc<World>,
+    env: Vec<(String, String)>,
+) -> Result<Probed, NotStarted> {
+    make_worktree(&config, &world).await?;
+    let program = find_program(config.clone(), &env).await?;
+    let version = match config.kind {
+        Kind::Shell => None,
+        Kind::Claude => {
+            let args = &config.command[1..];
+            Some(launch::installed_version(&program, args, &env, &config.cwd).await)
+        }
+    };
+    Ok(Probed {
+        program,
+        env,
+        version,
+    })
+}
+
+/// Git is not stopped half way where the start is cancelled: it would leave half a worktree.
+async fn make_worktree(config: &SlotConfig, world: &World) -> Result<(), NotStarted> {
+    let Some(repository) = config.worktree_of.clone() else {
+        return Ok(());
+    };
+    let name = config.name.clone();
+    let root = worktree::root(&world.worktrees, &world.name, &repository, &name);
+    let making = tokio::spawn(async move { worktree::ensure(&root, &repository, &name).await });
+    let made = making.await.unwrap_or_else(|error| Err(error.to_string()));
+    made.map_err(|error| NotStarted::new(Cause::BadSettings, error))
+}
+
+async fn find_program(
+    config: Arc<SlotConfig>,
+    env: &[(String, String)],
+) -> Result<PathBuf, NotStarted> {
+    let path = env.iter().find(|(name, _)| name == "PATH");
+    let path = path.map(|(_, value)| value.clone());
+    let look = move || {
+        launch::check_cwd(&config.cwd)
+            .map_err(|error| NotStarted::new(Cause::BadSettings, error))?;
+        launch::resolve_program(&config.command[0], path.as_deref(), &config.cwd)
+            .map_err(NotStarted::missing)
+    };
+    let looked = blocking::run(look).await;
+    looked.unwrap_or_else(|error| Err(NotStarted::new(Cause::Failed, error)))
+}
