@@ -76,6 +76,7 @@ pub mod recording;
 pub mod redraw;
 pub mod rehearsal;
 pub mod secrets;
+pub mod sends;
 pub mod shim;
 pub mod slot;
 pub mod socket;

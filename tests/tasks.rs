@@ -7,5 +7,6 @@ mod tasks {
     mod dispatch;
     mod files;
     mod refusals;
+    mod sends;
     mod words;
 }

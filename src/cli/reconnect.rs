@@ -95,11 +95,22 @@ fn stayed_away(error: &CallError) -> Failure {
     Failure::new(Blame::NoDaemon, text).next("start it with: missiond up")
 }
 
-/// Asks for something that is waited for. `make` makes the request, with the milliseconds that are left of `timeout`;
-/// it is made again for the next daemon where one is killed, so asking twice must do no more than asking once.
+/// [`ask_then`] with nothing to do about a daemon that stays away but to start it.
 pub async fn ask<M: Method>(
     context: &Context,
     timeout: Option<Duration>,
+    make: impl Fn(Option<u64>) -> M::Params,
+) -> Result<M::Answer, Failure> {
+    ask_then::<M>(context, timeout, "", make).await
+}
+
+/// Asks for something that is waited for. `make` makes the request, with the milliseconds that are left of `timeout`;
+/// it is made again for the next daemon where one is killed, so asking twice must do no more than asking once.
+/// Where none comes back, `then` is the step after its start.
+pub async fn ask_then<M: Method>(
+    context: &Context,
+    timeout: Option<Duration>,
+    then: &str,
     make: impl Fn(Option<u64>) -> M::Params,
 ) -> Result<M::Answer, Failure> {
     let (mut daemon, mut client) = Daemon::reach(context).await?;
@@ -109,10 +120,21 @@ pub async fn ask<M: Method>(
         let params = make(left.map(milliseconds));
         let limit = left.map(|left| left + GRACE);
         match call::<M>(&mut client, params, limit).await {
-            Err(CallError::Lost(why)) => client = daemon.again(&why, left).await?,
+            Err(CallError::Lost(why)) => {
+                let again = daemon.again(&why, left).await;
+                client = again.map_err(|failure| and_then(failure, then))?;
+            }
             answer => return Ok(answer?),
         }
         left = timeout.map(|timeout| timeout.saturating_sub(begun.elapsed()));
+    }
+}
+
+fn and_then(failure: Failure, then: &str) -> Failure {
+    match (failure.next.clone(), then) {
+        (_, "") => failure,
+        (Some(next), _) => failure.next(format!("{next}\n{then}")),
+        (None, _) => failure.next(then),
     }
 }
 

@@ -1,12 +1,9 @@
 use crate::cli::context::{Context, unless_interrupted};
 use crate::cli::failure::{Blame, Failure};
-use crate::cli::{complete, dialog, message};
-use crate::control::protocol::{Fault, Send as Request, SendAnswer, SendParams};
+use crate::cli::{complete, dialog, message, reconnect};
+use crate::control::protocol::{Fault, Send as Request, SendAnswer, SendParams, Sent, SentParams};
 use crate::reading::Dialog;
 use std::time::Duration;
-
-/// The daemon keeps the time; this much later it is taken for stuck.
-const GRACE: Duration = Duration::from_secs(10);
 
 /// Sends a message to a slot, waits, and prints the answer.
 ///
@@ -14,6 +11,9 @@ const GRACE: Duration = Duration::from_secs(10);
 /// message waits its turn; where a dialog is open it is refused (exit code 4). When Claude asks
 /// something on the way that needs you, the question is shown and the exit code is 5; the turn goes on
 /// once you answered.
+///
+/// Each message has an id, one of your own with --id or one that is made. The same id is sent once: repeated, also after
+/// the daemon was killed, the command has the same answer. A daemon that is killed meanwhile may be away for 30 s.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -21,15 +21,21 @@ Examples:
   missiond send coder --timeout 5m - < task.md
   missiond send coder --no-wait 'Now the docs'
   missiond send coder --slash /compact
+  missiond send coder --id nightly-7 'Run the tests'
+  missiond send coder --id nightly-7 --status   what became of it
   missiond send coder -- --dashes are text after two dashes")]
 pub struct Send {
     /// The slot
     #[arg(add = complete::slots())]
     slot: String,
     /// The message; several words are joined by blanks, `-` alone reads standard input
-    #[arg(required = true, value_name = "TEXT")]
+    #[arg(
+        required_unless_present = "status",
+        conflicts_with = "status",
+        value_name = "TEXT"
+    )]
     text: Vec<String>,
-    /// Return once Claude Code has taken the message
+    /// Return once Claude Code has taken the message, or where the slot is busy once it is queued
     #[arg(long)]
     no_wait: bool,
     /// Stop waiting after this time (exit code 124); the turn goes on
@@ -41,14 +47,30 @@ pub struct Send {
     /// The message begins with `/` and is meant as a command of Claude Code
     #[arg(long)]
     slash: bool,
+    /// Your own id of the message: with the same id it is sent once
+    #[arg(long, value_name = "ID")]
+    id: Option<String>,
+    /// Tell what became of the message with this --id, and send nothing
+    #[arg(long, requires = "id")]
+    status: bool,
 }
 
 impl Send {
     pub async fn run(self, context: &Context) -> Result<(), Failure> {
-        let limit = self.timeout.map(|timeout| timeout + GRACE);
+        if let (true, Some(id)) = (self.status, &self.id) {
+            let (slot, id) = (self.slot.clone(), id.clone());
+            return sent(context, SentParams { slot, id }).await;
+        }
+        let timeout = self.timeout;
         let params = self.params()?;
-        let slot = params.slot.clone();
-        let answer = context.ask_within::<Request>(params, limit);
+        let (slot, id) = (params.slot.clone(), params.id.clone().unwrap_or_default());
+        // With its id it is sent once, however often it is asked for.
+        let then = format!("then see what became of it: missiond send {slot} --id {id} --status");
+        let make = |timeout_ms| SendParams {
+            timeout_ms,
+            ..params.clone()
+        };
+        let answer = reconnect::ask_then::<Request>(context, timeout, &then, make);
         let answer = unless_interrupted(answer, || left_running(&slot)).await?;
         if context.out.json {
             context.out.json(&answer)?;
@@ -65,11 +87,10 @@ impl Send {
             slot: self.slot,
             text,
             wait: !self.no_wait,
-            timeout_ms: self
-                .timeout
-                .map(|time| time.as_millis().try_into().unwrap_or(u64::MAX)),
+            timeout_ms: None,
             shell: self.shell,
             slash: self.slash,
+            id: self.id.or_else(|| Some(uuid::Uuid::new_v4().to_string())),
         })
     }
 }
@@ -80,7 +101,26 @@ fn print(context: &Context, answer: &SendAnswer) -> Result<(), Failure> {
     }
     match &answer.response {
         Some(response) => context.out.foreign(response),
-        None => context.out.done(format!("{}: taken", answer.slot)),
+        None => context
+            .out
+            .done(format!("{}: {}", answer.slot, answer.state)),
+    }
+}
+
+async fn sent(context: &Context, params: SentParams) -> Result<(), Failure> {
+    let sent = context.ask::<Sent>(params).await?;
+    if context.out.json {
+        return context.out.json(&sent);
+    }
+    context
+        .out
+        .line(format!("{} {}: {}", sent.slot, sent.id, sent.state))?;
+    if let Some(error) = &sent.error {
+        context.out.foreign(&error.message)?;
+    }
+    match &sent.response {
+        Some(response) => context.out.foreign(&format!("\n{response}")),
+        None => Ok(()),
     }
 }
 

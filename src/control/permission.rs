@@ -96,6 +96,7 @@ mod tests {
         Restart::NAME,
         Adopt::NAME,
         Send::NAME,
+        Sent::NAME,
         Pending::NAME,
         Confirm::NAME,
         Interrupt::NAME,

@@ -24,6 +24,7 @@ use crate::control::protocol::{Always, Fault, Nothing, Pong, ReloadAnswer, RpcEr
 use crate::control::server::Server;
 use crate::events::Bus;
 use crate::paths::{self, Env};
+use crate::sends::Sends;
 use crate::slot::{self, Command, SlotHandle, World};
 use crate::tasks::store::{Left, Store};
 use crate::tasks::{TasksHandle, keeper};
@@ -100,6 +101,7 @@ pub enum Order {
 #[derive(Debug, Clone)]
 pub struct DaemonHandle {
     pub bus: Bus,
+    pub sends: Sends,
     pub audit: Audit,
     /// As the slots have it in their environment.
     socket: PathBuf,
@@ -257,9 +259,10 @@ pub async fn run_in(host: Host, config: Config, env: &Env) -> Result<(), DaemonE
     let slots = daemon.published.subscribe();
     let (tasks, keeper) = keeper::start(store, left, slots, bus.clone());
     let handle = daemon.handle(&tasks);
-    let server = door
-        .take_listener()
-        .map(|listener| Server::start(listener, Arc::new(Dispatcher::new(handle.clone()))));
+    let dispatcher = Arc::new(Dispatcher::new(handle.clone()));
+    dispatcher.send_what_was_left();
+    let listener = door.take_listener();
+    let server = listener.map(|listener| Server::start(listener, dispatcher));
     tracing::info!(socket = %door.socket().display(), slots = daemon.kept.len(), "ready");
     if host.is_own {
         service::ready(daemon.kept.len());
@@ -312,6 +315,7 @@ impl Daemon {
     fn handle(&self, tasks: &TasksHandle) -> DaemonHandle {
         DaemonHandle {
             bus: self.world.bus.clone(),
+            sends: self.world.sends.clone(),
             audit: self.world.audit.clone(),
             socket: self.world.socket.clone(),
             meter: self.world.meter.clone(),
@@ -367,6 +371,9 @@ fn world(config: &Config, env: &Env, door: &Door, host: &Host) -> Result<World, 
         .worktrees_for(&config.daemon)
         .map_err(|error| DaemonError::place("the worktrees' directory", error))?;
     let bus = event_bus(&state)?;
+    let sends = state.join("sends");
+    let sends = Sends::open(sends.clone())
+        .map_err(|error| DaemonError::place(sends.display().to_string(), error))?;
     Ok(World {
         worktrees,
         program: host.program.clone(),
@@ -377,6 +384,7 @@ fn world(config: &Config, env: &Env, door: &Door, host: &Host) -> Result<World, 
         env: env.clone(),
         name: config.daemon.name.clone(),
         bus,
+        sends,
         audit,
         meter: Arc::default(),
         claims: slot::Claims::default(),

@@ -209,6 +209,7 @@ impl Tale<'_> {
             timeout_ms: Some(PATIENCE_MS),
             shell: false,
             slash: false,
+            id: None,
         };
         Ok(self.client.call::<Send>(params).await?)
     }

@@ -145,6 +145,7 @@ impl Supervisor {
             timeout_ms: None,
             shell: false,
             slash: false,
+            id: None,
         };
         let answer = self.call::<control::Send>(params).await?;
         match answer.dialog {

@@ -134,6 +134,7 @@ impl Server {
             timeout_ms: Some(milliseconds(params.timeout_s)),
             shell: false,
             slash: false,
+            id: None,
         };
         self.tell::<control::Send>(request, cancelled, |sent| {
             match (&sent.response, &sent.dialog) {

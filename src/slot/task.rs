@@ -25,6 +25,7 @@ use crate::config::{SessionTerms, SlotConfig};
 use crate::control::protocol::{Ending, HistoryAnswer, SlotStatus, What};
 use crate::log_file::Cap;
 use crate::reading::{Observer, State};
+use crate::sends::Stage;
 use crate::shim::{ExitReport, FromShim, LinkError, ShimLink};
 use crate::terminal::{At, Terminal};
 use chrono::{DateTime, Utc};
@@ -322,9 +323,17 @@ impl Slot {
                 reply,
             } => {
                 self.replies.insert(token, reply);
+                let id = message_id(&input);
                 if self.is_from_own_session(&input).await {
                     self.note_hook(&input);
                     self.input(*input).await;
+                }
+                if let Some(id) = id.filter(|_| self.replies.contains_key(&token)) {
+                    // Whether it waits there is in the status by now.
+                    self.publish();
+                    self.world
+                        .sends
+                        .reached(&self.running.name, &id, Stage::Accepted);
                 }
                 self.ask_witnesses().await;
             }
@@ -395,6 +404,14 @@ impl Slot {
             }
         }
         let _ = done.send(());
+    }
+}
+
+/// The sender's id of a message that is to be sent.
+fn message_id(input: &Input) -> Option<String> {
+    match input {
+        Input::Send(message) => message.id.clone(),
+        _ => None,
     }
 }
 

@@ -10,6 +10,7 @@ use crate::audit::Record;
 use crate::control::protocol::{RpcError, What};
 use crate::policy::{Ask, Decision, Verdict};
 use crate::reading::State;
+use crate::sends::Stage;
 use crate::shim::ToShim;
 use chrono::Utc;
 
@@ -65,9 +66,22 @@ impl Slot {
             reason: key.reason,
         });
         if key.purpose == Purpose::Submits {
+            self.note_entered();
             self.turn_began = self.transcript().map(|path| Place::end_of(&path));
         }
         self.next_input(key.bytes);
+    }
+
+    /// From now on the message counts as sent: that is on the disk before Enter is pressed.
+    fn note_entered(&mut self) {
+        let Some(id) = self.machine.message_id() else {
+            return;
+        };
+        if let Err(error) = self.world.sends.entered(&self.running.name, id) {
+            self.warn(&format!(
+                "that a message is sent can't be written down: {error}"
+            ));
+        }
     }
 
     /// Input of a person, until the shim has it.
@@ -145,6 +159,11 @@ impl Slot {
             self.tell_shim(&ToShim::Mark {
                 text: to.name().to_owned(),
             });
+        }
+        if let (What::Message { .. }, Some(id)) = (&what, self.machine.message_id()) {
+            self.world
+                .sends
+                .reached(&self.running.name, id, Stage::Taken);
         }
         // Who is told of an event finds it in the status too.
         self.publish();

@@ -4,6 +4,7 @@ use super::claims::Claims;
 use crate::audit::Audit;
 use crate::events::Bus;
 use crate::paths::{Env, PathError};
+use crate::sends::Sends;
 use crate::usage::Meter;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,6 +26,7 @@ pub struct World {
     pub env: Env,
     pub name: String,
     pub bus: Bus,
+    pub sends: Sends,
     pub audit: Audit,
     pub meter: Arc<Meter>,
     pub claims: Claims,

@@ -11,7 +11,7 @@ pub mod file;
 pub mod keeper;
 pub mod plan;
 pub mod queue;
-mod runner;
+pub mod runner;
 pub mod store;
 
 pub use keeper::TasksHandle;

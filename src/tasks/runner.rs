@@ -7,6 +7,7 @@ use crate::reading::State;
 use crate::slot::machine::{Input, Message, Reply};
 use crate::slot::{Command, SlotHandle};
 use crate::{keys, secrets};
+use chrono::{DateTime, Utc};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -27,6 +28,7 @@ pub async fn give(task: Arc<TaskStatus>, slot: SlotHandle, back: CancellationTok
             slash: false,
             wait: true,
             task: Some(task.id.clone()),
+            id: None,
         })
     };
     let reply = slot.ask_until(back.cancelled(), send).await;
@@ -74,16 +76,25 @@ pub async fn look_for(task: Arc<TaskStatus>, slot: SlotHandle, back: Cancellatio
             return Outcome::Cancelled("cancelled; its turn was left as it is".to_owned());
         }
     }
+    find(&task.text, task.started_at, &slot).await
+}
+
+/// Looks in the conversation of a slot that rests for a message that was given to it at `given`, and for its answer.
+pub async fn find(text: &str, given: Option<DateTime<Utc>>, slot: &SlotHandle) -> Outcome {
     let history = slot.request(|reply| Command::History { last: None, reply });
     match history.await {
-        Ok(history) => found_in(&history.turns, &task, slot.status().state),
+        Ok(history) => found_in(&history.turns, text, given, slot.status().state),
         Err(error) => Outcome::Failed(format!("the daemon was away: {}", error.message)),
     }
 }
 
-async fn at_rest(slot: &SlotHandle) {
+pub fn rests(state: State) -> bool {
+    matches!(state, State::Idle | State::Exited | State::Error)
+}
+
+/// Returns when the slot has come to rest, and has had the time to write down what it did.
+pub async fn at_rest(slot: &SlotHandle) {
     let mut status = slot.watch_status();
-    let rests = |state: State| matches!(state, State::Idle | State::Exited | State::Error);
     loop {
         if status.wait_for(|status| rests(status.state)).await.is_err() {
             return;
@@ -96,11 +107,11 @@ async fn at_rest(slot: &SlotHandle) {
 }
 
 /// Looks for the message in the conversation, and for what was answered to it.
-fn found_in(turns: &[Turn], task: &TaskStatus, state: State) -> Outcome {
-    let sent = keys::message(&task.text, keys::Meaning::default()).unwrap_or_default();
+fn found_in(turns: &[Turn], text: &str, given: Option<DateTime<Utc>>, state: State) -> Outcome {
+    let sent = keys::message(text, keys::Meaning::default()).unwrap_or_default();
     let sent = secrets::mask(&sent);
     let is_since = |turn: &Turn| {
-        let since = turn.time.zip(task.started_at);
+        let since = turn.time.zip(given);
         turn.role == "user" && since.is_none_or(|(at, given)| at >= given)
     };
     let is_it = |turn: &Turn| is_since(turn) && turn.text.trim() == sent.trim();
@@ -138,33 +149,9 @@ fn found_in(turns: &[Turn], task: &TaskStatus, state: State) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::protocol::TaskState;
-    use chrono::{DateTime, TimeDelta, Utc};
+    use chrono::TimeDelta;
 
     const GIVEN: DateTime<Utc> = DateTime::UNIX_EPOCH;
-
-    fn task() -> TaskStatus {
-        TaskStatus {
-            id: "t".into(),
-            seq: 1,
-            to: "@coder".into(),
-            text: "do it".into(),
-            state: TaskState::Running,
-            by: "user".into(),
-            slot: Some("a".into()),
-            session_id: None,
-            answer: None,
-            error: None,
-            submitted_at: GIVEN,
-            started_at: Some(GIVEN),
-            ended_at: None,
-            duration_ms: None,
-            retries: 0,
-            attempts: 1,
-            timeout_ms: None,
-            truncated: false,
-        }
-    }
 
     /// So many seconds after the task was given out.
     fn turn(seconds: i64, role: &str, text: &str) -> Turn {
@@ -189,7 +176,7 @@ mod tests {
             turn(3, "tool_result", "x"),
             turn(4, "assistant", "done"),
         ];
-        let found = found_in(&turns, &task(), State::Idle);
+        let found = found_in(&turns, "do it", Some(GIVEN), State::Idle);
         let text = Some("done".to_owned());
         assert_eq!(
             found,
@@ -198,14 +185,14 @@ mod tests {
                 session_id: None
             }
         );
-        let found = found_in(&turns[..3], &task(), State::Idle);
+        let found = found_in(&turns[..3], "do it", Some(GIVEN), State::Idle);
         assert!(matches!(found, Outcome::Failed(_)), "{found:?}");
     }
 
     #[test]
     fn only_what_was_certainly_not_taken_is_given_out_again() {
         let before = [turn(-5, "user", "do it"), turn(-4, "assistant", "yes")];
-        let found = found_in(&before, &task(), State::Idle);
+        let found = found_in(&before, "do it", Some(GIVEN), State::Idle);
         assert!(matches!(found, Outcome::Untouched(_)), "{found:?}");
         let another = [
             turn(-5, "user", "x"),
@@ -216,7 +203,7 @@ mod tests {
             (&[], State::Idle),
             (&another[..], State::Idle),
         ] {
-            let found = found_in(turns, &task(), state);
+            let found = found_in(turns, "do it", Some(GIVEN), state);
             assert!(matches!(found, Outcome::CutOff(_)), "{found:?}");
         }
     }

@@ -1,15 +1,18 @@
 //! Requests by which something happens to a slot.
 
 use super::Dispatcher;
+use super::sends::ToSend;
 use super::session::done;
 use crate::control::peer::Peer;
 use crate::control::protocol::*;
 use crate::daemon::Order;
 use crate::keys;
 use crate::keys::Answer;
+use crate::sends::Record;
 use crate::slot::machine::{Confirmation, Input, Message, Reply};
 use crate::slot::{Command, SlotHandle, Writing};
-use std::time::{Duration, Instant};
+use chrono::Utc;
+use std::time::Duration;
 
 impl Dispatcher {
     /// The same for several slots at once; one that fails does not hide the others.
@@ -117,33 +120,33 @@ impl Dispatcher {
             slash: params.slash,
         };
         let text = keys::message(&params.text, meaning).map_err(|error| not_sendable(&error))?;
-        let slash = params.slash && text.starts_with('/');
-        let began = Instant::now();
-        let wait = params.wait;
-        let limit = params.timeout_ms.map(Duration::from_millis);
-        let send = |token| {
-            Input::Send(Message {
-                token: Some(token),
-                text,
-                slash,
-                wait,
-                task: None,
-            })
+        let message = Message {
+            token: None,
+            slash: params.slash && text.starts_with('/'),
+            // Its end is waited for in any case, so that its answer is known.
+            wait: true,
+            task: None,
+            id: params.id.or_else(|| Some(uuid::Uuid::new_v4().to_string())),
+            text,
         };
-        let reply = slot.ask_within(limit, send).await?;
-        let answer = |response, source, dialog| SendAnswer {
+        let record = Record {
             slot: name,
-            response,
-            duration_ms: began.elapsed().as_millis() as u64,
-            session_id: slot.status().session_id,
-            source,
-            dialog,
+            id: message.id.clone().unwrap_or_default(),
+            text: params.text,
+            plain: !params.shell && !params.slash,
+            unattended: !params.wait,
+            queued_at: Utc::now(),
+            entered_at: None,
+            outcome: None,
         };
-        Ok(match reply {
-            Reply::Answered { text, source } => answer(text, Some(source.to_owned()), None),
-            Reply::NeedsPerson(dialog) => answer(None, None, Some(*dialog)),
-            _ => answer(None, None, None),
+        let limit = params.timeout_ms.map(Duration::from_millis);
+        self.send_once(ToSend {
+            record,
+            message,
+            slot,
+            limit,
         })
+        .await
     }
 
     pub(super) async fn confirm(

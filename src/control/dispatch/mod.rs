@@ -5,6 +5,7 @@ mod acting;
 mod looking;
 mod named;
 mod prompted;
+mod sends;
 mod session;
 mod task;
 mod tools;
@@ -125,6 +126,7 @@ impl Dispatcher {
             }
             Adopt::NAME => run::<Adopt, _>(params, |params| self.adopt(params)).await,
             Send::NAME => run::<Send, _>(params, |params| self.send(params)).await,
+            Sent::NAME => run::<Sent, _>(params, |params| self.sent(params)).await,
             Pending::NAME => run::<Pending, _>(params, |select| self.pending(select)).await,
             Confirm::NAME => {
                 run::<Confirm, _>(params, |params| self.confirm(params, peer.uid)).await

@@ -47,7 +47,9 @@ macro_rules! methods {
 }
 
 // Below the macro, which it uses.
+mod send;
 mod session;
+pub use send::*;
 pub use session::{NAMES as SESSION_NAMES, *};
 
 methods! {
@@ -61,6 +63,8 @@ methods! {
     /// Takes over a conversation that exists.
     Adopt = "adopt": AdoptParams => AdoptAnswer;
     Send = "send": SendParams => SendAnswer;
+    /// What became of a message that was sent with an id.
+    Sent = "sent": SentParams => SentAnswer;
     Pending = "pending": Select => Vec<PendingDialog>;
     Confirm = "confirm": ConfirmParams => ConfirmAnswer;
     Interrupt = "interrupt": OneSlot => InterruptAnswer;
@@ -295,41 +299,6 @@ pub struct AdoptAnswer {
     pub session_id: uuid::Uuid,
     /// It runs with it now; else from its next start.
     pub running: bool,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SendParams {
-    pub slot: String,
-    pub text: String,
-    /// Wait for the answer; else only until Claude Code has taken the message.
-    #[serde(default = "yes")]
-    pub wait: bool,
-    #[serde(default)]
-    pub timeout_ms: Option<u64>,
-    /// A leading `!` is meant: run it as a shell command.
-    #[serde(default)]
-    pub shell: bool,
-    /// A leading `/` is meant: run it as a command of Claude Code.
-    #[serde(default)]
-    pub slash: bool,
-}
-
-fn yes() -> bool {
-    true
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct SendAnswer {
-    pub slot: String,
-    /// The assistant's text after the last tool result; `None` with `wait: false` or where a person is needed.
-    pub response: Option<String>,
-    pub duration_ms: u64,
-    pub session_id: Option<String>,
-    /// `transcript`, `hook` or `screen`: where the response was read.
-    pub source: Option<String>,
-    /// Set when the turn goes on and a person is needed.
-    pub dialog: Option<Dialog>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -86,6 +86,8 @@ pub struct Message {
     pub wait: bool,
     /// The task that it is the text of. It is waited for to its end, whatever a person is asked in between.
     pub task: Option<String>,
+    /// The sender's own id of it.
+    pub id: Option<String>,
 }
 
 /// A person's answer to a dialog.

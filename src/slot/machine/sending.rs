@@ -85,6 +85,17 @@ impl Machine {
         }
     }
 
+    /// The sender's id of the message that is typed, or that the turn is about.
+    pub fn message_id(&self) -> Option<&str> {
+        let up = self.up()?;
+        match &up.hands {
+            Hands::Pasting { message, .. } | Hands::Submitting { message, .. } => {
+                message.id.as_deref()
+            }
+            _ => up.turn.as_ref()?.id.as_deref(),
+        }
+    }
+
     pub(super) fn was_typed(&mut self, text: String) {
         if let Some(up) = self.up_mut() {
             up.last_message = Some(text);
@@ -177,6 +188,7 @@ impl Machine {
                 slash: false,
                 wait: false,
                 task: None,
+                id: None,
             }),
             Err(error) => self.tell(What::Warning {
                 text: format!("{what} was not sent: {error}"),
@@ -297,7 +309,7 @@ impl Machine {
 
     pub(super) fn taken(&mut self, message: Message, now: Instant) {
         self.tell(What::Message { text: message.text });
-        let task = message.task;
+        let (task, id) = (message.task, message.id);
         let token = match message.token {
             Some(token) if !message.wait => {
                 self.reply(token, Ok(Reply::Taken));
@@ -310,6 +322,7 @@ impl Machine {
             up.turn = Some(Turn {
                 token,
                 task,
+                id,
                 slash: message.slash,
                 began: now,
                 over: None,

@@ -106,6 +106,7 @@ impl Asker {
 pub(super) struct Turn {
     pub token: Option<Token>,
     pub task: Option<String>,
+    pub id: Option<String>,
     /// The message is a command of Claude Code.
     pub slash: bool,
     pub began: Instant,

@@ -436,6 +436,7 @@ fn message() -> Input {
         slash: false,
         wait: true,
         task: None,
+        id: None,
     })
 }
 

@@ -164,6 +164,7 @@ impl Bench {
             slash: false,
             wait: true,
             task: None,
+            id: None,
         }));
     }
 

@@ -10,6 +10,7 @@ fn give(bench: &mut Bench, token: Token, text: &str) {
         slash: false,
         wait: true,
         task: Some("t1".to_owned()),
+        id: None,
     }));
 }
 

@@ -1,0 +1,88 @@
+//! Messages with an id: the daemon dies under them, and each is sent once and answered.
+
+use super::words::{asked, gated, submit, times_asked, two_coders};
+use crate::support::until;
+
+#[test]
+fn a_send_a_wait_and_an_ask_outlive_the_daemon() {
+    let Some(mut daemon) = two_coders() else {
+        return;
+    };
+    for prompt in ["slow", "quick", "task"] {
+        gated(&daemon, prompt);
+    }
+    let slow = daemon.spawn(&["send", "a", "slow"]);
+    let named = daemon.spawn(&["send", "b", "quick", "--id", "q1", "--json"]);
+    asked(&daemon, "slow");
+    asked(&daemon, "quick");
+    let idle = daemon.spawn(&["wait", "a", "--for", "idle"]);
+    let events = daemon.spawn(&["events", "-f", "a"]);
+    until("a snapshot", || {
+        (!events.printed().is_empty()).then_some(())
+    });
+    daemon.crash();
+    // One turn ends while there is no daemon, the other goes on under the next one.
+    daemon.endpoint.open("quick");
+    daemon.again();
+    let named = named.end().expect(0).json();
+    assert_eq!(named["response"], "quick done", "{named}");
+    assert_eq!(named["id"], "q1", "{named}");
+    daemon.endpoint.open("slow");
+    let answered = slow.end().expect(0);
+    assert_eq!(answered.text(), "slow done");
+    assert!(answered.stderr.contains("the daemon is back"), "{answered}");
+    idle.end().expect(0);
+
+    // Asked again, it has the same answer, and is not sent again.
+    let again = daemon.json(&["send", "b", "quick", "--id", "q1"]);
+    assert_eq!(again["response"], "quick done", "{again}");
+    let other = daemon.cmd(&["send", "b", "other", "--id", "q1"]).expect(4);
+    assert!(other.stderr.contains("another message"), "{other}");
+    let sent = daemon.json(&["send", "b", "--id", "q1", "--status"]);
+    assert_eq!(sent["state"], "answered", "{sent}");
+    assert_eq!(sent["response"], "quick done", "{sent}");
+    daemon
+        .cmd(&["send", "b", "--id", "q2", "--status"])
+        .expect(2);
+
+    let ask = daemon.spawn(&["ask", "a", "task"]);
+    asked(&daemon, "task");
+    daemon.crash();
+    daemon.again();
+    daemon.endpoint.open("task");
+    assert_eq!(ask.end().expect(0).text(), "task done");
+    for prompt in ["slow", "quick", "task"] {
+        assert_eq!(times_asked(&daemon, prompt), 1, "{prompt}");
+    }
+}
+
+#[test]
+fn a_message_for_a_busy_slot_is_queued_at_once_and_outlives_the_daemon() {
+    let Some(mut daemon) = two_coders() else {
+        return;
+    };
+    gated(&daemon, "busy");
+    let busy = submit(&daemon, &["a", "busy"]);
+    asked(&daemon, "busy");
+    let queued = daemon.json(&["send", "a", "later", "--no-wait", "--id", "l1"]);
+    assert_eq!(queued["state"], "queued", "{queued}");
+    let waits = daemon.json(&["send", "a", "--id", "l1", "--status"]);
+    assert_eq!(waits["state"], "queued", "{waits}");
+    daemon.crash();
+    daemon.again();
+    daemon.endpoint.open("busy");
+    daemon.cmd(&["task", &busy, "--wait"]).expect(0);
+    asked(&daemon, "later");
+    let sent = until("its answer", || {
+        let sent = daemon.json(&["send", "a", "--id", "l1", "--status"]);
+        (sent["state"] == "answered").then_some(sent)
+    });
+    assert_eq!(sent["response"], "You said: later", "{sent}");
+    daemon.wait_state("a", "idle");
+    let taken = daemon.json(&["send", "a", "now", "--no-wait"]);
+    assert_eq!(taken["state"], "taken", "{taken}");
+    asked(&daemon, "now");
+    for prompt in ["busy", "later", "now"] {
+        assert_eq!(times_asked(&daemon, prompt), 1, "{prompt}");
+    }
+}
