@@ -3,6 +3,7 @@
 use futures_util::StreamExt;
 use missiond::control::protocol::{Fault, SpawnParams, What};
 use missiond::embed::{Heard, Options, Supervisor};
+use missiond::policy::{Ask, Decision, PermissionPolicy, Verdict};
 use missiond::tasks::plan::{Job, Run, Work};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -36,7 +37,7 @@ async fn shells_run_in_parallel_and_events_tell_of_them() {
     let supervisor = Supervisor::start(options(directory.path()))
         .await
         .expect("it starts");
-    let mut events = Box::pin(supervisor.events());
+    let mut events = supervisor.events().await.expect("events");
     let pipe = directory.path().join("pipe");
     let (write, read) = (
         format!("mkfifo {0}; echo hello > {0}", pipe.display()),
@@ -50,7 +51,8 @@ async fn shells_run_in_parallel_and_events_tell_of_them() {
     assert_eq!(reader.wait().await.expect("its end"), Some(0));
     assert_eq!(reader.output().await.expect("its output").trim(), "hello");
     writer.wait().await.expect("its end");
-    assert!(supervisor.slots().contains_key(writer.id()));
+    let status = supervisor.status(writer.id()).await.expect("its status");
+    assert_eq!(status.slot, writer.id());
     loop {
         let Some(Heard::Event(event)) = events.next().await else {
             panic!("no event tells of the end");
@@ -133,21 +135,69 @@ async fn sessions_outlive_a_supervisor_that_leaves_and_end_with_one_that_shuts_d
         .spawn(shell("read x; echo got-$x"))
         .await
         .expect("a session");
-    let pid = first
-        .status(&id)
-        .and_then(|status| status.pid)
-        .expect("it runs");
+    let status = first.status(&id).await.expect("its status");
+    let pid = status.pid.expect("it runs");
     first.leave().await.expect("it ends");
     let second = Supervisor::start(options(directory.path()))
         .await
         .expect("it starts");
-    assert_eq!(second.status(&id).and_then(|status| status.pid), Some(pid));
+    let status = second.status(&id).await.expect("its status");
+    assert_eq!(status.pid, Some(pid));
     second.shutdown().await.expect("it ends");
     let pid = rustix::process::Pid::from_raw(pid.cast_signed()).expect("a pid");
     assert!(
         rustix::process::test_kill_process(pid).is_err(),
         "it still runs"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_daemon_that_runs_is_used_and_goes_on_else_one_is_started_here() {
+    let directory = directory();
+    let first = Supervisor::connect_or_start(options(directory.path()))
+        .await
+        .expect("it starts");
+    assert!(first.is_embedded());
+    let second = Supervisor::connect_or_start(options(directory.path()))
+        .await
+        .expect("it connects");
+    assert!(!second.is_embedded());
+    let mut events = second.events().await.expect("events");
+    let id = second.spawn(shell("exit 3")).await.expect("a session");
+    loop {
+        let heard = events.next().await.expect("an event");
+        if let Heard::Event(event) = heard
+            && let (What::Exit { code, .. }, Some(slot)) = (&event.what, &event.slot)
+            && *slot == id
+        {
+            assert_eq!(*code, Some(3));
+            break;
+        }
+    }
+    assert_eq!(first.status(&id).await, second.status(&id).await);
+    let refused = second.set_policy(Denies).await.expect_err("not from here");
+    assert_eq!(refused.fault, Fault::Refused);
+    let with_policy = options(directory.path()).policy(Denies);
+    let refused = Supervisor::connect_or_start(with_policy).await;
+    assert!(refused.is_err_and(|error| error.to_string().contains("policy")));
+    // It is not this handle's to end.
+    second.shutdown().await.expect("it lets go");
+    assert_eq!(first.statuses().await.expect("it lives"), []);
+    first.set_policy(Denies).await.expect("it is taken");
+    first.remove_policy().await.expect("it is removed");
+    first.shutdown().await.expect("it ends");
+}
+
+struct Denies;
+
+impl PermissionPolicy for Denies {
+    fn decide(&self, _: &Ask) -> Verdict {
+        Verdict {
+            decision: Decision::Deny,
+            rule: None,
+            why: "this program denies everything".to_owned(),
+        }
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The process that a daemon runs in: its own, or that of another program.
 
-use super::{DaemonError, DaemonHandle};
+use super::{DaemonError, DaemonHandle, OwnPolicy};
 use std::path::PathBuf;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
@@ -14,6 +14,8 @@ pub struct Host {
     pub(super) is_own: bool,
     /// Told when everything stands.
     pub(super) ready: Option<oneshot::Sender<DaemonHandle>>,
+    /// A policy of the other program.
+    pub(super) own_policy: Option<OwnPolicy>,
 }
 
 impl Host {
@@ -25,15 +27,21 @@ impl Host {
             program,
             is_own: true,
             ready: None,
+            own_policy: None,
         })
     }
 
     /// Another program, which is told when the daemon in it is ready. It keeps its signals.
-    pub fn other(program: PathBuf, ready: oneshot::Sender<DaemonHandle>) -> Host {
+    pub fn other(
+        program: PathBuf,
+        ready: oneshot::Sender<DaemonHandle>,
+        own_policy: Option<OwnPolicy>,
+    ) -> Host {
         Host {
             program,
             is_own: false,
             ready: Some(ready),
+            own_policy,
         }
     }
 

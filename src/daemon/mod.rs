@@ -13,7 +13,7 @@ mod sessions;
 pub(crate) use door::check_socket_directory;
 pub use holder::Holder;
 pub use host::Host;
-pub use rules::{Rules, Standing};
+pub use rules::{OwnPolicy, Rules, Standing};
 pub use sessions::{Gone, end_for, is_of_owner};
 
 use crate::audit::{self, Audit};
@@ -63,6 +63,11 @@ pub type Reply<T> = oneshot::Sender<Result<T, RpcError>>;
 pub enum Order {
     Reload {
         reply: Reply<ReloadAnswer>,
+    },
+    /// Judges by this policy too from now on, or by the roles' policies alone. What waits is judged again.
+    Judge {
+        own: Option<OwnPolicy>,
+        reply: Reply<Nothing>,
     },
     /// Adds a narrow rule to a role's policy.
     AllowAlways {
@@ -242,11 +247,11 @@ pub async fn run(config: Config, env: &Env) -> Result<(), DaemonError> {
 }
 
 /// Runs until it is told to end. Everything that can be wrong is found before the first slot starts.
-pub async fn run_in(host: Host, config: Config, env: &Env) -> Result<(), DaemonError> {
+pub async fn run_in(mut host: Host, config: Config, env: &Env) -> Result<(), DaemonError> {
     let mut door = Door::open(&config, env).await?;
     let mut signals = host.signals()?;
     let world = Arc::new(world(&config, env, &door, &host)?);
-    let rules = Rules::new(&config, &world);
+    let rules = Rules::new(&config, &world).beside(host.own_policy.take());
     let (store, left) = task_store(&world)?;
     let (orders, queue) = mpsc::channel(MAX_ORDERS);
     let mut daemon = Daemon::new(config, rules, world, orders);
@@ -489,6 +494,11 @@ impl Daemon {
     async fn obey(&mut self, order: Order) {
         match order {
             Order::Reload { reply } => drop(reply.send(self.reload().await)),
+            Order::Judge { own, reply } => {
+                self.rules.own = own;
+                self.hand_out().await;
+                drop(reply.send(Ok(Nothing {})));
+            }
             Order::AllowAlways { role, rule, reply } => {
                 drop(reply.send(self.allow_always(&role, rule).await));
             }

@@ -1,6 +1,6 @@
 //! Taking the config and the policies as they are now on the disk.
 
-use super::rules::Rules;
+use super::rules::{OwnPolicy, Rules};
 use super::{Daemon, Kept};
 use crate::config::{self, Change, Config, ConfigError, SlotConfig};
 use crate::control::protocol::{Always, Fault, ReloadAnswer, RpcError, What};
@@ -44,7 +44,8 @@ impl Daemon {
                 return Err(error);
             }
         };
-        let mut changes = self.take_rules(Rules::new(&config, &self.world), wider);
+        let rules = Rules::new(&config, &self.world).beside(self.rules.own.clone());
+        let mut changes = self.take_rules(rules, wider);
         let slots = config::diff(&self.config, &config);
         let before = std::mem::replace(&mut self.config, config);
         self.notify.send_replace(self.config.notify.clone());
@@ -115,7 +116,7 @@ impl Daemon {
     }
 
     /// Every slot gets its settings, for the next start, and its rules, for the next question.
-    async fn hand_out(&self) {
+    pub(super) async fn hand_out(&self) {
         for slot in &self.config.slots {
             let Some(kept) = self.kept.get(&slot.name) else {
                 continue;
@@ -174,6 +175,9 @@ impl Daemon {
                 format!("confirmed, but no rule was added: {text}"),
             )
         };
+        if self.rules.own.is_some() {
+            return Ok(Always::from(Err(OwnPolicy::no_rule_for_always())));
+        }
         let file = self.config.daemon.policy_file(role);
         let text = std::fs::read_to_string(&file).map_err(|error| failed(error.to_string()))?;
         let in_force = self.rules.roles.get(role);

@@ -20,6 +20,14 @@
 //! While the supervisor runs, its control socket is there too: `missiond status`, `attach` and all other commands
 //! work on it.
 //!
+//! # A daemon that runs already
+//! [`Supervisor::connect_or_start`] uses the daemon that runs with the same configuration, and starts one in this process
+//! where there is none.
+//!
+//! # A policy of one's own
+//! [`Supervisor::with_policy`] takes anything that is a [`PermissionPolicy`], and [`Supervisor::set_policy`] replaces it
+//! while the slots run.
+//!
 //! # Without async
 //! A program that does not want to be async keeps a runtime and waits for one thing at a time:
 //!
@@ -43,28 +51,39 @@ mod session;
 pub use options::{Options, OptionsError};
 pub use session::Session;
 
-use crate::control::client::{Client, Dial};
+use crate::control::client::{Client, Dial, Notice};
 use crate::control::identity::Wanted;
 use crate::control::protocol as control;
 use crate::control::protocol::{
-    Close, CloseParams, CommandWords, Event, ExecParams, Fault, Method, RpcError, SendParams,
-    SlotStatus, Spawn, SpawnParams, Submit, SubmitParams, Task, TaskParams, TaskState, TaskStatus,
-    ToolAnswer, UnifiedExec,
+    Close, CloseParams, CommandWords, Event, EventsParams, ExecParams, Fault, Method, RpcError,
+    Select, SendParams, SlotStatus, Spawn, SpawnParams, Status, Submit, SubmitParams, Task,
+    TaskParams, TaskState, TaskStatus, ToolAnswer, UnifiedExec,
 };
-use crate::daemon::{self, DaemonError, DaemonHandle, Host, Order, Slots};
+use crate::daemon::{self, DaemonError, DaemonHandle, Host, Order, OwnPolicy};
+use crate::policy::PermissionPolicy;
 use crate::tasks::execute::{self, News, Settings, dial_at};
 use crate::tasks::plan::Run;
-use futures_util::{Stream, stream};
+use futures_util::stream::BoxStream;
+use futures_util::{StreamExt, stream};
+use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// A supervisor in this process.
+/// A supervisor: in this process, or a daemon that ran already ([`Supervisor::connect_or_start`]). Both are used in the
+/// same way.
 #[derive(Debug)]
 pub struct Supervisor {
-    daemon: DaemonHandle,
     dial: Dialled,
+    /// `None` where the daemon runs in another process.
+    embedded: Option<Embedded>,
+}
+
+/// The daemon in this process.
+#[derive(Debug)]
+struct Embedded {
+    daemon: DaemonHandle,
     task: JoinHandle<Result<(), DaemonError>>,
 }
 
@@ -92,6 +111,7 @@ impl Supervisor {
             config,
             env,
             program,
+            policy,
         } = options;
         let program = program
             .filter(|program| program.is_file())
@@ -100,40 +120,139 @@ impl Supervisor {
             .socket_for(&config.daemon)
             .map_err(|error| DaemonError::place("the socket", error))?;
         let (ready, is_ready) = oneshot::channel();
-        let host = Host::other(program, ready);
+        let host = Host::other(program, ready, policy);
         let mut task = tokio::spawn(async move { daemon::run_in(host, config, &env).await });
         let daemon = tokio::select! {
             Ok(daemon) = is_ready => daemon,
             ended = &mut task => return Err(ended_early(ended)),
         };
         Ok(Supervisor {
-            daemon,
             dial: Dialled(dial_at(&socket, Wanted::Process(std::process::id()))),
-            task,
+            embedded: Some(Embedded { daemon, task }),
         })
     }
 
-    /// The slots and sessions by name, each with its handle.
-    pub fn slots(&self) -> Slots {
-        self.daemon.slots()
+    /// The same with a policy of one's own, which can be replaced later ([`Supervisor::set_policy`]).
+    ///
+    /// It judges each tool call, at the gate and at dialogs on the screen, beside the policy files of the roles: what a
+    /// rule of a role's file asks about or denies stays so, the file's default gives way. What no file can allow, it
+    /// can't allow either: to write missiond's own files, a command that can't be told from its text, a call of which
+    /// only a part is known. `confirm always` is for this once, since there is no file to which a rule could be added. The
+    /// policy is called in the slot's task and must not block; one that panics leaves the call to a person.
+    pub async fn with_policy(
+        options: Options,
+        policy: impl PermissionPolicy + 'static,
+    ) -> Result<Supervisor, DaemonError> {
+        Supervisor::start(options.policy(policy)).await
+    }
+
+    /// Uses the daemon that runs with this configuration, and starts one in this process where there is none.
+    ///
+    /// A daemon that ran already goes on when this handle is gone, and judges by its own policies: options with a
+    /// policy of one's own are refused there.
+    pub async fn connect_or_start(options: Options) -> Result<Supervisor, DaemonError> {
+        if let Some(running) = Supervisor::connect(&options).await? {
+            return Ok(running);
+        }
+        let again = options.clone();
+        match Supervisor::start(options).await {
+            // Another one was started at the same moment.
+            Err(taken @ DaemonError::Taken { .. }) => {
+                Supervisor::connect(&again).await?.ok_or(taken)
+            }
+            started => started,
+        }
+    }
+
+    /// The daemon that runs with this configuration, if one does.
+    pub async fn connect(options: &Options) -> Result<Option<Supervisor>, DaemonError> {
+        let socket = options
+            .env
+            .socket_for(&options.config.daemon)
+            .map_err(|error| DaemonError::place("the socket", error))?;
+        let wanted = Wanted::Config(options.config.file.clone());
+        let dial = dial_at(&socket, wanted);
+        match dial().await {
+            Ok(_) if options.policy.is_some() => Err(DaemonError::place(
+                "the policy of this program",
+                "a daemon runs with this configuration already, and judges by its own policies",
+            )
+            .next("end it with: missiond down, or write the rules into its policies")),
+            Ok(_) => Ok(Some(Supervisor {
+                dial: Dialled(dial),
+                embedded: None,
+            })),
+            Err(error) if socket.exists() && error.fault == Fault::Refused => {
+                Err(DaemonError::place("the socket", error))
+            }
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// Whether the daemon is in this process.
+    pub fn is_embedded(&self) -> bool {
+        self.embedded.is_some()
+    }
+
+    /// Judges by this policy from now on, in the place of the one before; dialogs that wait are judged again. See
+    /// [`Supervisor::with_policy`].
+    pub async fn set_policy(
+        &self,
+        policy: impl PermissionPolicy + 'static,
+    ) -> Result<(), RpcError> {
+        self.judge_by(Some(OwnPolicy::new(policy))).await
+    }
+
+    /// Judges by the policy files of the roles alone from now on.
+    pub async fn remove_policy(&self) -> Result<(), RpcError> {
+        self.judge_by(None).await
+    }
+
+    async fn judge_by(&self, own: Option<OwnPolicy>) -> Result<(), RpcError> {
+        let Some(embedded) = &self.embedded else {
+            let text =
+                "the daemon runs in another process, which a policy of this program can't reach";
+            return Err(RpcError::new(Fault::Refused, text)
+                .next("write the rules into its policies, then: missiond reload"));
+        };
+        let order = embedded.daemon.order(|reply| Order::Judge { own, reply });
+        order.await.map(drop)
+    }
+
+    /// How all slots stand now; sessions are asked for by their ids.
+    pub async fn statuses(&self) -> Result<Vec<SlotStatus>, RpcError> {
+        self.call::<Status>(Select { slots: Vec::new() }).await
     }
 
     /// How a slot or session stands now.
-    pub fn status(&self, slot: &str) -> Option<SlotStatus> {
-        self.daemon.slots().get(slot).map(|slot| slot.status())
+    pub async fn status(&self, slot: &str) -> Result<SlotStatus, RpcError> {
+        let slots = vec![slot.to_owned()];
+        let mut found = self.call::<Status>(Select { slots }).await?;
+        match found.len() {
+            1 => Ok(found.remove(0)),
+            _ => Err(RpcError::new(
+                Fault::Usage,
+                format!("{slot} is not one slot"),
+            )),
+        }
     }
 
     /// What happens from now on.
-    pub fn events(&self) -> impl Stream<Item = Heard> + Send + 'static + use<> {
-        let listener = self.daemon.bus.listen().events;
-        stream::unfold(listener, |mut listener| async move {
-            let heard = match listener.recv().await {
-                Ok(event) => Heard::Event(Box::new(event)),
-                Err(RecvError::Lagged(missed)) => Heard::Missed(missed),
-                Err(RecvError::Closed) => return None,
-            };
-            Some((heard, listener))
-        })
+    pub async fn events(&self) -> Result<BoxStream<'static, Heard>, RpcError> {
+        if let Some(embedded) = &self.embedded {
+            let listener = embedded.daemon.bus.listen().events;
+            return Ok(stream::unfold(listener, heard_next).boxed());
+        }
+        let params = EventsParams::default();
+        let notices = self.dial().await?.events(params).await?;
+        let heard = notices.filter_map(|notice| async move {
+            match notice.ok()? {
+                Notice::Event(event) => Some(Heard::Event(event)),
+                Notice::Lagged { missed } => Some(Heard::Missed(missed)),
+                Notice::Live { .. } | Notice::Unknown(_) => None,
+            }
+        });
+        Ok(heard.boxed())
     }
 
     /// Sends a message to a slot of Claude Code and waits for the answer.
@@ -248,7 +367,7 @@ impl Supervisor {
         (self.dial.0)().await
     }
 
-    /// Ends all slots and sessions, and the supervisor with them.
+    /// Ends all slots and sessions, and the supervisor with them. A daemon in another process is only let go of.
     pub async fn shutdown(self) -> Result<(), DaemonError> {
         self.end(false).await
     }
@@ -259,10 +378,22 @@ impl Supervisor {
     }
 
     async fn end(self, keep: bool) -> Result<(), DaemonError> {
+        let Some(Embedded { daemon, task }) = self.embedded else {
+            return Ok(());
+        };
         // One that has ended already has nothing to obey.
-        let _ = self.daemon.order(|reply| Order::Down { keep, reply }).await;
-        self.task.await.unwrap_or_else(|error| Err(lost(error)))
+        let _ = daemon.order(|reply| Order::Down { keep, reply }).await;
+        task.await.unwrap_or_else(|error| Err(lost(error)))
     }
+}
+
+async fn heard_next(mut listener: Receiver<Event>) -> Option<(Heard, Receiver<Event>)> {
+    let heard = match listener.recv().await {
+        Ok(event) => Heard::Event(Box::new(event)),
+        Err(RecvError::Lagged(missed)) => Heard::Missed(missed),
+        Err(RecvError::Closed) => return None,
+    };
+    Some((heard, listener))
 }
 
 fn no_program() -> DaemonError {

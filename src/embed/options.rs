@@ -1,8 +1,10 @@
 //! What a supervisor inside another program is started with.
 
 use crate::config::{self, Config, ConfigError};
+use crate::daemon::OwnPolicy;
 use crate::files;
 use crate::paths::{self, Env};
+use crate::policy::PermissionPolicy;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -16,6 +18,7 @@ pub struct Options {
     pub(super) env: Env,
     /// Where one was found or named.
     pub(super) program: Option<PathBuf>,
+    pub(super) policy: Option<OwnPolicy>,
 }
 
 /// Why there are no options.
@@ -65,7 +68,14 @@ impl Options {
             config,
             env,
             program: installed(),
+            policy: None,
         }
+    }
+
+    /// A policy of one's own beside those of the roles: see [`Supervisor::with_policy`](super::Supervisor::with_policy).
+    pub fn policy(mut self, policy: impl PermissionPolicy + 'static) -> Options {
+        self.policy = Some(OwnPolicy::new(policy));
+        self
     }
 
     /// The `missiond` program to hold the terminals, where it is not in the PATH or beside this program.

@@ -273,6 +273,12 @@ impl Policy {
         self
     }
 
+    /// The same policy where its rules alone speak: about all else it is silent.
+    pub fn without_default(mut self) -> Policy {
+        self.default = Fallback::Claude;
+        self
+    }
+
     /// The same policy as it holds for one slot: that slot's own overrides count, those of others don't.
     pub fn for_slot(&self, slot: &str) -> Policy {
         let mut policy = self.clone();
