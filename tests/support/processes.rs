@@ -57,10 +57,20 @@ fn has_it_open(pid: i32, directory: &Path) -> bool {
 }
 
 pub fn parent_of(pid: i32) -> Option<i32> {
+    field_after_name(pid, 1)?.parse().ok()
+}
+
+/// When a process was started, in ticks since the machine was.
+pub fn start_of(pid: i32) -> Option<u64> {
+    field_after_name(pid, 19)?.parse().ok()
+}
+
+/// A field of the kernel's line about a process, counted from the state, which follows the name.
+fn field_after_name(pid: i32, at: usize) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name before it may hold anything, brackets too.
     let after_name = stat.get(stat.rfind(')')? + 2..)?;
-    after_name.split(' ').nth(1)?.parse().ok()
+    after_name.split(' ').nth(at).map(str::to_owned)
 }
 
 pub fn children_of(parent: i32) -> Vec<i32> {
