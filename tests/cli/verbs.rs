@@ -201,6 +201,50 @@ fn write_and_keys_send_the_bytes_that_are_meant() {
 }
 
 #[test]
+fn a_search_for_plain_text_finds_that_text_and_no_other() {
+    let home = Home::new();
+    let requests = home.daemon("missiond", |_, _| Reply::Result(json!([])));
+    let texts = [
+        "error[E0308]",
+        "a.b",
+        "(",
+        "x*",
+        r"\d+",
+        "^$",
+        "-- a",
+        "é|ü",
+    ];
+    for text in texts {
+        home.run(&["search", "-F", "coder", "--", text]).exits(0);
+    }
+    home.run(&["search", "coder", "--fixed-strings", "a.b"])
+        .exits(0);
+    home.run(&["search", "coder", "a.b"]).exits(0);
+    let asked: Vec<_> = requests
+        .try_iter()
+        .filter(|request| request.method == "search")
+        .map(|request| request.params["pattern"].as_str().unwrap().to_owned())
+        .collect();
+    let [literal @ .., long, regex] = asked.as_slice() else {
+        panic!("{asked:?}");
+    };
+    let wrong = home.run(&["search", "coder", "("]).exits(2).stderr;
+    assert!(wrong.contains("search -F"), "{wrong}");
+    assert_eq!((long.as_str(), regex.as_str()), (r"a\.b", "a.b"));
+    assert_eq!(literal.len(), texts.len());
+    for (pattern, text) in literal.iter().zip(texts) {
+        let pattern = regex::Regex::new(pattern).expect("a regular expression");
+        for other in texts {
+            let is_in = other.contains(text);
+            assert_eq!(pattern.is_match(other), is_in, "{pattern} in {other}");
+        }
+        let around = format!("1{text}2");
+        let found = pattern.find(&around).expect("it is there");
+        assert_eq!(found.as_str(), text);
+    }
+}
+
+#[test]
 fn small_answers_read_well() {
     let home = Home::new();
     let _requests = home.daemon("missiond", |method, _| {
