@@ -146,6 +146,11 @@ impl Observer {
         &self.observed
     }
 
+    /// Whether the program has yet to draw for another size of the terminal, or what it has drawn must stand first.
+    pub fn awaits_drawing(&self) -> bool {
+        self.put_off.is_some()
+    }
+
     /// Takes the next frame in, after [`Observer::wait`] up to its time.
     pub fn see(&mut self, frame: &Frame) -> &Observed {
         self.wait(frame.at);
@@ -190,19 +195,23 @@ impl Observer {
         }
     }
 
-    /// The state and the dialog stay what they were, but no key may be pressed and nothing counts as whole.
+    /// The state and the dialog stay what they were, but no key may be pressed, and nothing is whole that was
+    /// read in another width.
     fn pass_over(&mut self, put_off: PutOff) {
         let because = match put_off.frame.outdated {
             true => "the terminal has another size, for which the program has not drawn yet",
             false => "the terminal has another size, and what is drawn for it must stand first",
         };
+        // With the same columns no row is cut at an edge: until something else is drawn, what was read whole is what is asked.
+        let as_wide = put_off.frame.screen.cols == self.dialog_size.0;
+        let stays_whole = as_wide && put_off.frame.outdated;
         self.unsure = None;
         self.put_off = Some(put_off);
         self.observed.reading.seen = Seen::Unknown;
         self.observed.reading.composer = None;
         self.observed.reading.because = vec![because.to_owned()];
         if let Some(dialog) = &mut self.observed.dialog {
-            dialog.complete = false;
+            dialog.complete &= stays_whole;
         }
     }
 

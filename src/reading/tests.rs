@@ -296,6 +296,37 @@ fn a_dialog_keeps_its_id_while_it_is_up_and_no_longer() {
     assert_ne!(id(500, BASH).expect("a dialog"), first);
 }
 
+/// missiond itself has the program draw again by a row less: that changes nothing of what is asked.
+#[test]
+fn a_dialog_stays_whole_until_it_is_drawn_again_for_as_many_columns() {
+    for (cols, rows, whole) in [
+        (COLS, 30, true),
+        (COLS - 1, 30, false),
+        (COLS + 9, 30, false),
+    ] {
+        let mut observer = Observer::new();
+        let first = observer.see(&frame(0, BASH)).dialog.clone();
+        let first = first.expect("a dialog");
+        assert!(first.complete);
+        let mut resized = frame(100, BASH);
+        (resized.screen.cols, resized.screen.rows) = (cols, rows);
+        resized.resized = Some(resized.at);
+        resized.outdated = true;
+        let observed = observer.see(&resized);
+        let kept = observed.dialog.clone().expect("the dialog");
+        assert_eq!(observed.reading.seen, Seen::Unknown, "no key is safe");
+        assert_eq!((kept.id, kept.complete), (first.id, whole), "{cols}");
+        assert!(observer.awaits_drawing());
+        // Another dialog that is drawn has to stand, and meanwhile nobody knows what is asked.
+        let mut other = frame(110, &BASH.replace("touch a", "touch b"));
+        (other.screen.cols, other.screen.rows) = (cols, rows);
+        other.resized = resized.resized;
+        let kept = observer.see(&other).dialog.clone().expect("the dialog");
+        assert!(!kept.complete, "{cols}");
+        assert!(observer.awaits_drawing());
+    }
+}
+
 #[test]
 fn an_unknown_screen_holds_the_state() {
     let mut observer = Observer::new();

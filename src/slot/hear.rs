@@ -146,6 +146,7 @@ impl Slot {
         Sight {
             state: observed.state,
             certain: observed.reading.seen != Seen::Unknown,
+            redrawing: self.observer.awaits_drawing(),
             dialog: observed.dialog.clone(),
             composer: observed.reading.composer.clone(),
             mode: observed.reading.mode.clone(),

@@ -26,6 +26,8 @@ pub(super) struct Key {
     pub name: String,
     pub reason: String,
     pub purpose: Purpose,
+    /// A person has written it for the dialog that is up, however much of it is drawn.
+    pub by_hand: bool,
 }
 
 impl Slot {
@@ -54,7 +56,7 @@ impl Slot {
             Looked::Moving(news) => news,
         };
         match news {
-            Some(Input::Saw(sight)) if !same_place(before.as_ref(), &sight) => {
+            Some(Input::Saw(sight)) if !key.fits(before.as_ref(), &sight) => {
                 self.warn(&format!(
                     "{} was withheld: the screen has changed",
                     key.name
@@ -119,11 +121,25 @@ impl Looked {
     }
 }
 
-/// Whether a key means the same on both: what would take it is there as it was.
-fn same_place(before: Option<&Sight>, now: &Sight) -> bool {
-    before.is_some_and(|before| {
-        before.dialog == now.dialog
-            && before.composer == now.composer
-            && before.certain == now.certain
-    })
+impl Key {
+    /// Whether it means the same on both: what would take it is there as it was.
+    fn fits(&self, before: Option<&Sight>, now: &Sight) -> bool {
+        before.is_some_and(|before| {
+            same_place(before, now) || self.by_hand && is_only_redrawn(before, now)
+        })
+    }
+}
+
+fn same_place(before: &Sight, now: &Sight) -> bool {
+    before.dialog == now.dialog && before.composer == now.composer && before.certain == now.certain
+}
+
+/// Whether the same dialog is up with the same choices, and the program has begun or ended to draw it for another size.
+fn is_only_redrawn(before: &Sight, now: &Sight) -> bool {
+    let place = |sight: &Sight| {
+        let dialog = sight.dialog.as_ref()?;
+        Some((dialog.id.clone(), dialog.options.clone(), dialog.selected))
+    };
+    let redrawn = before.redrawing || now.redrawing;
+    redrawn && place(before).is_some() && place(before) == place(now)
 }

@@ -149,6 +149,7 @@ impl Slot {
             reason: reason.to_owned(),
             bytes,
             purpose: Purpose::Any,
+            by_hand: false,
         };
         self.audited(Record::key(&self.running.name, &key.name, &key.reason))
             .await;

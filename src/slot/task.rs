@@ -287,6 +287,7 @@ impl Slot {
                         name: key,
                         reason,
                         purpose,
+                        by_hand: false,
                     };
                     inputs.extend(self.press_carefully(key).await);
                 }
@@ -444,6 +445,7 @@ pub(super) fn ready() -> Input {
     Input::Saw(Sight {
         state: State::Idle,
         certain: true,
+        redrawing: false,
         dialog: None,
         composer: None,
         mode: None,

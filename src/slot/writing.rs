@@ -95,6 +95,7 @@ impl Slot {
             name: keys,
             reason: why,
             purpose: Purpose::Any,
+            by_hand: true,
         };
         let news = self.press_carefully(key).await;
         let withheld = matches!(news, Some(Input::Withheld(_)));

@@ -1,6 +1,7 @@
 //! Starting, ending and starting again.
 
 use super::cause::{Remains, classify, ended_by_us, in_words};
+use super::held::Held;
 use super::up::{Hands, Up};
 use super::*;
 use crate::config::{OnLimit, Restart};
@@ -404,6 +405,7 @@ impl Machine {
         let hands = std::mem::replace(&mut up.hands, Hands::Free);
         let turn = up.turn.take();
         let mut waiting: Vec<Token> = turn.and_then(|turn| turn.token).into_iter().collect();
+        waiting.extend(std::mem::take(&mut up.held).iter().map(Held::token));
         match hands {
             Hands::Pasting { message, .. } | Hands::Submitting { message, .. } => {
                 waiting.extend(message.token)

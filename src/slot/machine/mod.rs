@@ -11,6 +11,7 @@ mod calls;
 mod cause;
 mod doubt;
 mod gate;
+mod held;
 mod interrupting;
 mod keyboard;
 mod life;
@@ -69,6 +70,8 @@ pub struct Sight {
     pub state: State,
     /// Whether this screen could be named; on one that could not, no key is pressed.
     pub certain: bool,
+    /// The terminal has another size, and the program has yet to draw for it: what it shows will be known soon.
+    pub redrawing: bool,
     pub dialog: Option<Dialog>,
     pub composer: Option<Composer>,
     pub mode: Option<String>,
@@ -400,8 +403,8 @@ impl Machine {
             Input::Restart(token) => self.stop(token, true),
             Input::Send(message) => self.send(message),
             Input::Withdraw(token) => self.withdraw(token),
-            Input::Confirm(confirmation) => self.confirm(confirmation, now),
-            Input::Interrupt(token) => self.interrupt(token, now),
+            Input::Confirm(confirmation) => self.confirm_when_drawn(confirmation, now),
+            Input::Interrupt(token) => self.interrupt_when_drawn(token, now),
             Input::Typed { uid, strokes } => self.typed(uid, &strokes, now),
             Input::KeyboardFree => self.keyboard_is_free(),
             Input::WasGated => self.was_gated(),
@@ -451,6 +454,7 @@ impl Machine {
     fn advance_up(&mut self, now: Instant) {
         self.progress_doubt(now);
         self.progress_typing(now);
+        self.progress_held(now);
         self.progress_hands(now);
         if !self.person_types() {
             self.answer_by_rule(now);

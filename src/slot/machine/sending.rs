@@ -52,6 +52,7 @@ impl Machine {
 
     /// The client no longer waits. What was typed already goes on; what was not is dropped.
     pub(super) fn withdraw(&mut self, token: Token) {
+        self.withdraw_held(token);
         let name = self.config.name.clone();
         let late = |text: String| {
             RpcError::new(Fault::TimedOut, text).next(format!("missiond status {name}"))

@@ -2,6 +2,7 @@
 
 use super::calls::Calls;
 use super::doubt::{Dispute, MOMENT};
+use super::held::Held;
 use super::keyboard::{ByHand, Typing};
 use super::modes::Modes;
 use super::*;
@@ -148,6 +149,8 @@ pub(super) struct Up {
     /// The dialog as the screen has it, without what the gate knows of it.
     pub shown: Option<Dialog>,
     pub hands: Hands,
+    /// Answers of people that wait until the screen is drawn again.
+    pub held: Vec<Held>,
     pub turn: Option<Turn>,
     /// The message that was typed last, by this daemon or by one that has died. It may stand in the input box:
     /// Enter was withheld, or an interrupt has put it back.
@@ -197,6 +200,7 @@ impl Up {
             sight: None,
             shown: None,
             hands: Hands::Free,
+            held: Vec::new(),
             turn: None,
             last_message: None,
             prompted: continues,
@@ -273,6 +277,11 @@ impl Up {
         self.sight.as_ref().is_some_and(|sight| sight.certain)
     }
 
+    /// Whether the program has yet to draw its screen for another size.
+    pub fn is_redrawing(&self) -> bool {
+        self.sight.as_ref().is_some_and(|sight| sight.redrawing)
+    }
+
     pub fn hands_are_free(&self) -> bool {
         matches!(self.hands, Hands::Free)
     }
@@ -321,7 +330,8 @@ impl Up {
         let dispute = self.dispute.as_ref().filter(|dispute| !dispute.told);
         let doubt = dispute.map(|dispute| dispute.since + MOMENT);
         let typing = self.typing.as_ref().map(|typing| typing.until);
-        [hands, settle, idle, doubt, typing]
+        let held = self.held.iter().map(|held| held.until).min();
+        [hands, settle, idle, doubt, typing, held]
             .into_iter()
             .flatten()
             .min()

@@ -15,6 +15,8 @@ pub const PASTE_SETTLES: Duration = Duration::from_millis(100);
 pub const PASTE_IS_HIDDEN: Duration = Duration::from_secs(3);
 /// A program that was told of another size has drawn its screen by now.
 pub const REDRAWN: Duration = Duration::from_secs(1);
+/// A program that was told of several sizes has drawn its screen by now; an answer to its dialog waits no longer.
+pub const DRAWN_AT_LAST: Duration = Duration::from_secs(10);
 /// Who paints again and again does not make it draw again and again.
 pub const REDRAW_PAUSE: Duration = Duration::from_secs(3);
 /// An Enter that was taken empties the input box at once.

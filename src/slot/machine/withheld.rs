@@ -11,7 +11,7 @@ impl Machine {
         let again = self.take_back(now);
         self.saw(sight, now);
         for token in again {
-            self.interrupt(token, now);
+            self.interrupt_when_drawn(token, now);
         }
     }
 

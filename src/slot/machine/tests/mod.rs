@@ -5,6 +5,7 @@ mod by_rule;
 mod doubt;
 mod dying;
 mod gate;
+mod held;
 mod interrupting;
 mod keyboard;
 mod limits;
@@ -205,6 +206,7 @@ pub(super) fn screen(state: State, draft: &str) -> Sight {
     Sight {
         state,
         certain: true,
+        redrawing: false,
         dialog: None,
         composer,
         mode: None,
