@@ -29,7 +29,7 @@ const SESSIONS_ALONE: &[&str] = &["--sessions-alone"];
 /// As much of a failed daemon's log as a person will read.
 const TAIL: u64 = 16 * 1024;
 
-/// Starts the daemon in the background; returns when its slots have started.
+/// Starts the daemon in the background, and waits for its slots.
 ///
 /// Claude Code works in a folder only after somebody has said that they trust it. Where it would ask, you are asked
 /// once, on a terminal; --trust says it beforehand. The answer is given to Claude Code's own question, as by `confirm`.

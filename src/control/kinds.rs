@@ -43,6 +43,7 @@ const TABLE: &[(&str, Accepts)] = &[
     ),
     (Adopt::NAME, OnlySlots("missiond attach ID")),
     (Send::NAME, OnlySlots("missiond type ID …")),
+    (Sent::NAME, OnlySlots("missiond output ID")),
     (Pending::NAME, Either),
     (
         Confirm::NAME,

@@ -277,9 +277,11 @@ mod tests {
 
     #[test]
     fn a_newer_side_may_say_more() {
-        let hello = r#"{"protocol":1,"slot":"a","shim_pid":1,"child_pid":2,"cols":3,"rows":4,
-            "recording":"/r","recorded":5,"last_input":6,"exit":null,"mood":"fine"}"#;
-        let Ok(Heard::Hello(hello)) = heard(json_frame(KIND_HELLO, hello)) else {
+        let hello = format!(
+            r#"{{"protocol":{PROTOCOL},"slot":"a","shim_pid":1,"child_pid":2,"cols":3,"rows":4,
+            "recording":"/r","recorded":5,"last_input":6,"exit":null,"mood":"fine"}}"#
+        );
+        let Ok(Heard::Hello(hello)) = heard(json_frame(KIND_HELLO, &hello)) else {
             panic!("an unknown field must be passed over");
         };
         assert_eq!((hello.protocol, hello.last_input), (PROTOCOL, 6));
