@@ -19,6 +19,8 @@ impl Stat {
     pub const CHILDREN_TIME: usize = 13;
     /// When it began, in ticks since boot.
     pub const START: usize = 19;
+    /// Bytes of its address space.
+    const SIZE: usize = 20;
 
     /// `None` where there is no such process.
     pub fn of(pid: impl Display) -> Option<Stat> {
@@ -32,6 +34,12 @@ impl Stat {
         })
     }
 
+    /// Whether the process has ended, or is on its way out of the kernel: it has given its memory back and runs no more
+    /// code. Its entry stays until its parent has waited for it.
+    pub fn has_ended(&self) -> bool {
+        matches!(self.field(Self::STATE), Some("Z" | "X")) || self.field(Self::SIZE) == Some("0")
+    }
+
     /// One of the fields behind the name.
     pub fn field(&self, which: usize) -> Option<&str> {
         self.behind_name.split_whitespace().nth(which)
@@ -41,6 +49,25 @@ impl Stat {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_process_that_nobody_has_waited_for_has_ended() {
+        let own = Stat::of(std::process::id()).expect("it runs");
+        assert!(!own.has_ended());
+        let mut child = std::process::Command::new("cat")
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .expect("cat");
+        let look = || Stat::of(child.id()).expect("nobody has waited for it");
+        assert!(!look().has_ended());
+        let pid = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("it is ours");
+        let ended = rustix::process::WaitIdOptions::EXITED | rustix::process::WaitIdOptions::NOWAIT;
+        rustix::process::waitid(rustix::process::WaitId::Pid(pid), ended).expect("it ends");
+        assert_eq!(look().field(Stat::STATE), Some("Z"));
+        assert!(look().has_ended());
+        child.wait().expect("it has ended");
+    }
 
     #[test]
     fn a_process_finds_itself_under_any_name() {

@@ -2,6 +2,7 @@
 
 use super::wire::{self, Decoder};
 use super::{FromShim, Hello, ToShim, tree};
+use crate::process_stat::Stat;
 use crate::socket::Address;
 use crate::terminal::At;
 use rustix::process::Pid;
@@ -108,7 +109,8 @@ impl AsFd for Door {
 
 /// One that has ended since it connected may have left its connection to anybody.
 fn is_alive(pid: Pid) -> bool {
-    rustix::process::test_kill_process(pid).is_ok()
+    let stat = Stat::of(pid.as_raw_nonzero());
+    rustix::process::test_kill_process(pid).is_ok() && stat.is_none_or(|stat| !stat.has_ended())
 }
 
 /// Only the user may be able to reach the socket: the directory is theirs, and closed to others.

@@ -199,4 +199,31 @@ mod tests {
         old.set_modified(before).expect("it is ours");
         assert!(!was_made_by(own, directory.path()));
     }
+
+    /// Whoever has to wait for a process may do so much later, and it holds nothing until then.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_killed_process_holds_no_conversation_though_nobody_has_waited_for_it() {
+        use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+        let mut child = std::process::Command::new("sleep")
+            .arg("600")
+            .spawn()
+            .expect("sleep");
+        let pid = child.id();
+        let of = |proc_start| Record {
+            pid,
+            session_id: Uuid::nil(),
+            proc_start,
+        };
+        let began = process_start(pid);
+        assert!(began.is_some());
+        let records = [of(began), of(None)];
+        assert!(records.iter().all(Record::is_alive));
+        assert!(!of(Some("1".to_owned())).is_alive(), "another process");
+        child.kill().expect("it is ours");
+        let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        waitid(WaitId::Pid(Pid::from_child(&child)), ended).expect("it ends");
+        assert!(!records.iter().any(Record::is_alive));
+        child.wait().expect("it has ended");
+    }
 }

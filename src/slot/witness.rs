@@ -239,9 +239,10 @@ fn read_end(file: &Path) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// When a process began, in the kernel's own count since boot; `None` where that can't be told.
+/// When a process began that still runs, in the kernel's own count since boot; `None` where that can't be told.
 pub(crate) fn process_start(pid: u32) -> Option<String> {
-    Stat::of(pid)?.field(Stat::START).map(str::to_owned)
+    let stat = Stat::of(pid).filter(|stat| !stat.has_ended())?;
+    stat.field(Stat::START).map(str::to_owned)
 }
 
 #[cfg(test)]
