@@ -235,7 +235,7 @@ impl Shim {
     fn serve_timers(&mut self) {
         let now = Instant::now();
         if self.text_due.is_some_and(|due| due <= now) {
-            self.flush_text();
+            self.give_up_character(now);
         }
         if self.held_until.is_some_and(|until| until <= now) {
             self.held_until = None;
@@ -266,6 +266,16 @@ impl Shim {
             .then(|| Instant::now() + HALF_CHARACTER);
         self.pass_on(&piece);
         true
+    }
+
+    /// Half a character is passed on as it is where the other half does not come. It can't come while the terminal is
+    /// not read.
+    fn give_up_character(&mut self, now: Instant) {
+        if let Some(until) = self.held() {
+            self.text_due = Some(until.max(now) + HALF_CHARACTER);
+        } else if !self.pump_output() {
+            self.flush_text();
+        }
     }
 
     pub(super) fn flush_text(&mut self) {

@@ -112,6 +112,32 @@ async fn a_daemon_that_does_not_read_is_let_go_and_the_child_runs_on() {
     assert_eq!(stage.adopt().await.text(), flooded(LINES));
 }
 
+/// While the shim waits for its daemon it does not read the terminal, so that the rest of a character can't come. Wherever
+/// a shim stops to read, with letters in front some of them stop inside a character of four bytes.
+#[tokio::test]
+async fn no_character_is_broken_where_the_terminal_was_not_read_for_a_while() {
+    const CHARACTERS: usize = 500_000;
+    let bytes = CHARACTERS * "𝄞".len();
+    let stages = ["", "x", "xx", "xxx"].map(|letters| (letters, Stage::new()));
+    let mut unread = Vec::new();
+    for (letters, stage) in &stages {
+        let script = format!(
+            "stty raw; (printf '{letters}'; yes 𝄞𝄞𝄞𝄞𝄞𝄞𝄞𝄞 | tr -d '\\n' | head -c {bytes}) | dd bs=4096 iflag=fullblock status=none"
+        );
+        unread.push(stage.sh(&script).await);
+    }
+    for (letters, stage) in &stages {
+        eventually("the child has ended", || {
+            stage.marks("m").last().is_some_and(|mark| mark == "exit 0")
+        })
+        .await;
+        let text = stage.all_recorded();
+        let text = text.strip_prefix(letters).expect("the first letters");
+        let broken = text.chars().position(|character| character != '𝄞');
+        assert_eq!((broken, text.len()), (None, bytes), "behind {letters:?}");
+    }
+}
+
 /// A daemon on a loaded machine reads slowly, or reads the recording first, and says that it is at work.
 #[tokio::test]
 async fn a_daemon_that_is_behind_and_says_so_is_waited_for() {
