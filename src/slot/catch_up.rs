@@ -133,7 +133,11 @@ impl Slot {
             // A connection that is broken says so when it is read.
             let _ = link.say_taking();
         }
-        match self.read_piece(catching.reading) {
+        let piece = match self.stop_due {
+            Some(_) => Ok(self.read_no_more(catching.reading)),
+            None => self.read_piece(catching.reading),
+        };
+        match piece {
             Ok(Piece::More(reading)) => {
                 catching.reading = *reading;
                 self.catching = Some(catching);
@@ -153,6 +157,16 @@ impl Slot {
             }
             Err(error) => Some(self.unreadable(&error, catching.exit).await),
         }
+    }
+
+    /// The shim was told to end the program, and its answer is read only behind the recording. A long recording would
+    /// delay it until the shim counts as one that does not answer. In the state `Stopping` no key is pressed, so that
+    /// nothing depends on the screen.
+    fn read_no_more(&mut self, reading: Reading) -> Piece {
+        self.warn(
+            "it is stopped before all that it wrote was read: its screen and its output have a gap, its recording has none",
+        );
+        Piece::Done(Box::new(reading.cut_short()))
     }
 
     /// `tells` is whether output that did not fit is news: what an earlier daemon has seen overflow, it has told.

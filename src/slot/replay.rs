@@ -139,6 +139,15 @@ impl Reading {
         }
     }
 
+    /// What was read so far, for a slot that is being stopped. Nothing is to follow from what it shows.
+    pub(super) fn cut_short(self) -> Replayed {
+        Replayed {
+            terminal: self.replay.terminal,
+            observer: self.replay.observer,
+            has_read: false,
+        }
+    }
+
     /// All was read. Where what the observer says hangs on what was only drawn, all is read again, frame by frame.
     fn finish(mut self) -> Result<Piece, Broken> {
         if self.replay.is_known {

@@ -54,6 +54,11 @@ fn others_are_answered_while_programs_flood_their_terminals() {
 #[test]
 fn a_daemon_that_has_much_to_catch_up_with_is_not_deaf() {
     let mut daemon = shells(&["rows", "clears"], FLOODS);
+    for slot in ["rows", "clears"] {
+        until(&format!("{slot} to be started"), || {
+            daemon.log(slot).contains("  started ").then_some(())
+        });
+    }
     daemon.crash();
     for slot in ["rows", "clears"] {
         grows_to(&daemon, slot, 4 << 20);
@@ -62,6 +67,9 @@ fn a_daemon_that_has_much_to_catch_up_with_is_not_deaf() {
     for slot in ["rows", "clears"] {
         answers_soon(&daemon, &["status", slot]);
         answers_soon(&daemon, &["stop", slot]);
+        // The shim itself has said how the program ended.
+        let log = daemon.log(slot);
+        assert!(!log.contains("does not answer"), "{log}");
     }
 }
 
