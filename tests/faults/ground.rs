@@ -22,7 +22,9 @@ fn a_slot_outlives_its_directory_and_is_not_started_without_it() {
     let status = daemon.status("a");
     assert_eq!(status["cause"], "bad settings", "{status}");
     let why = status["last_error"].as_str().unwrap_or_default();
-    assert!(why.contains("is not there: mkdir -p"), "{status}");
+    let cwd = daemon.cwd("a");
+    let told = format!("{} is not there: make it, or change `cwd`", cwd.display());
+    assert!(why.contains(&told), "{status}");
     fs::create_dir(daemon.cwd("a")).expect("it is ours");
     daemon.cmd(&["start", "a"]).expect(0);
     echoes(&daemon, "again");
