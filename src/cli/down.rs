@@ -14,7 +14,7 @@ use std::time::Duration;
 #[cfg(target_os = "linux")]
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Ends the daemon with its slots and sessions; returns when it has ended.
+/// Ends the daemon with its slots and sessions.
 ///
 /// Where slots work or wait at a dialog, or sessions run, it says so and asks first. A script, which can't be asked, says --yes; else it is refused (4) and nothing is ended.
 #[derive(Debug, clap::Args)]

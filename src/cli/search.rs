@@ -3,7 +3,7 @@ use crate::cli::failure::Failure;
 use crate::cli::{complete, sanitise};
 use crate::control::protocol::{Search as Request, SearchParams};
 
-/// Searches a slot's output and conversation by regular expression, or with -F for a plain text.
+/// Searches a slot's output and conversation.
 ///
 /// Its output is the screen and what has scrolled off it.
 #[derive(Debug, clap::Args)]

@@ -34,7 +34,9 @@ const TAIL: u64 = 16 * 1024;
 /// Claude Code works in a folder only after somebody has said that they trust it. Where it would ask, you are asked
 /// once, on a terminal; --trust says it beforehand. The answer is given to Claude Code's own question, as by `confirm`.
 ///
-/// Ends with 1 where a slot has failed, and says why; the daemon runs on. Starts nothing where the daemon runs already. With no config it brings back the daemon of sessions that were left behind. What the daemon prints goes to missiond.log in the log directory.
+/// Ends with 1 where a slot has failed, and says why; the daemon runs on. Starts nothing where the daemon runs
+/// already. With no config it brings back the daemon of sessions that were left behind. What the daemon prints goes to
+/// missiond.log in the log directory.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
