@@ -3,7 +3,7 @@
 use super::shells::*;
 use crate::support::daemon::{Daemon, program_at};
 use crate::support::setup::Setup;
-use crate::support::{processes, until};
+use crate::support::{PATIENCE, processes, until};
 use missiond::rehearsal::Step;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -175,6 +175,34 @@ fn a_dialog_stands_through_kills_and_is_answered_once() {
     let answer = daemon.cmd(&["send", "coder", "hello"]).expect(0);
     assert_eq!(answer.text(), "You said: hello");
     every_key_is_audited(&daemon, &["coder"]);
+}
+
+#[test]
+fn after_a_reboot_slots_that_ran_go_on_with_their_conversation() {
+    let setup = Setup::new().slot("coder").slot("stopped");
+    let Some(mut daemon) = Daemon::start(&setup) else {
+        return;
+    };
+    daemon.wait_state("coder", "idle");
+    daemon.cmd(&["send", "coder", "first words"]).expect(0);
+    daemon.wait_state("stopped", "idle");
+    daemon.cmd(&["stop", "stopped"]).expect(0);
+    let made = at_a_dialog(&daemon);
+    let before = daemon.status("coder");
+    daemon.reboot();
+    daemon.wait_state("coder", "idle");
+    let after = daemon.status("coder");
+    assert_eq!(after["session_id"], before["session_id"]);
+    assert_eq!(after["dialog"], Value::Null, "what waited is not repeated");
+    assert!(!made.exists());
+    let answer = daemon.cmd(&["send", "coder", "still there?"]).expect(0);
+    assert_eq!(answer.text(), "You said: still there?");
+    let request = daemon
+        .endpoint
+        .wait_for_request(PATIENCE, |request| request.prompt() == "still there?")
+        .expect("it was asked");
+    assert!(request.body.to_string().contains("first words"));
+    assert_eq!(daemon.status("stopped")["pid"], Value::Null);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use crate::stage::*;
 use crate::support::daemon::Daemon;
 use crate::support::{processes, until};
 use missiond::control::protocol::{StdinParams, UnifiedExec, WriteStdin};
+use serde_json::Value;
 
 const TICKS: &str = "i=0; while :; do i=$((i+1)); echo \"tick $i\"; sleep 0.01; done";
 
@@ -81,9 +82,30 @@ fn one_that_lost_its_shim_is_no_longer_alive() {
     let info = info(&daemon, "one");
     assert_eq!(
         (&info["is_alive"], &info["exit_code"]),
-        (&false.into(), &serde_json::Value::Null)
+        (&false.into(), &Value::Null)
     );
     assert_eq!(output(&daemon, "one"), "here\n");
+}
+
+#[test]
+fn after_a_reboot_sessions_have_ended_and_what_they_wrote_is_kept() {
+    let mut daemon = daemon();
+    script(&daemon, "one", "echo here; exec sleep 1000");
+    script(&daemon, "done", "echo bye; exit 4");
+    wait_output(&daemon, "one", "here");
+    wait_exit(&daemon, "done");
+    daemon.reboot();
+    wait_exit(&daemon, "one");
+    let one = info(&daemon, "one");
+    assert_eq!(
+        (&one["is_alive"], &one["exit_code"], &one["last_error"]),
+        (&false.into(), &Value::Null, &"shim lost".into())
+    );
+    assert_eq!(output(&daemon, "one"), "here\n");
+    assert_eq!(info(&daemon, "done")["exit_code"], 4);
+    assert_eq!(output(&daemon, "done"), "bye\n");
+    // Nothing was started in their place.
+    assert_eq!(processes::all_of(daemon.root()), [daemon.pid()]);
 }
 
 const DEAF: &str =
@@ -172,7 +194,7 @@ fn an_end_while_there_was_no_daemon_has_its_time() {
         .lines()
         .find(|line| line.contains("\"exit\""))
         .expect("an exit");
-    let exit: serde_json::Value = serde_json::from_str(exit).unwrap();
+    let exit: Value = serde_json::from_str(exit).unwrap();
     assert_eq!(exit["ended_at"], status["session"]["ended_at"], "{exit}");
 }
 

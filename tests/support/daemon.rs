@@ -76,6 +76,19 @@ impl Daemon {
         self.again_as(missiond(self.root.path()));
     }
 
+    /// What a reboot does: no process is left, the runtime directory is empty, and the daemon is started.
+    pub fn reboot(&mut self) {
+        let running = processes::all_of(self.root());
+        self.crash();
+        processes::kill_all_of(self.root());
+        until("the end of every process", || {
+            let is_there = |pid: &i32| processes::start_of(*pid).is_some();
+            (!running.iter().any(is_there)).then_some(())
+        });
+        fs::remove_dir_all(self.root().join("run/missiond")).expect("a runtime directory");
+        self.again();
+    }
+
     /// The same with another binary or another environment.
     pub fn again_as(&mut self, program: Command) {
         self.child.wait().expect("it is a child");
