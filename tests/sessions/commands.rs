@@ -2,7 +2,7 @@
 
 use super::stage::*;
 use crate::support::daemon::{Daemon, missiond};
-use crate::support::until;
+use crate::support::{skip_anywhere, until};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -321,7 +321,7 @@ fn what_a_session_uses_is_told_or_said_to_be_unknown() {
     // In a namespace of its own the figures are its own.
     let unshared = ["exec", "--yield", "50s", "--", "unshare", "-rn", "true"];
     if daemon.cmd(&unshared).code != 0 {
-        return eprintln!("SKIPPED: no network namespace can be made here");
+        return skip_anywhere("the network of a session is not counted (needs a namespace)");
     }
     spawn(&daemon, &["--id", "apart", "--", "unshare", "-rn", "cat"]);
     until("the namespace to be made", || {

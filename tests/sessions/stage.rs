@@ -2,7 +2,7 @@
 
 use crate::support::daemon::Daemon;
 use crate::support::setup::Setup;
-use crate::support::until;
+use crate::support::{skip_anywhere, until};
 use missiond::control::client::{CallError, Client};
 use missiond::control::protocol::Method;
 use serde_json::Value;
@@ -117,7 +117,7 @@ pub fn call<M: Method>(daemon: &Daemon, params: M::Params) -> Result<M::Answer, 
     runtime.block_on(async { Client::connect(&socket).await?.call::<M>(params).await })
 }
 
-/// Whether a program is there; says so aloud where it is not.
+/// Whether a program is there; where it is not, that is listed.
 pub fn has(program: &str) -> bool {
     let found = std::process::Command::new(program)
         .arg("--version")
@@ -125,7 +125,9 @@ pub fn has(program: &str) -> bool {
         .output()
         .is_ok();
     if !found {
-        eprintln!("SKIPPED: there is no {program} here");
+        skip_anywhere(&format!(
+            "{program} in a session is not tried (needs {program})"
+        ));
     }
     found
 }
