@@ -326,7 +326,7 @@ fn is_program(word: &Word) -> bool {
         && !word.globs
         && word.doubt.is_none()
         && word.text.starts_with(begins)
-        && !word.text.contains(['=', '%', '@', ',', '~', '^'])
+        && !word.text.contains(['=', '%', '@', ',', '~', '^', ':'])
         && !RESERVED.contains(&word.text.as_str())
 }
 

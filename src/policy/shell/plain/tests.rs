@@ -111,6 +111,7 @@ fn whatever_means_more_is_left_to_the_parser() {
         "ls \"a",
         "ls a#b$",
         "=ls",
+        "a+: b",
         "ls =x",
         "%1",
         "'ls'",
