@@ -2,7 +2,7 @@
 
 use crate::support::daemon::Daemon;
 use crate::support::setup::Setup;
-use crate::support::{skip_anywhere, until};
+use crate::support::{skip, until};
 use missiond::control::client::{CallError, Client};
 use missiond::control::protocol::Method;
 use serde_json::Value;
@@ -125,7 +125,7 @@ pub fn has(program: &str) -> bool {
         .output()
         .is_ok();
     if !found {
-        skip_anywhere(&format!(
+        skip(&format!(
             "{program} in a session is not tried (needs {program})"
         ));
     }
