@@ -336,9 +336,14 @@ impl<'a, 'p> Found<'a, 'p> {
     /// what is asked.
     fn said_about_tool(&self) -> Option<usize> {
         let below_values = permission::end_of_values(self)?;
-        (below_values..self.body().end).find(|row| {
-            let text = self.page.text(*row);
-            let own_words = self.page.row(*row).indent() == self.title_indent();
+        let page = self.page;
+        // Beside the values, which the model has written, it is known by the bar along what is said; the last such row is
+        // Claude Code's own.
+        let is_apart = |row: usize| page.is_blank(row - 1) && permission::is_barred(page, row + 1);
+        (below_values..self.body().end).rev().find(|row| {
+            let text = page.text(*row);
+            let deeper = page.row(*row).indent().checked_sub(self.title_indent());
+            let own_words = deeper == Some(0) || deeper == Some(2) && is_apart(*row);
             own_words && text.trim().starts_with("About the ") && text.ends_with("Tool:")
         })
     }

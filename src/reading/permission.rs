@@ -335,7 +335,7 @@ fn rows_confirmed_above(found: &Found, block: &[usize]) -> usize {
 }
 
 /// A value of several rows has a bar along its left side.
-fn is_barred(page: &Page, row: usize) -> bool {
+pub(super) fn is_barred(page: &Page, row: usize) -> bool {
     page.text(row).trim_start().starts_with('│')
 }
 
@@ -358,10 +358,12 @@ fn unindented<'a>(page: &Page<'a>, rows: &[usize]) -> (Vec<&'a str>, usize) {
             let inner = text.trim_start().strip_prefix('│').unwrap_or_default();
             inner.strip_prefix(' ').unwrap_or(inner)
         };
-        let start = page.row(rows[0]).indent() + 2;
+        let indent = page.row(rows[0]).indent();
+        // Below the title the block is set in on its right side too.
+        let right = if indent > 1 { 3 } else { 1 };
         return (
             texts.iter().map(strip).collect(),
-            page.cols().saturating_sub(start + 1),
+            page.cols().saturating_sub(indent + 2 + right),
         );
     }
     let filled = rows.iter().filter(|row| !page.is_blank(**row));
