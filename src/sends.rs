@@ -58,11 +58,11 @@ impl Outcome {
 
 type Key = (String, String);
 
-/// All messages with an id.
+/// The messages that were sent with an id, so that a repeated `send` is done once.
 #[derive(Debug, Clone)]
 pub struct Sends {
     directory: Arc<PathBuf>,
-    /// Those that somebody is at work on.
+    /// Messages that are being sent, or whose answer a client waits for.
     active: Arc<Mutex<BTreeMap<Key, Arc<Active>>>>,
 }
 

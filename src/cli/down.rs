@@ -61,7 +61,7 @@ impl Running {
         }
     }
 
-    /// Only what would be lost.
+    /// Keeps only the slots whose work the end of the daemon would cut off.
     fn at_work(mut self) -> Running {
         self.slots.retain(|slot| slot.at_work);
         self

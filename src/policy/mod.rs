@@ -208,7 +208,7 @@ pub struct Policy {
     pub file: PathBuf,
     /// What a leading `/` in a path rule is relative to.
     pub project: PathBuf,
-    /// Where no rule speaks.
+    /// What happens with a call about which no rule speaks.
     pub default: Fallback,
     /// Told to Claude with a denial.
     pub deny_reason: Option<String>,

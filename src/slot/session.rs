@@ -298,7 +298,7 @@ impl Slot {
         self.input(Input::Expire(why)).await;
     }
 
-    /// One that has ended was kept for long enough.
+    /// Removes a session that has ended once it was kept for as long as `keep` says.
     fn leave_if_over(&mut self) {
         let Some(session) = &mut self.session else {
             return;

@@ -38,7 +38,7 @@ pub struct SlotView {
     pub task: Option<String>,
     /// It asks something that no rule answers.
     pub needs_person: bool,
-    /// It is in the config no more: it may end what it works on, and gets nothing new.
+    /// The slot is no longer in the config: it may finish its task, and it gets no new one.
     pub is_removed: bool,
 }
 

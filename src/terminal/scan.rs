@@ -33,7 +33,7 @@ pub(super) enum Piece {
     /// For the emulator.
     Bytes(Vec<u8>),
     FrameBegin,
-    /// With the number of rows that were erased in it.
+    /// A marked frame ends, in which the program erased this many rows.
     FrameEnd(usize),
     /// `CSI > q`, which the emulator's parser drops.
     AskVersion,

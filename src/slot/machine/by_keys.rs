@@ -9,11 +9,11 @@ use crate::keys::Pick;
 /// What takes a key that is written now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeysReach {
-    /// The input box or the program at its work.
+    /// No dialog is open: the input box or the working program takes the keys.
     NoDialog,
-    /// A dialog.
+    /// This dialog would take the keys.
     Dialog(Box<Dialog>),
-    /// Nobody can name the screen: it may be a dialog.
+    /// The screen is not a known one, so a dialog may be open.
     Unknown,
     /// A dialog in which missiond presses keys itself.
     Busy,
