@@ -1,7 +1,8 @@
 //! How long a verdict takes: on a 1,000-character command with 200 rules it should stay below 200 µs.
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use missiond::policy::{Ask, Decision, LexicalPaths, Policy, RealPaths, decide};
+use missiond::core::policy::{Ask, Decision, LexicalPaths, Policy, decide};
+use missiond::os::real_paths::RealPaths;
 use serde_json::json;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};

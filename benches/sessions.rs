@@ -4,7 +4,7 @@
 mod support;
 
 use missiond::control::client::Client;
-use missiond::control::protocol::*;
+use missiond::core::model::*;
 use std::time::{Duration, Instant};
 use support::daemon::Daemon;
 use support::setup::Setup;

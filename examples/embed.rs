@@ -3,7 +3,7 @@
 //!
 //! cargo build && cargo run --example embed
 
-use missiond::control::protocol::SpawnParams;
+use missiond::core::model::SpawnParams;
 use missiond::embed::{Options, Supervisor};
 use std::error::Error;
 

@@ -1,7 +1,7 @@
 //! Serves the scripted endpoint and prints the environment of a Claude Code that uses it, until it is ended:
 //! `cargo run --example rehearsal_home -- DIRECTORY`. DIRECTORY/work is the trusted working directory.
 
-use missiond::rehearsal::{Endpoint, Home, HomeOptions};
+use missiond::lab::rehearsal::{Endpoint, Home, HomeOptions};
 use std::path::PathBuf;
 
 fn main() -> std::io::Result<()> {

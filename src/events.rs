@@ -6,25 +6,26 @@
 //! kernel, which keeps it whatever becomes of this process; nothing waits for the disk itself.
 
 mod log;
+mod recent;
 
 pub use log::{Replay, gap};
+pub use recent::{Events, Missed, Told};
 
-use crate::control::protocol::{Event, What};
+use crate::core::model::{Event, What};
 use chrono::Utc;
 use log::EventLog;
+use recent::Recent;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::sync::broadcast;
-
-/// Events that a listener may be behind; one that is further behind is dropped and told so.
-const MAX_BEHIND: usize = 1024;
+use tokio::sync::watch;
 
 /// Numbers events, writes them down, and passes them on.
 #[derive(Debug, Clone)]
 pub struct Bus {
     ledger: Arc<Mutex<Ledger>>,
-    sender: broadcast::Sender<Event>,
+    /// The position of the last event that listeners can take.
+    told: watch::Sender<u64>,
     /// The event log, for those who come back; `None` where nothing is kept.
     path: Option<Arc<Path>>,
 }
@@ -37,13 +38,14 @@ struct Ledger {
     log: Option<EventLog>,
     /// The log could not be written the last time, which was told.
     failed: bool,
+    recent: Recent,
 }
 
 /// A listener, from the position behind `position` on.
 #[derive(Debug)]
 pub struct Listener {
     pub position: u64,
-    pub events: broadcast::Receiver<Event>,
+    pub events: Events,
 }
 
 impl Default for Bus {
@@ -51,7 +53,7 @@ impl Default for Bus {
     fn default() -> Bus {
         Bus {
             ledger: Arc::default(),
-            sender: broadcast::channel(MAX_BEHIND).0,
+            told: watch::Sender::new(0),
             path: None,
         }
     }
@@ -64,7 +66,7 @@ impl Bus {
         let ledger = Ledger {
             last: log.last(),
             log: Some(log),
-            failed: false,
+            ..Ledger::default()
         };
         Ok(Bus {
             ledger: Arc::new(Mutex::new(ledger)),
@@ -75,17 +77,17 @@ impl Bus {
 
     pub fn publish(&self, slot: Option<&str>, what: What) -> Event {
         let mut ledger = self.ledger();
-        let event = ledger.next(slot, what);
-        let news = ledger.write(&event);
-        // Nobody listening is no fault.
-        let _ = self.sender.send(event.clone());
+        let told = Arc::new(ledger.next(slot, what));
+        let news = ledger.write(&told);
+        ledger.recent.push(told.clone());
         if let Some(text) = news {
             tracing::warn!("{text}");
-            let warning = ledger.next(None, What::Warning { text });
+            let warning = Arc::new(ledger.next(None, What::Warning { text }));
             ledger.write(&warning);
-            let _ = self.sender.send(warning);
+            ledger.recent.push(warning);
         }
-        event
+        self.told.send_replace(ledger.last);
+        told.event.clone()
     }
 
     /// Hears everything behind the position that it has: nothing is between the two.
@@ -93,7 +95,7 @@ impl Bus {
         let ledger = self.ledger();
         Listener {
             position: ledger.last,
-            events: self.sender.subscribe(),
+            events: Events::new(self.ledger.clone(), ledger.last, self.told.subscribe()),
         }
     }
 
@@ -108,20 +110,20 @@ impl Bus {
 }
 
 impl Ledger {
-    fn next(&mut self, slot: Option<&str>, what: What) -> Event {
+    fn next(&mut self, slot: Option<&str>, what: What) -> Told {
         self.last += 1;
-        Event {
+        Told::new(Event {
             seq: self.last,
             time: Utc::now(),
             slot: slot.map(str::to_owned),
             what,
-        }
+        })
     }
 
     /// Writes an event down; what a person should know of that, when it changes. An event that can't be written is
     /// told all the same: whoever watches must not be kept in the dark by a full disk.
-    fn write(&mut self, event: &Event) -> Option<String> {
-        let written = self.log.as_mut()?.append(event);
+    fn write(&mut self, told: &Told) -> Option<String> {
+        let written = self.log.as_mut()?.append(told.event.seq, told.json());
         let failed_before = std::mem::replace(&mut self.failed, written.is_err());
         match written {
             Err(error) if !failed_before => Some(format!(

@@ -10,7 +10,9 @@
 //!                               │              keys ◀── Effect::Press └──Verdict───┘                         │
 //!                               │                                  └─▶ Effect::Tell ─▶ journal, audit, events│
 //!                               └──────────────────────▲─────────────────────────────────────────────────────┘
-//!  hooks of Claude Code ─▶ missiond hook ─▶ control::server ─┤ evidence, and the gate before each tool call
+//!  hooks of Claude Code ◀─▶ missiond hook ◀─▶ control::server ┤ evidence, and the gate before each tool call: in a slot
+//!                                                            │ whose hooks are heard, the automatic yes is the answer to the
+//!                                                            │ hook, and no key
 //!  missiond send|confirm|… ─▶ control::client ═ unix socket, JSON lines ═▶ control::dispatch ─▶ SlotHandle
 //! ```
 //! Data goes one way round. Nothing reaches back.
@@ -20,8 +22,8 @@
 //! 2. An automatic answer goes only to a dialog that is whole on the screen and has stood still, read again just
 //!    before the key is written, once per dialog. A person's answer carries the id of the dialog that was seen; if
 //!    another one is up, it is refused and no key is sent.
-//! 3. Options are chosen by label, never by position. Unknown means ask: no rule, an unknown dialog, a cut-off
-//!    command never lead to a guessed key.
+//! 3. Options are chosen by label, never by position; a no to a permission dialog is Esc, whatever its labels say.
+//!    Unknown means ask: no rule, an unknown dialog, a cut-off command never lead to a guessed key.
 //! 4. Interrupt and stop never wait behind a send.
 //! 5. Every queue, buffer, loop, log and history has a bound, with its reason beside the number; a slow listener is
 //!    dropped and told so.
@@ -31,58 +33,51 @@
 //! 8. A reading is taken at the end of a marked frame, else after 20 ms of silence in *recorded* time, so that a
 //!    replay reads what the live slot read.
 //!
-//! # Where things are, and what they may touch
-//! Pure (no IO, no clock, no runtime; `tests/tidy.rs` holds this): [`terminal`], [`recording`], [`reading`],
-//! [`keys`], [`policy`] (but for `real_paths`), [`slot::machine`], [`transcript`], [`secrets`],
-//! [`control::protocol`], [`control::envelope`] and what plans in [`tasks`]. So any session can be replayed, and
-//! every fault found in the field becomes a recording in `tests/`.
+//! # Where things are
+//! From below to above. A module names only what is below it; `tests/tidy.rs` has the table.
 //!
-//! At the edges: [`config`] and [`paths`] (files that people write, and where things lie), [`launch`] (what a slot
-//! is started with), [`shim`] (the PTY; the only module that names portable-pty), [`slot`] (the task), [`daemon`],
-//! [`control`] (the socket), [`tasks`] (work that waits for a slot or a session), [`hook`] (what Claude Code runs),
-//! [`audit`] and [`slot::journal`] (what is written down), [`mcp`] (the daemon as tools), [`embed`] (the daemon in
-//! another program), [`rehearsal`] (Claude Code with no account), [`demo`] (the first minute, and a stand-in for
-//! Claude Code), [`cli`] (one verb per file).
+//! - [`core`]: pure, with no IO, no clock and no runtime, so that any session can be replayed and every fault found in the
+//!   field becomes a recording in `tests/`. Its parts: `text`, `terminal`, `cast` (recordings), `claude` (all that is known of
+//!   Claude Code), `settings`, `policy`, `model` (requests, answers and events), `machine` (a slot's behaviour), `queue` (tasks).
+//! - [`os`]: files, paths, sockets, processes, control groups.
+//! - [`hook`]: what Claude Code runs at its hooks.
+//! - [`events`], [`audit`], [`once`]: the event bus, the audit file, and requests that are done once.
+//! - [`config`]: slots.toml and policies/ on the disk. [`launch`]: what a slot's program is started with.
+//! - [`shim`]: the process that owns a PTY; the only module that names portable-pty.
+//! - [`slot`]: the task of one slot or session. [`daemon`]: all of them by name, tasks, alerts, reload.
+//! - [`control`]: the socket, its requests, its server and its client.
+//! - [`mcp`], [`embed`], [`cli`]: the ways in for models, for programs and for people. [`lab`]: stand-ins for Claude Code.
+//!
+//! # Words
+//! - *slot*: a named Claude Code (or another program) that the configuration describes; its program may end and be started again.
+//! - *session*: a program that was started at run time and is in no configuration.
+//! - *shim*: the small process that owns the PTY of one slot and outlives the daemon.
+//! - *recording*: the file that has every byte the program wrote, with its time.
+//! - *frame*: a moment at which the screen is whole. *reading*: what a frame shows. *state*: what the slot does, by its readings.
+//! - *composer*: the input box of Claude Code. *draft*: what stands in it.
+//! - *dialog*: a question on the screen; its *id* is the same while it is up. *option*: one of its choices, with a *label*.
+//! - *turn*: from a message to the end of Claude Code's answer. *conversation*: all turns, as the *transcript* has them.
+//! - *gate*: the hook that asks missiond before each tool call. *ask*: a tool call that somebody has to decide on.
+//! - *policy*: the rules of a role. *verdict*: allow, ask, deny or silent, with the rule it rests on.
+//! - *witness*: a source of evidence about Claude Code besides the screen: its hooks, its record, its transcript.
+//! - *doubt*: the screen and the witnesses differ; nobody's key is pressed meanwhile.
+//! - *machine*: the pure behaviour of a slot: inputs in, *effects* out.
+//! - *adopt*: to go on with a program that an earlier daemon has started.
+//! - *task*: a message that waits for a slot. *rehearsal*: all scenes with a scripted model, on an installed Claude Code.
 
 pub mod audit;
-mod blocking;
 pub mod cli;
 pub mod config;
 pub mod control;
+pub mod core;
 pub mod daemon;
-pub mod demo;
-pub mod diagnostic;
-pub mod dollars;
 pub mod embed;
 pub mod events;
-pub mod excerpt;
-pub mod files;
-mod headroom;
-mod hex;
 pub mod hook;
-pub mod keys;
+pub mod lab;
 pub mod launch;
-pub mod log_file;
 pub mod mcp;
-pub mod network;
-pub mod notify;
-pub mod paths;
-pub mod pause;
-pub mod policy;
-mod process_stat;
-pub mod quoting;
-pub mod reading;
-pub mod recording;
-pub mod redraw;
-pub mod rehearsal;
-pub mod secrets;
-pub mod sends;
+pub mod once;
+pub mod os;
 pub mod shim;
 pub mod slot;
-pub mod socket;
-pub mod tasks;
-pub mod terminal;
-pub mod transcript;
-pub mod trusted_file;
-pub mod usage;
-pub mod worktree;

@@ -11,9 +11,11 @@ fn main() -> ExitCode {
         Some(verb) if verb == missiond::hook::VERB => {
             missiond::hook::main(arguments.map(|word| word.to_string_lossy().into_owned()))
         }
-        Some(verb) if verb == missiond::demo::stand_in::VERB => missiond::demo::stand_in::main(
-            arguments.map(|word| word.to_string_lossy().into_owned()),
-        ),
+        Some(verb) if verb == missiond::lab::demo::stand_in::VERB => {
+            missiond::lab::demo::stand_in::main(
+                arguments.map(|word| word.to_string_lossy().into_owned()),
+            )
+        }
         _ => missiond::cli::main(),
     }
 }

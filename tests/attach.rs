@@ -3,11 +3,14 @@
 mod support;
 
 mod attach {
+    mod asked;
     mod claude;
     mod endings;
+    mod harmless;
     mod keys;
     mod person;
     mod recordings;
     mod screens;
     mod several;
+    mod sizes;
 }

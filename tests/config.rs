@@ -6,11 +6,10 @@ mod access;
 #[path = "config/cli.rs"]
 mod cli;
 
-use missiond::config::{
-    Change, Changed, Config, ConfigError, Gate, Kind, Restart, Watch, diff, load, load_at_home,
-    watch,
-};
-use missiond::diagnostic::render;
+use missiond::config::{Change, Changed, Config, Watch, diff, load, load_at_home, watch};
+use missiond::core::settings::{Gate, Kind, Restart};
+use missiond::core::text::diagnostic::ConfigError;
+use missiond::core::text::diagnostic::render;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

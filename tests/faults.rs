@@ -8,9 +8,13 @@ mod faults {
     mod floods;
     mod ground;
     mod logs;
+    mod once;
+    mod paths;
     mod positions;
     mod races;
     mod removed;
+    mod seen;
+    mod settings;
     mod shells;
     mod shortage;
     mod socket;

@@ -1,10 +1,16 @@
 //! The crate inside another program: this test is the program.
 
+mod support;
+
+mod library {
+    mod hanging;
+}
+
 use futures_util::StreamExt;
-use missiond::control::protocol::{Fault, SpawnParams, What};
+use missiond::core::model::{Fault, SpawnParams, What};
+use missiond::core::policy::{Ask, Decision, PermissionPolicy, Verdict};
+use missiond::core::queue::plan::{Job, Run, Work};
 use missiond::embed::{Heard, Options, Supervisor};
-use missiond::policy::{Ask, Decision, PermissionPolicy, Verdict};
-use missiond::tasks::plan::{Job, Run, Work};
 use std::collections::BTreeMap;
 use std::path::Path;
 use tokio_util::sync::CancellationToken;

@@ -6,7 +6,10 @@ mod oversight {
     mod always;
     mod auditing;
     mod background;
+    mod bypassing;
     mod claude;
+    mod crowd;
+    mod escapes;
     mod gate;
     mod inside;
     mod painting;

@@ -1,11 +1,11 @@
 //! Policy files, and what is done with them.
 
-use missiond::diagnostic::Problem;
-use missiond::policy::{
-    Ask, Decision, Judge, LexicalPaths, PermissionPolicy, Policy, add_allow_rule, decide,
-    dialog_decision, explain, narrow_rule_for, rule_for_always,
+use missiond::core::claude::reading::DialogKind;
+use missiond::core::policy::{
+    Ask, Decision, Judge, LexicalPaths, PermissionPolicy, Policy, add_allow_rule,
+    add_rule_for_always, decide, explain, narrow_rule_for, rule_for_always,
 };
-use missiond::reading::DialogKind;
+use missiond::core::text::diagnostic::Problem;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 

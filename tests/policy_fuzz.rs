@@ -2,7 +2,7 @@
 //! that is allowed is run in an empty directory, in an empty environment, with a PATH of stubs that write down
 //! their names. If anything ran that no rule allows, or a file appeared, the policy was wrong.
 
-use missiond::policy::{Ask, Decision, LexicalPaths, Policy, decide};
+use missiond::core::policy::{Ask, Decision, LexicalPaths, Policy, decide};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::fs;

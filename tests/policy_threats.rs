@@ -1,7 +1,9 @@
 //! Hostile tool calls, and the ordinary ones beside them that must still be allowed. One row, one case.
 
-use missiond::policy::{Ask, Decision, Paths, Policy, decide};
+use missiond::core::policy::{Ask, Decision, Paths, Policy, decide};
+use missiond::os::real_paths::RealPaths;
 use serde_json::{Value, json};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// A machine with `/proj`, a home and a few links.
@@ -11,12 +13,31 @@ const LINKS: &[(&str, &str)] = &[
     ("/proj/src/l", "/etc"),
     ("/proj/innocent", "/proj/.env"),
     ("/proj/rc", "/home/u/.bashrc"),
+    ("/proj/out", "/etc"),
+    ("/proj/self", "/proc/self"),
+    ("/proj/lib/link", "../.env"),
+    ("/proj/lib/nf", "../.git/hooks/newf"),
+    ("/proj/lib/gh", "../.git/hooks"),
+    ("/proj/lib/up", ".."),
+    ("/proj/lib/shells", "/etc/shadow"),
 ];
+
+/// What is no link.
+const FILES: &[&str] = &["/proj/.env", "/proj/lib", "/proj/lib/plain", "/proj/deep"];
 
 impl Paths for Machine {
     fn link(&self, path: &Path) -> Option<PathBuf> {
         let (_, target) = LINKS.iter().find(|(link, _)| Path::new(link) == path)?;
         Some(PathBuf::from(target))
+    }
+
+    fn names(&self, directory: &Path, most: usize) -> Option<Vec<OsString>> {
+        let links = LINKS.iter().map(|(link, _)| *link);
+        let paths = links.chain(FILES.iter().copied()).map(Path::new);
+        let inside = paths.filter(|path| path.parent() == Some(directory));
+        let names: Vec<OsString> = inside.filter_map(|p| Some(p.file_name()?.into())).collect();
+        let is_full = directory.ends_with("crowd") || names.len() > most;
+        (!is_full).then_some(names)
     }
 
     fn home(&self) -> Option<PathBuf> {
@@ -759,6 +780,233 @@ fn t43_to_45_paths() {
         Want::Allow,
         &["cp a b", "tee out.log", "cat .mcp.json"],
     );
+}
+
+fn with_links() -> Rules {
+    let mut rules = allow(&[
+        "Bash(cat *)",
+        "Bash(grep *)",
+        "Bash(head *)",
+        "Bash(ls *)",
+        "Bash(touch *)",
+        "Bash(tee *)",
+        "Bash(cp *)",
+        "Bash(rg *)",
+        "Bash(dd *)",
+        "Read",
+    ]);
+    rules.deny = vec!["Read(./.env)"];
+    rules
+}
+
+#[test]
+fn a_glob_is_judged_by_what_it_stands_for() {
+    commands(
+        &with_links(),
+        Want::Deny,
+        &[
+            "grep -n . lib/l*",
+            "cat lib/l*",
+            "cat lib/?ink",
+            "cat lib/*",
+            "cat l*/link",
+            "cat l*/l*",
+            "cat ./l*/up/.env",
+            "cat lib/u*/.env",
+            "head -1 /proj/lib/[l]ink",
+            "cat **/link",
+            "cat < lib/l*",
+            "cat innocen?",
+        ],
+    );
+    commands(
+        &with_links(),
+        Want::NoAllow,
+        &[
+            "touch lib/n*",
+            "tee lib/n*",
+            "touch lib/g*/x",
+            "touch lib/g*/pre-commit",
+            "touch ou*/x",
+            "grep -r x lib/u*",
+            "cp lib/l* x",
+            "cat crowd/*.txt",
+            "touch crowd/x*",
+            "cat lib/s*",
+            "cat o*/shadow",
+        ],
+    );
+    commands(
+        &with_links(),
+        Want::Allow,
+        &[
+            "cat lib/p*",
+            "cat lib/*.rs",
+            "touch lib/p*",
+            "ls lib/*.txt",
+            "cat deep/*",
+            "cat 'lib/l*'",
+            "cat o*/hostname",
+        ],
+    );
+}
+
+#[test]
+fn a_link_is_judged_by_where_it_leads() {
+    commands(
+        &with_links(),
+        Want::NoAllow,
+        &[
+            "cat out/shadow",
+            "cat out/shadow-",
+            "cat lib/shells",
+            "cat src/l/gshadow",
+            "cat /etc/shadow",
+            "cat /etc/shadow-",
+            "cat /etc/gshadow-",
+            "cat /etc/shado*",
+            "cat /etc/gshadow*",
+            "cat lib/up/lib/up/out/shadow",
+        ],
+    );
+    commands(
+        &with_links(),
+        Want::Allow,
+        &["cat out/hostname", "cat /etc/hostname", "ls out/shadow"],
+    );
+}
+
+/// Links of `/proc` lead each process elsewhere.
+#[test]
+fn links_of_processes_are_not_known() {
+    let denied = [
+        "/proc/self/cwd/.env",
+        "/proc/thread-self/cwd/.env",
+        "/proc/1/cwd/.env",
+        "/proc/self/task/7/cwd/.env",
+        "/proc/self/root/proj/.env",
+        "/proc/1/root/proj/.env",
+        "/proc/1/root/proc/self/cwd/.env",
+        "/dev/fd/../cwd/.env",
+        "/proj/self/cwd/.env",
+        "self/cwd/lib/../.env",
+    ];
+    let rules = with_links();
+    for path in denied {
+        commands(&rules, Want::Deny, &[&format!("cat {path}")]);
+        commands(&rules, Want::Deny, &[&format!("grep -n . {path}")]);
+    }
+    paths(&rules, "Read", Want::Deny, &denied);
+    let unknown = [
+        "/proc/self/cwd/a.txt",
+        "/proc/42/cwd/a.txt",
+        "/proc/42/root/proj/a.txt",
+        "/proc/self/fd/3",
+        "/proc/42/fd/0",
+        "/proc/self/exe",
+        "/dev/fd/3",
+        "/dev/fd/../cwd/a.txt",
+        "self/cwd/a.txt",
+    ];
+    for path in unknown {
+        commands(&rules, Want::Ask, &[&format!("cat {path}")]);
+        commands(&rules, Want::Ask, &[&format!("touch {path}")]);
+        commands(
+            &allow(&["Bash(cat *)"]),
+            Want::Ask,
+            &[&format!("cat {path}")],
+        );
+    }
+    paths(&rules, "Read", Want::Ask, &unknown);
+    commands(
+        &rules,
+        Want::Allow,
+        &[
+            "cat /proc/cpuinfo",
+            "cat /proc/self/status",
+            "cat /dev/stdin",
+            "cat /dev/fd/0",
+            "tee /dev/stderr",
+            "cat proc/self/cwd/.env",
+        ],
+    );
+}
+
+#[test]
+fn globs_and_links_of_this_machine_are_followed() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let project = directory.path().canonicalize().expect("it is there");
+    std::fs::create_dir_all(project.join("src")).expect("a directory");
+    std::fs::write(project.join(".env"), "secret").expect("a file");
+    let links = [
+        ("link", "../.env"),
+        ("nf", "../.git/hooks/newf"),
+        ("out", "/etc"),
+    ];
+    for (name, target) in links {
+        let link = project.join("src").join(name);
+        std::os::unix::fs::symlink(target, link).expect("a link");
+    }
+    let rules = policy(&with_links());
+    for (command, expected) in [
+        ("grep -n . src/l*", Decision::Deny),
+        ("cat s*/l*", Decision::Deny),
+        ("touch src/n*", Decision::Ask),
+        ("cat src/out/shadow", Decision::Ask),
+        ("cat src/o*/shadow", Decision::Ask),
+        ("cat src/x*", Decision::Allow),
+        ("cat /proc/self/cwd/.env", Decision::Deny),
+        ("cat ~+/.env", Decision::Deny),
+    ] {
+        let ask = Ask {
+            tool: "Bash".to_owned(),
+            input: json!({ "command": command }),
+            cwd: project.clone(),
+            at: None,
+            complete: true,
+        };
+        let paths = RealPaths::new(None);
+        assert_eq!(decide(&rules, &ask, &paths).decision, expected, "{command}");
+    }
+}
+
+/// What git runs at the next commit lies where its settings say; if that is the project itself, only hooks are meant.
+#[test]
+fn the_directory_that_core_hooks_path_names_is_protected() {
+    let rules = policy(&allow(&["Edit(//**)", "Bash(tee *)", "Bash(mv *)"]));
+    let decided = |hooks_path: &str, command: &str| {
+        let directory = tempfile::tempdir().expect("a directory");
+        let cwd = directory.path().canonicalize().expect("it is there");
+        std::fs::create_dir(cwd.join(".git")).expect("a directory");
+        let config = format!("[core]\n\thooksPath = {hooks_path}\n");
+        std::fs::write(cwd.join(".git/config"), config).expect("a file");
+        std::os::unix::fs::symlink("tools/ci", cwd.join("link")).expect("a link");
+        let ask = Ask {
+            tool: "Bash".to_owned(),
+            input: json!({ "command": command }),
+            cwd,
+            at: None,
+            complete: true,
+        };
+        decide(&rules, &ask, &RealPaths::new(None)).decision
+    };
+    for (hooks_path, command, is_allowed) in [
+        ("tools/ci", "tee tools/ci/pre-commit", false),
+        ("tools/ci", "tee tools/ci/lib/common.sh", false),
+        ("tools/ci", "mv x tools/ci", false),
+        ("tools/ci", "mv tools x", false),
+        ("tools/ci", "tee link/pre-push", false),
+        ("link", "tee tools/ci/pre-push", false),
+        ("tools/ci", "tee tools/other", true),
+        ("elsewhere", "tee tools/ci/pre-commit", true),
+        (".", "tee pre-commit", false),
+        (".", "tee src/pre-commit", true),
+        (".", "tee a.rs", true),
+    ] {
+        let decision = decided(hooks_path, command);
+        let allowed = decision == Decision::Allow;
+        assert_eq!(allowed, is_allowed, "{hooks_path}: {command}: {decision:?}");
+    }
 }
 
 #[test]

@@ -3,12 +3,16 @@
 //! A new case is two files and no code: `<version>-<cols>x<rows>/<case>.cast` and `<case>.truth.json`.
 //! A moment says what is true at recorded second `t`; what it does not mention is not checked.
 
-use missiond::reading::witness::{self, Weighed};
-use missiond::reading::{Dialog, DialogKind, LAST_STANDS, Observed, Observer, State, read, replay};
-use missiond::recording::{Recording, What};
-use missiond::terminal::{At, Frame, Terminal};
+use missiond::core::cast::{Recording, What};
+use missiond::core::claude::keys::in_known_order;
+use missiond::core::claude::reading::witness::{self, Weighed};
+use missiond::core::claude::reading::{
+    Dialog, DialogKind, LAST_STANDS, Observed, Observer, State, read, replay,
+};
+use missiond::core::terminal::{At, Frame, Terminal};
 use proptest::prelude::*;
 use serde::Deserialize;
+use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -34,6 +38,8 @@ struct Moment {
     mode: Option<String>,
     background: Option<u32>,
     last_error: Option<String>,
+    /// A part of the error that the screen shows.
+    error: Option<String>,
     #[serde(rename = "note")]
     _note: Option<String>,
 }
@@ -45,20 +51,33 @@ struct Expected {
     tool: Option<String>,
     /// The command, path, address or question.
     target: Option<String>,
-    options: Vec<String>,
+    /// The labels, as they were read off the screen.
+    options: Option<Vec<String>>,
     selected: Option<usize>,
+    /// How the numbered rows begin, and the number of the marked one: what `examples/record` takes off the screen.
+    rows: Option<Vec<String>>,
+    marked: Option<u32>,
+    /// What the endpoint sent: whatever counts as complete has these values.
+    input: Option<Map<String, Value>>,
+    whole: Option<Whole>,
     /// The ticks, of those choices that have one.
     checked: Option<Vec<bool>>,
-    #[serde(default = "yes")]
-    complete: bool,
+    complete: Option<bool>,
 }
 
-fn yes() -> bool {
-    true
+/// Whether the screen shows all of the call.
+#[derive(Deserialize, Clone, Copy, PartialEq)]
+#[serde(rename_all = "snake_case")]
+enum Whole {
+    Yes,
+    No,
+    /// Where two rows meet the screen may not tell what stood there.
+    Unknown,
 }
 
 fn recordings() -> Vec<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings");
+    let own = || Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings");
+    let root = std::env::var_os("RECORDINGS").map_or_else(own, PathBuf::from);
     let list = |dir: &Path| -> Vec<PathBuf> {
         let entries = std::fs::read_dir(dir).expect("a readable folder");
         entries
@@ -171,6 +190,50 @@ fn check(cast: &Path) -> Vec<(Moment, Vec<String>)> {
         (moment, differences)
     };
     truth.moments.into_iter().map(check).collect()
+}
+
+/// A label that came from the reader would confirm whatever is read.
+#[test]
+fn the_recorder_takes_no_label_from_the_reader() {
+    let truth = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/record/truth.rs");
+    let code = std::fs::read_to_string(truth).expect("the recorder");
+    for word in ["reading::", "Observed", "Dialog"] {
+        assert!(!code.contains(word), "the labels name {word}");
+    }
+}
+
+/// What the endpoint sent decides whether a dialog may count as complete.
+#[test]
+fn a_call_that_was_sent_otherwise_is_not_complete() {
+    let cast = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/recordings/2.1.325-100x30/resize_dialog.cast");
+    let observed = observe(&std::fs::read(cast).expect("a recording"), whole);
+    let complete = observed
+        .into_iter()
+        .find_map(|(_, observed)| observed.dialog.filter(|dialog| dialog.complete))
+        .expect("a complete dialog");
+    let sent = complete.input.clone().expect("a command");
+    let expected = |command: &str, whole: &str| -> Expected {
+        let label = json!({"kind": "permission", "tool": "Bash", "whole": whole, "input": {"command": command}});
+        serde_json::from_value(label).expect("a label")
+    };
+    let command = sent["command"].as_str().expect("a text");
+    let longer = format!("{command} && reboot");
+    let cut = Dialog {
+        complete: false,
+        ..complete.clone()
+    };
+    for (label, dialog, right) in [
+        (expected(command, "yes"), &complete, true),
+        (expected(&longer, "yes"), &complete, false),
+        (expected(&longer, "no"), &complete, false),
+        (expected(&longer, "unknown"), &complete, false),
+        (expected(&longer, "no"), &cut, true),
+        (expected(&longer, "unknown"), &cut, true),
+        (expected(command, "yes"), &cut, false),
+    ] {
+        assert_eq!(is_dialog(&label, dialog), right, "{dialog:?}");
+    }
 }
 
 /// What the cases are about, by how their names begin.
@@ -329,26 +392,71 @@ fn truth(cast: &Path) -> Vec<Moment> {
     truth.moments
 }
 
-/// A command that is cut at a new edge, or drawn for a size that the terminal has no more, is at no moment a whole one.
+/// A command that is cut at an edge, drawn for a size that the terminal has no more, or only half drawn is at no moment a
+/// whole one.
 #[test]
-fn nothing_that_a_change_of_size_has_cut_is_whole() {
-    for cast in resized() {
+fn no_command_is_whole_that_was_not_sent() {
+    let is_resized: BTreeSet<PathBuf> = resized().into_iter().collect();
+    let mut looked_at = 0;
+    for cast in recordings() {
         let moments = truth(&cast);
-        let targets: BTreeSet<&str> = moments
-            .iter()
-            .filter_map(|moment| moment.dialog.as_ref()?.target.as_deref())
+        let labels = || moments.iter().filter_map(|moment| moment.dialog.as_ref());
+        let sent = labels().filter_map(|label| label.input.as_ref()?.get("command")?.as_str());
+        let sent: BTreeSet<&str> = sent
+            .chain(labels().filter_map(|label| label.target.as_deref()))
             .collect();
+        let scripted = labels().any(|label| label.input.is_some());
+        if !scripted && !is_resized.contains(&cast) {
+            continue;
+        }
         for (at, observed) in observe(&std::fs::read(&cast).expect("a recording"), whole) {
             let dialog = observed.dialog.filter(|dialog| dialog.complete);
             let command = dialog.and_then(|dialog| dialog.input?.get("command").cloned());
             if let Some(command) = command {
-                let known = command
-                    .as_str()
-                    .is_some_and(|command| targets.contains(command));
+                let known = command.as_str().is_some_and(|text| sent.contains(text));
                 assert!(known, "{} at {at:?}: {command:?}", cast.display());
+                looked_at += 1;
             }
         }
     }
+    assert!(looked_at > 0);
+}
+
+/// The cases in which the program asks nothing.
+const ASKS_NOTHING: [&str; 8] = [
+    "work",
+    "spoof_more",
+    "queued",
+    "looks_still",
+    "resize_streaming",
+    "errors",
+    "limit",
+    "compact",
+];
+
+/// What is printed, streamed or half drawn makes no dialog, not for one frame.
+#[test]
+fn a_session_that_asks_nothing_has_no_dialog() {
+    let mut wrong = Vec::new();
+    for cast in recordings() {
+        let name = cast.file_stem().unwrap_or_default().to_string_lossy();
+        let labels = truth(&cast);
+        let asks = labels.iter().any(|moment| moment.dialog.is_some());
+        if asks || !ASKS_NOTHING.iter().any(|start| name.starts_with(start)) {
+            continue;
+        }
+        // The program is ended after the last label.
+        let end = labels
+            .last()
+            .map_or(At::ZERO, |moment| Duration::from_secs_f64(moment.t));
+        let observed = observe(&std::fs::read(&cast).expect("a recording"), whole);
+        for (at, observed) in observed.into_iter().filter(|(at, _)| *at <= end) {
+            if let Some(dialog) = observed.dialog {
+                wrong.push(format!("{} at {at:?}: {}", cast.display(), dialog.text));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 /// A dialog that is drawn again for another size is the same, and what is at work asks nothing in between.
@@ -510,6 +618,11 @@ fn differences(moment: &Moment, seen: &Observed) -> Vec<String> {
         format!("{}", composer.menu),
     );
     check(
+        "order of the options",
+        seen.dialog.as_ref().is_none_or(in_known_order),
+        format!("{:?}", seen.dialog),
+    );
+    check(
         "mode",
         moment.mode.is_none() || moment.mode == seen.reading.mode,
         format!("{:?}", seen.reading.mode),
@@ -525,6 +638,17 @@ fn differences(moment: &Moment, seen: &Observed) -> Vec<String> {
         "last_error",
         moment.last_error.is_none() || moment.last_error == error,
         format!("{error:?}"),
+    );
+    let says = |words: &String| {
+        seen.reading
+            .last_error
+            .as_ref()
+            .is_some_and(|error| error.contains(words))
+    };
+    check(
+        "error",
+        moment.error.as_ref().is_none_or(says),
+        format!("{:?}", seen.reading.last_error),
     );
     match (&moment.dialog, &seen.dialog) {
         (Some(expected), Some(dialog)) => check(
@@ -553,27 +677,76 @@ fn is_state(expected: &str, state: State) -> bool {
 }
 
 fn is_dialog(expected: &Expected, dialog: &Dialog) -> bool {
-    let labels: Vec<&str> = dialog
-        .options
-        .iter()
-        .map(|choice| choice.label.as_str())
-        .collect();
-    let shown = |target: &String| {
-        dialog
-            .input
-            .as_ref()
-            .is_some_and(|input| input.values().any(|value| value == target))
+    let tool = match expected.whole {
+        _ if expected.kind == DialogKind::Other && expected.options.is_none() => true,
+        Some(Whole::No) => dialog.tool.is_none() || dialog.tool == expected.tool,
+        _ => dialog.tool == expected.tool,
     };
-    let ticks = || dialog.options.iter().filter_map(|choice| choice.checked);
+    let shown = |target: &String| values(dialog).any(|value| is_target(target, value));
     expected.kind == dialog.kind
-        && expected
-            .checked
-            .as_ref()
-            .is_none_or(|ticked| ticks().eq(ticked.iter().copied()))
-        && expected.tool == dialog.tool
+        && tool
         && expected.target.as_ref().is_none_or(shown)
-        && expected.options == labels
-        && expected.selected == dialog.selected
-        && expected.complete == dialog.complete
+        && has_choices(expected, dialog)
+        && is_rightly_complete(expected, dialog)
         && !dialog.id.is_empty()
+}
+
+fn values(dialog: &Dialog) -> impl Iterator<Item = &Value> {
+    dialog.input.iter().flat_map(Map::values)
+}
+
+/// A path may be shown from the working directory on.
+fn is_target(sent: &str, read: &Value) -> bool {
+    let read = read.as_str().unwrap_or_default();
+    let is_end = |whole: &str, end: &str| whole.ends_with(&format!("/{end}"));
+    sent == read || is_end(sent, read) || is_end(read, sent)
+}
+
+fn has_choices(expected: &Expected, dialog: &Dialog) -> bool {
+    let options = &dialog.options;
+    let ticks = || options.iter().filter_map(|choice| choice.checked);
+    let exact = expected.options.as_ref().is_none_or(|labels| {
+        options.iter().map(|choice| &choice.label).eq(labels)
+            && expected.selected == dialog.selected
+    });
+    let numbered = options.iter().filter(|choice| choice.number.is_some());
+    let rows = expected.rows.as_ref().is_none_or(|rows| {
+        numbered.clone().count() == rows.len()
+            && numbered
+                .zip(rows)
+                .all(|(choice, row)| begin_alike(&choice.label, row))
+    });
+    let selected = dialog.selected.and_then(|index| options[index].number);
+    let ticked = expected.checked.as_ref();
+    exact
+        && rows
+        && expected
+            .marked
+            .is_none_or(|marked| selected == Some(marked))
+        && ticked.is_none_or(|ticked| ticks().eq(ticked.iter().copied()))
+}
+
+/// A label may go on in the next row, and a row may have more beside the label.
+fn begin_alike(label: &str, row: &str) -> bool {
+    let signs = |text: &str| -> String { text.chars().filter(|c| c.is_alphanumeric()).collect() };
+    let (label, row) = (signs(label), signs(row));
+    label.starts_with(&row) || row.starts_with(&label)
+}
+
+/// Nothing counts as complete that the endpoint has not sent so, and nothing as incomplete that is whole.
+fn is_rightly_complete(expected: &Expected, dialog: &Dialog) -> bool {
+    let sent = |input: &Map<String, Value>| {
+        let texts = || input.values().filter(|value| value.is_string());
+        let read = |text: &Value| {
+            let text = text.as_str().unwrap_or_default();
+            values(dialog).any(|value| is_target(text, value))
+        };
+        texts().all(read)
+    };
+    match (expected.whole, expected.complete) {
+        (Some(_), _) if dialog.complete => expected.input.as_ref().is_none_or(sent),
+        (Some(whole), _) => whole != Whole::Yes,
+        (None, Some(complete)) => complete == dialog.complete,
+        (None, None) => expected.options.is_none() || dialog.complete,
+    }
 }

@@ -1,5 +1,8 @@
 //! The schemas say what the parsers take: the same keys, and nothing that one accepts and the other refuses.
 
+#[path = "schema/api.rs"]
+mod api;
+
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::Path;

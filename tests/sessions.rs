@@ -10,6 +10,8 @@ mod commands;
 mod kinds;
 #[path = "sessions/life.rs"]
 mod life;
+#[path = "sessions/limits.rs"]
+mod limits;
 #[path = "sessions/output.rs"]
 mod output;
 #[path = "sessions/programs.rs"]
@@ -18,6 +20,8 @@ mod programs;
 mod restart;
 #[path = "sessions/stage.rs"]
 mod stage;
+#[path = "sessions/subscriptions.rs"]
+mod subscriptions;
 #[path = "sessions/tools.rs"]
 mod tools;
 #[path = "sessions/typing.rs"]

@@ -6,8 +6,9 @@
 //!
 //! It needs no account: the program talks to the scripted endpoint and lives in a throw-away home. What is done, and
 //! what a person must see then, stands in `scenes.toml`. Each session becomes `<version>-<size>/<session>.cast` with
-//! its `.truth.json` in `tests/recordings`; `--screens DIR` has the screen of every moment as text, to look at before
-//! the recordings are kept. What was read otherwise is printed, and is not put right by writing it down as true.
+//! its `.truth.json`; `--screens DIR` has the screen of every moment as text, to look at before the recordings are
+//! kept. The labels come from the scene, from what the endpoint sent and from the text of the screen, never from the
+//! reader: `RECORDINGS=DIR cargo test --test recordings` says how many of them are read right.
 
 mod mcp;
 mod scenes;
@@ -16,8 +17,8 @@ mod truth;
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
-use missiond::launch::Version;
-use missiond::rehearsal::{Home, HomeOptions};
+use missiond::core::claude::Version;
+use missiond::lab::rehearsal::{Home, HomeOptions};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

@@ -1,7 +1,7 @@
 //! What is done in front of the recorder, as `scenes.toml` has it.
 
 use anyhow::{Context, Result, bail};
-use missiond::launch::Version;
+use missiond::core::claude::Version;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -105,7 +105,7 @@ pub enum Move {
     Hides(String),
     /// Lets recorded time pass.
     Pause(f64),
-    /// Waits for an empty input box and nothing going on.
+    /// Waits until the screen stands still.
     Rest(bool),
     Open(String),
     /// Gives the terminal another size, `COLUMNSxROWS`, and waits until it has it. What the program draws is not waited for.
@@ -118,8 +118,7 @@ pub enum Move {
     Ended(bool),
 }
 
-/// What is true of a moment, whatever the reader says. The labels of the choices differ between versions: they are
-/// taken down as they are read, to be looked at.
+/// What is true of a moment, whatever the reader says.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mark {
@@ -137,7 +136,8 @@ pub struct Mark {
     pub menu: Option<bool>,
     pub mode: Option<String>,
     pub background: Option<u32>,
-    pub error: Option<bool>,
+    /// A part of the error that the screen shows.
+    pub error: Option<String>,
 }
 
 impl Mark {

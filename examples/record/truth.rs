@@ -1,176 +1,135 @@
-//! The labels of a recording.
+//! The labels of a recording. They come from the scene, from what the scripted endpoint sent and from the text of the screen,
+//! never from the reader that they are there to check.
 
 use crate::scenes::{Mark, Scene};
 use anyhow::Result;
-use missiond::reading::{Dialog, Observed};
-use missiond::terminal::At;
+use missiond::core::terminal::At;
+use missiond::lab::rehearsal::ToolCall;
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
+
+/// What the dialog of a call shows of its input, by key; all else stands in no field of it.
+const SHOWN_KEYS: [&str; 6] = [
+    "command",
+    "file_path",
+    "notebook_path",
+    "url",
+    "query",
+    "skill",
+];
 
 /// A moment, and what a person sees then.
 pub struct Moment {
     pub t: f64,
     pub scene: String,
     pub screen: String,
-    /// What is read otherwise.
-    pub differences: Vec<String>,
     truth: Map<String, Value>,
 }
 
 impl Moment {
-    pub fn new(scene: &Scene, mark: &Mark, now: At, observed: &Observed) -> Moment {
+    /// `calls` are the tool calls that the endpoint was given for the turn.
+    pub fn new(scene: &Scene, mark: &Mark, now: At, calls: &[ToolCall], screen: String) -> Moment {
         let t = (now.as_secs_f64() * 1000.0).floor() / 1000.0;
-        let mut truth = Map::new();
-        truth.insert("t".to_owned(), json!(t));
-        truth.insert("note".to_owned(), json!(scene.name));
-        truth.insert("state".to_owned(), json!(mark.state));
-        let dialog = observed.dialog.as_ref();
-        truth.insert("dialog".to_owned(), expected_dialog(mark, dialog));
         let told = [
+            ("t", json!(t)),
+            ("note", json!(scene.name)),
+            ("state", json!(mark.state)),
             ("draft", json!(mark.draft)),
             ("menu", json!(mark.menu)),
             ("mode", json!(mark.mode)),
             ("background", json!(mark.background)),
+            ("error", json!(mark.error)),
         ];
-        truth.extend(
-            told.into_iter()
-                .filter(|(_, value)| !value.is_null())
-                .map(|(key, value)| (key.to_owned(), value)),
-        );
-        if mark.error == Some(true) {
-            truth.insert("last_error".to_owned(), json!(observed.reading.last_error));
-        }
+        let told = told.into_iter().filter(|(_, value)| !value.is_null());
+        let mut truth: Map<String, Value> =
+            told.map(|(key, value)| (key.to_owned(), value)).collect();
+        truth.insert("dialog".to_owned(), dialog(mark, calls, &screen));
         Moment {
             t,
             scene: scene.name.clone(),
-            screen: String::new(),
-            differences: differences(mark, observed),
+            screen,
             truth,
         }
     }
-
-    pub fn seen(self, screen: String) -> Moment {
-        Moment { screen, ..self }
-    }
 }
 
-/// What the mark says, with the labels as they are read.
-fn expected_dialog(mark: &Mark, dialog: Option<&Dialog>) -> Value {
+fn dialog(mark: &Mark, calls: &[ToolCall], screen: &str) -> Value {
     let Some(kind) = &mark.kind else {
         return Value::Null;
     };
-    let labels = |dialog: &Dialog| -> Vec<String> {
-        dialog
-            .options
-            .iter()
-            .map(|choice| choice.label.clone())
-            .collect()
-    };
-    let mut expected = Map::new();
-    expected.insert("kind".to_owned(), json!(kind));
-    let tool = if mark.cut {
-        dialog.and_then(|dialog| dialog.tool.clone())
-    } else {
-        mark.tool.clone()
-    };
-    expected.insert("tool".to_owned(), json!(tool));
-    if mark.target.is_some() && !mark.cut {
-        expected.insert("target".to_owned(), json!(shown_target(mark, dialog)));
+    let call = call(mark, calls);
+    let tool = mark.tool.as_ref().or(call.map(|call| &call.tool));
+    let mut dialog = Map::new();
+    dialog.insert("kind".to_owned(), json!(kind));
+    if kind == "other" {
+        return Value::from(dialog);
     }
-    expected.insert(
-        "options".to_owned(),
-        json!(dialog.map(labels).unwrap_or_default()),
-    );
-    expected.insert(
-        "selected".to_owned(),
-        json!(dialog.and_then(|dialog| dialog.selected)),
-    );
-    expected.insert(
-        "complete".to_owned(),
-        json!(dialog.is_some_and(|dialog| dialog.complete)),
-    );
-    let checks = dialog.map_or(Vec::new(), |dialog| {
-        dialog
-            .options
-            .iter()
-            .filter_map(|choice| choice.checked)
-            .collect()
-    });
-    if !checks.is_empty() {
-        expected.insert("checked".to_owned(), json!(checks));
+    dialog.insert("tool".to_owned(), json!(tool));
+    if let Some(target) = mark.target.as_ref().filter(|_| !mark.cut) {
+        dialog.insert("target".to_owned(), json!(target));
     }
-    Value::from(expected)
+    if let Some(call) = call {
+        dialog.insert("input".to_owned(), shown_input(call));
+    }
+    let whole = match () {
+        () if mark.doubtful => "unknown",
+        () if mark.cut => "no",
+        () => "yes",
+    };
+    dialog.insert("whole".to_owned(), json!(whole));
+    let (rows, marked) = numbered_rows(screen);
+    if !rows.is_empty() {
+        dialog.insert("rows".to_owned(), json!(rows));
+        dialog.insert("marked".to_owned(), json!(marked));
+    }
+    Value::from(dialog)
 }
 
-/// A path may be shown whole or from the working directory.
-fn shown_target(mark: &Mark, dialog: Option<&Dialog>) -> Option<String> {
-    let wanted = mark.target.as_deref()?;
-    let values = dialog
-        .and_then(|dialog| dialog.input.as_ref())
-        .into_iter()
-        .flat_map(Map::values);
-    let mut texts = values.filter_map(Value::as_str);
-    let fits = |text: &&str| *text == wanted || text.ends_with(&format!("/{wanted}"));
-    Some(texts.find(fits).unwrap_or(wanted).to_owned())
+/// The call that the dialog asks about: the one with the target of the mark, else the last of its tool.
+fn call<'a>(mark: &Mark, calls: &'a [ToolCall]) -> Option<&'a ToolCall> {
+    let asks = mark.kind.as_deref() == Some("permission");
+    let of_tool = |call: &&ToolCall| mark.tool.as_ref().is_none_or(|tool| *tool == call.tool);
+    let mut named = calls.iter().rev().filter(of_tool).filter(|_| asks);
+    let target = json!(mark.target);
+    let has_target = |call: &&ToolCall| {
+        SHOWN_KEYS
+            .iter()
+            .any(|key| call.input.get(key) == Some(&target))
+    };
+    named.clone().find(has_target).or_else(|| named.next())
 }
 
-fn differences(mark: &Mark, observed: &Observed) -> Vec<String> {
-    let mut found = Vec::new();
-    let state = observed.state.name();
-    let busy = ["thinking", "responding", "tool_running"].contains(&state);
-    if mark.state != state && !(mark.state == "busy" && busy) {
-        found.push(format!(
-            "state is {state}, not {}; {:?}",
-            mark.state, observed.reading.because
-        ));
-    }
-    let reading = &observed.reading;
-    let draft = reading
-        .composer
-        .as_ref()
-        .map(|composer| composer.draft.clone());
-    let mut check = |what: &str, wanted: Value, is: Value| {
-        if !wanted.is_null() && wanted != is {
-            found.push(format!("{what} is {is}, not {wanted}"));
+fn shown_input(call: &ToolCall) -> Value {
+    let all = call.tool.starts_with("mcp__");
+    let input = call.input.as_object().cloned().unwrap_or_default();
+    let shown = |key: &str| all || SHOWN_KEYS.contains(&key);
+    let kept: Map<String, Value> = input.into_iter().filter(|(key, _)| shown(key)).collect();
+    Value::from(kept)
+}
+
+/// The texts of the last rows that are numbered from 1 on, and the number of the row with the marker.
+fn numbered_rows(screen: &str) -> (Vec<String>, Option<usize>) {
+    let (mut rows, mut marked) = (Vec::new(), None);
+    for line in screen.lines() {
+        let text = line.trim_start_matches([' ', '│', '❯', '>']);
+        let Some((number, label)) = text.split_once(". ") else {
+            continue;
+        };
+        let Ok(number) = number.parse::<usize>() else {
+            continue;
+        };
+        if number == 1 {
+            (rows, marked) = (Vec::new(), None);
         }
-    };
-    check("draft", json!(mark.draft), json!(draft));
-    let menu = reading.composer.as_ref().map(|composer| composer.menu);
-    check("menu", json!(mark.menu), json!(menu));
-    check("mode", json!(mark.mode), json!(reading.mode));
-    check(
-        "background",
-        json!(mark.background),
-        json!(reading.background),
-    );
-    check(
-        "error",
-        json!(mark.error),
-        json!(reading.last_error.is_some()),
-    );
-    let dialog = observed.dialog.as_ref();
-    check(
-        "dialog",
-        json!(mark.kind.is_some()),
-        json!(dialog.is_some()),
-    );
-    if let (Some(_), Some(dialog)) = (&mark.kind, dialog) {
-        check("kind", json!(mark.kind), json!(dialog.kind));
-        if !mark.cut {
-            check("tool", json!(mark.tool), json!(dialog.tool));
+        if number != rows.len() + 1 {
+            continue;
         }
-        let input = json!(dialog.input).to_string();
-        let target = shown_target(mark, Some(dialog));
-        let shown = target.is_none_or(|target| input.contains(&json!(target).to_string()));
-        check("target", json!(mark.cut || shown), json!(true));
-        let whole =
-            mark.cut || mark.doubtful || mark.kind.as_deref() == Some("other") || dialog.complete;
-        check("whole", json!(whole), json!(true));
-        if !shown || !whole {
-            found.push(format!("{dialog:?}"));
+        rows.push(label.trim().to_owned());
+        if line.trim_start_matches([' ', '│']).starts_with(['❯', '>']) {
+            marked = Some(number);
         }
     }
-    found
+    (rows, marked)
 }
 
 pub fn json(moments: &[Moment]) -> Result<String> {

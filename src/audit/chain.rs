@@ -1,11 +1,11 @@
 //! The chain in the file: each entry holds the hash of the one before, so that a changed, missing or swapped
 //! line shows.
 
-use super::{Entry, Record, hash_of};
-use crate::files;
-use crate::log_file::{Cap, LogFile};
+use super::{Entry, Gap, Kind, Record, hash_of};
+use crate::os::files::{self, LinesFromEnd};
+use crate::os::log_file::{Cap, LogFile};
 use chrono::{DateTime, Utc};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -19,7 +19,7 @@ pub const KEPT: Cap = Cap {
 };
 
 /// Where a chain stands: its last entry.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
     /// 0 where there is no entry yet.
     pub seq: u64,
@@ -63,6 +63,8 @@ pub struct Verified {
     pub head: Head,
     /// Of the heads that were asked about, those that stand in it.
     pub found: Vec<Head>,
+    /// The times in which it could not be written.
+    pub holes: Vec<Gap>,
     /// The last line has no end: it was being written, or a crash cut it off. It counts for nothing.
     pub is_torn: bool,
 }
@@ -121,6 +123,11 @@ impl Check<'_> {
             self.begin(&entry)?;
         }
         follows(&entry, &self.verified.head)?;
+        if entry.record.what == Kind::Hole {
+            let gap = serde_json::from_value(entry.record.input);
+            let gap = gap.map_err(|error| format!("no hole: {error}"))?;
+            self.verified.holes.push(gap);
+        }
         self.verified.head = Head {
             seq: entry.seq,
             hash: entry.hash,
@@ -149,7 +156,8 @@ impl Check<'_> {
     }
 
     fn end(self) -> Result<Verified, Broken> {
-        let first = self.verified.first.unwrap_or_default();
+        // The head of a chain without an entry says nothing: its number is 0.
+        let first = self.verified.first.unwrap_or(1);
         let is_missing = |head: &&Head| head.seq >= first && !self.verified.found.contains(head);
         match self.heads.iter().find(is_missing) {
             None => Ok(self.verified),
@@ -157,7 +165,7 @@ impl Check<'_> {
                 rotations: 0,
                 line: usize::try_from(head.seq).unwrap_or(usize::MAX),
                 fault: format!(
-                    "entry {} is not the one that was told: the file was rewritten or cut",
+                    "entry {} is missing or is another one: the audit was cut or rewritten",
                     head.seq
                 ),
             }),
@@ -243,7 +251,9 @@ pub(super) struct Chain {
 }
 
 impl Chain {
-    pub fn open(path: &Path, cap: Cap) -> io::Result<Chain> {
+    /// `kept` is what is known of its head from elsewhere. A chain that does not hold it goes on behind it, so that the
+    /// break stays to be seen.
+    pub fn open(path: &Path, cap: Cap, kept: &Head) -> io::Result<Chain> {
         let mut present = files::append(path)?;
         files::drop_torn_line(&mut present)?;
         let before = || File::open(files::rotated(path, 1)).ok();
@@ -253,6 +263,10 @@ impl Chain {
             None => before()
                 .map_or(Ok(None), |mut file| head_of(&mut file))?
                 .unwrap_or_default(),
+        };
+        let head = match holds(path, kept, &head)? {
+            true => head,
+            false => kept.clone(),
         };
         let file = LogFile::new(path, cap);
         Ok(Chain { file, head })
@@ -280,6 +294,23 @@ impl Chain {
     }
 }
 
+/// Whether an entry stands in the files; it is looked for from their end, where it is expected.
+fn holds(path: &Path, wanted: &Head, head: &Head) -> io::Result<bool> {
+    if wanted == head || wanted.seq == 0 {
+        return Ok(true);
+    }
+    for file in files::with_rotated(path)?.into_iter().rev() {
+        for line in LinesFromEnd::new(file, LONGEST_LINE)? {
+            match serde_json::from_str::<Entry>(&line) {
+                Ok(entry) if entry.seq == wanted.seq => return Ok(entry.hash == wanted.hash),
+                Ok(entry) if entry.seq < wanted.seq => return Ok(false),
+                _ => {}
+            }
+        }
+    }
+    Ok(false)
+}
+
 /// Where the chain of a file stands; none where it has no entry.
 fn head_of(file: &mut File) -> io::Result<Option<Head>> {
     let Some(line) = files::last_line(file)? else {
@@ -299,7 +330,7 @@ mod tests {
     fn write(path: &Path, entries: std::ops::Range<usize>, cap: Cap) {
         for index in entries {
             let input = json!({"command": format!("echo {index} \"hash\":\"no\"")});
-            let mut chain = Chain::open(path, cap).unwrap();
+            let mut chain = Chain::open(path, cap, &Head::default()).unwrap();
             chain
                 .append(Record::verdict("a", "Bash", &input), Utc::now())
                 .unwrap();
@@ -349,7 +380,7 @@ mod tests {
         let path = dir.path().join("audit.jsonl");
         let replacement = "\u{fffd}";
         let record = Record::verdict("a", "Bash", &json!({ "command": replacement }));
-        let mut chain = Chain::open(&path, KEPT).unwrap();
+        let mut chain = Chain::open(&path, KEPT, &Head::default()).unwrap();
         chain.append(record, Utc::now()).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         let line = text.trim_end().as_bytes();
@@ -373,7 +404,7 @@ mod tests {
         assert!(found(&[&line[..at], b"\xff", rest]), "looks the same");
     }
 
-    /// Whoever rewrites the whole file can make a good chain; what was told elsewhere gives him away.
+    /// Whoever rewrites the whole file can make a good chain; what was told elsewhere gives them away.
     #[test]
     fn a_rewritten_or_cut_file_does_not_hold_the_head_that_was_told() {
         let text = chain_of(4);
@@ -386,6 +417,46 @@ mod tests {
         assert!(with(&chain_of(6)).is_err());
         assert_eq!(told.to_string().parse(), Ok(told));
         assert!("12".parse::<Head>().is_err());
+        // That of a chain without an entry stands in every one.
+        for text in ["", text.as_str()] {
+            let found = verify(vec![text.as_bytes()], &[Head::default()]).unwrap();
+            assert!(found.is_ok(), "{found:?}");
+        }
+    }
+
+    /// A daemon that goes on after the end was cut, or the file removed or rewritten, does not heal the chain.
+    #[test]
+    fn a_chain_that_lost_its_head_stays_broken() {
+        let whole = chain_of(4);
+        let line = |text: &str, count: usize| -> String {
+            text.split_inclusive('\n').take(count).collect()
+        };
+        let kept = verified(&whole).unwrap().head;
+        let cases = [
+            (whole.clone(), true),
+            (line(&whole, 3), false),
+            (String::new(), false),
+            (chain_of(4), false),
+            (chain_of(6), false),
+        ];
+        for (text, is_good) in cases {
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("audit.jsonl");
+            std::fs::write(&path, &text).unwrap();
+            for _ in 0..3 {
+                let mut chain = Chain::open(&path, KEPT, &kept).unwrap();
+                let record = Record::key("a", "1", "a test");
+                chain.append(record, Utc::now()).unwrap();
+            }
+            let ok = verify_files(&path, &[]).unwrap().is_ok();
+            assert_eq!(ok, is_good, "{text}");
+        }
+        // The head may lag behind: a daemon was killed between the entry and the head.
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("audit.jsonl");
+        std::fs::write(&path, &whole).unwrap();
+        let earlier = verified(&line(&whole, 2)).unwrap().head;
+        assert_eq!(Chain::open(&path, KEPT, &earlier).unwrap().head, kept);
     }
 
     #[test]

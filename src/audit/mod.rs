@@ -2,17 +2,20 @@
 //! before the answer leaves. Only files of that name in the log directory are touched.
 
 mod chain;
+mod kept;
 mod witness;
 mod writer;
 
 pub use chain::{Broken, Head, Verified, entries, verify, verify_files};
+pub use kept::Kept;
 pub use writer::Audit;
 
-use crate::control::peer::Peer;
-use crate::control::protocol::NO_ANSWER;
-use crate::hook::HookEvent;
-use crate::policy::{Decision, RuleRef};
-use crate::secrets;
+use crate::core::claude::HookEvent;
+use crate::core::model::NO_ANSWER;
+use crate::core::model::Person;
+use crate::core::policy::{Decision, RuleRef};
+use crate::core::text::secrets;
+use crate::os::peer::Peer;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -53,9 +56,12 @@ pub struct Record {
     /// The person's user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<u32>,
-    /// The process that was refused, or that wrote the keys.
+    /// The person's process, or the one that was refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<i32>,
+    /// What the person used, as their program says: `cli confirm`, `mcp`, `library`, `attach`, …
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<String>,
     /// The key that was pressed.
     pub key: Option<String>,
     /// What Claude Code's hook was told; [`NO_ANSWER`] leaves it to Claude Code's own flow.
@@ -70,10 +76,12 @@ pub enum Kind {
     Verdict,
     /// A key was pressed.
     Key,
-    /// Somebody asked for what he may not do.
+    /// Somebody asked for what they may not do.
     Refused,
     /// A tool call is not what the gate has judged.
     Alarm,
+    /// Entries are missing here, since they could not be written; the input is a [`Gap`].
+    Hole,
 }
 
 impl Kind {
@@ -83,8 +91,20 @@ impl Kind {
             Kind::Key => "key",
             Kind::Refused => "refused",
             Kind::Alarm => "alarm",
+            Kind::Hole => "hole",
         }
     }
+}
+
+/// A time in which the audit could not be written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gap {
+    /// Entries of what was done all the same, such as a denial.
+    pub lost: u64,
+    /// Entries of what was therefore not done.
+    pub refused: u64,
+    pub from: DateTime<Utc>,
+    pub to: DateTime<Utc>,
 }
 
 /// A record in its place in the chain.
@@ -119,8 +139,31 @@ impl Record {
             by: "missiond".to_owned(),
             uid: None,
             pid: None,
+            via: None,
             key: None,
             answer: None,
+        }
+    }
+
+    /// The same, as the deed of a person.
+    pub fn by(self, person: &Person) -> Record {
+        Record {
+            by: "person".to_owned(),
+            uid: Some(person.uid),
+            pid: person.pid,
+            via: Some(person.via.clone()),
+            ..self
+        }
+    }
+
+    fn hole(gap: &Gap) -> Record {
+        let Gap { lost, refused, .. } = gap;
+        Record {
+            why: format!(
+                "the audit could not be written: {lost} entries are lost, {refused} deeds were refused"
+            ),
+            input: json!(gap),
+            ..Record::new("", Kind::Hole)
         }
     }
 
@@ -152,6 +195,7 @@ impl Record {
             why: why.to_owned(),
             uid: Some(peer.uid),
             pid: peer.pid,
+            via: Some(peer.via.clone()),
             ..Record::new(slot, Kind::Refused)
                 .with_input(&json!({ "method": method, "params": params }))
         }

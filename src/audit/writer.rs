@@ -2,8 +2,9 @@
 
 use super::chain::{Chain, KEPT};
 use super::witness::{SystemLog, Witness};
-use super::{Head, Record};
-use crate::{blocking, files, secrets};
+use super::{Gap, Head, Kept, Record};
+use crate::core::text::secrets;
+use crate::os::{blocking, files};
 use chrono::{DateTime, SecondsFormat, Utc};
 use std::fs::File;
 use std::io;
@@ -11,47 +12,88 @@ use std::path::{Path, PathBuf};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Duration, Instant};
 
-type Job = (Record, oneshot::Sender<io::Result<u64>>);
+/// What becomes of the deed if its entry can't be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Deed {
+    /// It is not done.
+    Refused,
+    /// It is done all the same.
+    Done,
+}
+
+type Job = (Record, Deed, oneshot::Sender<io::Result<u64>>);
 
 /// Jobs that may wait for the writer: one for each slot that decides at the same moment, with room to spare.
 const MAX_JOBS: usize = 256;
 /// Between two waits for the disk: an entry is safe from a power cut this long after it was written.
 const SYNC_PAUSE: Duration = Duration::from_millis(200);
+/// Between two attempts to write down that entries could not be written.
+const RETRY: Duration = Duration::from_secs(1);
 
 /// The way to the one writer.
 #[derive(Debug, Clone)]
 pub struct Audit {
     jobs: mpsc::Sender<Job>,
+    failing: watch::Receiver<Option<String>>,
 }
 
 impl Audit {
-    /// Opens the file and starts the writer.
-    pub fn open(path: &Path) -> io::Result<Audit> {
-        Audit::open_with(path, SystemLog::default())
+    /// Opens the file and starts the writer. The head of the chain is also kept in the directory `state`.
+    pub fn open(path: &Path, state: &Path) -> io::Result<Audit> {
+        Audit::open_with(path, state, SystemLog::default())
     }
 
     /// The same, with another system log.
-    fn open_with(path: &Path, log: SystemLog) -> io::Result<Audit> {
-        let chain = Chain::open(path, KEPT)?;
+    fn open_with(path: &Path, state: &Path, log: SystemLog) -> io::Result<Audit> {
+        let kept_file = Kept::file(state, path);
+        let kept = Kept::load(&kept_file).unwrap_or_else(|error| {
+            tracing::warn!("the head of the audit is not known: {error}");
+            None
+        });
+        let kept = kept.unwrap_or_default();
+        let chain = Chain::open(path, KEPT, &kept.head)?;
         let witness = Witness::new(log, path.to_owned(), &chain.head);
         let (written, to_sync) = watch::channel(chain.head.seq);
+        let (failing, fails) = watch::channel(None);
         tokio::spawn(keep_safe(path.to_owned(), to_sync));
         let (jobs, queue) = mpsc::channel(MAX_JOBS);
-        let writer = Writer {
+        let mut writer = Writer {
             chain,
             witness,
             written,
+            failing,
+            kept_file,
+            keeps: true,
+            gap: kept.gap,
         };
+        writer.keep_head();
         tokio::spawn(writer.run(queue));
-        Ok(Audit { jobs })
+        let failing = fails;
+        Ok(Audit { jobs, failing })
     }
 
-    /// Returns when the entry is with the kernel. The disk has it a moment later.
-    pub async fn write(&self, mut record: Record) -> io::Result<u64> {
+    /// Returns when the entry is with the kernel; the disk has it a moment later. On an error, what it tells of must not
+    /// be done.
+    pub async fn write(&self, record: Record) -> io::Result<u64> {
+        self.give(record, Deed::Refused).await
+    }
+
+    /// The same for what is done in any case. If it can't be written, it is counted in the hole that is written later.
+    pub async fn note(&self, record: Record) -> io::Result<u64> {
+        self.give(record, Deed::Done).await
+    }
+
+    /// Why nothing can be written at present.
+    pub fn failing(&self) -> watch::Receiver<Option<String>> {
+        self.failing.clone()
+    }
+
+    async fn give(&self, mut record: Record, deed: Deed) -> io::Result<u64> {
         record.why = secrets::mask(&record.why);
         let gone = || io::Error::other("the audit writer is gone");
         let (done, written) = oneshot::channel();
-        self.jobs.send((record, done)).await.map_err(|_| gone())?;
+        let job = (record, deed, done);
+        self.jobs.send(job).await.map_err(|_| gone())?;
         written.await.map_err(|_| gone())?
     }
 }
@@ -60,28 +102,91 @@ struct Writer {
     chain: Chain,
     witness: Witness,
     written: watch::Sender<u64>,
+    failing: watch::Sender<Option<String>>,
+    kept_file: PathBuf,
+    /// The last head could be kept.
+    keeps: bool,
+    /// The time in which nothing could be written, until that is an entry.
+    gap: Option<Gap>,
 }
 
 impl Writer {
     async fn run(mut self, mut queue: mpsc::Receiver<Job>) {
         loop {
+            let retry = self.gap.as_ref().map(|_| Instant::now() + RETRY);
             tokio::select! {
                 job = queue.recv() => match job {
-                    Some((record, done)) => drop(done.send(self.append(record))),
+                    Some((record, deed, done)) => drop(done.send(self.take(record, deed))),
                     None => break,
                 },
                 () = until(self.witness.due) => self.witness.tell(&self.chain.head),
+                () = until(retry) => drop(self.close_gap()),
             }
         }
         self.witness.tell(&self.chain.head);
     }
 
+    fn take(&mut self, record: Record, deed: Deed) -> io::Result<u64> {
+        let written = self.close_gap().and_then(|()| self.append(record));
+        if let Err(error) = &written {
+            self.failing.send_replace(Some(error.to_string()));
+            self.widen_gap(deed);
+        }
+        written
+    }
+
+    /// Writes down that entries are missing, if they are.
+    fn close_gap(&mut self) -> io::Result<()> {
+        let Some(gap) = &self.gap else {
+            return Ok(());
+        };
+        let hole = Record::hole(gap);
+        self.append(hole)?;
+        self.gap = None;
+        self.keep_head();
+        self.failing.send_replace(None);
+        Ok(())
+    }
+
+    fn widen_gap(&mut self, deed: Deed) {
+        let now = now();
+        let gap = self.gap.get_or_insert(Gap {
+            lost: 0,
+            refused: 0,
+            from: now,
+            to: now,
+        });
+        gap.to = now;
+        match deed {
+            Deed::Refused => gap.refused += 1,
+            Deed::Done => gap.lost += 1,
+        }
+        self.keep_head();
+    }
+
     fn append(&mut self, record: Record) -> io::Result<u64> {
         let seq = self.chain.append(record, now())?;
+        self.keep_head();
         let head: &Head = &self.chain.head;
         self.witness.grown(head);
         self.written.send_replace(seq);
         Ok(seq)
+    }
+
+    /// A head that can't be kept is reported once: the chain is whole without it.
+    fn keep_head(&mut self) {
+        let kept = Kept {
+            head: self.chain.head.clone(),
+            gap: self.gap.clone(),
+        };
+        let saved = kept.save(&self.kept_file);
+        if let Err(error) = &saved
+            && self.keeps
+        {
+            let file = self.kept_file.display();
+            tracing::warn!("the head of the audit can't be kept in {file}: {error}");
+        }
+        self.keeps = saved.is_ok();
     }
 }
 
@@ -152,6 +257,7 @@ mod tests {
         let log = UnixDatagram::bind(&socket).unwrap();
         let audit = Audit::open_with(
             &path,
+            dir.path(),
             SystemLog {
                 socket,
                 within: Duration::from_millis(10),
@@ -184,6 +290,7 @@ mod tests {
         let path = dir.path().join("audit.jsonl");
         let audit = Audit::open_with(
             &path,
+            dir.path(),
             SystemLog {
                 socket: dir.path().join("nobody"),
                 ..SystemLog::default()
@@ -198,5 +305,52 @@ mod tests {
         assert_eq!(audit.write(record).await.unwrap(), 1);
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(text.contains("because of [masked]"), "{text}");
+    }
+
+    /// A directory in the place of the file can't be written, as a full disk can't.
+    #[tokio::test]
+    async fn what_could_not_be_written_is_counted_also_across_a_kill() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("audit.jsonl");
+        let open = || Audit::open_with(&path, dir.path(), SystemLog::default()).unwrap();
+        let key = || Record::key("a", "1", "a test");
+        let audit = open();
+        std::fs::remove_file(&path).unwrap();
+        std::fs::create_dir(&path).unwrap();
+        let before = now();
+        for _ in 0..3 {
+            assert!(audit.write(key()).await.is_err());
+            assert!(audit.note(key()).await.is_err());
+        }
+        assert!(audit.note(key()).await.is_err());
+        assert!(audit.failing().borrow().is_some());
+        drop(audit);
+
+        std::fs::remove_dir(&path).unwrap();
+        open().write(key()).await.unwrap();
+        let verified = crate::audit::verify_files(&path, &[]).unwrap().unwrap();
+        let [hole] = &verified.holes[..] else {
+            panic!("{verified:?}");
+        };
+        assert_eq!((hole.lost, hole.refused, verified.head.seq), (4, 3, 2));
+        assert!(before <= hole.from && hole.from < hole.to, "{hole:?}");
+    }
+
+    /// Nobody has to write anything for the hole to be written.
+    #[tokio::test]
+    async fn a_hole_is_written_as_soon_as_it_can_be() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("audit.jsonl");
+        let audit = Audit::open_with(&path, dir.path(), SystemLog::default()).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        std::fs::create_dir(&path).unwrap();
+        let key = Record::key("a", "1", "a test");
+        assert!(audit.write(key).await.is_err());
+        let mut failing = audit.failing();
+        failing.wait_for(Option::is_some).await.unwrap();
+        std::fs::remove_dir(&path).unwrap();
+        failing.wait_for(Option::is_none).await.unwrap();
+        let verified = crate::audit::verify_files(&path, &[]).unwrap().unwrap();
+        assert_eq!((verified.holes.len(), verified.head.seq), (1, 1));
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::cli::failure::Failure;
 use crate::cli::{complete, message};
-use crate::control::protocol::SubmitParams;
+use crate::core::model::SubmitParams;
 
 #[derive(Debug, clap::Args)]
 pub struct Addressed {
@@ -21,6 +21,11 @@ pub struct Addressed {
     words: Vec<String>,
 }
 
+/// The id of a task that has none: so a daemon that is killed meanwhile does not get it twice.
+fn new_id() -> String {
+    uuid::Uuid::new_v4().simple().to_string()[..12].to_owned()
+}
+
 impl Addressed {
     pub fn params(self) -> Result<SubmitParams, Failure> {
         let (slot, words) = match (&self.role, self.words.as_slice()) {
@@ -36,7 +41,7 @@ impl Addressed {
             slot,
             text: message::text(words)?,
             retries: self.retries,
-            id: self.id,
+            id: Some(self.id.unwrap_or_else(new_id)),
             timeout_ms: None,
         })
     }

@@ -1,7 +1,7 @@
 use crate::cli::complete;
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
-use crate::control::protocol::{Adopt as Request, AdoptParams};
+use crate::core::model::{Adopt as Request, AdoptParams};
 use uuid::Uuid;
 
 /// Lets a slot go on with a conversation that exists already.

@@ -1,8 +1,8 @@
 use crate::cli::address::Addressed;
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
-use crate::cli::task;
-use crate::control::protocol::Submit;
+use crate::cli::{reconnect, task};
+use crate::core::model::Submit;
 use std::time::Duration;
 
 /// Puts a task into the queue, waits, and prints the answer.
@@ -25,7 +25,8 @@ pub struct Ask {
 
 impl Ask {
     pub async fn run(self, context: &Context) -> Result<(), Failure> {
-        let submitted = context.ask::<Submit>(self.addressed.params()?).await?;
+        let params = self.addressed.params()?;
+        let submitted = reconnect::ask_once::<Submit>(context, params).await?;
         context.out.note(format!("task {}", submitted.id));
         let task = task::wait(context, &submitted.id, self.timeout).await?;
         if context.out.json {

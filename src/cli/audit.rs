@@ -3,14 +3,15 @@ use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::follow::{self, LINES_BEFORE_FOLLOWING, Which};
 use crate::cli::tail::{Since, parse_since};
-use crate::cli::{complete, sanitise, target};
-use crate::control::protocol::NO_ANSWER;
-use crate::files;
-use crate::policy::Decision;
-use crate::slot::machine::target_of;
+use crate::cli::{complete, logs, sanitise, target};
+use crate::core::machine::target_of;
+use crate::core::model::{NO_ANSWER, Select, Status};
+use crate::core::policy::Decision;
+use crate::os::files;
 use chrono::{DateTime, Local, SecondsFormat, Utc};
 use regex::Regex;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Reads and checks the audit: every verdict, key and refusal.
@@ -64,7 +65,7 @@ struct Tail {
 struct Grep {
     /// A regular expression for the entry as it is shown, and for its whole input
     pattern: Option<Regex>,
-    /// Only those of this slot
+    /// Only those of this slot, or of every slot of a @role
     #[arg(long, add = complete::slots())]
     slot: Option<String>,
     /// Only calls of this tool
@@ -74,7 +75,7 @@ struct Grep {
     #[arg(long, value_parser = ["allow", "none", "ask", "deny"])]
     verdict: Option<String>,
     /// Only this kind of entry
-    #[arg(long, value_parser = ["verdict", "key", "refused", "alarm"])]
+    #[arg(long, value_parser = ["verdict", "key", "refused", "alarm", "hole"])]
     what: Option<String>,
     /// Only what was decided by them
     #[arg(long, value_parser = ["policy", "person", "missiond"])]
@@ -117,26 +118,51 @@ pub async fn file(context: &Context, named: Option<PathBuf>) -> Result<PathBuf, 
 impl Verify {
     fn run(self, context: &Context, file: &Path) -> Result<(), Failure> {
         let unreadable = |error| follow::unreadable(file, &error);
-        match audit::verify_files(file, &self.heads).map_err(unreadable)? {
-            Ok(verified) => good(context, file, &verified),
+        // The heads first: what is written meanwhile comes behind them.
+        let states = context.env.state_dir()?;
+        let kept = audit::Kept::heads(&states, file)
+            .map_err(|error| Failure::failed(error.to_string()))?;
+        let is_kept = !kept.is_empty();
+        let heads = [self.heads, kept].concat();
+        match audit::verify_files(file, &heads).map_err(unreadable)? {
+            Ok(verified) => good(context, file, &verified, is_kept),
             Err(broken) => Err(bad(context, file, &broken)?),
         }
     }
 }
 
-fn good(context: &Context, file: &Path, verified: &Verified) -> Result<(), Failure> {
-    let Verified { head, is_torn, .. } = verified;
+fn good(context: &Context, file: &Path, verified: &Verified, is_kept: bool) -> Result<(), Failure> {
+    let Verified {
+        head,
+        is_torn,
+        holes,
+        ..
+    } = verified;
+    let lost: u64 = holes.iter().map(|hole| hole.lost).sum();
     let first = verified.first.unwrap_or(1);
     let entries = head.seq + 1 - first;
     if context.out.json {
         return context.out.json(&json!({
             "ok": true, "file": file, "entries": entries, "first": first, "head": head.to_string(), "torn": is_torn,
+            "lost": lost, "holes": holes, "kept": is_kept,
         }));
     }
     let shown = file.display();
+    let how = match holes.len() {
+        0 => "good".to_owned(),
+        count => format!("the chain is unbroken, with holes: {count}, lost entries: {lost}"),
+    };
     context
         .out
-        .done(format!("{shown}: good; {entries} entries, head {head}"))?;
+        .done(format!("{shown}: {how}; {entries} entries, head {head}"))?;
+    for hole in holes {
+        context.out.note(in_words(hole));
+    }
+    if !is_kept {
+        context.out.note(
+            "no head of it is kept in the state directory: whether its end was cut can't be told",
+        );
+    }
     if first > 1 {
         context.out.note(format!(
             "it begins with entry {first}: older ones are no longer kept"
@@ -148,6 +174,20 @@ fn good(context: &Context, file: &Path, verified: &Verified) -> Result<(), Failu
             .note("its last line has no end, and counts for nothing");
     }
     Ok(())
+}
+
+/// A hole in a line.
+fn in_words(hole: &audit::Gap) -> String {
+    let local = |time: DateTime<Utc>| {
+        DateTime::<Local>::from(time).to_rfc3339_opts(SecondsFormat::Millis, false)
+    };
+    format!(
+        "from {} to {} it could not be written: {} entries are lost, {} deeds were refused",
+        local(hole.from),
+        local(hole.to),
+        hole.lost,
+        hole.refused
+    )
 }
 
 fn bad(context: &Context, file: &Path, broken: &Broken) -> Result<Failure, Failure> {
@@ -180,29 +220,52 @@ impl Tail {
 
 impl Grep {
     async fn run(self, context: &Context, file: &Path) -> Result<(), Failure> {
+        let slots = self.slots(context).await?;
         let mut since = Since::new(self.since);
-        let keeps = |line: &str| since.keeps(line) && self.fits(line);
+        let mut named = BTreeSet::new();
+        let keeps = |line: &str| {
+            let Ok(entry) = serde_json::from_str::<Entry>(line) else {
+                return false;
+            };
+            let is_wanted = slots.is_empty() || slots.contains(&entry.record.slot);
+            let keeps = is_wanted && since.keeps(line) && self.fits(&entry);
+            named.insert(entry.record.slot);
+            keeps
+        };
         let all = Which {
             last: None,
             follow: false,
         };
-        follow::lines(file, all, keeps, |line| print(context, line)).await
+        follow::lines(file, all, keeps, |line| print(context, line)).await?;
+        match slots.as_slice() {
+            [slot] if !named.contains(slot) => is_known(context, file, slot, named).await,
+            _ => Ok(()),
+        }
     }
 
-    fn fits(&self, line: &str) -> bool {
-        let Ok(entry) = serde_json::from_str::<Entry>(line) else {
-            return false;
+    /// The slots that are meant; none if all are.
+    async fn slots(&self, context: &Context) -> Result<Vec<String>, Failure> {
+        let Some(name) = &self.slot else {
+            return Ok(Vec::new());
         };
+        let slots = vec![name.clone()];
+        if !name.starts_with('@') {
+            return Ok(slots);
+        }
+        let of_role = context.ask::<Status>(Select { slots }).await?;
+        Ok(of_role.into_iter().map(|status| status.slot).collect())
+    }
+
+    fn fits(&self, entry: &Entry) -> bool {
         let record = &entry.record;
         let is = |wanted: &Option<String>, found: Option<&str>| {
             wanted.as_deref().is_none_or(|word| found == Some(word))
         };
-        is(&self.slot, Some(&record.slot))
-            && is(&self.tool, record.tool.as_deref())
-            && is(&self.verdict, record.verdict.map(Decision::word))
+        is(&self.tool, record.tool.as_deref())
+            && is(&self.verdict, verdict(record))
             && is(&self.what, Some(record.what.word()))
             && is(&self.by, Some(&record.by))
-            && self.matches(&entry)
+            && self.matches(entry)
     }
 
     fn matches(&self, entry: &Entry) -> bool {
@@ -211,6 +274,30 @@ impl Grep {
         };
         pattern.is_match(&shown(entry)) || any_text(&entry.record.input, &|t| pattern.is_match(t))
     }
+}
+
+/// Whether there is a slot of which the audit has no entry: one that has a log beside it, or that the daemon has. Any
+/// other name is a mistake, which silence would hide: it looks as if nothing had been decided.
+async fn is_known(
+    context: &Context,
+    file: &Path,
+    slot: &str,
+    audited: BTreeSet<String>,
+) -> Result<(), Failure> {
+    let mut known: Vec<String> = audited.into_iter().collect();
+    known.extend(logs::logged(file.parent().unwrap_or(file)));
+    if let Ok(running) = context.ask::<Status>(Select::default()).await {
+        known.extend(running.into_iter().map(|status| status.slot));
+    }
+    if known.iter().any(|name| name == slot) {
+        return Ok(());
+    }
+    let text = format!("no slot or session `{slot}` in {}", file.display());
+    let next = match logs::instead(slot, known) {
+        Some((meant, known)) => format!("{meant}the slots are: {known}"),
+        None => "it has no entry of any slot".to_owned(),
+    };
+    Err(Failure::usage(text).next(next))
 }
 
 /// Whether any text in a value fits.
@@ -233,16 +320,22 @@ fn print(context: &Context, line: &str) -> Result<(), Failure> {
     context.out.raw(format!("{shown}\n").as_bytes())
 }
 
+/// What was decided, in a word: `none` also for what the rules would have asked about and the hook has left to Claude Code.
+fn verdict(record: &audit::Record) -> Option<&'static str> {
+    match record.verdict {
+        Some(_) if record.is_left_open() => Some(NO_ANSWER),
+        verdict => verdict.map(Decision::word),
+    }
+}
+
 /// An entry in a line.
 fn shown(entry: &Entry) -> String {
     let record = &entry.record;
     let time: DateTime<Local> = entry.time.into();
     let time = time.to_rfc3339_opts(SecondsFormat::Millis, false);
-    let what = match record.verdict {
-        Some(_) if record.is_left_open() => NO_ANSWER,
-        Some(verdict) if record.what == audit::Kind::Verdict => verdict.word(),
-        _ => record.what.word(),
-    };
+    let is_verdict = record.what == audit::Kind::Verdict;
+    let what = verdict(record).filter(|word| is_verdict || *word == NO_ANSWER);
+    let what = what.unwrap_or(record.what.word());
     let subject = [
         record.key.clone(),
         record.tool.clone(),
@@ -279,8 +372,54 @@ fn deciders(record: &audit::Record) -> String {
     if let Some(pid) = record.pid {
         by += &format!(", pid {pid}");
     }
+    if let Some(via) = &record.via {
+        by += &format!(", {via}");
+    }
     if let Some(answer) = &record.answer {
         by += &format!(", hook: {answer}");
     }
     by
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        grep: Grep,
+    }
+
+    /// Whatever is looked for is what is shown, also for a call that the hook has left to Claude Code.
+    #[test]
+    fn a_verdict_is_found_by_the_word_that_is_shown() {
+        let decisions = ["allow", "none", "ask", "deny"].map(Decision::from_word);
+        for decision in decisions {
+            for answer in [None, Some("none"), Some("ask")] {
+                let entry = Entry {
+                    seq: 1,
+                    time: Utc::now(),
+                    record: audit::Record {
+                        verdict: decision,
+                        answer: answer.map(str::to_owned),
+                        ..audit::Record::verdict("coder", "Bash", &json!({"command": "x"}))
+                    },
+                    prev: String::new(),
+                    hash: String::new(),
+                };
+                let word = shown(&entry);
+                let word = word.split("  ").nth(3).unwrap();
+                for wanted in ["allow", "none", "ask", "deny"] {
+                    let grep = Line::try_parse_from(["grep", "--verdict", wanted]);
+                    let found = grep
+                        .unwrap_or_else(|error| panic!("{error}"))
+                        .grep
+                        .fits(&entry);
+                    assert_eq!(found, wanted == word, "{wanted} of {}", shown(&entry));
+                }
+            }
+        }
+    }
 }

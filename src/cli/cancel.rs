@@ -1,7 +1,7 @@
 use crate::cli::context::Context;
 use crate::cli::done;
 use crate::cli::failure::Failure;
-use crate::control::protocol::{Cancel as Request, OneTask};
+use crate::core::model::{Cancel as Request, OneTask};
 
 /// Cancels tasks that wait or run.
 ///

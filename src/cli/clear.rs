@@ -1,7 +1,7 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::{complete, done};
-use crate::control::protocol::{Clear as Request, OneSlot};
+use crate::core::model::{Clear as Request, OneSlot};
 
 /// Forgets the output of a session that is kept; its screen stays.
 #[derive(Debug, clap::Args)]

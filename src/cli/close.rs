@@ -1,7 +1,7 @@
 use crate::cli::complete;
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
-use crate::control::protocol::{Close as Request, CloseParams};
+use crate::core::model::{Close as Request, CloseParams};
 
 /// Ends a session, or all of an owner, and what is kept of it.
 ///

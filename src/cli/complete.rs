@@ -2,7 +2,7 @@
 
 use crate::cli::context::Context;
 use crate::cli::flags::Flags;
-use crate::control::protocol::{Select, SessionInfo, Sessions, SessionsParams, SlotStatus, Status};
+use crate::core::model::{Select, SessionInfo, Sessions, SessionsParams, SlotStatus, Status};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use std::ffi::OsStr;
 use std::time::Duration;

@@ -1,12 +1,14 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::target;
-use crate::config::{
-    self, Config as Loaded, ConfigError, DaemonConfig, Kind, NotifyConfig, SessionsConfig,
-    SlotConfig,
-};
-use crate::diagnostic::{Problem, render};
-use crate::policy;
+use crate::config::{self, Config as Loaded};
+use crate::control;
+use crate::core::policy;
+use crate::core::settings;
+use crate::core::settings::{DaemonConfig, Kind, NotifyConfig, SessionsConfig, SlotConfig};
+use crate::core::text::diagnostic::ConfigError;
+use crate::core::text::diagnostic::{Problem, render};
+use crate::core::text::secrets;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -18,7 +20,8 @@ use std::path::{Path, PathBuf};
 Examples:
   missiond config check -c slots.toml    every fault, with its line and what would be right
   missiond config show --json
-  missiond config schema > slots.schema.json    for an editor: `#:schema ./slots.schema.json` as the first line")]
+  missiond config schema > slots.schema.json    for an editor: `#:schema ./slots.schema.json` as the first line
+  missiond config schema api    every request of the control socket, its parameters and its answer")]
 pub struct Config {
     #[command(subcommand)]
     command: Command,
@@ -30,7 +33,7 @@ enum Command {
     Check,
     /// Print what is in force: defaults filled in, paths whole
     Show,
-    /// Print the JSON schema of a file, for editors and programs
+    /// Print the JSON schema of a file or of the control socket, for editors and programs
     Schema {
         #[arg(value_enum, default_value = "slots")]
         file: Described,
@@ -43,6 +46,8 @@ enum Described {
     Slots,
     /// policies/<role>.toml
     Policy,
+    /// The requests of the control socket
+    Api,
 }
 
 impl Config {
@@ -68,8 +73,9 @@ fn loaded(context: &Context) -> Result<(PathBuf, Loaded), Failure> {
 
 fn schema(context: &Context, file: Described) -> Result<(), Failure> {
     let schema = match file {
-        Described::Slots => config::schema(),
+        Described::Slots => settings::schema(),
         Described::Policy => policy::schema(),
+        Described::Api => control::schema(),
     };
     if context.out.json {
         return context.out.json(&schema);
@@ -101,14 +107,7 @@ struct Written<'a> {
     daemon: &'a DaemonConfig,
     notify: &'a NotifyConfig,
     sessions: &'a SessionsConfig,
-    slot: Vec<Shown<'a>>,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Shown<'a> {
-    Whole(&'a SlotConfig),
-    Plain(toml::Table),
+    slot: Vec<toml::Table>,
 }
 
 fn show(context: &Context, config: &Loaded) -> Result<(), Failure> {
@@ -129,14 +128,29 @@ fn show(context: &Context, config: &Loaded) -> Result<(), Failure> {
         .foreign(&format!("# {}\n{text}", config.file.display()))
 }
 
-/// A shell slot takes no keys that are for Claude Code.
-fn shown(slot: &SlotConfig) -> Result<Shown<'_>, toml::ser::Error> {
-    if slot.kind == Kind::Claude {
-        return Ok(Shown::Whole(slot));
-    }
+/// A slot with its secrets masked. A shell slot takes no keys that are for Claude Code.
+fn shown(slot: &SlotConfig) -> Result<toml::Table, toml::ser::Error> {
     let mut keys = toml::Table::try_from(slot)?;
-    keys.retain(|key, _| !config::FOR_CLAUDE.contains(&key));
-    Ok(Shown::Plain(keys))
+    if slot.kind != Kind::Claude {
+        keys.retain(|key, _| !settings::FOR_CLAUDE.contains(&key));
+    }
+    for (name, value) in &mut keys {
+        mask(name, value);
+    }
+    Ok(keys)
+}
+
+fn mask(name: &str, value: &mut toml::Value) {
+    match value {
+        toml::Value::String(text) => *text = secrets::mask_named(name, text),
+        toml::Value::Array(items) => items.iter_mut().for_each(|item| mask(name, item)),
+        toml::Value::Table(table) => {
+            for (name, value) in table.iter_mut() {
+                mask(name, value);
+            }
+        }
+        _ => {}
+    }
 }
 
 /// Shows every fault; what is left to say is how many.

@@ -1,14 +1,19 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
-use crate::cli::{complete, sanitise};
-use crate::control::protocol::{Confirm as Request, ConfirmParams};
+use crate::cli::{complete, reconnect, sanitise};
+use crate::core::model::{Confirm as Request, ConfirmParams};
 
 /// Answers the dialog that a slot shows.
 ///
 /// The answer is chosen by its meaning or its label, never by its position. A label may be shortened while it is
-/// clear; a word that is no option is refused (exit code 4). With --dialog it goes only
-/// to the dialog that you have seen: if another one is up by now, nothing is pressed (exit code 4). Where the slot is
-/// doubtful, since its screen shows something else than the other witnesses say, it needs --anyway.
+/// clear; a word that is no option is refused (exit code 4), and so is `always` where no permission is asked for. In a
+/// list a label may have commas of its own. A no to a permission dialog is always pressed as Esc. With --dialog it goes
+/// only to the dialog that you have seen: if another one is up by now, nothing is pressed (exit code 4). Where the slot is
+/// doubtful, since its screen shows something else than the other witnesses say, all but a no needs --anyway.
+///
+/// Each answer has an id, one of your own with --id or one that is made. The same id is given once: repeated, also after
+/// the daemon was killed, the command has the same answer, and presses no key. A daemon that is killed meanwhile may be
+/// away for 30 s.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -37,6 +42,9 @@ pub struct Confirm {
     /// Press it though the slot is doubtful: you have looked at `missiond why`
     #[arg(long)]
     anyway: bool,
+    /// Your own id of the answer: with the same id it is given once [default: made up]
+    #[arg(long, value_name = "ID")]
+    id: Option<String>,
 }
 
 impl Confirm {
@@ -48,8 +56,9 @@ impl Confirm {
             dialog: self.dialog,
             reason: self.reason,
             anyway: self.anyway,
+            id: self.id.or_else(|| Some(uuid::Uuid::new_v4().to_string())),
         };
-        let answer = context.ask::<Request>(params).await?;
+        let answer = reconnect::ask_once::<Request>(context, params).await?;
         if context.out.json {
             return context.out.json(&answer);
         }

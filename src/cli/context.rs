@@ -6,8 +6,8 @@ use crate::cli::out::Out;
 use crate::cli::steps;
 use crate::cli::target::{self, Target};
 use crate::control::client::{CallError, Client};
-use crate::control::protocol::Method;
-use crate::paths::Env;
+use crate::core::model::Method;
+use crate::os::paths::Env;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -67,12 +67,21 @@ impl Context {
     }
 
     pub async fn connect_to(&self, target: Target) -> Result<Client, Failure> {
-        let Target { socket, wanted } = target;
-        if self.flags.verbose > 0 {
-            self.out.note(format!("talking to {}", socket.display()));
+        let mut client = self.try_target(&target).await;
+        if matches!(client, Err(CallError::NotRunning(_))) {
+            target::made_again(self, &target.socket).await?;
+            client = self.try_target(&target).await;
         }
-        let client = Client::connect_to(&socket, &wanted).await;
         client.map_err(|error| target::unreached(self, error))
+    }
+
+    /// The same, for whoever knows what to do about a failure.
+    pub async fn try_target(&self, target: &Target) -> Result<Client, CallError> {
+        if self.flags.verbose > 0 {
+            let socket = target.socket.display();
+            self.out.note(format!("talking to {socket}"));
+        }
+        Client::connect_to(&target.socket, &target.wanted).await
     }
 
     /// A question that the daemon answers from what it knows.

@@ -1,6 +1,6 @@
 use crate::cli::context::Context;
 use crate::cli::failure::{Blame, Failure};
-use crate::demo::{self, DemoError, Mode, Options, Program};
+use crate::lab::demo::{self, DemoError, Mode, Options, Program};
 use crate::launch::resolve_program;
 use std::path::PathBuf;
 

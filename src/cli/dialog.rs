@@ -1,10 +1,10 @@
 //! A dialog as a person reads it, with the commands that answer it. Pure.
 
 use crate::cli::sanitise;
-use crate::control::protocol::{Always, PendingDialog, WaitingCall};
-use crate::keys;
-use crate::quoting::quoted;
-use crate::reading::{Dialog, DialogKind};
+use crate::core::claude::keys;
+use crate::core::claude::reading::{Dialog, DialogKind};
+use crate::core::model::{Always, PendingDialog, WaitingCall};
+use crate::core::text::quoting::quoted;
 use serde_json::Value;
 
 /// A dialog, and what is said of it beside it.
@@ -168,13 +168,17 @@ fn commands(asked: &Asked, target: &str) -> Vec<String> {
     };
     match dialog.kind {
         DialogKind::Permission => {
-            let adds_rule = asked.always.is_none_or(|always| always.rule.is_some());
+            let adds_rule = asked.always.is_some_and(|always| always.rule.is_some());
             let always = adds_rule.then(|| confirm("always"));
             let no = confirm("no") + " --reason 'why not'";
             [Some(confirm("yes")), always, Some(no)]
                 .into_iter()
                 .flatten()
                 .collect()
+        }
+        // A page with nothing to choose, as at the first start.
+        _ if dialog.options.is_empty() && dialog.text.contains("Press Enter to continue") => {
+            vec![format!("missiond keys{target} {slot} enter --into-dialog")]
         }
         _ if dialog.options.is_empty() => {
             vec![
@@ -245,8 +249,10 @@ mod tests {
     #[test]
     fn a_permission_is_shown_whole_with_its_commands() {
         let dialog = dialog("permission", json!([{"label": "Yes"}, {"label": "No"}]));
+        let always = Always::from(Ok("Bash(rm -r x)".to_owned()));
         let asked = Asked {
             why: Some("no rule speaks"),
+            always: Some(&always),
             ..Asked::new("coder", &dialog)
         };
         let text = render("coder (12s)", &asked, "");
@@ -262,6 +268,21 @@ mod tests {
             missiond confirm coder always --dialog d-7
             missiond confirm coder no --dialog d-7 --reason 'why not'
         ");
+    }
+
+    #[test]
+    fn always_is_offered_only_if_it_is_known_to_add_a_rule() {
+        let dialog = dialog("permission", json!([{"label": "Yes"}, {"label": "No"}]));
+        let rule = Always::from(Ok("Bash(make)".to_owned()));
+        let none = Always::from(Err("an ask rule beats it".to_owned()));
+        for (always, offered) in [(Some(&rule), true), (Some(&none), false), (None, false)] {
+            let asked = Asked {
+                always,
+                ..Asked::new("coder", &dialog)
+            };
+            let commands = commands(&asked, "").join("\n");
+            assert_eq!(commands.contains(" always "), offered, "{always:?}");
+        }
     }
 
     #[test]

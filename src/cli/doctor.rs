@@ -1,25 +1,31 @@
+mod linger;
 mod own_settings;
 
 use crate::cli::context::{ANSWER_LIMIT, Context};
 use crate::cli::failure::Failure;
 use crate::cli::rehearse;
+use crate::cli::settle::{self, FailedSlot};
 use crate::cli::target;
 use crate::cli::trust;
-use crate::config::{self, Config, DaemonConfig, Kind, SlotConfig};
+use crate::cli::up::LOG_FILE;
+use crate::config::{self, Config};
 use crate::control::client::{CallError, Client};
-use crate::control::protocol::{Select, Status};
-use crate::daemon::{DaemonError, check_socket_directory};
-use crate::diagnostic::Problem;
+use crate::core::claude::Version;
+use crate::core::model::{Select, SlotStatus, Status};
+use crate::core::policy::Asking;
+use crate::core::settings::{DaemonConfig, Kind, SlotConfig};
+use crate::core::text::diagnostic::Problem;
+use crate::core::text::quoting::quoted;
+use crate::daemon::{DaemonError, check_log_directory, check_socket_directory};
+use crate::launch::rehearsed::{Acquaintance, acquaintance, how_to};
 use crate::launch::{
-    Version, check_cwd, environment, installed_version, process_environment, resolve_program,
+    check_cwd, environment, installed_version, process_environment, resolve_program,
 };
-use crate::paths::{Env, check_private_dir};
-use crate::quoting::quoted;
-use crate::rehearsal::{Acquaintance, acquaintance, how_to};
+use crate::os::paths::{Env, check_private_dir};
+use crate::shim;
 use crate::slot::record::sessions_dir;
-use crate::socket::is_listening;
 use anstyle::{AnsiColor, Style};
-use rustix::fs::{Access, access, statvfs};
+use rustix::fs::statvfs;
 use rustix::process::{Resource, getrlimit};
 use serde::Serialize;
 use serde_json::json;
@@ -28,7 +34,7 @@ use std::path::{Path, PathBuf};
 /// Looks for what would stop a slot, and says how to mend it.
 ///
 /// It looks at the program, the config, the policies, what your own settings of Claude Code allow, the socket, the
-/// logs and the limits of the machine. Ends with 1 if anything would. With `--rehearse` the installed Claude Code is led through every state and dialog
+/// logs, the limits of the machine, and the slots that fail while the daemon runs. Ends with 1 if it finds anything of the kind. With `--rehearse` the installed Claude Code is led through every state and dialog
 /// in a throw-away home, with no account and no network, and it is told which of them missiond reads right. That
 /// takes about a minute and is remembered for this version.
 #[derive(Debug, clap::Args)]
@@ -155,9 +161,11 @@ async fn examine(context: &Context) -> Vec<Finding> {
     let mut findings = vec![loaded(&config), access_to(&config)];
     findings.extend(programs(&config, &env).await);
     findings.extend(own_settings::findings(&config, &env));
+    findings.extend(modes(&config));
     findings.push(trusted(&config, &env));
     findings.push(socket(&env, &config.daemon));
-    findings.push(logs(&config.daemon));
+    findings.extend(linger::linger(env.runtime_home.as_deref()));
+    findings.push(logs(&env, &config.daemon));
     findings.extend(ptys(config.slots.len() as u64));
     findings.push(open_files(config.slots.len() as u64));
     findings.extend(daemon(context, &file, &config).await);
@@ -165,32 +173,48 @@ async fn examine(context: &Context) -> Vec<Finding> {
 }
 
 /// Whether the daemon that runs is this config's, and which programs run that the config does not name.
-async fn daemon(context: &Context, file: &Path, config: &Config) -> Option<Finding> {
-    let target = target::of_config(context, file).await.ok()?;
+async fn daemon(context: &Context, file: &Path, config: &Config) -> Vec<Finding> {
+    let Ok(target) = target::of_config(context, file).await else {
+        return Vec::new();
+    };
     let mut client = match Client::connect_to(&target.socket, &target.wanted).await {
         Ok(client) => client,
-        Err(CallError::NotRunning(_)) => return left_behind(&context.env, config),
+        Err(CallError::NotRunning(_)) => {
+            return left_behind(&context.env, config).into_iter().collect();
+        }
         Err(error) => {
             let Failure { message, next, .. } = Failure::from(error);
             let fix = next.unwrap_or_default();
-            return Some(Finding::fail("daemon", message).fix(fix));
+            return vec![Finding::fail("daemon", message).fix(fix)];
         }
     };
     let asked = client.call::<Status>(Select::default());
     let statuses = match tokio::time::timeout(ANSWER_LIMIT, asked).await {
         Ok(Ok(statuses)) => statuses,
-        Ok(Err(error)) => return Some(Finding::warn("daemon", error.to_string())),
-        Err(_) => return Some(Finding::warn("daemon", "it does not answer")),
+        Ok(Err(error)) => return vec![Finding::warn("daemon", error.to_string())],
+        Err(_) => return vec![Finding::warn("daemon", "it does not answer")],
     };
+    let mut findings: Vec<Finding> = settle::of(&statuses).failed.iter().map(failing).collect();
+    findings.insert(0, running(statuses));
+    findings
+}
+
+/// A slot that has given up, or that ends and is started again.
+fn failing(FailedSlot { slot, why }: &FailedSlot) -> Finding {
+    let fix = format!("see what it said: missiond logs {slot}\nthen: missiond start {slot}");
+    Finding::fail("slot", format!("{slot} fails: {why}")).fix(fix)
+}
+
+fn running(statuses: Vec<SlotStatus>) -> Finding {
     let removed = statuses.into_iter().filter(|status| status.removed);
     let removed: Vec<String> = removed.map(|status| status.slot).collect();
     if removed.is_empty() {
-        return Some(Finding::ok("daemon", "it runs with this config"));
+        return Finding::ok("daemon", "it runs with this config");
     }
     let names = removed.join(", ");
     let detail = format!("not in the config, and its program runs: {names}");
     let fix = format!("missiond stop {}, or put it back", removed.join(" "));
-    Some(Finding::warn("daemon", detail).fix(fix))
+    Finding::warn("daemon", detail).fix(fix)
 }
 
 /// Programs of slots that left the config while no daemon runs.
@@ -201,12 +225,9 @@ fn left_behind(env: &Env, config: &Config) -> Option<Finding> {
         let is_session = sessions.join(format!("{slot}.json")).exists();
         is_session || config.slots.iter().any(|known| known.name == *slot)
     };
-    let runs = |slot: &String| {
-        let socket = env.shim_socket(name, slot);
-        socket.is_ok_and(|socket| is_listening(&socket))
-    };
-    let found = env.slots_with_shims(name).into_iter();
-    let found: Vec<String> = found.filter(|slot| !is_known(slot) && runs(slot)).collect();
+    let living = shim::Handle::all(&env.state_dir().ok()?.join(name)).ok()?;
+    let slots = living.iter().map(|shim| shim.slot().to_owned());
+    let found: Vec<String> = slots.filter(|slot| !is_known(slot)).collect();
     if found.is_empty() {
         return None;
     }
@@ -273,7 +294,7 @@ async fn usual_program(env: &Env) -> Finding {
 }
 
 async fn program(slot: &SlotConfig, env: &Env, daemon: &DaemonConfig) -> Finding {
-    let socket = env.socket_for(daemon).unwrap_or_default();
+    let socket = daemon.socket_in(env).unwrap_or_default();
     let mut variables = environment(slot, &socket, process_environment());
     // A running daemon would take what is tried here for a part of its slot.
     variables.retain(|(name, _)| !name.starts_with("MISSIOND_"));
@@ -339,6 +360,20 @@ fn judge_version(command: &[String], version: Version, known: Acquaintance) -> F
 }
 
 /// Claude Code asks about a folder that it does not know before it works there.
+/// The slots in which nobody is asked.
+fn modes(config: &Config) -> Option<Finding> {
+    let slots = config.slots.iter().filter(|slot| {
+        slot.kind == Kind::Claude && Asking::in_mode(&slot.mode) == Asking::NotEvenIfTold
+    });
+    let slots: Vec<&str> = slots.map(|slot| slot.name.as_str()).collect();
+    let detail = format!(
+        "{}: in bypassPermissions Claude Code may run a call although a hook says ask, so what needs a person is denied",
+        slots.join(", ")
+    );
+    let fix = "if you want to be asked, set another mode, such as mode = \"acceptEdits\"";
+    (!slots.is_empty()).then(|| Finding::warn("mode", detail).fix(fix))
+}
+
 fn trusted(config: &Config, env: &Env) -> Finding {
     let untrusted = trust::untrusted(config, env);
     if untrusted.is_empty() {
@@ -353,7 +388,7 @@ fn trusted(config: &Config, env: &Env) -> Finding {
 }
 
 fn socket(env: &Env, daemon: &DaemonConfig) -> Finding {
-    let socket = match env.socket_for(daemon) {
+    let socket = match daemon.socket_in(env) {
         Ok(socket) => socket,
         Err(error) => return unable("socket", &error.to_string()),
     };
@@ -382,20 +417,18 @@ fn unable(check: &'static str, error: &str) -> Finding {
     }
 }
 
-fn logs(daemon: &DaemonConfig) -> Finding {
+fn logs(env: &Env, daemon: &DaemonConfig) -> Finding {
+    if let Err(DaemonError::Place { cause, next, .. }) =
+        check_log_directory(&daemon.logs, env, &[LOG_FILE])
+    {
+        return Finding {
+            fix: next,
+            ..Finding::fail("logs", cause)
+        };
+    }
     let logs = daemon.logs.display();
     // It is made when the daemon starts: what counts is the directory in which it will be.
     let there = nearest_there(&daemon.logs);
-    let fault = match access(&there, Access::WRITE_OK | Access::EXEC_OK) {
-        _ if !there.is_dir() => Some("it is not a directory".to_owned()),
-        Err(error) => Some(error.to_string()),
-        Ok(()) => None,
-    };
-    if let Some(fault) = fault {
-        let detail = format!("{}: {fault}", there.display());
-        let fix = "set `logs` in [daemon] to a directory that you can write";
-        return Finding::fail("logs", detail).fix(fix);
-    }
     let space = match statvfs(&there) {
         Err(_) => return Finding::ok("logs", logs.to_string()),
         Ok(disk) => disk.f_bavail.saturating_mul(disk.f_frsize),

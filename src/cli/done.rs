@@ -2,7 +2,7 @@
 
 use crate::cli::context::Context;
 use crate::cli::failure::{Blame, Failure};
-use crate::control::protocol::Done;
+use crate::core::model::{Done, dropped_messages};
 
 /// One line per slot; the first failure is the command's, the others are told before it.
 pub fn print(context: &Context, done: &[Done], what: &str) -> Result<(), Failure> {
@@ -19,7 +19,11 @@ pub fn print(context: &Context, done: &[Done], what: &str) -> Result<(), Failure
             }
             None if !context.out.json => {
                 let what = if one.already { "already running" } else { what };
-                context.out.done(format!("{}: {what}", one.slot))?;
+                let dropped = match one.dropped.len() {
+                    0 => String::new(),
+                    count => format!("; {}", dropped_messages(count, &one.dropped)),
+                };
+                context.out.done(format!("{}: {what}{dropped}", one.slot))?;
             }
             None => {}
         }
@@ -43,8 +47,17 @@ pub fn as_the_command(exit_code: Option<i32>) -> Result<(), Failure> {
         None | Some(0) => Ok(()),
         Some(code) => {
             let text = format!("the command ended with exit code {code}");
-            let code = u8::try_from(code).unwrap_or(1);
-            Err(Failure::new(Blame::Command(code), text))
+            Err(Failure::new(Blame::Command(of_a_process(code)), text))
         }
     }
+}
+
+/// With the exit code of a command that missiond has ended, and the reason.
+pub fn ended_by_missiond(exit_code: Option<i32>, why: &str) -> Failure {
+    let code = exit_code.map_or(1, of_a_process);
+    Failure::new(Blame::Ended(code), format!("the command was ended: {why}"))
+}
+
+fn of_a_process(code: i32) -> u8 {
+    u8::try_from(code).unwrap_or(1)
 }

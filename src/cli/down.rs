@@ -1,11 +1,12 @@
 use crate::cli::context::{ANSWER_LIMIT, Context};
 use crate::cli::failure::{Blame, Failure};
+use crate::cli::sanitise;
 use crate::control::client::{CallError, Client};
-use crate::control::protocol::{
+use crate::core::claude::reading::State;
+use crate::core::model::{
     Down as Request, DownParams, Fault, Nothing, Ping, Pong, Select, SessionInfo, Sessions,
     SessionsParams, SlotStatus, Status,
 };
-use crate::reading::State;
 use serde::Serialize;
 use std::io::{BufRead, IsTerminal, Write};
 use std::time::Duration;
@@ -49,11 +50,18 @@ struct RunningSlot {
     state: State,
     /// It works, waits at a dialog, or has something before it.
     at_work: bool,
+    /// Messages that wait for their turn: they are dropped with the slot.
+    queued: usize,
+    background: u32,
+    task_id: Option<String>,
+    /// The command that a shell waits for.
+    foreground: Option<String>,
 }
 
 impl Running {
     fn of(slots: &[SlotStatus], sessions: Vec<SessionInfo>) -> Running {
-        let running = slots.iter().filter(|slot| slot.pid.is_some());
+        let runs = |slot: &&SlotStatus| slot.pid.is_some() || slot.queued > 0;
+        let running = slots.iter().filter(runs);
         let alive = sessions.into_iter().filter(|session| session.is_alive);
         Running {
             slots: running.map(RunningSlot::of).collect(),
@@ -71,16 +79,9 @@ impl Running {
         self.slots.is_empty() && self.sessions.is_empty()
     }
 
-    /// `2 slots (coder: thinking, docs: confirming) and 1 running session`.
+    /// `2 slots (coder: thinking, docs: 1 queued message) and 1 running session`.
     fn in_words(&self) -> String {
-        let counted = |count: usize, what: &str| match count {
-            1 => format!("1 {what}"),
-            _ => format!("{count} {what}s"),
-        };
-        let slots = self.slots.iter();
-        let states: Vec<String> = slots
-            .map(|slot| format!("{}: {}", slot.slot, slot.state.name()))
-            .collect();
+        let states: Vec<String> = self.slots.iter().map(RunningSlot::in_words).collect();
         let slots = counted(states.len(), "slot") + &format!(" ({})", states.join(", "));
         let sessions = counted(self.sessions.len(), "running session");
         match (self.slots.is_empty(), self.sessions.is_empty()) {
@@ -97,12 +98,45 @@ impl RunningSlot {
             status.state,
             State::Starting | State::Idle | State::Exited | State::Error
         );
-        let has_more = status.background > 0 || status.queued > 0 || status.task_id.is_some();
+        let has_more = status.background > 0
+            || status.queued > 0
+            || status.task_id.is_some()
+            || status.foreground.is_some();
         RunningSlot {
             slot: status.slot.clone(),
             state: status.state,
             at_work: busy || has_more,
+            queued: status.queued,
+            background: status.background,
+            task_id: status.task_id.clone(),
+            foreground: status.foreground.clone(),
         }
+    }
+
+    /// Its state, and what it has before it; what it has before it alone, if it rests.
+    fn in_words(&self) -> String {
+        let some = |count: usize, what| (count > 0).then(|| counted(count, what));
+        let task = self.task_id.as_ref().map(|id| format!("task {id}"));
+        let command = self.foreground.as_ref();
+        let before = [
+            command.map(|command| format!("runs {}", sanitise::one_line(command))),
+            task,
+            some(self.queued, "queued message"),
+            some(self.background as usize, "background command"),
+        ];
+        let before: Vec<String> = before.into_iter().flatten().collect();
+        let rests = self.state == State::Idle && !before.is_empty();
+        let state = (!rests).then(|| self.state.name().to_owned());
+        let all: Vec<String> = state.into_iter().chain(before).collect();
+        format!("{}: {}", self.slot, all.join(" and "))
+    }
+}
+
+/// `1 slot`, `2 slots`.
+fn counted(count: usize, what: &str) -> String {
+    match count {
+        1 => format!("1 {what}"),
+        _ => format!("{count} {what}s"),
     }
 }
 
@@ -152,10 +186,18 @@ impl Down {
                 .json(&serde_json::json!({ "name": pong.name, "pid": pong.pid, what: running }));
         }
         let down = format!("{} is down", pong.name);
+        let queued: usize = running.slots.iter().map(|slot| slot.queued).sum();
+        let dropped = match queued {
+            0 => String::new(),
+            _ => format!("; dropped: {}", counted(queued, "queued message")),
+        };
         context.out.done(match (running.is_empty(), self.keep) {
             (true, _) => down,
             (false, true) => format!("{down}; still running: {}", running.in_words()),
-            (false, false) => format!("{down}; ended while at work: {}", running.in_words()),
+            (false, false) => format!(
+                "{down}; ended while at work: {}{dropped}",
+                running.in_words()
+            ),
         })
     }
 }

@@ -4,7 +4,7 @@ use crate::cli::reader;
 use crate::cli::reconnect::Daemon;
 use crate::cli::slots::AnySlots;
 use crate::control::client::{CallError, Client, Notice};
-use crate::control::protocol::{EventsParams, Select};
+use crate::core::model::{EventsParams, Fault, Select};
 use futures_util::StreamExt;
 use serde_json::Value;
 
@@ -104,6 +104,10 @@ impl Events {
                 Ok(Notice::Live { .. }) => return Ok(End::Done),
                 Ok(Notice::Lagged { missed }) => return Err(dropped(missed, params.after)),
                 Err(CallError::Lost(why)) => return Ok(End::Lost(why)),
+                // What came after its last position is in the event log.
+                Err(CallError::Rpc(error)) if error.fault == Fault::TooSlow => {
+                    return Ok(End::Lost(error.message));
+                }
                 Err(error) => return Err(error.into()),
             };
             params.after = seq.or(params.after);

@@ -1,8 +1,8 @@
 use crate::cli::context::{Context, unless_interrupted};
 use crate::cli::done;
 use crate::cli::failure::Failure;
-use crate::cli::spawn::{EnvArgs, OwnerArgs, directory, memory, milliseconds};
-use crate::control::protocol::{
+use crate::cli::spawn::{EnvArgs, LimitArgs, OwnerArgs, directory, memory, milliseconds};
+use crate::core::model::{
     CommandWords, ExecParams, StdinParams, ToolAnswer, UnifiedExec as Request, WriteStdin,
 };
 use std::path::PathBuf;
@@ -23,7 +23,8 @@ const GRACE: Duration = Duration::from_secs(30);
 /// Where it still runs then, go on with type, write, output, wait or screen and its id.
 ///
 /// The exit code is the command's, 128 and the number of the signal that ended it, 124 where its time was over, or 0
-/// where it still runs. missiond's own failures have the usual codes, and a line on standard error that begins with
+/// where it still runs. Where missiond ended it, for its memory or its owner, a line on standard error says why.
+/// missiond's own failures have the usual codes, and a line on standard error that begins with
 /// `missiond:`; with --json there is an answer on standard output only where the command was started.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -61,6 +62,8 @@ pub struct Exec {
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     max_memory: Option<u64>,
     #[command(flatten)]
+    limits: LimitArgs,
+    #[command(flatten)]
     env: EnvArgs,
     /// The program and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
@@ -74,12 +77,14 @@ fn left_running() -> Failure {
 
 impl Exec {
     pub async fn run(self, context: &Context) -> Result<(), Failure> {
-        let timeout = self.timeout;
+        let (timeout, raw) = (self.timeout, self.raw);
         let params = self.params(context)?;
         let answer = answered(context, params);
         let answer = unless_interrupted(answer, left_running).await?;
         if context.out.json {
             context.out.json(&answer)?;
+        } else if raw {
+            context.out.raw(answer.output.as_bytes())?;
         } else if !answer.output.is_empty() {
             context.out.foreign(&answer.output)?;
         }
@@ -98,7 +103,10 @@ impl Exec {
                     "the command was ended after {timeout}"
                 )))
             }
-            _ => done::as_the_command(answer.exit_code),
+            _ => match &answer.ended_because {
+                Some(why) => Err(done::ended_by_missiond(answer.exit_code, why)),
+                None => done::as_the_command(answer.exit_code),
+            },
         }
     }
 
@@ -120,6 +128,7 @@ impl Exec {
             owner_pid: self.owner.owner_pid,
             timeout_ms: self.timeout.map(milliseconds),
             max_memory: self.max_memory,
+            limits: self.limits.into(),
             yield_ms: Some(milliseconds(time)),
             max_tokens: Some(self.max_tokens),
             raw: self.raw,

@@ -2,7 +2,7 @@
 
 use crate::cli::{sanitise, steps};
 use crate::control::client::CallError;
-use crate::control::protocol::{Fault, RpcError};
+use crate::core::model::{Fault, RpcError};
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 use std::io::Write;
@@ -25,6 +25,8 @@ pub enum Blame {
     Interrupted,
     /// The command that was run has failed: its exit code is ours, and it has said itself what is wrong.
     Command(u8),
+    /// missiond has ended the command, which could not say so itself; the exit code is the command's.
+    Ended(u8),
     #[serde(untagged)]
     Fault(Fault),
 }
@@ -36,7 +38,7 @@ impl Blame {
             Blame::ReaderGone => 0,
             // As shells say it: 128 and the number of SIGINT.
             Blame::Interrupted => 130,
-            Blame::Command(code) => code,
+            Blame::Command(code) | Blame::Ended(code) => code,
             Blame::Fault(fault) => fault.exit_code(),
         }
     }

@@ -1,7 +1,7 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::{complete, dialog, sanitise};
-use crate::control::protocol::{History as Request, HistoryParams, Turn};
+use crate::core::model::{History as Request, HistoryParams, Turn};
 use chrono::Local;
 use serde_json::Value;
 

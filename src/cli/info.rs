@@ -1,7 +1,7 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::{complete, sanitise, sessions, table};
-use crate::control::protocol::{Info as Request, OneSlot, SessionInfo};
+use crate::core::model::{Info as Request, OneSlot, SessionInfo};
 use chrono::{DateTime, Local, SecondsFormat, Utc};
 
 /// Shows a session, with what its processes use of the machine.

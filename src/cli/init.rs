@@ -1,9 +1,11 @@
 use crate::cli::context::Context;
 use crate::cli::failure::{Blame, Failure};
-use crate::control::protocol::Fault;
-use crate::launch::{Version, installed_version, process_environment, resolve_program};
-use crate::paths::Env;
-use crate::trusted_file::{self, Trusted};
+use crate::cli::trust;
+use crate::core::claude::Version;
+use crate::core::model::Fault;
+use crate::launch::{installed_version, process_environment, resolve_program};
+use crate::os::paths::Env;
+use crate::os::trusted_file::{self, Trusted};
 use serde_json::json;
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead, IsTerminal, Write};
@@ -47,10 +49,13 @@ const ROLES: [Role; 3] = [
 ///
 /// It changes no file that is there, unless --force is given.
 /// On a terminal it asks what no flag says; with a flag, or from a script, it asks nothing.
+/// Claude Code works in a folder only after somebody has said that they trust it. If it would ask about the slots'
+/// directory, you are asked once; --trust says it beforehand. `up` gives your word to Claude Code's own question.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   missiond init                                asks where the slots work and which roles there are
+  missiond init --cwd ~/src/app --trust        the same, and you trust what is in ~/src/app
   missiond init --cwd ~/src/app                into your configuration directory, for ~/src/app
   missiond init ./fleet --roles reader,coder   into another directory, with two slots")]
 pub struct Init {
@@ -71,6 +76,10 @@ pub struct Init {
     #[arg(long, value_name = "PROGRAM", default_value = "claude", value_hint = clap::ValueHint::ExecutablePath)]
     claude: String,
 
+    /// Say that you trust what is in the slots' directory: `up` then answers Claude Code's question about it
+    #[arg(long)]
+    trust: bool,
+
     /// Replace files that are there; each is kept beside the new one as FILE.old
     #[arg(long)]
     force: bool,
@@ -88,20 +97,43 @@ impl Init {
         };
         self.refuse_to_replace(&dir)?;
         refuse_where_others_write(&dir, &env)?;
-        if self.asks(context) {
+        let asks = self.asks(context);
+        if asks {
             self.ask(&mut std::io::stdin().lock(), &mut std::io::stdout())?;
         }
         let cwd = self.work_directory()?;
+        let trust = self.trust(asks, &cwd)?;
         self.claude = self.program(&env.cwd);
         let written = self.write_all(&dir, &cwd)?;
+        if trust == Trust::Given {
+            trust::agree(&env, [cwd.clone()])?;
+        }
         let found = find(&self.claude, &env.cwd).await;
-        report(context, &dir, &written, &found)
+        report(context, &dir, &written, &found, trust)
+    }
+
+    /// Whether the person trusts the slots' directory: by the flag, or asked at the terminal.
+    fn trust(&self, asks: bool, cwd: &Path) -> Result<Trust, Failure> {
+        if !trust::asks_about(cwd) {
+            return Ok(Trust::NotNeeded);
+        }
+        let folder = [(cwd.to_owned(), self.wanted_roles())].into();
+        let (mut input, mut output) = (std::io::stdin().lock(), std::io::stdout());
+        match self.trust || asks && trust::ask(&folder, &mut input, &mut output)? {
+            true => Ok(Trust::Given),
+            false => Ok(Trust::Missing),
+        }
+    }
+
+    fn wanted_roles(&self) -> Vec<String> {
+        let wanted = ROLES.iter().filter(|role| self.is_wanted(role));
+        wanted.map(|role| role.name.to_owned()).collect()
     }
 
     /// Somebody is there, and has not said it by a flag.
     fn asks(&self, context: &Context) -> bool {
-        let silent =
-            self.cwd.is_some() || !self.roles.is_empty() || context.out.json || context.out.quiet;
+        let flags = self.cwd.is_some() || !self.roles.is_empty() || self.trust;
+        let silent = flags || context.out.json || context.out.quiet;
         !silent && std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
     }
 
@@ -296,6 +328,17 @@ fn unwritten(path: &Path, error: &std::io::Error) -> Failure {
     Failure::failed(format!("{} can't be written: {error}", path.display()))
 }
 
+/// Whether Claude Code may work in the slots' directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Trust {
+    /// It trusts the directory already.
+    NotNeeded,
+    /// The person does, and `up` tells Claude Code.
+    Given,
+    /// Nobody has said so.
+    Missing,
+}
+
 /// The program with its version, or why there is none.
 type Found = Result<(PathBuf, Result<Version, String>), String>;
 
@@ -313,6 +356,7 @@ fn report(
     dir: &Path,
     written: &[PathBuf],
     found: &Found,
+    trust: Trust,
 ) -> Result<(), Failure> {
     let out = &context.out;
     if out.json {
@@ -324,6 +368,7 @@ fn report(
             "dir": dir, "written": written,
             "claude": found.as_ref().ok().map(|(program, _)| program),
             "version": version.map(Version::to_string),
+            "trusted": trust != Trust::Missing,
         }));
     }
     for file in written {
@@ -340,6 +385,13 @@ fn report(
         Err(missing) => out.note(format!(
             "{missing}\n  to install Claude Code: npm install -g @anthropic-ai/claude-code"
         )),
+    }
+    match trust {
+        Trust::NotNeeded => {}
+        Trust::Given => out.done("you trust the slots' directory: up tells Claude Code")?,
+        Trust::Missing => out.note(
+            "Claude Code does not trust the slots' directory yet: up asks you, or takes your word with --trust",
+        ),
     }
     let flag = match context.env.config_dir() {
         Ok(usual) if usual == dir => String::new(),

@@ -2,11 +2,12 @@ use crate::cli::context::Context;
 use crate::cli::done;
 use crate::cli::failure::Failure;
 use crate::cli::slots::SomeSlots;
-use crate::control::protocol::{Interrupt as Request, OneSlot};
+use crate::core::model::{Interrupt as Request, OneSlot};
 
 /// Stops the turn of a slot, never its program.
 ///
-/// An idle slot is left alone; an open dialog is declined; else Claude is interrupted.
+/// An idle slot is left alone; an open dialog is declined; else Claude is interrupted. In a slot of a plain program,
+/// Ctrl-C goes to the command that its shell waits for; one that goes on after 5 s is a failure (exit code 1).
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

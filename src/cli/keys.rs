@@ -1,8 +1,8 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::{complete, done};
-use crate::control::protocol::{Write as Request, WriteParams};
-use crate::keys::{DOWN, ENTER, ESC, UP};
+use crate::core::claude::keys::{DOWN, ENTER, ESC, UP};
+use crate::core::model::{Write as Request, WriteParams};
 
 /// Presses keys in the terminal of a slot or session, unchecked.
 ///

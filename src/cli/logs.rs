@@ -3,8 +3,8 @@ use crate::cli::failure::Failure;
 use crate::cli::follow::{self, LINES_BEFORE_FOLLOWING, Which};
 use crate::cli::tail::{Since, parse_since};
 use crate::cli::{complete, sanitise, slots, target};
-use crate::config;
-use crate::diagnostic::nearest;
+use crate::core::settings;
+use crate::core::text::diagnostic::nearest;
 use chrono::{DateTime, Utc};
 use std::path::{Path, PathBuf};
 
@@ -56,7 +56,7 @@ impl Logs {
         let extension = if json { "events.jsonl" } else { "log" };
         let file = directory.join(format!("{}.{extension}", self.slot));
         // The name becomes part of a path.
-        if config::is_name(&self.slot) {
+        if settings::is_name(&self.slot) {
             if file.is_symlink() {
                 let text = format!(
                     "{} is a symbolic link, and none is followed",
@@ -88,22 +88,37 @@ impl Logs {
     }
 }
 
-fn known_logs(wanted: &str, directory: &Path) -> String {
-    let mut slots: Vec<String> = directory
+/// The slots and sessions that have a log in this directory.
+pub fn logged(directory: &Path) -> Vec<String> {
+    directory
         .read_dir()
         .into_iter()
         .flatten()
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
         .filter_map(|name| Some(name.strip_suffix(".events.jsonl")?.to_string()))
-        .collect();
-    slots.sort();
-    match slots.len() {
-        0 => "no slot has a log there yet; name another config with -c FILE".into(),
-        _ => {
-            let meant = nearest(wanted, slots.iter().map(String::as_str));
-            let meant = meant.map(|meant| format!("did you mean `{meant}`? "));
-            let meant = meant.unwrap_or_default();
-            format!("{meant}there are logs of: {}", slots.join(", "))
-        }
-    }
+        .collect()
+}
+
+fn known_logs(wanted: &str, directory: &Path) -> String {
+    instead(wanted, logged(directory)).map_or_else(
+        || "no slot has a log there yet; name another config with -c FILE".to_owned(),
+        |(meant, known)| format!("{meant}there are logs of: {known}"),
+    )
+}
+
+/// What to say of a name that is none of these: the nearest one, as a question, and all of them.
+pub fn instead(wanted: &str, mut names: Vec<String>) -> Option<(String, String)> {
+    names.sort();
+    names.dedup();
+    // A session without a name of its own: there may be many.
+    let is_nameless = |name: &String| uuid::Uuid::parse_str(name).is_ok();
+    let (nameless, slots): (Vec<String>, Vec<String>) = names.into_iter().partition(is_nameless);
+    let meant = nearest(wanted, slots.iter().map(String::as_str));
+    let meant = meant.map(|meant| format!("did you mean `{meant}`? "));
+    let others = match nameless.len() {
+        0 => String::new(),
+        count => format!(" and {count} sessions: missiond sessions"),
+    };
+    let known = format!("{}{others}", slots.join(", "));
+    (!slots.is_empty()).then(|| (meant.unwrap_or_default(), known))
 }

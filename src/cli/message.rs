@@ -1,7 +1,7 @@
 //! A message on the command line: words, or standard input.
 
 use crate::cli::failure::Failure;
-use crate::keys::MAX_MESSAGE;
+use crate::core::claude::keys::MAX_MESSAGE;
 use std::io::Read;
 
 /// Several words are joined by blanks, `-` alone reads standard input.

@@ -2,6 +2,7 @@
 //! request and its printing. Verbs reach the daemon over its socket alone; what comes from a slot is printed through
 //! `out`, which makes it harmless for a terminal.
 
+use crate::core::model::envelope;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -115,7 +116,7 @@ Examples:
   missiond attach coder                its live terminal; ctrl-q detaches
 
 Exit codes: 0 done, 1 it failed, 2 wrong usage, config or name, 3 no daemon, 4 refused,
-5 a person is needed, 124 timed out, 130 Ctrl-C ended the waiting.";
+5 a person is needed, 6 turned away since the daemon is full, 124 timed out, 130 Ctrl-C ended the waiting.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -195,6 +196,10 @@ pub fn main() -> ExitCode {
 
 fn parse() -> Result<Cli, clap::Error> {
     let matches = overview::grouped(Cli::command()).try_get_matches()?;
+    match matches.subcommand_name() {
+        Some("mcp") => envelope::speak_as("mcp"),
+        verb => envelope::speak_as(&format!("cli {}", verb.unwrap_or_default())),
+    }
     Cli::from_arg_matches(&matches)
 }
 

@@ -1,7 +1,7 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::{complete, sanitise};
-use crate::control::protocol::OutputParams;
+use crate::core::model::OutputParams;
 
 /// Prints what a session has written, as far back as it is kept.
 #[derive(Debug, clap::Args)]
@@ -33,7 +33,7 @@ impl Output {
         let mut answer = client.whole_output(params).await?;
         let bytes = answer.bytes();
         if !self.bytes {
-            answer.text = crate::terminal::plain(&bytes);
+            answer.text = crate::core::terminal::plain(&bytes);
             answer.hex = None;
         }
         if context.out.json {

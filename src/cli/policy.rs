@@ -7,12 +7,15 @@ mod test;
 use crate::cli::context::{Context, block_on};
 use crate::cli::failure::Failure;
 use crate::cli::{sanitise, target};
-use crate::config::{self, SlotConfig, read_source};
-use crate::diagnostic::{Problem, render};
-use crate::policy::{
-    Ask, Circumstances, Decision, Explanation, Policy as Rules, RealPaths, RuleRef, Verdict,
-    explain, gate, only_reads_the_project,
+use crate::config::{self, read_source};
+use crate::core::policy::{
+    Ask, Circumstances, Decision, Explanation, Policy as Rules, RuleRef, Verdict, explain, gate,
+    only_reads_the_project,
 };
+use crate::core::settings;
+use crate::core::settings::SlotConfig;
+use crate::core::text::diagnostic::{Problem, render};
+use crate::os::real_paths::RealPaths;
 use anstyle::{AnsiColor, Style};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -82,7 +85,7 @@ struct Explain {
     #[arg(long, value_name = "SLOT")]
     slot: Option<String>,
     /// The permission mode that Claude Code runs in [default: that of --slot, else manual]
-    #[arg(long, value_name = "MODE", value_parser = config::mode_words())]
+    #[arg(long, value_name = "MODE", value_parser = settings::mode_words())]
     mode: Option<String>,
     /// Claude Code has read the project's own settings too
     #[arg(long)]
@@ -241,11 +244,7 @@ impl Explain {
     /// What Claude Code obeys beside the policy, by the flags or else by the slot's config.
     fn circumstances(&self, slot: Option<&SlotConfig>) -> Circumstances {
         let of_slot = slot.map_or("manual", |slot| slot.mode.as_str());
-        let mode = match self.mode.as_deref() {
-            Some("default") => "manual",
-            Some(mode) => mode,
-            None => of_slot,
-        };
+        let mode = self.mode.as_deref().unwrap_or(of_slot);
         let reads_settings = slot.is_some_and(|slot| slot.project_settings);
         Circumstances::configured(mode, self.project_settings || reads_settings)
     }
@@ -372,7 +371,7 @@ fn as_json(verdict: &Verdict) -> Value {
 
 fn with_parts(explanation: &Explanation) -> Value {
     let mut answer = as_json(&explanation.verdict);
-    let part = |part: &crate::policy::PartVerdict| {
+    let part = |part: &crate::core::policy::PartVerdict| {
         let mut value = as_json(&part.verdict);
         value["part"] = Value::from(part.text.as_str());
         value

@@ -3,7 +3,7 @@
 use crate::cli::context::Context;
 use crate::cli::failure::{Blame, Failure};
 use crate::control::client::Dial;
-use crate::control::protocol::{Fault, RpcError};
+use crate::core::model::{Fault, RpcError};
 use std::sync::Arc;
 
 /// The daemon is looked for each time: it may be started later, or again.

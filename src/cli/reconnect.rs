@@ -1,10 +1,10 @@
 //! A command that waits and loses the daemon goes on with the next one, which takes the slots up where they are.
 
-use crate::cli::context::{Context, call};
+use crate::cli::context::{ANSWER_LIMIT, Context, call};
 use crate::cli::failure::{Blame, Failure};
 use crate::cli::target::{self, Target};
 use crate::control::client::{CallError, Client};
-use crate::control::protocol::Method;
+use crate::core::model::Method;
 use std::time::{Duration, Instant};
 
 /// How long the daemon may be away: for an upgrade, or for a person who has to type `missiond up`.
@@ -30,14 +30,27 @@ impl Daemon<'_> {
     /// Reaches the daemon that the flags mean; one that is not there is not waited for.
     pub async fn reach(context: &Context) -> Result<(Daemon<'_>, Client), Failure> {
         let target = target::find(context).await?;
-        let client = context.connect_to(target.clone()).await?;
-        let daemon = Daemon {
+        let first = context.try_target(&target).await;
+        let mut daemon = Daemon {
             context,
             target,
             connected: Instant::now(),
             lost_soon: 0,
         };
-        Ok((daemon, client))
+        let client = match first {
+            Err(error) if daemon.was_there(&error) => daemon.again(&error.to_string(), None).await,
+            first => first.map_err(|error| target::unreached(context, error)),
+        };
+        Ok((daemon, client?))
+    }
+
+    /// Whether a daemon was there a moment ago, and has gone before anything was asked of it.
+    fn was_there(&self, error: &CallError) -> bool {
+        match error {
+            CallError::Lost(_) => true,
+            CallError::NotRunning(_) => self.target.was_there,
+            _ => false,
+        }
     }
 
     /// Something has come on this connection: it was of use, however soon it is lost.
@@ -77,22 +90,39 @@ impl Daemon<'_> {
                     return Ok(client);
                 }
                 // Another daemon has taken its place.
-                Err(error @ CallError::Rpc(_)) => return Err(error.into()),
+                Err(error @ CallError::Rpc(_)) if !error.is_full() => return Err(error.into()),
                 Err(_) if begun.elapsed() < patience => {}
                 Err(_) if patience < PATIENCE => {
                     return Err(Failure::timed_out("the daemon has gone")
                         .next("start it with: missiond up"));
                 }
-                Err(error) => return Err(stayed_away(&error)),
+                Err(error) => return Err(stayed_away(error)),
             }
         }
     }
 }
 
-fn stayed_away(error: &CallError) -> Failure {
+fn stayed_away(error: CallError) -> Failure {
+    if error.is_full() {
+        return error.into();
+    }
     let shown = humantime::format_duration(PATIENCE);
     let text = format!("the daemon has gone, and is not back after {shown}: {error}");
     Failure::new(Blame::NoDaemon, text).next("start it with: missiond up")
+}
+
+/// Asks for what is done at once and carries an id: the next daemon is asked again if one is killed, and does it once.
+pub async fn ask_once<M: Method>(context: &Context, params: M::Params) -> Result<M::Answer, Failure>
+where
+    M::Params: Clone,
+{
+    let (mut daemon, mut client) = Daemon::reach(context).await?;
+    loop {
+        match call::<M>(&mut client, params.clone(), Some(ANSWER_LIMIT)).await {
+            Err(CallError::Lost(why)) => client = daemon.again(&why, None).await?,
+            answer => return Ok(answer?),
+        }
+    }
 }
 
 /// [`ask_then`] with nothing to do about a daemon that stays away but to start it.

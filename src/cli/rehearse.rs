@@ -4,12 +4,13 @@ use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::sanitise;
 use crate::cli::target::config_to_run;
-use crate::config::{self, Kind, SlotConfig};
-use crate::launch::{
-    Version, environment, installed_version, process_environment, resolve_program,
-};
-use crate::paths::ensure_private_dir;
-use crate::rehearsal::{self, Company, Outcome, Program, Progress, Verdict};
+use crate::config;
+use crate::core::claude::Version;
+use crate::core::settings::{Kind, SlotConfig};
+use crate::lab::rehearsal::{self, Company, Outcome, Progress, Verdict};
+use crate::launch::rehearsed::{self, Program};
+use crate::launch::{environment, installed_version, process_environment, resolve_program};
+use crate::os::paths::ensure_private_dir;
 use anstyle::{AnsiColor, Style};
 use serde_json::json;
 use std::io::{IsTerminal, Write};
@@ -164,7 +165,8 @@ fn keep(context: &Context, program: Program, outcomes: &[Outcome]) -> Result<(),
         .state_dir()
         .map_err(|error| Failure::failed(error.to_string()))?;
     ensure_private_dir(&state).map_err(|error| Failure::failed(error.to_string()))?;
-    rehearsal::remember(&state, program, outcomes).map_err(|error| {
+    let (holds, failed) = (rehearsal::holds(outcomes), rehearsal::failed(outcomes));
+    rehearsed::remember(&state, program, holds, failed).map_err(|error| {
         Failure::failed(format!("the result could not be remembered: {error}"))
             .next(format!("look into {}", state.display()))
     })

@@ -1,6 +1,6 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
-use crate::control::protocol::{Nothing, Reload as Request};
+use crate::core::model::{Nothing, Reload as Request};
 
 /// Takes the config and policies as they are now, wider ones too.
 ///

@@ -1,8 +1,8 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::table;
-use crate::reading::{Change, replay};
-use crate::recording::Recording;
+use crate::core::cast::Recording;
+use crate::core::claude::reading::{Change, replay};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::{complete, done};
-use crate::control::protocol::{Resize as Request, ResizeParams};
+use crate::core::model::{Resize as Request, ResizeParams};
 
 /// Gives the terminal of a session another size.
 #[derive(Debug, clap::Args)]

@@ -2,10 +2,11 @@ use crate::cli::context::Context;
 use crate::cli::failure::{Blame, Failure};
 use crate::cli::target;
 use crate::config::{self, Config};
-use crate::control::protocol::Fault;
-use crate::daemon::{self, DaemonError, Holder};
-use crate::paths::Env;
-use crate::quoting::quoted;
+use crate::control;
+use crate::core::model::Fault;
+use crate::core::text::quoting::quoted;
+use crate::daemon::{DaemonError, Holder, Host};
+use crate::os::paths::Env;
 use tracing_subscriber::EnvFilter;
 
 /// Runs the daemon in the foreground (also without a verb).
@@ -68,12 +69,13 @@ fn log_to_stderr(context: &Context) {
 
 /// The one place where the daemon begins.
 fn daemon(config: Config, env: &Env) -> Result<(), Failure> {
+    let host = Host::own().map_err(failure)?;
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
         .map_err(|error| Failure::failed(format!("cannot start the event loop: {error}")))?
-        .block_on(daemon::run(config, env))
+        .block_on(control::run(host, config, env))
         .map_err(failure)
 }
 
@@ -85,12 +87,22 @@ fn how_to_reach(holder: Option<&Holder>) -> String {
     format!("see it with: missiond status{socket}\nend it with: missiond down{socket}")
 }
 
-fn failure(error: DaemonError) -> Failure {
+pub(super) fn failure(error: DaemonError) -> Failure {
     let message = error.to_string();
     match error {
         DaemonError::Config(error) => error.into(),
         DaemonError::Taken { holder, .. } => {
             Failure::new(Blame::Fault(Fault::Refused), message).next(how_to_reach(holder.as_ref()))
+        }
+        DaemonError::Foreign { theirs, ours, .. } => {
+            let theirs = quoted(&theirs.display().to_string());
+            let next = format!(
+                "take them up with their own config: missiond up -c {theirs}\n\
+                 or end them: missiond up -c {theirs} && missiond down -c {theirs}\n\
+                 or set another `name` under [daemon] in {}",
+                ours.display()
+            );
+            Failure::new(Blame::Fault(Fault::Refused), message).next(next)
         }
         DaemonError::Place { next, .. } => Failure {
             next,

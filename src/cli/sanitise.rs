@@ -1,11 +1,12 @@
 //! Text from a slot on its way to a person's terminal: shown, never obeyed. Pure.
 
+use crate::core::terminal::sequences::{Kind, Piece, Sequences};
 use std::borrow::Cow;
 
 /// Characters that a terminal acts on, or that reorder what a person reads.
 fn acts(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 fn escape(c: char, into: &mut String) {
@@ -81,6 +82,60 @@ fn colour_length(text: &str) -> Option<usize> {
     (body.as_bytes().get(parameters) == Some(&b'm')).then_some(2 + parameters + 1)
 }
 
+/// Output of a program that comes in pieces, split anywhere. Colours, the return to the line's start and the erasing of a
+/// line stay; every other sequence is left out, and every other control character becomes visible.
+#[derive(Debug, Default)]
+pub struct Stream {
+    sequences: Sequences,
+    /// The beginning of a character.
+    unfinished: Vec<u8>,
+}
+
+impl Stream {
+    pub fn pass(&mut self, bytes: &[u8]) -> String {
+        let Stream {
+            sequences,
+            unfinished,
+        } = self;
+        let mut shown = String::with_capacity(bytes.len());
+        sequences.split(bytes, |Piece { kind, raw }| match kind {
+            Kind::Text => {
+                unfinished.extend_from_slice(raw);
+                let whole = whole_characters(unfinished);
+                let text: Vec<u8> = unfinished.drain(..whole).collect();
+                let keep = |c| matches!(c, '\n' | '\t' | '\r' | '\u{8}');
+                shown.push_str(&replace(&String::from_utf8_lossy(&text), keep, escape));
+            }
+            Kind::Csi if is_harmless(raw) => shown.push_str(&String::from_utf8_lossy(raw)),
+            _ => {}
+        });
+        shown
+    }
+}
+
+/// A colour, or the erasing of a line.
+fn is_harmless(sequence: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(sequence);
+    let erases = |text: &str| matches!(text, "\u{1b}[K" | "\u{1b}[0K" | "\u{1b}[1K" | "\u{1b}[2K");
+    colour_length(&text) == Some(text.len()) || erases(&text)
+}
+
+/// The bytes before a character that is not complete yet.
+fn whole_characters(bytes: &[u8]) -> usize {
+    let tail = bytes.utf8_chunks().last();
+    let invalid = tail.map_or(&[][..], |chunk| chunk.invalid());
+    let begins = invalid.first().is_some_and(|first| *first >= 0xc2);
+    let wanted = match invalid.first() {
+        Some(0xc2..=0xdf) => 2,
+        Some(0xe0..=0xef) => 3,
+        _ => 4,
+    };
+    match begins && invalid.len() < wanted {
+        true => bytes.len() - invalid.len(),
+        false => bytes.len(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -105,7 +160,44 @@ mod tests {
         assert_eq!(keep_colours("\u{1b}\u{1b}[m"), "\\x1b\u{1b}[m");
     }
 
+    #[test]
+    fn a_stream_keeps_colours_and_lines_and_nothing_that_acts() {
+        let pass = |text: &str| Stream::default().pass(text.as_bytes());
+        assert_eq!(
+            pass("\u{1b}[32mok\u{1b}[0m 9%\r10%\u{1b}[K\n"),
+            "\u{1b}[32mok\u{1b}[0m 9%\r10%\u{1b}[K\n"
+        );
+        assert_eq!(
+            pass("a\u{1b}]52;c;aGk=\u{7}b\u{1b}[2Jc\u{1b}Pq\u{1b}\\d"),
+            "abcd"
+        );
+        assert_eq!(pass("\u{9b}2J\u{202e}\u{7}"), "\\x9b2J\\u{202e}\\x07");
+    }
+
     proptest! {
+        /// However it is cut, the same comes out, and nothing in it acts but colours and what moves in a line.
+        #[test]
+        fn a_stream_may_be_cut_anywhere(
+            parts in prop::collection::vec(prop_oneof![
+                any::<String>(),
+                Just("\u{1b}]52;c;aGk=\u{7}".to_owned()),
+                Just("\u{1b}[31m".to_owned()),
+                Just("\u{1b}[2J\u{9b}é\u{202e}".to_owned()),
+            ], 0..6),
+            cut in 0usize..200,
+        ) {
+            let bytes = parts.concat().into_bytes();
+            let whole = Stream::default().pass(&bytes);
+            let mut stream = Stream::default();
+            let (one, two) = bytes.split_at(cut.min(bytes.len()));
+            let pieces = stream.pass(one) + &stream.pass(two);
+            prop_assert_eq!(&pieces, &whole);
+            let kept = regex::Regex::new("\u{1b}\\[[0-9;:]*[mK]").unwrap();
+            let rest = kept.replace_all(&whole, "");
+            let moves = |c| matches!(c, '\n' | '\t' | '\r' | '\u{8}');
+            prop_assert!(!rest.contains(|c| acts(c) && !moves(c)), "{:?}", rest);
+        }
+
         #[test]
         fn json_keeps_its_value_and_holds_nothing_that_acts(words in any::<String>()) {
             let value = serde_json::Value::String(words);

@@ -1,7 +1,7 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::{complete, sanitise};
-use crate::control::protocol::{Screen as Request, ScreenParams};
+use crate::core::model::{Screen as Request, ScreenParams};
 
 /// Shows a slot's screen as it is now.
 #[derive(Debug, clap::Args)]

@@ -1,7 +1,7 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::{complete, sanitise};
-use crate::control::protocol::{Search as Request, SearchParams};
+use crate::core::model::{Search as Request, SearchParams};
 
 /// Searches a slot's output and conversation.
 ///

@@ -1,8 +1,8 @@
 use crate::cli::context::{Context, unless_interrupted};
 use crate::cli::failure::{Blame, Failure};
 use crate::cli::{complete, dialog, message, reconnect};
-use crate::control::protocol::{Fault, Send as Request, SendAnswer, SendParams, Sent, SentParams};
-use crate::reading::Dialog;
+use crate::core::claude::reading::Dialog;
+use crate::core::model::{Fault, Send as Request, SendAnswer, SendParams, Sent, SentParams};
 use std::time::Duration;
 
 /// Sends a message to a slot, waits, and prints the answer.

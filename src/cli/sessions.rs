@@ -1,7 +1,7 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::{sanitise, table};
-use crate::control::protocol::{SessionInfo, Sessions as Request, SessionsParams};
+use crate::core::model::{SessionInfo, Sessions as Request, SessionsParams};
 use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table};
 
 /// Lists the sessions, also ended ones that are kept for review.
@@ -78,8 +78,41 @@ pub fn state(session: &SessionInfo) -> String {
     ) {
         (true, _, _, Some(true)) => "at its prompt".to_owned(),
         (true, ..) => "running".to_owned(),
-        (false, Some(signal), ..) => format!("ended by signal {signal}"),
+        (false, Some(signal), ..) => format!("ended by signal {signal}{}", reason(session)),
         (false, None, Some(code), _) => format!("exit code {code}"),
         (false, None, None, _) => session.state.name().to_owned(),
+    }
+}
+
+/// `: idle at its prompt for 5m`, if more is known than the signal.
+fn reason(session: &SessionInfo) -> String {
+    let why = session.last_error.as_deref();
+    let why = why.filter(|why| !why.contains("signal"));
+    why.map(|why| format!(": {}", sanitise::one_line(why)))
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_session_that_missiond_ended_says_why() {
+        let shown = |last_error: Option<&str>| {
+            let session = json!({
+                "id": "a", "owner": "user", "owner_pid": null, "cols": 80, "rows": 24, "cwd": "/",
+                "command": ["bash"], "shell": "bash", "created_at": "2026-01-01T10:00:00Z",
+                "ends_at": null, "pid": null, "is_alive": false, "state": "exited",
+                "exit_code": null, "signal": 1, "last_error": last_error, "uptime": 1,
+                "at_prompt": false, "output_bytes": 0, "dropped_bytes": 0, "memory": null,
+                "cpu": null, "read_bytes": null, "written_bytes": null, "log": "/l"
+            });
+            state(&serde_json::from_value(session).unwrap())
+        };
+        let idle = shown(Some("idle at its prompt for 5m"));
+        assert_eq!(idle, "ended by signal 1: idle at its prompt for 5m");
+        assert_eq!(shown(Some("crash: signal 1")), "ended by signal 1");
+        assert_eq!(shown(None), "ended by signal 1");
     }
 }

@@ -1,27 +1,28 @@
 //! Whether the slots of a daemon have started, for `up`.
 
+use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::sanitise;
 use crate::cli::target::Place;
 use crate::control::client::{CallError, Client};
 use crate::control::identity::Wanted;
-use crate::control::protocol::{Select, SlotStatus, Status};
-use crate::reading::State;
-use chrono::{DateTime, TimeDelta, Utc};
+use crate::core::claude::reading::State;
+use crate::core::model::{Select, SlotStatus, Status};
 use serde::Serialize;
+use std::io::IsTerminal;
 use std::time::Duration;
 
-/// Slots that have not started by then are not waited for: a slow machine is no failure.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// A program that can't run, for wrong arguments or a missing file, has ended before this.
-const FIRST_MOMENTS: TimeDelta = TimeDelta::milliseconds(1500);
+/// Slots that have not started by then are named and not waited for: a slow machine is no failure.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// A person at a terminal who has waited for this long wants to know what for.
+const SILENT: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(50);
 
 /// A slot that should run and does not.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct FailedSlot {
-    slot: String,
-    why: String,
+    pub slot: String,
+    pub why: String,
 }
 
 /// How the slots of a daemon have started.
@@ -30,20 +31,29 @@ pub struct Settled {
     /// Slots of the config.
     pub total: usize,
     pub failed: Vec<FailedSlot>,
+    /// Slots that have not shown yet that they work.
+    pub starting: Vec<String>,
+    /// Slots that wait at a dialog.
+    pub asking: Vec<String>,
 }
 
-/// Waits, for a bounded time, until every slot has started or failed.
-pub async fn settled(place: &Place) -> Result<Settled, Failure> {
+/// Waits, for a bounded time, until every slot has shown that it works, or has failed.
+pub async fn settled(context: &Context, place: &Place) -> Result<Settled, Failure> {
     let settling = async {
         let wanted = Wanted::Config(place.config.clone());
         let mut client = Client::connect_to(&place.socket, &wanted).await?;
         let begun = tokio::time::Instant::now();
+        let mut silent = std::io::stderr().is_terminal();
         loop {
             let statuses = client.call::<Status>(Select::default()).await?;
-            let now = Utc::now();
-            let is_settled = !statuses.iter().any(|status| is_under_way(status, now));
-            if is_settled || begun.elapsed() >= PATIENCE {
-                return Ok(of(&statuses));
+            let settled = of(&statuses);
+            if settled.starting.is_empty() || begun.elapsed() >= PATIENCE {
+                return Ok(settled);
+            }
+            if silent && begun.elapsed() >= SILENT {
+                silent = false;
+                let names = settled.starting.join(", ");
+                context.out.note(format!("waiting for {names} to start"));
             }
             tokio::time::sleep(LOOK).await;
         }
@@ -54,12 +64,9 @@ pub async fn settled(place: &Place) -> Result<Settled, Failure> {
     Ok(settled.unwrap_or(Err(CallError::Silent(limit)))?)
 }
 
-/// It is being started, or has run for so short a time that it may yet end at once.
-fn is_under_way(status: &SlotStatus, now: DateTime<Utc>) -> bool {
-    let has_run = |at: DateTime<Utc>| now.signed_duration_since(at) >= FIRST_MOMENTS;
-    status.state == State::Starting
-        && !has_failed(status)
-        && !status.started_at.is_some_and(has_run)
+/// It is being started, and its screen has not shown yet that it works.
+fn is_under_way(status: &SlotStatus) -> bool {
+    status.state == State::Starting && !has_failed(status)
 }
 
 /// Its program could not be started, or has ended badly and is down or to be started again.
@@ -76,12 +83,31 @@ fn has_failed(status: &SlotStatus) -> bool {
     }
 }
 
-fn of(statuses: &[SlotStatus]) -> Settled {
+pub fn of(statuses: &[SlotStatus]) -> Settled {
     let slots = statuses.iter().filter(|status| !status.removed);
     let failed = slots.clone().filter(|status| has_failed(status));
+    let named = |fits: fn(&SlotStatus) -> bool| {
+        let fitting = slots.clone().filter(move |status| fits(status));
+        fitting.map(|status| status.slot.clone()).collect()
+    };
     Settled {
-        total: slots.count(),
         failed: failed.map(failed_slot).collect(),
+        starting: named(is_under_way),
+        asking: named(|status| status.dialog.is_some()),
+        total: slots.count(),
+    }
+}
+
+impl Settled {
+    /// What a person should know beside that the daemon runs; `target` names it in the commands.
+    pub fn remarks(&self, target: &str) -> Vec<String> {
+        let starting = self.starting.join(" ");
+        let asking = self.asking.join(" ");
+        let still = format!("still starting: {starting}; see: missiond status{target} {starting}");
+        let asks = format!("waits for your answer: {asking}; see: missiond pending{target}");
+        let remarks = [(&self.starting, still), (&self.asking, asks)];
+        let remarks = remarks.into_iter().filter(|(slots, _)| !slots.is_empty());
+        remarks.map(|(_, text)| text).collect()
     }
 }
 
@@ -130,20 +156,14 @@ mod tests {
 
     #[test]
     fn a_slot_is_waited_for_until_it_runs_or_has_failed() {
-        let now: DateTime<Utc> = "2026-01-01T10:00:10Z".parse().unwrap();
         let crash = json!({"cause": "crash", "restarts": 1});
         let table = [
             ("starting", json!({}), true, false),
-            (
-                "starting",
-                json!({"started_at": "2026-01-01T10:00:09Z"}),
-                true,
-                false,
-            ),
+            // However long it has run: it may yet end.
             (
                 "starting",
                 json!({"started_at": "2026-01-01T10:00:05Z"}),
-                false,
+                true,
                 false,
             ),
             ("starting", crash.clone(), false, true),
@@ -157,7 +177,7 @@ mod tests {
         ];
         for (state, more, waits, failed) in table {
             let status = status(state, more.clone());
-            assert_eq!(is_under_way(&status, now), waits, "{state} {more}");
+            assert_eq!(is_under_way(&status), waits, "{state} {more}");
             assert_eq!(has_failed(&status), failed, "{state} {more}");
         }
     }
@@ -169,7 +189,7 @@ mod tests {
             status("error", json!({"removed": true})),
             status("idle", json!({})),
         ];
-        let Settled { total, failed } = of(&statuses);
+        let Settled { total, failed, .. } = of(&statuses);
         assert_eq!(total, 2);
         let failure = in_words("missiond runs, pid 7", total, &failed, " -c a.toml");
         assert_eq!(

@@ -3,7 +3,7 @@
 use crate::cli::complete;
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
-use crate::control::protocol::{Select, Status};
+use crate::core::model::{Select, Status};
 use clap::Args;
 
 /// For commands that look: no name means all.

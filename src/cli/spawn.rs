@@ -1,8 +1,9 @@
 use crate::cli::context::{ANSWER_LIMIT, Context};
 use crate::cli::failure::Failure;
 use crate::cli::sanitise;
-use crate::control::protocol::{Spawn as Request, SpawnParams};
-use crate::tasks::execute::environment_of_caller;
+use crate::control::execute::environment_of_caller;
+use crate::core::model::{Spawn as Request, SpawnParams};
+use crate::core::settings::limits::Limits;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -46,6 +47,8 @@ pub struct Spawn {
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     max_memory: Option<u64>,
     #[command(flatten)]
+    limits: LimitArgs,
+    #[command(flatten)]
     env: EnvArgs,
     /// The program and its arguments
     #[arg(last = true, value_name = "CMD")]
@@ -68,6 +71,34 @@ pub struct EnvArgs {
     /// A variable on top of the environment of this command; can be given again
     #[arg(long = "env", value_name = "NAME=VALUE", value_parser = variable)]
     variables: Vec<(String, String)>,
+}
+
+/// What the kernel holds each process of a session to.
+#[derive(Debug, clap::Args)]
+pub struct LimitArgs {
+    /// CPU time of each process, in whole seconds; then SIGXCPU ends it
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    max_cpu: Option<Duration>,
+    /// Files that each process may have open
+    #[arg(long, value_name = "N")]
+    max_files: Option<u64>,
+    /// Processes and threads of this user in all, beyond which none is started; not for root
+    #[arg(long, value_name = "N")]
+    max_processes: Option<u64>,
+    /// The largest file that a process may write, such as 1GB; then SIGXFSZ ends it
+    #[arg(long, value_name = "SIZE", value_parser = memory)]
+    max_file_size: Option<u64>,
+}
+
+impl From<LimitArgs> for Limits {
+    fn from(given: LimitArgs) -> Limits {
+        Limits {
+            cpu_ms: given.max_cpu.map(milliseconds),
+            files: given.max_files,
+            processes: given.max_processes,
+            file_size: given.max_file_size,
+        }
+    }
 }
 
 impl EnvArgs {
@@ -96,6 +127,7 @@ impl Spawn {
             env_clear: true,
             line: None,
             max_memory: self.max_memory,
+            limits: self.limits.into(),
             with_connection: false,
         };
         let answer = context
@@ -143,7 +175,8 @@ pub fn milliseconds(time: Duration) -> u64 {
 }
 
 pub fn memory(text: &str) -> Result<u64, String> {
-    crate::config::parse_size(text).ok_or_else(|| "write a size such as 500MB or 2GB".to_owned())
+    crate::core::settings::parse_size(text)
+        .ok_or_else(|| "write a size such as 500MB or 2GB".to_owned())
 }
 
 fn variable(text: &str) -> Result<(String, String), String> {

@@ -1,6 +1,6 @@
 //! The states of a slot as words on the command line.
 
-use crate::reading::State;
+use crate::core::claude::reading::State;
 
 pub fn parse(word: &str) -> Result<State, String> {
     let known = State::ALL.into_iter().find(|state| state.name() == word);

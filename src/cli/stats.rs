@@ -1,6 +1,6 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
-use crate::control::protocol::{Nothing, Stats as Request};
+use crate::core::model::{Nothing, Stats as Request};
 
 /// Counts the slots by what they do, and the sessions.
 #[derive(Debug, clap::Args)]

@@ -2,8 +2,8 @@ use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::slots::AnySlots;
 use crate::cli::{columns, sanitise, table};
-use crate::control::protocol::{Nothing, Ping, Pong, Select, SlotStatus, Status as Request};
-use crate::redraw;
+use crate::core::model::{Nothing, Ping, Pong, Select, SlotStatus, Status as Request};
+use crate::core::text::redraw;
 use anstream::adapter::strip_str;
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -76,7 +76,9 @@ fn not_taken(daemon: &Pong, target: &str) -> Vec<String> {
             "the policy {role} on the disk allows more and is not taken: missiond reload{target}"
         )
     });
-    fault.into_iter().chain(wider).collect()
+    let seen = daemon.lost.iter().chain(&daemon.troubles);
+    let seen = seen.map(|text| sanitise::one_line(text));
+    fault.into_iter().chain(wider).chain(seen).collect()
 }
 
 /// Draws it over itself. What reads a pipe wants events, and not the same again each second.

@@ -3,7 +3,7 @@
 
 use crate::cli::flags::Flags;
 use crate::cli::overview;
-use crate::quoting::quoted;
+use crate::core::text::quoting::quoted;
 use std::path::Path;
 
 /// The flag that named the daemon, with a blank before it; empty where none did.

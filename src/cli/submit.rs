@@ -1,8 +1,9 @@
 use crate::cli::address::Addressed;
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
+use crate::cli::reconnect;
 use crate::cli::spawn::milliseconds;
-use crate::control::protocol::{Submit as Request, SubmitParams};
+use crate::core::model::{Submit as Request, SubmitParams};
 use std::time::Duration;
 
 /// Puts a task into the queue and prints its id.
@@ -30,7 +31,7 @@ impl Submit {
             timeout_ms: self.timeout.map(milliseconds),
             ..self.addressed.params()?
         };
-        let task = context.ask::<Request>(params).await?;
+        let task = reconnect::ask_once::<Request>(context, params).await?;
         match context.out.json {
             true => context.out.json(&task),
             false => context.out.line(task.id),

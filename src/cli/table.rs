@@ -2,8 +2,8 @@
 
 use crate::cli::columns::Columns;
 use crate::cli::sanitise;
-use crate::control::protocol::SlotStatus;
-use crate::reading::{Dialog, DialogKind, State};
+use crate::core::claude::reading::{Dialog, DialogKind, State};
+use crate::core::model::SlotStatus;
 use chrono::{DateTime, Utc};
 use comfy_table::{Attribute, Cell, Color, Row};
 
@@ -25,7 +25,25 @@ const NARROW: Columns<'static> = Columns {
 
 /// Those that need a person first, then the busy, the idle and the dead; by name within.
 pub fn sort(statuses: &mut [SlotStatus]) {
-    statuses.sort_by(|a, b| (urgency(a.state), &a.slot).cmp(&(urgency(b.state), &b.slot)));
+    statuses.sort_by_cached_key(|status| {
+        let name = status.slot.clone();
+        (urgency(status.state), natural(&status.slot), name)
+    });
+}
+
+/// The parts of a name, its numbers as numbers: `sh2` comes before `sh10`.
+fn natural(name: &str) -> Vec<(String, u64)> {
+    let is_digit = |c: char| c.is_ascii_digit();
+    let mut parts = Vec::new();
+    let mut rest = name;
+    while !rest.is_empty() {
+        let (word, behind) = rest.split_at(rest.find(is_digit).unwrap_or(rest.len()));
+        let end = behind.find(|c| !is_digit(c)).unwrap_or(behind.len());
+        let (number, behind) = behind.split_at(end);
+        parts.push((word.to_owned(), number.parse().unwrap_or(0)));
+        rest = behind;
+    }
+    parts
 }
 
 fn urgency(state: State) -> u8 {
@@ -89,17 +107,23 @@ fn doing(status: &SlotStatus) -> String {
     if let Some(login) = status.conversation.login {
         parts.push(format!("login {}", login.name()));
     }
+    if let Some(command) = &status.foreground {
+        parts.push(format!("runs {command}"));
+    }
     if status.background > 0 {
         parts.push(format!("{} in the background", status.background));
     }
     if status.queued > 0 {
         parts.push(format!("{} queued", status.queued));
     }
+    if let Some(stopped) = &status.stopped {
+        parts.insert(0, stopped.clone());
+    }
     if status.removed {
         parts.insert(0, "removed from the config".into());
     }
     if status.changed {
-        parts.push("new settings at its next start".into());
+        parts.push(new_settings(&status.new_settings));
     }
     if parts.is_empty() && status.state == State::Exited && status.exit_code.is_none() {
         return "not started".into();
@@ -108,6 +132,14 @@ fn doing(status: &SlotStatus) -> String {
         return "-".into();
     }
     sanitise::one_line(&parts.join(" · "))
+}
+
+fn new_settings(names: &[String]) -> String {
+    let what = "new settings at its next start";
+    match names {
+        [] => what.to_owned(),
+        names => format!("{what}: {}", names.join(", ")),
+    }
 }
 
 /// A dialog in a few words: `Bash: cargo test`, else its first line.
@@ -187,7 +219,7 @@ fn answer_command(status: &SlotStatus, target: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reading::Login;
+    use crate::core::claude::reading::Login;
     use serde_json::json;
 
     fn status(slot: &str, role: &str, state: State, since: &str) -> SlotStatus {
@@ -243,6 +275,23 @@ mod tests {
     }
 
     #[test]
+    fn names_with_numbers_are_in_the_order_of_the_numbers() {
+        let names = ["sh10", "a", "sh2", "sh1b3", "sh", "sh1", "sh1b20"];
+        let mut statuses: Vec<SlotStatus> = names
+            .map(|name| {
+                let idle = sample().swap_remove(1);
+                SlotStatus {
+                    slot: name.to_owned(),
+                    ..idle
+                }
+            })
+            .into();
+        sort(&mut statuses);
+        let sorted: Vec<&str> = statuses.iter().map(|status| status.slot.as_str()).collect();
+        assert_eq!(sorted, ["a", "sh", "sh1", "sh1b3", "sh1b20", "sh2", "sh10"]);
+    }
+
+    #[test]
     fn a_slot_that_left_the_config_is_marked_and_told_of() {
         let mut statuses = sample();
         assert_eq!(removed(&statuses, ""), None);
@@ -251,6 +300,15 @@ mod tests {
         assert!(told.starts_with("coder-2 is not in the config"), "{told}");
         assert!(told.contains("missiond stop -c x.toml coder-2"), "{told}");
         assert!(doing(&statuses[1]).starts_with("removed from the config · 2 in the background"));
+    }
+
+    #[test]
+    fn what_waits_for_the_next_start_is_named() {
+        let mut idle = sample().swap_remove(1);
+        (idle.background, idle.changed) = (0, true);
+        assert_eq!(doing(&idle), "new settings at its next start");
+        idle.new_settings = vec!["cwd".into(), "mode".into()];
+        assert_eq!(doing(&idle), "new settings at its next start: cwd, mode");
     }
 
     #[test]

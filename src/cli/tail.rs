@@ -1,6 +1,6 @@
 //! Reads the lines of a log that grows and is rotated by renaming, each of them once.
 
-use crate::files;
+use crate::os::files;
 use chrono::{DateTime, Utc};
 use std::collections::VecDeque;
 use std::fs::File;

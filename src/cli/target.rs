@@ -5,17 +5,26 @@ use crate::cli::failure::{Blame, Failure};
 use crate::cli::up;
 use crate::config;
 use crate::control::client::{CallError, Client};
-use crate::control::identity::{Wanted, same_file};
-use crate::control::protocol::{Nothing, Ping, Pong};
+use crate::control::identity::Wanted;
+use crate::core::model::{Nothing, Ping, Pong};
+use crate::core::text::diagnostic::ConfigError;
+use crate::core::text::quoting::quoted;
 use crate::daemon::Holder;
-use crate::paths::PathError;
+use crate::os::files::same_file;
+use crate::os::paths::PathError;
 use crate::slot::record::Record;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+use tokio::net::UnixStream;
 
 /// How long a socket in the runtime directory may take to say who it is, before it is passed over.
 const DISCOVERY_LIMIT: Duration = Duration::from_secs(2);
+
+/// How long a daemon that lives may need to make its socket again.
+const MADE_AGAIN: Duration = Duration::from_secs(5);
+/// Between two looks for it.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// Where the daemon of a config is, and where it writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +39,8 @@ pub struct Place {
 pub struct Target {
     pub socket: PathBuf,
     pub wanted: Wanted,
+    /// A daemon took a connection there a moment ago.
+    pub was_there: bool,
 }
 
 impl Target {
@@ -38,6 +49,7 @@ impl Target {
         Target {
             socket,
             wanted: Wanted::AtSocket,
+            was_there: true,
         }
     }
 }
@@ -45,8 +57,12 @@ impl Target {
 /// The daemon of `--socket`, `$MISSIOND_SOCKET`, the one of `-c` or `$MISSIOND_CONFIG`, else the only one that answers.
 pub async fn find(context: &Context) -> Result<Target, Failure> {
     if let Some(socket) = context.named_socket() {
-        let (socket, wanted) = (crate::paths::fitting(socket)?, wanted(context));
-        return Ok(Target { socket, wanted });
+        let (socket, wanted) = (crate::os::paths::fitting(socket)?, wanted(context));
+        return Ok(Target {
+            socket,
+            wanted,
+            was_there: false,
+        });
     }
     if let Some(config) = context.named_config() {
         return of_config(context, config).await;
@@ -54,11 +70,19 @@ pub async fn find(context: &Context) -> Result<Target, Failure> {
     let Found {
         mut answering,
         silent,
+        full,
+        mut lost,
     } = found(context).await;
     match answering.len() {
-        0 => match silent.first() {
-            Some(socket) => Err(is_silent(socket)),
-            None => Err(no_daemon(context, "no daemon answers")),
+        0 => match (full, silent.first()) {
+            (Some(full), _) => Err(full.into()),
+            (None, Some(socket)) => Err(is_silent(socket)),
+            (None, None) if lost.len() == 1 => Ok(Target::at(lost.remove(0))),
+            // Whoever connects waits until its socket is there again.
+            (None, None) => match living(context, |_| true) {
+                Some(holder) => Ok(Target::at(holder.socket)),
+                None => Err(no_daemon(context, "no daemon answers")),
+            },
         },
         1 => Ok(Target::at(answering.remove(0).0)),
         several => {
@@ -90,19 +114,31 @@ pub async fn of_config(context: &Context, config: &Path) -> Result<Target, Failu
         let usual = Target {
             socket: place.socket.clone(),
             wanted: wanted.clone(),
+            was_there: true,
         };
         match ping(&usual.socket, DISCOVERY_LIMIT).await {
             Ok(pong) if wanted.check(&usual.socket, &pong).is_ok() => return Ok(usual),
-            Err(CallError::Silent(_)) => return Ok(usual),
+            Err(CallError::Silent(_) | CallError::Lost(_)) => return Ok(usual),
+            Err(error) if error.is_full() => return Ok(usual),
             _ => {}
         }
     }
-    if let Some((socket, _)) = running_with(context, config).await {
-        return Ok(Target { socket, wanted });
-    }
+    let running = running_with(context, config).await;
+    let running = running.map(|(socket, _)| socket).or_else(|| {
+        let living = living(context, |holder| same_file(&holder.config, config));
+        living.map(|holder| holder.socket)
+    });
+    let was_there = running.is_some();
     // Whoever connects is told who answers there, or that nobody does.
-    let socket = place?.socket;
-    Ok(Target { socket, wanted })
+    let socket = match running {
+        Some(socket) => socket,
+        None => place?.socket,
+    };
+    Ok(Target {
+        socket,
+        wanted,
+        was_there,
+    })
 }
 
 /// The same for what needs no slots: where nothing is named and there is no config at all, a daemon is started.
@@ -158,7 +194,7 @@ pub fn place(context: &Context, config: &Path) -> Result<Place, Failure> {
     let daemon = config::load_daemon(config)?;
     Ok(Place {
         config: context.env.cwd.join(config),
-        socket: context.env.socket_for(&daemon)?,
+        socket: daemon.socket_in(&context.env)?,
         logs: daemon.logs,
     })
 }
@@ -203,6 +239,52 @@ pub async fn running_with(context: &Context, config: &Path) -> Option<(PathBuf, 
     let config = context.env.cwd.join(config);
     let mut running = found(context).await.answering.into_iter();
     running.find(|(_, pong)| same_file(&pong.config, &config))
+}
+
+/// A daemon that lives, by its lock, whatever became of its socket.
+pub fn living(context: &Context, is_wanted: impl Fn(&Holder) -> bool) -> Option<Holder> {
+    let locks = context.env.all_locks();
+    let mut living = locks.iter().filter_map(|lock| Holder::living(lock));
+    living.find(is_wanted)
+}
+
+/// Waits until the daemon that lives and is to listen at this socket does so: it makes a socket again that was removed.
+pub async fn made_again(context: &Context, socket: &Path) -> Result<(), Failure> {
+    let given_up = Instant::now() + MADE_AGAIN;
+    while let Some(holder) = living(context, |holder| holder.socket == socket) {
+        if UnixStream::connect(socket).await.is_ok() {
+            break;
+        }
+        if Instant::now() >= given_up {
+            return Err(is_missing(&holder));
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+    Ok(())
+}
+
+fn is_missing(holder: &Holder) -> Failure {
+    let Holder {
+        pid,
+        socket,
+        config,
+    } = holder;
+    let directory = socket.parent().unwrap_or(Path::new("/"));
+    let shown = quoted(&directory.display().to_string());
+    let way = match directory.symlink_metadata() {
+        Ok(found) if found.is_dir() => {
+            format!("see what the daemon says, and whether you can write {shown}")
+        }
+        Ok(_) => format!("move {shown} away: it has to be a directory"),
+        Err(_) => format!("make the directory {shown}, for you alone"),
+    };
+    let (socket, config) = (socket.display(), config.display());
+    let text = format!(
+        "a daemon runs, pid {pid}, with {config}, and its socket {socket} was removed and can't be made again"
+    );
+    Failure::new(Blame::NoDaemon, text).next(format!(
+        "{way}; the daemon makes its socket again within seconds\nor end it with its slots: kill {pid}"
+    ))
 }
 
 /// Who answers at this socket, if anybody does within this time.
@@ -255,6 +337,10 @@ struct Found {
     answering: Vec<(PathBuf, Pong)>,
     /// Those that took the question and said nothing.
     silent: Vec<PathBuf>,
+    /// What one said that has no place for this client.
+    full: Option<CallError>,
+    /// Those that took the connection and ended.
+    lost: Vec<PathBuf>,
 }
 
 /// Those in the runtime directory, and those that a daemon of another place has written into its lock.
@@ -272,6 +358,8 @@ async fn found(context: &Context) -> Found {
         match ping(&socket, DISCOVERY_LIMIT).await {
             Ok(pong) => found.answering.push((socket, pong)),
             Err(CallError::Silent(_)) => found.silent.push(socket),
+            Err(CallError::Lost(_)) => found.lost.push(socket),
+            Err(error) if error.is_full() => found.full = Some(error),
             Err(_) => {}
         }
     }
@@ -292,8 +380,8 @@ impl From<PathError> for Failure {
     }
 }
 
-impl From<config::ConfigError> for Failure {
-    fn from(error: config::ConfigError) -> Failure {
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Failure {
         Failure::usage(error.in_short()).next(error.to_string())
     }
 }

@@ -1,7 +1,7 @@
 use crate::cli::context::{Context, unless_interrupted};
 use crate::cli::failure::{Blame, Failure};
 use crate::cli::{dialog, reconnect, sanitise, table};
-use crate::control::protocol::{
+use crate::core::model::{
     Fault, Pending, Select, Task as Request, TaskParams, TaskState, TaskStatus,
 };
 use chrono::Utc;

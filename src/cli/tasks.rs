@@ -5,7 +5,7 @@ use crate::cli::columns::{self, Columns};
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::{sanitise, table};
-use crate::control::protocol::{TaskState, TaskStatus, Tasks as Request, TasksParams};
+use crate::core::model::{TaskState, TaskStatus, Tasks as Request, TasksParams};
 use chrono::{DateTime, Utc};
 use comfy_table::{Attribute, Cell, Color, Row};
 

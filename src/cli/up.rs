@@ -1,14 +1,16 @@
 use crate::cli::context::Context;
 use crate::cli::failure::{Blame, Failure};
+use crate::cli::run;
 use crate::cli::settle::{self, FailedSlot, Settled};
 use crate::cli::target::{self, Place};
 use crate::cli::trust::{self, Folders};
 use crate::config;
 use crate::control::client::CallError;
-use crate::control::identity::same_file;
-use crate::control::protocol::{Fault, Pong};
-use crate::files;
-use crate::quoting::quoted;
+use crate::core::model::{Fault, Pong};
+use crate::core::text::quoting::quoted;
+use crate::daemon::{Holder, check_log_directory};
+use crate::os::files;
+use crate::os::files::same_file;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
 use std::fs::{DirBuilder, File};
@@ -48,7 +50,7 @@ pub struct Up {
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = humantime::parse_duration)]
     timeout: Duration,
 
-    /// Say that you trust the folders of the slots: Claude Code's question about it is answered with yes
+    /// Say that you trust the folders of the slots: Claude Code's question about it is answered with yes, also later
     #[arg(long)]
     trust: bool,
 }
@@ -64,6 +66,10 @@ struct Answer<'a> {
     log: PathBuf,
     /// The slots that should run and have failed.
     failed: Vec<FailedSlot>,
+    /// The slots that have not shown yet that they work.
+    starting: Vec<String>,
+    /// The slots that wait at a dialog.
+    asking: Vec<String>,
     #[serde(flatten)]
     folders: &'a Folders,
 }
@@ -79,6 +85,7 @@ impl Up {
             Ok(pong) => return self.finish(context, &place, pong, false).await,
             // It has the place, so that another could not start.
             Err(stuck @ CallError::Silent(_)) => return Err(stuck.into()),
+            Err(full) if full.is_full() => return Err(full.into()),
             Err(_) => {}
         }
         // It may listen elsewhere: its config has changed since it was started, or it was given a socket.
@@ -87,6 +94,18 @@ impl Up {
         {
             let place = Place { socket, ..place };
             return self.finish(context, &place, pong, false).await;
+        }
+        // Its socket may have been removed. A second one at another socket is refused by itself.
+        let is_its = |holder: &Holder| {
+            let is_named = context.named_socket().is_some();
+            same_file(&holder.config, &place.config) && (!is_named || holder.socket == place.socket)
+        };
+        if let Some(Holder { socket, .. }) = target::living(context, is_its) {
+            target::made_again(context, &socket).await?;
+            if let Ok(pong) = target::ping(&socket, self.timeout).await {
+                let place = Place { socket, ..place };
+                return self.finish(context, &place, pong, false).await;
+            }
         }
         // Every fault is told here and now, and not by way of a log.
         config::load(&file)?;
@@ -133,7 +152,7 @@ impl Up {
 fn sessions_place(context: &Context, file: PathBuf) -> Result<Place, Failure> {
     let daemon = config::for_sessions_alone(&file)?.daemon;
     Ok(Place {
-        socket: context.env.socket_for(&daemon)?,
+        socket: daemon.socket_in(&context.env)?,
         logs: daemon.logs,
         config: file,
     })
@@ -158,6 +177,7 @@ async fn bring_up(
     flags: &[&str],
     timeout: Duration,
 ) -> Result<(Pong, bool), Failure> {
+    check_log_directory(&place.logs, &context.env, &[LOG_FILE]).map_err(run::failure)?;
     let (log, begin) = open_log(&place.logs)?;
     let mut child = spawn(place, flags, &log, context.flags.verbose)?;
     let waited = tokio::time::timeout(timeout, until_it_answers(&mut child, place, timeout));
@@ -165,7 +185,7 @@ async fn bring_up(
         return Err(give_up(&child, timeout, place));
     };
     match outcome? {
-        Started::Answers(pong) => Ok((pong, true)),
+        Started::Answers(pong) => Ok((*pong, true)),
         Started::Ended(status) => match target::ping(&place.socket, timeout).await {
             // Another one was quicker.
             Ok(pong) => Ok((pong, false)),
@@ -175,7 +195,7 @@ async fn bring_up(
 }
 
 enum Started {
-    Answers(Pong),
+    Answers(Box<Pong>),
     Ended(ExitStatus),
 }
 
@@ -191,10 +211,13 @@ async fn until_it_answers(
             None => tokio::time::sleep(LOOK).await,
         }
         if let Ok(pong) = target::ping(&place.socket, timeout).await {
-            return Ok(Started::Answers(pong));
+            return Ok(Started::Answers(Box::new(pong)));
         }
     }
 }
+
+/// The log of a daemon in the background.
+pub const LOG_FILE: &str = "missiond.log";
 
 /// The log, and where this daemon's part of it begins.
 fn open_log(logs: &Path) -> Result<(File, u64), Failure> {
@@ -217,7 +240,7 @@ fn open_log(logs: &Path) -> Result<(File, u64), Failure> {
 }
 
 fn log_file(logs: &Path) -> PathBuf {
-    logs.join("missiond.log")
+    logs.join(LOG_FILE)
 }
 
 fn spawn(place: &Place, flags: &[&str], log: &File, verbose: u8) -> Result<Child, Failure> {
@@ -246,7 +269,14 @@ async fn report(
     if !same_file(&pong.config, &place.config) {
         return Err(another(place, &pong));
     }
-    let Settled { total, failed } = settle::settled(place).await?;
+    let settled = settle::settled(context, place).await?;
+    let remarks = settled.remarks(&context.target());
+    let Settled {
+        total,
+        failed,
+        starting,
+        asking,
+    } = settled;
     let runs = format!("{} runs, pid {}", pong.name, pong.pid);
     let failure =
         (!failed.is_empty()).then(|| settle::in_words(&runs, total, &failed, &context.target()));
@@ -259,12 +289,15 @@ async fn report(
             config: pong.config,
             log: log_file(&pong.logs),
             failed,
+            starting,
+            asking,
             folders,
         })?;
     } else if failure.is_none() {
         let how = if started { "is up" } else { "was up already" };
         let up = format!("{} {how}, pid {}", pong.name, pong.pid);
         context.out.done(up)?;
+        remarks.iter().try_for_each(|text| context.out.done(text))?;
     }
     folders.tell(context)?;
     failure.map_or(Ok(()), Err)

@@ -1,6 +1,6 @@
 use crate::cli::context::Context;
 use crate::cli::failure::{Blame, Failure};
-use crate::control::protocol::{Nothing, Ping};
+use crate::core::model::{Nothing, Ping};
 
 /// Shows the version of this program and of the daemon.
 #[derive(Debug, clap::Args)]

@@ -1,7 +1,7 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::{complete, sanitise};
-use crate::control::protocol::{OneSlot, Why as Request};
+use crate::core::model::{OneSlot, Why as Request};
 
 /// Explains why a slot is read to be in its state: who says what.
 #[derive(Debug, clap::Args)]

@@ -1,6 +1,7 @@
 //! What a reload changes. Pure.
 
-use super::{Config, SlotConfig};
+use super::Config;
+use crate::core::settings::SlotConfig;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -72,7 +73,7 @@ fn find<'a>(config: &'a Config, name: &str) -> Option<&'a SlotConfig> {
 }
 
 /// By their serialised form, so that no key can be forgotten here.
-fn keys_that_differ<T: Serialize>(old: &T, new: &T) -> Vec<String> {
+pub fn keys_that_differ<T: Serialize>(old: &T, new: &T) -> Vec<String> {
     let (Ok(Value::Object(old)), Ok(Value::Object(new))) =
         (serde_json::to_value(old), serde_json::to_value(new))
     else {

@@ -1,13 +1,13 @@
 //! slots.toml from the disk, with the directories and policies that it names looked for.
 
-use super::parse::{Draft, DraftSlot, Places, parse, parse_daemon};
-use super::{Config, DaemonConfig, Kind, RolePolicy};
-use crate::diagnostic::{Problem, Source, nearest, render};
-use crate::paths::Env;
-use crate::policy::Policy;
-use crate::trusted_file::{self, Exposed, Trusted};
+use super::{Config, RolePolicy};
+use crate::core::policy::Policy;
+use crate::core::settings::{DaemonConfig, Kind};
+use crate::core::settings::{Draft, DraftSlot, Places, parse, parse_daemon};
+use crate::core::text::diagnostic::{ConfigError, Problem, Source, nearest};
+use crate::os::paths::Env;
+use crate::os::trusted_file::{self, Exposed, Trusted};
 use std::collections::BTreeMap;
-use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
@@ -19,34 +19,6 @@ const MAX_FILE: u64 = 1024 * 1024;
 
 /// An editor that saves replaces the file once, not several times within the moment between two looks.
 const MOST_TRIES: usize = 3;
-
-/// Everything that is wrong with a configuration, in the order of the file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConfigError {
-    pub problems: Vec<Problem>,
-}
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&render(&self.problems, false))
-    }
-}
-
-impl std::error::Error for ConfigError {}
-
-impl ConfigError {
-    /// In a line, for whoever can ask for more.
-    pub fn in_short(&self) -> String {
-        match self.problems.as_slice() {
-            [one] => format!("{}: {}", one.file.display(), one.title),
-            several if several.iter().all(|one| one.file == several[0].file) => {
-                let file = several[0].file.display();
-                format!("{} faults in {file}", several.len())
-            }
-            several => format!("{} faults in the configuration", several.len()),
-        }
-    }
-}
 
 /// Reads, checks and completes the configuration. `~` stands for the home directory of this process.
 pub fn load(file: &Path) -> Result<Config, ConfigError> {
@@ -104,14 +76,6 @@ fn absolute(file: &Path) -> PathBuf {
 /// What relative paths in the file are relative to.
 fn base_of(file: &Path) -> &Path {
     file.parent().unwrap_or(Path::new("/"))
-}
-
-impl From<Vec<Problem>> for ConfigError {
-    fn from(problems: Vec<Problem>) -> ConfigError {
-        ConfigError {
-            problems: tidy(problems),
-        }
-    }
 }
 
 /// A text file that a person wrote, or what is wrong with it.
@@ -312,23 +276,6 @@ fn role_of(file: &Path) -> Option<String> {
     let is_toml = file.extension().is_some_and(|ending| ending == "toml");
     let stem = file.file_stem()?.to_str()?;
     is_toml.then(|| stem.to_owned())
-}
-
-/// slots.toml first and in the order of the file, and each once: a fault in [defaults] shows up with
-/// every slot, one in a policy with every slot of the role.
-fn tidy(mut problems: Vec<Problem>) -> Vec<Problem> {
-    let first = problems.first().map(|problem| problem.file.clone());
-    problems.sort_by_key(|problem| {
-        let elsewhere = (Some(&problem.file) != first.as_ref()).then(|| problem.file.clone());
-        (elsewhere, problem.span.start, problem.span.end)
-    });
-    let mut once: Vec<Problem> = Vec::new();
-    for problem in problems {
-        if !once.contains(&problem) {
-            once.push(problem);
-        }
-    }
-    once
 }
 
 impl DaemonConfig {

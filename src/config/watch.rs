@@ -2,7 +2,7 @@
 
 use super::Config;
 use super::load::bounded;
-use crate::blocking;
+use crate::os::blocking;
 use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,24 +1,22 @@
 //! A connection that has become the live terminal of a slot: keys one way, the screen the other.
 
 use super::dispatch::Dispatcher;
-use super::envelope::{ErrorObject, Line, Request};
-use super::peer::Peer;
-use super::protocol::{AttachParams, Ending, Fault, FromViewer, MAX_FRAME, RpcError, ToViewer};
+use crate::core::model::Person;
+use crate::core::model::envelope::{ErrorObject, Line, Request};
+use crate::core::model::{AttachParams, Ending, Fault, FromViewer, MAX_FRAME, RpcError, ToViewer};
+use crate::os::outbox::{Budget, Outbox, Unread};
+use crate::os::peer::Peer;
 use crate::slot::{Seat, SlotHandle, Viewer, Viewing};
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
 use std::time::Duration;
 use tokio::net::UnixStream;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 use tokio_util::bytes::Bytes;
 use tokio_util::codec::{Framed, FramedParts, LengthDelimitedCodec, LinesCodec};
 
 /// A person's terminal that takes nothing for this long is not looked at by anybody.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// Pieces of output that wait for one terminal: what comes on top is left out, and the screen drawn anew when there
-/// is room. A read of the shim is 16 KB, so that this is 1 MB at most beside the picture that was drawn first.
-const MAX_WAITING: usize = 64;
 
 type Screen = SplitSink<Framed<UnixStream, LengthDelimitedCodec>, Bytes>;
 
@@ -26,10 +24,10 @@ type Screen = SplitSink<Framed<UnixStream, LengthDelimitedCodec>, Bytes>;
 pub(super) async fn serve(
     mut lines: Framed<UnixStream, LinesCodec>,
     request: Request,
-    peer: &Peer,
-    dispatcher: &Dispatcher,
+    (peer, dispatcher): (&Peer, &Dispatcher),
+    budget: &Budget,
 ) {
-    let (feed, waiting) = mpsc::channel(MAX_WAITING);
+    let (feed, waiting) = budget.queue();
     let (end, ending) = oneshot::channel();
     let seated = seat(&request, peer, dispatcher, (feed, end)).await;
     let answer = match &seated {
@@ -56,7 +54,7 @@ async fn seat(
     request: &Request,
     peer: &Peer,
     dispatcher: &Dispatcher,
-    (feed, end): (mpsc::Sender<Vec<u8>>, oneshot::Sender<Ending>),
+    (feed, end): (Outbox, oneshot::Sender<Ending>),
 ) -> Result<(SlotHandle, Seat), RpcError> {
     let Request { method, params, .. } = request;
     dispatcher.permit(peer, method, params).await?;
@@ -66,8 +64,10 @@ async fn seat(
     let viewer = Viewer {
         size: (params.cols, params.rows),
         read_only: params.read_only,
-        uid: peer.uid,
-        pid: peer.pid,
+        person: Person {
+            via: request.method.clone(),
+            ..peer.person()
+        },
         feed,
         end,
     };
@@ -113,13 +113,9 @@ async fn listen(
 }
 
 /// Until there is nothing more to show, or nobody who takes it.
-async fn show(
-    mut screen: Screen,
-    mut waiting: mpsc::Receiver<Vec<u8>>,
-    ending: oneshot::Receiver<Ending>,
-) {
-    while let Some(bytes) = waiting.recv().await {
-        if !sent(&mut screen, &ToViewer::Output(bytes)).await {
+async fn show(mut screen: Screen, mut waiting: Unread, ending: oneshot::Receiver<Ending>) {
+    while let Some(piece) = waiting.next().await {
+        if !sent(&mut screen, &ToViewer::Output(piece.bytes.to_vec())).await {
             return;
         }
     }

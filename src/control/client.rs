@@ -1,9 +1,9 @@
 //! The client's end of the control socket.
 
 use super::attach;
-use super::envelope::{self, Lagged, Line, Live, Request};
 use super::identity::Wanted;
-use super::protocol::{
+use crate::core::model::envelope::{self, Lagged, Line, Live, Request};
+use crate::core::model::{
     Attach, AttachAnswer, AttachParams, Event, Events, EventsParams, Fault, MAX_LINE, Method,
     Nothing, Output, OutputAnswer, OutputParams, Ping, RpcError,
 };
@@ -45,6 +45,13 @@ pub enum CallError {
 
 /// Makes a connection to the daemon, for those who need several at once or over a long time.
 pub type Dial = Arc<dyn Fn() -> BoxFuture<'static, Result<Client, RpcError>> + Send + Sync>;
+
+impl CallError {
+    /// The daemon has no place for this client now.
+    pub fn is_full(&self) -> bool {
+        matches!(self, CallError::Rpc(error) if error.fault == Fault::Full)
+    }
+}
 
 impl From<CallError> for RpcError {
     fn from(error: CallError) -> RpcError {
@@ -187,8 +194,18 @@ impl Client {
                 line.len()
             )));
         }
-        self.lines.send(line).await.map_err(broken)?;
+        if let Err(error) = self.lines.send(line).await {
+            return Err(self.why_closed().await.unwrap_or_else(|| broken(error)));
+        }
         Ok(self.last_id)
+    }
+
+    /// What the daemon said before it closed the connection: it may have done so before our request was written.
+    async fn why_closed(&mut self) -> Option<CallError> {
+        match self.next_line().await {
+            Err(error @ CallError::Rpc(_)) => Some(error),
+            _ => None,
+        }
     }
 
     async fn next_line(&mut self) -> Result<Option<Line>, CallError> {
@@ -196,9 +213,14 @@ impl Client {
             return Ok(None);
         };
         let line = line.map_err(broken)?;
-        serde_json::from_str(&line).map(Some).map_err(|error| {
+        let line: Line = serde_json::from_str(&line).map_err(|error| {
             CallError::Protocol(format!("the daemon's line is no JSON-RPC: {error}"))
-        })
+        })?;
+        match (line.id.is_none(), line.error) {
+            // An error that answers no request is about the connection, and its last line.
+            (true, Some(error)) => Err(RpcError::from(error).into()),
+            (_, error) => Ok(Some(Line { error, ..line })),
+        }
     }
 
     async fn next_notice(&mut self) -> Result<Option<Notice>, CallError> {
@@ -250,7 +272,9 @@ async fn connect_patiently(path: &Path) -> Result<UnixStream, CallError> {
 fn not_reached(path: &Path, error: &std::io::Error) -> CallError {
     let place = path.display();
     match error.kind() {
-        ErrorKind::NotFound => CallError::NotRunning(format!("there is no socket at {place}")),
+        ErrorKind::NotFound | ErrorKind::NotADirectory => {
+            CallError::NotRunning(format!("there is no socket at {place}"))
+        }
         ErrorKind::ConnectionRefused => {
             CallError::NotRunning(format!("nothing listens at {place}"))
         }

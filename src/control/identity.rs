@@ -1,7 +1,8 @@
 //! Which daemon a client means, and the check that the daemon which answers is that one.
 
-use super::protocol::{Fault, Pong, RpcError};
-use crate::quoting::quoted;
+use crate::core::model::{Fault, Pong, RpcError};
+use crate::core::text::quoting::quoted;
+use crate::os::files::same_file;
 use std::path::{Path, PathBuf};
 
 /// The daemon that a client wants to talk to. A socket alone does not say it: two configs of one name share a socket.
@@ -54,22 +55,6 @@ fn other_process(pid: u32, socket: &Path, daemon: &Pong) -> RpcError {
     RpcError::new(Fault::Refused, text)
 }
 
-/// Whether two paths lead to one file now, through links or not. A file that is gone is known by its directory and name.
-pub fn same_file(a: &Path, b: &Path) -> bool {
-    a == b || real_path(a) == real_path(b)
-}
-
-/// The path without links, as far as it exists.
-fn real_path(path: &Path) -> PathBuf {
-    if let Ok(real) = path.canonicalize() {
-        return real;
-    }
-    match (path.parent(), path.file_name()) {
-        (Some(parent), Some(name)) => real_path(parent).join(name),
-        _ => path.to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -84,6 +69,8 @@ mod tests {
             logs: PathBuf::from("/logs"),
             socket: None,
             config_fault: None,
+            lost: Vec::new(),
+            troubles: Vec::new(),
             wider_policies: Vec::new(),
         }
     }

@@ -2,7 +2,7 @@
 //! decides it: a request that names the other kind is refused, with the command that is for it.
 
 use super::permission;
-use super::protocol::*;
+use crate::core::model::*;
 use serde_json::Value;
 
 /// What a request may name.
@@ -59,6 +59,7 @@ const TABLE: &[(&str, Accepts)] = &[
     (Attach::NAME, Either),
     (Why::NAME, OnlySlots("missiond info ID")),
     (Events::NAME, Either),
+    (Unsubscribe::NAME, Either),
     (InForce::NAME, OnlySlots("missiond info ID")),
     (Submit::NAME, OnlySlots("missiond type ID …")),
     (Task::NAME, Either),
@@ -108,6 +109,17 @@ const TABLE: &[(&str, Accepts)] = &[
     (ClosePtySession::NAME, sessions("missiond stop ID")),
     (ListPtySessions::NAME, Either),
 ];
+
+impl Accepts {
+    /// What may be named, for the schema.
+    pub fn name(self) -> &'static str {
+        match self {
+            Either => "slots and sessions",
+            OnlySessions { .. } => "sessions",
+            OnlySlots(_) => "slots",
+        }
+    }
+}
 
 /// What is named, as far as this table cares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

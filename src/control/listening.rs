@@ -1,29 +1,22 @@
 //! A listener of `events`: how the selected slots stand, or what it has missed; then what happens to them.
 
 use super::dispatch::Dispatcher;
-use super::envelope::{self, Lagged, Line, Live, Request};
-use super::protocol::{Event, EventsParams, RpcError, Select, SlotStatus, What};
 use super::tails::Tails;
-use crate::events::{Listener, gap};
+use crate::core::model::envelope::{self, Lagged, Line, Live, Request};
+use crate::core::model::{Event, EventsParams, RpcError, Select, SlotStatus, What};
+use crate::events::{self, Listener, Missed, Told, gap};
+use crate::os::outbox::{Gone, Outbox};
 use serde_json::Value;
-use tokio::sync::broadcast::{Receiver, error::RecvError};
+use std::sync::Arc;
 use tokio::sync::mpsc;
+use tokio_util::bytes::Bytes;
 
 /// Events that are read ahead from the event log while a listener takes what was read.
-const READ_AHEAD: usize = 64;
-
-/// The listener has gone, or was dropped.
-struct Gone;
-
-impl<T> From<mpsc::error::SendError<T>> for Gone {
-    fn from(_: mpsc::error::SendError<T>) -> Gone {
-        Gone
-    }
-}
+const READ_AHEAD: usize = 4;
 
 struct Listening<'a> {
     dispatcher: &'a Dispatcher,
-    answers: &'a mpsc::Sender<Line>,
+    answers: &'a Outbox,
     /// `None` for everything, also slots that are added later.
     selected: Option<Vec<String>>,
     /// Whether what they write is wanted too.
@@ -34,14 +27,14 @@ struct Listening<'a> {
 }
 
 /// Until the listener goes, reads too slowly, or the daemon ends.
-pub async fn listen(request: Request, dispatcher: &Dispatcher, answers: &mpsc::Sender<Line>) {
+pub async fn listen(request: &Request, dispatcher: &Dispatcher, answers: &Outbox) {
     let chosen = choose(&request.params, dispatcher);
     let (selected, params) = match chosen {
         Ok(chosen) => chosen,
         Err(error) => {
-            let refusal = Line::answer(request.id, Err(error.into()));
+            let refusal = Line::answer(request.id.clone(), Err(error.into()));
             // One that has gone needs no answer.
-            let _ = answers.send(refusal).await;
+            let _ = answers.send(refusal.bytes()).await;
             return;
         }
     };
@@ -53,7 +46,7 @@ pub async fn listen(request: Request, dispatcher: &Dispatcher, answers: &mpsc::S
         tails: Tails::default(),
         position: 0,
     };
-    let ready = Line::answer(request.id, Ok(Value::Object(Default::default())));
+    let ready = Line::answer(request.id.clone(), Ok(Value::Object(Default::default())));
     // However it ends, nobody is left to be told.
     let _ = listening.run(ready, params.after).await;
 }
@@ -82,7 +75,7 @@ fn choose(
 
 impl Listening<'_> {
     async fn run(&mut self, ready: Line, after: Option<u64>) -> Result<(), Gone> {
-        self.answers.send(ready).await?;
+        self.answers.send(ready.bytes()).await?;
         let mut events = match after {
             Some(after) => self.catch_up_after(after).await?,
             None => self.snapshots().await?,
@@ -92,17 +85,17 @@ impl Listening<'_> {
         };
         let live = serde_json::to_value(live).unwrap_or_default();
         let live = Line::notification(envelope::LIVE, live);
-        self.answers.send(live).await?;
+        self.answers.send(live.bytes()).await?;
         loop {
             tokio::select! {
-                event = events.recv() => self.heard(event).await?,
+                told = events.next() => self.heard(told).await?,
                 name = self.tails.written() => self.pass_on(&name).await?,
             }
         }
     }
 
     /// How the slots stand. The position is taken first: what a snapshot may not show yet is told behind it.
-    async fn snapshots(&mut self) -> Result<Receiver<Event>, Gone> {
+    async fn snapshots(&mut self) -> Result<events::Events, Gone> {
         let Listener { position, events } = self.dispatcher.bus().listen();
         self.position = position;
         for status in self.dispatcher.statuses(&self.selected) {
@@ -121,13 +114,13 @@ impl Listening<'_> {
                 status: Box::new(status),
             },
         };
-        self.answers.send(event_line(&event)).await?;
+        self.answers.send(event_line(event)).await?;
         self.catch_up(&name).await
     }
 
     /// What has happened since `after`, from the event log, until nothing is left to read there. What happens during
     /// that is in the log too, so a listener that reads slowly misses nothing.
-    async fn catch_up_after(&mut self, after: u64) -> Result<Receiver<Event>, Gone> {
+    async fn catch_up_after(&mut self, after: u64) -> Result<events::Events, Gone> {
         self.position = after;
         let events = loop {
             let Listener { position, events } = self.dispatcher.bus().listen();
@@ -156,32 +149,32 @@ impl Listening<'_> {
             let slot = event.get("slot").and_then(Value::as_str);
             if self.concerns(slot) || is_gap(&event) {
                 let line = Line::notification(envelope::EVENT, event);
-                self.answers.send(line).await?;
+                self.answers.send(line.bytes()).await?;
             }
         }
         Ok(())
     }
 
-    async fn heard(&mut self, event: Result<Event, RecvError>) -> Result<(), Gone> {
-        match event {
-            Ok(event) => {
-                if event.seq > self.position + 1 {
-                    let gap = gap(self.position, event.seq);
-                    self.answers.send(event_line(&gap)).await?;
+    async fn heard(&mut self, told: Option<Result<Arc<Told>, Missed>>) -> Result<(), Gone> {
+        match told.ok_or(Gone)? {
+            Ok(told) => {
+                let seq = told.event.seq;
+                if seq > self.position + 1 {
+                    let gap = gap(self.position, seq);
+                    self.answers.send(event_line(gap)).await?;
                 }
-                if self.concerns(event.slot.as_deref()) {
-                    self.tell(&event).await?;
+                if self.concerns(told.event.slot.as_deref()) {
+                    self.tell(&told).await?;
                 }
-                self.position = event.seq;
+                self.position = seq;
                 Ok(())
             }
-            Err(RecvError::Lagged(missed)) => {
+            Err(Missed(missed)) => {
                 let params = serde_json::to_value(Lagged { missed }).unwrap_or_default();
                 let lagged = Line::notification(envelope::LAGGED, params);
-                self.answers.send(lagged).await?;
+                self.answers.send(lagged.bytes()).await?;
                 Err(Gone)
             }
-            Err(RecvError::Closed) => Err(Gone),
         }
     }
 
@@ -194,13 +187,14 @@ impl Listening<'_> {
     }
 
     /// All that a program has written comes before its end, and after its start.
-    async fn tell(&mut self, event: &Event) -> Result<(), Gone> {
+    async fn tell(&mut self, told: &Told) -> Result<(), Gone> {
+        let event = &told.event;
         let is_end = matches!(event.what, What::Exit { .. } | What::Closed { .. });
         if let Some(name) = event.slot.as_ref().filter(|_| is_end) {
             self.catch_up(name).await?;
         }
         self.position = event.seq;
-        self.answers.send(event_line(event)).await?;
+        self.answers.send(told.line()).await?;
         match (&event.slot, &event.what) {
             (Some(name), What::Closed { .. }) => self.tails.forget(name),
             (Some(name), What::Spawned { .. }) => self.catch_up(name).await?,
@@ -219,8 +213,8 @@ impl Listening<'_> {
 
     /// What a slot has written since the last look.
     async fn pass_on(&mut self, name: &str) -> Result<(), Gone> {
-        for event in self.tails.take(name, self.position).await {
-            self.answers.send(event_line(&event)).await?;
+        while let Some(event) = self.tails.next(name, self.position).await {
+            self.answers.send(event_line(event)).await?;
         }
         Ok(())
     }
@@ -230,7 +224,6 @@ fn is_gap(event: &Value) -> bool {
     event.get("event").is_some_and(|name| name == "gap")
 }
 
-fn event_line(event: &Event) -> Line {
-    let params = serde_json::to_value(event).unwrap_or_default();
-    Line::notification(envelope::EVENT, crate::secrets::mask_json(&params))
+fn event_line(event: Event) -> Bytes {
+    Told::new(event).line()
 }

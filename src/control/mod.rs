@@ -1,17 +1,39 @@
 //! How people and programs reach the daemon: JSON-RPC 2.0, one object per line, on a unix socket. `server` (with
-//! `listening`, for those who follow events) and `client` (with `identity`, the check of who answers) touch the socket,
-//! `peer` the table of processes; `protocol`, `envelope`, `permission` and `kinds` are pure, and
-//! `dispatch` knows slots only by their handles.
+//! `places`, `reserve` and `refusals`, for who may connect, `listening` and `subscriptions`, for those who follow events)
+//! and `client` (with `identity`, the check of who answers) touch the socket. `permission`, `kinds` and `schema` are pure,
+//! `dispatch` knows slots only by their handles, and `execute` runs a file of tasks as a client.
 
 pub mod attach;
 pub mod client;
 pub mod dispatch;
-pub mod envelope;
+pub mod execute;
 pub mod identity;
 pub mod kinds;
 mod listening;
-pub mod peer;
 pub mod permission;
-pub mod protocol;
+mod places;
+mod refusals;
+mod reserve;
+mod schema;
 pub mod server;
+mod subscriptions;
 mod tails;
+
+pub use schema::schema;
+
+use crate::config::Config;
+use crate::daemon::{self, DaemonError, Host};
+use crate::os::paths::Env;
+use dispatch::Dispatcher;
+use server::Server;
+use std::sync::Arc;
+
+/// Runs a daemon that answers on its socket, until it is told to end.
+pub async fn run(host: Host, config: Config, env: &Env) -> Result<(), DaemonError> {
+    daemon::run(host, config, env, |daemon, listener| {
+        let dispatcher = Arc::new(Dispatcher::new(daemon));
+        dispatcher.send_what_was_left();
+        listener.map(|listener| Server::start(listener, dispatcher))
+    })
+    .await
+}

@@ -1,24 +1,33 @@
 //! What a client may ask for, by where it comes from. Nobody approves himself: what a slot runs may look at the
 //! status and call the hooks of its own slot, nothing more.
 
-use super::peer::{Origin, Peer};
-use super::protocol::*;
+use crate::core::model::*;
+use crate::os::peer::{Origin, Peer};
 use serde_json::Value;
 
-/// What everybody may ask: how things stand, and nothing that was said or shown.
-const STATUS: &[&str] = &[Ping::NAME, Status::NAME, Stats::NAME];
+/// Who may call a method. One that there is not is for nobody but a person, who is told so.
+pub fn access(method: &str) -> Access {
+    let entry = methods().find(|entry| entry.name == method);
+    entry.map_or(Access::PersonOnly, |entry| entry.access)
+}
 
 /// Whether this client may call this method; the error says why not. `granted` is what `[mcp]` in the policy of
 /// the client's slot says.
 pub fn check(peer: &Peer, method: &str, params: &Value, granted: bool) -> Result<(), RpcError> {
+    let access = access(method);
     match &peer.origin {
-        _ if method == Hook::NAME => check_hook(peer, params),
+        _ if access == Access::OwnSlot => check_hook(peer, params),
         Origin::Outside => Ok(()),
-        _ if STATUS.contains(&method) => Ok(()),
+        _ if access == Access::Anybody => Ok(()),
         Origin::Slot(_) if granted => Ok(()),
         Origin::Slot(slot) => Err(refused(format!(
             "`{method}` was called from inside slot {slot}: nobody approves himself"
         ))),
+        Origin::Left(slot) => Err(RpcError::new(
+            Fault::Refused,
+            format!("`{method}` was called by a process that may be left over from slot {slot}, whose shim was killed"),
+        )
+        .next(format!("a person does this in a terminal that was open before {slot} was started, or in a new login session"))),
         Origin::Untold => Err(refused(format!(
             "`{method}` was called by a process that can't be told from one inside a slot"
         ))),
@@ -39,6 +48,7 @@ fn check_hook(peer: &Peer, params: &Value) -> Result<(), RpcError> {
             let from = match origin {
                 Origin::Slot(slot) => format!("slot {slot}"),
                 Origin::Outside => "outside of all slots".to_owned(),
+                Origin::Left(slot) => format!("what may be left of slot {slot}"),
                 Origin::Untold => "an unknown place".to_owned(),
                 Origin::Unseen(fault) => format!("a place that can't be looked up ({fault})"),
             };
@@ -76,6 +86,7 @@ fn refused(text: String) -> RpcError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::policy::GRANTABLE;
     use serde_json::json;
 
     fn from(origin: Origin) -> Peer {
@@ -83,6 +94,7 @@ mod tests {
             pid: Some(7),
             uid: 1000,
             origin,
+            via: "cli stop".to_owned(),
         }
     }
 
@@ -90,58 +102,28 @@ mod tests {
         check(&from(origin), method, &json!({"slot": "coder"}), false).is_ok()
     }
 
-    const METHODS: &[&str] = &[
-        Start::NAME,
-        Stop::NAME,
-        Restart::NAME,
-        Adopt::NAME,
-        Send::NAME,
-        Sent::NAME,
-        Pending::NAME,
-        Confirm::NAME,
-        Interrupt::NAME,
-        Screen::NAME,
-        History::NAME,
-        Search::NAME,
-        Wait::NAME,
-        Write::NAME,
-        Attach::NAME,
-        Why::NAME,
-        Events::NAME,
-        Submit::NAME,
-        Task::NAME,
-        Tasks::NAME,
-        Cancel::NAME,
-        Spawn::NAME,
-        Sessions::NAME,
-        Info::NAME,
-        Type::NAME,
-        Resize::NAME,
-        Signal::NAME,
-        Close::NAME,
-        Output::NAME,
-        Clear::NAME,
-        UnifiedExec::NAME,
-        WriteStdin::NAME,
-        ClosePtySession::NAME,
-        ListPtySessions::NAME,
-        Reload::NAME,
-        Down::NAME,
-        "no such method",
-    ];
+    fn methods_for(wanted: fn(Access) -> bool) -> impl Iterator<Item = &'static str> {
+        let entries = methods().filter(move |entry| wanted(entry.access));
+        entries.map(|entry| entry.name)
+    }
 
     #[test]
     fn a_person_may_do_everything_but_play_a_hook() {
-        for method in METHODS.iter().chain(STATUS) {
-            assert!(may(Origin::Outside, method), "{method}");
+        for method in all_methods().chain(["no such method"]) {
+            let outside = may(Origin::Outside, method);
+            assert_eq!(outside, method != Hook::NAME, "{method}");
         }
-        assert!(!may(Origin::Outside, Hook::NAME));
     }
 
     #[test]
     fn a_slot_and_the_unknown_see_the_status_and_do_nothing() {
-        for origin in [Origin::Slot("coder".into()), Origin::Untold] {
-            for method in METHODS {
+        for origin in [
+            Origin::Slot("coder".into()),
+            Origin::Left("coder".into()),
+            Origin::Untold,
+        ] {
+            let not_for_all = |access| !matches!(access, Access::Anybody | Access::OwnSlot);
+            for method in methods_for(not_for_all).chain(["no such method"]) {
                 let error = check(
                     &from(origin.clone()),
                     method,
@@ -151,9 +133,27 @@ mod tests {
                 .unwrap_err();
                 assert_eq!(error.fault, Fault::Refused, "{method}");
             }
-            for method in STATUS {
+            for method in methods_for(|access| access == Access::Anybody) {
                 assert!(may(origin.clone(), method), "{method}");
             }
+        }
+        // How things stand, and nothing that was said or shown.
+        let for_all: Vec<&str> = methods_for(|access| access == Access::Anybody).collect();
+        assert_eq!(for_all, [Ping::NAME, Status::NAME, Stats::NAME]);
+    }
+
+    #[test]
+    fn what_a_policy_can_grant_is_what_the_table_says() {
+        for entry in methods() {
+            let by = GRANTABLE.contains(&entry.name).then_some(entry.name);
+            match entry.access {
+                Access::Granted(word) if word == entry.name => assert_eq!(by, Some(word)),
+                Access::Granted(word) => assert!(by.is_none() && GRANTABLE.contains(&word)),
+                _ => assert_eq!(by, None, "{}", entry.name),
+            }
+        }
+        for word in GRANTABLE {
+            assert_eq!(access(word), Access::Granted(word));
         }
     }
 
@@ -162,6 +162,7 @@ mod tests {
         assert!(may(Origin::Slot("coder".into()), Hook::NAME));
         for origin in [
             Origin::Slot("reader".into()),
+            Origin::Left("coder".into()),
             Origin::Untold,
             Origin::Outside,
         ] {

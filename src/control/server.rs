@@ -2,36 +2,45 @@
 //! [`super::dispatch`].
 
 use super::attach;
-use super::dispatch::Dispatcher;
-use super::envelope::{ErrorObject, Line, Request};
+use super::dispatch::{Dispatcher, run};
 use super::listening::listen;
-use super::peer::{self, Peer};
-use super::protocol::{Attach, Events, Fault, MAX_LINE, Method, RpcError};
-use crate::pause::{self, Moment};
-use futures_util::{FutureExt, Sink, SinkExt, StreamExt};
+use super::places::{self, Place, Places, Source, TurnedAway};
+use super::refusals::{Fate, Refusals};
+use super::reserve::{self, Reserve};
+use super::subscriptions::Subscriptions;
+use crate::core::model::envelope::{self, ErrorObject, Line, Request};
+use crate::core::model::{Attach, Events, Fault, MAX_LINE, Method, RpcError, Unsubscribe};
+use crate::daemon::Serving;
+use crate::os::outbox::{Budget, OWN, Outbox, Piece, Refused, Unread};
+use crate::os::pause::{self, Moment};
+use crate::os::peer::{self, Origin, Peer};
+use futures_util::{FutureExt, StreamExt};
 use serde_json::Value;
 use std::io;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Duration;
-use tokio::io::{Interest, Ready};
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncWriteExt, Interest, Ready};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::{JoinHandle, JoinSet};
-use tokio_util::codec::{
-    Framed, FramedParts, FramedRead, FramedWrite, LinesCodec, LinesCodecError,
-};
+use tokio_util::bytes::{Buf, Bytes};
+use tokio_util::codec::{Framed, FramedParts, FramedRead, LinesCodec, LinesCodecError};
 use tokio_util::sync::CancellationToken;
 
-/// Clients at once: hooks of every slot, people, and scripts that wait. More is a fork bomb.
-const MAX_CLIENTS: usize = 512;
+/// Clients that have connected and are being looked up: fewer than the descriptors that are kept for control.
+const DOORSTEP: usize = 3;
+/// A client that says nothing at all for this long is let go.
+const SILENT_LIMIT: Duration = Duration::from_secs(10);
 /// Requests of one client that are under way at once.
 const MAX_REQUESTS: usize = 64;
-/// Lines that wait for one client to read them, beyond the socket's own buffer.
-const MAX_UNREAD: usize = 64;
-/// A client that reads nothing for this long is gone, whatever its socket says.
+/// Answers that wait for one client to read them, in bytes: the longest line, and a client's own room.
+const MAX_UNREAD: usize = MAX_LINE + OWN;
+/// A client that does not read a line for this long is dropped.
 const WRITE_PATIENCE: Duration = Duration::from_secs(10);
+/// A client that was dropped may read why for this long.
+const LINGER: Duration = Duration::from_secs(15);
 
 /// How soon it is seen that a client which has nothing more to ask is gone altogether.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
@@ -46,17 +55,28 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 pub struct Server {
     task: JoinHandle<()>,
     ending: CancellationToken,
+    listeners: mpsc::Sender<UnixListener>,
 }
 
 impl Server {
     pub fn start(listener: UnixListener, dispatcher: Arc<Dispatcher>) -> Server {
         let ending = CancellationToken::new();
-        let task = tokio::spawn(serve(listener, dispatcher, ending.clone()));
-        Server { task, ending }
+        let (listeners, next) = mpsc::channel(1);
+        let task = tokio::spawn(serve(listener, next, dispatcher, ending.clone()));
+        Server {
+            task,
+            ending,
+            listeners,
+        }
+    }
+}
+
+impl Serving for Server {
+    fn listeners(&self) -> mpsc::Sender<UnixListener> {
+        self.listeners.clone()
     }
 
-    /// Takes nothing new, and lets go of the clients when what they asked is answered.
-    pub async fn end(mut self) {
+    async fn end(mut self) {
         self.ending.cancel();
         if tokio::time::timeout(LAST_WORDS, &mut self.task)
             .await
@@ -67,27 +87,34 @@ impl Server {
     }
 }
 
-async fn serve(listener: UnixListener, dispatcher: Arc<Dispatcher>, ending: CancellationToken) {
-    let places = Arc::new(Semaphore::new(MAX_CLIENTS));
+async fn serve(
+    mut listener: UnixListener,
+    mut listeners: mpsc::Receiver<UnixListener>,
+    dispatcher: Arc<Dispatcher>,
+    ending: CancellationToken,
+) {
+    let hall = Arc::new(Hall {
+        places: Places::default(),
+        budget: Budget::default(),
+        reserve: Reserve::default(),
+        refusals: Refusals::new(dispatcher.clone()),
+        dispatcher,
+        ending,
+    });
+    let doorstep = Arc::new(Semaphore::new(DOORSTEP));
     let mut clients = JoinSet::new();
     // Told once, and not again until one was accepted.
     let mut refuses = false;
     loop {
         tokio::select! {
-            () = ending.cancelled() => break,
-            accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => {
+            () = hall.ending.cancelled() => break,
+            Some(next) = listeners.recv() => listener = next,
+            accepted = accept(&listener, &doorstep) => match accepted {
+                Ok((stream, step)) => {
                     refuses = false;
-                    let Ok(place) = places.clone().try_acquire_owned() else {
-                        tracing::warn!("a client was turned away: {MAX_CLIENTS} are connected");
-                        continue;
-                    };
-                    let (dispatcher, ending) = (dispatcher.clone(), ending.clone());
-                    clients.spawn(async move {
-                        client(stream, dispatcher, ending).await;
-                        drop(place);
-                    });
+                    clients.spawn(receive(stream, step, hall.clone()));
                 }
+                Err(error) if reserve::is_lack(&error) && hall.reserve.lend() => {}
                 Err(error) => {
                     if !std::mem::replace(&mut refuses, true) {
                         tracing::error!("clients can't be accepted: {error}");
@@ -102,111 +129,221 @@ async fn serve(listener: UnixListener, dispatcher: Arc<Dispatcher>, ending: Canc
     while clients.join_next().await.is_some() {}
 }
 
-/// One client, for as long as it stays.
-#[derive(Clone)]
-struct Connection {
-    peer: Arc<Peer>,
+/// What all clients share.
+struct Hall {
+    places: Places,
+    budget: Budget,
+    reserve: Reserve,
+    refusals: Arc<Refusals>,
     dispatcher: Arc<Dispatcher>,
     ending: CancellationToken,
-    /// Cancelled when the connection has ended.
-    gone: CancellationToken,
 }
 
-async fn client(stream: UnixStream, dispatcher: Arc<Dispatcher>, ending: CancellationToken) {
-    let peer = match identify(&stream, &dispatcher) {
-        Ok(peer) => Arc::new(peer),
+async fn accept(
+    listener: &UnixListener,
+    doorstep: &Arc<Semaphore>,
+) -> io::Result<(UnixStream, OwnedSemaphorePermit)> {
+    let step = doorstep.clone().acquire_owned().await;
+    let step = step.map_err(io::Error::other)?;
+    let (stream, _) = listener.accept().await?;
+    Ok((stream, step))
+}
+
+/// A client that has connected: who it is, and whether there is a place for it.
+async fn receive(stream: UnixStream, step: OwnedSemaphorePermit, hall: Arc<Hall>) {
+    let (peer, in_need) = match identify(&stream, &hall) {
+        Ok(identified) => identified,
         Err(reason) => {
             tracing::warn!("a client was refused: {reason}");
             return;
         }
     };
+    let (source, now) = (Source::from(&peer.origin), Instant::now());
+    let place = match in_need {
+        true => hall.places.admit_in_need(source, now),
+        false => hall.places.admit(source, now),
+    };
+    drop(step);
+    let place = match place {
+        Ok(place) => Arc::new(place),
+        Err(why) => {
+            hall.refusals
+                .note(&why.of, Fate::TurnedAway, &why.to_string());
+            return turn_away(&stream, why);
+        }
+    };
     let gone = CancellationToken::new();
     let _ended = gone.clone().drop_guard();
     let connection = Connection {
-        peer,
-        dispatcher,
-        ending,
+        peer: Arc::new(peer),
+        hall: hall.clone(),
+        place: place.clone(),
+        in_need,
         gone,
+        subscriptions: Subscriptions::default(),
     };
+    tokio::select! {
+        () = client(stream, connection) => {}
+        () = last_words(&place) => {}
+    }
+    // What it had may fill the reserve again.
+    hall.reserve.is_in_use();
+}
+
+/// The time that a client has to read why it had to make place for another one.
+async fn last_words(place: &Place) {
+    place.is_taken().await;
+    tokio::time::sleep(LAST_WORDS).await;
+}
+
+/// Says why in one line. Its socket is empty, so nothing has to be waited for.
+fn turn_away(stream: &UnixStream, why: TurnedAway) {
+    let line = Line::answer(Value::Null, Err(RpcError::from(why).into()));
+    // One that has gone already need not be told.
+    let _ = stream.try_write(&line.bytes());
+}
+
+/// One client, for as long as it stays.
+#[derive(Clone)]
+struct Connection {
+    peer: Arc<Peer>,
+    hall: Arc<Hall>,
+    place: Arc<Place>,
+    /// It has one of the last descriptors.
+    in_need: bool,
+    /// Cancelled when the connection has ended.
+    gone: CancellationToken,
+    subscriptions: Subscriptions,
+}
+
+async fn client(stream: UnixStream, connection: Connection) {
     let Connection {
-        peer, dispatcher, ..
+        peer, hall, place, ..
     } = connection.clone();
-    let codec = || LinesCodec::new_with_max_length(MAX_LINE);
-    let (reading, writing) = stream.into_split();
-    let (sink, mut lines) = (
-        FramedWrite::new(writing, codec()),
-        FramedRead::new(reading, codec()),
-    );
-    let (answers, unread) = mpsc::channel::<Line>(MAX_UNREAD);
-    let writer = write(sink, unread);
-    let mut writer = std::pin::pin!(writer);
-    let attach = tokio::select! {
-        _ = &mut writer => return,
-        attach = read(&mut lines, connection, answers) => attach,
+    let (reading, mut writing) = stream.into_split();
+    let mut lines = FramedRead::new(reading, LinesCodec::new_with_max_length(MAX_LINE));
+    let (answers, mut unread) = hall.budget.queue();
+    let written = {
+        let mut writer = std::pin::pin!(write(&mut writing, &mut unread));
+        tokio::select! {
+            written = &mut writer => written.map(|()| None),
+            attach = read(&mut lines, connection, answers) => {
+                // What was answered last, such as why the connection ends.
+                writer.await.map(|()| attach)
+            }
+        }
     };
-    // What was answered last, such as why the connection ends.
-    let sink = writer.await;
-    if let (Some(request), Some(sink)) = (attach, sink)
-        && let Some(lines) = whole(lines, sink)
-    {
-        attach::serve(lines, request, &peer, &dispatcher).await;
+    // What nobody has read gives its room back.
+    drop(unread);
+    match written {
+        Ok(None) | Err(Unwritten::Gone) => {}
+        Ok(Some(request)) => {
+            if let Some(lines) = whole(lines, writing) {
+                let _busy = place.busy();
+                attach::serve(lines, request, (&peer, &hall.dispatcher), &hall.budget).await;
+            }
+        }
+        Err(Unwritten::Slow(piece)) => {
+            let why = too_slow();
+            let source = Source::from(&peer.origin);
+            hall.refusals.note(&source, Fate::Dropped, &why.message);
+            // Nothing more is kept for it than a client may always have.
+            if piece.bytes.len() <= OWN {
+                let told = tell_why(&mut writing, piece.bytes, why);
+                let _ = tokio::time::timeout(LINGER, told).await;
+            }
+        }
     }
 }
 
+fn too_slow() -> RpcError {
+    let patience = humantime::format_duration(WRITE_PATIENCE);
+    let text = format!("it did not read for {patience} what it had asked for");
+    RpcError::new(Fault::TooSlow, text)
+}
+
+/// The rest of a line that the client has in part, and why it is the last but one.
+async fn tell_why(writing: &mut OwnedWriteHalf, mut rest: Bytes, why: RpcError) -> io::Result<()> {
+    write_rest(writing, &mut rest).await?;
+    let why = RpcError {
+        message: format!("dropped: {}", why.message),
+        ..why
+    };
+    let line = Line::answer(Value::Null, Err(why.into()));
+    writing.write_all(&line.bytes()).await
+}
+
 /// Both ways of a connection again, with what was read and not yet used.
-fn whole(
-    lines: Lines,
-    sink: FramedWrite<OwnedWriteHalf, LinesCodec>,
-) -> Option<Framed<UnixStream, LinesCodec>> {
+fn whole(lines: Lines, writing: OwnedWriteHalf) -> Option<Framed<UnixStream, LinesCodec>> {
     let FramedParts {
         io,
         codec,
         read_buf,
         ..
     } = lines.into_parts();
-    let stream = io.reunite(sink.into_inner()).ok()?;
+    let stream = io.reunite(writing).ok()?;
     let mut parts = FramedParts::new::<String>(stream, codec);
     parts.read_buf = read_buf;
     Some(Framed::from_parts(parts))
 }
 
-/// Until nobody can send an answer any more; `None` where the client does not read.
-async fn write<S: Sink<String> + Unpin>(
-    mut sink: S,
-    mut unread: mpsc::Receiver<Line>,
-) -> Option<S> {
-    while let Some(line) = unread.recv().await {
-        let Ok(text) = serde_json::to_string(&line) else {
-            continue;
-        };
-        match tokio::time::timeout(WRITE_PATIENCE, sink.send(text)).await {
-            Ok(Ok(())) => {}
-            _ => return None,
+/// Why something was not written.
+enum Unwritten {
+    Gone,
+    /// The client does not read; this is left of the line that it has in part.
+    Slow(Piece),
+}
+
+/// Until nobody can send an answer any more.
+async fn write(writing: &mut OwnedWriteHalf, unread: &mut Unread) -> Result<(), Unwritten> {
+    while let Some(mut piece) = unread.next().await {
+        let written = write_rest(writing, &mut piece.bytes);
+        match tokio::time::timeout(WRITE_PATIENCE, written).await {
+            Ok(written) => written.map_err(|_| Unwritten::Gone)?,
+            Err(_) => return Err(Unwritten::Slow(piece)),
         }
     }
-    Some(sink)
+    Ok(())
+}
+
+/// What is still to be written stays in `rest`, also where this is not waited for to the end.
+async fn write_rest(writing: &mut OwnedWriteHalf, rest: &mut Bytes) -> io::Result<()> {
+    while !rest.is_empty() {
+        let count = writing.write(rest).await?;
+        rest.advance(count);
+    }
+    Ok(())
 }
 
 /// Until the client has no more requests, or asks to be attached: then the connection is no longer one of lines.
-async fn read(
-    lines: &mut Lines,
-    connection: Connection,
-    answers: mpsc::Sender<Line>,
-) -> Option<Request> {
+async fn read(lines: &mut Lines, connection: Connection, answers: Outbox) -> Option<Request> {
     let mut requests = JoinSet::new();
+    let mut is_silent = true;
     loop {
         let line = tokio::select! {
             line = lines.next() => line,
-            () = connection.ending.cancelled() => {
+            () = tokio::time::sleep(SILENT_LIMIT), if is_silent => {
+                return farewell(said_nothing(), &answers).await;
+            }
+            () = connection.place.is_taken() => {
+                return farewell(places::made_place(), &answers).await;
+            }
+            () = connection.hall.ending.cancelled() => {
                 while requests.join_next().await.is_some() {}
                 return None;
             }
         };
+        is_silent = false;
         let Some(line) = line else {
             answered_or_gone(&mut requests, lines.get_ref().as_ref()).await;
             return None;
         };
         let request = understood(line, &answers).await?;
+        if connection.in_need
+            && let Err(refusal) = reserve::check(&request.method)
+        {
+            return farewell(refusal, &answers).await;
+        }
         if request.method == Attach::NAME {
             return Some(request);
         }
@@ -214,7 +351,12 @@ async fn read(
             requests.join_next().await;
         }
         while requests.try_join_next().is_some() {}
-        requests.spawn(answer(request, connection.clone(), answers.clone()));
+        let busy = connection.place.busy();
+        let answering = answer(request, connection.clone(), answers.clone());
+        requests.spawn(async move {
+            answering.await;
+            drop(busy);
+        });
     }
 }
 
@@ -231,8 +373,9 @@ async fn answered_or_gone(requests: &mut JoinSet<()>, stream: &UnixStream) {
 }
 
 /// The socket is 0600 in a 0700 directory; the look at the user is the second lock on the same door. Where the
-/// client comes from is looked up at once, before it can end and another process take its id.
-fn identify(stream: &UnixStream, dispatcher: &Dispatcher) -> Result<Peer, String> {
+/// client comes from is looked up at once, before it can end and another process take its id. If there is no descriptor
+/// for that, the reserve is given free; the second value says so.
+fn identify(stream: &UnixStream, hall: &Hall) -> Result<(Peer, bool), String> {
     let mine = rustix::process::geteuid().as_raw();
     let told = stream
         .peer_cred()
@@ -240,19 +383,28 @@ fn identify(stream: &UnixStream, dispatcher: &Dispatcher) -> Result<Peer, String
     if told.uid() != mine {
         return Err(format!("it belongs to uid {}", told.uid()));
     }
-    Ok(Peer {
-        pid: told.pid(),
-        uid: told.uid(),
-        origin: peer::origin(told.pid(), &dispatcher.marks(), &peer::Proc::default()),
-    })
+    let marks = hall.dispatcher.marks();
+    let look = || peer::origin(told.pid(), &marks, &peer::Proc::default());
+    let mut in_need = hall.reserve.is_in_use();
+    let mut origin = look();
+    if matches!(origin, Origin::Unseen(_)) && hall.reserve.lend() {
+        in_need = true;
+        origin = look();
+    }
+    let (pid, uid) = (told.pid(), told.uid());
+    let via = envelope::UNNAMED.to_owned();
+    let peer = Peer {
+        pid,
+        uid,
+        origin,
+        via,
+    };
+    Ok((peer, in_need))
 }
 
 /// A line that is no request gets an answer that says so; after one that is too long the connection ends, since
 /// nobody knows where the next begins.
-async fn understood(
-    line: Result<String, LinesCodecError>,
-    answers: &mpsc::Sender<Line>,
-) -> Option<Request> {
+async fn understood(line: Result<String, LinesCodecError>, answers: &Outbox) -> Option<Request> {
     let fault = match line {
         Ok(line) => match serde_json::from_str(&line) {
             Ok(request) => return Some(request),
@@ -269,8 +421,22 @@ async fn understood(
         }
         Err(LinesCodecError::Io(_)) => return None,
     };
-    let _ = answers.send(fault).await;
+    let _ = answers.send(fault.bytes()).await;
     None
+}
+
+/// The last line of a connection: an error that answers no request.
+async fn farewell(error: RpcError, answers: &Outbox) -> Option<Request> {
+    let line = Line::answer(Value::Null, Err(error.into()));
+    // One that has gone need not be told.
+    let _ = answers.send(line.bytes()).await;
+    None
+}
+
+fn said_nothing() -> RpcError {
+    let limit = humantime::format_duration(SILENT_LIMIT);
+    let text = format!("nothing was asked for within {limit}");
+    RpcError::new(Fault::TimedOut, text)
 }
 
 fn error_line(code: i64, message: String) -> Line {
@@ -289,20 +455,30 @@ fn panicked(method: &str) -> RpcError {
         .next("what went wrong is in missiond.log in the log directory")
 }
 
-async fn answer(request: Request, connection: Connection, answers: mpsc::Sender<Line>) {
+async fn answer(request: Request, connection: Connection, answers: Outbox) {
     let Connection {
         peer,
-        dispatcher,
-        ending,
+        hall,
         gone,
+        subscriptions,
+        ..
     } = connection;
+    let dispatcher = &hall.dispatcher;
+    let peer = peer.asking(&request);
     let Request { method, params, .. } = &request;
     let outcome = match dispatcher.permit(&peer, method, params).await {
         Ok(()) if *method == Events::NAME => {
-            return tokio::select! {
-                () = listen(request, &dispatcher, &answers) => {}
-                () = ending.cancelled() => {}
+            let listening = listen(&request, dispatcher, &answers);
+            let until_the_end = async {
+                tokio::select! { () = listening => {}, () = hall.ending.cancelled() => {} }
             };
+            match subscriptions.run(&request.id, until_the_end).await {
+                Ok(()) => return,
+                Err(error) => Err(error),
+            }
+        }
+        Ok(()) if *method == Unsubscribe::NAME => {
+            run::<Unsubscribe, _>(params.clone(), |params| subscriptions.end(params)).await
         }
         Ok(()) => {
             let call = async {
@@ -316,7 +492,16 @@ async fn answer(request: Request, connection: Connection, answers: mpsc::Sender<
         }
         Err(refusal) => Err(refusal),
     };
-    let _ = answers
-        .send(Line::answer(request.id, outcome.map_err(ErrorObject::from)))
-        .await;
+    let line = Line::answer(request.id.clone(), outcome.map_err(ErrorObject::from));
+    if answers.try_send(line.bytes().into(), MAX_UNREAD) == Err(Refused::NoRoom) {
+        let line = Line::answer(request.id, Err(no_room().into()));
+        // One that has gone needs no answer.
+        let _ = answers.send(line.bytes()).await;
+    }
+}
+
+/// In place of an answer for which there is no room: what waits for this client or for all is too much already.
+fn no_room() -> RpcError {
+    let text = "turned away: the daemon is full (too many answers wait to be read)";
+    RpcError::new(Fault::Full, text).next("read the answers that wait, then ask again")
 }

@@ -1,7 +1,7 @@
 //! The output of slots for a listener who wants it: what there is first, then what comes.
 
 use super::dispatch::Dispatcher;
-use super::protocol::{Event, What};
+use crate::core::model::{Event, What};
 use crate::slot::{Command, Part, Request, SlotHandle, Wanted};
 use chrono::Utc;
 use std::collections::BTreeMap;
@@ -9,6 +9,9 @@ use tokio::sync::watch;
 
 /// What a late listener gets of the output before: some screens full.
 const RECENT: u64 = 64 << 10;
+
+/// Bytes of output in one event: most often less than a client's own room, as JSON too.
+const PIECE: u64 = 16 << 10;
 
 /// Up to where a listener has the output of each slot.
 #[derive(Debug, Default)]
@@ -58,30 +61,33 @@ impl Tails {
         futures_util::future::select_all(changes).await.0
     }
 
-    /// What a slot has written since the last time, piece by piece; `seq` is that of the last event.
-    pub async fn take(&mut self, name: &str, seq: u64) -> Vec<Event> {
-        let mut events = Vec::new();
-        let Some(tail) = self.of.get_mut(name) else {
-            return events;
-        };
+    /// The next piece of what a slot has written; `seq` is that of the last event. It is taken from the slot when the
+    /// listener has room for it, and not before.
+    pub async fn next(&mut self, name: &str, seq: u64) -> Option<Event> {
+        let tail = self.of.get_mut(name)?;
         tail.pulse.mark_unchanged();
-        while let Some(part) = part(&tail.slot, tail.at).await {
+        let mut dropped = 0;
+        loop {
+            let part = part(&tail.slot, tail.at).await?;
             tail.at = part.end();
-            if part.bytes.is_empty() {
-                break;
+            dropped += part.dropped;
+            if !part.bytes.is_empty() {
+                return Some(Event {
+                    seq,
+                    time: Utc::now(),
+                    slot: Some(name.to_owned()),
+                    what: What::Data {
+                        text: String::from_utf8_lossy(&part.bytes).into_owned(),
+                        start: part.start,
+                        dropped_bytes: dropped,
+                    },
+                });
             }
-            events.push(Event {
-                seq,
-                time: Utc::now(),
-                slot: Some(name.to_owned()),
-                what: What::Data {
-                    text: String::from_utf8_lossy(&part.bytes).into_owned(),
-                    start: part.start,
-                    dropped_bytes: part.dropped,
-                },
-            });
+            // What was asked for is no longer there, and newer output is.
+            if part.end() >= part.total {
+                return None;
+            }
         }
-        events
     }
 
     pub fn forget(&mut self, name: &str) {
@@ -90,7 +96,7 @@ impl Tails {
 }
 
 async fn part(slot: &SlotHandle, from: u64) -> Option<Part> {
-    let wanted = Wanted::Range(from, u64::MAX);
+    let wanted = Wanted::Range(from, from.saturating_add(PIECE));
     let request = |reply| Command::Request(Request::Output { wanted, reply });
     slot.request(request).await.ok()
 }

@@ -1,11 +1,15 @@
 //! The daemon's place in the file system: its directories, its locks and its socket.
 
+use super::places::Restored;
 use super::{DaemonError, Holder, service};
-use crate::config::Config;
-use crate::files;
-use crate::paths::{self, Env};
-use crate::trusted_file::Trusted;
+use crate::audit;
+use crate::config::{self, Config};
+use crate::os::files;
+use crate::os::paths::{self, Env};
+use crate::os::trusted_file::Trusted;
+use rustix::fs::{Access, access};
 use std::fs::{File, Metadata};
+use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -19,40 +23,54 @@ const LOOK: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub struct Door {
     socket: PathBuf,
+    runtime: PathBuf,
+    env: Env,
     listener: Option<UnixListener>,
     /// Device and inode of the socket file: a newer daemon's socket is not ours to remove, nor is the service
     /// manager's.
     own: Option<(u64, u64)>,
+    holder: Holder,
     /// One daemon per name and per log directory. The kernel lets go of them when the process ends.
-    _locks: [File; 2],
+    locks: [Lock; 2],
 }
+
+/// A file that this daemon has locked.
+#[derive(Debug)]
+struct Lock {
+    path: PathBuf,
+    file: File,
+}
+
+const LOG_DIRECTORY: &str = "the log directory";
 
 impl Door {
     pub async fn open(config: &Config, env: &Env) -> Result<Door, DaemonError> {
         let logs = &config.daemon.logs;
         log_directory(logs, env)?;
-        let socket = env
-            .socket_for(&config.daemon)
+        let socket = config
+            .daemon
+            .socket_in(env)
             .map_err(|error| DaemonError::place("the socket", error))?;
         let runtime = env
             .runtime_dir()
             .map_err(|error| DaemonError::place("the runtime directory", error))?;
         private("the runtime directory", &runtime)?;
         private("the shims' directory", &runtime.join("shims"))?;
-        let name_lock = env
-            .lock_for(&config.daemon)
+        let name_lock = config
+            .daemon
+            .lock_in(env)
             .map_err(|error| DaemonError::place("the lock", error))?;
         let named = format!("a daemon named {}", config.daemon.name);
-        let by_name = lock(&name_lock, &named, &socket).await?;
+        private(
+            "the state directory",
+            name_lock.parent().unwrap_or(Path::new("/")),
+        )?;
+        let by_name = lock(name_lock, &named, &socket).await?;
         let logging = format!("a daemon that logs to {}", logs.display());
-        let by_logs = lock(&paths::log_lock_for(&config.daemon), &logging, &socket).await?;
-        let holder = Holder {
-            pid: std::process::id(),
-            socket: socket.clone(),
-            config: config.file.clone(),
-        };
+        let by_logs = lock(config.daemon.log_lock(), &logging, &socket).await?;
+        let holder = Holder::this_process(&socket, &config.file);
         for lock in [&by_name, &by_logs] {
-            let written = holder.write(lock);
+            let written = holder.write(&lock.file);
             written.map_err(|error| DaemonError::place("the lock", error))?;
         }
         let (listener, own) = match service::passed_listener(&socket)? {
@@ -61,10 +79,47 @@ impl Door {
         };
         Ok(Door {
             socket,
+            runtime,
+            env: env.clone(),
             listener: Some(listener),
             own,
-            _locks: [by_name, by_logs],
+            holder,
+            locks: [by_name, by_logs],
         })
+    }
+
+    /// Where the sockets are.
+    pub fn runtime(&self) -> &Path {
+        &self.runtime
+    }
+
+    /// Takes lost locks again and makes a lost socket again, once their directories are there.
+    pub async fn restore(&mut self, restored: &mut Restored) {
+        for lock in &mut self.locks {
+            if let Err(error) = lock.restore(&self.holder) {
+                let shown = lock.path.display();
+                restored.missing.push(format!(
+                    "the lock {shown} was removed, and can't be taken again: {error}"
+                ));
+            }
+        }
+        let found = identity(&self.socket);
+        if found.is_some() && (self.own.is_none() || found == self.own) {
+            return;
+        }
+        let shown = self.socket.display();
+        match listen(&self.socket, &self.env).await {
+            Ok(listener) => {
+                self.own = identity(&self.socket);
+                restored.listener = Some(listener);
+                restored
+                    .made
+                    .push(format!("the socket {shown} was removed, and is made again"));
+            }
+            Err(error) => restored.missing.push(format!(
+                "the socket {shown} was removed, and can't be made again: {error}"
+            )),
+        }
     }
 
     pub fn socket(&self) -> &Path {
@@ -74,6 +129,22 @@ impl Door {
     /// The listener, once.
     pub fn take_listener(&mut self) -> Option<UnixListener> {
         self.listener.take()
+    }
+}
+
+impl Lock {
+    /// A file that was removed locks nobody out any more.
+    fn restore(&mut self, holder: &Holder) -> io::Result<()> {
+        if files::identity(&self.file).ok() == identity(&self.path) {
+            return Ok(());
+        }
+        let file = files::append(&self.path)?;
+        file.try_lock().map_err(|error| match error {
+            std::fs::TryLockError::Error(error) => error,
+            std::fs::TryLockError::WouldBlock => io::Error::other("another daemon has taken it"),
+        })?;
+        self.file = file;
+        holder.write(&self.file)
     }
 }
 
@@ -96,15 +167,72 @@ fn private(what: &str, directory: &Path) -> Result<(), DaemonError> {
 }
 
 /// Made for this user alone where it is missing. One that exists keeps its mode, since other things may lie in it; the
-/// files that are written there are closed to others. It is refused where others could write it: what is in it may be
-/// theirs.
+/// files that are written there are closed to others.
 fn log_directory(directory: &Path, env: &Env) -> Result<(), DaemonError> {
-    let what = "the log directory";
-    let Ok(found) = std::fs::symlink_metadata(directory) else {
-        return private(what, directory);
+    check_log_directory(directory, env, &[])?;
+    match directory.exists() {
+        true => Ok(()),
+        false => private(LOG_DIRECTORY, directory),
+    }
+}
+
+/// Whether a daemon can log there, and whoever starts it can write `more` files, found without making anything. A
+/// directory that others could write is refused: what is in it may be theirs.
+pub(crate) fn check_log_directory(
+    directory: &Path,
+    env: &Env,
+    more: &[&str],
+) -> Result<(), DaemonError> {
+    let checked = match std::fs::symlink_metadata(directory) {
+        Ok(found) => no_link(LOG_DIRECTORY, directory, &found)
+            .and_then(|()| ours_to_write(LOG_DIRECTORY, "logs", directory, &found, env))
+            .and_then(|()| check_log_files(directory, more)),
+        Err(_) => check_maker(directory),
     };
-    no_link(what, directory, &found)?;
-    ours_to_write(what, "logs", directory, &found, env)
+    checked.map_err(|error| match error {
+        DaemonError::Place { next: None, .. } => {
+            error.next("set `logs` in [daemon] to a directory that you can write")
+        }
+        other => other,
+    })
+}
+
+/// A file that every start opens must be one that can be appended to.
+fn check_log_files(directory: &Path, more: &[&str]) -> Result<(), DaemonError> {
+    let place = |cause: String| DaemonError::place(LOG_DIRECTORY, cause);
+    writable(directory).map_err(place)?;
+    for name in [config::LOG_LOCK, audit::FILE].iter().chain(more) {
+        let file = directory.join(name);
+        let Ok(found) = std::fs::symlink_metadata(&file) else {
+            continue;
+        };
+        let shown = file.display();
+        if !found.is_file() {
+            return Err(place(format!("{shown} is not a file")).next("move it away"));
+        }
+        let may = access(&file, Access::READ_OK | Access::WRITE_OK);
+        may.map_err(|error| place(format!("{shown}: {error}")))?;
+    }
+    Ok(())
+}
+
+/// Whether a directory that is not there can be made.
+fn check_maker(directory: &Path) -> Result<(), DaemonError> {
+    let mut above = directory.ancestors().skip(1);
+    let there = above.find(|above| above.symlink_metadata().is_ok());
+    let there = there.unwrap_or(Path::new("/"));
+    let shown = directory.display();
+    let cant =
+        |why: String| DaemonError::place(LOG_DIRECTORY, format!("can't make {shown}: {why}"));
+    match there.is_dir() {
+        true => writable(there).map_err(cant),
+        false => Err(cant(format!("{} is not a directory", there.display()))),
+    }
+}
+
+fn writable(directory: &Path) -> Result<(), String> {
+    let may = access(directory, Access::WRITE_OK | Access::EXEC_OK);
+    may.map_err(|error| format!("{}: {error}", directory.display()))
 }
 
 /// Whoever can write the directory could put a socket of their own in its place.
@@ -151,20 +279,20 @@ fn ours_to_write(
 
 /// A lock, not a pid file: it can't be stale. Yet what a daemon was about to start when it was killed holds it for a
 /// moment: it is waited for while nobody listens.
-async fn lock(path: &Path, whose: &str, socket: &Path) -> Result<File, DaemonError> {
+async fn lock(path: PathBuf, whose: &str, socket: &Path) -> Result<Lock, DaemonError> {
     let place = |error: std::io::Error| DaemonError::place(path.display().to_string(), error);
-    let file = files::append(path).map_err(place)?;
+    let file = files::append(&path).map_err(place)?;
     let given_up = Instant::now() + LOCK_PATIENCE;
     loop {
         match file.try_lock() {
-            Ok(()) => return Ok(file),
+            Ok(()) => return Ok(Lock { path, file }),
             Err(std::fs::TryLockError::Error(error)) => return Err(place(error)),
             Err(std::fs::TryLockError::WouldBlock) => {}
         }
         if Instant::now() >= given_up || UnixStream::connect(socket).await.is_ok() {
             return Err(DaemonError::Taken {
                 what: whose.to_owned(),
-                holder: Holder::read(path),
+                holder: Holder::read(&path),
             });
         }
         tokio::time::sleep(LOOK).await;

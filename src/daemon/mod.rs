@@ -1,41 +1,55 @@
 //! The daemon: starts the slots, keeps name -> handle, hears signals and orders, ends everything in order. What a
 //! slot shows and does is the slot's own: nothing here reads a screen or presses a key.
 
+pub mod alerts;
 mod door;
+mod error;
+mod health;
 mod holder;
 mod host;
+mod orphans;
+mod places;
 mod reload;
 mod removed;
 mod rules;
 mod service;
+mod serving;
 mod sessions;
+pub mod tasks;
 
-pub(crate) use door::check_socket_directory;
-pub use holder::Holder;
+pub(crate) use door::{check_log_directory, check_socket_directory};
+pub use error::DaemonError;
+pub use health::stopped;
+pub use holder::{Holder, configs, files_of};
 pub use host::Host;
-pub use rules::{OwnPolicy, Rules, Standing};
+pub use rules::{OwnPolicy, PolicyInForce, Rules};
+pub use serving::Serving;
 pub use sessions::{Gone, end_for, is_of_owner};
 
 use crate::audit::{self, Audit};
 use crate::config::{self, Config};
-use crate::control::dispatch::Dispatcher;
-use crate::control::peer::Marks;
-use crate::control::protocol::{Always, Fault, Nothing, Pong, ReloadAnswer, RpcError, SpawnParams};
-use crate::control::server::Server;
+use crate::core::model::{Always, Fault, Nothing, Pong, ReloadAnswer, RpcError, SpawnParams};
+use crate::core::settings::{NotifyConfig, SlotConfig};
+use crate::daemon::alerts as notify;
+use crate::daemon::tasks::store::{Left, Store};
+use crate::daemon::tasks::{TasksHandle, keeper};
 use crate::events::Bus;
-use crate::paths::{self, Env};
-use crate::sends::Sends;
-use crate::slot::{self, Command, SlotHandle, World};
-use crate::tasks::store::{Left, Store};
-use crate::tasks::{TasksHandle, keeper};
-use crate::usage::Meter;
-use crate::{notify, shim, worktree};
+use crate::once::{Confirming, Once, Request, Sending};
+use crate::os::orphans::Shims;
+use crate::os::paths::{self, Env};
+use crate::os::usage::Meter;
+use crate::os::worktree;
+use crate::shim;
+use crate::slot::{self, Command, SlotContext, SlotHandle};
 use door::Door;
+use health::Troubled;
 use host::{Signals, Wish};
+use places::Ground;
 use sessions::{GoneOnes, Sessions};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tokio::net::UnixListener;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
@@ -54,7 +68,7 @@ const LAST_NOTES: std::time::Duration = std::time::Duration::from_secs(2);
 pub type Slots = Arc<BTreeMap<String, SlotHandle>>;
 
 /// The policy of each slot, as it is in force.
-pub type Policies = Arc<BTreeMap<String, Standing>>;
+pub type Policies = Arc<BTreeMap<String, PolicyInForce>>;
 
 pub type Reply<T> = oneshot::Sender<Result<T, RpcError>>;
 
@@ -106,10 +120,12 @@ pub enum Order {
 #[derive(Debug, Clone)]
 pub struct DaemonHandle {
     pub bus: Bus,
-    pub sends: Sends,
+    pub sends: Once<Sending>,
+    pub confirms: Once<Confirming>,
     pub audit: Audit,
     /// As the slots have it in their environment.
     socket: PathBuf,
+    shims: Shims,
     pub meter: Arc<Meter>,
     pub tasks: TasksHandle,
     slots: watch::Receiver<Slots>,
@@ -118,23 +134,13 @@ pub struct DaemonHandle {
     orders: mpsc::Sender<Order>,
     about: Pong,
     fault: watch::Receiver<Option<String>>,
+    lost: watch::Receiver<Vec<String>>,
+    troubles: Troubled,
 }
 
 impl DaemonHandle {
     pub fn slots(&self) -> Slots {
         self.slots.borrow().clone()
-    }
-
-    /// By what the processes of the slots are known, as they are now.
-    pub fn marks(&self) -> Marks {
-        let slots = self.slots();
-        let pids = slots
-            .iter()
-            .flat_map(|(name, slot)| slot.pids().map(|pid| (pid, name.clone())));
-        Marks {
-            pids: pids.collect(),
-            socket: self.socket.display().to_string(),
-        }
     }
 
     pub fn policies(&self) -> Policies {
@@ -145,6 +151,8 @@ impl DaemonHandle {
         Pong {
             config_fault: self.fault.borrow().clone(),
             wider_policies: self.wider_policies(),
+            lost: self.lost.borrow().clone(),
+            troubles: self.troubles.borrow().clone(),
             ..self.about.clone()
         }
     }
@@ -170,52 +178,6 @@ impl DaemonHandle {
     }
 }
 
-/// Why a daemon did not start.
-#[derive(Debug, thiserror::Error)]
-pub enum DaemonError {
-    #[error(transparent)]
-    Config(#[from] config::ConfigError),
-    /// Another daemon has the name, the log directory or the socket.
-    #[error("{what} is running already{}", in_words(holder.as_ref()))]
-    Taken {
-        what: String,
-        holder: Option<Holder>,
-    },
-    #[error("{what}: {cause}")]
-    Place {
-        what: String,
-        cause: String,
-        next: Option<String>,
-    },
-}
-
-fn in_words(holder: Option<&Holder>) -> String {
-    holder.map_or_else(String::new, |Holder { pid, config, .. }| {
-        format!(": pid {pid}, with {}", config.display())
-    })
-}
-
-impl DaemonError {
-    pub(crate) fn place(what: impl Into<String>, cause: impl ToString) -> DaemonError {
-        DaemonError::Place {
-            what: what.into(),
-            cause: cause.to_string(),
-            next: None,
-        }
-    }
-
-    pub(crate) fn next(self, step: impl Into<String>) -> DaemonError {
-        match self {
-            DaemonError::Place { what, cause, .. } => DaemonError::Place {
-                what,
-                cause,
-                next: Some(step.into()),
-            },
-            other => other,
-        }
-    }
-}
-
 /// A slot's task, as the daemon keeps it.
 #[derive(Debug)]
 struct Kept {
@@ -229,46 +191,52 @@ struct Kept {
 pub struct Daemon {
     config: Config,
     rules: Rules,
-    world: Arc<World>,
+    context: Arc<SlotContext>,
     kept: BTreeMap<String, Kept>,
     published: watch::Sender<Slots>,
     in_force: watch::Sender<Policies>,
     orders: mpsc::Sender<Order>,
-    notify: watch::Sender<config::NotifyConfig>,
+    notify: watch::Sender<NotifyConfig>,
     sessions: Sessions,
     gone: watch::Sender<GoneOnes>,
     /// Why the config on the disk was not taken.
     fault: watch::Sender<Option<String>>,
+    /// What was removed under the daemon, in words.
+    lost: watch::Sender<Vec<String>>,
 }
 
-/// Runs until it is told to end, as the only thing that this process does.
-pub async fn run(config: Config, env: &Env) -> Result<(), DaemonError> {
-    run_in(Host::own()?, config, env).await
-}
-
-/// Runs until it is told to end. Everything that can be wrong is found before the first slot starts.
-pub async fn run_in(mut host: Host, config: Config, env: &Env) -> Result<(), DaemonError> {
+/// Runs until it is told to end. Everything that can be wrong is found before the first slot starts. `serve` starts what
+/// answers requests: it gets the daemon's listener, unless the daemon has none.
+pub async fn run<S: Serving>(
+    mut host: Host,
+    config: Config,
+    env: &Env,
+    serve: impl FnOnce(DaemonHandle, Option<UnixListener>) -> Option<S>,
+) -> Result<(), DaemonError> {
     let mut door = Door::open(&config, env).await?;
     let mut signals = host.signals()?;
-    let world = Arc::new(world(&config, env, &door, &host)?);
-    let rules = Rules::new(&config, &world).beside(host.own_policy.take());
-    let (store, left) = task_store(&world)?;
+    let context = Arc::new(context(&config, env, &door, &host)?);
+    let reaper = host.is_own.then(|| orphans::adopt(context.shims.clone()));
+    let reaper = reaper.transpose()?;
+    let rules = Rules::new(&config, &context).beside(host.own_policy.take());
+    let living = removed::living_shims(&context).await?;
+    let (store, left) = task_store(&context)?;
     let (orders, queue) = mpsc::channel(MAX_ORDERS);
-    let mut daemon = Daemon::new(config, rules, world, orders);
-    let bus = daemon.world.bus.clone();
+    let mut daemon = Daemon::new(config, rules, context, orders);
+    let bus = daemon.context.bus.clone();
     let notifier = notify::start(bus.clone(), daemon.notify.subscribe());
     daemon.load_sessions()?;
-    daemon.take_up_removed().await;
+    daemon.take_up_removed(living).await;
     daemon.start_all();
     daemon.look_for_running().await;
     let slots = daemon.published.subscribe();
     let (tasks, keeper) = keeper::start(store, left, slots, bus.clone());
-    let handle = daemon.handle(&tasks);
-    let dispatcher = Arc::new(Dispatcher::new(handle.clone()));
-    dispatcher.send_what_was_left();
-    let listener = door.take_listener();
-    let server = listener.map(|listener| Server::start(listener, dispatcher));
-    tracing::info!(socket = %door.socket().display(), slots = daemon.kept.len(), "ready");
+    let (health, troubles) = health::start(daemon.context.clone(), daemon.published.subscribe());
+    let handle = daemon.handle(&tasks, troubles);
+    let server = serve(handle.clone(), door.take_listener());
+    let listeners = server.as_ref().map(Serving::listeners);
+    let mut ground = Ground::new(door, &daemon.context, listeners);
+    tracing::info!(socket = %daemon.context.socket.display(), slots = daemon.kept.len(), "ready");
     if host.is_own {
         service::ready(daemon.kept.len());
     }
@@ -276,7 +244,7 @@ pub async fn run_in(mut host: Host, config: Config, env: &Env) -> Result<(), Dae
         // A program that no longer waits for it is ending.
         let _ = ready.send(handle);
     }
-    let keep = daemon.serve_orders(queue, &mut signals).await;
+    let keep = daemon.serve_orders(queue, &mut signals, &mut ground).await;
     if host.is_own {
         service::stopping();
     }
@@ -294,18 +262,25 @@ pub async fn run_in(mut host: Host, config: Config, env: &Env) -> Result<(), Dae
         server.end().await;
     }
     notifier.abort();
-    drop(door);
+    health.abort();
+    reaper.inspect(tokio::task::JoinHandle::abort);
+    drop(ground);
     Ok(())
 }
 
 impl Daemon {
     /// With no slots yet.
-    fn new(config: Config, rules: Rules, world: Arc<World>, orders: mpsc::Sender<Order>) -> Daemon {
+    fn new(
+        config: Config,
+        rules: Rules,
+        context: Arc<SlotContext>,
+        orders: mpsc::Sender<Order>,
+    ) -> Daemon {
         Daemon {
             notify: watch::Sender::new(config.notify.clone()),
             config,
             rules,
-            world,
+            context,
             kept: BTreeMap::new(),
             published: watch::Sender::new(Slots::default()),
             in_force: watch::Sender::new(Policies::default()),
@@ -313,46 +288,38 @@ impl Daemon {
             sessions: Sessions::default(),
             gone: watch::Sender::new(GoneOnes::default()),
             fault: watch::Sender::default(),
+            lost: watch::Sender::default(),
         }
     }
 
     /// What everybody else has of it.
-    fn handle(&self, tasks: &TasksHandle) -> DaemonHandle {
+    fn handle(&self, tasks: &TasksHandle, troubles: Troubled) -> DaemonHandle {
         DaemonHandle {
-            bus: self.world.bus.clone(),
-            sends: self.world.sends.clone(),
-            audit: self.world.audit.clone(),
-            socket: self.world.socket.clone(),
-            meter: self.world.meter.clone(),
+            bus: self.context.bus.clone(),
+            sends: self.context.sends.clone(),
+            confirms: self.context.confirms.clone(),
+            audit: self.context.audit.clone(),
+            socket: self.context.socket.clone(),
+            shims: self.context.shims.clone(),
+            meter: self.context.meter.clone(),
             tasks: tasks.clone(),
             slots: self.published.subscribe(),
             policies: self.in_force.subscribe(),
             gone: self.gone.subscribe(),
             orders: self.orders.clone(),
-            about: about(&self.config, &self.world),
+            about: serving::about(&self.config, &self.context),
             fault: self.fault.subscribe(),
+            lost: self.lost.subscribe(),
+            troubles,
         }
     }
 }
 
 /// Where the tasks are, read before anything is started.
-fn task_store(world: &World) -> Result<(Store, Left), DaemonError> {
-    let directory = world.state.join("tasks");
+fn task_store(context: &SlotContext) -> Result<(Store, Left), DaemonError> {
+    let directory = context.state.join("tasks");
     Store::open(directory.clone())
         .map_err(|error| DaemonError::place(directory.display().to_string(), error))
-}
-
-fn about(config: &Config, world: &World) -> Pong {
-    Pong {
-        name: config.daemon.name.clone(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        pid: std::process::id(),
-        config: config.file.clone(),
-        logs: config.daemon.logs.clone(),
-        socket: Some(world.socket.clone()),
-        config_fault: None,
-        wider_policies: Vec::new(),
-    }
 }
 
 /// The events, whose positions go on from those of the daemons before.
@@ -361,7 +328,19 @@ fn event_bus(state: &Path) -> Result<Bus, DaemonError> {
     Bus::open(&file).map_err(|error| DaemonError::place(file.display().to_string(), error))
 }
 
-fn world(config: &Config, env: &Env, door: &Door, host: &Host) -> Result<World, DaemonError> {
+/// The requests of one kind that came with an id, of this daemon and those before.
+fn once<R: Request>(state: &Path, name: &str) -> Result<Once<R>, DaemonError> {
+    let directory = state.join(name);
+    let place = directory.display().to_string();
+    Once::open(directory).map_err(|error| DaemonError::place(place, error))
+}
+
+fn context(
+    config: &Config,
+    env: &Env,
+    door: &Door,
+    host: &Host,
+) -> Result<SlotContext, DaemonError> {
     let logs = config.daemon.logs.clone();
     let state = env
         .state_dir()
@@ -370,16 +349,15 @@ fn world(config: &Config, env: &Env, door: &Door, host: &Host) -> Result<World, 
     paths::ensure_private_dir(&state)
         .map_err(|error| DaemonError::place("the state directory", error))?;
     let audit_file = logs.join(audit::FILE);
-    let audit = Audit::open(&audit_file)
+    let audit = Audit::open(&audit_file, &state)
         .map_err(|error| DaemonError::place(audit_file.display().to_string(), error))?;
-    let worktrees = env
-        .worktrees_for(&config.daemon)
+    let worktrees = config
+        .daemon
+        .worktrees_in(env)
         .map_err(|error| DaemonError::place("the worktrees' directory", error))?;
     let bus = event_bus(&state)?;
-    let sends = state.join("sends");
-    let sends = Sends::open(sends.clone())
-        .map_err(|error| DaemonError::place(sends.display().to_string(), error))?;
-    Ok(World {
+    let (sends, confirms) = (once(&state, "sends")?, once(&state, "confirms")?);
+    Ok(SlotContext {
         worktrees,
         program: host.program.clone(),
         socket: door.socket().to_owned(),
@@ -388,11 +366,14 @@ fn world(config: &Config, env: &Env, door: &Door, host: &Host) -> Result<World, 
         state,
         env: env.clone(),
         name: config.daemon.name.clone(),
+        config: config.file.clone(),
         bus,
         sends,
+        confirms,
         audit,
         meter: Arc::default(),
-        claims: slot::Claims::default(),
+        conversation_locks: slot::ConversationLocks::default(),
+        shims: Shims::default(),
     })
 }
 
@@ -414,11 +395,11 @@ impl Daemon {
     }
 
     /// Starts the task of a slot.
-    fn add(&mut self, slot: config::SlotConfig) {
+    fn add(&mut self, slot: SlotConfig) {
         let name = slot.name.clone();
         let slot = self.settled(&slot);
-        let judge = self.rules.judge(&slot);
-        let (handle, task) = slot::start(self.world.clone(), Arc::new(slot), judge);
+        let rules = self.rules.of_slot(&slot);
+        let (handle, task) = slot::start(self.context.clone(), Arc::new(slot), rules);
         let kept = Kept {
             handle,
             task,
@@ -428,11 +409,11 @@ impl Daemon {
     }
 
     /// The slot's settings with its worktree, where it has one, for its directory.
-    fn settled(&self, slot: &config::SlotConfig) -> config::SlotConfig {
+    fn settled(&self, slot: &SlotConfig) -> SlotConfig {
         let mut settled = slot.clone();
         if slot.care.worktree {
-            let world = &self.world;
-            let root = worktree::root(&world.worktrees, &world.name, &slot.cwd, &slot.name);
+            let context = &self.context;
+            let root = worktree::root(&context.worktrees, &context.name, &slot.cwd, &slot.name);
             settled.cwd = worktree::cwd_in(&root, &slot.cwd);
             settled.worktree_of = Some(slot.cwd.clone());
         }
@@ -458,6 +439,7 @@ impl Daemon {
         &mut self,
         mut queue: mpsc::Receiver<Order>,
         signals: &mut Signals,
+        ground: &mut Ground,
     ) -> bool {
         let mut changes = self.watch();
         let mut watchdog = service::Watchdog::new();
@@ -475,6 +457,7 @@ impl Daemon {
                     self.files_changed().await;
                     changes = self.watch();
                 }
+                () = ground.stirred() => self.restore(ground).await,
                 () = watchdog.due() => service::alive(),
                 wish = signals.next() => match wish {
                     Wish::Reload => drop(self.reload().await),

@@ -2,10 +2,12 @@
 
 use super::rules::{OwnPolicy, Rules};
 use super::{Daemon, Kept};
-use crate::config::{self, Change, Config, ConfigError, SlotConfig};
-use crate::control::protocol::{Always, Fault, ReloadAnswer, RpcError, What};
-use crate::files;
-use crate::policy::{self, Policy};
+use crate::config::{self, Change, Config};
+use crate::core::model::{Always, Fault, ReloadAnswer, RpcError, What};
+use crate::core::policy::{self, Policy};
+use crate::core::settings::SlotConfig;
+use crate::core::text::diagnostic::ConfigError;
+use crate::os::files;
 use crate::slot::Command;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,6 +15,8 @@ use std::sync::Arc;
 impl Daemon {
     /// A person wants the files as they are, wider rules included.
     pub(super) async fn reload(&mut self) -> Result<ReloadAnswer, RpcError> {
+        // Whoever reloads has seen the status.
+        self.lost.send_replace(Vec::new());
         self.take(Wider::All).await.map_err(|error| {
             RpcError::new(Fault::Usage, format!("nothing was changed:\n{error}"))
                 .next("mend it, then: missiond reload")
@@ -34,7 +38,7 @@ impl Daemon {
         let config = match read {
             Ok(config) => config,
             Err(error) => {
-                self.world.bus.publish(
+                self.context.bus.publish(
                     None,
                     What::Config {
                         ok: false,
@@ -44,7 +48,7 @@ impl Daemon {
                 return Err(error);
             }
         };
-        let rules = Rules::new(&config, &self.world).beside(self.rules.own.clone());
+        let rules = Rules::new(&config, &self.context).beside(self.rules.own.clone());
         let mut changes = self.take_rules(rules, wider);
         let slots = config::diff(&self.config, &config);
         let before = std::mem::replace(&mut self.config, config);
@@ -56,7 +60,7 @@ impl Daemon {
         self.publish();
         for text in &changes {
             tracing::info!("{text}");
-            self.world.bus.publish(
+            self.context.bus.publish(
                 None,
                 What::Config {
                     ok: true,
@@ -122,12 +126,12 @@ impl Daemon {
                 continue;
             };
             let slot = self.settled(slot);
-            let judge = self.rules.judge(&slot);
+            let rules = self.rules.of_slot(&slot);
             let config = Arc::new(slot);
             // A slot that is gone needs no settings.
             let _ = kept
                 .handle
-                .send(Command::Reconfigure { config, judge })
+                .send(Command::Reconfigure { config, rules })
                 .await;
         }
     }
@@ -144,7 +148,7 @@ impl Daemon {
             }
             self.publish();
             let text = format!("slot {name}: stopped and removed");
-            self.world
+            self.context
                 .bus
                 .publish(None, What::Config { ok: true, text });
         }
@@ -152,11 +156,11 @@ impl Daemon {
 
     /// What was not yet committed in the worktree of a slot that is gone is kept with it.
     fn clear_worktree(&self, cwd: &Path) {
-        let Some(root) = crate::worktree::root_of(&self.world.worktrees, cwd) else {
+        let Some(root) = crate::os::worktree::root_of(&self.context.worktrees, cwd) else {
             return;
         };
         tokio::spawn(async move {
-            if let Err(reason) = crate::worktree::remove_if_clean(&root).await {
+            if let Err(reason) = crate::os::worktree::remove_if_clean(&root).await {
                 tracing::warn!("{} is kept: {reason}", root.display());
             }
         });
@@ -181,17 +185,22 @@ impl Daemon {
         let file = self.config.daemon.policy_file(role);
         let text = std::fs::read_to_string(&file).map_err(|error| failed(error.to_string()))?;
         let in_force = self.rules.roles.get(role);
-        if !in_force.is_some_and(|role| !role.waits && *role.text == *text) {
+        let Some(in_force) = in_force.filter(|role| !role.waits && *role.text == *text) else {
             let file = file.display();
             let why = format!("{file} has changed and is not in force; missiond reload takes it");
             return Ok(Always::from(Err(why)));
+        };
+        let with_rule = match policy::add_rule_for_always(&in_force.policy, &text, &rule) {
+            Ok(with_rule) => with_rule,
+            Err(why) => return Ok(Always::from(Err(why))),
+        };
+        files::replace(&file, &with_rule).map_err(|error| failed(error.to_string()))?;
+        if let Err(error) = self.take(Wider::Role(role)).await {
+            let back = files::replace(&file, &text);
+            let stays = |fault| format!("\n{} keeps the rule: {fault}", file.display());
+            let stays = back.err().map(stays).unwrap_or_default();
+            return Err(failed(format!("{error}{stays}")));
         }
-        let text =
-            policy::add_allow_rule(&text, &rule).map_err(|error| failed(error.to_string()))?;
-        files::replace(&file, &text).map_err(|error| failed(error.to_string()))?;
-        self.take(Wider::Role(role))
-            .await
-            .map_err(|error| failed(error.to_string()))?;
         Ok(Always::from(Ok(rule)))
     }
 }

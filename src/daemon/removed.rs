@@ -1,12 +1,16 @@
 //! Slots that are in the config no more while their programs run. Each of them is shown, as `removed`, and can be
 //! stopped and attached to; it is the slot again when it comes back into the config.
 
-use super::{Daemon, Kept, Order};
-use crate::config::{self, SlotConfig};
-use crate::control::protocol::SlotStatus;
-use crate::reading::State;
-use crate::slot::machine::Judge;
-use crate::slot::{self, AskEverything, Command, Launched, SlotHandle, World};
+use super::{Daemon, DaemonError, Kept, Order};
+use crate::core::claude::reading::State;
+use crate::core::model::SlotStatus;
+use crate::core::settings;
+use crate::core::settings::SlotConfig;
+use crate::os::blocking;
+use crate::os::files::same_file;
+use crate::shim;
+use crate::slot::SlotRules;
+use crate::slot::{self, AskEverything, Command, Launched, SlotContext, SlotHandle};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,21 +28,48 @@ enum LetGo {
     WhenOver,
 }
 
+/// The living shims of this daemon. Those of another config of the same name are not its own: they share its state
+/// directory, and nothing else.
+pub(super) async fn living_shims(
+    context: &Arc<SlotContext>,
+) -> Result<Vec<shim::Handle>, DaemonError> {
+    let of = context.clone();
+    let living = blocking::run(move || shim::Handle::all(&of.state)).await;
+    let living = living.flatten();
+    let living = living.map_err(|error| DaemonError::place("the process table", error))?;
+    let is_foreign = |shim: &&shim::Handle| {
+        let theirs = &shim.keeper().config;
+        // A config that was moved is not there under its old name.
+        !same_file(theirs, &context.config) && theirs.exists()
+    };
+    let Some(first) = living.iter().find(is_foreign) else {
+        return Ok(living);
+    };
+    let config = first.keeper().config.clone();
+    let same = living.iter().filter(|shim| shim.keeper().config == config);
+    let slots = same.map(|shim| format!("{} (shim {})", shim.slot(), shim.pid()));
+    Err(DaemonError::Foreign {
+        slots: slots.collect::<Vec<_>>().join(", "),
+        theirs: config,
+        ours: context.config.clone(),
+    })
+}
+
 impl Daemon {
     /// Takes up the programs of slots and sessions that nobody names any more, and ends what is left of those whose
     /// shim was killed.
-    pub(super) async fn take_up_removed(&mut self) {
-        let world = self.world.clone();
-        let unnamed = names_with_shims(&world)
-            .into_iter()
-            .filter(|name| !self.names(name));
-        let (living, dead): (Vec<String>, Vec<String>) =
-            unnamed.partition(|name| world.has_shim(name));
-        for name in living {
+    pub(super) async fn take_up_removed(&mut self, living: Vec<shim::Handle>) {
+        let context = self.context.clone();
+        let living: BTreeSet<String> = living.iter().map(|shim| shim.slot().to_owned()).collect();
+        let unnamed = |name: &&String| !self.names(name);
+        let removed: Vec<String> = living.iter().filter(unnamed).cloned().collect();
+        for name in removed {
             tracing::warn!("slot {name} is not in the config, and its program runs");
             self.add_removed(&name);
         }
-        let ends = dead.iter().map(|name| slot::end_forgotten(&world, name));
+        let mut dead = names_with_sockets(&context);
+        dead.retain(|name| !self.names(name));
+        let ends = dead.iter().map(|name| slot::end_forgotten(&context, name));
         futures_util::future::join_all(ends).await;
     }
 
@@ -48,9 +79,10 @@ impl Daemon {
     }
 
     fn add_removed(&mut self, name: &str) {
-        let launched = Launched::load(&self.world.memory_file(name));
+        let launched = Launched::load(&self.context.memory_file(name));
         let slot = Launched::removed_slot(launched, name);
-        let (handle, task) = slot::start(self.world.clone(), Arc::new(slot), self.ask_everything());
+        let (handle, task) =
+            slot::start(self.context.clone(), Arc::new(slot), self.ask_everything());
         let kept = Kept {
             handle,
             task,
@@ -60,7 +92,7 @@ impl Daemon {
         self.let_go(name, LetGo::WhenOver);
     }
 
-    fn ask_everything(&self) -> Arc<dyn Judge> {
+    fn ask_everything(&self) -> Arc<dyn SlotRules> {
         Arc::new(AskEverything::new(&self.config.file))
     }
 
@@ -73,11 +105,11 @@ impl Daemon {
         };
         let state = kept.handle.status().state;
         let config = Arc::new(slot::removed(self.settled(slot)));
-        let judge = self.ask_everything();
+        let rules = self.ask_everything();
         // One whose task has ended needs no settings.
         let _ = kept
             .handle
-            .send(Command::Reconfigure { config, judge })
+            .send(Command::Reconfigure { config, rules })
             .await;
         self.let_go(name, LetGo::WhenIdle);
         in_words(name, state)
@@ -88,9 +120,9 @@ impl Daemon {
             return;
         };
         let (handle, orders, slot) = (kept.handle.clone(), self.orders.clone(), name.to_owned());
-        let world = self.world.clone();
+        let context = self.context.clone();
         kept.leaving = Some(tokio::spawn(async move {
-            until_it_may_go(&handle, &world, &slot, when).await;
+            until_it_may_go(&handle, &context, &slot, when).await;
             let (done, ended) = oneshot::channel();
             if handle
                 .send(Command::Shutdown { keep: false, done })
@@ -111,7 +143,7 @@ impl Daemon {
     }
 }
 
-async fn until_it_may_go(handle: &SlotHandle, world: &World, slot: &str, when: LetGo) {
+async fn until_it_may_go(handle: &SlotHandle, context: &Arc<SlotContext>, slot: &str, when: LetGo) {
     let mut status = handle.watch_status();
     let idle = |state: State| matches!(when, LetGo::WhenIdle) && state == State::Idle;
     let over = |status: &SlotStatus| {
@@ -120,9 +152,10 @@ async fn until_it_may_go(handle: &SlotHandle, world: &World, slot: &str, when: L
     };
     let free = |status: &SlotStatus| over(status) || idle(status.state);
     while let Ok(found) = status.wait_for(free).await.map(|status| status.state) {
-        // A shim that does not answer may have been stopped: its program is not gone while its socket is there. It is
-        // not asked: a shim talks to one client, and lets go of the slot for another.
-        if found == State::Idle || !world.has_shim_socket(slot) {
+        // A shim that does not answer may have been stopped: its program is not gone while it lives.
+        let (context, slot) = (context.clone(), slot.to_owned());
+        let shim = blocking::run(move || context.shim(&slot)).await.flatten();
+        if found == State::Idle || matches!(shim, Ok(None)) {
             return;
         }
         tokio::time::sleep(LOOK).await;
@@ -131,15 +164,15 @@ async fn until_it_may_go(handle: &SlotHandle, world: &World, slot: &str, when: L
 
 /// The slots of this daemon that have the socket of a shim, by the names of the sockets and by what is kept of each slot:
 /// the socket of a long name does not tell it.
-fn names_with_shims(world: &World) -> BTreeSet<String> {
-    let kept = std::fs::read_dir(&world.state).into_iter().flatten();
+fn names_with_sockets(context: &SlotContext) -> BTreeSet<String> {
+    let kept = std::fs::read_dir(&context.state).into_iter().flatten();
     let kept = kept.flatten().filter_map(|entry| {
         let file = entry.file_name().into_string().ok()?;
         Some(file.strip_suffix(".json")?.to_owned())
     });
-    let kept = kept.filter(|name| config::is_name(name));
-    let kept = kept.filter(|name| world.has_shim_socket(name));
-    kept.chain(world.env.slots_with_shims(&world.name))
+    let kept = kept.filter(|name| settings::is_name(name));
+    let kept = kept.filter(|name| context.has_shim_socket(name));
+    kept.chain(context.env.slots_with_shims(&context.name))
         .collect()
 }
 

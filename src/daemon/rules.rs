@@ -1,15 +1,19 @@
 //! The policies of all roles, as the slots ask them.
 
-use crate::config::{Config, RolePolicy, SlotConfig};
-use crate::policy::{self, Ask, Decision, PermissionPolicy, Policy, RealPaths, Verdict};
-use crate::reading::DialogKind;
-use crate::slot::World;
-use crate::slot::machine::Judge;
+use super::holder::{self, Configs};
+use crate::config::{Config, RolePolicy};
+use crate::core::machine::KnownRules;
+use crate::core::policy::{self, Ask, Decision, PermissionPolicy, Policy, Verdict};
+use crate::core::settings::SlotConfig;
+use crate::os::paths::Env;
+use crate::os::real_paths::RealPaths;
+use crate::slot::SlotContext;
+use crate::slot::SlotRules;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A role's policy, and the text that it was read from.
 #[derive(Debug, Clone)]
@@ -22,7 +26,7 @@ pub(super) struct Role {
 
 /// The policy that a slot is judged by.
 #[derive(Debug, Clone)]
-pub struct Standing {
+pub struct PolicyInForce {
     pub role: String,
     pub policy: Policy,
     pub waits: bool,
@@ -67,12 +71,13 @@ pub struct Rules {
     /// A policy of the program around the daemon, beside those of the roles.
     pub(super) own: Option<OwnPolicy>,
     home: Option<PathBuf>,
+    env: Env,
 }
 
 impl Rules {
     /// The policies of a config, with missiond's own files protected.
-    pub fn new(config: &Config, world: &World) -> Rules {
-        let protected = protected(config, world);
+    pub fn new(config: &Config, context: &SlotContext) -> Rules {
+        let protected = protected(config, context);
         let role = |read: &RolePolicy| Role {
             text: read.text.clone(),
             policy: Arc::new(Policy::clone(&read.policy).protecting(protected.clone())),
@@ -85,6 +90,7 @@ impl Rules {
                 .collect(),
             own: None,
             home: std::env::home_dir(),
+            env: context.env.clone(),
         }
     }
 
@@ -95,14 +101,14 @@ impl Rules {
     }
 
     /// The policy of one slot. A role with no policy is a plain program's, which is never asked about.
-    pub fn standing(&self, slot: &SlotConfig) -> Standing {
+    pub fn standing(&self, slot: &SlotConfig) -> PolicyInForce {
         match self.roles.get(&slot.role) {
-            Some(role) => Standing {
+            Some(role) => PolicyInForce {
                 role: slot.role.clone(),
                 policy: role.policy.for_slot(&slot.name),
                 waits: role.waits,
             },
-            None => Standing {
+            None => PolicyInForce {
                 role: slot.role.clone(),
                 policy: Policy::asking(&slot.cwd, &slot.cwd),
                 waits: false,
@@ -110,42 +116,90 @@ impl Rules {
         }
     }
 
-    pub fn judge(&self, slot: &SlotConfig) -> Arc<dyn Judge> {
+    pub fn of_slot(&self, slot: &SlotConfig) -> Arc<dyn SlotRules> {
         let paths = RealPaths::new(self.home.clone());
         let policy = self.standing(slot).policy;
-        Arc::new(PolicyJudge::new(policy, self.own.clone(), paths))
+        let rules = RealRules::new(policy, self.own.clone(), paths);
+        Arc::new(rules.beside_daemons_in(self.env.clone()))
     }
 }
 
-/// missiond's own files: no rule allows a slot to write them.
-fn protected(config: &Config, world: &World) -> Vec<PathBuf> {
+/// missiond's own files: no rule allows a slot to write them. The state of all daemons lies in one directory.
+fn protected(config: &Config, context: &SlotContext) -> Vec<PathBuf> {
     let named = config.daemon.own_files(&config.file).into_iter();
     named
-        .chain([world.state.clone(), world.program.clone()])
+        .chain([context.state.clone(), context.program.clone()])
+        .chain(context.env.state_dir().ok())
         .collect()
 }
 
 #[derive(Debug)]
-struct PolicyJudge {
+struct RealRules {
     /// Without its default where there is a policy of the program's own.
-    policy: Policy,
+    policy: Arc<Policy>,
     own: Option<OwnPolicy>,
     paths: RealPaths,
+    others: Option<Others>,
 }
 
-impl PolicyJudge {
-    fn new(policy: Policy, own: Option<OwnPolicy>, paths: RealPaths) -> PolicyJudge {
+/// The files of all daemons of this user. Another one may be started at any time, so it is looked before each verdict.
+#[derive(Debug)]
+struct Others {
+    env: Env,
+    /// The configs as they were found last, and the policy that protects what they name.
+    found: Mutex<Option<(Configs, Arc<Policy>)>>,
+}
+
+impl Others {
+    fn protected_by(&self, policy: &Policy) -> Arc<Policy> {
+        let configs = holder::configs(&self.env);
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*found {
+            Some((known, policy)) if *known == configs => policy.clone(),
+            _ => {
+                let files = holder::files_of(&configs);
+                let policy = Arc::new(policy.clone().protecting(files));
+                *found = Some((configs, policy.clone()));
+                policy
+            }
+        }
+    }
+}
+
+impl RealRules {
+    fn new(policy: Policy, own: Option<OwnPolicy>, paths: RealPaths) -> RealRules {
         let policy = match own {
             Some(_) => policy.without_default(),
             None => policy,
         };
-        PolicyJudge { policy, own, paths }
+        RealRules {
+            policy: Arc::new(policy),
+            own,
+            paths,
+            others: None,
+        }
+    }
+
+    /// The same rules, with the files of each daemon protected that has its lock there.
+    fn beside_daemons_in(self, env: Env) -> RealRules {
+        let found = Mutex::default();
+        RealRules {
+            others: Some(Others { env, found }),
+            ..self
+        }
+    }
+
+    fn policy(&self) -> Arc<Policy> {
+        match &self.others {
+            Some(others) => others.protected_by(&self.policy),
+            None => self.policy.clone(),
+        }
     }
 }
 
-impl PermissionPolicy for PolicyJudge {
+impl PermissionPolicy for RealRules {
     fn decide(&self, ask: &Ask) -> Verdict {
-        let by_file = policy::decide(&self.policy, ask, &self.paths);
+        let by_file = policy::decide(&self.policy(), ask, &self.paths);
         let Some(own) = &self.own else {
             return by_file;
         };
@@ -158,7 +212,7 @@ impl PermissionPolicy for PolicyJudge {
     }
 }
 
-impl Judge for PolicyJudge {
+impl SlotRules for RealRules {
     fn only_reads_the_project(&self, ask: &Ask) -> bool {
         policy::only_reads_the_project(ask, &self.paths)
     }
@@ -166,16 +220,15 @@ impl Judge for PolicyJudge {
     fn rule_for_always(&self, ask: &Ask) -> Result<String, String> {
         match self.own {
             Some(_) => Err(OwnPolicy::no_rule_for_always()),
-            None => policy::rule_for_always(&self.policy, ask, &self.paths),
+            None => policy::rule_for_always(&self.policy(), ask, &self.paths),
         }
     }
 
-    fn dialog(&self, kind: DialogKind) -> Decision {
-        policy::dialog_decision(&self.policy, kind)
-    }
-
-    fn deny_reason(&self) -> Option<String> {
-        self.policy.deny_reason.clone()
+    fn known(&self) -> KnownRules {
+        KnownRules {
+            dialogs: self.policy.dialogs,
+            deny_reason: self.policy.deny_reason.clone(),
+        }
     }
 
     fn deny_rules(&self) -> Vec<String> {
@@ -195,7 +248,7 @@ mod tests {
         std::fs::create_dir_all(cwd.join("src")).unwrap();
         std::os::unix::fs::symlink("/etc", cwd.join("out")).unwrap();
         let paths = RealPaths::new(None);
-        let judge = PolicyJudge::new(Policy::asking(&cwd, &cwd), None, paths);
+        let judge = RealRules::new(Policy::asking(&cwd, &cwd), None, paths);
         let reads = |tool: &str, input: Value| {
             let ask = Ask {
                 tool: tool.to_owned(),
@@ -241,6 +294,65 @@ mod tests {
     }
 
     #[test]
+    fn the_files_of_every_daemon_are_protected_also_of_one_that_starts_later() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |path: &str| dir.path().join(path);
+        let state = at("state/missiond");
+        for folder in ["project", "state/missiond", "elsewhere/rules"] {
+            std::fs::create_dir_all(at(folder)).unwrap();
+        }
+        let env = Env {
+            state_home: Some(at("state")),
+            ..Env::default()
+        };
+        let policy = Policy::parse("allow = [\"Write\", \"Edit(**)\"]", &at("p"), &at(""));
+        let judge = RealRules::new(policy.unwrap(), None, RealPaths::new(None));
+        let judge = judge.beside_daemons_in(env);
+        let decides = |path: &str| {
+            let ask = Ask {
+                tool: "Write".into(),
+                input: json!({"file_path": at(path), "content": ""}),
+                cwd: at("project"),
+                at: None,
+                complete: true,
+            };
+            judge.decide(&ask).decision
+        };
+        let all = |expected: Decision, files: &[&str]| {
+            for file in files {
+                assert_eq!(decides(file), expected, "{file}");
+            }
+        };
+        let config = "elsewhere/slots.toml";
+        let named = ["elsewhere/rules/coder.toml", "elsewhere/notes/audit.jsonl"];
+        let moved = "elsewhere/others/coder.toml";
+        all(Decision::Allow, &[config, named[0], named[1], moved]);
+
+        let text = |rules: &str| format!("[daemon]\npolicies = \"{rules}\"\nlogs = \"notes\"\n");
+        std::fs::write(at(config), text("rules")).unwrap();
+        let holder = holder::Holder {
+            pid: 7,
+            socket: at("s.sock"),
+            config: at(config),
+        };
+        let lock = serde_json::to_string(&holder).unwrap();
+        std::fs::write(state.join("other.lock"), lock).unwrap();
+        all(Decision::Ask, &[config, named[0], named[1]]);
+        all(Decision::Allow, &[moved]);
+
+        // Its config names other places by now.
+        std::fs::write(at(config), text("others")).unwrap();
+        let later = std::time::SystemTime::now() + std::time::Duration::from_secs(5);
+        let file = std::fs::File::options().append(true).open(at(config));
+        file.unwrap().set_modified(later).unwrap();
+        all(Decision::Ask, &[config, moved]);
+
+        // One that can't be read is protected itself.
+        std::fs::write(at(config), "[daemon").unwrap();
+        all(Decision::Ask, &[config]);
+    }
+
+    #[test]
     fn a_policy_of_ones_own_decides_within_the_roles_rules() {
         use Decision::{Allow, Ask as Asks, Deny, Silent};
         let dir = tempfile::tempdir().unwrap();
@@ -257,7 +369,7 @@ mod tests {
             let policy = Policy::parse(&text, &cwd, &cwd).unwrap();
             let policy = policy.protecting([config.clone()]);
             let own = Some(OwnPolicy::new(Says(own)));
-            PolicyJudge::new(policy, own, RealPaths::new(None))
+            RealRules::new(policy, own, RealPaths::new(None))
         };
         let call = |tool: &str, input: Value, complete: bool| Ask {
             tool: tool.to_owned(),

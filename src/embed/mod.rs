@@ -52,21 +52,19 @@ pub use options::{Options, OptionsError};
 pub use session::Session;
 
 use crate::control::client::{Client, Dial, Notice};
+use crate::control::execute::{self, News, Settings, dial_at};
 use crate::control::identity::Wanted;
-use crate::control::protocol as control;
-use crate::control::protocol::{
+use crate::core::model as control;
+use crate::core::model::{
     Close, CloseParams, CommandWords, Event, EventsParams, ExecParams, Fault, Method, RpcError,
     Select, SendParams, SlotStatus, Spawn, SpawnParams, Status, Submit, SubmitParams, Task,
     TaskParams, TaskState, TaskStatus, ToolAnswer, UnifiedExec,
 };
-use crate::daemon::{self, DaemonError, DaemonHandle, Host, Order, OwnPolicy};
-use crate::policy::PermissionPolicy;
-use crate::tasks::execute::{self, News, Settings, dial_at};
-use crate::tasks::plan::Run;
+use crate::core::policy::PermissionPolicy;
+use crate::core::queue::plan::Run;
+use crate::daemon::{DaemonError, DaemonHandle, Host, Order, OwnPolicy};
 use futures_util::stream::BoxStream;
 use futures_util::{StreamExt, stream};
-use tokio::sync::broadcast::Receiver;
-use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -116,12 +114,13 @@ impl Supervisor {
         let program = program
             .filter(|program| program.is_file())
             .ok_or_else(no_program)?;
-        let socket = env
-            .socket_for(&config.daemon)
+        let socket = config
+            .daemon
+            .socket_in(&env)
             .map_err(|error| DaemonError::place("the socket", error))?;
         let (ready, is_ready) = oneshot::channel();
         let host = Host::other(program, ready, policy);
-        let mut task = tokio::spawn(async move { daemon::run_in(host, config, &env).await });
+        let mut task = tokio::spawn(async move { crate::control::run(host, config, &env).await });
         let daemon = tokio::select! {
             Ok(daemon) = is_ready => daemon,
             ended = &mut task => return Err(ended_early(ended)),
@@ -138,7 +137,8 @@ impl Supervisor {
     /// rule of a role's file asks about or denies stays so, the file's default gives way. What no file can allow, it
     /// can't allow either: to write missiond's own files, a command that can't be told from its text, a call of which
     /// only a part is known. `confirm always` is for this once, since there is no file to which a rule could be added. The
-    /// policy is called in the slot's task and must not block; one that panics leaves the call to a person.
+    /// policy is called on a thread of its own. One that panics, or takes longer than five seconds, leaves the call to
+    /// a person.
     pub async fn with_policy(
         options: Options,
         policy: impl PermissionPolicy + 'static,
@@ -167,8 +167,9 @@ impl Supervisor {
     /// The daemon that runs with this configuration, if one does.
     pub async fn connect(options: &Options) -> Result<Option<Supervisor>, DaemonError> {
         let socket = options
-            .env
-            .socket_for(&options.config.daemon)
+            .config
+            .daemon
+            .socket_in(&options.env)
             .map_err(|error| DaemonError::place("the socket", error))?;
         let wanted = Wanted::Config(options.config.file.clone());
         let dial = dial_at(&socket, wanted);
@@ -387,11 +388,10 @@ impl Supervisor {
     }
 }
 
-async fn heard_next(mut listener: Receiver<Event>) -> Option<(Heard, Receiver<Event>)> {
-    let heard = match listener.recv().await {
-        Ok(event) => Heard::Event(Box::new(event)),
-        Err(RecvError::Lagged(missed)) => Heard::Missed(missed),
-        Err(RecvError::Closed) => return None,
+async fn heard_next(mut listener: crate::events::Events) -> Option<(Heard, crate::events::Events)> {
+    let heard = match listener.next().await? {
+        Ok(told) => Heard::Event(Box::new(told.event.clone())),
+        Err(crate::events::Missed(missed)) => Heard::Missed(missed),
     };
     Some((heard, listener))
 }

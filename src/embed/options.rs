@@ -1,10 +1,11 @@
 //! What a supervisor inside another program is started with.
 
-use crate::config::{self, Config, ConfigError};
+use crate::config::{self, Config};
+use crate::core::policy::PermissionPolicy;
+use crate::core::text::diagnostic::ConfigError;
 use crate::daemon::OwnPolicy;
-use crate::files;
-use crate::paths::{self, Env};
-use crate::policy::PermissionPolicy;
+use crate::os::files;
+use crate::os::paths::{self, Env};
 use std::io;
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,7 @@
 //! One session, for whoever has opened it.
 
 use super::Supervisor;
-use crate::control::protocol::{
+use crate::core::model::{
     Info, OneSlot, OutputParams, RpcError, SessionInfo, Type, TypeAnswer, TypeParams, Wait,
     WaitParams, Write, WriteParams,
 };
@@ -9,8 +9,8 @@ use crate::control::protocol::{
 /// A program in a terminal of its own. Dropping this does not end it: [`Session::close`] does.
 ///
 /// ```no_run
-/// # async fn example(supervisor: &missiond::embed::Supervisor) -> Result<(), missiond::control::protocol::RpcError> {
-/// use missiond::control::protocol::SpawnParams;
+/// # async fn example(supervisor: &missiond::embed::Supervisor) -> Result<(), missiond::core::model::RpcError> {
+/// use missiond::core::model::SpawnParams;
 ///
 /// // The user's shell, which says itself when a command is done.
 /// let shell = supervisor.open(SpawnParams::default()).await?;
@@ -104,7 +104,7 @@ impl<'a> Session<'a> {
         };
         let mut client = self.supervisor.dial().await?;
         let written = client.whole_output(params).await?.text;
-        Ok(crate::terminal::plain(written.as_bytes()))
+        Ok(crate::core::terminal::plain(written.as_bytes()))
     }
 
     /// Ends it and removes what is kept of it.

@@ -1,8 +1,8 @@
 //! The event log: the events of all slots and of the daemon, one JSON line each, in two files of a bounded size.
 
-use crate::control::protocol::{Event, What};
-use crate::log_file::{Cap, LogFile};
-use crate::{files, secrets};
+use crate::core::model::{Event, What};
+use crate::os::files;
+use crate::os::log_file::{Cap, LogFile};
 use chrono::Utc;
 use serde::Deserialize;
 use serde_json::Value;
@@ -33,7 +33,10 @@ pub(super) struct EventLog {
 impl EventLog {
     pub fn open(path: &Path) -> io::Result<EventLog> {
         let position = open_position(&position_of(path))?;
-        let last = last_in(path)?.max(read_position(&position));
+        let last = match last_in(path)?.max(read_position(&position)) {
+            0 => origin(),
+            last => last,
+        };
         let log = EventLog {
             file: LogFile::new(path, CAP),
             last,
@@ -49,9 +52,9 @@ impl EventLog {
     }
 
     /// Writes an event: it is with the kernel when this returns, and outlives this process.
-    pub fn append(&mut self, event: &Event) -> io::Result<()> {
-        let written = line(event).and_then(|line| self.file.append(&line));
-        self.last = event.seq;
+    pub fn append(&mut self, seq: u64, json: &str) -> io::Result<()> {
+        let written = self.file.append(&format!("{json}\n"));
+        self.last = seq;
         if written.is_err() {
             // Where this fails too, nothing more can be done; the failure of the log is reported.
             let _ = self.keep_position(self.last);
@@ -63,6 +66,12 @@ impl EventLog {
         self.position
             .write_all_at(format!("{last:0DIGITS$}\n").as_bytes(), 0)
     }
+}
+
+/// The number before the first one of a new log, the milliseconds since 1970: where a log and its position were removed,
+/// no number comes again, since a daemon tells of fewer than a thousand events in a second.
+fn origin() -> u64 {
+    Utc::now().timestamp_millis().try_into().unwrap_or(0)
 }
 
 fn position_of(path: &Path) -> PathBuf {
@@ -82,12 +91,6 @@ fn read_position(file: &File) -> u64 {
     let read = file.read_exact_at(&mut digits, 0);
     let text = read.ok().and_then(|()| std::str::from_utf8(&digits).ok());
     text.and_then(|text| text.parse().ok()).unwrap_or(0)
-}
-
-/// The event as it is told: without secrets.
-fn line(event: &Event) -> io::Result<String> {
-    let json = serde_json::to_value(event).map_err(io::Error::other)?;
-    Ok(secrets::mask_json(&json).to_string() + "\n")
 }
 
 #[derive(Deserialize)]
@@ -120,7 +123,7 @@ fn last_in(path: &Path) -> io::Result<u64> {
 pub struct Replay {
     files: VecDeque<File>,
     lines: Option<Lines<BufReader<File>>>,
-    /// The last number that was given out.
+    /// The last number that was given out; 0 for all that is kept.
     at: u64,
     until: u64,
     /// Read already, and given out behind a gap.
@@ -190,7 +193,7 @@ impl Iterator for Replay {
             return Some(self.gap(self.until + 1));
         }
         match self.next.take().or_else(|| self.read()) {
-            Some((seq, event)) if seq == self.at + 1 => {
+            Some((seq, event)) if seq == self.at + 1 || self.at == 0 => {
                 self.at = seq;
                 Some(event)
             }
@@ -198,7 +201,7 @@ impl Iterator for Replay {
                 self.next = Some((seq, event));
                 Some(self.gap(seq))
             }
-            None if self.at < self.until => Some(self.gap(self.until + 1)),
+            None if self.at != 0 && self.at < self.until => Some(self.gap(self.until + 1)),
             None => None,
         }
     }

@@ -31,13 +31,16 @@ fn gaps(replay: Replay) -> Vec<(u64, u64)> {
 #[test]
 fn positions_go_on_and_what_was_missed_comes_once() {
     let (_dir, path) = place();
+    let first = told(&Bus::open(&path).unwrap()) + 1;
     for boot in 0..5 {
         let bus = Bus::open(&path).unwrap();
-        for n in 1..=10 {
-            assert_eq!(say(&bus, "x"), boot * 10 + n);
+        for n in 0..10 {
+            assert_eq!(say(&bus, "x"), first + boot * 10 + n);
         }
         let last = told(&bus);
-        assert_eq!(seqs(bus.replay(3, last)), (4..=last).collect::<Vec<_>>());
+        let since = (first + 3..=last).collect::<Vec<_>>();
+        assert_eq!(seqs(bus.replay(first + 2, last)), since);
+        assert_eq!(seqs(bus.replay(0, last))[0], first, "all that is kept");
         assert_eq!(seqs(bus.replay(last, last)), Vec::<u64>::new());
     }
 }
@@ -49,10 +52,10 @@ fn nobody_is_told_before_it_is_written() {
     let mut listener = bus.listen();
     for n in 1..=500 {
         say(&bus, "x");
-        let heard = listener.events.blocking_recv().unwrap();
-        assert_eq!(heard.seq, n);
+        let heard = listener.events.take().unwrap().unwrap().event.clone();
+        assert_eq!(heard.seq, listener.position + n);
         // The file has it at this moment, for whoever reads it after a kill.
-        assert_eq!(EventLog::open(&path).unwrap().last(), n);
+        assert_eq!(EventLog::open(&path).unwrap().last(), heard.seq);
     }
 }
 
@@ -60,13 +63,13 @@ fn nobody_is_told_before_it_is_written() {
 fn a_line_that_a_kill_has_cut_is_not_taken_for_an_event() {
     let (_dir, path) = place();
     let bus = Bus::open(&path).unwrap();
-    say(&bus, "x");
+    let last = say(&bus, "x");
     let mut text = std::fs::read_to_string(&path).unwrap();
-    text.push_str("{\"seq\":2,\"event\":\"mess");
+    text.push_str(&format!("{{\"seq\":{},\"event\":\"mess", last + 1));
     std::fs::write(&path, text).unwrap();
     let next = Bus::open(&path).unwrap();
-    assert_eq!(say(&next, "y"), 2);
-    let replayed: Vec<Value> = next.replay(0, 2).collect();
+    assert_eq!(say(&next, "y"), last + 1);
+    let replayed: Vec<Value> = next.replay(last - 1, last + 1).collect();
     assert_eq!(replayed.len(), 2, "{replayed:?}");
     assert_eq!(replayed[1]["text"], "y");
 }
@@ -75,16 +78,19 @@ fn a_line_that_a_kill_has_cut_is_not_taken_for_an_event() {
 fn a_position_that_is_too_old_is_a_gap_with_the_first_that_is_there() {
     let (_dir, path) = place();
     let bus = Bus::open(&path).unwrap();
+    let begun = told(&bus);
     let long = "x".repeat(1 << 20);
     for _ in 0..40 {
         say(&bus, &long);
     }
-    let first = gaps(bus.replay(0, 40))[0].1;
-    assert!(first > 1, "nothing was dropped");
-    let all = seqs(bus.replay(0, 40));
-    assert_eq!(all, (first - 1..=40).collect::<Vec<_>>());
-    assert_eq!(gaps(bus.replay(first - 1, 40)), []);
-    let kept: u64 = [path.clone(), crate::files::rotated(&path, 1)]
+    let last = told(&bus);
+    let first = gaps(bus.replay(begun, last))[0].1;
+    assert!(first > begun + 1, "nothing was dropped");
+    let all = seqs(bus.replay(begun, last));
+    assert_eq!(all, (first - 1..=last).collect::<Vec<_>>());
+    assert_eq!(gaps(bus.replay(first - 1, last)), []);
+    assert_eq!(gaps(bus.replay(0, last)), [], "0 is all that is kept");
+    let kept: u64 = [path.clone(), crate::os::files::rotated(&path, 1)]
         .map(|file| file.metadata().unwrap().len())
         .iter()
         .sum();
@@ -95,17 +101,39 @@ fn a_position_that_is_too_old_is_a_gap_with_the_first_that_is_there() {
 fn a_log_that_was_removed_is_a_gap_and_no_number_comes_again() {
     let (_dir, path) = place();
     let bus = Bus::open(&path).unwrap();
+    let begun = told(&bus);
     for n in 1..=5 {
-        assert_eq!(say(&bus, "x"), n);
+        assert_eq!(say(&bus, "x"), begun + n);
     }
     drop(Bus::open(&path).unwrap());
     std::fs::remove_file(&path).unwrap();
     let next = Bus::open(&path).unwrap();
-    assert_eq!(say(&next, "y"), 6);
-    assert_eq!(gaps(next.replay(2, 6)), [(2, 6)]);
-    assert_eq!(seqs(next.replay(2, 6)), [5, 6]);
+    let (before, last) = (begun + 2, begun + 6);
+    assert_eq!(say(&next, "y"), last);
+    assert_eq!(gaps(next.replay(before, last)), [(before, last)]);
+    assert_eq!(seqs(next.replay(before, last)), [last - 1, last]);
     // A position of another log altogether.
-    assert_eq!(gaps(next.replay(99, 6)), [(99, 7)]);
+    assert_eq!(gaps(next.replay(last + 9, last)), [(last + 9, last + 1)]);
+}
+
+#[test]
+fn where_all_is_removed_no_number_comes_again() {
+    let (_dir, path) = place();
+    let bus = Bus::open(&path).unwrap();
+    for _ in 0..5 {
+        say(&bus, "x");
+    }
+    let last = told(&bus);
+    std::fs::remove_file(&path).unwrap();
+    std::fs::remove_file(path.with_extension("position")).unwrap();
+    // Fewer than a thousand events in a second, as always.
+    while Utc::now().timestamp_millis().unsigned_abs() <= last {
+        std::thread::yield_now();
+    }
+    let next = Bus::open(&path).unwrap();
+    let later = say(&next, "y");
+    assert!(later > last, "{later} after {last}");
+    assert_eq!(gaps(next.replay(last, later)), [(last, later)]);
 }
 
 #[test]
@@ -115,16 +143,38 @@ fn where_the_log_can_not_be_written_listeners_hear_and_no_number_comes_again() {
     std::fs::create_dir(&here).unwrap();
     let path = here.join("events.jsonl");
     let bus = Bus::open(&path).unwrap();
-    say(&bus, "written");
+    let written = say(&bus, "written");
     std::fs::rename(&here, &away).unwrap();
     let mut listener = bus.listen();
     let lost = say(&bus, "told all the same");
-    assert_eq!(listener.events.blocking_recv().unwrap().seq, lost);
-    let warning = listener.events.blocking_recv().unwrap();
+    assert_eq!(listener.events.take().unwrap().unwrap().event.seq, lost);
+    let warning = listener.events.take().unwrap().unwrap().event.clone();
     assert!(matches!(warning.what, What::Warning { .. }), "{warning:?}");
     std::fs::rename(&away, &here).unwrap();
     let next = Bus::open(&path).unwrap();
     let later = say(&next, "later");
     assert_eq!(later, warning.seq + 1);
-    assert_eq!(gaps(next.replay(1, later)), [(1, later)]);
+    assert_eq!(gaps(next.replay(written, later)), [(written, later)]);
+}
+
+#[test]
+fn whoever_is_too_far_behind_is_told_how_many_were_missed() {
+    let bus = Bus::default();
+    let mut listener = bus.listen();
+    for text in ["x", &"x".repeat(100_000)] {
+        let before = told(&bus);
+        for _ in 0..2000 {
+            say(&bus, text);
+        }
+        let Some(Err(Missed(missed))) = listener.events.take() else {
+            panic!("none was missed");
+        };
+        let first = listener.events.take().unwrap().unwrap();
+        assert_eq!(first.event.seq, before + missed + 1);
+        let mut left = vec![first];
+        left.extend(std::iter::from_fn(|| listener.events.take()).map(Result::unwrap));
+        assert_eq!(left.len() as u64, 2000 - missed);
+        let bytes: usize = left.iter().map(|told| told.line().len()).sum();
+        assert!(left.len() <= 1024 && bytes <= 4 << 20, "{bytes}");
+    }
 }

@@ -1,9 +1,9 @@
 //! `missiond hook --socket PATH --slot NAME`: passes what Claude Code says on to the daemon, and the daemon's
 //! answer back. No async runtime: it runs before every tool call, and answers in milliseconds.
 
-use super::event::{DISPLAY, STATUS_LINE};
-use crate::control::envelope::{Line, Request};
-use crate::control::protocol::{Hook, HookAnswer, HookParams, MAX_LINE, Method};
+use crate::core::claude::hook::{DISPLAY, STATUS_LINE};
+use crate::core::model::envelope::{Line, Request};
+use crate::core::model::{Fault, Hook, HookAnswer, HookParams, MAX_LINE, Method, RpcError};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -142,17 +142,30 @@ fn pass_on_within(
     let request = serde_json::to_string(&Request::new(1, Hook::NAME, params))
         .map_err(|error| error.to_string())?;
     loop {
-        match ask(&arguments.socket, &request, deadline) {
-            Ok(line) => return understood(&line),
-            Err(error) if Instant::now() + RETRY >= deadline => {
-                return Err(format!(
-                    "the daemon at {} does not answer: {error}",
-                    arguments.socket.display()
-                ));
+        let refusal = match ask(&arguments.socket, &request, deadline) {
+            Ok(line) => match understood(&line) {
+                Err(Refusal::Full(text)) => text,
+                Err(Refusal::Final(text)) => return Err(text),
+                Ok(answer) => return Ok(answer),
+            },
+            Err(error) => {
+                let place = arguments.socket.display();
+                format!("the daemon at {place} does not answer: {error}")
             }
-            Err(_) => std::thread::sleep(RETRY),
+        };
+        if Instant::now() + RETRY >= deadline {
+            return Err(refusal);
         }
+        std::thread::sleep(RETRY);
     }
+}
+
+/// Why the daemon's line is no answer to the hook.
+#[derive(Debug, PartialEq, Eq)]
+enum Refusal {
+    /// The daemon has no place for this client now: it may have one soon.
+    Full(String),
+    Final(String),
 }
 
 fn ask(socket: &Path, request: &str, deadline: Instant) -> std::io::Result<String> {
@@ -162,24 +175,25 @@ fn ask(socket: &Path, request: &str, deadline: Instant) -> std::io::Result<Strin
         .max(RETRY);
     stream.set_read_timeout(Some(left))?;
     stream.set_write_timeout(Some(left))?;
-    stream.write_all(request.as_bytes())?;
-    stream.write_all(b"\n")?;
+    let written = stream.write_all(format!("{request}\n").as_bytes());
+    // A daemon that turns a client away says so and closes, perhaps before the request was written.
     let mut line = String::new();
     BufReader::new(stream.take(MAX_LINE as u64)).read_line(&mut line)?;
     if line.ends_with('\n') {
         Ok(line)
     } else {
-        Err(std::io::ErrorKind::UnexpectedEof.into())
+        written.and(Err(std::io::ErrorKind::UnexpectedEof.into()))
     }
 }
 
-fn understood(line: &str) -> Result<HookAnswer, String> {
+fn understood(line: &str) -> Result<HookAnswer, Refusal> {
     let line: Line = serde_json::from_str(line)
-        .map_err(|error| format!("the daemon's answer is no JSON: {error}"))?;
-    match (line.result, line.error) {
-        (Some(result), None) => answer(result),
-        (_, Some(error)) => Err(error.message),
-        (None, None) => Err("the daemon's answer is empty".to_owned()),
+        .map_err(|error| Refusal::Final(format!("the daemon's answer is no JSON: {error}")))?;
+    match (line.result, line.error.map(RpcError::from)) {
+        (Some(result), None) => answer(result).map_err(Refusal::Final),
+        (_, Some(error)) if error.fault == Fault::Full => Err(Refusal::Full(error.message)),
+        (_, Some(error)) => Err(Refusal::Final(error.message)),
+        (None, None) => Err(Refusal::Final("the daemon's answer is empty".to_owned())),
     }
 }
 
@@ -217,6 +231,17 @@ mod tests {
     }
 
     #[test]
+    fn a_daemon_that_is_full_is_asked_again() {
+        let full = RpcError::new(Fault::Full, "turned away");
+        let line = Line::answer(Value::Null, Err(full.into()));
+        let line = serde_json::to_string(&line).unwrap();
+        assert_eq!(
+            understood(&line),
+            Err(Refusal::Full("turned away".to_owned()))
+        );
+    }
+
+    #[test]
     fn garbage_and_errors_of_the_daemon_are_no_answer() {
         assert!(understood("garbage").is_err());
         assert!(understood(r#"{"jsonrpc":"2.0","id":1}"#).is_err());
@@ -225,7 +250,10 @@ mod tests {
             assert!(understood(&line).is_err(), "{result}");
         }
         let error = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"no such slot"}}"#;
-        assert_eq!(understood(error), Err("no such slot".to_owned()));
+        assert_eq!(
+            understood(error),
+            Err(Refusal::Final("no such slot".to_owned()))
+        );
         let answer = understood(r#"{"jsonrpc":"2.0","id":1,"result":{"output":null}}"#);
         assert_eq!(answer, Ok(HookAnswer { output: None }));
     }

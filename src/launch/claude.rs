@@ -1,45 +1,12 @@
 //! How Claude Code is started: its flags and the settings file that makes it ask missiond.
 
 use super::environment::SCREENS_AS_DRAWN;
-use crate::config::SlotConfig;
+use crate::core::claude::Version;
+use crate::core::settings::SlotConfig;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
 use uuid::Uuid;
-
-/// A version of Claude Code, as `claude --version` says it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Version {
-    pub major: u32,
-    pub minor: u32,
-    pub patch: u32,
-}
-
-impl Version {
-    pub const fn new(major: u32, minor: u32, patch: u32) -> Version {
-        Version {
-            major,
-            minor,
-            patch,
-        }
-    }
-
-    /// From `2.1.325 (Claude Code)`, or from any text that begins so.
-    pub fn parse(text: &str) -> Option<Version> {
-        let first = text.split_whitespace().next()?;
-        let mut numbers = first
-            .split(['.', '-'])
-            .map(|number| number.parse::<u32>().ok());
-        let mut next = || numbers.next().flatten();
-        Some(Version::new(next()?, next()?, next()?))
-    }
-}
-
-impl std::fmt::Display for Version {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}.{}.{}", self.major, self.minor, self.patch)
-    }
-}
 
 /// The conversation that a start begins or goes on with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +27,7 @@ impl SessionStart {
 const MANUAL_SINCE: Version = Version::new(2, 1, 200);
 
 /// What follows the program's name. The user's own come last; none of them is one of ours, since
-/// [`reserved_flag`] makes that an error of the configuration.
+/// [`super::reserved_flag`] makes that an error of the configuration.
 pub fn claude_args(
     slot: &SlotConfig,
     session: SessionStart,
@@ -88,63 +55,6 @@ pub fn mode_word(mode: &str, version: Option<Version>) -> String {
         "manual" if old => "default".into(),
         mode => mode.into(),
     }
-}
-
-/// Flags that missiond gives itself, or that would take the slot out of its hands, each with what to
-/// write instead.
-const RESERVED: &[(&[&str], &str)] = &[
-    (
-        &["--permission-mode"],
-        "write `mode = \"…\"` in the slot instead",
-    ),
-    (
-        &["--dangerously-skip-permissions"],
-        "write `mode = \"bypassPermissions\"` in the slot instead",
-    ),
-    (
-        &["--session-id", "--resume", "-r", "--continue", "-c"],
-        "write `session = \"…\"` to take a conversation over, `resume = true` to go on after a restart",
-    ),
-    (
-        &["--fork-session", "--from-pr", "--teleport"],
-        "a slot's conversation is chosen by missiond: remove it",
-    ),
-    (
-        &["--setting-sources"],
-        "write `project_settings = true` to read the project's own settings too",
-    ),
-    (
-        &["--settings"],
-        "missiond's hooks come this way: put settings of yours into ~/.claude/settings.json",
-    ),
-    (
-        &["--bare", "--safe-mode"],
-        "it would switch off the hooks that the policy rests on: remove it",
-    ),
-    (
-        &["--ax-screen-reader"],
-        "missiond can't read those screens: remove it, and read what a slot says with `missiond logs` and `history`",
-    ),
-    (
-        &[
-            "--print",
-            "-p",
-            "--bg",
-            "--background",
-            "--cloud",
-            "--desktop",
-        ],
-        "a slot is an interactive session on missiond's own terminal: remove it",
-    ),
-];
-
-/// What to write instead of a flag that missiond gives itself.
-pub fn reserved_flag(arg: &str) -> Option<&'static str> {
-    let flag = arg.split_once('=').map_or(arg, |(flag, _)| flag);
-    RESERVED
-        .iter()
-        .find(|(flags, _)| flags.contains(&flag))
-        .map(|(_, instead)| *instead)
 }
 
 /// The gate: no dialog is up while it runs, and its refusal holds.

@@ -1,6 +1,7 @@
 //! A slot's environment: the daemon's, less what belongs to the daemon's own surroundings.
 
-use crate::config::SlotConfig;
+use crate::core::claude::HOOKS_OFF;
+use crate::core::settings::SlotConfig;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -59,10 +60,6 @@ pub const LEFT_OUT_PREFIXES: &[&str] = &[
     "WEZTERM_",
     "ZELLIJ",
 ];
-
-/// With one of these Claude Code runs no hooks, and so nothing would hold a tool call back. They are left
-/// out, and naming one in `env` is an error of the configuration.
-pub const HOOKS_OFF: &[&str] = &["CLAUDE_CODE_SAFE_MODE", "CLAUDE_CODE_SIMPLE"];
 
 /// Switches off the screens for screen readers, which have no input box and no frames, so that nothing on them can be told.
 /// They count more than the user's own settings.

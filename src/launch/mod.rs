@@ -5,15 +5,13 @@ mod claude;
 mod environment;
 mod places;
 mod program;
+pub mod rehearsed;
 mod trust;
 
 pub use claude::{
-    SessionStart, Version, calls_hook, claude_args, mode_word, reserved_flag, settings_json,
-    with_status_line,
+    SessionStart, calls_hook, claude_args, mode_word, settings_json, with_status_line,
 };
-pub use environment::{
-    HOOKS_OFF, LEFT_OUT, LEFT_OUT_PREFIXES, environment, is_left_out, process_environment,
-};
+pub use environment::{LEFT_OUT, LEFT_OUT_PREFIXES, environment, is_left_out, process_environment};
 pub use places::{
     hook_command, own_directory, own_status_line, transcript_elsewhere, transcript_path,
 };

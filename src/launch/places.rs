@@ -1,6 +1,6 @@
 //! Where Claude Code keeps a conversation, and how it calls missiond.
 
-use crate::quoting::quoted;
+use crate::core::text::quoting::quoted;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use uuid::Uuid;

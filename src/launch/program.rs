@@ -1,6 +1,6 @@
 //! What is looked at before a spawn, so that a slot that can't run is refused with the reason.
 
-use super::Version;
+use crate::core::claude::Version;
 use rustix::fs::{Access, access};
 use std::fs;
 use std::io;

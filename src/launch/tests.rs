@@ -1,5 +1,6 @@
 use super::*;
-use crate::config::SlotConfig;
+use crate::core::claude::{HOOKS_OFF, Version, reserved_flag};
+use crate::core::settings::SlotConfig;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};

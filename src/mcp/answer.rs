@@ -1,7 +1,7 @@
 //! What a tool answers: short, with a mark where something was left out; an error with its next step.
 
-use crate::control::protocol::{Fault, RpcError};
-use crate::excerpt;
+use crate::core::model::{Fault, RpcError};
+use crate::core::text::excerpt;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde::Serialize;
 
@@ -39,6 +39,8 @@ pub fn fault(error: &RpcError) -> Told {
         Fault::Usage => "wrong usage",
         Fault::Refused => "refused",
         Fault::NeedsPerson => "a person is needed",
+        Fault::Full => "turned away",
+        Fault::TooSlow => "dropped",
         Fault::TimedOut => "timed out",
     };
     let next = error.next.iter().map(|next| format!("\nnext: {next}"));

@@ -10,7 +10,7 @@ mod slots;
 mod tasks;
 
 use crate::control::client::Dial;
-use crate::control::protocol::{Method, RpcError};
+use crate::core::model::{Method, RpcError};
 use answer::Told;
 use rmcp::handler::server::router::tool::ToolRouter;
 use rmcp::model::{Implementation, ServerCapabilities, ServerConfig};
@@ -120,7 +120,7 @@ impl ServerHandler for Server {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::protocol::Fault;
+    use crate::core::model::Fault;
     use std::sync::Arc;
 
     fn server(options: Options) -> Server {
@@ -166,6 +166,29 @@ mod tests {
                 );
             }
         }
+    }
+
+    /// A tool and the request of the same name take the same times, in milliseconds.
+    #[test]
+    fn times_are_in_milliseconds_as_on_the_socket() {
+        let mut times = 0;
+        for tool in server(Options::default()).router.list_all() {
+            let fields = tool
+                .input_schema
+                .get("properties")
+                .and_then(|of| of.as_object());
+            for (field, schema) in fields.into_iter().flatten() {
+                let words = schema["description"].as_str().unwrap_or_default();
+                let is_time = words.to_lowercase().contains("second");
+                assert_eq!(field.ends_with("_ms"), is_time, "{}.{field}", tool.name);
+                assert!(
+                    !is_time || words.to_lowercase().contains("millisecond"),
+                    "{words}"
+                );
+                times += usize::from(is_time);
+            }
+        }
+        assert_eq!(times, 7);
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use super::Server;
 use super::answer::{self, Told};
-use crate::control::protocol::{Confirm, ConfirmParams, Fault, Pending, RpcError, Select};
-use crate::keys::is_always;
+use crate::core::claude::keys::is_always;
+use crate::core::model::{Confirm, ConfirmParams, Fault, Pending, RpcError, Select};
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::{schemars, tool, tool_router};
 use schemars::JsonSchema;
@@ -35,6 +35,9 @@ pub(super) struct AnswerParams {
     /// With `no`: what the slot is told.
     #[serde(default)]
     reason: Option<String>,
+    /// An id of your own: repeated with the same id, the answer is given once, and what came of it is the same.
+    #[serde(default)]
+    id: Option<String>,
 }
 
 #[tool_router(router = pending_router, vis = "pub(super)")]
@@ -79,6 +82,7 @@ impl Server {
             dialog: Some(params.dialog),
             reason: params.reason,
             anyway: false,
+            id: params.id,
         };
         self.tell::<Confirm>(request, cancelled, |done| answer::json(&done))
             .await

@@ -1,6 +1,6 @@
 //! How an MCP client is told of this server.
 
-use crate::quoting::quoted;
+use crate::core::text::quoting::quoted;
 use serde_json::{Value, json};
 use std::path::Path;
 

@@ -2,11 +2,12 @@
 
 use super::Server;
 use super::answer::{self, Told};
-use crate::control::protocol::{
+use crate::control::execute::environment_of_caller;
+use crate::core::model::{
     ClosePtyParams, ClosePtySession, CommandWords, ExecParams, Fault, ListPtyAnswer,
     ListPtySessions, RpcError, SessionInfo, SessionsParams, StdinParams, UnifiedExec, WriteStdin,
 };
-use crate::tasks::execute::environment_of_caller;
+use crate::core::settings::limits::Limits;
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::{schemars, tool, tool_router};
 use schemars::JsonSchema;
@@ -22,9 +23,9 @@ const MAX_TOKENS: usize = 10_000;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Exec {
-    /// One line for a shell.
+    /// One line for a shell, or a list of words: the program and its arguments.
     #[serde(alias = "cmd")]
-    command: String,
+    command: CommandWords,
     /// The directory to run it in; the one in which the client runs where it is left out.
     #[serde(default, alias = "workdir")]
     cwd: Option<PathBuf>,
@@ -46,6 +47,9 @@ pub(super) struct Exec {
     /// The command is ended when its processes hold more bytes of memory than this.
     #[serde(default)]
     max_memory: Option<u64>,
+    /// What the kernel holds each process of the command to.
+    #[serde(default)]
+    limits: Limits,
     /// At most so many tokens of output, 10,000 unless told; more is cut in the middle.
     #[serde(default, alias = "max_output_tokens")]
     max_tokens: Option<usize>,
@@ -119,10 +123,11 @@ impl Server {
             owner_pid: Some(std::process::id()),
             timeout_ms: params.timeout_ms,
             max_memory: params.max_memory,
+            limits: params.limits,
             yield_ms: params.yield_ms,
             max_tokens: Some(tokens(params.max_tokens)),
             raw: params.raw,
-            ..ExecParams::new(CommandWords::Line(params.command))
+            ..ExecParams::new(params.command)
         };
         self.tell::<UnifiedExec>(request, cancelled, |told| answer::whole(&told))
             .await

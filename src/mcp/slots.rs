@@ -2,12 +2,12 @@
 
 use super::Server;
 use super::answer::{self, Told};
-use crate::control::protocol::{
+use crate::core::claude::reading::State;
+use crate::core::model::{
     self as control, Done, Fault, History, HistoryParams, Interrupt, OneSlot, RpcError, Screen,
     ScreenParams, Select, SendParams, SlotStatus, Start, Status, Stop, Turn, Wait, WaitParams,
 };
-use crate::excerpt;
-use crate::reading::State;
+use crate::core::text::excerpt;
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::{schemars, tool, tool_router};
 use schemars::JsonSchema;
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 /// How long a tool waits unless it is told otherwise: most answers come sooner, and most clients wait that long.
-const PATIENCE_S: u64 = 300;
+pub(super) const PATIENCE_MS: u64 = 300_000;
 /// Entries of a conversation unless it is told otherwise, and what is shown of each.
 const TURNS: usize = 10;
 const MAX_TURN: usize = 2_000;
@@ -54,9 +54,12 @@ pub(super) struct MessageParams {
     /// Wait for the answer (the default), or return once the slot has taken the message.
     #[serde(default = "yes")]
     wait: bool,
-    /// Seconds to wait for the answer, 300 unless told; the turn goes on after that.
+    /// Milliseconds to wait for the answer, 300,000 unless told; the turn goes on after that.
     #[serde(default)]
-    timeout_s: Option<u64>,
+    timeout_ms: Option<u64>,
+    /// An id of your own: repeated with the same id, the message is sent once and has the same answer.
+    #[serde(default)]
+    id: Option<String>,
 }
 
 fn yes() -> bool {
@@ -71,9 +74,9 @@ pub(super) struct UntilParams {
     /// Return when the slot is in one of these states; idle, confirming, error or exited where it is left out.
     #[serde(default)]
     states: Vec<State>,
-    /// Seconds to wait, 300 unless told.
+    /// Milliseconds to wait, 300,000 unless told.
     #[serde(default)]
-    timeout_s: Option<u64>,
+    timeout_ms: Option<u64>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -131,10 +134,10 @@ impl Server {
             slot: params.slot,
             text: params.text,
             wait: params.wait,
-            timeout_ms: Some(milliseconds(params.timeout_s)),
+            timeout_ms: Some(params.timeout_ms.unwrap_or(PATIENCE_MS)),
             shell: false,
             slash: false,
-            id: None,
+            id: params.id,
         };
         self.tell::<control::Send>(request, cancelled, |sent| {
             match (&sent.response, &sent.dialog) {
@@ -163,7 +166,7 @@ impl Server {
         let request = WaitParams {
             slot: params.slot,
             states,
-            timeout_ms: Some(milliseconds(params.timeout_s)),
+            timeout_ms: Some(params.timeout_ms.unwrap_or(PATIENCE_MS)),
             ..WaitParams::default()
         };
         self.tell::<Wait>(request, cancelled, |waited| answer::json(&waited))
@@ -275,10 +278,6 @@ impl NamedSlots {
         }
         Ok(Select { slots: self.slots })
     }
-}
-
-pub(super) fn milliseconds(seconds: Option<u64>) -> u64 {
-    seconds.unwrap_or(PATIENCE_S).saturating_mul(1000)
 }
 
 /// One that failed is an error of the call, with the others beside it.

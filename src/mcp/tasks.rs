@@ -2,12 +2,12 @@
 
 use super::Server;
 use super::answer::{self, Told};
-use super::slots::milliseconds;
-use crate::control::protocol::{
+use super::slots::PATIENCE_MS;
+use crate::core::model::{
     Cancel, OneTask, Submit, SubmitParams, Task, TaskParams, TaskState, TaskStatus, Tasks,
     TasksParams,
 };
-use crate::excerpt;
+use crate::core::text::excerpt;
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::{schemars, tool, tool_router};
 use schemars::JsonSchema;
@@ -44,9 +44,9 @@ pub(super) struct TaskOf {
     /// Wait until it has ended or needs a person, instead of saying at once how it stands.
     #[serde(default)]
     wait: bool,
-    /// With `wait`: seconds to wait, 300 unless told; the task goes on after that.
+    /// With `wait`: milliseconds to wait, 300,000 unless told; the task goes on after that.
     #[serde(default)]
-    timeout_s: Option<u64>,
+    timeout_ms: Option<u64>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -101,7 +101,9 @@ impl Server {
         let request = TaskParams {
             id: params.id,
             wait: params.wait,
-            timeout_ms: params.wait.then(|| milliseconds(params.timeout_s)),
+            timeout_ms: params
+                .wait
+                .then(|| params.timeout_ms.unwrap_or(PATIENCE_MS)),
         };
         self.tell::<Task>(request, cancelled, |task| {
             let head = in_short(&task).to_string();

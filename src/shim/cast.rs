@@ -1,6 +1,6 @@
 //! Where to go on in a recording that exists. Pure.
 
-use crate::terminal::At;
+use crate::core::terminal::At;
 use std::time::Duration;
 
 /// Where an existing recording is whole, and which time it has reached there.
@@ -41,7 +41,7 @@ fn time_of(line: &[u8]) -> Option<At> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recording::{event_line, header_line};
+    use crate::core::cast::{event_line, header_line};
 
     #[test]
     fn a_recording_goes_on_after_its_last_whole_line() {

@@ -100,6 +100,10 @@ mod tests {
             rows: 24,
             recording: dir.join("a.cast"),
             socket: dir.join("a.sock"),
+            limits: Default::default(),
+            cgroup: None,
+            keeper: crate::shim::Keeper::default(),
+            cap: None,
         }
     }
 

@@ -1,15 +1,19 @@
 //! Where daemons come in: the listening socket, and the one connection that counts.
 
+use super::process::COMM;
 use super::wire::{self, Decoder};
-use super::{FromShim, Hello, ToShim, tree};
-use crate::process_stat::Stat;
-use crate::socket::Address;
-use crate::terminal::At;
+use super::{FromShim, Hello, ToShim, handle};
+use crate::core::terminal::At;
+use crate::os::paths;
+use crate::os::process_stat::Stat;
+use crate::os::socket::Address;
 use rustix::process::Pid;
+use std::collections::BTreeSet;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::MetadataExt;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -30,12 +34,17 @@ const TAKES_WITHIN: Duration = Duration::from_secs(5);
 /// A buffer that grew for a burst is given back when it is larger than this.
 const KEPT_CAPACITY: usize = 16 << 10;
 
+/// How long a shim that was rung for listens without a file. A daemon that rings connects within moments.
+const BELL: Duration = Duration::from_secs(10);
+
 /// The listening socket; it is removed when this is dropped.
 pub(super) struct Door {
     listener: UnixListener,
     path: PathBuf,
     /// Device and inode: the socket of another shim at the same place is not ours.
     own: Option<(u64, u64)>,
+    /// A second way in that no file stands for, and until when it is open.
+    bell: Option<(UnixListener, Instant)>,
 }
 
 impl Door {
@@ -58,7 +67,48 @@ impl Door {
             listener: listener.map_err(cant)?,
             path: path.to_owned(),
             own: identity(path),
+            bell: None,
         })
+    }
+
+    /// Makes the socket again if it is lost, with its directory.
+    pub fn restore(&mut self) -> Result<(), String> {
+        if self.is_there() {
+            return Ok(());
+        }
+        let directory = self.path.parent().unwrap_or(Path::new("/"));
+        paths::ensure_private_dir(directory).map_err(|fault| fault.to_string())?;
+        let mut again = Self::open(&self.path)?;
+        again.bell = self.bell.take();
+        *self = again;
+        Ok(())
+    }
+
+    /// A daemon looks for this shim and does not find its socket.
+    pub fn rung(&mut self) -> io::Result<()> {
+        let listener = match self.bell.take() {
+            Some((open, _)) => open,
+            None => {
+                let name = handle::bell(std::process::id());
+                UnixListener::bind_addr(&SocketAddr::from_abstract_name(name)?)?
+            }
+        };
+        listener.set_nonblocking(true)?;
+        self.bell = Some((listener, Instant::now() + BELL));
+        Ok(())
+    }
+
+    pub fn bell(&self) -> Option<&UnixListener> {
+        self.bell.as_ref().map(|(listener, _)| listener)
+    }
+
+    /// Until when the second way in is open.
+    pub fn bell_until(&self) -> Option<Instant> {
+        self.bell.as_ref().map(|(_, until)| *until)
+    }
+
+    pub fn close_bell(&mut self) {
+        self.bell = None;
     }
 
     /// Whether a daemon can find it.
@@ -68,13 +118,13 @@ impl Door {
 
     /// The next daemon that waits outside. A stranger is turned away without a word.
     pub fn accept(&self) -> Option<Peer> {
-        let (stream, _) = self.listener.accept().ok()?;
+        let from_bell = || self.bell()?.accept().ok();
+        let (stream, _) = self.listener.accept().ok().or_else(from_bell)?;
         let credentials = rustix::net::sockopt::socket_peercred(&stream).ok()?;
         if credentials.uid != rustix::process::geteuid() {
             return None;
         }
-        // What the slot itself runs is no daemon: it would press its own keys.
-        if tree::all().contains(&credentials.pid) || !is_alive(credentials.pid) {
+        if is_in_a_slot(credentials.pid) || !is_alive(credentials.pid) {
             return None;
         }
         stream.set_nonblocking(true).ok()?;
@@ -105,6 +155,28 @@ impl AsFd for Door {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.listener.as_fd()
     }
+}
+
+/// What a slot runs, this one or another, is no daemon: it would press keys. A daemon that was itself started in a slot
+/// has no other shims above it than its own shims have.
+fn is_in_a_slot(peer: Pid) -> bool {
+    let own = rustix::process::getppid().map_or_else(BTreeSet::new, shims_above);
+    // Twice, since a parent may end while one looks, and leave its child to another.
+    let above = [shims_above(peer), shims_above(peer)];
+    above.iter().any(|above| !above.is_subset(&own))
+}
+
+/// The shims among a process and those above it.
+fn shims_above(pid: Pid) -> BTreeSet<i32> {
+    /// More than any tree of processes is deep.
+    const DEEPEST: usize = 1024;
+    let parent = |pid: &i32| Stat::of(pid)?.field(Stat::PARENT)?.parse().ok();
+    let line = std::iter::successors(Some(pid.as_raw_nonzero().get()), parent);
+    let is_shim = |pid: &i32| Stat::of(pid).is_some_and(|stat| stat.name == COMM);
+    line.take_while(|pid| *pid > 0)
+        .take(DEEPEST)
+        .filter(is_shim)
+        .collect()
 }
 
 /// One that has ended since it connected may have left its connection to anybody.

@@ -1,8 +1,9 @@
 //! How a slot's tree of processes ends: asked to, then made to, until nobody is left.
 
+use super::FromShim;
 use super::run::{READ, Shim};
 use super::tree::{self, Left};
-use super::{ExitReport, FromShim};
+use crate::core::model::ExitReport;
 use rustix::process::Signal;
 use std::time::{Duration, Instant};
 

@@ -1,20 +1,104 @@
-//! A shim as a process, for whoever can't reach it by its socket.
+//! Shims as processes. A shim names its slot and its daemon in its arguments, so that the kernel's table of processes
+//! tells which shims live, whatever became of sockets and files.
 
-use super::process::COMM;
+use super::Keeper;
+use super::process::{COMM, DETACHED, VERB};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use std::ffi::OsStr;
+use std::io::{self, ErrorKind};
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 /// A handle, and not a number that may belong to another process a moment later.
 #[derive(Debug)]
-pub struct Handle(OwnedFd);
+pub struct Handle {
+    process: OwnedFd,
+    pid: u32,
+    slot: String,
+    keeper: Keeper,
+}
 
 impl Handle {
-    /// `None` where the shim of this number is gone, and its number perhaps another's by now.
+    /// `None` if no shim of this user has this number.
     pub fn of(pid: u32) -> Option<Handle> {
-        let pid = Pid::from_raw(i32::try_from(pid).ok()?)?;
-        let handle = pidfd_open(pid, PidfdFlags::empty()).ok()?;
-        let comm = std::fs::read_to_string(format!("/proc/{}/comm", pid.as_raw_nonzero()));
-        (comm.ok()?.trim() == COMM).then_some(Handle(handle))
+        Self::look(pid).ok().flatten()
+    }
+
+    /// The living shims whose daemon keeps its state in `home`. An error, such as a shortage of descriptors, says
+    /// nothing of who lives.
+    pub fn all(home: &Path) -> io::Result<Vec<Handle>> {
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir("/proc")? {
+            let name = entry?.file_name();
+            let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else {
+                continue;
+            };
+            found.extend(Self::look(pid)?.filter(|shim| shim.keeper.home == home));
+        }
+        Ok(found)
+    }
+
+    /// The living shim of a slot.
+    pub fn find(home: &Path, slot: &str) -> io::Result<Option<Handle>> {
+        let mut all = Self::all(home)?.into_iter();
+        Ok(all.find(|shim| shim.slot == slot))
+    }
+
+    fn look(pid: u32) -> io::Result<Option<Handle>> {
+        let of_process = |file: &str| PathBuf::from(format!("/proc/{pid}/{file}"));
+        let Some(comm) = there(std::fs::read(of_process("comm")))? else {
+            return Ok(None);
+        };
+        if comm.trim_ascii_end() != COMM.as_bytes() {
+            return Ok(None);
+        }
+        let number = i32::try_from(pid).ok().and_then(Pid::from_raw);
+        let Some(number) = number else {
+            return Ok(None);
+        };
+        let opened = pidfd_open(number, PidfdFlags::empty()).map_err(io::Error::from);
+        let Some(process) = there(opened)? else {
+            return Ok(None);
+        };
+        let owner = there(std::fs::metadata(of_process("")))?.map(|found| found.uid());
+        let line = there(std::fs::read(of_process("cmdline")))?.unwrap_or_default();
+        let is_ours = owner == Some(rustix::process::geteuid().as_raw());
+        let named = named_in(&line).filter(|_| is_ours);
+        Ok(named.map(|(slot, keeper)| Handle {
+            process,
+            pid,
+            slot,
+            keeper,
+        }))
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    pub fn slot(&self) -> &str {
+        &self.slot
+    }
+
+    /// The daemon that started it.
+    pub fn keeper(&self) -> &Keeper {
+        &self.keeper
+    }
+
+    pub fn runs(&self) -> bool {
+        // The handle of a process can be read once it has ended.
+        let mut ended = [PollFd::new(&self.process, PollFlags::IN)];
+        matches!(poll(&mut ended, Some(&Timespec::default())), Ok(0))
+    }
+
+    /// Asks it to make its socket again and, for a while, to listen at [`bell`] too, which needs no file. The kernel lets
+    /// only its own user ask.
+    pub fn ring(&self) {
+        self.send(Signal::USR1);
     }
 
     /// Lets it go on where it was stopped; else nothing happens.
@@ -28,8 +112,69 @@ impl Handle {
         self.wake();
     }
 
+    pub fn kill(&self) {
+        self.send(Signal::KILL);
+    }
+
     fn send(&self, signal: Signal) {
         // It may have ended by itself.
-        let _ = pidfd_send_signal(&self.0, signal);
+        let _ = pidfd_send_signal(&self.process, signal);
+    }
+}
+
+/// The name in the abstract namespace at which a shim listens after it was rung for. Names in it have no owner and no
+/// mode: both sides check who the other one is.
+pub(super) fn bell(pid: u32) -> String {
+    format!("{COMM}-{pid}")
+}
+
+/// The slot and the daemon that a shim's arguments name.
+fn named_in(line: &[u8]) -> Option<(String, Keeper)> {
+    let mut arguments = line.split(|byte| *byte == 0).skip(1);
+    let is_shim = arguments.next()? == VERB.as_bytes() && arguments.next()? == DETACHED.as_bytes();
+    let slot = String::from_utf8(arguments.next()?.to_vec()).ok()?;
+    let mut path = || Some(PathBuf::from(OsStr::from_bytes(arguments.next()?)));
+    let (home, config) = (path()?, path()?);
+    is_shim.then_some((slot, Keeper { home, config }))
+}
+
+/// A process that has ended in between is none.
+fn there<T>(looked: io::Result<T>) -> io::Result<Option<T>> {
+    match looked {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) if error.raw_os_error() == Some(Errno::SRCH.raw_os_error()) => Ok(None),
+        // Another user's.
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shim_is_known_by_its_arguments_and_nothing_else_is() {
+        let found =
+            named_in(b"missiond\0shim\0--detached\0coder\0/state/m\0/slots.toml\0").unwrap();
+        assert_eq!(found.0, "coder");
+        assert_eq!(found.1.home, Path::new("/state/m"));
+        assert_eq!(found.1.config, Path::new("/slots.toml"));
+        for other in [
+            &b""[..],
+            b"missiond\0shim\0coder\0/state/m\0/slots.toml\0",
+            b"missiond\0shim\0--detached\0coder\0/state/m",
+            b"missiond\0run\0--detached\0coder\0/state/m\0/slots.toml\0",
+        ] {
+            assert_eq!(named_in(other), None);
+        }
+    }
+
+    #[test]
+    fn the_table_can_be_read_and_this_process_is_no_shim() {
+        assert!(Handle::of(std::process::id()).is_none());
+        let nobody = Handle::all(Path::new("/no/such/state")).unwrap();
+        assert!(nobody.is_empty());
     }
 }

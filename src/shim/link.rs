@@ -3,14 +3,15 @@
 
 use super::process::{StartReport, VERB};
 use super::wire::{self, Decoder, Heard, WireError};
-use super::{FromShim, Hello, PROTOCOL, ShimSpec, ToShim};
-use crate::socket::Address;
+use super::{FromShim, Handle, Hello, PROTOCOL, ShimSpec, ToShim, handle};
+use crate::os::socket::Address;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::UnixStream;
+use tokio::net::unix::UCred;
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
@@ -19,6 +20,12 @@ const START_PATIENCE: Duration = Duration::from_secs(30);
 
 /// A living shim greets at once, however much its child writes.
 const HELLO_PATIENCE: Duration = Duration::from_secs(10);
+
+/// A living shim that is rung for listens at once; a machine under heavy load gets this long.
+const SUMMON_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Between two looks for it.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// A living shim reads at once; one that was stopped must hold up nobody who leaves.
 const FLUSH_PATIENCE: Duration = Duration::from_secs(2);
@@ -58,6 +65,13 @@ pub enum LaunchError {
     Silent(std::process::ExitStatus),
     #[error("the shim did not answer within {0:?}")]
     Timeout(Duration),
+    #[error(
+        "its program runs in a shim, pid {pid}, that lives and can't be reached: it may have been stopped (then SIGCONT \
+         lets it go on), or run in another network namespace"
+    )]
+    Unreached { pid: u32 },
+    #[error("whether its program runs can't be told: {0}")]
+    Unclear(io::Error),
     #[error("no shim answers at {socket}: {source}", socket = .socket.display())]
     Connect { socket: PathBuf, source: io::Error },
     #[error(
@@ -94,6 +108,32 @@ impl ShimLink {
         };
         let address = Address::of(socket).map_err(cant)?;
         let stream = UnixStream::connect(&address).await.map_err(cant)?;
+        Self::greeted(stream).await
+    }
+
+    /// Rings for a shim that lives and whose socket is not there, and connects to it: without a file if none can be made.
+    pub async fn summon(shim: &Handle, socket: &Path) -> Result<(ShimLink, Hello), LaunchError> {
+        shim.ring();
+        let bell = format!("\0{}", handle::bell(shim.pid()));
+        let given_up = Instant::now() + SUMMON_PATIENCE;
+        loop {
+            tokio::time::sleep(LOOK).await;
+            match Self::adopt(socket).await {
+                Err(LaunchError::Connect { .. }) => {}
+                found => return found,
+            }
+            if let Ok(stream) = UnixStream::connect(&bell).await
+                && is_of(&stream, shim.pid())
+            {
+                return Self::greeted(stream).await;
+            }
+            if !shim.runs() || Instant::now() >= given_up {
+                return Err(LaunchError::Unreached { pid: shim.pid() });
+            }
+        }
+    }
+
+    async fn greeted(stream: UnixStream) -> Result<(ShimLink, Hello), LaunchError> {
         let mut link = Self {
             stream,
             decoder: Decoder::default(),
@@ -236,6 +276,13 @@ impl ShimLink {
     }
 }
 
+/// Whether this process of this user listens at the other end.
+fn is_of(stream: &UnixStream, pid: u32) -> bool {
+    let own = rustix::process::geteuid().as_raw();
+    let listens = |peer: UCred| peer.uid() == own && peer.pid() == Some(pid.cast_signed());
+    stream.peer_cred().is_ok_and(listens)
+}
+
 /// Starts the shim and waits for its report.
 async fn start(spec: &ShimSpec, program: &Path) -> Result<(), LaunchError> {
     let spawn_error = |source| LaunchError::Spawn {
@@ -258,6 +305,7 @@ fn command(spec: &ShimSpec, program: &Path) -> Command {
     let mut command = Command::new(program);
     command
         .args([VERB, &spec.slot])
+        .args([&spec.keeper.home, &spec.keeper.config])
         .env_clear()
         .current_dir("/")
         .process_group(0)

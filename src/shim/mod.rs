@@ -9,18 +9,20 @@
 //! [`FromShim::Output`], with the recorded times, which only ever grow. A daemon that reads too slowly is
 //! disconnected: it connects again and finds what it missed in the recording, after the time it last saw.
 
+mod bound;
 mod cast;
 mod check;
+mod clock;
 mod door;
 mod end;
 mod handle;
 mod inputs;
+mod limits;
 mod link;
 mod process;
 mod pty;
 mod recorder;
 mod run;
-mod silence;
 mod text;
 mod tree;
 pub mod wire;
@@ -29,7 +31,10 @@ pub use handle::Handle;
 pub use link::{LaunchError, LinkError, ShimLink};
 pub use process::{VERB, main};
 
-use crate::terminal::At;
+use crate::core::model::ExitReport;
+use crate::core::settings::limits::Limits;
+use crate::core::terminal::At;
+use crate::os::log_file::Cap;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -54,6 +59,26 @@ pub struct ShimSpec {
     pub recording: PathBuf,
     /// The unix socket to listen on.
     pub socket: PathBuf,
+    /// What the kernel holds the child and its descendants to.
+    #[serde(default)]
+    pub limits: Limits,
+    /// The control group that the child and its descendants are in, if the slot has one of its own.
+    #[serde(default)]
+    pub cgroup: Option<PathBuf>,
+    #[serde(default)]
+    pub keeper: Keeper,
+    /// How much is kept of the recording while no daemon sees to it.
+    #[serde(default)]
+    pub cap: Option<Cap>,
+}
+
+/// The daemon that a shim belongs to. The shim has both paths in its arguments, where a daemon finds them that has lost
+/// its files.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Keeper {
+    /// Where the daemon keeps its state.
+    pub home: PathBuf,
+    pub config: PathBuf,
 }
 
 /// What a shim says when a daemon connects.
@@ -77,21 +102,6 @@ pub struct Hello {
     /// When that was. An older shim does not say.
     #[serde(default)]
     pub ended_at: Option<DateTime<Utc>>,
-}
-
-/// How the child ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ExitReport {
-    pub code: Option<i32>,
-    pub signal: Option<i32>,
-}
-
-impl ExitReport {
-    /// Of a program of which nobody knows how it ended.
-    pub const UNKNOWN: ExitReport = ExitReport {
-        code: None,
-        signal: None,
-    };
 }
 
 /// From the shim to the daemon.
@@ -169,6 +179,8 @@ pub enum ToShim {
         seen: At,
         snapshot: String,
     },
+    /// Somebody removed the socket or the recording: the shim makes them again.
+    Restore,
     /// The daemon is alive and works on what it was sent. While it says so, a program that writes faster than the
     /// daemon reads is held back, and the connection stays.
     Taking,

@@ -1,25 +1,39 @@
 //! `missiond shim`: from the daemon's call to a process of its own.
 
 use super::door::Door;
+use super::limits;
 use super::pty::Pty;
 use super::recorder::Recorder;
 use super::run::{Shim, Signals};
 use super::{Hello, ShimSpec, check};
+use crate::core::settings::limits::Limits;
+use crate::os::cgroup;
 use serde::{Deserialize, Serialize};
-use signal_hook::consts::{SIGCHLD, SIGTERM};
+use signal_hook::consts::{SIGCHLD, SIGTERM, SIGUSR1};
 use std::io::{self, BufRead, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 /// The verb under which this binary is a shim.
 pub const VERB: &str = "shim";
 
-/// As which it is in the process table.
+/// As which it is in the process table, by which it is found.
 pub(super) const COMM: &str = "missiond-shim";
 
 /// Second argument of the process that stays.
-const DETACHED: &str = "--detached";
+pub(super) const DETACHED: &str = "--detached";
+
+/// Second argument of the process that sets limits and becomes the program; the limits as JSON and the program's own
+/// words follow.
+const LIMITED: &str = "--limited";
+
+/// As which that process is in the process table: the last part of [`OWN_PROGRAM`].
+pub(super) const LIMITER: &str = "exe";
+
+/// This binary, even if its file was replaced or removed in the meantime.
+const OWN_PROGRAM: &str = "/proc/self/exe";
 
 /// Settings of glibc's allocator, which otherwise keeps what a burst or a long paste has needed: a shim
 /// lives for days and should be small again after it. Larger pieces are mapped and unmapped on their own.
@@ -45,11 +59,18 @@ pub(super) enum StartReport {
 /// shim is never the child of a daemon: which daemon started it makes no difference.
 pub fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().skip(2).collect();
+    if arguments.first().is_some_and(|first| first == LIMITED) {
+        return become_limited(&arguments[1..]);
+    }
     if arguments.first().is_none_or(|first| first != DETACHED) {
         return start_detached(&arguments);
     }
     match start() {
-        Ok((shim, signals)) => serve(shim, &signals),
+        Ok((shim, signals, group)) => {
+            let code = serve(shim, &signals);
+            group.as_deref().map(cgroup::leave);
+            code
+        }
         Err(reason) => {
             let _ = report(&StartReport::Error(reason));
             ExitCode::FAILURE
@@ -57,9 +78,33 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// The same binary again, even if its file was replaced or removed in the meantime.
+/// The words before those of a program that is held to limits; none where there are no limits.
+pub(super) fn limiter(limits: &Limits) -> Vec<String> {
+    if limits.is_empty() {
+        return Vec::new();
+    }
+    // Four numbers always have a JSON form.
+    let limits = serde_json::to_string(limits).unwrap_or_default();
+    vec![OWN_PROGRAM.into(), VERB.into(), LIMITED.into(), limits]
+}
+
+/// Becomes the program, with the limits set. An end by SIGABRT says that there was no program to become.
+fn become_limited(arguments: &[std::ffi::OsString]) -> ExitCode {
+    let [limits, program, rest @ ..] = arguments else {
+        return ExitCode::FAILURE;
+    };
+    let limits: Result<Limits, _> = serde_json::from_slice(limits.as_encoded_bytes());
+    let set = limits.map_err(|fault| fault.to_string());
+    let fault = match set.and_then(|limits| limits::apply(&limits)) {
+        Ok(()) => Command::new(program).args(rest).exec().to_string(),
+        Err(fault) => fault,
+    };
+    eprintln!("{fault}");
+    std::process::abort()
+}
+
 fn start_detached(arguments: &[std::ffi::OsString]) -> ExitCode {
-    let started = Command::new("/proc/self/exe")
+    let started = Command::new(OWN_PROGRAM)
         .arg0("missiond")
         .args([VERB, DETACHED])
         .args(arguments)
@@ -75,7 +120,7 @@ fn start_detached(arguments: &[std::ffi::OsString]) -> ExitCode {
     }
 }
 
-fn start() -> Result<(Shim, Signals), String> {
+fn start() -> Result<(Shim, Signals, Option<PathBuf>), String> {
     let spec = read_spec()?;
     detach()?;
     check::check(&spec)?;
@@ -84,12 +129,17 @@ fn start() -> Result<(Shim, Signals), String> {
     let door = Door::open(&spec.socket)?;
     let recorder = Recorder::open(&spec.recording, spec.cols, spec.rows, &spec.slot)
         .map_err(|fault| format!("the recording {}: {fault}", spec.recording.display()))?;
+    // Without the group, what belongs to the slot is known as if it had none.
+    let group = spec
+        .cgroup
+        .clone()
+        .filter(|group| cgroup::enter(group).is_ok());
     let (pty, ended) = Pty::spawn(&spec)?;
     let mut shim = Shim::new(spec, door, recorder, pty);
     if let Some(reaped) = ended {
         shim.has_ended(reaped);
     }
-    Ok((shim, signals))
+    Ok((shim, signals, group))
 }
 
 /// A start that the daemon doesn't hear of would be a stray: then everything is ended again.
@@ -123,16 +173,18 @@ fn detach() -> Result<(), String> {
     let own = rustix::process::getpid();
     rustix::process::set_child_subreaper(Some(own)).map_err(cant("can't adopt orphans"))?;
     std::env::set_current_dir("/").map_err(|fault| format!("the shim can't enter /: {fault}"))?;
-    // For ps and top, which would show `exe`. Nothing depends on it.
-    let _ = std::fs::write("/proc/self/comm", COMM);
     Ok(())
 }
 
+/// The name comes last: whoever finds a shim by it may ring.
 fn listen_to_signals() -> io::Result<Signals> {
-    Ok(Signals {
+    let signals = Signals {
         child: listen_to(SIGCHLD)?,
         end: listen_to(SIGTERM)?,
-    })
+        ring: listen_to(SIGUSR1)?,
+    };
+    std::fs::write("/proc/self/comm", COMM)?;
+    Ok(signals)
 }
 
 fn listen_to(signal: i32) -> io::Result<UnixStream> {

@@ -1,8 +1,8 @@
 //! The PTY and the child in it. The only file that names portable-pty.
 
-use super::ShimSpec;
 use super::tree::{self, Reaped};
-use crate::process_stat::Stat;
+use super::{ShimSpec, process};
+use crate::os::process_stat::Stat;
 use filedescriptor::FileDescriptor;
 use portable_pty::{CommandBuilder, MasterPty, PtySize, SlavePty, native_pty_system};
 use rustix::io::Errno;
@@ -114,7 +114,9 @@ impl Pty {
         let deadline = Instant::now() + EXEC_WAIT;
         while Instant::now() < deadline {
             match name_and_state(&child) {
-                Some((name, _)) if Some(&name) != ours.as_ref() => break,
+                Some((name, _)) if Some(&name) != ours.as_ref() && name != process::LIMITER => {
+                    break;
+                }
                 Some((_, 'Z')) => {
                     if let Some(reaped) = tree::reap_one(self.child) {
                         return self.judge_early_end(program, reaped);
@@ -164,9 +166,12 @@ fn size(cols: u16, rows: u16) -> PtySize {
     }
 }
 
+/// Where there are limits, this binary sets them and then becomes the program: it never runs without them.
 fn command(spec: &ShimSpec) -> CommandBuilder {
-    let mut command = CommandBuilder::new(&spec.argv[0]);
-    command.args(&spec.argv[1..]);
+    let limiter = process::limiter(&spec.limits);
+    let mut words = limiter.iter().chain(&spec.argv);
+    let mut command = CommandBuilder::new(words.next().map_or("", String::as_str));
+    command.args(words);
     command.cwd(&spec.cwd);
     command.env_clear();
     for (name, value) in &spec.env {

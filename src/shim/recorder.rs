@@ -2,12 +2,13 @@
 //! events in the file, and never the child.
 
 use super::cast;
-use crate::files;
-use crate::recording::{event_line, exact_line, header_line};
-use crate::terminal::At;
-use std::fs::{File, OpenOptions, TryLockError};
+use super::clock::Clock;
+use crate::core::cast::{event_line, exact_line, header_line};
+use crate::core::terminal::At;
+use crate::os::files;
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -17,36 +18,6 @@ const TAIL: u64 = 512 << 10;
 
 /// How long to wait after a failed write. A full disk stays full for a while, and trying is cheap.
 const RETRY: Duration = Duration::from_secs(1);
-
-/// Recorded time: goes on from where the file ends, and never stands still between two events.
-#[derive(Debug)]
-struct Clock {
-    base: At,
-    started: Instant,
-    last: At,
-}
-
-impl Clock {
-    fn after(last: At) -> Self {
-        Self {
-            base: last,
-            started: Instant::now(),
-            last,
-        }
-    }
-
-    /// Now, in the whole microseconds that the file can hold.
-    fn now(&self) -> At {
-        let now = self.base + self.started.elapsed();
-        At::from_micros(super::wire::micros_of(now))
-    }
-
-    /// The time of an event that comes `now`: later than all that were given out.
-    fn stamp(&mut self, now: At) -> At {
-        self.last = now.max(self.last + At::from_micros(1));
-        self.last
-    }
-}
 
 /// Events that could not be written.
 #[derive(Debug)]
@@ -76,7 +47,7 @@ impl Recorder {
             file,
             header: header(cols, rows, title),
             length,
-            clock: Clock::after(last),
+            clock: Clock::after(last, Instant::now()),
             gap: None,
             news: None,
         })
@@ -87,30 +58,59 @@ impl Recorder {
         self.length
     }
 
-    pub fn now(&self) -> At {
-        self.clock.now()
+    /// Recorded time, which all events of the file are given.
+    pub fn clock(&mut self) -> &mut Clock {
+        &mut self.clock
     }
 
-    /// Keeps `at` as a time that was given out: every later event is later than it.
-    pub fn has_reached(&mut self, at: At) {
-        self.clock.last = self.clock.last.max(at);
+    /// When the terminal has to be read, to know whether there is a silence to tell.
+    pub fn next_silence(&self) -> Option<Instant> {
+        self.clock.next_silence()
     }
 
     /// Appends one event, and says at which recorded time. In trouble the event is lost to the file,
     /// which the news tell.
     pub fn record(&mut self, code: char, data: &str) -> At {
-        self.record_at(self.now(), code, data, None)
+        self.record_exactly(code, data, None)
     }
 
-    /// The same for one that has come at `now`, with the bytes themselves where `data` is not what they are.
-    pub fn record_at(&mut self, now: At, code: char, data: &str, exact: Option<&[u8]>) -> At {
-        let at = self.clock.stamp(now);
+    /// The same, with the bytes themselves where `data` is not what they are.
+    pub fn record_exactly(&mut self, code: char, data: &str, exact: Option<&[u8]>) -> At {
+        let at = self.clock.stamp(Instant::now());
         let mut lines = exact.map_or(String::new(), |bytes| exact_line(at, bytes));
         lines += &event_line(at, code, data);
         if self.waits() || !self.append(at, &lines) {
             self.gap.iter_mut().for_each(|gap| gap.lost += 1);
         }
         at
+    }
+
+    /// Puts the file back to `path` with all that is in it, if somebody removed it; whether that was so.
+    pub fn restore(&mut self, path: &Path) -> io::Result<bool> {
+        if path.symlink_metadata().is_ok() {
+            return Ok(false);
+        }
+        let directory = path.parent().unwrap_or(Path::new("/"));
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(directory)?;
+        let fresh = path.with_extension("new");
+        // One that a crash has left behind.
+        let _ = std::fs::remove_file(&fresh);
+        let mut file = open_private(&fresh)?;
+        io::copy(&mut self.reader()?, &mut file)?;
+        std::fs::rename(&fresh, path)?;
+        self.file = file;
+        Ok(true)
+    }
+
+    /// What is written so far, also of a file that has no name any more.
+    pub fn reader(&self) -> io::Result<impl Read + use<>> {
+        let mut file = self.file.try_clone()?;
+        // Whatever is appended goes to the end all the same.
+        file.seek(SeekFrom::Start(0))?;
+        Ok(file.take(self.length))
     }
 
     /// Moves the file at `path` to `to` and goes on in a new one, which begins with `snapshot` so that it
@@ -123,7 +123,7 @@ impl Recorder {
         title: &str,
         snapshot: &str,
     ) -> io::Result<At> {
-        let at = self.clock.stamp(self.now());
+        let at = self.clock.stamp(Instant::now());
         // The marker comes last, since a snapshot may be too long for the search of a last line.
         let beginning = header(cols, rows, title)
             + &event_line(at, 'o', snapshot)
@@ -151,7 +151,7 @@ impl Recorder {
     /// Tries to close the gap, so that the file says what is missing even if nothing comes any more.
     pub fn retry(&mut self) {
         if self.gap.is_some() && !self.waits() {
-            let at = self.clock.stamp(self.clock.now());
+            let at = self.clock.stamp(Instant::now());
             self.append(at, "");
         }
     }
@@ -261,7 +261,7 @@ fn open_private(path: &Path) -> io::Result<File> {
         .mode(0o600)
         .custom_flags(no_follow.bits() as i32)
         .open(path)
-        .map_err(crate::files::unfollowed)?;
+        .map_err(crate::os::files::unfollowed)?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {
         return Err(io::Error::other("it is not a regular file"));
@@ -326,10 +326,12 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.cast");
         let mut first = open(&path).unwrap();
-        first.record('o', "one");
-        first.has_reached(At::from_secs(50));
+        let one = first.record('o', "one");
+        first.clock().changed(one);
+        let later = Instant::now() + Duration::from_secs(50);
+        let told: Vec<At> = std::iter::from_fn(|| first.clock().heard_nothing(later)).collect();
         let at = first.record('o', "two");
-        assert!(at > At::from_secs(50));
+        assert!(at > At::from_secs(49) && told.iter().all(|told| *told < at));
         assert!(open(&path).unwrap_err().to_string().contains("another"));
         drop(first);
 

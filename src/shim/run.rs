@@ -5,11 +5,12 @@ use super::end::Phase;
 use super::inputs::{Inputs, Offer};
 use super::pty::Pty;
 use super::recorder::Recorder;
-use super::silence::Silence;
 use super::text::{Piece, TextStream};
 use super::tree::Reaped;
-use super::{ExitReport, FromShim, Hello, PROTOCOL, ShimSpec, ToShim};
-use crate::terminal::At;
+use super::{FromShim, Hello, PROTOCOL, ShimSpec, ToShim};
+use crate::core::model::ExitReport;
+use crate::core::terminal::At;
+use crate::os::log_file::Cap;
 use chrono::{DateTime, Utc};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
@@ -49,21 +50,28 @@ const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 pub(super) struct Signals {
     pub child: UnixStream,
     pub end: UnixStream,
+    /// A daemon looks for the shim.
+    pub ring: UnixStream,
 }
 
 pub(super) struct Shim {
-    slot: String,
-    recording: PathBuf,
+    pub(super) slot: String,
+    pub(super) recording: PathBuf,
+    /// How much is kept of the recording while there is no daemon.
+    pub(super) cap: Option<Cap>,
+    /// The length at which a rotation that failed is tried again.
+    pub(super) bound: u64,
+    /// Where the daemon that started it keeps its state.
+    home: PathBuf,
     door: Door,
-    peer: Option<Peer>,
+    pub(super) peer: Option<Peer>,
     pub(super) pty: Pty,
     pub(super) recorder: Recorder,
-    text: TextStream,
+    pub(super) text: TextStream,
     /// When a held beginning of a character is given up.
     text_due: Option<Instant>,
     /// Until when nothing is read from the terminal.
     held_until: Option<Instant>,
-    silence: Silence,
     pub(super) inputs: Inputs,
     pub(super) phase: Phase,
     /// How the child ended; its descendants may still be there.
@@ -81,6 +89,7 @@ pub(super) struct Shim {
 struct Ready {
     child: bool,
     end: bool,
+    ring: bool,
     door: bool,
     peer: PollFlags,
 }
@@ -88,15 +97,18 @@ struct Ready {
 impl Shim {
     pub fn new(spec: ShimSpec, door: Door, mut recorder: Recorder, pty: Pty) -> Self {
         let goes_on = recorder.length() > 0;
-        let mut silence = Silence::default();
         recorder.record('m', &format!("start {}", pty.child.as_raw_nonzero()));
         if goes_on {
             // The header has the size of the first start.
-            silence.broken(recorder.record('r', &format!("{}x{}", pty.cols, pty.rows)));
+            let at = recorder.record('r', &format!("{}x{}", pty.cols, pty.rows));
+            recorder.clock().changed(at);
         }
         Self {
             slot: spec.slot,
             recording: spec.recording,
+            cap: spec.cap,
+            bound: 0,
+            home: spec.keeper.home,
             door,
             peer: None,
             pty,
@@ -104,7 +116,6 @@ impl Shim {
             text: TextStream::default(),
             text_due: None,
             held_until: Some(Instant::now() + FIRST_DAEMON),
-            silence,
             inputs: Inputs::default(),
             phase: Phase::Alive,
             exit: None,
@@ -135,7 +146,11 @@ impl Shim {
     pub fn run(&mut self, signals: &Signals) {
         self.reap();
         while !(self.dismissed && matches!(self.phase, Phase::Over)) {
-            let ready = self.wait(signals);
+            let held = self.held();
+            let ready = self.wait(signals, held);
+            if held.is_some() {
+                self.recorder.clock().stand_still(Instant::now());
+            }
             if ready.end {
                 clear(&signals.end, &mut self.buffer);
                 self.dismissed = true;
@@ -149,6 +164,10 @@ impl Shim {
             }
             if !(ready.peer & !PollFlags::OUT).is_empty() {
                 self.listen();
+            }
+            if ready.ring {
+                clear(&signals.ring, &mut self.buffer);
+                self.rung();
             }
             if ready.door {
                 self.welcome();
@@ -174,22 +193,28 @@ impl Shim {
         self.run(signals);
     }
 
-    fn wait(&self, signals: &Signals) -> Ready {
+    fn wait(&self, signals: &Signals, held: Option<Instant>) -> Ready {
         let mut pty_events = PollFlags::empty();
-        pty_events.set(PollFlags::IN, self.held().is_none());
+        pty_events.set(PollFlags::IN, held.is_none());
         pty_events.set(PollFlags::OUT, self.inputs.front().is_some());
         let mut fds = vec![
             PollFd::new(&signals.child, PollFlags::IN),
             PollFd::new(&signals.end, PollFlags::IN),
+            PollFd::new(&signals.ring, PollFlags::IN),
             PollFd::new(&self.door, PollFlags::IN),
             PollFd::new(&self.pty, pty_events),
         ];
-        if let Some(peer) = &self.peer {
+        let peer_at = self.peer.as_ref().map(|peer| {
             let mut events = PollFlags::IN;
             events.set(PollFlags::OUT, peer.has_waiting());
             fds.push(PollFd::new(peer, events));
-        }
-        let timeout = self.next_timer().map(|wait| Timespec {
+            fds.len() - 1
+        });
+        let bell_at = self.door.bell().map(|bell| {
+            fds.push(PollFd::new(bell, PollFlags::IN));
+            fds.len() - 1
+        });
+        let timeout = self.next_timer(held).map(|wait| Timespec {
             tv_sec: wait.as_secs() as i64,
             tv_nsec: i64::from(wait.subsec_nanos()),
         });
@@ -199,8 +224,9 @@ impl Shim {
         Ready {
             child: ready(0),
             end: ready(1),
-            door: ready(2),
-            peer: fds.get(4).map_or(PollFlags::empty(), PollFd::revents),
+            ring: ready(2),
+            door: ready(3) || bell_at.is_some_and(ready),
+            peer: peer_at.map_or(PollFlags::empty(), |at| fds[at].revents()),
         }
     }
 
@@ -211,20 +237,16 @@ impl Shim {
             .max(peer.and_then(|peer| peer.awaited_until(Instant::now())))
     }
 
-    /// How long nothing needs to be done.
-    fn next_timer(&self) -> Option<Duration> {
+    /// How long nothing needs to be done. While the terminal is not read, no silence can be heard.
+    fn next_timer(&self, held: Option<Instant>) -> Option<Duration> {
         let now = Instant::now();
-        let quiet = self.silence.due().map(|due| {
-            let wait = due.saturating_sub(self.recorder.now());
-            now + wait
-        });
         [
-            quiet,
+            held.or_else(|| self.recorder.next_silence()),
             self.end_due(),
             self.text_due,
-            self.held(),
             self.recorder.retry_at(),
             self.look_due,
+            self.door.bell_until(),
         ]
         .into_iter()
         .flatten()
@@ -240,11 +262,13 @@ impl Shim {
         if self.held_until.is_some_and(|until| until <= now) {
             self.held_until = None;
         }
-        self.tell_silence(self.recorder.now());
         if matches!(self.phase, Phase::Over) && self.look_due.is_none_or(|due| due <= now) {
             self.look_due = Some(now + LOOK);
-            // Nobody will ever dismiss it.
-            self.dismissed |= !self.door.is_there();
+            // Nobody will ever dismiss it if its socket is gone, and what its daemon kept too.
+            self.dismissed |= !self.door.is_there() && !self.home.exists();
+        }
+        if self.door.bell_until().is_some_and(|until| until <= now) {
+            self.door.close_bell();
         }
         self.recorder.retry();
         self.tell_news();
@@ -253,10 +277,14 @@ impl Shim {
 
     // ---- from the terminal to the recording and the daemon
 
-    /// Reads once; whether there was anything.
+    /// Reads once; whether there was anything. If not, the silence up to now is told.
     pub(super) fn pump_output(&mut self) -> bool {
+        let now = Instant::now();
         let bytes = self.pty.read(&mut self.buffer);
         if bytes.is_empty() {
+            while let Some(at) = self.recorder.clock().heard_nothing(now) {
+                self.report(FromShim::Quiet { at });
+            }
             return false;
         }
         let piece = self.text.push(bytes);
@@ -265,6 +293,7 @@ impl Shim {
             .is_holding()
             .then(|| Instant::now() + HALF_CHARACTER);
         self.pass_on(&piece);
+        self.bound_recording();
         true
     }
 
@@ -295,19 +324,9 @@ impl Shim {
 
     /// Records what changes the screen, and says when.
     fn record_change(&mut self, code: char, data: &str, exact: Option<&[u8]>) -> At {
-        let now = self.recorder.now();
-        // A silence that ends just now was one: a replay will see it too.
-        self.tell_silence(now);
-        let at = self.recorder.record_at(now, code, data, exact);
-        self.silence.broken(at);
+        let at = self.recorder.record_exactly(code, data, exact);
+        self.recorder.clock().changed(at);
         at
-    }
-
-    fn tell_silence(&mut self, now: At) {
-        while let Some(at) = self.silence.take(now) {
-            self.recorder.has_reached(at);
-            self.report(FromShim::Quiet { at });
-        }
     }
 
     /// News wait for a daemon that hears them.
@@ -346,15 +365,49 @@ impl Shim {
 
     // ---- from the daemon to the terminal and the tree
 
+    /// A daemon does not find the shim, or its own files: what was removed is made again.
+    fn rung(&mut self) {
+        self.restore();
+        if let Err(fault) = self.door.rung() {
+            self.trouble(format!(
+                "the shim can't be reached without its socket: {fault}"
+            ));
+        }
+    }
+
+    /// Makes again what somebody removed.
+    fn restore(&mut self) {
+        for text in self.restored() {
+            self.trouble(text);
+        }
+    }
+
+    /// The same; what a person should know of it.
+    fn restored(&mut self) -> Vec<String> {
+        let recording = match self.recorder.restore(&self.recording) {
+            Ok(false) => None,
+            Ok(true) => Some("its recording was removed, and is made again".to_owned()),
+            Err(fault) => Some(format!(
+                "its recording was removed, and can't be made again: {fault}"
+            )),
+        };
+        let socket = self.door.restore().err();
+        recording.into_iter().chain(socket).collect()
+    }
+
     /// The newest daemon is the one that counts.
     fn welcome(&mut self) {
         while let Some(peer) = self.door.accept() {
+            // It reads the recording at once.
+            let news = self.restored();
             self.peer = Some(peer);
             self.held_until = None;
             let hello = self.hello();
             self.tell(|peer| peer.greet(&hello));
+            news.into_iter().for_each(|text| self.trouble(text));
             // What it finds in the recording may be long over, and must not look unfinished.
-            self.silence.tell_again();
+            let told = self.recorder.clock().told();
+            told.for_each(|at| self.report(FromShim::Quiet { at }));
         }
     }
 
@@ -362,7 +415,11 @@ impl Shim {
         let Some(peer) = &mut self.peer else { return };
         match peer.read(&mut self.buffer) {
             Ok(commands) => commands.into_iter().for_each(|command| self.obey(command)),
-            Err(Gone) => self.peer = None,
+            Err(Gone) => {
+                self.peer = None;
+                // The next daemon is to find it, and there is nobody to be told if it can't.
+                let _ = self.door.restore();
+            }
         }
     }
 
@@ -377,6 +434,7 @@ impl Shim {
                 self.recorder.record('m', &text);
             }
             Some(ToShim::Rotate { to, seen, snapshot }) => self.rotate(&to, seen, &snapshot),
+            Some(ToShim::Restore) => self.restore(),
             // That it was heard is enough: the peer has noted when.
             Some(ToShim::Taking) => {}
             Some(ToShim::Dismiss) if matches!(self.phase, Phase::Over) => self.dismissed = true,
@@ -389,7 +447,8 @@ impl Shim {
         // What still waits in the terminal would come after the snapshot as well; while it is not read, nothing
         // does.
         let came = self.held_until.is_none() && self.pump_output();
-        let is_current = !came && self.silence.last_change().is_none_or(|last| last <= seen);
+        let last_change = self.recorder.clock().last_change();
+        let is_current = !came && last_change.is_none_or(|last| last <= seen);
         self.held_until = (!is_current).then(|| Instant::now() + HOLD);
         let rotated = if is_current && !self.text.is_holding() {
             let size = (self.pty.cols, self.pty.rows);

@@ -1,7 +1,8 @@
 //! The processes of a slot: the child, what it started, and what those left behind. The shim is their
 //! subreaper, so that whoever loses its parent becomes a child of the shim, also after setsid.
 
-use super::ExitReport;
+use crate::core::model::ExitReport;
+use crate::os::process_stat::{Stat, pids};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use std::collections::{HashMap, HashSet};
@@ -92,26 +93,14 @@ fn descendants(parents: &HashMap<Pid, Pid>, root: Pid) -> Vec<Pid> {
 /// Every process with its parent. One that has ended and was not reaped is among them: with its main
 /// thread gone, a process looks just so while its other threads run on.
 fn parents() -> HashMap<Pid, Pid> {
-    let Ok(entries) = std::fs::read_dir("/proc") else {
-        return HashMap::new();
-    };
-    entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .filter_map(|number| {
-            let stat = std::fs::read(format!("/proc/{number}/stat")).ok()?;
-            Some((Pid::from_raw(number)?, parent_in(&stat)?))
-        })
+    pids()
+        .filter_map(|number| Some((Pid::from_raw(number)?, parent_in(&Stat::of(number)?)?)))
         .collect()
 }
 
-/// The parent's id in a line of /proc/PID/stat. The second field is a name in brackets that may itself
-/// hold brackets, blanks and newlines.
-fn parent_in(stat: &[u8]) -> Option<Pid> {
-    let name_end = stat.iter().rposition(|&byte| byte == b')')?;
-    let rest = std::str::from_utf8(&stat[name_end + 1..]).ok()?;
-    let parent = rest.split_ascii_whitespace().nth(1)?;
-    Pid::from_raw(parent.parse().ok()?)
+/// `None` for a process of the kernel's own.
+fn parent_in(stat: &Stat) -> Option<Pid> {
+    Pid::from_raw(stat.number(Stat::PARENT)?)
 }
 
 #[cfg(test)]
@@ -133,7 +122,9 @@ mod tests {
 
     #[test]
     fn a_name_can_not_disguise_the_parent() {
+        let parent_in = |line: &[u8]| parent_in(&Stat::parse(line)?);
         assert_eq!(parent_in(b"7 (a) S 1 (b) \n) R 42 7 7 0"), Some(pid(42)));
+        assert_eq!(parent_in(b"7 (\xff\xfe) R 42 7 7 0"), Some(pid(42)));
         assert_eq!(parent_in(b"7 (kthread) S 0 0"), None);
         assert_eq!(parent_in(b""), None);
     }

@@ -4,7 +4,7 @@
 //! passed over, so that an old shim and a new daemon understand each other.
 
 use super::{FromShim, Hello, ToShim};
-use crate::terminal::At;
+use crate::core::terminal::At;
 use std::time::Duration;
 
 const KIND_INPUT: u8 = 1;
@@ -192,7 +192,8 @@ fn broken(frame: &Frame, reason: impl ToString) -> WireError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shim::{ExitReport, PROTOCOL};
+    use crate::core::model::ExitReport;
+    use crate::shim::PROTOCOL;
     use proptest::prelude::*;
 
     fn reports() -> impl Strategy<Value = FromShim> {

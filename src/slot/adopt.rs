@@ -1,13 +1,26 @@
 //! Taking up a program that runs already, and what it wrote before there was a connection.
 
+use super::Slot;
 use super::catch_up::Questions;
-use super::machine::{Cause, Input, NOBODY, Standing};
-use super::task::{Slot, ready};
-use crate::config::Kind;
-use crate::control::protocol::What;
-use crate::shim::{ExitReport, Hello, LaunchError, ShimLink};
+use super::conversation::began_at;
+use super::journal;
+use super::removed::Launched;
+use super::strays::Found;
+use super::task::ready;
+use crate::core::machine::{Cause, Input, NOBODY, Runs, Standing};
+use crate::core::model::ExitReport;
+use crate::core::model::What;
+use crate::core::settings::{Gate, Kind, SlotConfig};
+use crate::os::blocking;
+use crate::shim::{Hello, LaunchError, ShimLink};
+use chrono::{DateTime, Utc};
+use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::watch;
+
+/// Told if neither a record nor the process says where a program was started.
+const NO_RECORD: &str = "nobody knows which settings its program was started with: a person is asked about everything \
+                         until it is restarted";
 
 /// The end of a program of which nobody knows how it ended.
 pub(super) fn shim_lost() -> What {
@@ -45,20 +58,36 @@ impl Slot {
     }
 
     /// No shim answers. One of a session may have been stopped; what a dead one left is ended. A slot whose shim was
-    /// stopped waits for it: it may be started yet.
+    /// stopped waits for it: it may be started yet. A shim that lives is left alone, whether it can be reached or not.
     async fn take_up_left(&mut self) -> bool {
         let has_nobody_else = self.session.is_some() || self.running.removed;
-        if has_nobody_else && self.take_up_awoken().await {
+        if has_nobody_else && self.may_have_shim() && self.take_up_awoken().await {
             return true;
         }
-        if self.session.is_some() {
-            self.end_remains().await;
-            self.take_up_ended().await;
-        } else if self.end_orphans().await {
-            self.warn("its shim was killed while there was no daemon");
-            self.tell(shim_lost());
+        let has_socket = self.context.has_shim_socket(&self.running.name);
+        let found = match has_socket || (self.session.is_some() && self.may_have_shim()) {
+            true => self.end_orphans().await,
+            false => Some(Found::Ended(0)),
+        };
+        match found {
+            Some(Found::Ended(_)) if self.session.is_some() => self.take_up_ended().await,
+            Some(Found::Ended(_)) if has_socket => {
+                self.warn("its shim was killed while there was no daemon");
+                self.tell(shim_lost());
+            }
+            Some(Found::Living(shim)) if self.session.is_some() => {
+                let lives = LaunchError::Unreached { pid: shim.pid() };
+                self.machine.recall_end(Some(lives.to_string()));
+            }
+            _ => {}
         }
         false
+    }
+
+    /// A session that has ended has none, unless its socket says otherwise.
+    fn may_have_shim(&self) -> bool {
+        let ended = self.session.as_ref().map(|session| session.ended.is_some());
+        !ended.unwrap_or(false) || self.context.has_shim_socket(&self.running.name)
     }
 
     /// Connects to the slot's shim and goes on from where the program is; false where there is none.
@@ -73,19 +102,40 @@ impl Slot {
     }
 
     pub(super) async fn find_shim(&mut self) -> Result<(ShimLink, Hello), LaunchError> {
-        let socket = self.world.shim_socket(&self.running.name);
+        let socket = self.context.shim_socket(&self.running.name);
         let socket = socket.map_err(|error| LaunchError::Refused(error.to_string()))?;
-        ShimLink::adopt(&socket).await
+        let nobody = match ShimLink::adopt(&socket).await {
+            Err(nobody @ LaunchError::Connect { .. }) => nobody,
+            found => return found,
+        };
+        if !self.may_have_shim() {
+            return Err(nobody);
+        }
+        // The socket may be gone, and not the shim.
+        let (context, slot) = (self.context.clone(), self.running.name.clone());
+        match blocking::run(move || context.shim(&slot)).await.flatten() {
+            Ok(Some(shim)) => match ShimLink::summon(&shim, &socket).await {
+                Err(LaunchError::Unreached { .. }) if !shim.runs() => Err(nobody),
+                found => found,
+            },
+            Ok(None) => Err(nobody),
+            Err(error) => Err(LaunchError::Unclear(error)),
+        }
     }
 
     /// What the machine is to know of a program that runs already.
     pub(super) async fn take_up(&mut self, (link, hello): (ShimLink, Hello)) -> Vec<Input> {
+        let mut runs = None;
+        if !self.machine.is_up() {
+            let settings = self.machine.config().clone();
+            runs = Some(self.recall_launched(hello.child_pid, &settings).await);
+        }
         self.connected(link, &hello);
         let mut inputs = Vec::new();
-        if !self.machine.is_up() {
-            inputs.extend(self.found_running(&hello));
+        if let Some(runs) = runs {
+            inputs.extend(self.found_running(&hello, runs));
         }
-        self.forget_raw(hello.last_input);
+        self.link.written(hello.last_input);
         inputs.extend(self.catch_up(&hello, Questions::Answered).await);
         // Whoever was attached to the daemon before is not attached to this one.
         self.fit();
@@ -93,10 +143,62 @@ impl Slot {
         inputs
     }
 
-    fn found_running(&mut self, hello: &Hello) -> impl Iterator<Item = Input> + use<> {
+    /// The program that runs keeps what it was started with; the settings say the rest.
+    pub(super) async fn recall_launched(&mut self, pid: u32, settings: &Arc<SlotConfig>) -> Runs {
+        let launched = self.memory.launched.as_ref();
+        let runs = match launched.filter(|launched| launched.is_of(pid)) {
+            // A session has no settings but its own.
+            _ if self.session.is_some() => Runs::with(settings.clone()),
+            Some(launched) => Runs::with(Arc::new(launched.over(settings))),
+            None if settings.kind == Kind::Shell => Runs::with(settings.clone()),
+            None => without_record(pid, settings.clone()).await,
+        };
+        if !runs.is_known() {
+            self.warn(NO_RECORD);
+        }
+        self.running = runs.settings().clone();
+        runs
+    }
+
+    /// The slot is in the config again, as at a start of the daemon.
+    pub(super) async fn recall_settings(&mut self, settings: &Arc<SlotConfig>) {
+        match self.machine.pid() {
+            Some(pid) => {
+                let runs = self.recall_launched(pid, settings).await;
+                self.input(Input::RunsWith(runs)).await;
+            }
+            None => self.running = settings.clone(),
+        }
+    }
+
+    /// When the program that was taken up was started, which an earlier daemon has done.
+    fn began(&self, pid: u32) -> Option<DateTime<Utc>> {
+        let launched = self.memory.launched.as_ref();
+        let record = launched.filter(|launched| launched.is_of(pid));
+        let written = record.and_then(Launched::at);
+        written.or_else(|| began_at(pid).map(DateTime::from))
+    }
+
+    /// The message that the program was at when the daemon before was killed, unless that has told what came of it.
+    fn unanswered(&self) -> Option<Input> {
+        if self.running.kind == Kind::Shell {
+            return None;
+        }
+        let (taken, text) = journal::unanswered(&self.paths)?;
+        let passed = (Utc::now() - taken).to_std().unwrap_or_default();
+        let now = Instant::now();
+        let began = now.checked_sub(passed).unwrap_or(now);
+        Some(Input::WasInTurn(text, began))
+    }
+
+    fn found_running(&mut self, hello: &Hello, runs: Runs) -> impl Iterator<Item = Input> + use<> {
         let pid = hello.child_pid;
-        self.recalls_state = true;
+        self.shown.takes_up();
+        self.started_at = self.began(pid).or(self.started_at);
         self.tell(What::Adopted { pid });
+        self.memory.settings =
+            std::fs::read_to_string(self.context.settings_file(&self.running.name)).ok();
+        self.recall_conversation(pid);
         if let Some(id) = self.memory.session().map(|session| session.id) {
             self.hold(id);
         }
@@ -108,10 +210,39 @@ impl Slot {
         let typed = self.memory.typed.clone().map(Input::WasTyped);
         let more = [
             typed,
+            self.unanswered(),
             strange.then_some(Input::Unrehearsed),
             gated.then_some(Input::WasGated),
             plain.then(ready),
         ];
-        std::iter::once(started).chain(more.into_iter().flatten())
+        let settings = Input::RunsWith(runs);
+        [started, settings]
+            .into_iter()
+            .chain(more.into_iter().flatten())
+    }
+}
+
+/// Of a program of which no record says what it was started with. If it stands in the directory of its slot, it is taken
+/// to have been started there; for the rest, the stricter setting is assumed. Its permission mode is on its screen and
+/// in each call.
+async fn without_record(pid: u32, settings: Arc<SlotConfig>) -> Runs {
+    let configured = settings.cwd.clone();
+    let looked = blocking::run(move || {
+        let stands = std::fs::read_link(format!("/proc/{pid}/cwd")).ok();
+        let same = stands.is_some() && stands == configured.canonicalize().ok();
+        (stands, same)
+    });
+    let (stands, same) = looked.await.unwrap_or_default();
+    let strict = SlotConfig {
+        gate: Gate::Hook,
+        project_settings: true,
+        ..SlotConfig::clone(&settings)
+    };
+    match (same, stands) {
+        (true, _) => Runs::with(Arc::new(strict)),
+        (false, stands) => Runs::unknown(Arc::new(SlotConfig {
+            cwd: stands.unwrap_or(settings.cwd.clone()),
+            ..strict
+        })),
     }
 }

@@ -1,8 +1,8 @@
 //! The answer of a turn, from the transcript of the slot's own session.
 
-use super::machine::Answer;
-use crate::blocking;
-use crate::transcript;
+use crate::core::claude::transcript;
+use crate::core::machine::Answer;
+use crate::os::blocking;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -1,16 +1,18 @@
 //! People who look at a slot's terminal, and type into it: their seats, the slot's size, their keys. What they are
 //! shown is in [`super::audience`].
 
+use super::Slot;
 use super::audience::Size;
 use super::handle::Answer;
-use super::machine::{Input, Stroke, strokes};
-use super::task::Slot;
 use super::writing::shown;
 use crate::audit::Record;
-use crate::control::protocol::{AttachAnswer, Ending, Fault, RpcError, What};
+use crate::core::machine::{Input, Stroke, strokes};
+use crate::core::model::Person;
+use crate::core::model::{AttachAnswer, Ending, Fault, RpcError, What};
+use crate::os::outbox::Outbox;
 use crate::shim::ToShim;
 use std::time::{Duration, Instant};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
 /// Terminals on one slot: more is a mistake in a script.
 const MAX_VIEWERS: usize = 16;
@@ -23,12 +25,10 @@ const DRAWN_SMALLER: Duration = Duration::from_millis(500);
 pub struct Viewer {
     pub size: Size,
     pub read_only: bool,
-    /// Whose it is.
-    pub uid: u32,
-    /// The process that shows it.
-    pub pid: Option<i32>,
+    /// Whose it is, and the process that shows it.
+    pub person: Person,
     /// What is to be written to it.
-    pub feed: mpsc::Sender<Vec<u8>>,
+    pub feed: Outbox,
     /// Told why, before the feed is closed.
     pub end: oneshot::Sender<Ending>,
 }
@@ -67,12 +67,13 @@ impl Slot {
             Viewing::Join { viewer, reply } => drop(reply.send(self.join(viewer))),
             Viewing::Keys { id, bytes } => self.typed(id, bytes).await,
             Viewing::Resize { id, size } => self.viewer_resized(id, size),
-            Viewing::Leave { id } => self.leave(id).await,
+            // One who was told of the end has left with it.
+            Viewing::Leave { id } => drop(self.leave(id).await),
         }
     }
 
     fn join(&mut self, viewer: Viewer) -> Result<Seat, RpcError> {
-        if self.link.is_none() {
+        if !self.link.is_open() {
             return Err(self.not_running());
         }
         if self.audience.len() >= MAX_VIEWERS {
@@ -80,11 +81,11 @@ impl Slot {
             return Err(RpcError::new(Fault::Refused, text));
         }
         let Viewer {
-            uid,
             read_only,
             size: (cols, rows),
             ..
         } = viewer;
+        let uid = viewer.person.uid;
         let id = self.audience.add(viewer);
         self.fit();
         self.draw_for_viewers();
@@ -106,45 +107,47 @@ impl Slot {
     /// Unchanged to the program, as an input of its own.
     async fn typed(&mut self, id: u64, bytes: Vec<u8>) {
         let typist = self.audience.typist(id);
-        let Some((uid, pid)) = typist.map(|viewer| (viewer.uid, viewer.pid)) else {
+        let Some(person) = typist.map(|viewer| viewer.person.clone()) else {
             return;
         };
         let strokes = strokes(&bytes);
         if !strokes.is_empty() {
             self.audience.last_typist = Some(id);
-            self.note_keys_at_a_dialog(&strokes, &bytes, (uid, pid))
-                .await;
-            self.input(Input::Typed { uid, strokes }).await;
+            if let Err(refusal) = self.note_keys_at_a_dialog(&strokes, &bytes, &person).await {
+                return self.turn_out(id, refusal).await;
+            }
+            self.input(Input::Typed { person, strokes }).await;
         }
         self.next_input(bytes.clone());
         self.keep_raw(bytes);
     }
 
-    /// A person at the terminal answers a dialog with keys of their own: that is in the audit before the keys are
-    /// written. What they have chosen is written down as their verdict once the dialog is gone.
+    /// Ends a terminal whose keys were refused: whoever types there must not take them for pressed.
+    async fn turn_out(&mut self, id: u64, refusal: RpcError) {
+        if let Some(viewer) = self.leave(id).await {
+            // Who has gone meanwhile need not be told.
+            let _ = viewer.end.send(Ending::Refused(refusal));
+        }
+    }
+
+    /// A person at the terminal answers a dialog with keys of their own: each that may decide is in the audit before it is
+    /// written, also a letter or a paste, since not every dialog says which keys it takes. What they have chosen is written down as their verdict once the dialog is gone.
     async fn note_keys_at_a_dialog(
         &mut self,
         strokes: &[Stroke],
         bytes: &[u8],
-        (uid, pid): (u32, Option<i32>),
-    ) {
-        let decides = strokes
-            .iter()
-            .any(|stroke| matches!(stroke, Stroke::Enter | Stroke::Escape | Stroke::Digit(_)));
+        person: &Person,
+    ) -> Result<(), RpcError> {
+        let decides = strokes.iter().any(|stroke| *stroke != Stroke::Move);
         let Some(dialog) = self.machine.dialog().filter(|_| decides) else {
-            return;
+            return Ok(());
         };
         let why = format!(
             "a person at an attached terminal, at the dialog {}",
             dialog.id
         );
-        let record = Record {
-            by: "person".to_owned(),
-            uid: Some(uid),
-            pid,
-            ..Record::key(&self.running.name, &shown(bytes), &why)
-        };
-        self.audited(record).await;
+        let record = Record::key(&self.running.name, &shown(bytes), &why).by(person);
+        self.audited(record).await
     }
 
     fn viewer_resized(&mut self, id: u64, size: Size) {
@@ -153,16 +156,16 @@ impl Slot {
         self.draw_for_viewers();
     }
 
-    async fn leave(&mut self, id: u64) {
-        // One who was told of the end has left with it.
-        let Some(viewer) = self.audience.remove(id) else {
-            return;
-        };
-        self.tell(What::Detached { uid: viewer.uid });
+    async fn leave(&mut self, id: u64) -> Option<Viewer> {
+        let viewer = self.audience.remove(id)?;
+        self.tell(What::Detached {
+            uid: viewer.person.uid,
+        });
         if self.audience.last_typist == Some(id) {
             self.input(Input::KeyboardFree).await;
         }
         self.fit();
+        Some(viewer)
     }
 
     /// Gives the terminal the size of the smallest that is attached, or its own again when nobody is. The own size
@@ -210,7 +213,7 @@ impl Slot {
 
     /// Somebody sets the size; those who are attached come first, and it is the slot's own from then on.
     pub(super) fn resize(&mut self, size: Size) -> Result<(), RpcError> {
-        if self.link.is_none() {
+        if !self.link.is_open() {
             return Err(self.not_running());
         }
         self.memory.own_size = Some(size);

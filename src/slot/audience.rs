@@ -5,9 +5,10 @@
 //! not keep up misses what came in between, and is shown the screen as it is when there is room again.
 
 use super::attach::Viewer;
-use crate::control::protocol::Ending;
-use crate::terminal::{Passage, Passed, Picture, Terminal};
+use crate::core::model::Ending;
+use crate::core::terminal::{Passage, Passed, Picture, Terminal};
 use std::time::{Duration, Instant};
+use tokio_util::bytes::Bytes;
 
 /// Between two pictures, and before one who fell behind is shown the screen again: as fast as an eye follows.
 const PACE: Duration = Duration::from_millis(40);
@@ -17,6 +18,9 @@ const RESIZE_TAKES: Duration = Duration::from_millis(100);
 
 /// A program is not asked to draw on less than this; a terminal that is smaller gets pictures.
 const SMALLEST: Size = (20, 5);
+
+/// Bytes that wait for one terminal: what comes on top is left out, and the screen drawn anew when there is room.
+const MAX_WAITING: usize = 1 << 20;
 
 /// Columns and rows.
 pub type Size = (u16, u16);
@@ -135,10 +139,10 @@ impl Audience {
 
     /// The program wrote something, and `terminal` has drawn it.
     pub fn pass_on(&mut self, output: &[u8], terminal: &Terminal, now: Instant) {
-        let passed = self.passage.pass(output);
-        let size = size_of(terminal);
+        let Passed { bytes, begins } = self.passage.pass(output);
+        let (bytes, size) = (Bytes::from(bytes), size_of(terminal));
         for seated in &mut self.seated {
-            seated.pass_on(&passed, terminal, size, now);
+            seated.pass_on((&bytes, begins), terminal, size, now);
         }
     }
 
@@ -163,7 +167,7 @@ impl Audience {
         let leave = |seated: Seated| {
             // Who has gone meanwhile need not be told.
             let _ = seated.viewer.end.send(ending.clone());
-            seated.viewer.uid
+            seated.viewer.person.uid
         };
         self.seated.drain(..).map(leave).collect()
     }
@@ -175,7 +179,14 @@ impl Seated {
         self.due = Some(now);
     }
 
-    fn pass_on(&mut self, passed: &Passed, terminal: &Terminal, size: Size, now: Instant) {
+    /// `begins` is where one begins that joined in the middle of something.
+    fn pass_on(
+        &mut self,
+        (bytes, begins): (&Bytes, Option<usize>),
+        terminal: &Terminal,
+        size: Size,
+        now: Instant,
+    ) {
         let Shown::Live {
             below_is_missing,
             begins_later,
@@ -188,12 +199,12 @@ impl Seated {
             return self.forget(now);
         }
         let from = match begins_later {
-            true => passed.begins.unwrap_or(passed.bytes.len()),
+            true => begins.unwrap_or(bytes.len()),
             false => 0,
         };
-        *begins_later &= passed.begins.is_none();
-        let bytes = &passed.bytes[from..];
-        if !bytes.is_empty() && !self.send(bytes.to_vec()) {
+        *begins_later &= begins.is_none();
+        let bytes = bytes.slice(from..);
+        if !bytes.is_empty() && !self.send(bytes) {
             self.forget(now + PACE);
         }
     }
@@ -201,7 +212,7 @@ impl Seated {
     fn draw(&mut self, terminal: &Terminal, slot: &str, inside_long: bool, now: Instant) {
         self.due = None;
         // What it has not read yet is out of date: it is drawn for once that is gone.
-        if self.viewer.feed.capacity() < self.viewer.feed.max_capacity() / 2 {
+        if self.viewer.feed.waiting() > MAX_WAITING / 2 {
             self.due = Some(now + PACE);
             return;
         }
@@ -224,7 +235,7 @@ impl Seated {
             self.shown = Shown::Picture(picture);
             bytes
         };
-        if !bytes.is_empty() && !self.send(bytes) {
+        if !bytes.is_empty() && !self.send(bytes.into()) {
             self.forget(now + PACE);
         }
     }
@@ -257,8 +268,8 @@ impl Seated {
     }
 
     /// Whether there was room for it.
-    fn send(&self, bytes: Vec<u8>) -> bool {
-        self.viewer.feed.try_send(bytes).is_ok()
+    fn send(&self, bytes: Bytes) -> bool {
+        self.viewer.feed.try_send(bytes, MAX_WAITING).is_ok()
     }
 }
 

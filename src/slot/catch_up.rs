@@ -2,15 +2,16 @@
 //! the slot takes commands meanwhile. A recording of many megabytes takes seconds, and a program that floods its
 //! terminal writes them in seconds.
 
+use super::Slot;
 use super::handle::{Command, MAX_COMMANDS};
-use super::machine::Input;
 use super::replay::{Piece, Reading, Replayed};
 use super::requests::Request;
-use super::task::Slot;
-use crate::reading::Observer;
-use crate::recording::Broken;
-use crate::shim::{ExitReport, Hello};
-use crate::terminal::Terminal;
+use crate::core::cast::Broken;
+use crate::core::claude::reading::Observer;
+use crate::core::machine::Input;
+use crate::core::model::ExitReport;
+use crate::core::terminal::Terminal;
+use crate::shim::Hello;
 use chrono::{DateTime, Utc};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -129,11 +130,8 @@ impl Slot {
     /// Reads one piece; what comes of the whole, where that was the last.
     async fn read_on(&mut self) -> Option<Vec<Input>> {
         let mut catching = self.catching.take()?;
-        if let Some(link) = &mut self.link {
-            // A connection that is broken says so when it is read.
-            let _ = link.say_taking();
-        }
-        let piece = match self.stop_due {
+        self.link.say_taking();
+        let piece = match self.link.stop_due() {
             Some(_) => Ok(self.read_no_more(catching.reading)),
             None => self.read_piece(catching.reading),
         };
@@ -222,7 +220,10 @@ impl CatchingUp {
                 Request::Leave(_) | Request::Hurry | Request::Signal { .. }
             ),
             Command::Screen { .. } => self.is_blank,
-            Command::Note(_) | Command::Reconfigure { .. } | Command::Shutdown { .. } => false,
+            Command::Note(_)
+            | Command::Reconfigure { .. }
+            | Command::Restore
+            | Command::Shutdown { .. } => false,
             Command::Withdraw(_)
             | Command::Write { .. }
             | Command::View(_)

@@ -1,9 +1,9 @@
 //! Which conversation a slot has, which it takes over, and where it is written.
 
-use super::task::Slot;
+use super::Slot;
 use super::witness::process_start;
-use crate::config::{Kind, SlotConfig};
-use crate::control::protocol::{Fault, RpcError, What};
+use crate::core::model::{Fault, RpcError, What};
+use crate::core::settings::{Kind, SlotConfig};
 use crate::launch::{self, SessionStart};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -17,6 +17,9 @@ struct Record {
     pid: u32,
     session_id: Uuid,
     proc_start: Option<String>,
+    /// When the record was last written.
+    #[serde(skip)]
+    written: Option<SystemTime>,
 }
 
 impl Slot {
@@ -138,21 +141,29 @@ impl Slot {
         let Some((own, pid)) = own.zip(self.machine.pid()) else {
             return false;
         };
-        let record = std::fs::read_to_string(own.join(format!("sessions/{pid}.json")));
-        let record = record
-            .ok()
-            .and_then(|text| serde_json::from_str(&text).ok());
-        record.is_some_and(|record: Record| record.session_id == id && record.is_alive())
+        let record = Record::read(&own.join(format!("sessions/{pid}.json")));
+        record.is_some_and(|record| record.session_id == id && record.is_alive())
             || was_made_by(pid, &own.join(format!("session-env/{id}")))
+    }
+
+    /// The memory of the slot may be lost: then Claude Code's own record tells which conversation it has open.
+    pub(super) fn recall_conversation(&mut self, pid: u32) {
+        let own = launch::own_directory(&self.slot_environment());
+        let Some(own) = own.filter(|_| self.memory.session().is_none()) else {
+            return;
+        };
+        let record = Record::read(&own.join(format!("sessions/{pid}.json")));
+        if let Some(record) = record.filter(|record| record.pid == pid && record.is_alive()) {
+            self.memory.enter(record.session_id, None);
+            self.save_memory();
+        }
     }
 
     /// The process of another Claude Code of the same home that has this conversation open.
     pub(super) fn holder_of(&self, id: Uuid) -> Option<u32> {
         let records = launch::own_directory(&self.slot_environment())?.join("sessions");
         let files = std::fs::read_dir(records).ok()?.flatten();
-        let mut records = files
-            .filter_map(|file| std::fs::read_to_string(file.path()).ok())
-            .filter_map(|text| serde_json::from_str::<Record>(&text).ok());
+        let mut records = files.filter_map(|file| Record::read(&file.path()));
         let held = records.find(|record| record.session_id == id && record.is_alive());
         held.map(|record| record.pid)
     }
@@ -165,7 +176,7 @@ fn was_made_by(pid: u32, path: &Path) -> bool {
 }
 
 /// When a process began, to the second below.
-fn began_at(pid: u32) -> Option<SystemTime> {
+pub(super) fn began_at(pid: u32) -> Option<SystemTime> {
     /// The kernel counts in these towards everybody, whatever it does inside.
     const TICKS_PER_SECOND: u64 = 100;
     let stat = std::fs::read_to_string("/proc/stat").ok()?;
@@ -176,11 +187,40 @@ fn began_at(pid: u32) -> Option<SystemTime> {
 }
 
 impl Record {
+    fn read(path: &Path) -> Option<Record> {
+        let text = std::fs::read_to_string(path).ok()?;
+        let record: Record = serde_json::from_str(&text).ok()?;
+        let written = path.metadata().and_then(|found| found.modified());
+        Some(Record {
+            written: written.ok(),
+            ..record
+        })
+    }
+
     /// A record that a killed process left behind says nothing, also where its number is another's by now.
     fn is_alive(&self) -> bool {
-        let began = process_start(self.pid);
-        began.is_some() && (self.proc_start.is_none() || self.proc_start == began)
+        match process_start(self.pid) {
+            None => false,
+            Some(_) if self.proc_start.is_none() => self.is_by(self.pid),
+            began => self.proc_start == began,
+        }
     }
+
+    /// Older versions don't note when their process began. One that began after the record was written has not written
+    /// it; as the clock may have been set, one that is called like Claude Code is taken for it all the same.
+    fn is_by(&self, pid: u32) -> bool {
+        let was_there = began_at(pid)
+            .zip(self.written)
+            .is_none_or(|(began, at)| began <= at);
+        was_there || is_called_claude(pid)
+    }
+}
+
+/// Whether a process, or the script that it runs, has Claude Code's name.
+fn is_called_claude(pid: u32) -> bool {
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let mut program = line.split(|byte| *byte == 0).take(2);
+    program.any(|word| String::from_utf8_lossy(word).contains("claude"))
 }
 
 #[cfg(test)]
@@ -214,12 +254,19 @@ mod tests {
             pid,
             session_id: Uuid::nil(),
             proc_start,
+            written: Some(SystemTime::now()),
         };
         let began = process_start(pid);
         assert!(began.is_some());
         let records = [of(began), of(None)];
         assert!(records.iter().all(Record::is_alive));
         assert!(!of(Some("1".to_owned())).is_alive(), "another process");
+        let before = began_at(pid).expect("it runs") - Duration::from_secs(1);
+        let of_an_earlier_one = Record {
+            written: Some(before),
+            ..of(None)
+        };
+        assert!(!of_an_earlier_one.is_alive(), "its number is another's");
         child.kill().expect("it is ours");
         let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         waitid(WaitId::Pid(Pid::from_child(&child)), ended).expect("it ends");

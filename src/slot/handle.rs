@@ -1,14 +1,15 @@
 //! The way to a slot from outside: commands over a bounded queue, each with one reply.
 
 use super::attach::{Seat, Viewer, Viewing};
-use super::machine::{Input, Judge, Reply, Token};
 use super::requests::Request;
+use super::rules::SlotRules;
 use super::writing::Writing;
-use crate::config::SlotConfig;
-use crate::control::protocol::{
+use crate::core::machine::{Input, Reply, Token};
+use crate::core::model::{
     Evidence, Fault, HistoryAnswer, Match, RpcError, ScreenAnswer, ScreenParams, SlotStatus, Trace,
     What,
 };
+use crate::core::settings::SlotConfig;
 use regex::Regex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -65,10 +66,12 @@ pub enum Command {
     Request(Request),
     Reconfigure {
         config: Arc<SlotConfig>,
-        judge: Arc<dyn Judge>,
+        rules: Arc<dyn SlotRules>,
     },
     /// An event of the daemon that concerns this slot's log.
     Note(What),
+    /// Files of the slot were removed: they are made again from what is known.
+    Restore,
     /// The daemon ends: stop the program, or leave it in its shim.
     Shutdown {
         keep: bool,

@@ -1,18 +1,20 @@
 //! What comes to a slot: bytes of its program, the end of it, and hooks.
 
-use super::machine::{Input, KERNEL_KILLED, Past, Sight};
+use super::Slot;
+use super::health;
 use super::stream::SoFar;
-use super::task::Slot;
-use super::vigil;
 use crate::audit::Record;
-use crate::config::Kind;
-use crate::control::protocol::{Ending, Fault, RpcError, What};
-use crate::hook::{HookEvent, HookWhat};
+use crate::core::claude::reading::{Seen, State};
+use crate::core::claude::{HookEvent, HookWhat};
+use crate::core::machine::{Input, KERNEL_KILLED, Past, Reply, Sight};
+use crate::core::model::ExitReport;
+use crate::core::model::{Ending, Fault, RpcError, What};
+use crate::core::settings::Kind;
+use crate::core::terminal::{At, Frame};
+use crate::core::text::secrets;
 use crate::launch;
-use crate::reading::{Seen, State};
-use crate::secrets;
-use crate::shim::{ExitReport, FromShim, LinkError, ShimLink, ToShim};
-use crate::terminal::{At, Frame};
+use crate::os::files;
+use crate::shim::{FromShim, LinkError, ToShim};
 use chrono::{DateTime, TimeDelta, Utc};
 use std::path::{Component, Path};
 use std::time::Instant;
@@ -48,8 +50,7 @@ impl Slot {
     /// each, and a whole turn of the task for each would cost more than to draw it.
     pub(super) async fn hear_received(&mut self) {
         while self.catching.is_none()
-            && self.unheard.is_none()
-            && let Some(message) = self.link.as_mut().and_then(ShimLink::received)
+            && let Some(message) = self.link.received()
         {
             self.hear_shim(message).await;
         }
@@ -74,7 +75,7 @@ impl Slot {
                 if !replies.is_empty() {
                     self.next_input(replies);
                 }
-                self.pulse.send_modify(|count| *count += 1);
+                self.shown.pulse();
                 self.has_written(bytes.len());
                 self.check_written();
             }
@@ -88,11 +89,11 @@ impl Slot {
                 self.audience.redraw(Instant::now());
                 self.draw_for_viewers();
             }
-            Ok(FromShim::Written { n }) => self.forget_raw(n),
+            Ok(FromShim::Written { n }) => self.link.written(n),
             Ok(FromShim::Rotated { .. }) => self.rotated(),
             Ok(FromShim::NotRotated { reason }) => self.not_rotated(&reason),
             Ok(FromShim::Refused { n, reason }) => {
-                self.forget_raw(n);
+                self.link.written(n);
                 self.warn(&format!("keys were not written: {reason}"))
             }
             Ok(FromShim::Trouble { text }) => self.warn(&text),
@@ -105,16 +106,23 @@ impl Slot {
     /// Reads each whole frame; what has not changed is not told again. Nothing is read from a plain program's screen.
     pub(super) async fn read(&mut self, frames: Vec<Frame>) {
         for frame in frames {
-            self.check_waiters();
-            if self.running.kind == Kind::Shell {
-                continue;
+            if self.running.kind == Kind::Claude {
+                self.wait_on_screen(frame.at).await;
             }
-            self.wait_on_screen(frame.at).await;
-            self.observer.see(&frame);
-            self.follow_text();
-            self.note_login();
+            self.see(&frame);
             self.bring_news().await;
         }
+    }
+
+    /// The one way in which a frame is taken in, also just before a key.
+    pub(super) fn see(&mut self, frame: &Frame) {
+        self.check_waiters();
+        if self.running.kind == Kind::Shell {
+            return;
+        }
+        self.observer.see(frame);
+        self.follow_text();
+        self.note_login();
     }
 
     /// A screen that nobody knows and that stays is a view that takes the keys.
@@ -171,22 +179,18 @@ impl Slot {
             code: report.code,
             signal: report.signal,
         });
-        self.claim = None;
-        self.stop_due = None;
-        self.tell_shim(&ToShim::Dismiss);
-        if let Some(mut link) = self.link.take() {
-            // The shim ends by itself if this does not reach it before it is asked again.
-            let _ = link.flush().await;
+        self.conversation_lock = None;
+        if let Some(shim) = self.link.dismiss().await {
+            self.context.shims.ended(shim);
         }
         let kernel = self.kernel_killed().then(|| KERNEL_KILLED.to_owned());
         let said = self.last_words().into_iter().chain(kernel);
         let said = said.reduce(|words, more| format!("{words} / {more}"));
-        self.last_screen = self.lower_screen();
+        let screen = self.lower_screen();
+        self.last_end.note(report.clone(), at, screen);
         self.forget_screen();
-        self.last_exit = Some(report.clone());
-        self.ended_before = at;
         self.note_end(&report, at.unwrap_or_else(Utc::now));
-        let lifted = said.as_deref().and_then(vigil::lifted);
+        let lifted = said.as_deref().and_then(health::lifted);
         Input::Ended {
             report,
             said,
@@ -197,15 +201,12 @@ impl Slot {
     /// Where a slot is given up, its last screen stands below the reason.
     pub(super) fn tell_with_screen(&mut self, mut what: What) {
         if let What::Exit { ended_at, .. } = &mut what {
-            *ended_at = self.ended_before.take();
+            *ended_at = self.last_end.take_time();
         }
         let gave_up = matches!(what, What::GaveUp { .. });
         self.tell(what);
-        let screen = std::mem::take(&mut self.last_screen);
-        if gave_up && !screen.is_empty() {
+        if gave_up && let Some(screen) = self.last_end.take_screen() {
             self.warn(&format!("its last screen was:\n{screen}"));
-        } else {
-            self.last_screen = screen;
         }
     }
 
@@ -284,7 +285,7 @@ impl Slot {
             return true;
         };
         let record = Record::stranger(&self.running.name, event, &why);
-        self.audited(record).await;
+        self.noted(record).await;
         self.warn(&format!("refused: {why}"));
         self.reply(*token, Err(RpcError::new(Fault::Refused, why)));
         false
@@ -333,10 +334,11 @@ impl Slot {
         let (past, standing) = (self.machine.past(), self.machine.standing());
         let typed = self.machine.typed_last();
         let known = self.memory.typed.as_deref();
-        let held_until = self.machine.held_until().and_then(vigil::by_the_clock);
+        let held_until = self.machine.held_until().and_then(health::by_the_clock);
         let same_hold = same_time(held_until, self.memory.held_until);
         if (past, &standing, typed) != (self.memory.past, &self.memory.standing, known)
             || !same_hold
+            || self.unsaved.is_some()
         {
             self.memory.typed = typed.map(str::to_owned);
             self.memory.held_until = held_until;
@@ -352,11 +354,50 @@ impl Slot {
         self.save_memory();
     }
 
-    pub(super) fn save_memory(&mut self) {
-        let file = self.world.memory_file(&self.running.name);
-        if let Err(error) = self.memory.save(&file) {
+    /// Somebody removed files of the slot: they are written again from what is known, and the shim does the same.
+    pub(super) fn restore(&mut self) {
+        self.save_memory();
+        self.save_record();
+        self.restore_settings();
+        self.tell_shim(&ToShim::Restore);
+    }
+
+    fn restore_settings(&mut self) {
+        let file = self.context.settings_file(&self.running.name);
+        let Some(text) = self.memory.settings.as_ref().filter(|_| !file.exists()) else {
+            return;
+        };
+        if let Err(error) = files::replace(&file, text) {
             self.warn(&format!("{} can't be written: {error}", file.display()));
         }
+    }
+
+    pub(super) fn save_memory(&mut self) {
+        let file = self.context.memory_file(&self.running.name);
+        let fault = self.memory.save(&file).err();
+        let fault = fault.map(|error| format!("{} can't be written: {error}", file.display()));
+        let failed_before = std::mem::replace(&mut self.unsaved, fault.clone()).is_some();
+        match fault {
+            Some(fault) if !failed_before => self.warn(&fault),
+            None if failed_before => self.warn(&format!("{} is written again", file.display())),
+            _ => {}
+        }
+    }
+
+    /// An answer to whoever changed whether the slot is to run. It is no success if the next daemon would not know.
+    pub(super) fn saved(&mut self, reply: Result<Reply, RpcError>) -> Result<Reply, RpcError> {
+        if !matches!(reply, Ok(Reply::Done | Reply::Already)) {
+            return reply;
+        }
+        self.keep_in_mind();
+        let Some(fault) = &self.unsaved else {
+            return reply;
+        };
+        let text = format!("it is done, but could not be saved: {fault}");
+        Err(RpcError::new(Fault::Failed, text).next(
+            "a daemon that is started again would not know of it: make room on the disk of the state directory, \
+             then give the command again",
+        ))
     }
 }
 

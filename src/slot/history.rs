@@ -3,15 +3,15 @@
 //! A transcript may have hundreds of megabytes and may lie on a file system that does not answer. So the slot's task
 //! only names the transcripts; a thread of its own reads them, from the end where only the last entries are wanted.
 
+use super::Slot;
 use super::handle::Answer;
-use super::task::Slot;
-use crate::blocking;
-use crate::control::protocol::{Fault, HistoryAnswer, Match, RpcError, Turn};
-use crate::excerpt;
-use crate::files::{self, LinesFromEnd};
+use crate::core::claude::transcript;
+use crate::core::model::{Fault, HistoryAnswer, Match, RpcError, Turn};
+use crate::core::text::excerpt;
+use crate::core::text::secrets;
 use crate::launch;
-use crate::secrets;
-use crate::transcript;
+use crate::os::blocking;
+use crate::os::files::{self, LinesFromEnd};
 use regex::Regex;
 use std::fs::File;
 use std::io::BufReader;
@@ -24,7 +24,7 @@ const ALL_LINES: usize = 10_000;
 /// Clients that may wait for the end of a turn; further ones get the conversation as it is.
 const MAX_READERS: usize = 64;
 
-/// The entries of one answer, as JSON: the answer must fit into a line of the control socket ([`crate::control::protocol::MAX_LINE`]).
+/// The entries of one answer, as JSON: the answer must fit into a line of the control socket ([`crate::core::model::MAX_LINE`]).
 const MAX_ANSWER: usize = 7 << 20;
 
 /// Characters of one entry's text; the middle of a longer one is left out. As JSON a character has at most six bytes, so
@@ -271,7 +271,7 @@ mod tests {
         let answer = transcripts.last_turns(None);
         assert!(answer.left_out && answer.turns.len() >= 2);
         let json = serde_json::to_vec(&answer).unwrap();
-        assert!(json.len() < crate::control::protocol::MAX_LINE - (64 << 10));
+        assert!(json.len() < crate::core::model::MAX_LINE - (64 << 10));
         assert!(answer.turns[0].text.contains("were left out"));
     }
 

@@ -1,13 +1,15 @@
 //! A slot's own files: `<slot>.log` for people, `<slot>.events.jsonl` for programs. A failure to write is told
 //! once, its end is told too, and neither stops the slot.
 
-use crate::control::protocol::{Event, NO_ANSWER, What};
-use crate::log_file::{Cap, LogFile};
-use crate::policy::{Decision, RuleRef};
-use crate::secrets;
-use crate::slot::machine::about;
+use crate::core::machine::about;
+use crate::core::model::{Event, NO_ANSWER, What};
+use crate::core::policy::{Decision, RuleRef};
+use crate::core::settings::Care;
+use crate::core::text::secrets;
+use crate::os::log_file::{Cap, LogFile};
 use chrono::{DateTime, Local, SecondsFormat, Utc};
-use std::io;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -50,6 +52,14 @@ pub enum News {
     Recovered {
         lost: u64,
     },
+}
+
+/// How much is kept of a slot's logs.
+pub(super) fn cap_of(care: &Care) -> Cap {
+    Cap {
+        bytes: care.log_size,
+        files: care.log_files.into(),
+    }
 }
 
 impl Journal {
@@ -97,6 +107,33 @@ impl Journal {
             _ => self.log.append(&log_lines(event)),
         }
     }
+}
+
+/// The most that is read of a log to find the last message: what is written while an answer comes.
+const MAX_TAIL: u64 = 1024 * 1024;
+
+/// The last message of which the events tell no end, and when it was taken. The daemon that has told of the message may
+/// have been killed before it was answered.
+pub fn unanswered(paths: &Paths) -> Option<(DateTime<Utc>, String)> {
+    let tail = read_tail(&paths.events).ok()?;
+    let events = tail.lines().rev().map(serde_json::from_str::<Event>);
+    for event in events.filter_map(Result::ok) {
+        match event.what {
+            What::Message { text } => return Some((event.time, text)),
+            What::Answer { .. } | What::Failed { .. } | What::Exit { .. } => return None,
+            _ => {}
+        }
+    }
+    None
+}
+
+fn read_tail(file: &Path) -> io::Result<String> {
+    let mut file = File::open(file)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(MAX_TAIL)))?;
+    let mut bytes = Vec::new();
+    file.take(MAX_TAIL).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// The event for a person: a timestamp and a line; what has more lines is indented below it.
@@ -243,7 +280,7 @@ fn spawned(pid: u32, session: Option<&str>, resumed: bool) -> String {
     }
 }
 
-fn dialog_text(dialog: &crate::reading::Dialog) -> String {
+fn dialog_text(dialog: &crate::core::claude::reading::Dialog) -> String {
     let labels: Vec<&str> = dialog
         .options
         .iter()
@@ -283,8 +320,8 @@ fn seconds(ms: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Care;
-    use crate::reading::State;
+    use crate::core::claude::reading::State;
+    use crate::core::settings::Care;
 
     #[test]
     fn a_log_line_has_a_stamp_a_word_and_the_text() {
@@ -294,6 +331,45 @@ mod tests {
         }));
         assert!(line.ends_with("state     idle -> thinking\n"), "{line}");
         assert_eq!(line.find("state"), Some(31));
+    }
+
+    /// Only the last message counts, and only until something tells its end.
+    #[test]
+    fn a_message_is_unanswered_until_its_end_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let paths = Paths::new(dir.path(), "a");
+        assert_eq!(unanswered(&paths), None);
+        let mut journal = Journal::new(&paths, cap_of(&Care::default()));
+        let message = |text: &str| What::Message { text: text.into() };
+        let text = |text: &str| What::Text {
+            text: text.to_owned(),
+            source: "screen".into(),
+        };
+        let answer = What::Answer {
+            text: "so".into(),
+            duration_ms: 1,
+        };
+        let failed = What::Failed { text: "no".into() };
+        let open = |text: &str| Some(text.to_owned());
+        for (what, expected) in [
+            (text("so"), None),
+            (message("one"), open("one")),
+            (text("so"), open("one")),
+            (What::Adopted { pid: 7 }, open("one")),
+            (answer, None),
+            (message("two"), open("two")),
+            (failed, None),
+            (message("three"), open("three")),
+        ] {
+            let shown = format!("{what:?}");
+            assert!(journal.note(&Event::sample(what)).is_none());
+            let found = unanswered(&paths).map(|(_, text)| text);
+            assert_eq!(found, expected, "{shown}");
+        }
+        // The end of a line that is longer than what is read, and one that is cut off, are no events.
+        let long = text(&"x".repeat(2 * MAX_TAIL as usize));
+        assert!(journal.note(&Event::sample(long)).is_none());
+        assert_eq!(unanswered(&paths), None);
     }
 
     #[test]
@@ -334,7 +410,7 @@ mod tests {
     fn secrets_do_not_reach_either_file() {
         let dir = tempfile::tempdir().unwrap();
         let paths = Paths::new(dir.path(), "a");
-        let mut journal = Journal::new(&paths, Cap::of(&Care::default()));
+        let mut journal = Journal::new(&paths, cap_of(&Care::default()));
         let text = "use sk-ant-api03-abcdefghijkl".to_owned();
         assert!(
             journal

@@ -1,9 +1,9 @@
 //! What a slot remembers across restarts of its program and of the daemon.
 
-use super::machine::{Past, Standing};
 use super::removed::Launched;
-use crate::files;
-use crate::reading::State;
+use crate::core::claude::reading::State;
+use crate::core::machine::{Past, Standing};
+use crate::os::files;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -51,6 +51,9 @@ pub struct Memory {
     /// What its program was started with, for a daemon that finds it when the slot has left the config.
     #[serde(default)]
     pub launched: Option<Launched>,
+    /// The settings file that the program was started with, which it may read again. It is a file of its own.
+    #[serde(skip)]
+    pub settings: Option<String>,
     /// What a newer missiond wrote is kept.
     #[serde(flatten)]
     pub unknown: Map<String, Value>,

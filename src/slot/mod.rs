@@ -1,18 +1,21 @@
 //! A slot: one task owns its shim, terminal, machine and journal; outside there is only a handle. The task does what
-//! the machine says, and is the only place that writes keys to a shim; [`machine`] itself is pure.
+//! the machine says, and is the only place that writes keys to a shim; [`crate::core::machine`] itself is pure.
 
 mod adopt;
 mod answer;
 mod attach;
 mod audience;
 mod catch_up;
-mod claims;
+mod context;
 mod conversation;
+mod conversation_locks;
 mod handle;
+mod health;
 mod hear;
 mod history;
 pub mod journal;
-pub mod machine;
+mod last_end;
+mod link;
 mod memory;
 mod output;
 mod owner;
@@ -20,27 +23,27 @@ mod press;
 mod probe;
 mod prompt;
 pub mod record;
-mod record_watch;
 mod remains;
 mod removed;
 mod replay;
 mod requests;
 mod rotation;
+mod rules;
 mod session;
+mod shown;
 mod start;
 mod strays;
 mod stream;
 mod task;
 mod tell;
 mod view;
-mod vigil;
 mod waiters;
 mod witness;
-mod world;
 mod writing;
 
 pub use attach::{Seat, Viewer, Viewing};
-pub use claims::Claims;
+pub use context::SlotContext;
+pub use conversation_locks::ConversationLocks;
 pub use handle::{Command, SlotHandle};
 pub use journal::Paths;
 pub use output::Part;
@@ -48,8 +51,93 @@ pub use owner::running_process;
 pub use remains::end_forgotten;
 pub use removed::{AskEverything, Launched, removed};
 pub use requests::Request;
+pub use rules::SlotRules;
+#[cfg(test)]
+pub(crate) use rules::opinion;
 pub use session::{Typed, Wanted, exit_code};
-pub use task::{Slot, start};
+pub use task::start;
 pub(crate) use witness::process_start;
-pub use world::World;
 pub use writing::Writing;
+
+use crate::core::claude::reading::Observer;
+use crate::core::machine::{self, Machine, Reply, Sight, Token};
+use crate::core::model::HistoryAnswer;
+use crate::core::settings::SlotConfig;
+use crate::core::terminal::Terminal;
+use answer::Place;
+use audience::Audience;
+use catch_up::CatchingUp;
+use chrono::{DateTime, Utc};
+use conversation_locks::ConversationLock;
+use handle::Answer;
+use health::HealthCheck;
+use journal::Journal;
+use last_end::LastEnd;
+use link::Link;
+use memory::Memory;
+use output::Output;
+use probe::Probe;
+use rotation::Rotation;
+use rules::RuleBook;
+use session::Session;
+use shown::Shown;
+use std::collections::HashMap;
+use std::future::Future;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Instant;
+use stream::SoFar;
+use waiters::Waiter;
+use witness::Witnesses;
+
+/// The future that looks for the answer of the turn that has just ended.
+type Search = Pin<Box<dyn Future<Output = machine::Answer> + Send>>;
+
+/// Everything that the task of a slot owns. The files of this folder are its parts, and what the task does.
+pub struct Slot {
+    context: Arc<SlotContext>,
+    /// The settings that the running program was started with.
+    running: Arc<SlotConfig>,
+    machine: Machine,
+    rules: RuleBook,
+    /// What has to be known before the program is started, on its way.
+    probe: Option<Probe>,
+    link: Link,
+    terminal: Terminal,
+    observer: Observer,
+    journal: Journal,
+    paths: Paths,
+    memory: Memory,
+    started_at: Option<DateTime<Utc>>,
+    last_end: LastEnd,
+    witnesses: Witnesses,
+    /// The conversation that its program has open.
+    conversation_lock: Option<ConversationLock>,
+    /// Where Claude Code would keep its records, found once for each program: it is asked for at every frame.
+    records: Option<PathBuf>,
+    so_far: SoFar,
+    last_sight: Option<Sight>,
+    shown: Shown,
+    turn_began: Option<Place>,
+    searching: Option<Search>,
+    /// When the terminal gets its own size again, which it lost to be drawn anew.
+    fits_again: Option<Instant>,
+    replies: HashMap<Token, Answer<Reply>>,
+    waiters: Vec<Waiter>,
+    /// Who asked for the conversation when its last answer was not in it yet, and how much of it.
+    readers: Vec<(Option<usize>, Answer<HistoryAnswer>)>,
+    rotation: Rotation,
+    health: HealthCheck,
+    output: Output,
+    session: Option<Session>,
+    /// The recording, while what was written before this connection is being read.
+    catching: Option<Box<CatchingUp>>,
+    audience: Audience,
+    /// The audit could not be written the last time, which was told.
+    audit_fails: bool,
+    /// Why its memory could not be saved the last time, which was told.
+    unsaved: Option<String>,
+    /// The daemon ends, and the slot with it: the next one begins as it is set.
+    ends_in_order: bool,
+}

@@ -1,7 +1,7 @@
 //! What a program has written, as far back as there is room: bytes with their place in all that was ever written.
 //! Pure.
 
-use crate::terminal::At;
+use crate::core::terminal::At;
 use std::collections::VecDeque;
 
 /// For a slot of the configuration: what it says is in its screen and its transcript, and a program that draws
@@ -104,8 +104,14 @@ impl Output {
 
     /// How much can be kept. Where the system gives no memory to grow by, what there is must do.
     fn room_for(&mut self, coming: usize) -> usize {
-        match self.kept.try_reserve(coming) {
-            Ok(()) => self.room,
+        let (held, wanted) = (self.kept.capacity(), self.kept.len() + coming);
+        if wanted <= held || held >= self.room {
+            return held.min(self.room);
+        }
+        // Twice as much each time, and never more than can be kept.
+        let grown = wanted.max(2 * held).min(self.room);
+        match self.kept.try_reserve_exact(grown - self.kept.len()) {
+            Ok(()) => self.kept.capacity().min(self.room),
             Err(_) => self.kept.capacity().min(self.room),
         }
     }

@@ -1,7 +1,7 @@
 //! The process that a session belongs to, watched until it ends.
 
-use crate::config::OwnerProcess;
-use crate::control::peer::{Proc, ProcessTable};
+use crate::core::settings::OwnerProcess;
+use crate::os::peer::{Proc, ProcessTable};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::os::fd::OwnedFd;

@@ -1,13 +1,13 @@
 //! Pressing a key that was decided on: written down first, and only while the screen still shows what it was
 //! decided by.
 
+use super::Slot;
 use super::hear::Heard;
-use super::machine::{Input, Purpose, Sight};
-use super::task::Slot;
 use crate::audit::Record;
-use crate::config::Kind;
-use crate::pause::{self, Moment};
-use crate::shim::FromShim;
+use crate::core::machine::{Input, Purpose, Sight};
+use crate::core::model::Person;
+use crate::core::settings::Kind;
+use crate::os::pause::{self, Moment};
 use std::time::{Duration, Instant};
 
 /// What the shim has sent by now arrives within this.
@@ -19,6 +19,8 @@ const FRAME_ENDS: Duration = Duration::from_millis(300);
 /// the key.
 const LOOKS_FOR: Duration = Duration::from_secs(1);
 
+const MOVING: &str = "the key was withheld: the screen does not stand still";
+
 /// A key that the machine wants pressed.
 #[derive(Debug)]
 pub(super) struct Key {
@@ -26,32 +28,34 @@ pub(super) struct Key {
     pub name: String,
     pub reason: String,
     pub purpose: Purpose,
-    /// A person has written it for the dialog that is up, however much of it is drawn.
-    pub by_hand: bool,
+    /// The person who has written it for what is up, however much of it is drawn.
+    pub person: Option<Person>,
 }
 
 impl Slot {
     /// What was seen meanwhile is for the machine, with the news that the key was withheld where it no longer
     /// fits.
-    pub(super) async fn press_carefully(&mut self, key: Key) -> Option<Input> {
+    pub(super) async fn press_if_unchanged(&mut self, key: Key) -> Option<Input> {
         pause::at(Moment::Decided).await;
-        let record = Record::key(&self.running.name, &key.name, &key.reason);
-        let audited = self.audited(record).await;
-        if !audited && key.purpose == Purpose::Approves {
-            return Some(Input::Unaudited);
+        let record = key.record(&self.running.name);
+        if key.purpose != Purpose::Approves {
+            self.noted(record).await;
+        } else if self.audited(record).await.is_err() {
+            return Some(Input::unaudited());
         }
         pause::at(Moment::Audited).await;
+        self.note_decided().await;
         let before = self.last_sight.clone();
         let news = match self.look_again().await {
             Looked::Still(news) => news,
-            // What approves goes only to a screen that has stood still. The machine sees that nothing comes of it, and
-            // does not try again at once.
+            // What approves goes only to a screen that has stood still.
             Looked::Moving(news) if key.purpose == Purpose::Approves => {
-                self.warn(&format!(
-                    "{} was withheld: the screen does not stand still",
-                    key.name
-                ));
-                return news;
+                self.warn(&format!("{}: {MOVING}", key.name));
+                let sight = match news {
+                    Some(Input::Saw(sight)) => Some(sight),
+                    _ => None,
+                };
+                return Some(Input::Unpressed { why: MOVING, sight });
             }
             Looked::Moving(news) => news,
         };
@@ -65,6 +69,7 @@ impl Slot {
             }
             news => {
                 self.press(key);
+                pause::at(Moment::Pressed).await;
                 news
             }
         }
@@ -77,24 +82,15 @@ impl Slot {
         }
         let enough = Instant::now() + LOOKS_FOR;
         let mut patience = ARRIVES;
-        while let Some(link) = self.link.as_mut() {
+        // An end is heard in its turn; no key matters any more.
+        while let Some(message) = self.link.next_within(patience).await {
+            if let Heard::Frames(frames, quiet) = self.take_in(Ok(message)) {
+                frames.iter().for_each(|frame| self.see(frame));
+                quiet.and_then(|at| self.observer.wait(at));
+            }
             if Instant::now() > enough {
                 self.check_waiters();
                 return Looked::Moving(self.news());
-            }
-            let Ok(message) = tokio::time::timeout(patience, link.next()).await else {
-                break;
-            };
-            if matches!(message, Ok(FromShim::Exited(_)) | Err(_)) {
-                // Heard in its turn; no key matters any more.
-                self.unheard = Some(message);
-                break;
-            }
-            if let Heard::Frames(frames, quiet) = self.take_in(message) {
-                frames.iter().for_each(|frame| {
-                    self.observer.see(frame);
-                });
-                quiet.and_then(|at| self.observer.wait(at));
             }
             patience = match self.terminal.is_drawing() {
                 true => FRAME_ENDS,
@@ -122,10 +118,19 @@ impl Looked {
 }
 
 impl Key {
+    /// Its entry in the audit.
+    pub(super) fn record(&self, slot: &str) -> Record {
+        let record = Record::key(slot, &self.name, &self.reason);
+        match &self.person {
+            Some(person) => record.by(person),
+            None => record,
+        }
+    }
+
     /// Whether it means the same on both: what would take it is there as it was.
     fn fits(&self, before: Option<&Sight>, now: &Sight) -> bool {
         before.is_some_and(|before| {
-            same_place(before, now) || self.by_hand && is_only_redrawn(before, now)
+            same_place(before, now) || self.person.is_some() && is_only_redrawn(before, now)
         })
     }
 }

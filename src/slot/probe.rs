@@ -2,13 +2,14 @@
 //! Claude Code it is. Finding that out takes seconds at worst (git makes a worktree, a program does not say its version)
 //! and may hang on a file system that does not answer, so the slot's task does not wait for it.
 
-use super::machine::Cause;
+use super::context::SlotContext;
 use super::start::NotStarted;
-use super::world::World;
-use crate::blocking;
-use crate::config::{Kind, SlotConfig};
-use crate::launch::{self, Version};
-use crate::worktree;
+use crate::core::claude::Version;
+use crate::core::machine::Cause;
+use crate::core::settings::{Kind, SlotConfig};
+use crate::launch;
+use crate::os::blocking;
+use crate::os::worktree;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -26,10 +27,10 @@ pub(super) struct Probed {
 
 pub(super) async fn probe(
     config: Arc<SlotConfig>,
-    world: Arc<World>,
+    context: Arc<SlotContext>,
     env: Vec<(String, String)>,
 ) -> Result<Probed, NotStarted> {
-    make_worktree(&config, &world).await?;
+    make_worktree(&config, &context).await?;
     let program = find_program(config.clone(), &env).await?;
     let version = match config.kind {
         Kind::Shell => None,
@@ -46,12 +47,12 @@ pub(super) async fn probe(
 }
 
 /// Git is not stopped half way where the start is cancelled: it would leave half a worktree.
-async fn make_worktree(config: &SlotConfig, world: &World) -> Result<(), NotStarted> {
+async fn make_worktree(config: &SlotConfig, context: &SlotContext) -> Result<(), NotStarted> {
     let Some(repository) = config.worktree_of.clone() else {
         return Ok(());
     };
     let name = config.name.clone();
-    let root = worktree::root(&world.worktrees, &world.name, &repository, &name);
+    let root = worktree::root(&context.worktrees, &context.name, &repository, &name);
     let making = tokio::spawn(async move { worktree::ensure(&root, &repository, &name).await });
     let made = making.await.unwrap_or_else(|error| Err(error.to_string()));
     made.map_err(|error| NotStarted::new(Cause::BadSettings, error))

@@ -1,6 +1,6 @@
 //! Where a shell stands, by the marks that it sets. Pure.
 
-use crate::terminal::{Found, Mark, Marks};
+use crate::core::terminal::{Found, Mark, Marks};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {

@@ -1,8 +1,9 @@
 //! What is kept of a session on the disk, so that a daemon that comes later knows it: one file for each.
 
-use crate::config::{Care, Gate, Kind, Restart, SessionTerms, SessionsConfig, SlotConfig};
-use crate::files;
-use crate::shim::ExitReport;
+use crate::core::model::ExitReport;
+use crate::core::settings::limits::Limits;
+use crate::core::settings::{Care, Gate, Kind, Restart, SessionTerms, SessionsConfig, SlotConfig};
+use crate::os::files;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -94,6 +95,7 @@ impl Record {
                 keep: SessionsConfig::default().keep,
                 buffer: SessionsConfig::default().buffer,
                 max_memory: None,
+                limits: Limits::default(),
                 with_connection: false,
                 marks: None,
                 command: vec!["unknown".to_owned()],
@@ -101,6 +103,22 @@ impl Record {
             ended: None,
             unknown: Map::new(),
         }
+    }
+
+    /// The record of a session that runs as `slot`; `None` if that is no session.
+    pub fn of(slot: &SlotConfig) -> Option<Record> {
+        Some(Record {
+            id: slot.name.clone(),
+            command: slot.command.clone(),
+            cwd: slot.cwd.clone(),
+            env: slot.env.clone(),
+            env_clear: slot.env_clear,
+            cols: slot.cols,
+            rows: slot.rows,
+            terms: slot.terms.clone()?,
+            ended: None,
+            unknown: Map::new(),
+        })
     }
 
     pub fn save(&self, path: &Path) -> io::Result<()> {
@@ -133,6 +151,7 @@ impl Record {
             care: Care {
                 stall_after: None,
                 max_memory: self.terms.max_memory,
+                limits: self.terms.limits,
                 ..Care::default()
             },
             worktree_of: None,

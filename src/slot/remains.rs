@@ -1,10 +1,12 @@
 //! A program whose shim is gone or does not answer: nothing of it may go on with nobody to watch it.
 
-use super::strays::{self, Strays};
-use super::task::Slot;
-use super::world::World;
-use crate::blocking;
-use crate::shim::{self, ExitReport, LinkError, ToShim};
+use super::Slot;
+use super::context::SlotContext;
+use super::strays::{self, Found, Strays};
+use crate::core::model::ExitReport;
+use crate::os::paths::PathError;
+use crate::os::{blocking, cgroup};
+use crate::shim::{self, LaunchError, LinkError, ToShim};
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -12,20 +14,27 @@ use std::time::{Duration, Instant};
 const SHIM_PATIENCE: Duration = Duration::from_secs(7);
 
 /// Ends what a killed shim left of a slot or session that nobody knows any more, and removes its socket.
-pub async fn end_forgotten(world: &World, slot: &str) {
-    let Ok(shim_socket) = world.shim_socket(slot) else {
+pub async fn end_forgotten(context: &SlotContext, slot: &str) {
+    let Ok(strays) = strays_of(context, slot) else {
         return;
     };
-    let strays = Strays {
-        slot: slot.to_owned(),
-        control_socket: world.socket.clone(),
-        shim_socket,
-    };
     match blocking::run(move || strays.end(Duration::ZERO)).await {
-        Ok(Ok(Some(ended))) => tracing::info!("{slot} is no more: {ended} processes were ended"),
-        Ok(Ok(None)) => tracing::warn!("{slot} is no more, and its shim runs"),
+        Ok(Ok(Found::Ended(ended))) => {
+            tracing::info!("{slot} is no more: {ended} processes were ended");
+        }
+        Ok(Ok(Found::Living(_))) => tracing::warn!("{slot} is no more, and its shim runs"),
         Ok(Err(error)) | Err(error) => tracing::warn!("what is left of {slot}: {error}"),
     }
+}
+
+fn strays_of(context: &SlotContext, slot: &str) -> Result<Strays, PathError> {
+    Ok(Strays {
+        slot: slot.to_owned(),
+        home: context.state.clone(),
+        control_socket: context.socket.clone(),
+        shim_socket: context.shim_socket(slot)?,
+        cgroup: cgroup::place(&context.socket, slot),
+    })
 }
 
 impl Slot {
@@ -34,17 +43,15 @@ impl Slot {
         let grace_ms = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
         self.tell_shim(&ToShim::Stop { grace_ms });
         // One that was stopped hears nothing before it goes on.
-        if let Some(shim) = self.shim_pid.and_then(shim::Handle::of) {
+        if let Some(shim) = self.link.shim_pid().and_then(shim::Handle::of) {
             shim.wake();
         }
-        let due = Instant::now() + grace + SHIM_PATIENCE;
-        self.stop_due = Some(self.stop_due.map_or(due, |before| before.min(due)));
+        self.link.ends_by(Instant::now() + grace + SHIM_PATIENCE);
     }
 
     /// The shim was told to end the program, and has said nothing since.
     pub(super) async fn stop_is_overdue(&mut self) {
-        self.stop_due = None;
-        self.link = None;
+        self.link.close();
         let postponed = self.give_up_catching_up();
         self.warn("its shim does not answer, and is ended with its program");
         self.end_remains().await;
@@ -54,80 +61,74 @@ impl Slot {
         }
     }
 
-    /// The connection broke. A shim that lives is taken up again; with a dead one the program is gone too.
+    /// The connection broke. A shim that lives is taken up again; with a dead one the program is gone too. One that lives
+    /// and can't be reached is left alone: the next start finds it, or says so.
     pub(super) async fn lost(&mut self, error: LinkError) {
-        self.link = None;
+        self.link.broke();
         if self.take_up_again().await || self.take_up_awoken().await {
             return;
         }
         self.warn(&format!("the shim is lost: {error}"));
-        self.end_remains().await;
+        self.end_orphans().await;
+        let shims = self.context.shims.clone();
+        // Without a thread for it, the shim stays in memory.
+        let _ = blocking::run(move || shims.settle()).await;
         self.ended(ExitReport::UNKNOWN).await;
     }
 
     /// The same for a shim that may have been stopped.
     pub(super) async fn take_up_awoken(&mut self) -> bool {
-        if !self.has_shim_socket() {
-            return false;
-        }
         let woken = self.with_strays(|strays| strays.wake_shim()).await;
         woken.unwrap_or(false) && self.take_up_again().await
     }
 
-    /// What a shim that was killed left behind must not go on, nor one that does not answer.
+    /// Somebody wants an end: what a shim that was killed left behind must not go on, nor one that does not answer.
     pub(super) async fn end_remains(&mut self) {
-        if self.has_shim_socket() {
-            let ended = self.with_strays(|strays| strays.end_with_shim()).await;
-            self.tell_strays(ended);
-        }
+        let ended = self.with_strays(|strays| strays.end_with_shim()).await;
+        self.tell_strays(ended);
     }
 
-    /// The same where a shim that lives is left alone; whether there was a dead one.
-    pub(super) async fn end_orphans(&mut self) -> bool {
-        if !self.has_shim_socket() {
-            return false;
-        }
+    /// The same where a shim that lives is left alone, which is told. `None` if nothing can be said.
+    pub(super) async fn end_orphans(&mut self) -> Option<Found> {
         let ended = self.with_strays(|strays| strays.end(Duration::ZERO)).await;
-        let was_there = matches!(ended, Ok(Some(_)));
-        self.tell_strays(ended.map(Option::unwrap_or_default));
-        was_there
+        self.tell_strays(ended)
     }
 
-    /// Before a start, whether a socket is left or not.
+    /// Before a start, whether a socket is left or not. No second program may run beside one that lives.
     pub(super) async fn end_strays(&mut self) -> io::Result<()> {
         let ended = self
             .with_strays(|strays| strays.end(strays::DISMISSAL))
             .await?;
-        self.tell_strays(Ok(ended.unwrap_or_default()));
+        if let Found::Living(shim) = &ended {
+            let lives = LaunchError::Unreached { pid: shim.pid() };
+            return Err(io::Error::other(lives.to_string()));
+        }
+        self.tell_strays(Ok(ended));
         Ok(())
     }
 
-    fn tell_strays(&mut self, ended: io::Result<usize>) {
-        match ended {
-            Ok(0) => {}
-            Ok(count) => self.warn(&format!(
+    fn tell_strays(&mut self, ended: io::Result<Found>) -> Option<Found> {
+        match &ended {
+            Ok(Found::Ended(0)) => {}
+            Ok(Found::Ended(count)) => self.warn(&format!(
                 "{count} processes of a shim that is gone were ended"
             )),
+            Ok(Found::Living(shim)) => {
+                let lives = LaunchError::Unreached { pid: shim.pid() };
+                self.warn(&format!("{lives}; it is left alone"));
+            }
             Err(error) => self.warn(&format!(
                 "what its program may have left can't be ended: {error}"
             )),
         }
-    }
-
-    fn has_shim_socket(&self) -> bool {
-        self.world.has_shim_socket(&self.running.name)
+        ended.ok()
     }
 
     async fn with_strays<T: Send + 'static>(
         &mut self,
         work: impl FnOnce(&Strays) -> io::Result<T> + Send + 'static,
     ) -> io::Result<T> {
-        let shim_socket = self.world.shim_socket(&self.running.name);
-        let strays = Strays {
-            slot: self.running.name.clone(),
-            control_socket: self.world.socket.clone(),
-            shim_socket: shim_socket.map_err(io::Error::other)?,
-        };
+        let strays = strays_of(&self.context, &self.running.name).map_err(io::Error::other)?;
         blocking::run(move || work(&strays)).await?
     }
 }

@@ -1,9 +1,10 @@
 //! A slot that is in the config no more, while its program runs: it is shown, can be stopped and attached to, and nothing
 //! is answered for it by rule.
 
-use super::machine::Judge;
-use crate::config::{Care, Gate, Kind, Restart, SlotConfig};
-use crate::policy::{Ask, Decision, PermissionPolicy, RuleRef, Verdict};
+use super::rules::SlotRules;
+use crate::core::policy::{Ask, Decision, PermissionPolicy, RuleRef, Verdict};
+use crate::core::settings::{Care, Gate, Kind, Restart, SlotConfig};
+use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,10 +18,18 @@ const VARIABLES: [&str; 2] = ["HOME", "CLAUDE_CONFIG_DIR"];
 /// The settings that a slot's program was started with, as far as they are needed to go on watching it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Launched {
+    /// The program that was started so; an older missiond did not write it down.
+    #[serde(default)]
+    pid: Option<u32>,
+    /// When it was started.
+    #[serde(default)]
+    at: Option<DateTime<Utc>>,
     role: String,
     kind: Kind,
     cwd: PathBuf,
     command: Vec<String>,
+    #[serde(default)]
+    args: Vec<String>,
     cols: u16,
     rows: u16,
     mode: String,
@@ -32,15 +41,19 @@ pub struct Launched {
     env: BTreeMap<String, String>,
 }
 
-impl From<&SlotConfig> for Launched {
-    fn from(slot: &SlotConfig) -> Launched {
+impl Launched {
+    /// Program `pid` was started with these settings.
+    pub fn new(pid: u32, at: Option<DateTime<Utc>>, slot: &SlotConfig) -> Launched {
         let env = slot.env.iter();
         let env = env.filter(|(name, _)| VARIABLES.contains(&name.as_str()));
         Launched {
+            pid: Some(pid),
+            at,
             role: slot.role.clone(),
             kind: slot.kind,
             cwd: slot.cwd.clone(),
             command: slot.command.clone(),
+            args: slot.args.clone(),
             cols: slot.cols,
             rows: slot.rows,
             mode: slot.mode.clone(),
@@ -52,9 +65,7 @@ impl From<&SlotConfig> for Launched {
                 .collect(),
         }
     }
-}
 
-impl Launched {
     /// What the memory of a slot says of it; nothing where that is gone or can't be read.
     pub fn load(memory: &Path) -> Option<Launched> {
         let text = std::fs::read(memory).ok()?;
@@ -62,13 +73,48 @@ impl Launched {
         serde_json::from_value(memory.get("launched")?.clone()).ok()
     }
 
+    /// Whether this is the record of program `pid`, and not of an earlier one.
+    pub fn is_of(&self, pid: u32) -> bool {
+        self.pid == Some(pid)
+    }
+
+    /// When the program was started.
+    pub fn at(&self) -> Option<DateTime<Utc>> {
+        self.at
+    }
+
+    /// The settings of the program that runs: what it was started with, and for the rest those of its slot.
+    pub fn over(&self, slot: &SlotConfig) -> SlotConfig {
+        let mut env = slot.env.clone();
+        env.retain(|name, _| !VARIABLES.contains(&name.as_str()));
+        env.extend(self.env.clone());
+        SlotConfig {
+            kind: self.kind,
+            cwd: self.cwd.clone(),
+            command: self.command.clone(),
+            args: self.args.clone(),
+            env,
+            cols: self.cols,
+            rows: self.rows,
+            mode: self.mode.clone(),
+            gate: self.gate,
+            project_settings: self.project_settings,
+            worktree_of: self.worktree_of.clone(),
+            role: self.role.clone(),
+            ..slot.clone()
+        }
+    }
+
     /// For a program of which nothing was kept. It is taken for Claude Code: its dialogs are shown to a person.
     fn unknown() -> Launched {
         Launched {
+            pid: None,
+            at: None,
             role: UNKNOWN_ROLE.to_owned(),
             kind: Kind::Claude,
             cwd: PathBuf::from("/"),
             command: vec![UNKNOWN_ROLE.to_owned()],
+            args: Vec::new(),
             cols: 120,
             rows: 40,
             mode: "manual".to_owned(),
@@ -88,7 +134,7 @@ impl Launched {
             kind: launched.kind,
             cwd: launched.cwd,
             command: launched.command,
-            args: Vec::new(),
+            args: launched.args,
             env: launched.env,
             env_clear: false,
             env_pass: Vec::new(),
@@ -156,12 +202,12 @@ impl PermissionPolicy for AskEverything {
     }
 }
 
-impl Judge for AskEverything {}
+impl SlotRules for AskEverything {}
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reading::DialogKind;
+    use crate::core::machine::KnownRules;
 
     #[test]
     fn what_is_kept_of_a_slot_makes_a_slot_that_is_never_started() {
@@ -169,7 +215,7 @@ mod tests {
         slot.env.insert("SECRET".into(), "x".into());
         slot.env.insert("HOME".into(), "/home/a".into());
         slot.restart = Restart::Always;
-        let kept = serde_json::to_string(&Launched::from(&slot)).unwrap();
+        let kept = serde_json::to_string(&Launched::new(7, None, &slot)).unwrap();
         assert!(!kept.contains("SECRET"), "{kept}");
         let launched: Launched = serde_json::from_str(&kept).unwrap();
         let found = Launched::removed_slot(Some(launched), "coder");
@@ -179,6 +225,33 @@ mod tests {
         assert_eq!(found.env["HOME"], "/home/a");
         let unknown = Launched::removed_slot(None, "coder");
         assert!(unknown.removed && unknown.kind == Kind::Claude);
+    }
+
+    /// Of each setting that a program keeps: changed, it waits for the next start; as it was, nothing waits.
+    #[test]
+    fn a_program_that_runs_keeps_what_it_was_started_with() {
+        let mut slot = SlotConfig::sample("coder", "/src");
+        slot.env.insert("HOME".into(), "/home/a".into());
+        let launched = Launched::new(7, None, &slot);
+        assert!(launched.is_of(7) && !launched.is_of(8));
+        assert_eq!(launched.over(&slot), slot);
+        let changes: [fn(&mut SlotConfig); 10] = [
+            |slot| slot.cwd = "/other".into(),
+            |slot| slot.role = "other".into(),
+            |slot| slot.mode = "bypassPermissions".into(),
+            |slot| slot.gate = Gate::Screen,
+            |slot| slot.project_settings = true,
+            |slot| slot.cols += 1,
+            |slot| slot.command.push("--more".into()),
+            |slot| slot.args.push("--model".into()),
+            |slot| drop(slot.env.remove("HOME")),
+            |slot| drop(slot.env.insert("CLAUDE_CONFIG_DIR".into(), "/b".into())),
+        ];
+        for (index, change) in changes.into_iter().enumerate() {
+            let mut changed = slot.clone();
+            change(&mut changed);
+            assert_eq!(launched.over(&changed), slot, "change {index}");
+        }
     }
 
     #[test]
@@ -200,6 +273,6 @@ mod tests {
             assert!(verdict.rule.is_some());
             assert!(!judge.only_reads_the_project(&ask));
         }
-        assert_eq!(judge.dialog(DialogKind::Trust), Decision::Ask);
+        assert_eq!(judge.known(), KnownRules::default());
     }
 }

@@ -1,11 +1,11 @@
 //! The screen of a program, from its recording.
 
+use super::Slot;
 use super::session::CLEARED;
-use super::task::Slot;
-use crate::config::Kind;
-use crate::reading::Observer;
-use crate::recording::{Broken, Event, Header, Recording, What};
-use crate::terminal::{Frame, Terminal};
+use crate::core::cast::{Broken, Event, Header, Recording, What};
+use crate::core::claude::reading::Observer;
+use crate::core::settings::Kind;
+use crate::core::terminal::{Frame, Terminal};
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};

@@ -1,14 +1,14 @@
 //! What is asked of a slot's terminal: its output, its size, signals, lines that are typed.
 
+use super::Slot;
 use super::handle::Answer;
-use super::machine::Purpose;
 use super::output::Part;
 use super::press::Key;
 use super::session::{Typed, Wanted};
-use super::task::Slot;
-use crate::audit::Record;
-use crate::control::protocol::{Fault, RpcError};
-use crate::keys;
+use crate::core::claude::keys;
+use crate::core::machine::Purpose;
+use crate::core::model::Person;
+use crate::core::model::{Fault, RpcError};
 use crate::shim::ToShim;
 use std::time::Duration;
 
@@ -25,11 +25,13 @@ pub enum Request {
     /// A line, with Enter behind it.
     Type {
         text: String,
+        person: Person,
         reply: Answer<()>,
     },
     /// The same for a shell that says when it is done.
     TypeAndWait {
         text: String,
+        person: Person,
         reply: Answer<Typed>,
     },
     Resize {
@@ -58,7 +60,7 @@ impl Slot {
     pub(super) async fn requested(&mut self, request: Request) {
         match request {
             Request::Output { wanted, reply } => {
-                let finished = self.link.is_none();
+                let finished = !self.link.is_open();
                 drop(reply.send(Ok(self.output.wanted(wanted, finished))));
                 self.remember_read();
             }
@@ -66,9 +68,17 @@ impl Slot {
                 self.clear_output();
                 drop(reply.send(Ok(())));
             }
-            Request::Type { text, reply } => drop(reply.send(self.type_line(&text).await)),
-            Request::TypeAndWait { text, reply } => match self.line(&text) {
-                Ok(bytes) => self.type_and_wait(bytes, reply).await,
+            Request::Type {
+                text,
+                person,
+                reply,
+            } => drop(reply.send(self.type_line(&text, &person).await)),
+            Request::TypeAndWait {
+                text,
+                person,
+                reply,
+            } => match self.line(&text) {
+                Ok(bytes) => self.type_and_wait(bytes, person, reply).await,
                 Err(error) => drop(reply.send(Err(error))),
             },
             Request::Resize { cols, rows, reply } => {
@@ -89,7 +99,7 @@ impl Slot {
                     session.leaves(why);
                 }
             }
-            Request::Hurry if self.link.is_some() => self.stop_tree(Duration::ZERO),
+            Request::Hurry if self.link.is_open() => self.stop_tree(Duration::ZERO),
             // Its program has ended.
             Request::Hurry => {}
         }
@@ -106,20 +116,19 @@ impl Slot {
     }
 
     fn order(&mut self, message: &ToShim) -> Result<(), RpcError> {
-        if self.link.is_none() {
+        if !self.link.is_open() {
             return Err(self.not_running());
         }
         self.tell_shim(message);
         Ok(())
     }
 
-    async fn type_line(&mut self, text: &str) -> Result<(), RpcError> {
+    async fn type_line(&mut self, text: &str, person: &Person) -> Result<(), RpcError> {
         let bytes = self.line(text)?;
-        if self.link.is_none() {
+        if !self.link.is_open() {
             return Err(self.not_running());
         }
-        self.write_down("a line", "a person types", bytes).await;
-        Ok(())
+        self.write_down("a line", person, bytes).await
     }
 
     /// The bytes of a line and its Enter. Where the program takes pastes, several lines are one, and a tab
@@ -142,19 +151,24 @@ impl Slot {
         Ok(bytes)
     }
 
-    /// Writes a person's input, and that it was written.
-    pub(super) async fn write_down(&mut self, what: &str, reason: &str, bytes: Vec<u8>) {
+    /// Writes a person's input once that is in the audit.
+    pub(super) async fn write_down(
+        &mut self,
+        what: &str,
+        person: &Person,
+        bytes: Vec<u8>,
+    ) -> Result<(), RpcError> {
         let key = Key {
             name: format!("{what} of {} bytes", bytes.len()),
-            reason: reason.to_owned(),
+            reason: "a person writes to the terminal".to_owned(),
             bytes,
             purpose: Purpose::Any,
-            by_hand: false,
+            person: Some(person.clone()),
         };
-        self.audited(Record::key(&self.running.name, &key.name, &key.reason))
-            .await;
+        self.audited(key.record(&self.running.name)).await?;
         let bytes = key.bytes.clone();
         self.press(key);
         self.keep_raw(bytes);
+        Ok(())
     }
 }

@@ -1,10 +1,11 @@
 //! The recording is rotated before it grows without end. The shim does it, with a snapshot of the screen from
 //! here, so that each file can be replayed alone and a daemon that comes later reads the newest one only.
 
-use super::task::Slot;
-use crate::files;
-use crate::log_file::Cap;
-use crate::reading::State;
+use super::Slot;
+use super::journal::cap_of;
+use crate::core::claude::reading::State;
+use crate::os::files;
+use crate::os::log_file::Cap;
 use crate::shim::ToShim;
 use std::path::PathBuf;
 
@@ -67,7 +68,7 @@ impl Slot {
     }
 
     fn cap(&self) -> Cap {
-        Cap::of(&self.running.care)
+        cap_of(&self.running.care)
     }
 
     fn ask_for_rotation(&mut self) {

@@ -2,18 +2,20 @@
 
 mod typing;
 
+use super::Slot;
 use super::adopt::shim_lost;
 use super::handle::Answer;
-use super::machine::{Cause, Input};
 use super::output::{Output, Part, Taken};
 use super::owner::Owner;
 use super::prompt::Prompt;
 use super::record::{Ended, Record};
-use super::task::Slot;
-use crate::config::SessionTerms;
-use crate::control::protocol::{SessionStatus, What};
-use crate::shim::{ExitReport, ToShim};
-use crate::terminal::At;
+use crate::core::machine::{Cause, Input};
+use crate::core::model::ExitReport;
+use crate::core::model::Person;
+use crate::core::model::{SessionStatus, What};
+use crate::core::settings::SessionTerms;
+use crate::core::terminal::At;
+use crate::shim::ToShim;
 use chrono::{DateTime, Utc};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -85,7 +87,7 @@ struct Typing {
 
 enum Stage {
     /// For the first prompt; then this is written.
-    Prompt(Vec<u8>),
+    Prompt(Vec<u8>, Person),
     /// For the prompt behind it. Its output began here at the earliest.
     Command(u64),
 }
@@ -139,6 +141,7 @@ impl Session {
             ended_at: ended.map(|ended| ended.at),
             signal: ended.and_then(|ended| ended.report.signal),
             timed_out: ended.is_some_and(|ended| ended.timed_out),
+            ended_because: ended.and_then(|ended| ended.why.clone()),
             at_prompt: self
                 .prompt
                 .as_ref()
@@ -219,6 +222,7 @@ pub(super) fn first_status(terms: &SessionTerms) -> SessionStatus {
         ended_at: None,
         signal: None,
         timed_out: false,
+        ended_because: None,
         at_prompt: terms.marks.as_ref().map(|_| false),
         marked: terms.marks.is_some(),
         leaving: None,
@@ -316,20 +320,22 @@ impl Slot {
         let Some(pid) = self.machine.pid() else {
             return true;
         };
-        let used = self.world.meter.of(vec![pid]).await;
+        let used = self.context.meter.of(vec![pid]).await;
         used.first()
             .is_some_and(|usage| usage.is_none_or(|usage| usage.processes <= 1))
     }
 
     /// The program of a session has ended: that is written down for a daemon that comes later.
     pub(super) fn note_end(&mut self, report: &ExitReport, at: DateTime<Utc>) {
+        let by_machine = self.machine.ends_because();
         let Some(session) = &mut self.session else {
             return;
         };
+        let by_session = session.ending.as_ref().map(|ending| ending.why.clone());
         session.ended = Some(Ended {
             at,
             report: report.clone(),
-            why: session.ending.as_ref().map(|ending| ending.why.clone()),
+            why: by_session.or(by_machine),
             timed_out: session.ending.as_ref().is_some_and(|end| end.timed_out),
         });
         self.end_typing(report);
@@ -339,22 +345,23 @@ impl Slot {
     }
 
     pub(super) fn save_record(&mut self) {
-        let file = self.world.session_file(&self.running.name);
+        let Some(made) = Record::of(&self.running) else {
+            return;
+        };
+        let file = self.context.session_file(&self.running.name);
         let (cols, rows) = (self.running.cols, self.running.rows);
         let ended = self
             .session
             .as_ref()
             .and_then(|session| session.ended.clone());
-        let saved = Record::load(&file).and_then(|record| {
-            let record = Record {
-                cols,
-                rows,
-                ended,
-                ..record
-            };
-            record.save(&file)
-        });
-        if let Err(error) = saved {
+        let record = Record {
+            cols,
+            rows,
+            ended,
+            // Somebody may have removed it.
+            ..Record::load(&file).unwrap_or(made)
+        };
+        if let Err(error) = record.save(&file) {
             self.warn(&format!("{} can't be written: {error}", file.display()));
         }
     }
@@ -386,7 +393,7 @@ impl Slot {
                 ExitReport::UNKNOWN
             }
         };
-        self.last_exit = Some(report);
+        self.last_end.recall(report);
     }
 
     pub(super) fn clear_output(&mut self) {

@@ -1,21 +1,24 @@
 //! Starting the program of a slot in a shim of its own, and finding a shim that runs already.
 
+use super::Slot;
 use super::catch_up::Questions;
-use super::claims::Claim;
-use super::machine::{Cause, Input};
+use super::context::SlotContext;
+use super::conversation_locks::ConversationLock;
+use super::health::HealthCheck;
+use super::journal::cap_of;
 use super::probe::{self, Probed};
 use super::removed::Launched;
 use super::rotation::Rotation;
-use super::task::{Slot, ready};
-use super::vigil::Vigil;
-use crate::config::{Kind, SlotConfig};
-use crate::control::protocol::{Fault, RpcError, What};
-use crate::launch::{self, SessionStart, Version};
-use crate::log_file::Cap;
-use crate::pause::{self, Moment};
-use crate::rehearsal;
-use crate::shim::{Hello, LaunchError, ShimLink, ShimSpec};
-use crate::{files, headroom};
+use super::task::ready;
+use crate::core::claude::Version;
+use crate::core::machine::{Cause, Input, Runs};
+use crate::core::model::{Fault, RpcError, What};
+use crate::core::settings::{Kind, SlotConfig};
+use crate::launch::rehearsed;
+use crate::launch::{self, SessionStart};
+use crate::os::pause::{self, Moment};
+use crate::os::{cgroup, files, headroom};
+use crate::shim::{Hello, Keeper, LaunchError, ShimLink, ShimSpec};
 use chrono::Utc;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -68,12 +71,12 @@ impl Slot {
     /// Begins to start the program with the settings as they are now. [`Slot::probed`] goes on once the probe is done.
     pub(super) async fn spawn(&mut self) -> Vec<Input> {
         self.running = self.machine.config().clone();
-        self.journal.set_cap(Cap::of(&self.running.care));
+        self.journal.set_cap(cap_of(&self.running.care));
         match self.take_up_left_over().await {
             Ok(Some(inputs)) => inputs,
             Ok(None) => {
                 let env = self.slot_environment();
-                let probe = probe::probe(self.running.clone(), self.world.clone(), env);
+                let probe = probe::probe(self.running.clone(), self.context.clone(), env);
                 self.probe = Some(Box::pin(probe));
                 Vec::new()
             }
@@ -84,12 +87,19 @@ impl Slot {
     /// A program that an earlier daemon left may have been found by nobody: its shim was slow to answer. It is
     /// taken up, since no second one may run beside it.
     async fn take_up_left_over(&mut self) -> Result<Option<Vec<Input>>, NotStarted> {
+        // A session's program is its first.
+        if self.session.is_some() {
+            return Ok(None);
+        }
         match self.find_shim().await {
             Ok(found) if found.1.exit.is_none() => Ok(Some(self.take_up(found).await)),
             Err(LaunchError::Timeout(_)) => {
                 let reason = "its program runs in a shim that does not answer: it may have been stopped, \
                               then SIGCONT lets it go on";
                 Err(NotStarted::new(Cause::ShimLost, reason))
+            }
+            Err(error @ (LaunchError::Unreached { .. } | LaunchError::Unclear(_))) => {
+                Err(NotStarted::new(Cause::ShimLost, error))
             }
             _ => Ok(None),
         }
@@ -108,7 +118,7 @@ impl Slot {
     }
 
     async fn launch(&mut self, start: Start) -> Result<Vec<Input>, NotStarted> {
-        self.check_memory(&start.spec)?;
+        self.check_headroom(&start.spec)?;
         pause::at(Moment::BeforeStart).await;
         // A session's program is its first: nothing can be left of one before it.
         if self.session.is_none() {
@@ -119,11 +129,11 @@ impl Slot {
             })?;
         }
         let claim = self.claim_alone(start.session)?;
-        let (link, hello) = ShimLink::launch(&start.spec, &self.world.program).await?;
+        let (link, hello) = launch_shim(&self.context, &start.spec).await?;
         self.forget_screen();
         self.memory.own_size = None;
         self.connected(link, &hello);
-        self.claim = claim;
+        self.conversation_lock = claim;
         let seen = self.catch_up(&hello, Questions::Open).await;
         let resumed = matches!(start.session, Some(SessionStart::Resume(_)));
         let session_id = self.enter_session(start.session);
@@ -136,25 +146,32 @@ impl Slot {
             pid: hello.child_pid,
             continues: resumed,
         };
+        // The settings may have changed since this start began.
+        let settings = Input::RunsWith(Runs::with(self.running.clone()));
         let strange = (!start.known).then_some(Input::Unrehearsed);
         self.note_start(hello.child_pid, start.known);
         let ready = (self.running.kind == Kind::Shell).then(ready);
-        let inputs = [Some(started), strange, ready].into_iter().flatten();
+        let inputs = [Some(started), Some(settings), strange, ready]
+            .into_iter()
+            .flatten();
         Ok(inputs.chain(seen).collect())
     }
 
-    fn check_memory(&self, spec: &ShimSpec) -> Result<(), NotStarted> {
+    fn check_headroom(&self, spec: &ShimSpec) -> Result<(), NotStarted> {
         let needed = headroom::need(spec.cols, spec.rows, self.output.room());
-        headroom::check(needed).map_err(|shortage| {
-            let reason = format!("{shortage}: {}", shortage.next);
-            NotStarted::new(Cause::OutOfMemory, reason)
-        })
+        let lacks = |cause| {
+            move |shortage: headroom::Shortage| {
+                NotStarted::new(cause, format!("{shortage}: {}", shortage.next))
+            }
+        };
+        headroom::check(needed).map_err(lacks(Cause::OutOfMemory))?;
+        headroom::check_files().map_err(lacks(Cause::Failed))
     }
 
     /// A daemon that takes the program over later has no version to go by, and maybe no settings.
     fn note_start(&mut self, pid: u32, known: bool) {
         let strange = (!known).then_some(pid);
-        let launched = Some(Launched::from(&*self.running));
+        let launched = Some(Launched::new(pid, self.started_at, &self.running));
         if (self.memory.unrehearsed, &self.memory.launched) != (strange, &launched) {
             (self.memory.unrehearsed, self.memory.launched) = (strange, launched);
             self.save_memory();
@@ -162,18 +179,19 @@ impl Slot {
     }
 
     pub(super) fn connected(&mut self, link: ShimLink, hello: &Hello) {
-        self.link = Some(link);
-        self.shim_pid = Some(hello.shim_pid);
-        self.last_input = hello.last_input;
+        self.link.connect(link, hello);
+        self.context
+            .shims
+            .joined(&self.running.name, hello.shim_pid);
         self.records =
             launch::own_directory(&self.slot_environment()).map(|own| own.join("sessions"));
         self.rotation = Rotation::of(hello.recording.clone());
         if !self.machine.is_up() {
             self.started_at = Some(Utc::now());
-            self.raw.clear();
+            self.link.begin_anew();
         }
-        self.last_exit = None;
-        self.vigil = Vigil::new(Instant::now());
+        self.last_end.runs_again();
+        self.health = HealthCheck::new(Instant::now());
     }
 
     fn enter_session(&mut self, session: Option<SessionStart>) -> Option<String> {
@@ -188,13 +206,16 @@ impl Slot {
     pub(super) fn slot_environment(&self) -> Vec<(String, String)> {
         launch::environment(
             &self.running,
-            &self.world.socket,
-            self.world.environment.iter().cloned(),
+            &self.context.socket,
+            self.context.environment.iter().cloned(),
         )
     }
 
     /// Two programs on one conversation would write over each other's words.
-    fn claim_alone(&self, session: Option<SessionStart>) -> Result<Option<Claim>, NotStarted> {
+    fn claim_alone(
+        &self,
+        session: Option<SessionStart>,
+    ) -> Result<Option<ConversationLock>, NotStarted> {
         let Some(id) = session.map(|session| session.id()) else {
             return Ok(None);
         };
@@ -202,7 +223,7 @@ impl Slot {
             let reason = format!("its conversation is open in {by}");
             NotStarted::new(Cause::SessionInUse, reason)
         };
-        let claim = self.world.claims.take(id, &self.running.name);
+        let claim = self.context.conversation_locks.take(id, &self.running.name);
         let claim = claim.map_err(|slot| taken(format!("slot {slot}")))?;
         match self.holder_of(id) {
             Some(pid) => Err(taken(format!("another Claude Code: pid {pid}"))),
@@ -212,9 +233,12 @@ impl Slot {
 
     /// The program has this conversation open; one that another slot has stays with that.
     pub(super) fn hold(&mut self, id: Uuid) {
-        let held = self.claim.as_ref().is_some_and(|claim| claim.is_for(id));
-        if !held && let Ok(claim) = self.world.claims.take(id, &self.running.name) {
-            self.claim = Some(claim);
+        let held = self
+            .conversation_lock
+            .as_ref()
+            .is_some_and(|claim| claim.is_for(id));
+        if !held && let Ok(claim) = self.context.conversation_locks.take(id, &self.running.name) {
+            self.conversation_lock = Some(claim);
         }
     }
 
@@ -225,6 +249,7 @@ impl Slot {
         if let Some(Err(reason)) = &probed.version {
             self.warn(&format!("the version of {program} is unknown: {reason}"));
         }
+        check_limits(&config)?;
         let mut argv = vec![program];
         argv.extend(config.command[1..].iter().cloned());
         let (mut session, mut known) = (None, true);
@@ -250,9 +275,16 @@ impl Slot {
             rows: config.rows,
             recording: self.paths.recording.clone(),
             socket: self
-                .world
+                .context
                 .shim_socket(&config.name)
                 .map_err(|error| NotStarted::new(Cause::BadSettings, error))?,
+            limits: config.care.limits,
+            cgroup: cgroup::place(&self.context.socket, &config.name),
+            keeper: Keeper {
+                home: self.context.state.clone(),
+                config: self.context.config.clone(),
+            },
+            cap: Some(cap_of(&config.care)),
         };
         Ok(Start {
             spec,
@@ -263,15 +295,15 @@ impl Slot {
 
     /// Whether the screens of this program were tried; a person is told where they were not.
     fn knows_screens(&mut self, version: Option<Version>, command: &[String]) -> bool {
-        let state = self.world.env.state_dir().unwrap_or_default();
+        let state = self.context.env.state_dir().unwrap_or_default();
         let known = version
-            .is_some_and(|version| rehearsal::acquaintance(&state, version, command).is_known());
+            .is_some_and(|version| rehearsed::acquaintance(&state, version, command).is_known());
         if !known {
             let version = version.map_or("of no known version".to_owned(), |v| v.to_string());
             self.warn(&format!(
                 "Claude Code {version} has not passed a rehearsal: nothing is allowed by its screen alone, while hooks \
                  hold as ever; to change that: {}, then missiond restart {}",
-                rehearsal::how_to(command),
+                rehearsed::how_to(command),
                 self.running.name
             ));
         }
@@ -279,22 +311,24 @@ impl Slot {
     }
 
     fn write_settings(
-        &self,
+        &mut self,
         config: &SlotConfig,
         version: Option<Version>,
     ) -> Result<PathBuf, NotStarted> {
-        let file = self.world.settings_file(&config.name);
-        let hook = launch::hook_command(&self.world.program, &self.world.socket, &config.name);
-        let denied = self.judge.deny_rules();
+        let file = self.context.settings_file(&config.name);
+        let hook = launch::hook_command(&self.context.program, &self.context.socket, &config.name);
+        let denied = self.rules.deny_rules();
         let mut settings = launch::settings_json(&hook, &denied, &config.mode, version);
         if config.care.max_cost.is_some() {
             let project = config.project_settings.then_some(config.cwd.as_path());
             let own = launch::own_status_line(&self.slot_environment(), project);
             settings = launch::with_status_line(settings, &hook, own);
         }
-        files::replace(&file, &settings.to_string()).map_err(|error| {
+        let text = settings.to_string();
+        files::replace(&file, &text).map_err(|error| {
             NotStarted::new(Cause::Failed, format!("{}: {error}", file.display()))
         })?;
+        self.memory.settings = Some(text);
         Ok(file)
     }
 
@@ -307,6 +341,25 @@ impl Slot {
         RpcError::new(Fault::Refused, format!("{name} is not running"))
             .next(format!("missiond start {name}"))
     }
+}
+
+/// The shim is known to have been there from before its start, however early it is killed.
+async fn launch_shim(
+    context: &SlotContext,
+    spec: &ShimSpec,
+) -> Result<(ShimLink, Hello), LaunchError> {
+    context.shims.begins(&spec.slot);
+    let launched = ShimLink::launch(spec, &context.program).await;
+    if let Err(LaunchError::Refused(_) | LaunchError::Spawn { .. }) = launched {
+        context.shims.never_began(&spec.slot);
+    }
+    launched
+}
+
+fn check_limits(config: &SlotConfig) -> Result<(), NotStarted> {
+    let is_root = rustix::process::geteuid().is_root();
+    let fault = config.care.limits.fault(is_root);
+    fault.map_or(Ok(()), |why| Err(NotStarted::new(Cause::BadSettings, why)))
 }
 
 /// A slot that names a version runs no other, and none that can't be told.

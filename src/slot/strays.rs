@@ -2,12 +2,13 @@
 //! Closing the terminal ends most programs; the others are found by the slot that their environment names. The socket
 //! of such a shim is left too, and says that there is something to look for.
 
-use crate::socket::Address;
+use crate::os::cgroup;
+use crate::os::process_stat::pids;
+use crate::shim::Handle;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
-use std::io::{self, ErrorKind};
+use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -25,38 +26,53 @@ const LOOK: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub(super) struct Strays {
     pub slot: String,
+    /// Where the daemon keeps its state, by which its shims are known.
+    pub home: PathBuf,
     pub control_socket: PathBuf,
     pub shim_socket: PathBuf,
+    /// The control group of the slot, if it has one.
+    pub cgroup: Option<PathBuf>,
+}
+
+/// What was found of a slot.
+#[derive(Debug)]
+pub(super) enum Found {
+    /// Its shim lives, and nothing was ended.
+    Living(Handle),
+    /// Nothing, or what a dead shim left: this many processes, which were ended.
+    Ended(usize),
 }
 
 impl Strays {
-    /// Ends them all and says how many there were. A shim that lives has `patience` to go; where it does not, it is
-    /// left alone (`None`). A process that cleared its environment is not found.
-    pub fn end(&self, patience: Duration) -> io::Result<Option<usize>> {
-        let shim: Vec<OwnedFd> = self.shim()?.into_iter().collect();
-        wait(&shim, patience);
-        match shim.iter().any(runs) {
-            true => Ok(None),
-            false => Ok(Some(self.end_tree())),
+    /// Ends what a dead shim left. A shim that lives has `patience` to go; if it does not, it is left alone. A process
+    /// that cleared its environment is found by the slot's control group only.
+    pub fn end(&self, patience: Duration) -> io::Result<Found> {
+        match self.shim()? {
+            Some(shim) if !ends_within(&shim, patience) => Ok(Found::Living(shim)),
+            _ => Ok(Found::Ended(self.end_tree())),
         }
     }
 
     /// The same with a shim that lives and is of no use: it is told to end, and killed where it does not.
-    pub fn end_with_shim(&self) -> io::Result<usize> {
-        let shim: Vec<OwnedFd> = self.shim()?.into_iter().collect();
-        // One that was stopped hears nothing before it goes on.
-        signal(&shim, &[Signal::TERM, Signal::CONT]);
-        wait(&shim, SHIM_ENDS);
-        signal(&shim, &[Signal::KILL]);
-        wait(&shim, KILL_PATIENCE);
-        Ok(self.end_tree())
+    pub fn end_with_shim(&self) -> io::Result<Found> {
+        if let Some(shim) = self.shim()? {
+            shim.dismiss();
+            if !ends_within(&shim, SHIM_ENDS) {
+                shim.kill();
+                ends_within(&shim, KILL_PATIENCE);
+            }
+        }
+        Ok(Found::Ended(self.end_tree()))
     }
 
     /// Lets a shim go on that was stopped; whether there is one.
     pub fn wake_shim(&self) -> io::Result<bool> {
-        let shim: Vec<OwnedFd> = self.shim()?.into_iter().collect();
-        signal(&shim, &[Signal::CONT]);
-        Ok(!shim.is_empty())
+        let shim = self.shim()?;
+        Ok(shim.inspect(Handle::wake).is_some())
+    }
+
+    fn shim(&self) -> io::Result<Option<Handle>> {
+        Handle::find(&self.home, &self.slot)
     }
 
     fn end_tree(&self) -> usize {
@@ -71,23 +87,13 @@ impl Strays {
             // Again, since one of them may have forked.
             left = self.find();
         }
+        if let Some(group) = &self.cgroup {
+            cgroup::kill(group);
+            cgroup::remove(group);
+        }
         // Where it is there still, nobody listens to it.
         let _ = std::fs::remove_file(&self.shim_socket);
         found.len()
-    }
-
-    /// The shim that listens, whether it answers or not. The kernel knows whose socket it is.
-    fn shim(&self) -> io::Result<Option<OwnedFd>> {
-        let stream = match Address::of(&self.shim_socket).and_then(UnixStream::connect) {
-            Ok(stream) => stream,
-            Err(error) if is_nobody(&error) => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let shim = rustix::net::sockopt::socket_peercred(&stream)?.pid;
-        match pidfd_open(shim, PidfdFlags::empty()) {
-            Err(rustix::io::Errno::SRCH) => Ok(None),
-            shim => Ok(Some(shim?)),
-        }
     }
 
     /// A handle, and not a number that may belong to another process a moment later.
@@ -96,15 +102,17 @@ impl Strays {
             format!("MISSIOND_SLOT={}", self.slot),
             format!("MISSIOND_SOCKET={}", self.control_socket.display()),
         ];
+        let members = self.cgroup.as_deref().map(cgroup::members);
+        let members = members.unwrap_or_default();
+        let is_member = |pid: Pid| members.contains(&pid.as_raw_nonzero().get());
         let own = rustix::process::getpid();
-        let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-        entries
-            .filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?))
+        pids()
+            .filter_map(Pid::from_raw)
             // A daemon that was started from within a slot names that slot too.
             .filter(|pid| *pid != own)
             .filter_map(|pid| {
                 let handle = pidfd_open(pid, PidfdFlags::empty()).ok()?;
-                names_all(pid, &wanted).then_some(handle)
+                (is_member(pid) || names_all(pid, &wanted)).then_some(handle)
             })
             .collect()
     }
@@ -121,14 +129,6 @@ fn names_all(pid: Pid, wanted: &[String]) -> bool {
     wanted.iter().all(names)
 }
 
-/// Any other error, such as a shortage, says nothing of who listens.
-fn is_nobody(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        ErrorKind::NotFound | ErrorKind::ConnectionRefused
-    )
-}
-
 fn signal(processes: &[OwnedFd], signals: &[Signal]) {
     for process in processes {
         for signal in signals {
@@ -136,6 +136,15 @@ fn signal(processes: &[OwnedFd], signals: &[Signal]) {
             let _ = pidfd_send_signal(process, *signal);
         }
     }
+}
+
+/// Whether it has ended before its time was over.
+fn ends_within(shim: &Handle, patience: Duration) -> bool {
+    let deadline = Instant::now() + patience;
+    while shim.runs() && Instant::now() < deadline {
+        std::thread::sleep(LOOK);
+    }
+    !shim.runs()
 }
 
 /// Returns when all have ended, or after `patience`.

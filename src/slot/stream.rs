@@ -1,9 +1,9 @@
 //! The answer while it comes, told to those who listen: as a hook says it, else as the screen shows it.
 
-use super::task::Slot;
-use crate::control::protocol::What;
-use crate::hook::HookWhat;
-use crate::reading::{self, State, Stream};
+use super::Slot;
+use crate::core::claude::HookWhat;
+use crate::core::claude::reading::{self, State, Stream};
+use crate::core::model::What;
 
 /// What of the answer was told.
 #[derive(Debug, Default)]

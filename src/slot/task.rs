@@ -1,37 +1,34 @@
 //! The one task that owns a slot: it brings inputs to the machine and does what the machine says.
 
-use super::answer::Place;
+use super::Slot;
 use super::audience::Audience;
-use super::catch_up::CatchingUp;
-use super::claims::Claim;
-use super::handle::{Answer, Command, MAX_COMMANDS, SlotHandle};
-use super::journal::{Journal, Paths};
-use super::machine::{self, Effect, Input, Judge, Machine, NOBODY, Purpose, Reply, Sight, Token};
+use super::context::SlotContext;
+use super::handle::{Command, MAX_COMMANDS, SlotHandle};
+use super::health::{self, HealthCheck};
+use super::journal::{Journal, Paths, cap_of};
+use super::last_end::LastEnd;
+use super::link::Link;
 use super::memory::Memory;
 use super::output::{FOR_SLOTS, Output};
 use super::press::Key;
-use super::probe::Probe;
 use super::requests::Request;
 use super::rotation::Rotation;
+use super::rules::{RuleBook, SlotRules};
 use super::session::{self, Session};
+use super::shown::Shown;
 use super::stream::SoFar;
 use super::view::first_status;
-use super::vigil::{self, Vigil};
-use super::waiters::Waiter;
 use super::witness::Witnesses;
-use super::world::World;
 use crate::audit::Record;
-use crate::config::{SessionTerms, SlotConfig};
-use crate::control::protocol::{Ending, HistoryAnswer, SlotStatus, What};
-use crate::log_file::Cap;
-use crate::reading::{Observer, State};
-use crate::sends::Stage;
-use crate::shim::{ExitReport, FromShim, LinkError, ShimLink};
-use crate::terminal::{At, Terminal};
+use crate::core::claude::reading::{Observer, State};
+use crate::core::machine::{Effect, Input, KnownRules, Machine, NOBODY, Purpose, Sight};
+use crate::core::model::{Ending, What};
+use crate::core::settings::{SessionTerms, SlotConfig};
+use crate::core::terminal::{At, Terminal};
+use crate::once::Stage;
 use chrono::{DateTime, Utc};
 use std::collections::{HashMap, VecDeque};
 use std::future::Future;
-use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -40,81 +37,16 @@ use tokio::sync::{mpsc, oneshot, watch};
 /// Between TERM and KILL: Claude Code ends within a second; a tool may have to clean up.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// The future that looks for the answer of the turn that has just ended.
-type Search = Pin<Box<dyn Future<Output = machine::Answer> + Send>>;
-
-pub struct Slot {
-    pub(super) world: Arc<World>,
-    /// The settings that the running program was started with.
-    pub(super) running: Arc<SlotConfig>,
-    pub(super) machine: Machine,
-    pub(super) judge: Arc<dyn Judge>,
-    /// What has to be known before the program is started, on its way.
-    pub(super) probe: Option<Probe>,
-    pub(super) link: Option<ShimLink>,
-    pub(super) shim_pid: Option<u32>,
-    /// By when a shim that was told to end its program has said that it did.
-    pub(super) stop_due: Option<Instant>,
-    pub(super) terminal: Terminal,
-    pub(super) observer: Observer,
-    pub(super) journal: Journal,
-    pub(super) paths: Paths,
-    pub(super) memory: Memory,
-    /// The number of the last input that was sent to the shim.
-    pub(super) last_input: u64,
-    pub(super) started_at: Option<DateTime<Utc>>,
-    pub(super) last_exit: Option<ExitReport>,
-    /// When that was, where there was no daemon to hear of it.
-    pub(super) ended_before: Option<DateTime<Utc>>,
-    /// What stood on the screen when the program ended.
-    pub(super) last_screen: String,
-    pub(super) witnesses: Witnesses,
-    /// The conversation that its program has open.
-    pub(super) claim: Option<Claim>,
-    /// Where Claude Code would keep its records, found once for each program: it is asked for at every frame.
-    pub(super) records: Option<PathBuf>,
-    pub(super) so_far: SoFar,
-    pub(super) last_sight: Option<Sight>,
-    pub(super) since: DateTime<Utc>,
-    /// Its program was found running, and has not been seen in any state yet.
-    pub(super) recalls_state: bool,
-    pub(super) turn_began: Option<Place>,
-    pub(super) searching: Option<Search>,
-    /// When the terminal gets its own size again, which it lost to be drawn anew.
-    pub(super) fits_again: Option<Instant>,
-    pub(super) replies: HashMap<Token, Answer<Reply>>,
-    pub(super) waiters: Vec<Waiter>,
-    /// Who asked for the conversation when its last answer was not in it yet, and how much of it.
-    pub(super) readers: Vec<(Option<usize>, Answer<HistoryAnswer>)>,
-    pub(super) status: watch::Sender<SlotStatus>,
-    pub(super) pulse: watch::Sender<u64>,
-    /// The end of the program or of the connection, seen while a key was being pressed.
-    pub(super) unheard: Option<Result<FromShim, LinkError>>,
-    pub(super) rotation: Rotation,
-    /// Raw input of a person, with its number, until the shim says that it is written.
-    pub(super) raw: VecDeque<(u64, Vec<u8>)>,
-    pub(super) vigil: Vigil,
-    pub(super) output: Output,
-    pub(super) session: Option<Session>,
-    /// The recording, while what was written before this connection is being read.
-    pub(super) catching: Option<Box<CatchingUp>>,
-    pub(super) audience: Audience,
-    /// The audit could not be written the last time, which was told.
-    pub(super) audit_fails: bool,
-    /// The daemon ends, and the slot with it: the next one begins as it is set.
-    pub(super) ends_in_order: bool,
-}
-
 /// Starts the task of a slot. It first looks for a shim that an earlier daemon left.
 pub fn start(
-    world: Arc<World>,
+    context: Arc<SlotContext>,
     config: Arc<SlotConfig>,
-    judge: Arc<dyn Judge>,
+    rules: Arc<dyn SlotRules>,
 ) -> (SlotHandle, tokio::task::JoinHandle<()>) {
-    let (slot, fault) = Slot::open(world, config, judge);
+    let (slot, fault) = Slot::open(context, config, rules);
     let (commands, queue) = mpsc::channel(MAX_COMMANDS);
     let (looked, looked_seen) = watch::channel(false);
-    let (status, pulse) = (slot.status.subscribe(), slot.pulse.subscribe());
+    let (status, pulse) = slot.shown.watched();
     let handle = SlotHandle::new(commands, status, pulse, looked_seen);
     let task = tokio::spawn(slot.run(queue, fault, looked));
     (handle, task)
@@ -123,61 +55,51 @@ pub fn start(
 impl Slot {
     /// As an earlier daemon has left it, with nothing running yet; and what was wrong with what is known of it.
     fn open(
-        world: Arc<World>,
+        context: Arc<SlotContext>,
         config: Arc<SlotConfig>,
-        judge: Arc<dyn Judge>,
+        rules: Arc<dyn SlotRules>,
     ) -> (Slot, Option<String>) {
-        let paths = Paths::new(&world.logs, &config.name);
-        let journal = Journal::new(&paths, Cap::of(&config.care));
-        let (memory, fault) = Memory::load(&world.memory_file(&config.name));
-        let machine = recalled(&memory, config.clone(), judge.clone());
+        let paths = Paths::new(&context.logs, &config.name);
+        let (memory, fault) = Memory::load(&context.memory_file(&config.name));
+        let machine = recalled(&memory, config.clone(), rules.known());
         let status = first_status(&config, &paths);
         let terms = config.terms.clone();
         let output = recalled_output(&memory, terms.as_ref());
-        let session = terms.map(|terms| Session::new(terms, &world.session_file(&config.name)));
+        let session = terms.map(|terms| Session::new(terms, &context.session_file(&config.name)));
         let slot = Slot {
-            since: recalled_since(&memory, &machine),
+            shown: Shown::new(status, recalled_since(&memory, &machine)),
             terminal: Terminal::new(config.cols.into(), config.rows.into()),
             observer: Observer::new(),
+            journal: Journal::new(&paths, cap_of(&config.care)),
             running: config,
-            world,
+            context,
             machine,
-            judge,
+            rules: RuleBook::new(rules),
             probe: None,
-            link: None,
-            shim_pid: None,
-            stop_due: None,
-            journal,
+            link: Link::default(),
             paths,
             memory,
-            last_input: 0,
             started_at: None,
-            last_exit: None,
-            ended_before: None,
-            last_screen: String::new(),
+            last_end: LastEnd::default(),
             witnesses: Witnesses::default(),
-            claim: None,
+            conversation_lock: None,
             records: None,
             so_far: SoFar::default(),
             last_sight: None,
-            recalls_state: false,
             turn_began: None,
             searching: None,
             fits_again: None,
             replies: HashMap::new(),
             waiters: Vec::new(),
             readers: Vec::new(),
-            status: watch::Sender::new(status),
-            pulse: watch::Sender::new(0),
-            unheard: None,
             rotation: Rotation::default(),
-            raw: VecDeque::new(),
-            vigil: Vigil::new(Instant::now()),
+            health: HealthCheck::new(Instant::now()),
             output,
             session,
             catching: None,
             audience: Audience::default(),
             audit_fails: false,
+            unsaved: None,
             ends_in_order: false,
         };
         (slot, fault)
@@ -197,7 +119,7 @@ impl Slot {
         self.adopt(looked).await;
         loop {
             self.publish();
-            let look = self.vigil_due();
+            let look = self.health_check_due();
             // Before the recording is read, nobody knows what a key would meet.
             let knows = self.catching.is_none();
             tokio::select! {
@@ -212,6 +134,7 @@ impl Slot {
                     None => return,
                 },
                 probed = done_by(&mut self.probe) => self.probed(probed).await,
+                judged = self.rules.answered() => self.input(judged).await,
                 answer = done_by(&mut self.searching), if knows => {
                     self.searching = None;
                     self.note_figures();
@@ -226,10 +149,10 @@ impl Slot {
                 () = self.witnesses.noted(), if knows => self.ask_witnesses().await,
                 () = until(self.fits_again) => self.fit_again(),
                 () = until(look) => self.look().await,
-                () = until(self.stop_due) => self.stop_is_overdue().await,
+                () = until(self.link.stop_due()) => self.stop_is_overdue().await,
                 () = session::due(self.session.as_ref()) => self.look_after_session().await,
                 () = until(self.audience.due()) => self.draw_for_viewers(),
-                message = next_of(&mut self.unheard, &mut self.link), if knows => {
+                message = self.link.next(), if knows => {
                     self.hear_shim(message).await;
                     self.hear_received().await;
                     // A program that never pauses must not keep the runtime from hearing anybody else.
@@ -270,12 +193,12 @@ impl Slot {
                 Effect::Alarm(why, ask) => {
                     let slot = &self.running.name;
                     let record = Record::alarm(slot, &ask.tool, &ask.input, &why);
-                    self.audited(record).await;
+                    self.noted(record).await;
                 }
                 Effect::Press {
                     purpose: Purpose::Approves,
                     ..
-                } if unaudited => inputs.push(Input::Unaudited),
+                } if unaudited => inputs.push(Input::unaudited()),
                 Effect::Press {
                     bytes,
                     key,
@@ -287,20 +210,18 @@ impl Slot {
                         name: key,
                         reason,
                         purpose,
-                        by_hand: false,
+                        person: None,
                     };
-                    inputs.extend(self.press_carefully(key).await);
+                    inputs.extend(self.press_if_unchanged(key).await);
                 }
-                Effect::Reply(token, reply) => {
-                    // Whoever is answered finds it in the status too.
-                    self.publish();
-                    self.reply(token, if unaudited { unallowed(reply) } else { reply })
-                }
+                Effect::Reply(token, reply) => self.reply_if_audited(token, reply, !unaudited),
+                Effect::Drop { id, why } => self.note_dropped(id, why).await,
                 Effect::StopTree => self.stop_tree(GRACE),
                 Effect::EndRemains => self.end_remains().await,
                 Effect::Repaint => self.repaint(),
+                Effect::Judge(question) => self.rules.ask(*question),
                 Effect::FindAnswer => self.find_answer(),
-                Effect::FindReset(text) => inputs.push(vigil::limited(text)),
+                Effect::FindReset(text) => inputs.push(health::limited(text)),
                 Effect::ForgetConversation => {
                     if let Some(lost) = self.memory.session().map(|session| session.id) {
                         self.replace(lost);
@@ -332,7 +253,7 @@ impl Slot {
                 if let Some(id) = id.filter(|_| self.replies.contains_key(&token)) {
                     // Whether it waits there is in the status by now.
                     self.publish();
-                    self.world
+                    self.context
                         .sends
                         .reached(&self.running.name, &id, Stage::Accepted);
                 }
@@ -357,20 +278,20 @@ impl Slot {
             Command::TakeOver { session, reply } => drop(reply.send(self.take_over(session))),
             Command::Why { reply } => drop(reply.send(Ok(self.evidence()))),
             Command::AwaitOutput { pattern, reply } => self.await_output(pattern, reply),
-            Command::Reconfigure { config, judge } => self.reconfigure(config, judge).await,
+            Command::Reconfigure { config, rules } => self.reconfigure(config, rules).await,
             Command::Request(request) => self.requested(request).await,
             Command::Note(what) => self.tell(what),
+            Command::Restore => self.restore(),
             Command::Shutdown { .. } => {}
         }
     }
 
-    async fn reconfigure(&mut self, config: Arc<SlotConfig>, judge: Arc<dyn Judge>) {
-        self.judge = judge.clone();
+    async fn reconfigure(&mut self, config: Arc<SlotConfig>, rules: Arc<dyn SlotRules>) {
+        let known = self.rules.replace(rules);
         if self.running.removed && !config.removed {
-            // It is in the config again. As at a start of the daemon, its program is taken to have these settings.
-            self.running = config.clone();
+            self.recall_settings(&config).await;
         }
-        self.input(Input::Rules(judge)).await;
+        self.input(Input::Rules(known)).await;
         self.input(Input::Settings(config)).await;
     }
 
@@ -383,18 +304,17 @@ impl Slot {
         if keep {
             self.dismiss_viewers(&Ending::DaemonEnds);
             self.fit();
-            if let Some(link) = self.link.as_mut() {
-                let _ = link.flush().await;
-            }
+            self.link.flush().await;
         } else {
             self.end_in_order();
             self.input(Input::Stop(NOBODY)).await;
-            while !self.machine.is_gone() && self.link.is_some() {
+            while !self.machine.is_gone() && self.link.is_open() {
+                let due = self.link.stop_due();
                 tokio::select! {
-                    message = next_of(&mut self.unheard, &mut self.link) => {
+                    message = self.link.next() => {
                         self.hear_shim(message).await;
                     }
-                    () = until(self.stop_due) => self.stop_is_overdue().await,
+                    () = until(due) => self.stop_is_overdue().await,
                     // Nothing else is of use to anybody now.
                     Some(command) = queue.recv() => {
                         if let Command::Request(request @ Request::Hurry) = command {
@@ -417,10 +337,10 @@ fn message_id(input: &Input) -> Option<String> {
 }
 
 /// A machine that knows what an earlier daemon knew.
-fn recalled(memory: &Memory, config: Arc<SlotConfig>, judge: Arc<dyn Judge>) -> Machine {
+fn recalled(memory: &Memory, config: Arc<SlotConfig>, rules: KnownRules) -> Machine {
     let seed = uuid::Uuid::new_v4().as_u64_pair().0;
-    let mut machine = Machine::new(config, judge, seed);
-    let held_until = memory.held_until.and_then(vigil::moment_of);
+    let mut machine = Machine::new(config, rules, seed);
+    let held_until = memory.held_until.and_then(health::moment_of);
     machine.recall(memory.past, memory.standing.as_ref(), held_until);
     machine
 }
@@ -452,36 +372,6 @@ pub(super) fn ready() -> Input {
         last_error: None,
         background: 0,
     })
-}
-
-/// Where the audit failed, an allow becomes silence: Claude Code's own flow, or a person, decides.
-fn unallowed(
-    reply: Result<Reply, crate::control::protocol::RpcError>,
-) -> Result<Reply, crate::control::protocol::RpcError> {
-    match reply {
-        Ok(Reply::Hook(Some(_))) => Ok(Reply::Hook(Some(
-            serde_json::json!({"hookSpecificOutput": {
-                "hookEventName": "PreToolUse",
-                "permissionDecision": "ask",
-                "permissionDecisionReason": "missiond: the audit can't be written",
-            }}),
-        ))),
-        other => other,
-    }
-}
-
-/// The next message of the shim; never, where there is none.
-async fn next_of(
-    unheard: &mut Option<Result<FromShim, LinkError>>,
-    link: &mut Option<ShimLink>,
-) -> Result<FromShim, LinkError> {
-    if let Some(message) = unheard.take() {
-        return message;
-    }
-    match link {
-        Some(link) => link.next().await,
-        None => std::future::pending().await,
-    }
 }
 
 /// The result of a future that is under way; never, where there is none.

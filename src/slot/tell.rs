@@ -1,21 +1,18 @@
 //! What goes out of a slot: keys, entries of the audit and the journal, replies.
 
+use super::Slot;
 use super::answer::{self, Place};
 use super::journal::News;
-use super::machine::{Decider, Purpose, Reply, Token};
-use super::memory::Since;
 use super::press::Key;
-use super::task::Slot;
 use crate::audit::Record;
-use crate::control::protocol::{RpcError, What};
-use crate::policy::{Ask, Decision, Verdict};
-use crate::reading::State;
-use crate::sends::Stage;
-use crate::shim::ToShim;
-use chrono::Utc;
-
-/// Raw inputs that are kept until they are written: more than a person has on the way at once.
-const MAX_RAW: usize = 64;
+use crate::core::claude::reading::State;
+use crate::core::machine::{Decider, Deciding, Purpose, Reply, Token};
+use crate::core::model::{Fault, RpcError, What};
+use crate::core::policy::{Ask, Decision, Verdict};
+use crate::once::Stage;
+use crate::os::blocking;
+use crate::shim::{LinkError, ToShim};
+use std::io;
 
 impl Slot {
     /// Whether what was decided may be done: without its entry in the audit nothing is allowed, by whomever.
@@ -27,7 +24,11 @@ impl Slot {
     ) -> bool {
         let allows = verdict.decision == Decision::Allow;
         let record = self.verdict_record(verdict, ask, decider);
-        self.audited(record).await || !allows
+        if allows {
+            return self.audited(record).await.is_ok();
+        }
+        self.noted(record).await;
+        true
     }
 
     pub(super) fn verdict_record(&self, verdict: Verdict, ask: &Ask, decider: Decider) -> Record {
@@ -46,17 +47,35 @@ impl Slot {
         }
     }
 
-    pub(super) async fn audited(&mut self, record: Record) -> bool {
-        let written = self.world.audit.write(record).await;
+    /// Writes down what is done only if it is written down.
+    pub(super) async fn audited(&mut self, record: Record) -> Result<(), RpcError> {
+        let written = self.context.audit.write(record).await;
+        self.tell_audit(&written);
+        written.map(drop).map_err(|error| {
+            let text = format!("the audit can't be written ({error}), so nothing was pressed");
+            RpcError::new(Fault::Refused, text).next(format!(
+                "make room on the disk of {}; what works: missiond confirm {slot} no, missiond interrupt {slot}, missiond stop {slot}",
+                self.context.logs.display(),
+                slot = self.running.name,
+            ))
+        })
+    }
+
+    /// Writes down what is done in any case.
+    pub(super) async fn noted(&mut self, record: Record) {
+        let written = self.context.audit.note(record).await;
+        self.tell_audit(&written);
+    }
+
+    fn tell_audit(&mut self, written: &io::Result<u64>) {
         let failed_before = std::mem::replace(&mut self.audit_fails, written.is_err());
-        match &written {
+        match written {
             Err(error) if !failed_before => {
                 self.warn(&format!("the audit can't be written: {error}"));
             }
             Ok(_) if failed_before => self.warn("the audit is written again"),
             _ => {}
         }
-        written.is_ok()
     }
 
     /// Its entry is in the audit by now.
@@ -77,9 +96,40 @@ impl Slot {
         let Some(id) = self.machine.message_id() else {
             return;
         };
-        if let Err(error) = self.world.sends.entered(&self.running.name, id) {
+        if let Err(error) = self.context.sends.entered(&self.running.name, id, |_| {}) {
             self.warn(&format!(
                 "that a message is sent can't be written down: {error}"
+            ));
+        }
+    }
+
+    /// Whoever asks what became of the message learns that it was dropped.
+    pub(super) async fn note_dropped(&mut self, id: String, why: RpcError) {
+        let (sends, slot) = (self.context.sends.clone(), self.running.name.clone());
+        let note = move || sends.dropped(&slot, &id, why);
+        if let Err(error) = blocking::run(note).await.and_then(|noted| noted) {
+            self.warn(&format!(
+                "that a message was dropped can't be written down: {error}"
+            ));
+        }
+    }
+
+    /// From now on a person's answer counts as given: that is on the disk before the key is pressed that decides.
+    pub(super) async fn note_decided(&mut self) {
+        let Some(Deciding { id, dialog, chosen }) = self.machine.deciding() else {
+            return;
+        };
+        let (confirms, slot) = (self.context.confirms.clone(), self.running.name.clone());
+        let note = move || {
+            confirms.entered(&slot, &id, |confirming| {
+                confirming.dialog = Some(dialog);
+                confirming.chosen = Some(chosen);
+            })
+        };
+        // Unwritten, a repeated answer goes to the same dialog or to none.
+        if let Err(error) = blocking::run(note).await.and_then(|noted| noted) {
+            self.warn(&format!(
+                "that a dialog is answered can't be written down: {error}"
             ));
         }
     }
@@ -89,53 +139,40 @@ impl Slot {
         if let Some(session) = &mut self.session {
             session.was_written_to(&bytes);
         }
-        if self.raw.len() >= MAX_RAW {
-            self.raw.pop_front();
-        }
-        self.raw.push_back((self.last_input, bytes));
+        self.link.keep_last(bytes);
     }
 
-    /// Everything up to this number is written, or never will be.
-    pub(super) fn forget_raw(&mut self, n: u64) {
-        self.raw.retain(|(number, _)| *number > n);
-    }
-
-    /// A connection that broke may have taken a person's input along. Its number sees to it that it is written
-    /// once. A key of the machine is not sent again: it was decided on by a screen that may be gone.
     pub(super) fn resend_raw(&mut self) {
-        for (n, bytes) in self.raw.clone() {
-            self.last_input = self.last_input.max(n);
-            self.tell_shim(&ToShim::Input { n, bytes });
-        }
+        let sent = self.link.resend();
+        self.tell_unreached(sent);
     }
 
     pub(super) fn next_input(&mut self, bytes: Vec<u8>) {
-        self.last_input += 1;
-        self.tell_shim(&ToShim::Input {
-            n: self.last_input,
-            bytes,
-        });
+        let sent = self.link.write(bytes);
+        self.tell_unreached(sent);
     }
 
     pub(super) fn tell_shim(&mut self, message: &ToShim) {
-        let Some(link) = self.link.as_mut() else {
-            return;
-        };
-        if let Err(error) = link.send(message) {
+        let sent = self.link.send(message);
+        self.tell_unreached(sent);
+    }
+
+    fn tell_unreached(&mut self, sent: Result<(), LinkError>) {
+        if let Err(error) = sent {
             self.warn(&format!("the shim was not reached: {error}"));
         }
     }
 
     pub(super) fn find_answer(&mut self) {
         let place = self.answer_place();
-        let on_screen = crate::reading::last_answer(&self.terminal.screen());
+        let on_screen = crate::core::claude::reading::last_answer(&self.terminal.screen());
         let failed = self.machine.turn_failed();
         self.searching = Some(Box::pin(answer::find(place, on_screen, failed)));
     }
 
     /// Where the turn began; `/clear` may have begun another file since.
     pub(super) fn answer_place(&mut self) -> Option<Place> {
-        let began = self.turn_began.take();
+        let began = self.turn_began.clone();
         match (self.transcript(), began) {
             (Some(now), Some(began)) if began.transcript == now => Some(began),
             (Some(now), _) => Some(Place {
@@ -144,6 +181,22 @@ impl Slot {
             }),
             (None, began) => began,
         }
+    }
+
+    /// Replies; without its entry in the audit nothing is allowed.
+    pub(super) fn reply_if_audited(
+        &mut self,
+        token: Token,
+        reply: Result<Reply, RpcError>,
+        audited: bool,
+    ) {
+        // Whoever is answered finds it in the status too.
+        self.publish();
+        let reply = match audited {
+            true => self.saved(reply),
+            false => reply.map(|reply| self.machine.unallowed(reply)),
+        };
+        self.reply(token, reply);
     }
 
     pub(super) fn reply(&mut self, token: Token, reply: Result<Reply, RpcError>) {
@@ -161,20 +214,20 @@ impl Slot {
             });
         }
         if let (What::Message { .. }, Some(id)) = (&what, self.machine.message_id()) {
-            self.world
+            self.context
                 .sends
                 .reached(&self.running.name, id, Stage::Taken);
         }
         // Who is told of an event finds it in the status too.
         self.publish();
-        let event = self.world.bus.publish(Some(&self.running.name), what);
+        let event = self.context.bus.publish(Some(&self.running.name), what);
         match self.journal.note(&event) {
             None => {}
             Some(News::Failing(error)) => {
                 let log = self.paths.log.display();
                 let text = format!("the log can't be written ({log}): {error}");
                 tracing::error!(slot = %self.running.name, "{text}");
-                self.world
+                self.context
                     .bus
                     .publish(Some(&self.running.name), What::Warning { text });
             }
@@ -184,21 +237,11 @@ impl Slot {
         }
     }
 
-    /// From when on it is in this state: a daemon that takes it up in the same state goes on counting.
     fn enter_state(&mut self, state: State) {
-        if self.recalls_state && state == State::Starting {
-            self.since = Utc::now();
-            return;
+        if let Some(since) = self.shown.enter(state, self.memory.state) {
+            self.memory.state = Some(since);
+            self.save_memory();
         }
-        let taken_up = std::mem::replace(&mut self.recalls_state, false);
-        let before = self.memory.state.filter(|before| before.state == state);
-        let recalled = before.filter(|_| taken_up);
-        self.since = recalled.map_or_else(Utc::now, |before| before.since);
-        self.memory.state = Some(Since {
-            state,
-            since: self.since,
-        });
-        self.save_memory();
     }
 
     pub(super) fn warn(&mut self, text: &str) {
@@ -217,15 +260,10 @@ fn decided_by(decider: Decider, record: Record) -> Record {
     match decider {
         Decider::Policy => record,
         Decider::Gate { agent, .. } => Record { agent, ..record },
-        Decider::Person { uid } => Record {
-            uid: Some(uid),
-            ..record
-        },
-        Decider::Keys { uid, pid, keys } => Record {
-            uid: Some(uid),
-            pid,
+        Decider::Person(person) => record.by(&person),
+        Decider::Keys { person, keys } => Record {
             key: Some(keys),
-            ..record
+            ..record.by(&person)
         },
     }
 }

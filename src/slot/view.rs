@@ -1,11 +1,12 @@
 //! What a slot shows of itself when it is asked.
 
+use super::Slot;
 use super::journal::Paths;
-use super::machine::Known;
-use super::task::Slot;
-use crate::config::{Gate, Kind, SlotConfig};
-use crate::control::protocol::{Conversation, Evidence, ScreenAnswer, ScreenParams, SlotStatus};
-use crate::reading::State;
+use crate::config::keys_that_differ;
+use crate::core::claude::reading::State;
+use crate::core::machine::Known;
+use crate::core::model::{Conversation, Evidence, ScreenAnswer, ScreenParams, SlotStatus};
+use crate::core::settings::{Gate, Kind, SlotConfig};
 use chrono::Utc;
 use std::time::Instant;
 
@@ -13,10 +14,10 @@ impl Slot {
     pub(super) fn publish(&mut self) {
         let now = SlotStatus {
             state: self.machine.state(),
-            since: self.since,
+            since: self.shown.since(),
             started_at: self.started_at.filter(|_| self.machine.is_up()),
             pid: self.machine.pid(),
-            shim_pid: self.shim_pid.filter(|_| self.link.is_some()),
+            shim_pid: self.link.shim_pid().filter(|_| self.link.is_open()),
             restarts: self.machine.restarts(),
             session_id: self.memory.session().map(|session| session.id.to_string()),
             dialog: self.machine.dialog().cloned(),
@@ -39,7 +40,7 @@ impl Slot {
                 .session
                 .as_ref()
                 .map(|session| session.status(self.terminal.size())),
-            exit_code: self.last_exit.as_ref().and_then(|report| report.code),
+            exit_code: self.last_end.report().and_then(|report| report.code),
             cause: self.machine.cause().map(str::to_owned),
             cost: self
                 .running
@@ -48,18 +49,24 @@ impl Slot {
                 .map(|_| self.machine.past().cost.as_f64()),
             attached: self.audience.len(),
             changed: self.has_new_settings(),
+            new_settings: self.new_settings(),
+            cwd: self.machine.running().cwd.clone(),
             ..first_status(self.machine.config(), &self.paths)
         };
-        self.status.send_if_modified(|status| {
-            let changed = *status != now;
-            *status = now;
-            changed
-        });
+        self.shown.publish(now);
     }
 
     fn has_new_settings(&self) -> bool {
         let config = self.machine.config();
         self.machine.is_up() && !config.removed && **config != *self.running
+    }
+
+    /// The names of the settings that the running program does not have yet.
+    fn new_settings(&self) -> Vec<String> {
+        match self.has_new_settings() {
+            true => keys_that_differ(&*self.running, &**self.machine.config()),
+            false => Vec::new(),
+        }
     }
 
     pub(super) fn gate(&self) -> &'static str {
@@ -94,7 +101,7 @@ impl Slot {
     pub(super) fn evidence(&self) -> Vec<Evidence> {
         let screen = self.terminal.screen();
         let mut evidence = vec![says("machine", self.machine.state().name().to_owned())];
-        let reading = crate::reading::read(&screen);
+        let reading = crate::core::claude::reading::read(&screen);
         evidence.extend(
             reading
                 .because
@@ -120,7 +127,7 @@ impl Slot {
             more.into_iter()
                 .filter_map(|(name, words)| Some(says(name, words?))),
         );
-        if let Some(report) = &self.last_exit {
+        if let Some(report) = self.last_end.report() {
             let how = match (report.code, report.signal) {
                 (_, Some(signal)) => format!("ended by signal {signal}"),
                 (Some(code), None) => format!("ended with exit code {code}"),
@@ -165,8 +172,11 @@ pub(super) fn first_status(config: &SlotConfig, paths: &Paths) -> SlotStatus {
         doing: None,
         background: 0,
         queued: 0,
+        foreground: None,
+        stopped: None,
         attached: 0,
         changed: false,
+        new_settings: Vec::new(),
         waits_because: None,
         always: None,
         exit_code: None,

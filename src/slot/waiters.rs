@@ -1,12 +1,12 @@
 //! Whoever waits for a line of the output.
 
+use super::Slot;
 use super::handle::Answer;
 use super::output::Output;
-use super::task::Slot;
-use crate::config::Kind;
-use crate::control::protocol::{Fault, RpcError};
-use crate::secrets;
-use crate::terminal::plain;
+use crate::core::model::{Fault, RpcError};
+use crate::core::settings::Kind;
+use crate::core::terminal::plain;
+use crate::core::text::secrets;
 use regex::Regex;
 
 /// Clients that may wait for output of one slot at once.
@@ -119,7 +119,7 @@ impl Waiter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::terminal::At;
+    use crate::core::terminal::At;
     use tokio::sync::oneshot;
 
     #[test]

@@ -1,16 +1,17 @@
 //! What can be learned of a slot beside its screen, read where it lies.
 
-use super::machine::{Input, Known, target_of};
-use super::record_watch::RecordWatch;
-use super::task::Slot;
-use crate::config::{Gate, Kind};
-use crate::control::protocol::{Conversation, WaitingCall};
-use crate::hook::HookWhat;
-use crate::process_stat::Stat;
-use crate::reading::witness::{self, Weighed, Witness};
-use crate::reading::{Login, State};
-use crate::transcript::Figures;
-use crate::{secrets, transcript};
+use super::Slot;
+use crate::core::claude::HookWhat;
+use crate::core::claude::reading::witness::{self, Weighed, Witness};
+use crate::core::claude::reading::{Login, State};
+use crate::core::claude::transcript;
+use crate::core::claude::transcript::Figures;
+use crate::core::machine::{Input, Known, target_of};
+use crate::core::model::{Conversation, WaitingCall};
+use crate::core::settings::{Gate, Kind};
+use crate::core::text::secrets;
+use crate::os::directory_watch::DirectoryWatch;
+use crate::os::process_stat::Stat;
 use chrono::{DateTime, Utc};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -51,7 +52,7 @@ pub(super) struct Witnesses {
     login: Option<Login>,
     looked_for_login: Option<Instant>,
     /// Where Claude Code keeps its records, once it has begun to.
-    records: Option<RecordWatch>,
+    records: Option<DirectoryWatch>,
 }
 
 impl Witnesses {
@@ -98,7 +99,7 @@ impl Slot {
     pub(super) async fn ask_witnesses(&mut self) {
         let doubt = match witness::weigh(&self.witness_all()) {
             Weighed::Doubt { why } if self.machine.is_up() => Some(why),
-            _ => None,
+            _ => self.machine.strange_options(),
         };
         self.witnesses.ask_again = doubt.as_ref().map(|_| Instant::now() + ASK_AGAIN);
         self.watch_records();
@@ -156,7 +157,8 @@ impl Slot {
         if claude && self.witnesses.records.is_none() {
             // Older versions keep none, and this is asked at every frame.
             let records = self.records.as_ref().filter(|place| place.is_dir());
-            self.witnesses.records = records.and_then(|place| RecordWatch::new(place).ok());
+            self.witnesses.records =
+                records.and_then(|place| DirectoryWatch::for_changes(place).ok());
         }
     }
 

@@ -1,15 +1,15 @@
 //! Raw input of a person or of their program: to a plain program as it is; to Claude Code only where no dialog can
 //! take it, or where the person has said that the dialog is meant.
 
-use super::machine::{Decider, Input, KeysReach, Purpose, strokes};
+use super::Slot;
 use super::press::Key;
-use super::task::Slot;
-use crate::config::Kind;
-use crate::control::peer::Peer;
-use crate::control::protocol::{Fault, RpcError};
-use crate::excerpt;
-use crate::policy::Decision;
-use crate::secrets;
+use crate::core::machine::{Decider, Input, KeysReach, Purpose, strokes};
+use crate::core::model::Person;
+use crate::core::model::{Fault, RpcError};
+use crate::core::settings::Kind;
+use crate::core::text::excerpt;
+use crate::core::text::secrets;
+use crate::os::peer::Peer;
 
 /// Characters of the keys that are shown in the audit: enough for every key sequence, and not for a pasted text.
 const SHOWN: usize = 80;
@@ -20,8 +20,7 @@ pub struct Writing {
     pub bytes: Vec<u8>,
     /// Also into a dialog that is open.
     pub into_dialog: bool,
-    pub uid: u32,
-    pub pid: Option<i32>,
+    pub person: Person,
 }
 
 impl Writing {
@@ -30,15 +29,14 @@ impl Writing {
         Writing {
             bytes,
             into_dialog: false,
-            uid: peer.uid,
-            pid: peer.pid,
+            person: peer.person(),
         }
     }
 }
 
 impl Slot {
     pub(super) async fn write(&mut self, writing: Writing) -> Result<(), RpcError> {
-        if self.link.is_none() {
+        if !self.link.is_open() {
             return Err(self.not_running());
         }
         if self.running.kind == Kind::Claude {
@@ -51,12 +49,8 @@ impl Slot {
                 return self.write_into_dialog(writing, reach).await;
             }
         }
-        let why = match writing.pid {
-            Some(pid) => format!("raw input by uid {}, process {pid}", writing.uid),
-            None => format!("raw input by uid {}", writing.uid),
-        };
-        self.write_down("input", &why, writing.bytes).await;
-        Ok(())
+        let Writing { bytes, person, .. } = writing;
+        self.write_down("input", &person, bytes).await
     }
 
     /// The entry in the audit comes first, and the screen is read once more before the key.
@@ -76,28 +70,24 @@ impl Slot {
         }
         let keys = shown(&writing.bytes);
         let decider = Decider::Keys {
-            uid: writing.uid,
-            pid: writing.pid,
+            person: writing.person.clone(),
             keys: keys.clone(),
         };
         let written = self
             .machine
             .verdict_on_keys(&strokes(&writing.bytes), decider.clone());
-        let (decision, why) = (written.verdict.decision, written.verdict.why.clone());
+        let why = written.verdict.why.clone();
         let record = self.verdict_record(written.verdict, &written.ask, decider);
-        if !self.audited(record).await && decision != Decision::Deny {
-            let text = "the audit can't be written, so no key is pressed in a dialog";
-            return Err(refused(text.to_owned()).next("make room on its disk"));
-        }
+        self.audited(record).await?;
         self.tell(written.event);
         let key = Key {
             bytes: writing.bytes,
             name: keys,
             reason: why,
             purpose: Purpose::Any,
-            by_hand: true,
+            person: Some(writing.person),
         };
-        let news = self.press_carefully(key).await;
+        let news = self.press_if_unchanged(key).await;
         let withheld = matches!(news, Some(Input::Withheld(_)));
         if let Some(news) = news {
             self.input(news).await;

@@ -2,9 +2,10 @@
 
 use super::person::{Person, gets_size};
 use crate::support::daemon::Daemon;
+use crate::support::disk::SmallDisk;
 use crate::support::setup::Setup;
 use crate::support::until;
-use missiond::rehearsal::Step;
+use missiond::lab::rehearsal::Step;
 use serde_json::{Value, json};
 
 #[test]
@@ -30,6 +31,50 @@ fn a_person_works_at_the_terminal_of_claude_code() {
     person.ends(0, "detached from coder");
     gets_size(&daemon, "coder", (120, 40));
     daemon.cmd(&["audit", "verify"]).expect(0);
+}
+
+/// A key that can't be written down does not reach a dialog, and the person is told so instead of left to wonder.
+#[test]
+fn keys_at_a_dialog_are_refused_on_a_full_disk() {
+    let Some(mut daemon) = Daemon::start(&Setup::new().slot("coder")) else {
+        return;
+    };
+    daemon.cmd(&["down", "--yes"]).expect(0);
+    daemon.ended();
+    let Some(disk) = SmallDisk::mount(&daemon.logs(), "4m") else {
+        return;
+    };
+    daemon.again();
+    daemon.wait_state("coder", "idle");
+    let pipe = daemon.cwd("coder").join("by-hand");
+    let call = Step::tool(
+        "Bash",
+        json!({"command": format!("mkfifo {}", pipe.display())}),
+    );
+    daemon.endpoint.on("make the pipe", vec![call]);
+    daemon.cmd(&["send", "coder", "make the pipe"]).expect(5);
+    let dialog = daemon.wait_dialog("coder");
+    // What is left of the audit's last page is used up by then.
+    let refused = until("the audit to fail", || {
+        disk.fill();
+        let keys = daemon.cmd(&["keys", "coder", "up", "--into-dialog"]);
+        (keys.code != 0).then_some(keys)
+    });
+    refused.expect(4);
+    // A number, Shift+Tab, a letter, and a paste with a number in it.
+    let paste = format!("{}1", "x".repeat(40));
+    for keys in ["1", "\x1b[Z", "y", &paste] {
+        let mut person = Person::attach(&daemon, &["coder"], (100, 30));
+        person.sees("1. Yes");
+        disk.fill();
+        person.types(keys);
+        person.ends(4, "the audit can't be written");
+        assert_eq!(daemon.wait_dialog("coder")["id"], dialog["id"], "{keys}");
+    }
+    assert!(!pipe.exists());
+    disk.free();
+    daemon.cmd(&["down", "--yes"]).expect(0);
+    daemon.ended();
 }
 
 /// What is sent while somebody types is not typed in between.

@@ -1,6 +1,6 @@
 //! However it ends, the terminal is as it was, and the person knows why.
 
-use super::person::{Person, gets_size, shell};
+use super::person::{Person, gets_size, shell, shell_with};
 use crate::support::until;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -47,9 +47,38 @@ fn by_its_key() {
     is_put_right(&person);
 }
 
+/// A slot that has left the config has its terminal for as long as its program runs.
+#[test]
+fn by_the_end_of_a_slot_that_was_removed() {
+    let mut daemon = shell();
+    daemon.crash();
+    let config = std::fs::read_to_string(daemon.config()).expect("a config");
+    let without = config.replace("name = \"sh\"", "name = \"other\"");
+    assert_ne!(without, config);
+    std::fs::write(daemon.config(), without).expect("it is written");
+    daemon.again();
+    assert_eq!(daemon.status("sh")["removed"], true);
+    let mut person = Person::attach(&daemon, &["sh"], (80, 24));
+    full_screen(&person);
+    person.types("echo it-is-$((40+2))\r");
+    person.sees("it-is-42");
+    person.types(b"\x11");
+    person.ends(0, "detached from sh");
+    is_put_right(&person);
+    let mut again = Person::attach(&daemon, &["sh"], (80, 24));
+    again.sees("it-is-42");
+    again.types("exit 3\r");
+    again.ends(0, "sh exited (3)");
+    until("it is no more", || {
+        (daemon.cmd(&["status", "sh"]).code == 2).then_some(())
+    });
+    let mut late = Person::attach(&daemon, &["sh"], (80, 24));
+    late.ends(2, "no slot or session `sh`");
+}
+
 #[test]
 fn by_the_end_of_the_program() {
-    let daemon = shell();
+    let daemon = shell_with("restart = \"never\"");
     let mut person = Person::attach(&daemon, &["sh"], (80, 24));
     full_screen(&person);
     person.types("exit 3\r");

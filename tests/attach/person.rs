@@ -4,7 +4,7 @@
 use crate::support::daemon::{Daemon, missiond};
 use crate::support::setup::Setup;
 use crate::support::{PATIENCE, until};
-use missiond::terminal::{At, Terminal};
+use missiond::core::terminal::{At, Terminal};
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, SlavePty, native_pty_system};
 use std::io::{Read, Write};
 use std::sync::{Arc, Mutex};
@@ -15,9 +15,15 @@ const MOMENT: Duration = Duration::from_secs(1);
 
 /// A daemon with a shell in `sh`, 100 columns wide and 30 rows high.
 pub fn shell() -> Daemon {
+    shell_with("")
+}
+
+/// The same with more settings.
+pub fn shell_with(settings: &str) -> Daemon {
     let keys = "kind = \"shell\"\ncols = 100\nrows = 30\nenv = { PS1 = \"$ \", TERM = \"xterm-256color\" }";
+    let keys = format!("{keys}\n{settings}");
     let command = ["bash", "--norc", "--noprofile"].map(str::to_owned);
-    let daemon = Daemon::start_with(&Setup::new().slot_with("sh", keys), &command);
+    let daemon = Daemon::start_with(&Setup::new().slot_with("sh", &keys), &command);
     daemon.wait_state("sh", "idle");
     // Not before it has asked for its first line.
     daemon

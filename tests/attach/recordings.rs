@@ -1,8 +1,8 @@
 //! Recorded sessions of the real Claude Code, and somebody who joins at any moment of them: his terminal shows what the
 //! slot shows, to the end.
 
-use missiond::recording::{Recording, What};
-use missiond::terminal::{At, Passage, Terminal};
+use missiond::core::cast::{Recording, What};
+use missiond::core::terminal::{At, Passage, Terminal};
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -82,7 +82,7 @@ fn play(path: &Path, join: usize) -> Result<(), TestCaseError> {
     }
     let (seen, shown) = (viewer.screen(), slot.screen());
     if seen != shown {
-        let rows = |screen: missiond::terminal::Screen| -> Vec<String> {
+        let rows = |screen: missiond::core::terminal::Screen| -> Vec<String> {
             screen.lines.into_iter().map(|line| line.text).collect()
         };
         let why = format!(

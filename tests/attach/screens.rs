@@ -3,8 +3,8 @@
 use super::person::{Person, gets_size, shell};
 use crate::support::daemon::Daemon;
 use crate::support::until;
-use missiond::recording::{Recording, What};
-use missiond::terminal::Terminal;
+use missiond::core::cast::{Recording, What};
+use missiond::core::terminal::Terminal;
 
 fn slot_screen(daemon: &Daemon) -> Vec<String> {
     let screen = daemon.json(&["screen", "sh"]);

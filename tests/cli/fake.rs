@@ -1,13 +1,14 @@
 //! A daemon that says what a test wants, and the program run against it with an empty environment.
 
-use missiond::control::envelope::{self, ErrorObject, Line, Request};
-use missiond::control::protocol::{Fault, RpcError};
+use missiond::core::model::envelope::{self, ErrorObject, Line, Request};
+use missiond::core::model::{Fault, RpcError};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -15,6 +16,9 @@ use std::time::Duration;
 
 /// Far longer than anything here takes: a test that waits this long has failed.
 pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A `ping` that never comes.
+const NEVER: usize = usize::MAX;
 
 pub enum Reply {
     Result(Value),
@@ -84,7 +88,7 @@ impl Home {
             "name": name, "version": "9.9.9", "pid": pid,
             "config": self.path("slots.toml"), "logs": self.path("logs"),
         });
-        self.fake(name, pong, answer)
+        self.fake(name, pong, NEVER, answer)
     }
 
     /// The same, pretending to run with this config.
@@ -98,18 +102,35 @@ impl Home {
             "name": name, "version": "9.9.9", "pid": std::process::id(),
             "config": config, "logs": self.path("logs"),
         });
-        self.fake(name, pong, answer)
+        self.fake(name, pong, NEVER, answer)
+    }
+
+    /// The same for a daemon that dies under this `ping`, the first being 0, and is back at once.
+    pub fn dying_daemon(
+        &self,
+        name: &str,
+        lost: usize,
+        answer: impl Fn(&str, &Value) -> Reply + Send + Sync + 'static,
+    ) -> Receiver<Request> {
+        let pong = json!({
+            "name": name, "version": "9.9.9", "pid": std::process::id(),
+            "config": self.path("slots.toml"), "logs": self.path("logs"),
+        });
+        self.fake(name, pong, lost, answer)
     }
 
     fn fake(
         &self,
         name: &str,
         pong: Value,
+        lost: usize,
         answer: impl Fn(&str, &Value) -> Reply + Send + Sync + 'static,
     ) -> Receiver<Request> {
         let listener = UnixListener::bind(self.socket(name)).unwrap();
         let (heard, requests) = channel();
+        let pings = AtomicUsize::new(0);
         let answer = Arc::new(move |request: &Request| match request.method.as_str() {
+            "ping" if pings.fetch_add(1, Ordering::Relaxed) == lost => Reply::Raw(Vec::new()),
             "ping" => Reply::Result(pong.clone()),
             method => answer(method, &request.params),
         });

@@ -1,8 +1,8 @@
 //! `events` and `wait`.
 
 use crate::fake::{Home, Reply, event, status};
-use missiond::control::envelope::{self, Line, Request};
-use missiond::control::protocol::Fault;
+use missiond::core::model::Fault;
+use missiond::core::model::envelope::{self, Line, Request};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;

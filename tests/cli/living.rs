@@ -3,6 +3,7 @@
 use crate::fake::{Home, text_of};
 use rustix::process::{Pid, Signal, getsid, kill_process};
 use serde_json::Value;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -488,4 +489,36 @@ fn up_says_which_slots_have_failed_and_why() {
     assert_eq!(names, ["ends", "missing", "never"], "{answer}");
     assert!(failed.iter().all(|failed| failed["why"] != ""), "{answer}");
     home.run(&["status", "-c", &config]).exits(0);
+    // `doctor` sees the same slots, as long as they fail.
+    let found = home.run(&["doctor", "-c", &config, "--json"]).exits(1);
+    let found = found.json();
+    let checks = found["checks"].as_array().unwrap().iter();
+    let slots: Vec<&Value> = checks.filter(|check| check["check"] == "slot").collect();
+    for (found, name) in slots.iter().zip(["ends", "missing", "never"]) {
+        let detail = found["detail"].as_str().unwrap();
+        assert!(detail.starts_with(&format!("{name} fails: ")), "{found}");
+        assert_eq!(found["health"], "fail", "{found}");
+        let fix = found["fix"].as_str().unwrap();
+        assert!(fix.ends_with(&format!("missiond start {name}")), "{found}");
+    }
+    assert_eq!(slots.len(), 3, "{found}");
+}
+
+/// A program that is found and runs, and ends only after a while, before it has shown an input box.
+#[test]
+fn up_waits_until_a_slot_has_shown_that_it_works() {
+    let mut living = Living::new();
+    let version = "case \"$*\" in *--version*) echo '2.1.325 (Claude Code)'; exit;; esac";
+    let script = format!("#!/bin/sh\n{version}\nsleep 2\nexit 1\n");
+    let claude = living.home.write("claude", &script);
+    std::fs::set_permissions(&claude, std::fs::Permissions::from_mode(0o755)).unwrap();
+    living.home.write("policies/coder.toml", "");
+    let slot = format!(
+        "[[slot]]\nname = \"slow\"\nrole = \"coder\"\ncwd = \".\"\ncommand = [\"{}\"]\n",
+        claude.display()
+    );
+    let config = living.config("slots.toml", &format!("name = \"one\"\n{slot}"));
+    let ran = living.home.run(&["up", "-c", &config]).exits(1);
+    assert!(ran.stderr.contains("1 of 2 slots failed"), "{ran:?}");
+    assert!(ran.stderr.contains("slow: "), "{ran:?}");
 }

@@ -11,6 +11,11 @@ struct Stage {
 
 impl Stage {
     fn new() -> Stage {
+        Stage::with("")
+    }
+
+    /// The same with more in slots.toml.
+    fn with(more: &str) -> Stage {
         let home = Home::new();
         let slot = |name: &str, role: &str| {
             format!(
@@ -25,13 +30,15 @@ impl Stage {
         for role in ["coder", "lone"] {
             home.write(&format!("policies/{role}.toml"), "default = \"ask\"\n");
         }
-        let config = home.write("slots.toml", &slots.concat());
+        let config = home.write("slots.toml", &(slots.concat() + more));
         let stage = Stage { home, config };
         stage
             .home
             .run(&["up", "-c", &text_of(&stage.config)])
             .exits(0);
-        stage.home.run(&["wait", "--all", "--for", "idle"]).exits(0);
+        let shells = ["first", "second", "third"];
+        let idle = [&["wait"], &shells[..], &["--for", "idle"]].concat();
+        stage.home.run(&idle).exits(0);
         stage.run(&["spawn", "--", "cat"]).exits(0);
         stage
     }
@@ -99,6 +106,108 @@ fn a_role_of_one_slot_is_that_slot_and_one_of_several_is_refused_with_their_name
     let both = stage.run(&["status", "@coder", "--json"]).exits(0).json();
     let names: Vec<_> = both.as_array().unwrap().iter().collect();
     assert_eq!(names.len(), 2, "{both}");
+}
+
+/// Two slots of Claude Code, which are not started: tasks are for those alone.
+const AUTHORS: &str = "[[slot]]\nname = \"writer\"\nrole = \"lone\"\ncwd = \".\"\nautostart = false\ncommand = [\"cat\"]\n\
+    [[slot]]\nname = \"editor\"\nrole = \"lone\"\ncwd = \".\"\nautostart = false\ncommand = [\"cat\"]\n";
+
+/// Those that take several names, or a name and more.
+const MORE: &[(&str, &[&str])] = &[
+    ("status", &[]),
+    ("start", &[]),
+    ("stop", &[]),
+    ("restart", &[]),
+    ("interrupt", &[]),
+    ("pending", &[]),
+    ("events", &[]),
+    ("wait", &["--for", "idle"]),
+    ("adopt", &["00000000-0000-4000-8000-000000000000"]),
+    ("follow", &[]),
+    ("send", &["--id", "x", "--status"]),
+];
+
+/// A name that nothing has, at each command: wrong usage, with the nearest name and the slots, and no session's UUID.
+#[test]
+fn a_wrong_name_is_told_with_the_nearest_one_and_the_slots() {
+    let stage = Stage::with(AUTHORS);
+    let session = stage.run(&["sessions", "--json"]).exits(0).json();
+    let session = session[0]["id"].as_str().expect("an id").to_owned();
+    assert_eq!(session.len(), 36, "{session}");
+    let told = |line: &[&str], wanted: &[&str]| {
+        let ran = stage.run(line).exits(2);
+        for wanted in wanted {
+            assert!(ran.stderr.contains(wanted), "no {wanted:?}: {ran:?}");
+        }
+        assert!(!ran.stderr.contains(&session), "{ran:?}");
+        let json = stage.run(&[line, &["--json"]].concat()).exits(2);
+        assert!(json.error()["message"].is_string(), "{json:?}");
+    };
+    for (verb, words) in ONE.iter().chain(MORE) {
+        if ["submit", "ask"].contains(verb) {
+            let line = line(verb, "writr", words);
+            told(
+                &line,
+                &[
+                    "no slot `writr`",
+                    "did you mean `writer`?",
+                    "editor, writer",
+                ],
+            );
+            continue;
+        }
+        let slots = ["`secnd`", "did you mean `second`?", "first", "third"];
+        told(&line(verb, "secnd", words), &slots);
+        // `logs` reads files; a role is asked of the daemon.
+        let roles = [
+            "no slot has the role `codr`",
+            "did you mean `@coder`?",
+            "coder, lone",
+        ];
+        told(&line(verb, "@codr", words), &roles);
+    }
+    let audited = ["`secnd`", "did you mean `second`?", "first", "third"];
+    told(&["audit", "grep", "--slot", "secnd"], &audited);
+    let roles = ["no slot has the role `codr`", "did you mean `@coder`?"];
+    told(&["audit", "grep", "--slot", "@codr"], &roles);
+    let policy = ["`secnd`", "did you mean `second`?", "first, second, third"];
+    told(&["policy", "show", "secnd"], &policy);
+    for verb in ["submit", "ask"] {
+        let roles = ["no slot has the role `lon`", "did you mean `@lone`?"];
+        told(&[verb, "--role", "lon", "hello"], &roles);
+        told(&[verb, "@lon", "hello"], &roles);
+    }
+    stage
+        .run(&["submit", "writer", "x", "--id", "nightly"])
+        .exits(0);
+    for verb in ["task", "cancel"] {
+        told(
+            &[verb, "nighly"],
+            &["no task `nighly`", "did you mean `nightly`?"],
+        );
+    }
+}
+
+/// A slot of which the audit has nothing yet is no mistake, with the daemon up and, where it has a log, with it down; a
+/// role stands for all its slots.
+#[test]
+fn a_slot_without_an_entry_in_the_audit_is_no_wrong_name() {
+    let stage = Stage::with(AUTHORS);
+    stage.run(&["keys", "first", "enter"]).exits(0);
+    let grep = |name: &str| {
+        let config = text_of(&stage.config);
+        stage.run(&["audit", "grep", "--slot", name, "-c", &config])
+    };
+    for (name, entries) in [("first", 1), ("@coder", 1), ("second", 0), ("writer", 0)] {
+        let found = grep(name).exits(0).stdout;
+        assert_eq!(found.lines().count(), entries, "{name}: {found}");
+    }
+    let config = text_of(&stage.config);
+    stage.run(&["down", "--yes", "-c", &config]).exits(0);
+    grep("first").exits(0);
+    grep("second").exits(0);
+    let wrong = grep("secnd").exits(2);
+    assert!(wrong.stderr.contains("did you mean `second`?"), "{wrong:?}");
 }
 
 #[test]

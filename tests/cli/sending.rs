@@ -1,7 +1,7 @@
 //! `send`, `pending` and `confirm`.
 
 use crate::fake::{Home, PATIENCE, Reply, dialog};
-use missiond::control::protocol::Fault;
+use missiond::core::model::Fault;
 use serde_json::{Value, json};
 use std::process::Stdio;
 
@@ -159,7 +159,7 @@ fn pending_shows_dialogs_harmlessly() {
         dialog["input"]["command"] = "Proceed?\u{1b}]52;c;bad\u{7}".into();
         Reply::Result(json!([{
             "slot": "coder", "role": "coder", "since": "2026-01-01T10:00:00Z", "dialog": dialog,
-            "why": "no rule speaks"
+            "why": "no rule speaks", "always": {"rule": "Bash(make)", "why_not": null}
         }]))
     });
     let ran = home.run(&["pending"]).exits(0);
@@ -199,8 +199,81 @@ fn confirm_passes_the_dialog_and_the_reason() {
         .iter()
         .find(|request| request.method == "confirm")
         .unwrap();
+    let mut params = request.params;
+    assert!(params["id"].take().is_string(), "{params}");
     assert_eq!(
-        request.params,
-        json!({"slot": "coder", "answer": "no", "dialog": "d7", "reason": "use staging"})
+        params,
+        json!({"slot": "coder", "answer": "no", "dialog": "d7", "reason": "use staging", "id": null})
     );
+}
+
+/// What each of these commands asks for, by its name on the socket, and an answer.
+fn once() -> Vec<(Vec<&'static str>, &'static str, Value)> {
+    let task = json!({
+        "id": "t1", "seq": 1, "to": "coder", "text": "x", "state": "done", "by": "user", "slot": "coder",
+        "session_id": null, "answer": "ok", "error": null, "submitted_at": "2026-01-01T10:00:00Z",
+        "started_at": null, "ended_at": null, "duration_ms": null, "retries": 0, "attempts": 1
+    });
+    let confirmed = json!({"slot": "coder", "dialog": "d7", "chosen": "Yes", "rule": null});
+    vec![
+        (vec!["send", "coder", "x"], "send", answered("ok")),
+        (vec!["submit", "coder", "x"], "submit", task.clone()),
+        (vec!["ask", "coder", "x"], "submit", task),
+        (vec!["confirm", "coder", "yes"], "confirm", confirmed),
+    ]
+}
+
+/// The daemon dies under a request: it is made again, with the same id, of the caller's or made up.
+#[test]
+fn what_is_done_once_is_asked_for_again_with_the_same_id() {
+    for (args, method, answer) in once() {
+        for id in [None, Some("mine-1")] {
+            let (home, answer) = (Home::new(), answer.clone());
+            let asked = std::sync::atomic::AtomicUsize::new(0);
+            let requests = home.daemon("missiond", move |_, _| {
+                match asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) {
+                    0 => Reply::Raw(Vec::new()),
+                    _ => Reply::Result(answer.clone()),
+                }
+            });
+            let mut args = args.clone();
+            args.extend(id.iter().flat_map(|id| ["--id", id]));
+            home.run(&args).exits(0);
+            let heard = requests.try_iter().filter(|heard| heard.method == method);
+            let ids: Vec<Value> = heard.map(|heard| heard.params["id"].clone()).collect();
+            assert_eq!(ids.len(), 2, "{args:?}: {ids:?}");
+            assert_eq!(ids[0], ids[1], "{args:?}");
+            assert!(ids[0].is_string(), "{args:?}: {ids:?}");
+            assert!(id.is_none_or(|id| ids[0] == id), "{args:?}: {ids:?}");
+        }
+    }
+}
+
+/// The daemon dies while it is looked for, or says who it is: nothing was asked of it yet, and it is waited for.
+#[test]
+fn a_daemon_that_dies_before_it_is_asked_is_waited_for() {
+    let waits = vec!["wait", "coder", "--for", "idle"];
+    let idle = json!({"slot": "coder", "state": "idle"});
+    for (args, method, answer) in once().into_iter().chain([(waits, "wait", idle)]) {
+        // By its config it is asked twice: who it is, and once more on the connection that is used.
+        for (named, pings) in [(false, 1), (true, 2)] {
+            for lost in 0..pings {
+                let home = Home::new();
+                let config = home.write("slots.toml", "");
+                let answer = answer.clone();
+                let requests =
+                    home.dying_daemon("missiond", lost, move |_, _| Reply::Result(answer.clone()));
+                let mut args = args.clone();
+                if named {
+                    args.extend(["-c", config.to_str().unwrap()]);
+                }
+                home.run(&args).exits(0);
+                let heard: Vec<String> = requests.try_iter().map(|heard| heard.method).collect();
+                let done = heard.iter().filter(|heard| *heard == method).count();
+                assert_eq!(done, 1, "{args:?}, lost {lost}: {heard:?}");
+                let pinged = heard.iter().filter(|heard| *heard == "ping").count();
+                assert!(pinged > lost, "{args:?}, lost {lost}: {heard:?}");
+            }
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! Commands that print a stream end when the reader of their output goes away, also while nothing is printed.
 
 use crate::fake::{Home, PATIENCE, Reply, event, status};
-use missiond::control::envelope::{self, Line};
+use missiond::core::model::envelope::{self, Line};
 use serde_json::json;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Stdio};

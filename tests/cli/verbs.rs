@@ -315,19 +315,30 @@ fn down_returns_when_the_daemon_has_ended() {
 #[test]
 fn down_ends_no_work_unless_it_was_told_to() {
     let table = [
-        ("thinking", json!({}), true),
-        ("responding", json!({}), true),
-        ("tool_running", json!({}), true),
-        ("confirming", json!({}), true),
-        ("idle", json!({"background": 1}), true),
-        ("idle", json!({"queued": 1}), true),
-        ("idle", json!({"task_id": "t1"}), true),
-        ("idle", json!({}), false),
-        ("starting", json!({}), false),
-        ("error", json!({"pid": null}), false),
-        ("exited", json!({"pid": null}), false),
+        ("thinking", json!({}), "thinking"),
+        (
+            "responding",
+            json!({"queued": 2}),
+            "responding and 2 queued messages",
+        ),
+        ("tool_running", json!({}), "tool_running"),
+        ("confirming", json!({}), "confirming"),
+        ("idle", json!({"background": 1}), "1 background command"),
+        ("idle", json!({"queued": 1}), "1 queued message"),
+        (
+            "starting",
+            json!({"pid": null, "queued": 1}),
+            "starting and 1 queued message",
+        ),
+        ("idle", json!({"task_id": "t1"}), "task t1"),
+        ("idle", json!({"foreground": "sleep"}), "runs sleep"),
+        ("idle", json!({}), ""),
+        ("starting", json!({}), ""),
+        ("error", json!({"pid": null}), ""),
+        ("exited", json!({"pid": null}), ""),
     ];
-    for (state, more, at_work) in table {
+    for (state, more, what) in table {
+        let at_work = !what.is_empty();
         let home = Home::new();
         let mut slot = status("coder", state);
         let fields = slot.as_object_mut().unwrap();
@@ -342,11 +353,13 @@ fn down_ends_no_work_unless_it_was_told_to() {
         let ran = home.run(&["down"]).exits(if at_work { 4 } else { 0 });
         assert_eq!(was_told(), !at_work, "{state} {more}: {ran:?}");
         if at_work {
-            let slot = format!("1 slot (coder: {state})");
+            let slot = format!("1 slot (coder: {what})");
             assert!(ran.stderr.contains(&slot), "{ran:?}");
             let ran = home.run(&["down", "--yes"]).exits(0);
             assert!(was_told(), "{state} {more}: {ran:?}");
             assert!(ran.stdout.contains(&slot), "{ran:?}");
+            let drops = ran.stdout.contains("; dropped: ");
+            assert_eq!(drops, what.contains("queued"), "{ran:?}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use assert_cmd::Command;
 use serde_json::Value;
 use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 /// A user with a home directory and a `claude` that only knows its version.
@@ -163,6 +163,29 @@ fn what_show_prints_can_be_loaded_again() {
     assert_eq!(again["daemon"], first["daemon"]);
 }
 
+#[test]
+fn show_prints_no_secret() {
+    let user = User::new();
+    user.missiond(&["init"]).assert().success();
+    let file = user.path(".config/missiond/slots.toml");
+    let slot = "[[slot]]\nname = \"sh\"\nkind = \"shell\"\ncwd = \"/\"\n\
+        command = [\"sh\", \"-c\", \"curl -H 'Authorization: Bearer word-number-one-1'\"]\n\
+        env = { ANTHROPIC_API_KEY = \"word number two\", EDITOR = \"vi\", OTHER = \"ghp_0123456789abcdefghijABCDEFGHIJ0123\" }\n";
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, format!("{text}\n{slot}")).unwrap();
+    for form in [&["config", "show"][..], &["config", "show", "--json"]] {
+        let output = user.missiond(form).assert().success();
+        let shown = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+        for secret in ["word-number-one", "word number two", "ghp_0123"] {
+            assert!(!shown.contains(secret), "{secret}: {shown}");
+        }
+        assert!(
+            shown.contains("ANTHROPIC_API_KEY") && shown.contains("vi"),
+            "{shown}"
+        );
+    }
+}
+
 pub fn finding<'a>(health: &'a Value, check: &str) -> &'a Value {
     let checks = health["checks"].as_array().unwrap();
     checks.iter().find(|found| found["check"] == check).unwrap()
@@ -194,6 +217,54 @@ fn doctor_sees_a_socket_directory_that_others_can_enter() {
     let socket = finding(&health, "socket");
     let fix = format!("chmod 700 {}", run.display());
     assert_eq!(socket["fix"], fix.as_str(), "{socket}");
+}
+
+/// What `up` would refuse, `doctor` does not call good, and the other way round.
+#[test]
+fn doctor_and_up_say_the_same_of_the_log_directory() {
+    let user = User::new();
+    user.missiond(&["init"]).assert().success();
+    let logs = user.path(".config/missiond/logs");
+    let file = user.path(".config/missiond/slots.toml");
+    fs::write(&file, "[daemon]\nlogs = \"logs\"\n\n[sessions]\n").unwrap();
+    let spoilt: [(&str, &dyn Fn()); 6] = [
+        ("is a symbolic link", &|| symlink("/tmp", &logs).unwrap()),
+        ("is a symbolic link", &|| {
+            symlink("/no/place", &logs).unwrap()
+        }),
+        ("can be written by everybody", &|| {
+            fs::create_dir(&logs).unwrap();
+            fs::set_permissions(&logs, Permissions::from_mode(0o777)).unwrap();
+        }),
+        ("audit.jsonl is not a file", &|| {
+            fs::create_dir_all(logs.join("audit.jsonl")).unwrap();
+        }),
+        ("missiond.log is not a file", &|| {
+            fs::create_dir_all(logs.join("missiond.log")).unwrap();
+        }),
+        (".lock is not a file", &|| {
+            fs::create_dir_all(logs.join(".lock")).unwrap();
+        }),
+    ];
+    for (cause, spoil) in spoilt {
+        spoil();
+        let health = user.json(&["doctor"], 1);
+        let found = finding(&health, "logs");
+        assert_eq!(found["health"], "fail", "{found}");
+        let detail = found["detail"].as_str().unwrap();
+        assert!(detail.contains(cause), "{found}");
+        let up = user.missiond(&["up"]).assert().code(1);
+        let told = String::from_utf8_lossy(&up.get_output().stderr).into_owned();
+        assert!(told.contains(detail), "{told}");
+        let fix = found["fix"].as_str().unwrap();
+        assert!(told.contains(fix), "no `{fix}` in {told}");
+        let removed = fs::remove_file(&logs).or_else(|_| fs::remove_dir_all(&logs));
+        removed.unwrap();
+    }
+    let health = user.json(&["doctor"], 0);
+    assert_ne!(finding(&health, "logs")["health"], "fail", "{health}");
+    user.missiond(&["up"]).assert().success();
+    user.missiond(&["down"]).assert().success();
 }
 
 /// Breaks one thing after the other; each is found, with what is wrong and what to do.

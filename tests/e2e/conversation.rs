@@ -4,7 +4,7 @@ use super::words::prompts;
 use crate::support::daemon::Daemon;
 use crate::support::setup::Setup;
 use crate::support::until;
-use missiond::rehearsal::Step;
+use missiond::lab::rehearsal::Step;
 use serde_json::Value;
 
 const ANSWER: &str = "# A title\n\nSome *words*, `code`, a long line that the screen has to wrap because it is far wider than \

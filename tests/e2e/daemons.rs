@@ -7,7 +7,9 @@ use crate::support::until;
 
 fn shells() -> Daemon {
     let setup = Setup::new().slot_with("shell", "kind = \"shell\"");
-    Daemon::start_with(&setup, &["/bin/sh".to_owned()])
+    let daemon = Daemon::start_with(&setup, &["/bin/sh".to_owned()]);
+    daemon.wait_state("shell", "idle");
+    daemon
 }
 
 #[test]

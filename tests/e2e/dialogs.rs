@@ -3,7 +3,7 @@
 use super::words::on_make_pipe;
 use crate::support::daemon::Daemon;
 use crate::support::setup::Setup;
-use missiond::rehearsal::Step;
+use missiond::lab::rehearsal::Step;
 use serde_json::{Value, json};
 
 #[test]
@@ -17,6 +17,8 @@ fn a_person_answers_dialogs() {
     interrupted_at_a_dialog(&daemon);
     a_question(&daemon);
     several_answers(&daemon);
+    labels_with_commas(&daemon);
+    a_word_that_means_something_elsewhere(&daemon);
     an_answer_in_own_words(&daemon);
     own_words_among_ticks(&daemon);
 }
@@ -86,6 +88,16 @@ fn interrupted_at_a_dialog(daemon: &Daemon) {
     assert_eq!(done["effect"], "declined", "{done}");
     daemon.wait_state("coder", "idle");
     assert!(!pipe.exists());
+    let audit = daemon.logged("audit.jsonl");
+    let entries = audit
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let mut persons = entries.filter(|entry| entry["by"] == "person");
+    let no = persons.next_back().expect("an answer of a person");
+    assert_eq!(no["verdict"], "deny", "{no}");
+    assert_eq!(no["why"], "a person interrupts at a dialog", "{no}");
+    let command = format!("mkfifo {}", pipe.display());
+    assert_eq!(no["input"]["command"], command, "{no}");
     let done = daemon.json(&["interrupt", "coder"]);
     assert_eq!(done["effect"], "nothing", "{done}");
     still_talks(daemon, "after an interrupt");
@@ -119,6 +131,8 @@ fn a_question(daemon: &Daemon) {
 fn words_that_are_no_option_are_refused(daemon: &Daemon, dialog: &Value) {
     for word in [
         "Bleu",
+        "Esc",
+        "Rd",
         "yes",
         "always",
         "2",
@@ -134,6 +148,11 @@ fn words_that_are_no_option_are_refused(daemon: &Daemon, dialog: &Value) {
     for part in ["did you mean `Blue`?", "`Red`, `Blue`", &next] {
         assert!(refused.contains(part), "{part}: {refused}");
     }
+    let refused = daemon.cmd(&["confirm", "coder", "Rd"]).expect(4).stderr;
+    assert!(refused.contains("did you mean `Red`?"), "{refused}");
+    let refused = daemon.cmd(&["confirm", "coder", "Esc"]).expect(4).stderr;
+    let next = format!("missiond confirm coder no --dialog {id}");
+    assert!(refused.contains(&next), "{refused}");
     daemon.cmd(&["confirm", "coder"]).expect(2);
     let both = ["confirm", "coder", "Red", "--text", "Red"];
     daemon.cmd(&both).expect(2);
@@ -144,9 +163,19 @@ fn words_that_are_no_option_are_refused(daemon: &Daemon, dialog: &Value) {
     );
 }
 
-/// Asks with these labels; goes on when the question is up.
+/// Asks about three colours; goes on when the question is up.
 fn ask(daemon: &Daemon, prompt: &str, question: &str, several: bool) -> Value {
-    let options: Vec<Value> = ["Red", "Green", "Blue"]
+    ask_among(daemon, prompt, question, several, ["Red", "Green", "Blue"])
+}
+
+fn ask_among(
+    daemon: &Daemon,
+    prompt: &str,
+    question: &str,
+    several: bool,
+    labels: [&str; 3],
+) -> Value {
+    let options: Vec<Value> = labels
         .map(|label| json!({"label": label, "description": "a colour"}))
         .into();
     let question = json!({"question": question, "header": "Colour", "multiSelect": several, "options": options});
@@ -169,6 +198,42 @@ fn several_answers(daemon: &Daemon) {
     daemon.cmd(&["confirm", "coder", "Green, Blue"]).expect(0);
     daemon.wait_state("coder", "idle");
     was_told(daemon, r#"\"Which colours?\"=\"Green, Blue\""#);
+}
+
+/// A list of labels that have commas of their own reaches the model as the labels.
+fn labels_with_commas(daemon: &Daemon) {
+    let labels = ["Red, dark", "Red", "Blue, light, warm"];
+    let dialog = ask_among(daemon, "ask with commas", "Which shades?", true, labels);
+    assert_eq!(dialog["options"][2]["label"], labels[2], "{dialog}");
+    let list = "Red, dark, Blue, light, warm";
+    daemon.cmd(&["confirm", "coder", list]).expect(0);
+    daemon.wait_state("coder", "idle");
+    was_told(
+        daemon,
+        r#"\"Which shades?\"=\"\"Red, dark\", \"Blue, light, warm\"\""#,
+    );
+}
+
+/// `always` is the word for a rule: at a question it is no short form of a label, and where it is a label it adds none.
+fn a_word_that_means_something_elsewhere(daemon: &Daemon) {
+    let labels = ["Always ask", "Never", "Later"];
+    let dialog = ask_among(daemon, "ask how", "How often?", false, labels);
+    daemon.cmd(&["confirm", "coder", "always"]).expect(4);
+    assert_eq!(daemon.status("coder")["dialog"], dialog);
+    daemon.cmd(&["confirm", "coder", "Always ask"]).expect(0);
+    daemon.wait_state("coder", "idle");
+    was_told(daemon, r#"\"How often?\"=\"Always ask\""#);
+
+    let labels = ["Always", "Never", "Later"];
+    ask_among(daemon, "ask when", "When?", false, labels);
+    let given = daemon.json(&["confirm", "coder", "always"]);
+    assert_eq!(given["chosen"], "Always", "{given}");
+    assert!(
+        given["rule"].is_null() && given["this_once"].is_null(),
+        "{given}"
+    );
+    daemon.wait_state("coder", "idle");
+    was_told(daemon, r#"\"When?\"=\"Always\""#);
 }
 
 fn an_answer_in_own_words(daemon: &Daemon) {
@@ -204,7 +269,8 @@ fn own_words_among_ticks(daemon: &Daemon) {
 #[track_caller]
 fn was_told(daemon: &Daemon, answer: &str) {
     let requests = daemon.endpoint.requests();
-    let told = |request: &missiond::rehearsal::Request| request.body.to_string().contains(answer);
+    let told =
+        |request: &missiond::lab::rehearsal::Request| request.body.to_string().contains(answer);
     assert!(requests.iter().any(told), "{answer}");
 }
 

@@ -5,7 +5,7 @@ use crate::support::claude_code::claude;
 use crate::support::daemon::Daemon;
 use crate::support::setup::Setup;
 use crate::support::until;
-use missiond::rehearsal::Step;
+use missiond::lab::rehearsal::Step;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -181,14 +181,21 @@ fn labelled(daemon: &Daemon, fits: impl Fn(&Value) -> bool) {
 
 /// A yes is refused and changes nothing; after `no` the dialog is gone.
 fn only_no_is_taken(daemon: &Daemon, no: &[&str]) {
-    let before = daemon.status("coder")["dialog"].clone();
+    // It is whole again once the program has drawn for its size.
+    let whole = || {
+        until("the whole dialog", || {
+            Some(daemon.status("coder")["dialog"].clone())
+                .filter(|dialog| dialog["complete"] == true)
+        })
+    };
+    let before = whole();
     let refused = daemon.cmd(&["confirm", "coder", "yes"]).expect(4);
     assert!(refused.stderr.contains("text field"), "{refused}");
     assert!(
         refused.stderr.contains("missiond keys coder up"),
         "{refused}"
     );
-    assert_eq!(daemon.status("coder")["dialog"], before);
+    assert_eq!(whole(), before);
     daemon.cmd(no).expect(0);
     daemon.wait_state("coder", "idle");
 }

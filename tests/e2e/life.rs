@@ -4,7 +4,7 @@ use super::words::prompts;
 use crate::support::daemon::Daemon;
 use crate::support::setup::Setup;
 use crate::support::{PATIENCE, processes, script, until};
-use missiond::rehearsal::Step;
+use missiond::lab::rehearsal::Step;
 use serde_json::Value;
 
 #[test]

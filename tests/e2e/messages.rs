@@ -1,10 +1,11 @@
 //! What is sent arrives as it was written, once, and in order.
 
 use super::words::prompts;
-use crate::support::PATIENCE;
 use crate::support::daemon::Daemon;
 use crate::support::setup::Setup;
-use missiond::rehearsal::Step;
+use crate::support::{PATIENCE, processes, until};
+use missiond::lab::rehearsal::Step;
+use std::time::Duration;
 
 #[test]
 fn messages_arrive_exactly() {
@@ -95,6 +96,67 @@ fn queued_messages_keep_their_order(daemon: &Daemon) {
     assert_eq!(order, ["first", "second", "third"]);
 }
 
+/// `stop` and `down` say which messages they drop, and so does whoever is asked about one later.
+#[test]
+fn what_waits_for_a_slot_that_is_stopped_is_dropped_aloud() {
+    let Some(mut daemon) = Daemon::start(&Setup::new().slot("coder")) else {
+        return;
+    };
+    let status =
+        |daemon: &Daemon, id: &str| daemon.json(&["send", "coder", "--id", id, "--status"]);
+    let why = "not sent: the slot was stopped";
+
+    two_wait(&daemon, ["q1", "q2"]);
+    let stopped = daemon.cmd(&["stop", "coder"]).expect(0);
+    let words = "2 messages that waited were dropped (q1, q2)";
+    assert_eq!(stopped.stdout, format!("coder: stopped; {words}\n"));
+    for id in ["q1", "q2"] {
+        let now = status(&daemon, id);
+        assert_eq!(now["state"], "dropped", "{now}");
+        assert_eq!(now["error"]["message"], why, "{now}");
+    }
+    let log = daemon.cmd(&["logs", "coder"]).expect(0);
+    let warned = log.stdout.lines().find(|line| line.contains(words));
+    assert!(warned.is_some_and(|line| line.contains("WARN")), "{log}");
+
+    // The id may be used again.
+    daemon.cmd(&["start", "coder"]).expect(0);
+    daemon.wait_state("coder", "idle");
+    let again = ["send", "coder", "--id", "q2", "and now"];
+    daemon.cmd(&again).expect(0);
+    assert!(prompts(&daemon).contains(&"and now".to_owned()));
+    assert_ne!(status(&daemon, "q2")["state"], "dropped");
+
+    two_wait(&daemon, ["q3", "q4"]);
+    let down = daemon.cmd(&["down", "--yes"]).expect(0);
+    assert!(
+        down.stdout.ends_with("; dropped: 2 queued messages\n"),
+        "{down}"
+    );
+    daemon.again();
+    daemon.wait_state("coder", "idle");
+    for id in ["q3", "q4"] {
+        let now = status(&daemon, id);
+        assert_eq!(now["state"], "dropped", "{now}");
+        assert_eq!(now["error"]["message"], why, "{now}");
+    }
+    let sent = prompts(&daemon);
+    let is_dropped = |text: &String| ["q1", "q3", "q4"].contains(&text.as_str());
+    assert!(!sent.iter().any(is_dropped), "{sent:?}");
+}
+
+/// Two messages behind a turn that does not end.
+fn two_wait(daemon: &Daemon, ids: [&str; 2]) {
+    daemon.wait_state("coder", "idle");
+    let held = format!("hold {}", ids[0]);
+    daemon.endpoint.on(&held, vec![Step::gate("never")]);
+    daemon.cmd(&["send", "coder", "--no-wait", &held]).expect(0);
+    for id in ids {
+        let sent = daemon.cmd(&["send", "coder", "--no-wait", "--id", id, id]);
+        assert_eq!(sent.expect(0).stdout, "coder: queued\n");
+    }
+}
+
 /// Waits until one more message stands in the slot's queue.
 fn queued(daemon: &Daemon, text: &str) {
     let wanted = if text == "second" { 1 } else { 2 };
@@ -102,4 +164,37 @@ fn queued(daemon: &Daemon, text: &str) {
         let queued = daemon.status("coder")["queued"].as_u64();
         queued.is_some_and(|count| count >= wanted).then_some(())
     });
+}
+
+/// Claude Code has taken a message and is stopped before it draws anything of the turn: what stands on its screen is the
+/// answer to the message before.
+#[test]
+fn the_answer_of_the_turn_before_is_never_given_for_this_one() {
+    let Some(daemon) = Daemon::start(&Setup::new().slot("coder")) else {
+        return;
+    };
+    daemon.wait_state("coder", "idle");
+    daemon.cmd(&["send", "coder", "First, please."]).expect(0);
+    for turn in ["second", "third", "fourth"] {
+        daemon.cmd(&["restart", "coder"]).expect(0);
+        daemon.wait_state("coder", "idle");
+        let (message, answer) = (format!("Now the {turn}."), format!("That was the {turn}."));
+        let steps = vec![Step::Hang { hang: 1.0 }, Step::text(&answer)];
+        daemon.endpoint.on(&message, steps);
+        let program = daemon.status("coder")["pid"].as_i64().expect("it runs");
+        let program = i32::try_from(program).expect("a pid");
+        let sent = daemon.spawn(&["send", "coder", &message]);
+        until("the message to be taken", || {
+            let taken = format!("\"text\":\"{message}\"");
+            daemon
+                .logged("coder.events.jsonl")
+                .contains(&taken)
+                .then_some(())
+        });
+        processes::stop(program);
+        // Longer than the daemon waits for an idle screen and for the transcript.
+        std::thread::sleep(Duration::from_secs(6));
+        processes::go_on(program);
+        assert_eq!(sent.end().expect(0).text(), answer);
+    }
 }

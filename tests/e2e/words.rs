@@ -1,7 +1,7 @@
 //! What several of the tests say.
 
 use crate::support::daemon::Daemon;
-use missiond::rehearsal::{Request, Step};
+use missiond::lab::rehearsal::{Request, Step};
 use serde_json::json;
 use std::path::Path;
 

@@ -6,9 +6,9 @@ use crate::support::daemon::Daemon;
 use crate::support::disk::SmallDisk;
 use crate::support::setup::Setup;
 use crate::support::until;
-use missiond::reading::{Dialog, Observer, Seen, State, replay};
-use missiond::recording::{Recording, What, event_line, header_line};
-use missiond::terminal::{At, Terminal};
+use missiond::core::cast::{Recording, What, event_line, header_line};
+use missiond::core::claude::reading::{Dialog, Observer, Seen, State, replay};
+use missiond::core::terminal::{At, Terminal};
 use std::fs::{self, File};
 use std::io::{BufReader, Read};
 use std::path::Path;
@@ -29,7 +29,7 @@ fn a_recording_is_rotated_under_a_flood_and_loses_nothing() {
     let done = daemon.spawn(&["wait", "a", "--output", "got done"]);
     done.end_within(Duration::from_secs(600)).expect(0);
     let recording = log_file(&daemon, "a.cast");
-    let files = missiond::files::with_rotated(&recording).expect("recordings");
+    let files = missiond::os::files::with_rotated(&recording).expect("recordings");
     let sizes: Vec<u64> = files
         .iter()
         .map(|file| file.metadata().expect("a file").len() >> 20)
@@ -111,14 +111,24 @@ fn compare(path: &Path) -> usize {
 
 #[test]
 fn a_full_disk_stops_no_slot_is_told_once_and_recovers() {
-    let script = "stty -echo; while read -r line; do echo \"got $line\"; done";
-    let mut daemon = shells(&["a"], script);
+    // What is refused to the slot is an event of it, which goes to its log.
+    let script = format!(
+        "rm -f said; mkfifo said; exec 3<>said; \
+         while read -r line <&3; do echo \"got $line\"; {} stop a >/dev/null 2>&1; done",
+        env!("CARGO_BIN_EXE_missiond")
+    );
+    let mut daemon = shells(&["a"], &script);
     daemon.cmd(&["down", "--yes"]).expect(0);
     let Some(disk) = SmallDisk::mount(&daemon.root().join("logs"), "128k") else {
         return;
     };
     daemon.again();
     daemon.wait_state("a", "idle");
+    // Past missiond, which takes no raw input while it can't write it down.
+    let write = |daemon: &Daemon, text: &str| {
+        let pipe = daemon.cwd("a").join("said");
+        fs::write(pipe, format!("{text}\n")).expect("the program reads");
+    };
     let events = daemon.spawn(&["events", "-f"]);
     until("the snapshot", || {
         events.printed().contains('\n').then_some(())
@@ -128,6 +138,8 @@ fn a_full_disk_stops_no_slot_is_told_once_and_recovers() {
     for number in 0..40 {
         disk.fill();
         write(&daemon, &format!("{}-{number}", "full".repeat(200)));
+        let pressed = daemon.cmd(&["write", "a", "unread"]);
+        assert!(matches!(pressed.code, 0 | 4), "{pressed}");
     }
     daemon
         .cmd(&["wait", "a", "--output", "full-39", "--timeout", "20s"])
@@ -137,6 +149,9 @@ fn a_full_disk_stops_no_slot_is_told_once_and_recovers() {
     daemon
         .cmd(&["wait", "a", "--output", "got free", "--timeout", "20s"])
         .expect(0);
+    until("the audit to be written again", || {
+        (daemon.cmd(&["write", "a", "unread"]).code == 0).then_some(())
+    });
     until("the recording to go on", || {
         write(&daemon, "more");
         recorded(&daemon, "a").contains("got more").then_some(())
@@ -168,6 +183,104 @@ fn a_full_disk_stops_no_slot_is_told_once_and_recovers() {
     for line in daemon.logged("a.events.jsonl").lines() {
         serde_json::from_str::<serde_json::Value>(line).expect("a whole event");
     }
+    daemon.cmd(&["down", "--yes"]).expect(0);
+}
+
+/// 60 keys on a full disk: those that were pressed are in the audit, the others were refused, and that is in it too.
+#[test]
+fn no_key_is_pressed_without_a_record() {
+    let script = "stty -echo; while read -r line; do echo \"$line\" >>pressed; done";
+    let mut daemon = shells(&["a"], script);
+    daemon.cmd(&["down", "--yes"]).expect(0);
+    let Some(disk) = SmallDisk::mount(&daemon.root().join("logs"), "128k") else {
+        return;
+    };
+    daemon.again();
+    daemon.wait_state("a", "idle");
+    let script = script.replace(">pressed", &format!(">{}/pressed", daemon.root().display()));
+    let spawn = ["spawn", "--id", "b", "--", "/bin/sh", "-c", &script];
+    daemon.cmd(&spawn).expect(0);
+    let mut refused = 0;
+    for number in 0..60 {
+        disk.fill();
+        let line = format!("{number}\\r");
+        let pressed = match number % 3 {
+            0 => daemon.cmd(&["write", "a", &line]),
+            1 => daemon.cmd(&["keys", "a", "k", "enter"]),
+            _ => daemon.cmd(&["type", "b", &number.to_string()]),
+        };
+        if pressed.code != 0 {
+            let pressed = pressed.expect(4);
+            assert!(
+                pressed.stderr.contains("the audit can't be written"),
+                "{pressed}"
+            );
+            assert!(pressed.stderr.contains("make room"), "{pressed}");
+            refused += 1;
+        }
+    }
+    assert!(refused > 0, "the disk is full");
+    disk.free();
+    let hole = until("the hole to be written down", || {
+        let verified = daemon.json(&["audit", "verify"]);
+        let holes = verified["holes"].as_array().expect("holes").clone();
+        (holes.iter().any(|hole| hole["refused"] == refused)).then_some(verified)
+    });
+    assert_eq!(hole["lost"], 0, "{hole}");
+    let told = daemon.cmd(&["audit", "verify"]).expect(0);
+    assert!(told.stdout.contains("unbroken, with holes: 1"), "{told}");
+    assert!(
+        told.stderr
+            .contains(&format!("{refused} deeds were refused")),
+        "{told}"
+    );
+    daemon.cmd(&["write", "a", "last\\r"]).expect(0);
+    let of = |directory: std::path::PathBuf| {
+        fs::read_to_string(directory.join("pressed")).unwrap_or_default()
+    };
+    let pressed = until("the last line to be read", || {
+        let pressed = of(daemon.cwd("a"));
+        pressed.contains("last").then_some(pressed)
+    });
+    let pressed = pressed.lines().count() + of(daemon.root().to_owned()).lines().count();
+    let keys = daemon
+        .cmd(&["audit", "grep", "--what", "key", "--json"])
+        .expect(0)
+        .json_lines();
+    assert_eq!(keys.len(), pressed, "{keys:?}");
+    assert_eq!(pressed, 60 - refused + 1);
+    for key in keys {
+        let by = ["by", "via"].map(|field| key[field].as_str().expect("text"));
+        assert!(
+            matches!(by, ["person", "cli write" | "cli keys" | "cli type"]),
+            "{key}"
+        );
+        assert!(key["uid"].is_u64() && key["pid"].is_u64(), "{key}");
+    }
+    daemon.cmd(&["down", "--yes"]).expect(0);
+}
+
+/// A stop that the next daemon would not know of is no success.
+#[test]
+fn a_stop_that_could_not_be_saved_says_so() {
+    let mut daemon = shells(&["a"], "sleep 1000");
+    daemon.cmd(&["down", "--yes"]).expect(0);
+    let state = daemon.root().join("state/missiond/missiond");
+    let Some(disk) = SmallDisk::mount(&state, "1m") else {
+        return;
+    };
+    daemon.again();
+    daemon.wait_state("a", "idle");
+    disk.fill();
+    let stopped = daemon.cmd(&["stop", "a"]).expect(1);
+    assert!(stopped.stderr.contains("could not be saved"), "{stopped}");
+    assert!(stopped.stderr.contains("make room"), "{stopped}");
+    assert_eq!(daemon.status("a")["state"], "exited");
+    disk.free();
+    daemon.cmd(&["stop", "a"]).expect(0);
+    daemon.crash();
+    daemon.again();
+    assert_eq!(daemon.status("a")["state"], "exited");
     daemon.cmd(&["down", "--yes"]).expect(0);
 }
 
@@ -227,7 +340,7 @@ fn write(daemon: &Daemon, text: &str) {
 
 /// All lines of a log, oldest first, whatever file they are in by now.
 fn in_files(daemon: &Daemon, name: &str) -> String {
-    let files = missiond::files::with_rotated(&log_file(daemon, name)).expect("a log");
+    let files = missiond::os::files::with_rotated(&log_file(daemon, name)).expect("a log");
     let mut text = String::new();
     for mut file in files {
         file.read_to_string(&mut text).expect("text");
@@ -286,7 +399,7 @@ fn rotation_loses_and_doubles_nothing_for_those_who_follow() {
         assert_eq!(keys, KEYS);
     }
     let sizes = |name: &str| -> Vec<u64> {
-        let files = missiond::files::with_rotated(&log_file(&daemon, name)).expect("a log");
+        let files = missiond::os::files::with_rotated(&log_file(&daemon, name)).expect("a log");
         files
             .iter()
             .map(|file| file.metadata().expect("a file").len())

@@ -77,6 +77,44 @@ fn events_have_no_gap_and_no_double_through_fifty_kills() {
     println!("{} events through {KILLS} kills", heard.len());
 }
 
+/// Whatever is lost, no position means two events: the listener is told of a gap, and goes on.
+#[test]
+fn positions_go_on_after_the_state_directory_was_removed() {
+    let mut daemon = shells(&["a"], ECHOES);
+    daemon.wait_state("a", "idle");
+    let listener = daemon.spawn(&["events", "-f"]);
+    until("the snapshot", || {
+        (!events(&listener.printed()).is_empty()).then_some(())
+    });
+    let keys = || {
+        let heard = happened(&listener).into_iter();
+        heard.filter(|event| event["event"] == "key").count()
+    };
+    let state = daemon.root().join("state/missiond");
+    for round in 1..=3 {
+        std::fs::remove_dir_all(&state).expect("a state directory");
+        daemon.cmd(&["write", "a", "seen\\r"]).expect(0);
+        until("the listener to hear it", || {
+            (keys() == 2 * round - 1).then_some(())
+        });
+        // And once more, if it was made again: nothing is left for the next daemon.
+        let _ = std::fs::remove_dir_all(&state);
+        daemon.crash();
+        assert!(!state.exists());
+        daemon.again();
+        daemon.wait_state("a", "idle");
+        daemon.cmd(&["write", "a", "seen again\\r"]).expect(0);
+        until("the listener to hear it", || {
+            (keys() == 2 * round).then_some(())
+        });
+    }
+    let positions: Vec<u64> = happened(&listener).iter().map(position).collect();
+    assert!(
+        positions.is_sorted_by(|one, next| one < next),
+        "{positions:?}"
+    );
+}
+
 /// Events happen, and in the middle of them the daemon is killed.
 fn killed_at_work(daemon: &mut Daemon, chance: &mut Chance) {
     let pid = daemon.pid();

@@ -2,7 +2,7 @@
 
 use crate::support::daemon::Daemon;
 use crate::support::setup::Setup;
-use missiond::recording::{Recording, What};
+use missiond::core::cast::{Recording, What};
 use std::collections::HashSet;
 use std::path::PathBuf;
 
@@ -46,7 +46,7 @@ pub fn shells_with(names: &[&str], keys: &str, script: &str) -> Daemon {
 pub fn recorded(daemon: &Daemon, slot: &str) -> String {
     let path = log_file(daemon, &format!("{slot}.cast"));
     let mut text = String::new();
-    for file in missiond::files::with_rotated(&path).expect("a recording") {
+    for file in missiond::os::files::with_rotated(&path).expect("a recording") {
         let recording = Recording::read(std::io::BufReader::new(file)).expect("a header");
         let mut events = recording.map(|event| event.expect("a whole event").what);
         // After a rotation the screen is drawn again, which the program did not do.
@@ -109,4 +109,30 @@ impl Chance {
         self.0 ^= self.0 << 17;
         self.0 % bound
     }
+}
+
+/// A shell at its prompt ends with the daemon; a command that it waits for is work, and needs a yes.
+#[test]
+fn down_asks_before_it_ends_a_command_of_a_shell() {
+    let setup = Setup::new().slot_with("b", "kind = \"shell\"");
+    let command = ["/bin/sh", "-i"].map(str::to_owned);
+    let mut daemon = Daemon::start_with(&setup, &command);
+    daemon.wait_state("b", "idle");
+    assert_eq!(daemon.status("b").get("foreground"), None);
+    daemon.cmd(&["write", "b", "sleep 301\\r"]).expect(0);
+    crate::support::until("the command in the foreground", || {
+        (daemon.status("b")["foreground"] == "sleep").then_some(())
+    });
+    let shown = daemon.cmd(&["status", "b"]).expect(0);
+    assert!(shown.stdout.contains("runs sleep"), "{shown}");
+    let refused = daemon.cmd(&["down"]).expect(4);
+    let words = "1 slot (b: runs sleep)";
+    assert!(refused.stderr.contains(words), "{refused}");
+    assert_eq!(daemon.status("b")["foreground"], "sleep");
+    daemon.cmd(&["write", "b", "\\x03"]).expect(0);
+    crate::support::until("the prompt again", || {
+        daemon.status("b").get("foreground").is_none().then_some(())
+    });
+    daemon.cmd(&["down"]).expect(0);
+    daemon.ended();
 }

@@ -6,6 +6,8 @@ use crate::support::daemon::{Daemon, missiond};
 use crate::support::setup::Setup;
 use crate::support::{skip, until};
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
+use std::io::Write;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::Command;
 
@@ -165,14 +167,13 @@ fn too_few_descriptors_are_named_as_the_cause() {
         (used == open()).then_some(used)
     });
     let free = |count: usize| (0..).filter(|number| !used.contains(number)).nth(count);
-    let verbs: [&[&str]; 3] = [&["spawn", "--", "cat"], &["close", "one"], &["sessions"]];
-    // One for the connection, and none for anything else.
+    // One for the connection, and none for anything else but those of the reserve.
     bound(&daemon, Resource::Nofile, free(1));
-    for verb in verbs {
-        let refused = daemon.cmd(verb).expect(1);
-        assert!(refused.stderr.contains("Too many open files"), "{refused}");
-        assert!(refused.stderr.contains("ulimit -n"), "{refused}");
-    }
+    let refused = daemon.cmd(&["spawn", "--", "cat"]).expect(6);
+    assert!(refused.stderr.contains("Too many open files"), "{refused}");
+    assert!(refused.stderr.contains("ulimit -n"), "{refused}");
+    daemon.cmd(&["sessions"]).expect(0);
+    daemon.cmd(&["close", "one"]).expect(0);
     // Not even that.
     bound(&daemon, Resource::Nofile, Some(3));
     let socket = daemon.root().join("run/missiond/missiond.sock");
@@ -190,5 +191,55 @@ fn too_few_descriptors_are_named_as_the_cause() {
     bound(&daemon, Resource::Nofile, None);
     echoes(&daemon, "back");
     daemon.cmd(&["spawn", "--", "cat"]).expect(0);
-    daemon.cmd(&["close", "one"]).expect(0);
+}
+
+/// Programs and listeners take all descriptors but those that are kept for control.
+#[test]
+fn with_64_files_people_see_and_stop_what_takes_them() {
+    let mut daemon = with_a_shell();
+    bound(&daemon, Resource::Nofile, Some(64));
+    let refused = until("no more sessions to start", || {
+        let spawned = daemon.cmd(&["spawn", "--", "cat"]);
+        (spawned.code != 0).then_some(spawned)
+    });
+    assert!(refused.stderr.contains("Too many open files"), "{refused}");
+    assert!(refused.stderr.contains("ulimit -n"), "{refused}");
+    let socket = daemon.root().join("run/missiond/missiond.sock");
+    let listen = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"events\",\"params\":{}}\n";
+    // Each has a request under way for as long as it may stay.
+    let listener = || {
+        let mut stream = UnixStream::connect(&socket).expect("the daemon listens");
+        // The daemon may have closed it already.
+        let _ = stream.write_all(listen);
+        stream
+    };
+    let mut listeners: Vec<UnixStream> = (0..60).map(|_| listener()).collect();
+    let refused = until("no more listeners to be heard", || {
+        listeners.push(listener());
+        let events = daemon.cmd(&["events"]);
+        (events.code != 0).then_some(events)
+    });
+    let refused = refused.expect(6);
+    assert!(refused.stderr.contains("`events` does not"), "{refused}");
+    for _ in 0..3 {
+        daemon.cmd(&["status"]).expect(0);
+        daemon.cmd(&["sessions"]).expect(0);
+    }
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", daemon.pid()));
+    let limits = limits.expect("it lives");
+    let files = limits
+        .lines()
+        .find(|line| line.starts_with("Max open files"));
+    let soft = files.and_then(|line| line.split_whitespace().nth(3));
+    assert_eq!(soft, Some("64"), "a look at the processes raises no limit");
+    until("the status to name the cause", || {
+        let status = daemon.cmd(&["status"]).expect(0);
+        let is_told = status.stdout.contains("file descriptors run out");
+        (is_told && status.stdout.contains("ulimit -n")).then_some(())
+    });
+    daemon.cmd(&["stop", "a"]).expect(0);
+    assert_eq!(daemon.status("a")["state"], "exited");
+    daemon.cmd(&["down", "--yes"]).expect(0);
+    daemon.ended();
+    drop(listeners);
 }

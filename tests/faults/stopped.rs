@@ -4,7 +4,7 @@ use super::shells::shells;
 use crate::support::daemon::Daemon;
 use crate::support::setup::Setup;
 use crate::support::{processes, until};
-use missiond::rehearsal::Step;
+use missiond::lab::rehearsal::Step;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 

@@ -4,7 +4,7 @@ use super::shells::*;
 use crate::support::daemon::{Daemon, program_at};
 use crate::support::setup::Setup;
 use crate::support::{PATIENCE, processes, until};
-use missiond::rehearsal::Step;
+use missiond::lab::rehearsal::Step;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

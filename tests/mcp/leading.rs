@@ -2,7 +2,7 @@
 
 use crate::support::daemon::Daemon;
 use crate::support::setup::Setup;
-use missiond::rehearsal::Step;
+use missiond::lab::rehearsal::Step;
 use serde_json::json;
 use std::fs;
 

@@ -16,6 +16,7 @@ fn shells() -> Daemon {
 #[test]
 fn a_client_looks_acts_and_is_told_what_is_wrong() {
     let daemon = shells();
+    daemon.wait_state("one", "idle");
     let mut client = Client::start(daemon.root(), &[]);
     let status: Value = serde_json::from_str(&client.told("status", json!({}))).expect("JSON");
     let names: Vec<&str> = status
@@ -51,13 +52,13 @@ fn a_client_looks_acts_and_is_told_what_is_wrong() {
         (
             "submit",
             json!({"to": "@codr", "text": "x"}),
-            "did you mean @coder?",
+            "did you mean `@coder`?",
         ),
         ("task", json!({"id": "00000000"}), "no task"),
         ("cancel", json!({"id": "00000000"}), "no task"),
         (
             "wait",
-            json!({"slot": "one", "states": ["confirming"], "timeout_s": 0}),
+            json!({"slot": "one", "states": ["confirming"], "timeout_ms": 0}),
             "timed out",
         ),
         ("stop", json!({"slots": []}), "no slot is named"),
@@ -112,6 +113,12 @@ fn a_command_in_a_terminal(client: &mut Client, root: &Path) {
         Some("out"),
         "{ended}"
     );
+    // A list of words goes through no shell.
+    let words = json!({"command": ["printf", "%s|", "$HOME", "two words"], "yield_ms": 20000});
+    let words = tool(client.told("unified_exec", words));
+    assert_eq!(words["output"], "$HOME|two words|", "{words}");
+    let empty = client.refused("unified_exec", json!({"command": []}));
+    assert!(empty.contains("the command is empty"), "{empty}");
     // As agents call it that know the older names.
     let older = json!({"cmd": "pwd; printf '\\033[31mred\\033[0m\\n'", "workdir": "/", "yield_time_ms": 20000,
         "shell": "/bin/sh", "login": true, "max_output_tokens": 100, "raw": true, "timeout_ms": 60000});

@@ -4,7 +4,7 @@
 use crate::support::daemon::Daemon;
 use crate::support::setup::Setup;
 use crate::support::until;
-use missiond::rehearsal::Step;
+use missiond::lab::rehearsal::Step;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::PathBuf;
@@ -38,6 +38,7 @@ fn always_says_what_holds_and_a_reload_judges_what_waits() {
     a_rule_that_an_ask_rule_beats_is_not_added(&daemon);
     a_reload_is_seen_at_the_dialog_that_waits(&daemon);
     a_rule_that_helps_is_added(&daemon);
+    a_rule_that_breaks_an_example_is_not_added(&daemon);
 }
 
 fn a_rule_that_an_ask_rule_beats_is_not_added(daemon: &Daemon) {
@@ -93,4 +94,23 @@ fn a_rule_that_helps_is_added(daemon: &Daemon) {
     daemon.wait_state("coder", "idle");
     let text = fs::read_to_string(policy_file(daemon)).expect("a policy");
     assert!(text.contains("Bash(mkfifo own)"), "{text}");
+}
+
+fn a_rule_that_breaks_an_example_is_not_added(daemon: &Daemon) {
+    let example =
+        "\n[[example]]\ntool = \"Bash\"\ninput.command = \"mkfifo kept\"\nverdict = \"ask\"\n";
+    let policy = format!("{POLICY}{example}");
+    fs::write(policy_file(daemon), &policy).expect("a policy");
+    daemon.cmd(&["reload"]).expect(0);
+    let breaks =
+        "the example at coder.toml:7 says `ask`, which a rule that allows the call would break";
+    let waiting = asks_for(daemon, "mkfifo kept");
+    let expected = json!({"rule": null, "why_not": breaks});
+    assert_eq!(waiting["always"], expected, "{waiting}");
+    let answer = daemon.json(&["confirm", "coder", "always"]);
+    assert_eq!(answer["this_once"], breaks, "{answer}");
+    daemon.wait_state("coder", "idle");
+    let text = fs::read_to_string(policy_file(daemon)).expect("a policy");
+    assert_eq!(text, policy, "no rule was added");
+    daemon.cmd(&["reload"]).expect(0);
 }

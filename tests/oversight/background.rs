@@ -4,7 +4,7 @@ use super::inside::audit;
 use crate::support::daemon::Daemon;
 use crate::support::setup::Setup;
 use crate::support::until;
-use missiond::rehearsal::Step;
+use missiond::lab::rehearsal::Step;
 use serde_json::json;
 
 const POLICY: &str = "ask = [\"Bash(mkfifo *)\"]\nallow = [\"Agent\"]\n";

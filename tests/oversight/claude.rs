@@ -3,7 +3,7 @@
 use super::inside::{audit, refusals};
 use crate::support::daemon::Daemon;
 use crate::support::setup::Setup;
-use missiond::rehearsal::Step;
+use missiond::lab::rehearsal::Step;
 use serde_json::json;
 use std::fs;
 

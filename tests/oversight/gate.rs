@@ -6,7 +6,7 @@ use crate::support::daemon::Daemon;
 use crate::support::disk::SmallDisk;
 use crate::support::setup::Setup;
 use crate::support::until;
-use missiond::rehearsal::{Step, ToolCall};
+use missiond::lab::rehearsal::{Step, ToolCall};
 use serde_json::{Value, json};
 use std::fs;
 
@@ -301,6 +301,15 @@ fn without_room_for_the_audit_nothing_is_approved() {
         refused.stderr.contains("the audit can't be written"),
         "{refused}"
     );
+    // Nor by its key.
+    for verb in ["keys", "write"] {
+        disk.fill();
+        let refused = daemon.cmd(&[verb, "coder", "1", "--into-dialog"]).expect(4);
+        assert!(
+            refused.stderr.contains("the audit can't be written"),
+            "{refused}"
+        );
+    }
     assert_eq!(pending(&daemon)["dialog"]["id"], waiting["dialog"]["id"]);
     daemon.cmd(&["confirm", "coder", "no"]).expect(0);
     daemon.wait_state("coder", "idle");

@@ -3,7 +3,7 @@
 use crate::support::daemon::missiond;
 use crate::support::run::{Output, Running};
 use missiond::audit::{Audit, Record};
-use missiond::policy::Decision;
+use missiond::core::policy::Decision;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
@@ -76,7 +76,8 @@ fn call(cwd: &Path, command: &str, decision: Decision, by: &str) -> Record {
 fn audited(place: &Place) {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
-        let audit = Audit::open(&place.path("logs/audit.jsonl")).expect("an audit");
+        let audit =
+            Audit::open(&place.path("logs/audit.jsonl"), &place.path("logs")).expect("an audit");
         let cwd = place.0.path();
         let records = [
             call(cwd, "cargo test", Decision::Allow, "policy"),

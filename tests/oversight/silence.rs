@@ -4,7 +4,7 @@
 use super::inside::audit;
 use crate::support::daemon::Daemon;
 use crate::support::setup::Setup;
-use missiond::rehearsal::Step;
+use missiond::lab::rehearsal::Step;
 use serde_json::{Value, json};
 use std::fs;
 

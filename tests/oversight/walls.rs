@@ -6,7 +6,7 @@ use crate::support::claude_code::claude;
 use crate::support::daemon::Daemon;
 use crate::support::setup::Setup;
 use crate::support::{PINNED, skip};
-use missiond::rehearsal::Step;
+use missiond::lab::rehearsal::Step;
 use serde_json::json;
 use std::process::Command;
 

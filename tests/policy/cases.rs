@@ -2,7 +2,7 @@
 //! `protect` names a file of missiond's own, or a directory of them.
 //! `noallow` is `ask` or `deny`; `\n` and `\r` in a command stand for what they stand for everywhere.
 
-use missiond::policy::{Ask, Decision, LexicalPaths, Policy, decide};
+use missiond::core::policy::{Ask, Decision, LexicalPaths, Policy, decide};
 use serde_json::json;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -84,6 +84,27 @@ fn explain_shows_each_part_with_its_rule_and_line() {
 }
 
 #[test]
+fn explain_answers_as_the_gate_does_in_a_mode() {
+    let folder = Folder::with(POLICY);
+    let calls = [r#"{"command":"ls"}"#, r#"{"command":"mkfifo x"}"#];
+    for (mode, expected) in [
+        ("manual", ["none", "ask"]),
+        ("default", ["none", "ask"]),
+        ("acceptEdits", ["none", "ask"]),
+        ("bypassPermissions", ["none", "deny"]),
+    ] {
+        for (call, expected) in calls.into_iter().zip(expected) {
+            let shown = stdout(&mut folder.policy(&[
+                "explain", "--policy", "p.toml", "--mode", mode, "--tool", "Bash", "--input", call,
+            ]));
+            assert!(shown.starts_with(expected), "{call} in {mode}: {shown}");
+            let says_why = shown.contains("although a hook says ask");
+            assert_eq!(says_why, expected == "deny", "{call} in {mode}: {shown}");
+        }
+    }
+}
+
+#[test]
 fn explain_answers_lines_one_by_one() {
     let folder = Folder::with(POLICY);
     std::os::unix::fs::symlink(".env", folder.path().join("link")).expect("a link");
@@ -155,7 +176,17 @@ fn explain_protects_what_the_daemon_of_the_config_protects() {
     let folder =
         Folder::with("allow = [\"Write\", \"Edit(**)\", \"Bash(cp *)\", \"Bash(tee *)\"]\n");
     std::fs::write(folder.path().join("slots.toml"), "[daemon]\nname = \"x\"\n").expect("a config");
+    // The lock of another daemon names its config, and that its policies.
+    let other = folder.path().join("other.toml");
+    std::fs::write(&other, "[daemon]\npolicies = \"others\"\n").expect("a config");
+    let state = folder.path().join(".local/state/missiond");
+    std::fs::create_dir_all(&state).expect("a directory");
+    let holder = json!({"pid": 1, "socket": "/s", "config": other});
+    std::fs::write(state.join("other.lock"), holder.to_string()).expect("a lock");
     let calls = [
+        json!({"tool": "Write", "input": {"file_path": "other.toml"}}),
+        json!({"tool": "Write", "input": {"file_path": "others/coder.toml"}}),
+        json!({"tool": "Write", "input": {"file_path": ".local/state/missiond/trusted-folders.json"}}),
         json!({"tool": "Write", "input": {"file_path": "slots.toml"}}),
         json!({"tool": "Write", "input": {"file_path": "policies/x.toml"}}),
         json!({"tool": "Write", "input": {"file_path": "logs/audit.jsonl"}}),
@@ -181,13 +212,13 @@ fn explain_protects_what_the_daemon_of_the_config_protects() {
     };
     let explain = ["explain", "--policy", "p.toml", "-"];
     let named = ["explain", "-c", "slots.toml", "--policy", "p.toml", "-"];
-    let mut protected = vec!["ask"; 8];
+    let mut protected = vec!["ask"; 11];
     protected.push("allow");
     assert_eq!(verdicts(&mut folder.policy(&named)), protected);
     let mut by_environment = folder.policy(&explain);
     by_environment.env("MISSIOND_CONFIG", folder.path().join("slots.toml"));
     assert_eq!(verdicts(&mut by_environment), protected);
-    let mut bare = vec!["allow"; 7];
+    let mut bare = vec!["allow"; 10];
     bare.extend(["ask", "allow"]);
     assert_eq!(verdicts(&mut folder.policy(&explain)), bare);
     let gone = ["explain", "-c", "gone.toml", "--policy", "p.toml", "-"];

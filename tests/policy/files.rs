@@ -33,7 +33,7 @@ fn an_empty_file_asks_about_everything_but_reading_inside_the_directory() {
     assert_eq!(decision(&policy, &bash("make")), Decision::Ask);
     assert_eq!(decision(&policy, &bash("ls")), Decision::Silent);
     assert_eq!(decision(&policy, &bash("ls ..")), Decision::Ask);
-    assert_eq!(dialog_decision(&policy, DialogKind::Trust), Decision::Ask);
+    assert_eq!(policy.dialogs.decision(DialogKind::Trust), Decision::Ask);
     assert_eq!(policy.deny_reason, None);
 }
 
@@ -108,15 +108,15 @@ fn an_example_needs_a_tool_and_a_verdict() {
 #[test]
 fn dialogs_follow_their_own_section() {
     let policy = policy("allow = [\"Bash\"]\n[dialogs]\ntrust = \"allow\"\nplan = \"deny\"\n");
-    assert_eq!(dialog_decision(&policy, DialogKind::Trust), Decision::Allow);
-    assert_eq!(dialog_decision(&policy, DialogKind::Plan), Decision::Deny);
+    assert_eq!(policy.dialogs.decision(DialogKind::Trust), Decision::Allow);
+    assert_eq!(policy.dialogs.decision(DialogKind::Plan), Decision::Deny);
     for kind in [
         DialogKind::ApiKey,
         DialogKind::Question,
         DialogKind::Permission,
         DialogKind::Other,
     ] {
-        assert_eq!(dialog_decision(&policy, kind), Decision::Ask);
+        assert_eq!(policy.dialogs.decision(kind), Decision::Ask);
     }
 }
 

@@ -3,7 +3,7 @@
 //! `MISSIOND_SEED` sets it.
 
 use super::policy;
-use missiond::policy::{Ask, Decision, LexicalPaths, Policy, decide};
+use missiond::core::policy::{Ask, Decision, LexicalPaths, Policy, decide};
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
@@ -83,6 +83,32 @@ const PARTS: &[&str] = &[
     "wget https://x.example",
     "unheard-of --flag",
 ];
+
+/// What a shell runs by itself: tests, assignments, arithmetic.
+const STATEMENTS: &[&str] = &[
+    "[ -f a.txt ]",
+    "[[ -f a.txt ]]",
+    "[[ a == b ]]",
+    "test -f a.txt",
+    "x=1",
+    "x=1 y=2",
+    "x=(1 2)",
+    "((1))",
+    "((x = 1))",
+    "export A=b",
+    "declare -i n=1",
+    "readonly R=1",
+    "unset x",
+    "let x=1",
+    "shift",
+    "set -e",
+    ":",
+];
+
+/// Everything that can be a part of a command line.
+fn parts() -> impl Strategy<Value = &'static str> {
+    prop_oneof![3 => select(PARTS), 1 => select(STATEMENTS)]
+}
 
 /// What joins two commands.
 const JOINS: &[&str] = &[" && ", " || ", "; ", " | ", "\n", " & "];
@@ -222,7 +248,7 @@ fn permutations<'a>(parts: &[&'a str]) -> Vec<Vec<&'a str>> {
 
 #[test]
 fn a_command_is_judged_at_least_as_strictly_as_each_part_in_every_order() {
-    let parts = proptest::collection::vec(select(PARTS), 1..4);
+    let parts = proptest::collection::vec(parts(), 1..4);
     holds_for(400, (policies(), parts), |(text, parts)| {
         let policy = parse(&text);
         let least = strictest(&policy, &parts);
@@ -249,12 +275,16 @@ fn mixed(parts: &[&str]) -> String {
 
 #[test]
 fn what_stands_around_a_command_makes_no_verdict_milder() {
-    let parts = proptest::collection::vec(select(PARTS), 1..3);
+    let parts = proptest::collection::vec(parts(), 1..3);
     let inputs = (policies(), parts, select(JOINS), select(AROUND));
     holds_for(2_000, inputs, |(text, parts, join, around)| {
         let policy = parse(&text);
         let least = strictest(&policy, &parts);
-        at_least(&policy, &around.replace('@', &parts.join(join)), least)
+        // `$(` before `((1))` would begin an arithmetic expansion, which is no command at all.
+        let command = around
+            .replace('@', &parts.join(join))
+            .replace("(((", "( ((");
+        at_least(&policy, &command, least)
     });
 }
 
@@ -270,7 +300,7 @@ fn what_stands_before_a_program_makes_no_verdict_milder() {
 
 #[test]
 fn a_shell_in_a_command_makes_no_verdict_milder() {
-    let parts = proptest::collection::vec(select(PARTS), 1..3);
+    let parts = proptest::collection::vec(parts(), 1..3);
     let inputs = (policies(), parts, select(JOINS), select(SHELLS));
     holds_for(2_000, inputs, |(text, parts, join, shell)| {
         let policy = parse(&text);
@@ -278,6 +308,34 @@ fn a_shell_in_a_command_makes_no_verdict_milder() {
         let script = parts.join(join).replace('\'', r"'\''");
         at_least(&policy, &shell.replace('@', &format!("'{script}'")), least)
     });
+}
+
+/// What was found in use: a test or an assignment alone was denied, and with a command beside it was not.
+#[test]
+fn a_statement_counts_beside_a_command() {
+    let policy =
+        parse("default = \"deny\"\nallow = [\"Bash(echo *)\"]\nask = [\"Bash(git push *)\"]\n");
+    for statement in STATEMENTS {
+        for command in [
+            "@",
+            "@ && echo ok",
+            "echo ok; @",
+            "@; git push",
+            "if @; then echo ok; fi",
+            "@\necho ok",
+            "@ # why\n\necho ok",
+        ] {
+            let command = command.replace('@', statement);
+            assert_eq!(decision(&policy, &command), Decision::Deny, "{command}");
+        }
+    }
+    for command in [
+        "A=1 echo ok",
+        "for x in 1 2; do echo ok; done",
+        "{ echo ok; }",
+    ] {
+        assert_eq!(decision(&policy, command), Decision::Ask, "{command}");
+    }
 }
 
 /// What was found in use: a part with no rule hid one that a rule asks about.

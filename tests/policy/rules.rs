@@ -212,8 +212,8 @@ fn no_rule_in_a_verdict_means_that_none_speaks() {
 fn a_program_can_bring_its_own_policy() {
     struct Never;
     impl PermissionPolicy for Never {
-        fn decide(&self, _: &Ask) -> missiond::policy::Verdict {
-            missiond::policy::Verdict {
+        fn decide(&self, _: &Ask) -> missiond::core::policy::Verdict {
+            missiond::core::policy::Verdict {
                 decision: Decision::Deny,
                 rule: None,
                 why: "never".to_owned(),
@@ -347,4 +347,70 @@ fn always_adds_a_rule_only_where_it_changes_the_verdict() {
     };
     let why_not = always(part).expect_err("only a part is known");
     assert!(why_not.contains("only a part of the input"), "{why_not}");
+}
+
+/// Each example of a policy file, as the call that it is about.
+fn calls_of_examples(text: &str) -> Vec<Ask> {
+    let file: toml::Table = text.parse().expect("TOML");
+    let examples = file.get("example").and_then(|list| list.as_array());
+    let call = |example: &toml::Value| {
+        let input = json!(example.get("input").cloned());
+        ask(example["tool"].as_str().expect("a tool"), input)
+    };
+    examples.into_iter().flatten().map(call).collect()
+}
+
+#[test]
+fn a_rule_that_always_offers_leaves_a_file_that_loads() {
+    let shipped = std::fs::read_dir("policies").expect("the shipped policies");
+    let (mut offered, mut refused) = (0, 0);
+    for entry in shipped {
+        let file = entry.expect("an entry").path();
+        let text = std::fs::read_to_string(&file).expect("a policy");
+        let project = Path::new("/proj/sub");
+        let policy = Policy::parse(&text, &file, project).expect("a good file");
+        let calls = [
+            bash("make"),
+            bash("make all"),
+            bash("mkfifo x"),
+            bash("cmake ."),
+        ];
+        for call in calls.into_iter().chain(calls_of_examples(&text)) {
+            match rule_for_always(&policy, &call, &LexicalPaths) {
+                Ok(rule) => {
+                    offered += 1;
+                    let new = add_rule_for_always(&policy, &text, &rule).expect("it was offered");
+                    Policy::parse(&new, &file, project).expect("a file that loads");
+                }
+                Err(why) if why.starts_with("the example at ") => {
+                    refused += 1;
+                    let rule = narrow_rule_for(&call).expect("a rule names it");
+                    let added = add_rule_for_always(&policy, &text, &rule);
+                    assert_eq!(added, Err(why), "{call:?}");
+                }
+                Err(_) => {}
+            }
+        }
+    }
+    assert!(offered > 0 && refused > 0, "{offered} and {refused}");
+}
+
+#[test]
+fn the_example_that_a_rule_would_break_is_named() {
+    let text = include_str!("../../policies/coder.toml");
+    let policy = Policy::parse(text, Path::new("coder.toml"), Path::new("/proj")).expect("good");
+    let at = text
+        .split("command = \"make\"")
+        .next()
+        .expect("the example");
+    let line = at.lines().count() + 1;
+    let why = rule_for_always(&policy, &bash("make"), &LexicalPaths).expect_err("an example");
+    assert!(
+        why.starts_with(&format!("the example at coder.toml:{line} says `ask`")),
+        "{why}"
+    );
+    // A path that missiond protects is no part of what the file promises.
+    let protecting = policy.protecting([PathBuf::from("/proj/src")]);
+    let other = rule_for_always(&protecting, &bash("make all"), &LexicalPaths);
+    assert_eq!(other.as_deref(), Ok("Bash(make all)"));
 }

@@ -2,7 +2,7 @@
 
 use super::stage::*;
 use crate::support::daemon::{Daemon, missiond};
-use crate::support::{skip_anywhere, until};
+use crate::support::{skip, until};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -182,6 +182,34 @@ fn one_that_takes_too_much_memory_is_ended() {
         .expect(2);
 }
 
+#[test]
+fn exec_says_why_missiond_ended_the_command() {
+    let mut daemon = daemon();
+    if !has("python3") {
+        return;
+    }
+    let hungry = "x = bytearray(300_000_000); import time; time.sleep(1000)";
+    let limits = ["exec", "--yield", "60s", "--max-memory", "200MB"];
+    let command = ["--", "python3", "-c", hungry];
+    let told = daemon.cmd(&[&limits[..], &command].concat()).expect(143);
+    let why = "missiond: the command was ended: over max_memory: ";
+    assert!(told.stderr.starts_with(why), "{told}");
+    let told = daemon.cmd(&[&limits[..], &["--json"], &command].concat());
+    let told = told.expect(143);
+    let answer: Value = serde_json::from_str(&told.stdout).expect("JSON");
+    let why = answer["ended_because"].as_str().expect("a reason");
+    assert!(why.starts_with("over max_memory: "), "{answer}");
+    // What ends by itself has said why.
+    let own = daemon.cmd(&["exec", "--yield", "60s", "--", "sh", "-c", "kill $$"]);
+    let own = own.expect(143);
+    assert_eq!(own.stderr, "", "{own}");
+    // The reason outlives the daemon.
+    let id = answer["session_id"].as_str().expect("an id");
+    daemon.crash();
+    daemon.again();
+    assert_eq!(info(&daemon, id)["last_error"], why);
+}
+
 /// A client of the socket, line by line.
 struct Raw(BufReader<UnixStream>);
 
@@ -321,7 +349,7 @@ fn what_a_session_uses_is_told_or_said_to_be_unknown() {
     // In a namespace of its own the figures are its own.
     let unshared = ["exec", "--yield", "50s", "--", "unshare", "-rn", "true"];
     if daemon.cmd(&unshared).code != 0 {
-        return skip_anywhere("the network of a session is not counted (needs a namespace)");
+        return skip("the network of a session is not counted (needs unshare -rn)");
     }
     spawn(&daemon, &["--id", "apart", "--", "unshare", "-rn", "cat"]);
     until("the namespace to be made", || {

@@ -4,7 +4,7 @@ use super::stage::*;
 use crate::support::daemon::Daemon;
 use crate::support::setup::Setup;
 use missiond::control::kinds::{Accepts, accepts};
-use missiond::control::protocol::all_methods;
+use missiond::core::model::all_methods;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -126,6 +126,21 @@ fn every_method_of_the_socket_refuses_the_other_kind() {
     assert_eq!(daemon.status("shell")["state"], "idle");
     assert_eq!(info(&daemon, "build")["is_alive"], true);
     assert_eq!(output(&daemon, "build"), "");
+}
+
+/// The table, the schema and the dispatch have the same methods: each is known, and refuses what is not its params.
+#[test]
+fn every_method_of_the_table_is_answered() {
+    let daemon = stage();
+    let socket = daemon.root().join("run/missiond/missiond.sock");
+    for method in all_methods() {
+        let answer = raw(&socket, method, &json!("no params"));
+        // A hook speaks from inside its slot, and is refused before it is read.
+        let code = if method == "hook" { -32000 } else { -32602 };
+        assert_eq!(answer["error"]["code"], code, "{method}: {answer}");
+    }
+    let answer = raw(&socket, "fly", &json!({}));
+    assert_eq!(answer["error"]["code"], -32601, "{answer}");
 }
 
 fn raw(socket: &std::path::Path, method: &str, params: &Value) -> Value {

@@ -2,7 +2,7 @@
 
 use crate::stage::*;
 use missiond::control::client::CallError;
-use missiond::control::protocol::*;
+use missiond::core::model::*;
 use std::time::{Duration, Instant};
 
 fn exec(line: &str) -> ExecParams {

@@ -4,7 +4,7 @@ use crate::stage::*;
 use crate::support::daemon::Daemon;
 use crate::support::until;
 use missiond::control::client::Client;
-use missiond::control::protocol::{Type, TypeParams};
+use missiond::core::model::{Type, TypeParams};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Bash, and zsh where it is there.

@@ -44,11 +44,13 @@ async fn an_end_by_a_signal_is_told_as_such() {
     assert_eq!(stage.marks("m").last().unwrap(), "exit signal 11");
 }
 
-/// Its directory was removed, and with it the way for any daemon to dismiss it.
+/// Its socket was removed, and what its daemon kept: nobody will dismiss it.
 #[tokio::test]
 async fn a_shim_that_nobody_can_find_ends_after_its_program() {
     let stage = Stage::new();
-    let mut shim = stage.sh("read line; exit 3").await;
+    let mut spec = stage.spec(&["/bin/sh", "-c", "read line; exit 3"]);
+    spec.keeper.home = stage.path("removed");
+    let mut shim = stage.launch_spec(&spec).await;
     let pid = shim.hello.shim_pid;
     std::fs::remove_file(stage.path("test.sock")).expect("its socket");
     shim.input(1, "\r");

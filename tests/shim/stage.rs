@@ -1,9 +1,8 @@
 //! A shim to drive, and ways to look at what it did.
 
-use missiond::recording::Recording;
-pub use missiond::shim::{
-    ExitReport, FromShim, Hello, LaunchError, LinkError, ShimLink, ShimSpec, ToShim,
-};
+use missiond::core::cast::Recording;
+pub use missiond::core::model::ExitReport;
+pub use missiond::shim::{FromShim, Hello, LaunchError, LinkError, ShimLink, ShimSpec, ToShim};
 pub use std::path::{Path, PathBuf};
 pub use std::time::Duration;
 use tempfile::TempDir;
@@ -51,6 +50,13 @@ impl Stage {
             rows: 24,
             recording: self.recording.clone(),
             socket: self.path("test.sock"),
+            limits: Default::default(),
+            cgroup: None,
+            keeper: missiond::shim::Keeper {
+                home: self.dir.path().into(),
+                config: self.path("slots.toml"),
+            },
+            cap: None,
         }
     }
 

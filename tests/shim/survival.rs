@@ -157,6 +157,73 @@ async fn a_daemon_that_is_behind_and_says_so_is_waited_for() {
     assert_eq!(shim.text(), flooded(LINES));
 }
 
+/// The longest time between two pieces of output in the recording, and the longest silence that was told.
+fn longest_silence(stage: &Stage, heard: &[FromShim]) -> (Duration, Duration) {
+    let file = std::fs::read(&stage.recording).expect("a recording");
+    let times: Vec<f64> = events(&file)
+        .into_iter()
+        .filter(|(_, code, _)| code == "o")
+        .map(|(at, _, _)| at)
+        .collect();
+    let gaps = times.windows(2).map(|pair| pair[1] - pair[0]);
+    let recorded = Duration::from_secs_f64(gaps.fold(0.0, f64::max));
+    let (mut last, mut told) = (Duration::ZERO, Duration::ZERO);
+    for message in heard {
+        match message {
+            FromShim::Output { at, .. } => last = *at,
+            FromShim::Quiet { at } => told = told.max(*at - last),
+            _ => {}
+        }
+    }
+    (recorded, told)
+}
+
+/// A program that is held back writes nothing, and a screen that it has half drawn must not look settled: neither to the
+/// daemon nor to one that reads the recording.
+#[tokio::test]
+async fn a_program_that_is_held_back_is_not_silent() {
+    const LINES: usize = 60_000;
+    let stage = Stage::new();
+    let mut shim = stage.sh(&flood(LINES)).await;
+    let mut length = 0;
+    let mut grows = || {
+        let before = std::mem::replace(&mut length, stage.marks("o").len());
+        before < length
+    };
+    while grows() {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+    }
+    let began = std::time::Instant::now();
+    while began.elapsed() < Duration::from_secs(6) {
+        shim.link.say_taking().expect("the shim is there");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    shim.until_text("end\n").await;
+    let (recorded, told) = longest_silence(&stage, &shim.heard);
+    assert!(recorded < Duration::from_secs(3), "{recorded:?}");
+    assert!(told < Duration::from_secs(1), "{told:?}");
+}
+
+/// A shim that gets no processor: what it finds afterwards was perhaps written at once.
+#[tokio::test]
+async fn time_in_which_a_shim_does_not_read_is_no_silence() {
+    let began = std::time::Instant::now();
+    let stage = Stage::new();
+    let script = "printf half; until [ -e go ]; do :; done; printf rest; : > done; read x";
+    let mut shim = stage.sh(script).await;
+    shim.until_text("half").await;
+    kill(shim.hello.shim_pid, rustix::process::Signal::STOP);
+    let before = began.elapsed();
+    std::fs::write(stage.path("go"), "").expect("a file");
+    eventually("the rest is written", || stage.path("done").exists()).await;
+    tokio::time::sleep(before + Duration::from_secs(1)).await;
+    kill(shim.hello.shim_pid, rustix::process::Signal::CONT);
+    shim.until_text("rest").await;
+    let (recorded, told) = longest_silence(&stage, &shim.heard);
+    assert!(recorded <= before, "{recorded:?}, {before:?} were heard");
+    assert!(told <= before, "{told:?}, {before:?} were heard");
+}
+
 #[tokio::test]
 async fn a_full_disk_stops_no_child() {
     let mut stage = Stage::new();
@@ -287,4 +354,76 @@ async fn a_shim_is_small() {
     if !cfg!(debug_assertions) {
         assert!(private < 1536, "{private} kB are private");
     }
+}
+
+/// No test, but a program of another slot.
+#[tokio::test]
+#[ignore = "started by a_program_of_a_slot_is_no_daemon"]
+async fn a_program_that_wants_in() {
+    let Some(dir) = std::env::var_os(STAGE) else {
+        return;
+    };
+    let came = ShimLink::adopt(&Path::new(&dir).join("test.sock")).await;
+    println!("came to {}", if came.is_ok() { "much" } else { "nothing" });
+}
+
+#[tokio::test]
+async fn a_program_of_a_slot_is_no_daemon() {
+    let (own, neighbour) = (Stage::new(), Stage::new());
+    let mut shim = own.launch(&["/bin/cat"]).await;
+    let test = std::env::current_exe().unwrap();
+    let try_it = "--ignored --exact --nocapture survival::a_program_that_wants_in";
+    let script = format!(
+        "read go; {STAGE}={} {} {try_it}; read x",
+        own.dir.path().display(),
+        test.display()
+    );
+    let mut other = neighbour.sh(&script).await;
+    other.input(1, "\n");
+    other.until_text("came to nothing").await;
+    // The daemon that it has did not lose it either.
+    shim.input(1, "x\n");
+    shim.until_text("x\r\nx\r\n").await;
+}
+
+/// The shim is found with nothing but the process table, and reached with its socket made again or with none at all.
+#[tokio::test]
+async fn a_shim_whose_socket_is_lost_comes_when_it_is_rung_for() {
+    let stage = Stage::new();
+    let within = stage.path("within");
+    let make = || {
+        let mut private = std::fs::DirBuilder::new();
+        std::os::unix::fs::DirBuilderExt::mode(&mut private, 0o700);
+        private.create(&within).unwrap();
+    };
+    make();
+    let socket = within.join("test.sock");
+    let spec = ShimSpec {
+        socket: socket.clone(),
+        ..stage.spec(&["/bin/cat"])
+    };
+    drop(stage.launch_spec(&spec).await);
+    let find = || missiond::shim::Handle::find(stage.dir.path(), "test").unwrap();
+    let shim = find().expect("it lives");
+    for (n, can_be_made) in [(1, true), (2, false), (3, true), (4, false)] {
+        let _ = std::fs::remove_file(&within);
+        let _ = std::fs::remove_dir_all(&within);
+        if !can_be_made {
+            std::fs::write(&within, "").unwrap();
+        }
+        let came = ShimLink::summon(&shim, &socket).await.expect("it comes");
+        let mut driven = stage.drive(came);
+        assert_eq!(socket.exists(), can_be_made);
+        driven.input(n, format!("round {n}\n"));
+        driven
+            .until_text(&format!("round {n}\r\nround {n}\r\n"))
+            .await;
+    }
+    shim.dismiss();
+    eventually("it is gone", || find().is_none()).await;
+    let nobody = ShimLink::summon(&shim, &socket).await;
+    assert!(
+        matches!(nobody, Err(LaunchError::Unreached { .. })),
+        "{nobody:?}"
+    );
 }

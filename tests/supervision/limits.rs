@@ -4,7 +4,7 @@ use super::scripts::{QUICK, claude, log_when, shell, status_when};
 use crate::support::daemon::Daemon;
 use crate::support::setup::Setup;
 use crate::support::until;
-use missiond::rehearsal::Step;
+use missiond::lab::rehearsal::Step;
 use std::path::Path;
 use std::process::Command;
 

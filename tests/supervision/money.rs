@@ -5,7 +5,7 @@ use crate::support::daemon::Daemon;
 use crate::support::setup::Setup;
 use crate::support::{processes, until};
 use chrono::Datelike;
-use missiond::rehearsal::Step;
+use missiond::lab::rehearsal::Step;
 use std::fs;
 
 /// Nobody's status line is lost to ours: it stands on the screen as before.

@@ -43,13 +43,13 @@ fn hear(service: &UnixDatagram, wanted: &str) -> String {
     })
 }
 
-#[test]
-fn the_service_manager_is_told_and_its_socket_is_used_and_left() {
-    let root = tempfile::Builder::new()
+/// A directory with a config, and the socket's own inside.
+fn stage() -> tempfile::TempDir {
+    let dir = tempfile::Builder::new()
         .prefix("md")
         .tempdir()
         .expect("a directory");
-    let root = root.path();
+    let root = dir.path();
     for private in ["run", "run/missiond", "state", "home"] {
         let mut builder = fs::DirBuilder::new();
         builder
@@ -58,6 +58,13 @@ fn the_service_manager_is_told_and_its_socket_is_used_and_left() {
             .expect("it can be made");
     }
     fs::write(root.join("slots.toml"), CONFIG).expect("it can be written");
+    dir
+}
+
+#[test]
+fn the_service_manager_is_told_and_its_socket_is_used_and_left() {
+    let root = stage();
+    let root = root.path();
     let service = UnixDatagram::bind(root.join("notify.sock")).expect("a socket");
     service.set_read_timeout(Some(PATIENCE)).expect("a timeout");
     let socket = root.join("run/missiond/missiond.sock");
@@ -76,6 +83,41 @@ fn the_service_manager_is_told_and_its_socket_is_used_and_left() {
     let ended = until("its end", || daemon.try_wait().expect("it is a child"));
     assert!(ended.success(), "{ended:?}");
     assert!(socket.exists(), "the socket is the service manager's");
+    processes::kill_all_of(root);
+}
+
+/// The service manager listens before there is a daemon: a client may be there first, and name another config.
+#[test]
+fn a_client_of_another_config_is_refused_by_the_daemon_that_it_starts() {
+    let root = stage();
+    let root = root.path();
+    let (one, other) = (root.join("slots.toml"), root.join("other.toml"));
+    fs::write(&other, CONFIG).expect("it can be written");
+    let socket = root.join("run/missiond/missiond.sock");
+    let listener = UnixListener::bind(&socket).expect("a socket");
+    let named = |flags: &[&Path]| {
+        let mut client = missiond(root);
+        client.arg("status").arg("-c").arg(&other);
+        client.args(flags.iter().flat_map(|flag| [Path::new("--socket"), flag]));
+        client.stdout(Stdio::piped()).stderr(Stdio::piped());
+        client.spawn().expect("missiond runs")
+    };
+    let clients = [named(&[]), named(&[&socket])];
+    let mut daemon = start(root, listener);
+    for client in clients {
+        let client = client.wait_with_output().expect("it runs");
+        let said = String::from_utf8_lossy(&client.stderr);
+        assert_eq!(client.status.code(), Some(4), "{said}");
+        for config in [&one, &other] {
+            assert!(said.contains(&*config.to_string_lossy()), "{said}");
+        }
+    }
+    // Nothing was asked of it but who it is.
+    let status = missiond(root).arg("status").output();
+    assert!(status.expect("missiond runs").status.success());
+    let down = missiond(root).arg("down").output();
+    assert!(down.expect("missiond runs").status.success());
+    until("its end", || daemon.try_wait().expect("it is a child"));
     processes::kill_all_of(root);
 }
 

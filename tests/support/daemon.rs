@@ -5,7 +5,7 @@ use super::processes;
 use super::run::{Output, Running};
 use super::setup::{self, Setup};
 use super::{PINNED, until};
-use missiond::rehearsal::{Endpoint, Home, HomeOptions};
+use missiond::lab::rehearsal::{Endpoint, Home, HomeOptions};
 use serde_json::Value;
 use std::fs::{self, File};
 use std::os::unix::fs::DirBuilderExt;

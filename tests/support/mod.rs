@@ -30,12 +30,6 @@ pub fn skip(what: &str) {
     Run::this().skip(what, in_ci);
 }
 
-/// The same for what CI need not have either: it is listed there too.
-#[track_caller]
-pub fn skip_anywhere(what: &str) {
-    Run::this().skip(what, false);
-}
-
 /// Whether a test that needs root can run.
 #[track_caller]
 pub fn is_root(what: &str) -> bool {

@@ -25,6 +25,19 @@ pub fn kill(pid: i32) {
     }
 }
 
+pub fn stop(pid: i32) {
+    signal(pid, Signal::STOP);
+}
+
+pub fn go_on(pid: i32) {
+    signal(pid, Signal::CONT);
+}
+
+fn signal(pid: i32, signal: Signal) {
+    let pid = Pid::from_raw(pid).expect("a pid");
+    kill_process(pid, signal).expect("it runs");
+}
+
 /// The processes of a test that run now.
 pub fn all_of(directory: &Path) -> Vec<i32> {
     let Ok(entries) = fs::read_dir("/proc") else {

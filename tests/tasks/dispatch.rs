@@ -3,7 +3,7 @@
 use super::words::{asked, gated, once, submit, task, times_asked, two_coders};
 use crate::support::daemon::Daemon;
 use crate::support::until;
-use missiond::rehearsal::Step;
+use missiond::lab::rehearsal::Step;
 use serde_json::json;
 
 #[test]

@@ -3,8 +3,8 @@
 use crate::support::daemon::Daemon;
 use crate::support::setup::Setup;
 use missiond::control::client::{CallError, Client};
-use missiond::control::protocol::{Fault, Submit, SubmitParams};
-use missiond::tasks::queue::MAX_WAITING;
+use missiond::core::model::{Fault, Submit, SubmitParams};
+use missiond::core::queue::MAX_WAITING;
 use std::fs;
 
 /// A slot of Claude Code that is not started, and a plain program.
@@ -23,7 +23,7 @@ fn bad_addresses_texts_and_ids() {
         (
             vec!["submit", "--role", "codr", "hello"],
             2,
-            "did you mean @coder?",
+            "did you mean `@coder`?",
         ),
         (vec!["ask", "@nobody", "hello"], 2, "the roles are: coder"),
         (vec!["submit", "coder"], 2, "no text"),

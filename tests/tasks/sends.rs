@@ -86,3 +86,32 @@ fn a_message_for_a_busy_slot_is_queued_at_once_and_outlives_the_daemon() {
         assert_eq!(times_asked(&daemon, prompt), 1, "{prompt}");
     }
 }
+
+/// A command of the shell is not found as a message is; what it printed stands in the conversation all the same.
+#[test]
+fn a_command_outlives_the_daemon() {
+    let Some(mut daemon) = two_coders() else {
+        return;
+    };
+    let go = daemon.cwd("a").join("go");
+    let line = format!(
+        "!until [ -e {} ]; do sleep 0.1; done; echo gone",
+        go.display()
+    );
+    let command = ["send", "a", "--shell", "--id", "c1", "--json", &line];
+    let waits = daemon.spawn(&command);
+    until("the command to be entered", || {
+        let known = daemon.cmd(&["send", "a", "--id", "c1", "--status"]);
+        known.text().contains("sent").then_some(())
+    });
+    daemon.crash();
+    daemon.again();
+    std::fs::write(&go, "").expect("a file");
+    let answered = waits.end().expect(0).json();
+    let response = answered["response"].as_str().expect("a response");
+    assert!(response.starts_with("gone"), "{answered}");
+    assert_eq!(daemon.cmd(&command).expect(0).json(), answered);
+    // The same as with nothing in between.
+    let undisturbed = daemon.json(&["send", "a", "--shell", &line]);
+    assert_eq!(undisturbed["response"], response, "{undisturbed}");
+}

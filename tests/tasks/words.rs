@@ -3,7 +3,7 @@
 use crate::support::daemon::Daemon;
 use crate::support::setup::Setup;
 use crate::support::{PATIENCE, until};
-use missiond::rehearsal::Step;
+use missiond::lab::rehearsal::Step;
 use serde_json::Value;
 
 /// Two slots of one role, idle.

@@ -8,8 +8,8 @@ use crate::cli::complete;
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::target;
-use crate::control::protocol::{AttachParams, Ending, FromViewer, Nothing, Ping, ToViewer};
-use crate::pause::{self, Moment};
+use crate::core::model::{AttachParams, Ending, FromViewer, Nothing, Ping, ToViewer};
+use crate::os::pause::{self, Moment};
 use futures_util::{SinkExt, StreamExt};
 use keys::{DetachKey, Keys, Typed};
 use serde_json::json;
@@ -120,6 +120,7 @@ impl Attach {
                     come_back(context, slot)
                 ),
             ),
+            Over::Told(Ending::Refused(refusal)) => return Err(refusal.into()),
             Over::Silence => return Err(self.lost(context).await),
             Over::Signal(name) => {
                 return Err(Failure::failed(format!("detached from {slot} by {name}")));

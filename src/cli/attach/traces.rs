@@ -1,7 +1,7 @@
 //! What a program has done to the person's terminal, and what puts it right again. Pure.
 
-use crate::terminal::sequences::{Kind, Piece, Sequences};
-use crate::terminal::{At, Terminal};
+use crate::core::terminal::sequences::{Kind, Piece, Sequences};
+use crate::core::terminal::{At, Terminal};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 

@@ -2,8 +2,8 @@
 
 use super::traces::Traces;
 use crate::cli::failure::Failure;
-use crate::control::protocol::Fault;
-use crate::pause::{self, Moment};
+use crate::core::model::Fault;
+use crate::os::pause::{self, Moment};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::stdio::{stdin, stdout};
 use rustix::termios::{OptionalActions, Termios, isatty, tcgetattr, tcgetwinsize, tcsetattr};

@@ -1,10 +1,11 @@
 //! What the user's own settings of Claude Code allow by themselves, and whether that counts in a slot.
 
 use super::Finding;
-use crate::config::{Config, DaemonConfig, Kind, SlotConfig};
+use crate::config::Config;
+use crate::core::policy::{Asking, Fallback};
+use crate::core::settings::{DaemonConfig, Kind, SlotConfig};
 use crate::launch::{environment, process_environment};
-use crate::paths::Env;
-use crate::policy::Fallback;
+use crate::os::paths::Env;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -44,7 +45,7 @@ pub fn findings(config: &Config, env: &Env) -> Vec<Finding> {
 
 /// The settings that Claude Code reads in a slot beside those that missiond gives it.
 fn files_of(slot: &SlotConfig, env: &Env, daemon: &DaemonConfig) -> Vec<PathBuf> {
-    let socket = env.socket_for(daemon).unwrap_or_default();
+    let socket = daemon.socket_in(env).unwrap_or_default();
     let variables = environment(slot, &socket, process_environment());
     let value = |name: &str| {
         let mut found = variables.iter().filter(|(known, _)| known == name);
@@ -73,6 +74,9 @@ fn said_of(slot: &SlotConfig, default: Fallback, files: &[PathBuf]) -> Result<St
     }
     let allowed = allowed.join("; ");
     let asks = match default {
+        _ if Asking::in_mode(&slot.mode) == Asking::NotEvenIfTold => {
+            "in bypassPermissions the gate denies what no rule allows"
+        }
         Fallback::Claude if slot.mode != "manual" => "outside manual mode the gate asks anyway",
         Fallback::Claude if slot.project_settings => {
             "with project_settings the gate asks anyway, except about what only reads the project"
@@ -149,6 +153,11 @@ mod tests {
             said(Fallback::Claude, auto, settings),
             format!("{allows}{end}")
         );
+        let bypass = |slot: &mut SlotConfig| slot.mode = "bypassPermissions".to_owned();
+        let end = "in bypassPermissions the gate denies what no rule allows";
+        for default in [Fallback::Claude, Fallback::Ask, Fallback::Deny] {
+            assert_eq!(said(default, bypass, settings), format!("{allows}{end}"));
+        }
         let weak = |slot: &mut SlotConfig| slot.project_settings = true;
         let shown = said(Fallback::Claude, weak, settings);
         assert!(

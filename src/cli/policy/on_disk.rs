@@ -4,8 +4,10 @@ use super::{load, report};
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::target;
-use crate::config::{self, Config, SlotConfig};
-use crate::policy::{self, Policy};
+use crate::config::{self, Config};
+use crate::core::policy::{self, Policy};
+use crate::core::settings::SlotConfig;
+use crate::daemon::{configs, files_of};
 use std::path::{Path, PathBuf};
 
 pub fn config(context: &Context) -> Result<Config, Failure> {
@@ -64,8 +66,8 @@ pub fn configured(context: &Context, name: Option<&str>) -> Result<Configured, F
     let file = context.env.cwd.join(file);
     let daemon = config::load_daemon(&file)?;
     let mut protected = daemon.own_files(&file).to_vec();
-    let state = context.env.state_dir().ok();
-    protected.extend(state.map(|state| state.join(&daemon.name)));
+    protected.extend(context.env.state_dir().ok());
+    protected.extend(files_of(&configs(&context.env)));
     protected.extend(std::env::current_exe().ok());
     let slot = match name {
         Some(name) => Some(slot(&config::load(&file)?, name)?.clone()),

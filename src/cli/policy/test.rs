@@ -3,10 +3,12 @@ use super::{on_disk, word};
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::sanitise;
-use crate::config::{Config, SlotConfig};
-use crate::policy::{
-    Circumstances, Decision, Policy, RealPaths, Verdict, decide, gate, only_reads_the_project,
+use crate::config::Config;
+use crate::core::policy::{
+    Circumstances, Decision, Policy, Verdict, decide, gate, only_reads_the_project,
 };
+use crate::core::settings::SlotConfig;
+use crate::os::real_paths::RealPaths;
 use serde_json::json;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -2,8 +2,8 @@
 
 use crate::cli::sanitise;
 use crate::cli::table::age;
-use crate::tasks::execute::News;
-use crate::tasks::plan::{Report, Run};
+use crate::control::execute::News;
+use crate::core::queue::plan::{Report, Run};
 use anstyle::{AnsiColor, Style};
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};

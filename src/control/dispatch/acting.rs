@@ -3,16 +3,21 @@
 use super::Dispatcher;
 use super::sends::ToSend;
 use super::session::done;
-use crate::control::peer::Peer;
-use crate::control::protocol::*;
-use crate::daemon::Order;
-use crate::keys;
-use crate::keys::Answer;
-use crate::sends::Record;
-use crate::slot::machine::{Confirmation, Input, Message, Reply};
+use crate::core::claude::keys;
+use crate::core::machine::{Input, Interrupter, Interruption, Message, Reply};
+use crate::core::model::*;
+use crate::once::{Record, Sending};
+use crate::os::blocking;
+use crate::os::peer::{Origin, Peer};
+use crate::os::process_stat::Stat;
 use crate::slot::{Command, SlotHandle, Writing};
-use chrono::Utc;
 use std::time::Duration;
+use tokio::time::Instant;
+
+/// A command that obeys Ctrl-C has ended by then, also on a loaded machine.
+const CTRL_C_WORKS: Duration = Duration::from_secs(5);
+/// Between two looks at it.
+const LOOK: Duration = Duration::from_millis(20);
 
 impl Dispatcher {
     /// The same for several slots at once; one that fails does not hide the others.
@@ -54,6 +59,7 @@ impl Dispatcher {
                 slot: status.slot,
                 state: status.state,
                 already: false,
+                dropped: Vec::new(),
             }
         }));
         Ok(done)
@@ -72,6 +78,10 @@ impl Dispatcher {
                 slot: status.slot,
                 state: status.state,
                 already: matches!(outcome, Ok(Reply::Already)),
+                dropped: match &outcome {
+                    Ok(Reply::Dropped(ids)) => ids.clone(),
+                    _ => Vec::new(),
+                },
                 error: outcome.err(),
             }
         });
@@ -129,16 +139,13 @@ impl Dispatcher {
             id: params.id.or_else(|| Some(uuid::Uuid::new_v4().to_string())),
             text,
         };
-        let record = Record {
-            slot: name,
-            id: message.id.clone().unwrap_or_default(),
+        let sending = Sending {
             text: params.text,
             plain: !params.shell && !params.slash,
             unattended: !params.wait,
-            queued_at: Utc::now(),
-            entered_at: None,
-            outcome: None,
         };
+        let id = message.id.clone().unwrap_or_default();
+        let record = Record::new(name, id, sending);
         let limit = params.timeout_ms.map(Duration::from_millis);
         self.send_once(ToSend {
             record,
@@ -149,78 +156,26 @@ impl Dispatcher {
         .await
     }
 
-    pub(super) async fn confirm(
+    pub(super) async fn interrupt(
         &self,
-        params: ConfirmParams,
-        uid: u32,
-    ) -> Result<ConfirmAnswer, RpcError> {
-        let slot = self.slot(&params.slot)?;
-        let before = slot.status();
-        let answer = answer_of(params.answer, params.text)?;
-        let always = matches!(&answer, Answer::Choice(word) if keys::is_always(word));
-        let ConfirmParams {
-            dialog,
-            reason,
-            anyway,
-            ..
-        } = params;
-        let reply = slot
-            .ask(|token| {
-                Input::Confirm(Confirmation {
-                    token,
-                    answer,
-                    dialog,
-                    reason,
-                    uid,
-                    anyway,
-                })
-            })
-            .await?;
-        let Reply::Confirmed { dialog, chosen } = reply else {
-            return Err(RpcError::new(Fault::Failed, "the slot gave no answer"));
-        };
-        let added = match always {
-            true => Some(self.allow_always(&before, &dialog).await?),
-            false => None,
-        };
-        let (rule, this_once) =
-            added.map_or((None, None), |Always { rule, why_not }| (rule, why_not));
-        Ok(ConfirmAnswer {
-            slot: before.slot,
-            dialog,
-            chosen,
-            rule,
-            this_once,
-        })
-    }
-
-    /// `always`: yes to this one, and a narrow rule for the next, where one would help. `status` was taken before the
-    /// answer to `dialog`.
-    async fn allow_always(&self, status: &SlotStatus, dialog: &str) -> Result<Always, RpcError> {
-        let is_it = status.dialog.as_ref().is_some_and(|seen| seen.id == dialog);
-        let rule = match status.always.clone().filter(|_| is_it) {
-            Some(Always {
-                rule: Some(rule), ..
-            }) => rule,
-            Some(always) => return Ok(always),
-            None => {
-                return Ok(Always::from(
-                    Err("the dialog was not judged yet".to_owned()),
-                ));
-            }
-        };
-        if status.removed {
-            let why = format!("{} was removed from the config", status.slot);
-            return Ok(Always::from(Err(why)));
+        one: OneSlot,
+        peer: &Peer,
+    ) -> Result<InterruptAnswer, RpcError> {
+        let slot = self.slot(&one.slot)?;
+        let status = slot.status();
+        if let Some(pid) = status.pid.filter(|_| status.kind == "shell") {
+            let effect = interrupt_in_front(&slot, pid, peer).await?.to_owned();
+            return Ok(InterruptAnswer {
+                slot: one.slot,
+                effect,
+            });
         }
-        let role = status.role.clone();
-        self.daemon
-            .order(|reply| Order::AllowAlways { role, rule, reply })
-            .await
-    }
-
-    pub(super) async fn interrupt(&self, one: OneSlot) -> Result<InterruptAnswer, RpcError> {
-        match self.slot(&one.slot)?.ask(Input::Interrupt).await? {
+        let by = match peer.origin {
+            Origin::Outside => Interrupter::Person(peer.person()),
+            _ => Interrupter::Slot,
+        };
+        let interrupt = |token| Input::Interrupt(Interruption { token, by });
+        match slot.ask(interrupt).await? {
             Reply::Interrupted(effect) => Ok(InterruptAnswer {
                 slot: one.slot,
                 effect: effect.to_owned(),
@@ -245,6 +200,41 @@ pub(super) async fn write(slot: &SlotHandle, writing: Writing) -> Result<(), Rpc
         .await
 }
 
+/// A slot of a plain program: Ctrl-C goes to the command that its shell waits for. A program that runs no command in
+/// front of it is left alone, since Ctrl-C might end it.
+async fn interrupt_in_front(
+    slot: &SlotHandle,
+    pid: u32,
+    peer: &Peer,
+) -> Result<&'static str, RpcError> {
+    let Some((group, command)) = in_front(pid).await else {
+        return Ok("nothing");
+    };
+    write(slot, Writing::raw(keys::INTERRUPT.to_vec(), peer)).await?;
+    let until = Instant::now() + CTRL_C_WORKS;
+    while Instant::now() < until {
+        let now = in_front(pid).await.map(|(group, _)| group);
+        if now != Some(group) {
+            return Ok("interrupted");
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+    let name = slot.status().slot;
+    let text = format!("Ctrl-C was pressed, but `{command}` goes on in {name}");
+    Err(RpcError::new(Fault::Failed, text).next(format!(
+        "look at it: missiond screen {name}; or end the slot's program: missiond stop {name}"
+    )))
+}
+
+/// The group and the name of the command that runs in front of a program, if one does.
+async fn in_front(pid: u32) -> Option<(u32, String)> {
+    let look = move || {
+        let stat = Stat::of(pid)?;
+        Some((stat.foreground_group()?, stat.in_foreground()?))
+    };
+    blocking::run(look).await.ok().flatten()
+}
+
 fn not_in_config(slot: &str) -> RpcError {
     let text = format!("{slot} was removed from the config: its program is not started again");
     RpcError::new(Fault::Refused, text).next(format!(
@@ -257,17 +247,5 @@ pub(super) fn not_sendable(error: &keys::NotSendable) -> RpcError {
         keys::NotSendable::Slash(_) => RpcError::new(Fault::Refused, error.to_string())
             .next("add --slash if it is meant, or begin the message with a word"),
         _ => RpcError::new(Fault::Usage, error.to_string()),
-    }
-}
-
-/// A choice or words of one's own: one of them, and not both.
-fn answer_of(choice: Option<String>, words: Option<String>) -> Result<Answer, RpcError> {
-    match (choice, words) {
-        (Some(choice), None) => Ok(Answer::Choice(choice)),
-        (None, Some(words)) => Ok(Answer::Words(words)),
-        _ => {
-            let text = "an answer is either `answer`, a choice of the dialog, or `text`, words of your own";
-            Err(RpcError::new(Fault::Usage, text))
-        }
     }
 }

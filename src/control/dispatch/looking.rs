@@ -1,8 +1,11 @@
 //! Requests that only look.
 
 use super::{Dispatcher, session};
-use crate::control::protocol::*;
-use crate::reading::State;
+use crate::core::claude::reading::State;
+use crate::core::model::*;
+use crate::daemon;
+use crate::os::blocking;
+use crate::os::process_stat::Stat;
 use crate::slot::Command;
 use regex::Regex;
 
@@ -31,6 +34,18 @@ impl Dispatcher {
             return;
         }
         let used = self.daemon.meter.of(running).await;
+        let of_plain = |status: &SlotStatus| status.pid.filter(|_| status.kind == "shell");
+        let pids = |status: &SlotStatus| (of_plain(status), status.pid, status.shim_pid);
+        let pids: Vec<_> = statuses.iter().map(pids).collect();
+        let in_foreground = |pid: Option<u32>| Stat::of(pid?)?.in_foreground();
+        let looked = pids.into_iter().map(move |(plain, pid, shim_pid)| {
+            let stopped = daemon::stopped(pid, shim_pid);
+            (in_foreground(plain), stopped)
+        });
+        let found = blocking::run(|| looked.collect::<Vec<_>>()).await;
+        for (status, found) in statuses.iter_mut().zip(found.unwrap_or_default()) {
+            (status.foreground, status.stopped) = found;
+        }
         let statuses = statuses.iter_mut().filter(|status| status.pid.is_some());
         for (status, usage) in statuses.zip(used) {
             status.memory = usage.map(|usage| usage.memory);

@@ -2,6 +2,7 @@
 //! the table of methods; the methods themselves are in the files beside, by subject.
 
 mod acting;
+mod confirms;
 mod looking;
 mod named;
 mod prompted;
@@ -13,15 +14,15 @@ mod wait;
 
 use wait::within;
 
-use super::peer::{Marks, Origin, Peer};
-use super::protocol::*;
 use super::{kinds, permission};
 use crate::audit::Record;
+use crate::core::claude::HookEvent;
+use crate::core::machine::{Input, Reply};
+use crate::core::model::*;
 use crate::daemon::{DaemonHandle, Order};
 use crate::events::Bus;
-use crate::hook::HookEvent;
+use crate::os::peer::{Origin, Peer, PeerMarks};
 use crate::slot::Command;
-use crate::slot::machine::{Input, Reply};
 use serde_json::Value;
 use std::future::Future;
 use tokio_util::sync::CancellationToken;
@@ -41,7 +42,7 @@ impl Dispatcher {
     }
 
     /// By what a client inside a slot is known.
-    pub fn marks(&self) -> Marks {
+    pub fn marks(&self) -> PeerMarks {
         self.daemon.marks()
     }
 
@@ -49,19 +50,19 @@ impl Dispatcher {
     pub async fn permit(&self, peer: &Peer, method: &str, params: &Value) -> Result<(), RpcError> {
         let granted = match &peer.origin {
             Origin::Slot(own) => self.is_granted(own, method, params),
-            Origin::Outside | Origin::Untold | Origin::Unseen(_) => false,
+            Origin::Outside | Origin::Left(_) | Origin::Untold | Origin::Unseen(_) => false,
         };
         let Err(refusal) = permission::check(peer, method, params, granted) else {
             return Ok(());
         };
         let named = || params.get("slot").and_then(Value::as_str);
         let slot = match &peer.origin {
-            Origin::Slot(slot) => slot,
+            Origin::Slot(slot) | Origin::Left(slot) => slot,
             _ => named().unwrap_or_default(),
         };
         let text = format!("refused: {}", refusal.message);
         let record = Record::refused(slot, peer, method, params, &refusal.message);
-        if let Err(error) = self.daemon.audit.write(record).await {
+        if let Err(error) = self.daemon.audit.note(record).await {
             tracing::error!("the audit can't be written: {error}");
         }
         match self.daemon.slots().get(slot) {
@@ -80,11 +81,18 @@ impl Dispatcher {
         let Some(grants) = policies.get(own).map(|standing| &standing.policy.grants) else {
             return false;
         };
-        if [Task::NAME, Tasks::NAME, Cancel::NAME].contains(&method) {
-            return grants.allow.contains(Submit::NAME) && self.is_own_task(own, params);
+        let Access::Granted(word) = permission::access(method) else {
+            return false;
+        };
+        if !grants.allow.contains(word) {
+            return false;
         }
-        if tools::NAMES.contains(&method) {
-            return grants.allow.contains(UnifiedExec::NAME) && self.is_own_session(own, params);
+        match word {
+            UnifiedExec::NAME => return self.is_own_session(own, params),
+            Submit::NAME if method != word => return self.is_own_task(own, params),
+            // It reaches no slot, only the connection that it came by.
+            Events::NAME if method != word => return true,
+            _ => {}
         }
         let named = |slots: Vec<String>| self.names(&Select { slots }).unwrap_or_default();
         let reach = match &grants.slots {
@@ -96,8 +104,7 @@ impl Dispatcher {
                 .collect(),
         };
         let wanted = named(permission::targets(params));
-        grants.allow.contains(method)
-            && !permission::escapes(params)
+        !permission::escapes(params)
             && !wanted.is_empty()
             && wanted.iter().all(|name| reach.contains(name))
     }
@@ -129,9 +136,9 @@ impl Dispatcher {
             Sent::NAME => run::<Sent, _>(params, |params| self.sent(params)).await,
             Pending::NAME => run::<Pending, _>(params, |select| self.pending(select)).await,
             Confirm::NAME => {
-                run::<Confirm, _>(params, |params| self.confirm(params, peer.uid)).await
+                run::<Confirm, _>(params, |params| self.confirm(params, peer.person())).await
             }
-            Interrupt::NAME => run::<Interrupt, _>(params, |one| self.interrupt(one)).await,
+            Interrupt::NAME => run::<Interrupt, _>(params, |one| self.interrupt(one, peer)).await,
             Screen::NAME => run::<Screen, _>(params, |params| self.screen(params)).await,
             History::NAME => run::<History, _>(params, |params| self.history(params)).await,
             Search::NAME => run::<Search, _>(params, |params| self.search(params)).await,
@@ -179,7 +186,7 @@ impl Dispatcher {
 }
 
 /// Runs a method on its typed params.
-async fn run<M: Method, F>(
+pub(super) async fn run<M: Method, F>(
     params: Value,
     call: impl FnOnce(M::Params) -> F,
 ) -> Result<Value, RpcError>

@@ -2,8 +2,8 @@
 
 use super::Dispatcher;
 use crate::control::kinds::Kind;
-use crate::control::protocol::*;
-use crate::diagnostic::nearest;
+use crate::core::model::*;
+use crate::core::text::diagnostic::nearest;
 use crate::slot::SlotHandle;
 use serde_json::Value;
 use std::collections::BTreeSet;

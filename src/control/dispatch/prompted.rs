@@ -2,9 +2,10 @@
 
 use super::Dispatcher;
 use super::looking::regex;
-use super::session::{part, request};
-use crate::control::protocol::*;
-use crate::slot::{Command, Request, SlotHandle, Typed, Wanted};
+use super::session::{part, type_line};
+use crate::core::model::Person;
+use crate::core::model::*;
+use crate::slot::{Command, SlotHandle, Typed, Wanted};
 use regex::Regex;
 use std::time::Duration;
 
@@ -69,7 +70,8 @@ impl Dispatcher {
         }
         let status = slot.status();
         let unmarked = status.session.is_some_and(|session| !session.marked);
-        if !params.wait || !unmarked || status.state == crate::reading::State::Exited {
+        if !params.wait || !unmarked || status.state == crate::core::claude::reading::State::Exited
+        {
             return Ok(None);
         }
         Ok(Prompt::like(&line_at_cursor(slot).await?))
@@ -79,6 +81,7 @@ impl Dispatcher {
 /// Types a line and returns when the prompt has come back and stands.
 pub(super) async fn type_until(
     slot: &SlotHandle,
+    person: Person,
     text: &str,
     prompt: &Prompt,
 ) -> Result<Typed, RpcError> {
@@ -88,7 +91,7 @@ pub(super) async fn type_until(
     let mut status = slot.watch_status();
     let text = text.to_owned();
     pulse.mark_unchanged();
-    request(slot, |reply| Request::Type { text, reply }).await?;
+    type_line(slot, person, text).await?;
     let mut is_over = false;
     while !is_over {
         let over = async { status.wait_for(SlotStatus::is_over).await.is_ok() };

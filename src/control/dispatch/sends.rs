@@ -1,22 +1,20 @@
 //! `send` with an id: a message that is done once, over the life of several daemons.
 
 use super::Dispatcher;
-use crate::control::protocol::{
-    Fault, RpcError, SendAnswer, SentAnswer, SentParams, SlotStatus, Trace,
-};
-use crate::keys;
-use crate::sends::{Active, Begun, Came, Outcome, Record, Sends, Stage, Waiter};
+use crate::core::claude::keys;
+use crate::core::machine::{Input, Message, Reply};
+use crate::core::model::{Fault, RpcError, SendAnswer, SentAnswer, SentParams, SlotStatus, Trace};
+use crate::core::queue::Outcome as Found;
+use crate::daemon::tasks::runner;
+use crate::once::{Active, Begun, Came, Once, Outcome, Record, Sending, Stage, Waiter};
 use crate::slot::SlotHandle;
-use crate::slot::machine::{Input, Message, Reply};
-use crate::tasks::queue::Outcome as Found;
-use crate::tasks::runner;
 use chrono::{DateTime, Utc};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// A message as the slot is to get it.
 pub(super) struct ToSend {
-    pub record: Record,
+    pub record: Record<Sending>,
     pub message: Message,
     pub slot: SlotHandle,
     pub limit: Option<Duration>,
@@ -30,7 +28,7 @@ impl Dispatcher {
             slot,
             limit,
         } = send;
-        let waits = !record.unattended;
+        let waits = !record.request.unattended;
         let unanswered = answer("taken", &record, &slot);
         let handle = slot.clone();
         let waiter = match self.daemon.sends.begin(record)? {
@@ -110,7 +108,7 @@ impl Dispatcher {
 
 /// Returns when nobody has to wait any more for a message whose answer is not waited for.
 async fn handed_over(
-    waiter: &Waiter,
+    waiter: &Waiter<Sending>,
     slot: &SlotHandle,
     taken: SendAnswer,
 ) -> Result<SendAnswer, RpcError> {
@@ -130,11 +128,11 @@ async fn handed_over(
 }
 
 /// A message as the slot gets it; `None` for a command, which only its sender sends again.
-fn as_message(record: &Record) -> Option<Message> {
-    let text = keys::message(&record.text, keys::Meaning::default());
+fn as_message(record: &Record<Sending>) -> Option<Message> {
+    let text = keys::message(&record.request.text, keys::Meaning::default());
     Some(Message {
         token: None,
-        text: text.ok().filter(|_| record.plain)?,
+        text: text.ok().filter(|_| record.request.plain)?,
         slash: false,
         wait: true,
         task: None,
@@ -142,13 +140,15 @@ fn as_message(record: &Record) -> Option<Message> {
     })
 }
 
-fn about(record: Record) -> SentAnswer {
+fn about(record: Record<Sending>) -> SentAnswer {
+    let is_dropped = record.dropped.is_some();
     let (response, error) = match record.outcome {
         Some(Outcome::Answered(answer)) => (answer.response, None),
         Some(Outcome::Failed(error)) => (None, Some(error)),
-        None => (None, None),
+        None => (None, record.dropped),
     };
     let state = match (&response, &error, record.entered_at) {
+        _ if is_dropped => "dropped",
         (Some(_), _, _) => "answered",
         (None, Some(_), _) => "failed",
         (None, None, Some(_)) => "sent",
@@ -167,10 +167,10 @@ fn about(record: Record) -> SentAnswer {
 
 /// A message that this daemon sees to.
 struct OnItsWay {
-    sends: Sends,
+    sends: Once<Sending>,
     slot: SlotHandle,
-    record: Record,
-    active: Arc<Active>,
+    record: Record<Sending>,
+    active: Arc<Active<Sending>>,
 }
 
 impl OnItsWay {
@@ -182,7 +182,7 @@ impl OnItsWay {
         self.sends.settle(&self.record.slot, &self.record.id, came);
     }
 
-    async fn give(&self, message: Message) -> Came {
+    async fn give(&self, message: Message) -> Came<Sending> {
         let send = |token| {
             Input::Send(Message {
                 token: Some(token),
@@ -210,7 +210,7 @@ impl OnItsWay {
     }
 
     /// An earlier daemon has pressed Enter for it: what came of it is found in the conversation, once the slot rests.
-    async fn look_for(&self, message: Message) -> Came {
+    async fn look_for(&self, message: Message) -> Came<Sending> {
         self.slot.has_looked().await;
         tokio::select! {
             () = runner::at_rest(&self.slot) => {}
@@ -229,13 +229,15 @@ impl OnItsWay {
 }
 
 /// Looks for a message in the conversation of a slot that rests, and for what was answered.
-async fn find(record: &Record, slot: &SlotHandle) -> Came {
+async fn find(record: &Record<Sending>, slot: &SlotHandle) -> Came<Sending> {
     let failed = |text: String| Came::End(Outcome::Failed(RpcError::new(Fault::Failed, text)));
     let entered = record.entered_at.unwrap_or(record.queued_at);
-    if !record.plain {
-        return failed("the daemon ended meanwhile: what the command did is not known".to_owned());
-    }
-    match runner::find(&record.text, Some(entered), slot).await {
+    let text = &record.request.text;
+    let found = match record.request.plain {
+        true => runner::find(text, Some(entered), slot).await,
+        false => runner::find_command(text, entered, slot).await,
+    };
+    match found {
         Found::Answered { text, session_id } => {
             Came::End(Outcome::Answered(Box::new(SendAnswer {
                 response: text,
@@ -251,7 +253,7 @@ async fn find(record: &Record, slot: &SlotHandle) -> Came {
     }
 }
 
-fn answer(state: &str, record: &Record, slot: &SlotHandle) -> SendAnswer {
+fn answer(state: &str, record: &Record<Sending>, slot: &SlotHandle) -> SendAnswer {
     SendAnswer {
         slot: record.slot.clone(),
         id: Some(record.id.clone()),
@@ -269,7 +271,7 @@ fn since(time: DateTime<Utc>) -> u64 {
     passed.try_into().unwrap_or(0)
 }
 
-async fn needs_person(slot: &SlotHandle) -> crate::reading::Dialog {
+async fn needs_person(slot: &SlotHandle) -> crate::core::claude::reading::Dialog {
     let mut status = slot.watch_status();
     let waits = |status: &SlotStatus| status.dialog.is_some() && status.waits_because.is_some();
     let seen = status.wait_for(waits).await.ok();

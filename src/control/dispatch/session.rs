@@ -1,15 +1,16 @@
 //! Sessions, from outside: made, listed, typed to, read and closed.
 
 use super::{Dispatcher, prompted, run, within};
-use crate::blocking;
-use crate::control::peer::Peer;
-use crate::control::protocol::*;
+use crate::core::model::Person;
+use crate::core::model::*;
+use crate::core::terminal::plain;
+use crate::core::text::excerpt::head_and_tail;
+use crate::core::text::secrets;
 use crate::daemon::{Order, end_for, is_of_owner};
-use crate::excerpt::head_and_tail;
-use crate::network::{NOT_COUNTED, Traffic};
-use crate::secrets;
+use crate::os::blocking;
+use crate::os::network::{NOT_COUNTED, traffic_of};
+use crate::os::peer::Peer;
 use crate::slot::{Command, Part, Request, SlotHandle, Typed, Wanted};
-use crate::terminal::plain;
 use chrono::Utc;
 use regex::Regex;
 use rustix::process::Signal as SignalNumber;
@@ -41,7 +42,9 @@ impl Dispatcher {
             Spawn::NAME => run::<Spawn, _>(params, |params| self.spawn(params, gone)).await,
             Sessions::NAME => run::<Sessions, _>(params, |params| self.sessions(params)).await,
             Info::NAME => run::<Info, _>(params, |one| self.info(one)).await,
-            Type::NAME => run::<Type, _>(params, |params| self.type_text(params)).await,
+            Type::NAME => {
+                run::<Type, _>(params, |params| self.type_text(params, peer.person())).await
+            }
             Resize::NAME => run::<Resize, _>(params, |params| self.resize(params)).await,
             Signal::NAME => run::<Signal, _>(params, |params| self.signal(params)).await,
             Close::NAME => run::<Close, _>(params, |params| self.close(params)).await,
@@ -136,7 +139,7 @@ impl Dispatcher {
             Some(pid) => self.daemon.meter.of(vec![pid]).await.pop().flatten(),
             None => None,
         };
-        let network = status.pid.and_then(Traffic::of);
+        let network = status.pid.and_then(traffic_of);
         let until = session.ended_at.unwrap_or_else(Utc::now);
         let uptime = (until - session.created_at).num_seconds();
         Ok(SessionInfo {
@@ -171,11 +174,11 @@ impl Dispatcher {
         })
     }
 
-    async fn type_text(&self, params: TypeParams) -> Result<TypeAnswer, RpcError> {
+    async fn type_text(&self, params: TypeParams, person: Person) -> Result<TypeAnswer, RpcError> {
         let slot = self.slot(&params.slot)?;
         let until = self.awaited_prompt(&slot, &params).await?;
         if let Some(prompt) = until {
-            let typed = prompted::type_until(&slot, &params.text, &prompt);
+            let typed = prompted::type_until(&slot, person, &params.text, &prompt);
             let typed = within(params.timeout_ms, typed).await?;
             let (output, truncated) = written(&slot, typed.output).await?;
             return Ok(TypeAnswer {
@@ -187,7 +190,7 @@ impl Dispatcher {
         }
         let TypeParams { text, wait, .. } = params;
         if !wait && params.quiet_ms.is_none() {
-            request(&slot, |reply| Request::Type { text, reply }).await?;
+            type_line(&slot, person, text).await?;
             return Ok(TypeAnswer {
                 slot: params.slot,
                 output: None,
@@ -197,10 +200,16 @@ impl Dispatcher {
         }
         let typed = match params.quiet_ms {
             None => {
-                let typed = request(&slot, |reply| Request::TypeAndWait { text, reply });
+                let typed = request(&slot, |reply| Request::TypeAndWait {
+                    text,
+                    person,
+                    reply,
+                });
                 within(params.timeout_ms, typed).await?
             }
-            Some(ms) => within(params.timeout_ms, type_until_quiet(&slot, text, ms)).await?,
+            Some(ms) => {
+                within(params.timeout_ms, type_until_quiet(&slot, person, text, ms)).await?
+            }
         };
         let (output, truncated) = written(&slot, typed.output).await?;
         Ok(TypeAnswer {
@@ -335,6 +344,7 @@ pub(super) fn done(slot: &SlotHandle) -> Done {
         slot: status.slot,
         state: status.state,
         already: false,
+        dropped: Vec::new(),
         error: None,
     }
 }
@@ -422,12 +432,31 @@ pub(super) async fn search(
     searched.await.map_err(failed)
 }
 
+/// Types a line for a person, and waits for nothing.
+pub(super) async fn type_line(
+    slot: &SlotHandle,
+    person: Person,
+    text: String,
+) -> Result<(), RpcError> {
+    request(slot, |reply| Request::Type {
+        text,
+        person,
+        reply,
+    })
+    .await
+}
+
 /// For a program that does not say when it is done.
-async fn type_until_quiet(slot: &SlotHandle, text: String, ms: u64) -> Result<Typed, RpcError> {
+async fn type_until_quiet(
+    slot: &SlotHandle,
+    person: Person,
+    text: String,
+    ms: u64,
+) -> Result<Typed, RpcError> {
     let from = part(slot, Wanted::Range(u64::MAX, u64::MAX)).await?.total;
     let mut pulse = slot.watch_output();
     let mut status = slot.watch_status();
-    request(slot, |reply| Request::Type { text, reply }).await?;
+    type_line(slot, person, text).await?;
     pulse.mark_unchanged();
     let quiet = async {
         while let Ok(Ok(())) =

@@ -2,12 +2,13 @@
 
 use super::Dispatcher;
 use super::acting::not_sendable;
-use crate::config::is_name;
 use crate::control::dispatch::wait::within;
-use crate::control::peer::{Origin, Peer};
-use crate::control::protocol::*;
-use crate::tasks::queue::{MAX_RETRIES, NewTask};
-use crate::{excerpt, keys};
+use crate::core::claude::keys;
+use crate::core::model::*;
+use crate::core::queue::{MAX_RETRIES, NewTask};
+use crate::core::settings::is_name;
+use crate::core::text::excerpt;
+use crate::os::peer::{Origin, Peer};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -102,7 +103,7 @@ impl Dispatcher {
         Ok((*task).clone())
     }
 
-    /// Whoever may submit may look at and cancel what he has submitted, and nothing else.
+    /// Whoever may submit may look at and cancel what they have submitted, and nothing else.
     pub(super) fn is_own_task(&self, own: &str, params: &Value) -> bool {
         let Some(id) = params.get("id") else {
             return true;
@@ -116,7 +117,7 @@ fn submitter(peer: &Peer) -> String {
     match &peer.origin {
         Origin::Outside => "user".to_owned(),
         Origin::Slot(slot) => inside(slot),
-        Origin::Untold | Origin::Unseen(_) => "unknown".to_owned(),
+        Origin::Left(_) | Origin::Untold | Origin::Unseen(_) => "unknown".to_owned(),
     }
 }
 

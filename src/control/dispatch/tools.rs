@@ -2,22 +2,14 @@
 
 use super::Dispatcher;
 use super::session::{MOST_CHARACTERS, part, request, shortened};
-use crate::control::peer::{Origin, Peer};
-use crate::control::protocol::*;
+use crate::core::model::*;
+use crate::core::text::excerpt::head_and_tail;
 use crate::daemon::is_of_owner;
-use crate::excerpt::head_and_tail;
+use crate::os::peer::{Origin, Peer};
 use crate::slot::{SlotHandle, Wanted, Writing};
 use serde_json::Value;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
-
-/// All four, as clients name them.
-pub(super) const NAMES: [&str; 4] = [
-    UnifiedExec::NAME,
-    WriteStdin::NAME,
-    ClosePtySession::NAME,
-    ListPtySessions::NAME,
-];
 
 /// Between a command and the first look at it.
 const YIELD: Duration = Duration::from_millis(100);
@@ -135,6 +127,7 @@ impl Dispatcher {
             running: !status.is_over(),
             exit_code: by_time.or(status.exit_code).or(by_signal),
             timed_out,
+            ended_because: session.and_then(|session| session.ended_because.clone()),
             session_id: status.slot,
             truncated,
         })
@@ -185,6 +178,7 @@ fn spawn_params(params: ExecParams) -> Result<SpawnParams, RpcError> {
         env: params.env,
         env_clear: params.env_clear,
         max_memory: params.max_memory,
+        limits: params.limits,
         with_connection: params.with_connection,
         owner: params.owner,
         owner_pid: params.owner_pid,

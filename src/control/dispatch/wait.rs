@@ -2,7 +2,7 @@
 
 use super::Dispatcher;
 use super::looking::regex;
-use crate::control::protocol::{Fault, RpcError, SlotStatus, WaitAnswer, WaitParams};
+use crate::core::model::{Fault, RpcError, SlotStatus, WaitAnswer, WaitParams};
 use crate::slot::{Command, SlotHandle};
 use regex::Regex;
 use std::future::Future;

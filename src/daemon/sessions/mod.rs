@@ -6,15 +6,17 @@ mod shell;
 pub use request::is_of_owner;
 
 use super::{Daemon, DaemonError, DaemonHandle, Kept, Order, Reply};
-use crate::config::{Config, ConfigError, SessionsConfig, is_name};
-use crate::control::protocol::{Fault, RpcError, SessionStatus, SlotStatus, SpawnParams, What};
-use crate::diagnostic::Problem;
-use crate::headroom::Shortage;
-use crate::paths;
-use crate::slot::machine::Input;
+use crate::config::Config;
+use crate::core::machine::Input;
+use crate::core::model::{Fault, RpcError, SessionStatus, SlotStatus, SpawnParams, What};
+use crate::core::settings::{SessionsConfig, is_name};
+use crate::core::text::diagnostic::ConfigError;
+use crate::core::text::diagnostic::Problem;
+use crate::os::headroom::Shortage;
+use crate::os::paths;
+use crate::os::{files, headroom};
 use crate::slot::record::{Ended, Record};
 use crate::slot::{self, Command, Paths, Request, SlotHandle};
-use crate::{files, headroom};
 use chrono::{DateTime, Utc};
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
@@ -49,7 +51,7 @@ pub(super) struct Sessions {
 impl Daemon {
     /// At the start: those that an earlier daemon has left, running or not.
     pub(super) fn load_sessions(&mut self) -> Result<(), DaemonError> {
-        let directory = self.world.sessions_dir();
+        let directory = self.context.sessions_dir();
         paths::ensure_private_dir(&directory)
             .map_err(|error| DaemonError::place("the sessions' directory", error))?;
         let entries = std::fs::read_dir(&directory)
@@ -90,15 +92,16 @@ impl Daemon {
 
     /// The daemon that was to start it was killed before it did: there is no recording, and no shim.
     fn has_never_run(&self, record: &Record) -> bool {
-        let recording = Paths::new(&self.world.logs, &record.id).recording;
-        record.ended.is_none() && !recording.exists() && !self.world.has_shim(&record.id)
+        let recording = Paths::new(&self.context.logs, &record.id).recording;
+        let shim = || self.context.shim(&record.id);
+        record.ended.is_none() && !recording.exists() && matches!(shim(), Ok(None))
     }
 
     /// Starts its task; the program is not started by that.
     fn add_session(&mut self, record: &Record) -> SlotHandle {
         let config = record.slot();
-        let judge = self.rules.judge(&config);
-        let (handle, task) = slot::start(self.world.clone(), Arc::new(config), judge);
+        let rules = self.rules.of_slot(&config);
+        let (handle, task) = slot::start(self.context.clone(), Arc::new(config), rules);
         tokio::spawn(steward(handle.clone(), self.orders.clone()));
         self.kept.insert(
             record.id.clone(),
@@ -124,16 +127,17 @@ impl Daemon {
     }
 
     fn prepare_session(&mut self, params: SpawnParams) -> Result<SlotHandle, RpcError> {
-        let record = request::record(params, &self.config.sessions, &self.world)?;
+        let record = request::record(params, &self.config.sessions, &self.context)?;
         self.check_name(&record.id)?;
         let needed = headroom::need(record.cols, record.rows, record.terms.buffer);
         headroom::check(needed)?;
+        headroom::check_files()?;
         self.make_room(&record.terms.owner)?;
         let failed = |error: std::io::Error| {
             RpcError::new(Fault::Failed, format!("the session can't be kept: {error}"))
         };
-        let kept = shell::write(&record, &self.world)
-            .and_then(|()| record.save(&self.world.session_file(&record.id)))
+        let kept = shell::write(&record, &self.context)
+            .and_then(|()| record.save(&self.context.session_file(&record.id)))
             .map(|()| self.add_session(&record));
         kept.map_err(|error| {
             self.remove_files(&record.id);
@@ -150,7 +154,7 @@ impl Daemon {
         if self.kept.contains_key(id) {
             return taken(format!("there is a session `{id}` already"));
         }
-        if Paths::new(&self.world.logs, id)
+        if Paths::new(&self.context.logs, id)
             .all()
             .iter()
             .any(|path| path.exists())
@@ -258,7 +262,7 @@ impl Daemon {
         };
         let _ = kept.task.await;
         self.remove_files(id);
-        self.world
+        self.context
             .bus
             .publish(Some(id), What::Closed { why: why.clone() });
         tracing::info!(session = id, "closed: {why}");
@@ -283,12 +287,12 @@ impl Daemon {
 
     /// What a session leaves on the disk. Its own log goes with it: there may be thousands in a day.
     fn remove_files(&self, id: &str) {
-        for path in Paths::new(&self.world.logs, id).all() {
+        for path in Paths::new(&self.context.logs, id).all() {
             let _ = files::remove_with_rotated(&path);
         }
-        let _ = std::fs::remove_file(self.world.memory_file(id));
-        let _ = std::fs::remove_dir_all(self.world.shell_dir(id));
-        let file = self.world.session_file(id);
+        let _ = std::fs::remove_file(self.context.memory_file(id));
+        let _ = std::fs::remove_dir_all(self.context.shell_dir(id));
+        let file = self.context.session_file(id);
         let _ = std::fs::remove_file(file.with_extension("broken"));
         let _ = std::fs::remove_file(file);
     }

@@ -1,11 +1,13 @@
 //! What is asked for to what is started: everything that can be wrong with it is found here.
 
 use super::shell;
-use crate::config::{self, DAEMONS_OWN, OwnerProcess, SessionTerms, SessionsConfig};
-use crate::control::protocol::{Fault, RpcError, SpawnParams};
+use crate::core::model::{Fault, RpcError, SpawnParams};
+use crate::core::settings;
+use crate::core::settings::limits::Limits;
+use crate::core::settings::{DAEMONS_OWN, OwnerProcess, SessionTerms, SessionsConfig};
 use crate::launch::{self, LaunchError};
 use crate::slot::record::Record;
-use crate::slot::{World, running_process};
+use crate::slot::{SlotContext, running_process};
 use chrono::{TimeDelta, Utc};
 use serde_json::Map;
 use std::ops::RangeInclusive;
@@ -30,7 +32,7 @@ const MAX_TIMEOUT: Duration = Duration::from_secs(31_557_600);
 pub(super) fn record(
     params: SpawnParams,
     config: &SessionsConfig,
-    world: &World,
+    context: &SlotContext,
 ) -> Result<Record, RpcError> {
     let id = id(params.id.clone())?;
     let created_at = Utc::now();
@@ -47,13 +49,14 @@ pub(super) fn record(
         keep: config.keep,
         buffer: config.buffer,
         max_memory: max_memory(params.max_memory)?,
+        limits: limits(params.limits, config)?,
         with_connection: params.with_connection,
         marks: None,
         command: Vec::new(),
     };
     check_words(&params)?;
     let mut record = Record {
-        cwd: cwd(params.cwd.clone(), world)?,
+        cwd: cwd(params.cwd.clone(), context)?,
         cols: size("cols", params.cols, COLS)?,
         rows: size("rows", params.rows, ROWS)?,
         id,
@@ -64,8 +67,8 @@ pub(super) fn record(
         ended: None,
         unknown: Map::new(),
     };
-    shell::fill_in(&mut record, params, world)?;
-    check_program(&record, world)?;
+    shell::fill_in(&mut record, params, context)?;
+    check_program(&record, context)?;
     Ok(record)
 }
 
@@ -86,7 +89,7 @@ fn id(given: Option<String>) -> Result<String, RpcError> {
     if id.is_empty() {
         return Err(wrong("the id is empty").next("leave it out for one that is made up"));
     }
-    if !config::is_name(&id) || id == DAEMONS_OWN {
+    if !settings::is_name(&id) || id == DAEMONS_OWN {
         let text = format!("`{id}` can't be the id of a session");
         return Err(wrong(text).next(
             "1 to 64 of a-z, 0-9, `_` and `-`, beginning with a letter or digit, and not `missiond`",
@@ -128,6 +131,13 @@ fn max_memory(bytes: Option<u64>) -> Result<Option<u64>, RpcError> {
         Some(bytes) if bytes < LEAST_MEMORY => Err(wrong("the memory must be at least 1 MB")),
         bytes => Ok(bytes),
     }
+}
+
+/// What was asked for, but never more than the config allows.
+fn limits(asked: Limits, config: &SessionsConfig) -> Result<Limits, RpcError> {
+    let limits = asked.and(config.limits);
+    let fault = limits.fault(rustix::process::geteuid().is_root());
+    fault.map_or(Ok(limits), |why| Err(wrong(why)))
 }
 
 fn timeout(ms: u64) -> Result<TimeDelta, RpcError> {
@@ -172,8 +182,8 @@ fn check_words(params: &SpawnParams) -> Result<(), RpcError> {
     Ok(())
 }
 
-fn cwd(given: Option<PathBuf>, world: &World) -> Result<PathBuf, RpcError> {
-    let home = || world.variable("HOME").map(PathBuf::from);
+fn cwd(given: Option<PathBuf>, context: &SlotContext) -> Result<PathBuf, RpcError> {
+    let home = || context.variable("HOME").map(PathBuf::from);
     let cwd = given.or_else(home).unwrap_or_else(|| PathBuf::from("/"));
     if !cwd.is_absolute() {
         let text = format!("the directory {} is not absolute", cwd.display());
@@ -192,9 +202,9 @@ fn cwd(given: Option<PathBuf>, world: &World) -> Result<PathBuf, RpcError> {
 }
 
 /// Before anything is made for it.
-fn check_program(record: &Record, world: &World) -> Result<(), RpcError> {
+fn check_program(record: &Record, context: &SlotContext) -> Result<(), RpcError> {
     let slot = record.slot();
-    let env = launch::environment(&slot, &world.socket, world.environment.iter().cloned());
+    let env = launch::environment(&slot, &context.socket, context.environment.iter().cloned());
     let path = env
         .iter()
         .find(|(name, _)| name == "PATH")

@@ -5,11 +5,11 @@
 //! given, so that nothing else can speak for it.
 
 use super::request::wrong;
-use crate::config::{Shell, ShellMarks};
-use crate::control::protocol::{RpcError, SpawnParams};
-use crate::files;
-use crate::paths;
-use crate::slot::World;
+use crate::core::model::{RpcError, SpawnParams};
+use crate::core::settings::{Shell, ShellMarks};
+use crate::os::files;
+use crate::os::paths;
+use crate::slot::SlotContext;
 use crate::slot::record::Record;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -21,12 +21,12 @@ const SHELLS: [&str; 2] = ["/bin/bash", "/bin/sh"];
 pub(super) fn fill_in(
     record: &mut Record,
     params: SpawnParams,
-    world: &World,
+    context: &SlotContext,
 ) -> Result<(), RpcError> {
     let named = params.shell.is_some();
     let shell = params
         .shell
-        .or_else(|| variable(record, world, "SHELL").map(str::to_owned))
+        .or_else(|| variable(record, context, "SHELL").map(str::to_owned))
         .filter(|shell| named || is_usable(shell))
         .unwrap_or_else(default_shell);
     if shell.is_empty() {
@@ -48,7 +48,7 @@ pub(super) fn fill_in(
     record.terms.command = shown.clone();
     let interactive = params.command.is_empty() || params.command.len() == 1 && !params.login;
     match (interactive, Shell::of(&shown[0])) {
-        (true, Some(kind)) => mark(record, &shown[0], kind, params.login, world),
+        (true, Some(kind)) => mark(record, &shown[0], kind, params.login, context),
         (true, None) if params.login => record.command = vec![shown[0].clone(), "-l".into()],
         (false, _) if params.login => record.command = in_login_shell(shell, shown),
         _ if named && !params.command.is_empty() => {
@@ -73,9 +73,9 @@ fn line_in(record: &mut Record, shell: String, login: bool, line: String) -> Res
 }
 
 /// A variable as the session will have it.
-fn variable<'a>(record: &'a Record, world: &'a World, name: &str) -> Option<&'a str> {
+fn variable<'a>(record: &'a Record, context: &'a SlotContext, name: &str) -> Option<&'a str> {
     let own = record.env.get(name).map(String::as_str);
-    let daemons = || world.variable(name).filter(|_| !record.env_clear);
+    let daemons = || context.variable(name).filter(|_| !record.env_clear);
     own.or_else(daemons).filter(|value| !value.is_empty())
 }
 
@@ -108,8 +108,8 @@ impl Shell {
     }
 }
 
-fn mark(record: &mut Record, program: &str, shell: Shell, login: bool, world: &World) {
-    let directory = world.shell_dir(&record.id);
+fn mark(record: &mut Record, program: &str, shell: Shell, login: bool, context: &SlotContext) {
+    let directory = context.shell_dir(&record.id);
     let token = uuid::Uuid::new_v4().simple().to_string();
     record.terms.marks = Some(ShellMarks { shell, token });
     let path = |path: PathBuf| path.display().to_string();
@@ -117,7 +117,7 @@ fn mark(record: &mut Record, program: &str, shell: Shell, login: bool, world: &W
         // A login bash reads such a file in its POSIX mode only, which the file leaves at once.
         Shell::Bash if login => {
             record.command = vec![program.to_owned(), "--posix".into(), "-l".into()];
-            replace_variable(record, world, "ENV", path(directory.join("login")));
+            replace_variable(record, context, "ENV", path(directory.join("login")));
         }
         Shell::Bash => {
             let file = path(directory.join("rc"));
@@ -126,24 +126,26 @@ fn mark(record: &mut Record, program: &str, shell: Shell, login: bool, world: &W
         Shell::Zsh => {
             record.command = vec![program.to_owned()];
             record.command.extend(login.then(|| "-l".to_owned()));
-            replace_variable(record, world, "ZDOTDIR", path(directory));
+            replace_variable(record, context, "ZDOTDIR", path(directory));
         }
     }
 }
 
 /// Leads the shell to a file of ours, which puts the variable back as it was.
-fn replace_variable(record: &mut Record, world: &World, name: &str, value: String) {
-    let theirs = variable(record, world, name).unwrap_or_default().to_owned();
+fn replace_variable(record: &mut Record, context: &SlotContext, name: &str, value: String) {
+    let theirs = variable(record, context, name)
+        .unwrap_or_default()
+        .to_owned();
     record.env.insert(format!("MISSIOND_{name}"), theirs);
     record.env.insert(name.to_owned(), value);
 }
 
 /// Writes the files that the shell reads at its start.
-pub(super) fn write(record: &Record, world: &World) -> io::Result<()> {
+pub(super) fn write(record: &Record, context: &SlotContext) -> io::Result<()> {
     let Some(marks) = &record.terms.marks else {
         return Ok(());
     };
-    let directory = world.shell_dir(&record.id);
+    let directory = context.shell_dir(&record.id);
     paths::ensure_private_dir(&directory).map_err(io::Error::other)?;
     for (name, text) in texts(marks) {
         files::replace(&directory.join(name), &text)?;

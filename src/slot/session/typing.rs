@@ -1,22 +1,28 @@
 //! Commands that are typed into a session, and waited for.
 
 use super::{FIRST_PROMPT, Program, Prompt, REPLACED, SHOWN, Stage, Typed, Typing, exit_code};
-use crate::control::protocol::{Fault, RpcError};
-use crate::process_stat::Stat;
-use crate::shim::ExitReport;
+use crate::core::model::ExitReport;
+use crate::core::model::Person;
+use crate::core::model::{Fault, RpcError};
+use crate::os::process_stat::Stat;
+use crate::slot::Slot;
 use crate::slot::handle::Answer;
 use crate::slot::prompt::Finished;
-use crate::slot::task::Slot;
 use std::time::Instant;
 
 impl Slot {
     /// Types a command once the shell is at its prompt, and replies when it is there again.
-    pub(in crate::slot) async fn type_and_wait(&mut self, bytes: Vec<u8>, reply: Answer<Typed>) {
+    pub(in crate::slot) async fn type_and_wait(
+        &mut self,
+        bytes: Vec<u8>,
+        person: Person,
+        reply: Answer<Typed>,
+    ) {
         match self.may_type() {
             Err(error) => drop(reply.send(Err(error))),
             Ok(()) => {
                 let typing = Typing {
-                    stage: Stage::Prompt(bytes),
+                    stage: Stage::Prompt(bytes, person),
                     began: Instant::now(),
                     reply,
                 };
@@ -31,7 +37,7 @@ impl Slot {
     fn may_type(&self) -> Result<(), RpcError> {
         let name = &self.running.name;
         let refused = |text: String| Err(RpcError::new(Fault::Refused, text));
-        if self.link.is_none() {
+        if !self.link.is_open() {
             return Err(self.not_running());
         }
         let Some(session) = &self.session else {
@@ -75,22 +81,19 @@ impl Slot {
             return;
         }
         match &mut typing.stage {
-            Stage::Prompt(bytes) if prompt.takes_lines() => {
-                let bytes = std::mem::take(bytes);
+            Stage::Prompt(bytes, person) if prompt.takes_lines() => {
+                let (bytes, person) = (std::mem::take(bytes), person.clone());
                 typing.stage = Stage::Command(self.output.end());
                 prompt.submit();
                 // Which program is asked to run it; another one would not say when it is done.
                 session.program = self.machine.pid().and_then(program_of);
                 (session.replaced, session.silenced) = (None, None);
-                self.write_down(
-                    "a command",
-                    "it was typed, and its end is waited for",
-                    bytes,
-                )
-                .await;
+                if let Err(error) = self.write_down("a command", &person, bytes).await {
+                    self.reply_typing(Err(error));
+                }
             }
-            Stage::Prompt(_) if typing.began.elapsed() < FIRST_PROMPT => self.settle_silence(),
-            Stage::Prompt(_) => self.fail_typing("it has not shown a prompt"),
+            Stage::Prompt(..) if typing.began.elapsed() < FIRST_PROMPT => self.settle_silence(),
+            Stage::Prompt(..) => self.fail_typing("it has not shown a prompt"),
             Stage::Command(_) => self.settle_command(),
         }
     }
@@ -158,7 +161,7 @@ impl Slot {
             return;
         };
         let answer = match typing.stage {
-            Stage::Prompt(_) => Err(RpcError::new(
+            Stage::Prompt(..) => Err(RpcError::new(
                 Fault::Failed,
                 "it ended before its prompt came; nothing was typed",
             )),

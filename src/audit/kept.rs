@@ -1,0 +1,112 @@
+//! The head of the chain, kept in the state directory: an audit file that was cut or replaced does not hold it.
+
+use super::{Gap, Head, hash_of};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::fs::OpenOptions;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// Bytes of the file. It is written in place and never grows, so that it can be written on a full disk.
+const LENGTH: usize = 512;
+
+/// What the state directory says of an audit file.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    #[serde(flatten)]
+    pub head: Head,
+    /// Entries that could not be written, and are not yet in the audit as a hole.
+    pub gap: Option<Gap>,
+}
+
+impl Kept {
+    /// The file in the state directory of a daemon. An audit in another log directory has another one.
+    pub fn file(state: &Path, audit: &Path) -> PathBuf {
+        let directory = audit.parent().and_then(|dir| dir.canonicalize().ok());
+        let name = audit.file_name().unwrap_or_default();
+        let place = directory.map_or_else(|| audit.to_owned(), |dir| dir.join(name));
+        let hash = hash_of(place.as_os_str().as_bytes());
+        state.join(format!("audit.{}.head", &hash[..16]))
+    }
+
+    /// A file that is not there says nothing. An error names the file.
+    pub fn load(file: &Path) -> io::Result<Option<Kept>> {
+        let fault = |error: &dyn fmt::Display| {
+            io::Error::other(format!("{} can't be read: {error}", file.display()))
+        };
+        let text = match std::fs::read_to_string(file) {
+            Ok(text) => text,
+            Err(error) if is_absent(&error) => return Ok(None),
+            Err(error) => return Err(fault(&error)),
+        };
+        let kept = serde_json::from_str(&text);
+        kept.map(Some).map_err(|error| fault(&error))
+    }
+
+    /// The heads of an audit that any daemon of this user has kept, by the directory that has a state directory for
+    /// each.
+    pub fn heads(states: &Path, audit: &Path) -> io::Result<Vec<Head>> {
+        let Ok(entries) = std::fs::read_dir(states) else {
+            return Ok(Vec::new());
+        };
+        let files = entries.flatten().map(|one| Kept::file(&one.path(), audit));
+        let kept = files.map(|file| Kept::load(&file));
+        let kept: Vec<Option<Kept>> = kept.collect::<io::Result<_>>()?;
+        Ok(kept.into_iter().flatten().map(|kept| kept.head).collect())
+    }
+
+    pub fn save(&self, file: &Path) -> io::Result<()> {
+        let mut text = serde_json::to_string(self).map_err(io::Error::other)?;
+        let padding = LENGTH.saturating_sub(text.len() + 1);
+        text.push_str(&" ".repeat(padding));
+        text.push('\n');
+        let mut options = OpenOptions::new();
+        options
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32);
+        options.open(file)?.write_all_at(text.as_bytes(), 0)
+    }
+}
+
+/// No file is there, or no directory for it.
+fn is_absent(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chrono::Utc;
+
+    #[test]
+    fn it_is_read_as_it_was_written_and_never_grows() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = Kept::file(dir.path(), &dir.path().join("audit.jsonl"));
+        assert_eq!(Kept::load(&file).unwrap(), None);
+        let full = Kept {
+            head: Head {
+                seq: u64::MAX,
+                hash: hash_of(b""),
+            },
+            gap: Some(Gap {
+                lost: u64::MAX,
+                refused: u64::MAX,
+                from: Utc::now(),
+                to: Utc::now(),
+            }),
+        };
+        for kept in [Kept::default(), full, Kept::default()] {
+            kept.save(&file).unwrap();
+            assert_eq!(Kept::load(&file).unwrap(), Some(kept));
+            assert_eq!(file.metadata().unwrap().len(), LENGTH as u64);
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! Places for clients: how many may be connected at once, by where they come from.
+//!
+//! Each source has a bound of its own, and each class of sources has places that the others can't take: a slot that
+//! opens hundreds of connections keeps out neither people nor the hooks of its neighbours. If a bound is reached, a
+//! client with nothing under way makes place for the newcomer; if there is none, the newcomer is turned away.
+
+use super::reserve;
+use crate::core::model::{Fault, RpcError};
+use crate::os::peer::Origin;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+
+/// Places for people and their programs.
+const PEOPLE: usize = 448;
+/// Places for all slots together: hooks, and what roles grant.
+const SLOTS: usize = 288;
+/// Places for one slot. Claude Code runs some hooks at once.
+const ONE_SLOT: usize = 32;
+/// Places for processes whose origin can't be looked up: they may ask for the status only.
+const UNTOLD: usize = 32;
+
+/// A client with nothing under way for this long may have to make place. A client that has just connected is about to
+/// ask for something.
+const SETTLED: Duration = Duration::from_secs(1);
+
+/// Where a client comes from, as far as places are concerned.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Source {
+    People,
+    Slot(String),
+    Untold,
+}
+
+impl From<&Origin> for Source {
+    fn from(origin: &Origin) -> Source {
+        match origin {
+            Origin::Outside => Source::People,
+            Origin::Slot(name) => Source::Slot(name.clone()),
+            Origin::Left(_) | Origin::Untold | Origin::Unseen(_) => Source::Untold,
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::People => f.write_str("people and their programs"),
+            Source::Slot(name) => write!(f, "slot {name}"),
+            Source::Untold => f.write_str("processes that can't be looked up"),
+        }
+    }
+}
+
+/// Why a client was turned away.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{why}")]
+pub(super) struct TurnedAway {
+    pub of: Source,
+    why: Why,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+enum Why {
+    #[error("{who} have all {bound} places that they may have")]
+    Places { who: String, bound: usize },
+    #[error("Too many open files")]
+    Descriptors,
+}
+
+impl From<TurnedAway> for RpcError {
+    fn from(turned: TurnedAway) -> RpcError {
+        let full = reserve::full(&turned.to_string());
+        match turned.why {
+            Why::Descriptors => full,
+            Why::Places { .. } => full.next(
+                "end some of these clients, or try again: places of clients that do nothing fall free",
+            ),
+        }
+    }
+}
+
+/// Why a client with nothing under way was let go.
+pub(super) fn made_place() -> RpcError {
+    let text = "let go: nothing was under way, and the daemon needs the place for another client";
+    RpcError::new(Fault::Full, text)
+}
+
+#[derive(Debug)]
+struct Seated {
+    source: Source,
+    /// Requests under way.
+    busy: usize,
+    /// Since when nothing is under way.
+    idle_since: Instant,
+    leave: CancellationToken,
+}
+
+/// All places, and who has them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Places(Arc<Mutex<Table>>);
+
+#[derive(Debug, Default)]
+struct Table {
+    seated: BTreeMap<u64, Seated>,
+    last_id: u64,
+}
+
+/// A client's place, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Place {
+    places: Places,
+    id: u64,
+    leave: CancellationToken,
+}
+
+/// A request under way, until it is dropped: its client keeps its place.
+#[derive(Debug)]
+pub(super) struct Busy(Arc<Place>);
+
+impl Places {
+    pub fn admit(&self, source: Source, now: Instant) -> Result<Place, TurnedAway> {
+        let mut table = self.table();
+        table.make_place(&source, now)?;
+        Ok(self.seat(table, source, now))
+    }
+
+    /// The same while there are no descriptors but those of the reserve, which is for people. Some client that has
+    /// nothing under way makes place, and its descriptor falls free.
+    pub fn admit_in_need(&self, source: Source, now: Instant) -> Result<Place, TurnedAway> {
+        let mut table = self.table();
+        let sources: BTreeSet<Source> = table.sources().cloned().collect();
+        let largest = sources
+            .iter()
+            .max_by_key(|one| table.count(|source| source == *one));
+        let is_free = largest.is_some_and(|from| table.let_go(from, now));
+        if source != Source::People && !is_free {
+            let why = Why::Descriptors;
+            return Err(TurnedAway { of: source, why });
+        }
+        table.make_place(&source, now)?;
+        Ok(self.seat(table, source, now))
+    }
+
+    fn seat(&self, mut table: MutexGuard<'_, Table>, source: Source, now: Instant) -> Place {
+        table.last_id += 1;
+        let (id, leave) = (table.last_id, CancellationToken::new());
+        let seated = Seated {
+            source,
+            busy: 0,
+            idle_since: now,
+            leave: leave.clone(),
+        };
+        table.seated.insert(id, seated);
+        let places = self.clone();
+        Place { places, id, leave }
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Table {
+    fn sources(&self) -> impl Iterator<Item = &Source> {
+        self.seated.values().map(|seated| &seated.source)
+    }
+
+    fn count(&self, mut which: impl FnMut(&Source) -> bool) -> usize {
+        self.sources().filter(|source| which(source)).count()
+    }
+
+    /// Makes sure that there is a place for one more client of this source.
+    fn make_place(&mut self, newcomer: &Source, now: Instant) -> Result<(), TurnedAway> {
+        let own = self.count(|source| source == newcomer);
+        let bound = match newcomer {
+            Source::People => PEOPLE,
+            Source::Slot(_) => ONE_SLOT,
+            Source::Untold => UNTOLD,
+        };
+        let is_slot = |source: &Source| matches!(source, Source::Slot(_));
+        let (from, who, bound) = if own >= bound {
+            (newcomer.clone(), newcomer.to_string(), bound)
+        } else if is_slot(newcomer) && self.count(is_slot) >= SLOTS {
+            let from = self.largest_slot(own).unwrap_or_else(|| newcomer.clone());
+            (from, "all slots".to_owned(), SLOTS)
+        } else {
+            return Ok(());
+        };
+        if self.let_go(&from, now) {
+            return Ok(());
+        }
+        let (of, why) = (newcomer.clone(), Why::Places { who, bound });
+        Err(TurnedAway { of, why })
+    }
+
+    /// The slot with the most clients, if it has more than one more than `own`.
+    fn largest_slot(&self, own: usize) -> Option<Source> {
+        let mut by_slot: BTreeMap<&Source, usize> = BTreeMap::new();
+        for source in self.sources().filter(|one| matches!(one, Source::Slot(_))) {
+            *by_slot.entry(source).or_default() += 1;
+        }
+        let (largest, count) = by_slot.into_iter().max_by_key(|(_, count)| *count)?;
+        (count > own + 1).then(|| largest.clone())
+    }
+
+    /// Lets the client of a source go that has had nothing under way for the longest time; whether there was one.
+    fn let_go(&mut self, from: &Source, now: Instant) -> bool {
+        let is_settled = |seated: &Seated| {
+            let idle = now.saturating_duration_since(seated.idle_since);
+            seated.busy == 0 && idle >= SETTLED
+        };
+        let idle = self.seated.iter();
+        let idle = idle.filter(|(_, seated)| seated.source == *from && is_settled(seated));
+        let longest = idle.min_by_key(|(_, seated)| seated.idle_since);
+        let longest = longest.map(|(id, _)| *id);
+        let left = longest.and_then(|id| self.seated.remove(&id));
+        left.inspect(|seated| seated.leave.cancel()).is_some()
+    }
+}
+
+impl Place {
+    /// Returns when the client has to make place for another one.
+    pub async fn is_taken(&self) {
+        self.leave.cancelled().await;
+    }
+
+    pub fn busy(self: &Arc<Place>) -> Busy {
+        if let Some(seated) = self.places.table().seated.get_mut(&self.id) {
+            seated.busy += 1;
+        }
+        Busy(self.clone())
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        let Place { places, id, .. } = &*self.0;
+        if let Some(seated) = places.table().seated.get_mut(id) {
+            seated.busy -= 1;
+            seated.idle_since = Instant::now();
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.places.table().seated.remove(&self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slot(name: &str) -> Source {
+        Source::Slot(name.to_owned())
+    }
+
+    /// As many as this source gets at once.
+    fn fill(places: &Places, source: &Source, now: Instant) -> Vec<Arc<Place>> {
+        let mut admitted = Vec::new();
+        while let Ok(place) = places.admit(source.clone(), now) {
+            admitted.push(Arc::new(place));
+        }
+        admitted
+    }
+
+    #[test]
+    fn no_source_takes_the_places_of_another() {
+        let (places, now) = (Places::default(), Instant::now());
+        let crowd = fill(&places, &slot("a"), now);
+        assert_eq!(crowd.len(), ONE_SLOT);
+        assert_eq!(fill(&places, &slot("b"), now).len(), ONE_SLOT);
+        let untold = fill(&places, &Source::Untold, now);
+        let slots: Vec<_> = (0..20)
+            .flat_map(|n| fill(&places, &slot(&n.to_string()), now))
+            .collect();
+        assert_eq!(slots.len() + crowd.len(), SLOTS);
+        let people = fill(&places, &Source::People, now);
+        assert_eq!(people.len(), PEOPLE);
+        assert_eq!(untold.len(), UNTOLD);
+    }
+
+    #[test]
+    fn the_longest_idle_client_of_the_same_source_makes_place() {
+        let (places, now) = (Places::default(), Instant::now());
+        let other = places.admit(slot("b"), now).unwrap();
+        let crowd = fill(&places, &slot("a"), now);
+        let busy = crowd[0].busy();
+        assert!(places.admit(slot("a"), now).is_err(), "none has settled");
+        let later = now + SETTLED;
+        let hook = places.admit(slot("a"), later).unwrap();
+        let left: Vec<bool> = crowd.iter().map(|one| one.leave.is_cancelled()).collect();
+        assert_eq!(left.iter().filter(|left| **left).count(), 1);
+        assert!(!left[0], "one with a request under way stays");
+        assert!(!other.leave.is_cancelled() && !hook.leave.is_cancelled());
+        drop(busy);
+    }
+
+    #[test]
+    fn a_slot_with_few_clients_gets_a_place_of_the_slot_with_most() {
+        let (places, now) = (Places::default(), Instant::now());
+        let names: Vec<String> = (0..SLOTS / ONE_SLOT).map(|n| n.to_string()).collect();
+        let crowd: Vec<_> = names
+            .iter()
+            .flat_map(|name| fill(&places, &slot(name), now))
+            .collect();
+        assert_eq!(crowd.len(), SLOTS);
+        let refused = places.admit(slot("calm"), now).unwrap_err();
+        assert_eq!(refused.of, slot("calm"));
+        let later = now + SETTLED;
+        let calm = fill(&places, &slot("calm"), later);
+        let left = crowd.iter().filter(|one| one.leave.is_cancelled());
+        assert_eq!(left.count(), calm.len());
+        assert!(calm.len() > 20, "{} got in", calm.len());
+        let total = places.table().seated.len();
+        assert_eq!(total, SLOTS, "never more than there are places");
+    }
+
+    #[test]
+    fn the_last_descriptors_are_for_people() {
+        let (places, now) = (Places::default(), Instant::now());
+        let crowd: Vec<_> = (0..5).map(|_| places.admit(slot("a"), now)).collect();
+        let refused = places.admit_in_need(slot("b"), now).unwrap_err();
+        assert_eq!(refused.why, Why::Descriptors);
+        let person = places.admit_in_need(Source::People, now).unwrap();
+        // A client that does nothing gives its descriptor.
+        let hook = places.admit_in_need(slot("b"), now + SETTLED).unwrap();
+        let crowd: Vec<Place> = crowd.into_iter().flatten().collect();
+        assert_eq!(
+            crowd.iter().filter(|one| one.leave.is_cancelled()).count(),
+            1
+        );
+        assert!(!person.leave.is_cancelled() && !hook.leave.is_cancelled());
+    }
+
+    #[test]
+    fn a_place_falls_free_with_its_client() {
+        let (places, now) = (Places::default(), Instant::now());
+        let crowd = fill(&places, &slot("a"), now);
+        let busy = crowd[0].busy();
+        drop(crowd);
+        assert_eq!(places.table().seated.len(), 1);
+        drop(busy);
+        assert_eq!(places.table().seated.len(), 0);
+    }
+}

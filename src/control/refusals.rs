@@ -1,0 +1,103 @@
+//! Clients that were turned away or dropped, told at a bounded rate: the first of a source at once, the others as a
+//! number.
+
+use super::dispatch::Dispatcher;
+use super::places::Source;
+use crate::core::model::What;
+use crate::slot::Command;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Between two lines about the same source.
+const INTERVAL: Duration = Duration::from_secs(10);
+
+/// What became of a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Fate {
+    TurnedAway,
+    Dropped,
+}
+
+impl Fate {
+    fn name(self) -> &'static str {
+        match self {
+            Fate::TurnedAway => "turned away",
+            Fate::Dropped => "dropped",
+        }
+    }
+}
+
+type Key = (Source, Fate);
+
+/// How many clients of each source met which fate since the last line about it.
+#[derive(Debug)]
+pub(super) struct Refusals {
+    counts: Mutex<BTreeMap<Key, usize>>,
+    dispatcher: Arc<Dispatcher>,
+}
+
+impl Refusals {
+    pub fn new(dispatcher: Arc<Dispatcher>) -> Arc<Refusals> {
+        let counts = Mutex::default();
+        Arc::new(Refusals { counts, dispatcher })
+    }
+
+    pub fn note(self: &Arc<Refusals>, source: &Source, fate: Fate, why: &str) {
+        let key = (source.clone(), fate);
+        let mut counts = self.counts();
+        if let Some(count) = counts.get_mut(&key) {
+            *count += 1;
+            return;
+        }
+        counts.insert(key.clone(), 0);
+        drop(counts);
+        let first = format!("a client of {source} was {}: {why}", fate.name());
+        let refusals = self.clone();
+        tokio::spawn(async move {
+            refusals.tell(&key, first).await;
+            refusals.tell_more(&key).await;
+        });
+    }
+
+    /// Until there was none in an interval.
+    async fn tell_more(&self, key: &Key) {
+        loop {
+            tokio::time::sleep(INTERVAL).await;
+            let count = self.take(key);
+            if count == 0 {
+                return;
+            }
+            let interval = humantime::format_duration(INTERVAL);
+            let (source, fate) = (&key.0, key.1.name());
+            let text = format!("{count} more clients of {source} were {fate} in {interval}");
+            self.tell(key, text).await;
+        }
+    }
+
+    /// The number since the last time; a source with none is forgotten.
+    fn take(&self, key: &Key) -> usize {
+        let mut counts = self.counts();
+        let count = counts.get_mut(key).map_or(0, std::mem::take);
+        if count == 0 {
+            counts.remove(key);
+        }
+        count
+    }
+
+    async fn tell(&self, (source, _): &Key, text: String) {
+        tracing::warn!("{text}");
+        let slot = match source {
+            Source::Slot(name) => self.dispatcher.handle(name),
+            Source::People | Source::Untold => None,
+        };
+        if let Some(slot) = slot {
+            // A slot that is gone has no log.
+            let _ = slot.send(Command::Note(What::Warning { text })).await;
+        }
+    }
+
+    fn counts(&self) -> MutexGuard<'_, BTreeMap<Key, usize>> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

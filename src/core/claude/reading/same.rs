@@ -1,0 +1,132 @@
+//! Whether two readings show one and the same dialog, drawn for two sizes of the terminal.
+
+use super::Dialog;
+use serde_json::{Map, Value};
+
+/// Whether `now` may be the dialog `before`, drawn again for another size. Wrapping moves blanks and breaks labels, and a
+/// low screen shows only the lower part; all else must be as it was.
+pub(super) fn is_drawn_again(before: &Dialog, now: &Dialog) -> bool {
+    if (before.kind, &before.tool) != (now.kind, &now.tool) {
+        return false;
+    }
+    match (&before.input, &now.input) {
+        (Some(before), Some(now)) => values(before) == values(now),
+        _ => {
+            let (before, now) = (squeezed(&before.text), squeezed(&now.text));
+            let (long, short) = match before.len() >= now.len() {
+                true => (before, now),
+                false => (now, before),
+            };
+            !short.is_empty() && long.ends_with(&short)
+        }
+    }
+}
+
+/// Whether `now` is the dialog `before`, cut or wrapped by a terminal that has another size: each of its rows is a part of
+/// what was there, in the same order.
+pub(super) fn is_cut(before: &Dialog, now: &Dialog) -> bool {
+    let whole = squeezed(&before.text);
+    let mut rest = whole.as_str();
+    let mut follows = |row: &str| {
+        let found = rest.find(row).map(|at| &rest[at + row.len()..]);
+        rest = found.unwrap_or_default();
+        found.is_some()
+    };
+    let rows: Vec<String> = now.text.lines().map(squeezed).collect();
+    before.kind == now.kind
+        && rows.iter().any(|row| !row.is_empty())
+        && rows.iter().all(|row| follows(row))
+}
+
+fn values(input: &Map<String, Value>) -> Vec<(&String, String)> {
+    let text = |value: &Value| match value {
+        Value::String(text) => squeezed(text),
+        other => squeezed(&other.to_string()),
+    };
+    input
+        .iter()
+        .map(|(key, value)| (key, text(value)))
+        .collect()
+}
+
+/// The text without blanks, frames and the marker, which stand elsewhere at another size.
+fn squeezed(text: &str) -> String {
+    let is_moved = |c: &char| c.is_whitespace() || "│❯─╌".contains(*c);
+    text.chars().filter(|c| !is_moved(c)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::claude::reading::DialogKind;
+    use serde_json::json;
+
+    fn asks(command: &str, text: &str) -> Dialog {
+        Dialog {
+            id: String::new(),
+            kind: DialogKind::Permission,
+            tool: Some("Bash".to_owned()),
+            input: json!({ "command": command }).as_object().cloned(),
+            text: text.to_owned(),
+            options: Vec::new(),
+            selected: None,
+            complete: true,
+            several_rows: false,
+            digits: Default::default(),
+            request: None,
+        }
+    }
+
+    #[test]
+    fn blanks_may_move_and_nothing_else() {
+        let before = asks("touch a b", "Bash\ntouch a b");
+        assert!(is_drawn_again(
+            &before,
+            &asks("touch a\nb", "Bash\ntouch a\nb")
+        ));
+        assert!(!is_drawn_again(
+            &before,
+            &asks("touch a c", "Bash\ntouch a c")
+        ));
+        let other_tool = Dialog {
+            tool: None,
+            ..before.clone()
+        };
+        assert!(!is_drawn_again(&before, &other_tool));
+    }
+
+    #[test]
+    fn a_terminal_cuts_and_wraps_rows_in_their_order() {
+        let before = asks("", "Bash\n touch a && touch b\n❯ 1. Yes\n  2. No");
+        for (rows, cut) in [
+            ("Bash\n touch a\n❯ 1. Y\n  2. N", true),
+            ("Bash\n touch a\n && touch b\n❯ 1. Yes", true),
+            (" touch a && touch b\n  1. Yes\n❯ 2. No", true),
+            ("Bash\n touch c\n❯ 1. Yes\n  2. No", false),
+            ("Bash\n touch a\n❯ 1. No\n  2. Yes", false),
+            (
+                "Bash\n touch a && touch b && touch c\n❯ 1. Yes\n  2. No",
+                false,
+            ),
+            ("", false),
+        ] {
+            assert_eq!(is_cut(&before, &asks("", rows)), cut, "{rows:?}");
+        }
+    }
+
+    #[test]
+    fn a_low_screen_shows_the_lower_part() {
+        let before = asks(
+            "make a\nmake b",
+            "Bash command\n\n make a\n make b\n ❯ 1. Yes",
+        );
+        let cut = |text: &str| Dialog {
+            input: None,
+            ..asks("", text)
+        };
+        assert!(is_drawn_again(&before, &cut(" make b\n❯ 1. Yes")));
+        assert!(is_drawn_again(&cut(" make b\n❯ 1. Yes"), &before));
+        assert!(!is_drawn_again(&before, &cut(" make c\n❯ 1. Yes")));
+        assert!(!is_drawn_again(&before, &cut("")));
+    }
+}

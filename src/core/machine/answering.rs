@@ -1,0 +1,515 @@
+//! Dialogs: seeing them, answering them by rule or for a person, and stopping a turn.
+
+use super::calls::Calls;
+use super::several::labels_of;
+use super::up::{Asker, Choosing, ForPerson, Hands};
+use super::*;
+use crate::core::claude::keys::{self, Answer, Pick, is_always};
+use crate::core::model::Fault;
+use std::path::{Path, PathBuf};
+
+const STILL_UP: &str = "the key was pressed, but the dialog is still up";
+const RESTLESS: &str = "the key was withheld: the dialog does not stand still";
+const CHANGED: &str = "the key was withheld: the dialog went away or became another one before it";
+
+impl Machine {
+    /// A whole frame was read.
+    pub(super) fn saw(&mut self, sight: Sight, now: Instant) {
+        let cwd = self.running().cwd.clone();
+        let Some(up) = self.up_mut() else { return };
+        up.hand_is_seen();
+        let before = up.dialog().map(|dialog| dialog.id.clone());
+        let request = up.dialog().and_then(|dialog| dialog.request.clone());
+        let mut sight = sight;
+        up.asks.shown = sight.dialog.clone();
+        if let Some(dialog) = sight.dialog.as_mut() {
+            up.asks.last_kind = Some(dialog.kind);
+            fill_in(dialog, &up.gate.calls, &cwd);
+        }
+        let is_whole = |dialog: Option<&Dialog>| dialog.is_some_and(|dialog| dialog.complete);
+        let becomes_whole = !is_whole(up.dialog()) && is_whole(sight.dialog.as_ref());
+        let relabelled = is_relabelled(up.dialog(), sight.dialog.as_ref());
+        up.note_drawing(sight.dialog.as_ref(), &cwd, now);
+        up.errors.of_the_past &=
+            matches!(sight.state, State::Starting | State::Idle | State::Exited);
+        if sight.state == State::Idle && up.reached_idle.is_none() {
+            up.reached_idle = Some(now);
+        }
+        let appeared = sight
+            .dialog
+            .clone()
+            .filter(|dialog| Some(&dialog.id) != before.as_ref());
+        let gone = before.filter(|id| sight.dialog.as_ref().is_none_or(|dialog| dialog.id != *id));
+        up.sight = Some(sight);
+        up.forget_failure();
+        up.forget_stall();
+        up.asks.redrawn &= up.dialog().is_some();
+        if gone.is_some() {
+            up.asks.since = None;
+            up.asks.for_person = None;
+        }
+        if appeared.is_some() || relabelled || becomes_whole && up.hands_are_free() {
+            up.asks.since = Some(now);
+        }
+        if let Some(id) = gone {
+            self.gone_by_hand(&id);
+            self.tell(What::DialogGone { id });
+        }
+        if let Some(dialog) = appeared {
+            // The oldest versions name no call.
+            let named = request.as_ref().is_some_and(|id| !id.is_empty());
+            let changed = named && dialog.request == request;
+            self.look_again(dialog.kind, changed, now);
+            self.tell(What::Dialog { dialog });
+        }
+        self.judge_always(now);
+        self.saw_mode();
+        self.check_error();
+    }
+
+    /// A view that nobody has opened, a dialog about a call that nobody has made, or one that has changed while it asks
+    /// about the same call, may be what another process has written to the terminal: before a person is called the
+    /// program draws its screen once more.
+    fn look_again(&mut self, kind: DialogKind, changed: bool, now: Instant) {
+        let unknown = kind == DialogKind::Other
+            || self.gate_knows_dialog() == Some(Known::Not)
+            || self.strange_options().is_some();
+        let Some(up) = self.up_mut() else { return };
+        let just_done = up.asks.redrawn_at.is_some_and(|at| now < at + REDRAW_PAUSE);
+        let strange = unknown || changed;
+        if !strange || up.asks.redrawn || just_done || up.typing.is_some() {
+            return;
+        }
+        up.asks.redrawn = true;
+        up.asks.redrawn_at = Some(now);
+        up.asks.since = Some(now + REDRAWN);
+        self.effects.push(Effect::Repaint);
+    }
+
+    /// Moves the key sequence that is under way, if there is one.
+    pub(super) fn progress_hands(&mut self, now: Instant) {
+        let Some(up) = self.up_mut() else { return };
+        match std::mem::replace(&mut up.hands, Hands::Free) {
+            Hands::Free => {}
+            Hands::Pasting {
+                message,
+                seen,
+                repaint,
+                until,
+            } => self.progress_pasting(message, seen, repaint, until, now),
+            Hands::Submitting {
+                message,
+                again,
+                until,
+            } => self.progress_submitting(message, again, until, now),
+            Hands::Choosing(choosing) => self.progress_choosing(choosing, now),
+            Hands::Clearing { until, late } => self.progress_clearing(until, late, now),
+            Hands::Interrupting {
+                wanted,
+                effect,
+                until,
+            } => {
+                self.progress_interrupting(wanted, effect, until, now);
+            }
+        }
+    }
+
+    pub(super) fn ask_of(&self, dialog: &Dialog) -> Ask {
+        Ask {
+            tool: dialog
+                .tool
+                .clone()
+                .unwrap_or_else(|| kind_name(dialog.kind).to_owned()),
+            input: dialog.input.clone().map_or(Value::Null, Value::Object),
+            cwd: self.running().cwd.clone(),
+            at: self.place_of(dialog),
+            complete: dialog.complete || dialog.request.is_some(),
+        }
+    }
+
+    /// Where Claude Code's shell stood at the call that a dialog asks about, if not in the slot's directory.
+    fn place_of(&self, dialog: &Dialog) -> Option<PathBuf> {
+        if dialog.kind != DialogKind::Permission {
+            return None;
+        }
+        let calls = &self.up()?.gate.calls;
+        calls.asked_by(dialog, &self.running().cwd)?.at.clone()
+    }
+
+    /// Written down, and told after that: the log knows of no verdict that the audit does not have.
+    pub(super) fn decided(&mut self, ask: Ask, verdict: Verdict, decider: Decider) {
+        let event = verdict_event(&ask, &verdict, &decider);
+        self.effects
+            .push(Effect::Audit(verdict, Box::new(ask), decider));
+        self.tell(event);
+    }
+
+    /// A person's answer, to the dialog that they saw.
+    pub(super) fn confirm(&mut self, confirmation: Confirmation, now: Instant) {
+        let token = confirmation.token;
+        let (dialog, picks) = match self.may_confirm(&confirmation) {
+            Ok(found) => found,
+            Err(error) => return self.reply(token, Err(error)),
+        };
+        let ask = self.ask_of(&dialog);
+        let decision = match is_no(&picks, &dialog) {
+            true => Decision::Deny,
+            false => Decision::Allow,
+        };
+        let chosen = labels_of(&picks, &dialog);
+        let why = match self.distrust() {
+            Some(doubt) => format!("a person chose {chosen}, though it is doubtful: {doubt}"),
+            None => format!("a person chose {chosen}"),
+        };
+        let verdict = Verdict {
+            decision,
+            rule: None,
+            why: why.clone(),
+        };
+        let Confirmation {
+            person, id, reason, ..
+        } = confirmation;
+        self.decided(ask, verdict, Decider::Person(person.clone()));
+        let asker = Asker::Person { token, person, id };
+        self.choose(asker, &dialog, picks, why, reason, now);
+        self.progress_hands(now);
+    }
+
+    fn may_confirm(&self, confirmation: &Confirmation) -> Result<(Dialog, Vec<Pick>), RpcError> {
+        let name = &self.config.name;
+        let Some(dialog) = self.dialog() else {
+            let text = format!(
+                "no dialog is up in {name}, which is {}",
+                self.state().name()
+            );
+            return Err(Refusal::NoDialog
+                .says(text)
+                .next("see which slots ask you: missiond pending"));
+        };
+        if !self.is_meant(confirmation, dialog) {
+            let text = format!(
+                "another dialog is up in {name}: {} ({})",
+                up::about(dialog),
+                dialog.id
+            );
+            return Err(Refusal::OtherDialog
+                .says(text)
+                .next("look again: missiond pending"));
+        }
+        if !self.up().is_some_and(up::Up::is_certain) {
+            return Err(self.unknown_screen());
+        }
+        if !self.up().is_some_and(up::Up::hands_are_free) {
+            let text = format!("keys are being pressed in {name} already");
+            return Err(Refusal::KeysUnderWay.says(text));
+        }
+        if let Some(why) = self.distrust() {
+            let is = |meant: fn(&str) -> bool| matches!(&confirmation.answer, Answer::Choice(word) if meant(word));
+            if is(keys::is_no) {
+                // A no must always be possible. Esc is one wherever the options stand.
+                return Ok((dialog.clone(), vec![Pick::Esc]));
+            }
+            if !confirmation.anyway || is(is_always) {
+                return Err(self.doubtful_dialog(&why));
+            }
+        }
+        keys::picks(dialog, &confirmation.answer)
+            .map(|picks| (dialog.clone(), picks))
+            .map_err(|error| advice::not_picked(&error, &confirmation.answer, name, dialog))
+    }
+
+    /// Whether the dialog that is up is the one that a person has named. A no is for it whatever is painted over it by now.
+    fn is_meant(&self, confirmation: &Confirmation, dialog: &Dialog) -> bool {
+        let Some(id) = &confirmation.dialog else {
+            return true;
+        };
+        let is_no = matches!(&confirmation.answer, Answer::Choice(word) if keys::is_no(word));
+        *id == dialog.id || is_no && self.was_drawn_as(id)
+    }
+
+    /// Whether the permission dialog that is up was read under this id before.
+    fn was_drawn_as(&self, id: &str) -> bool {
+        self.up().is_some_and(|up| up.asks.drawings.include(id))
+    }
+
+    pub(super) fn unknown_screen(&self) -> RpcError {
+        let name = &self.config.name;
+        let text = format!("the screen of {name} is not a known one, so no key is safe");
+        Refusal::UnknownScreen.says(text).next(format!(
+            "look at it: missiond screen {name}; press the key that it asks for: missiond keys {name} KEY --into-dialog"
+        ))
+    }
+
+    pub(super) fn choose(
+        &mut self,
+        asker: Asker,
+        dialog: &Dialog,
+        picks: Vec<Pick>,
+        reason: String,
+        then_say: Option<String>,
+        now: Instant,
+    ) {
+        let label = labels_of(&picks, dialog);
+        let submits = picks.len() > 1;
+        let trusted = self.distrust().is_none();
+        let mut then = VecDeque::from(picks);
+        let (Some(pick), Some(up)) = (then.pop_front(), self.up_mut()) else {
+            return;
+        };
+        let is_no = is_no(std::slice::from_ref(&pick), dialog);
+        let declines = dialog.kind == DialogKind::Permission && is_no;
+        up.asks.answered = Some(dialog.id.clone());
+        up.hands = Hands::Choosing(Choosing {
+            asker,
+            asked: Box::new(dialog.clone()),
+            pick,
+            then,
+            submits,
+            label,
+            reason,
+            then_say,
+            declines,
+            trusted,
+            decided: false,
+            moved_from: None,
+            pasted: false,
+            moves: 0,
+            again: now,
+            until: now + KEY_WORKS,
+        });
+    }
+
+    /// One step towards the option, on the dialog as it is read now.
+    fn progress_choosing(&mut self, mut choosing: Choosing, now: Instant) {
+        let Some(up) = self.up() else { return };
+        let id = &choosing.asked.id;
+        let is_same =
+            |dialog: &&Dialog| dialog.id == *id || choosing.declines && self.was_drawn_as(id);
+        let same = up.dialog().filter(is_same).cloned();
+        let Some(dialog) = same else {
+            return self.progress_changed(choosing, now);
+        };
+        let settles_at = up.settles_at(choosing.declines);
+        let settled = up.is_certain() && settles_at.is_some_and(|at| now >= at);
+        choosing.go_on(&dialog, now);
+        if choosing.is_done(&dialog) {
+            return self.ticked(choosing);
+        }
+        if now >= choosing.until {
+            let (refusal, why) = match choosing.decided {
+                true => (Refusal::StillUp, STILL_UP),
+                false => (Refusal::Restless, RESTLESS),
+            };
+            return self.not_chosen(&choosing, refusal, why);
+        }
+        if settled && choosing.may_step(&dialog, now) {
+            if choosing.moves > 2 * dialog.options.len() {
+                let why = "the menu does not follow the arrow keys";
+                return self.not_chosen(&choosing, Refusal::MenuStuck, why);
+            }
+            let Some(step) = keys::step_towards(&dialog, &choosing.pick) else {
+                let why = "no row of the dialog is marked, so no key is safe";
+                return self.not_chosen(&choosing, Refusal::NoRowMarked, why);
+            };
+            let doubt = self.distrust().filter(|_| choosing.trusted);
+            if let Some(why) = doubt.filter(|_| !choosing.declines) {
+                let why = format!("the key was withheld, since the dialog is doubtful now: {why}");
+                return self.not_chosen(&choosing, Refusal::DoubtfulNow, &why);
+            }
+            if choosing.stepped(&step, &dialog, now) {
+                let purpose = match choosing.declines {
+                    true => Purpose::Any,
+                    false => Purpose::Approves,
+                };
+                self.press_for(purpose, &step.bytes, &step.name, &choosing.reason);
+            }
+        }
+        if let Some(up) = self.up_mut() {
+            up.hands = Hands::Choosing(choosing);
+        }
+    }
+
+    /// The dialog is not there as it was. One about the same call in its place was not answered: the key has changed it,
+    /// say by what it wrote into an option.
+    fn progress_changed(&mut self, choosing: Choosing, now: Instant) {
+        let asks = |dialog: &Dialog| dialog.asks_the_same(&choosing.asked);
+        let painted = self.was_drawn_as(&choosing.asked.id);
+        let stays = choosing.decided && (painted || self.dialog().is_some_and(asks));
+        if stays && now >= choosing.until {
+            return self.not_chosen(&choosing, Refusal::StillUp, STILL_UP);
+        }
+        match self.up_mut() {
+            Some(up) if stays => up.hands = Hands::Choosing(choosing),
+            _ => self.chosen(choosing),
+        }
+    }
+
+    /// The dialog is gone, or another one has taken its place.
+    pub(super) fn chosen(&mut self, choosing: Choosing) {
+        if !choosing.decided {
+            return self.not_chosen(&choosing, Refusal::DialogChanged, CHANGED);
+        }
+        if choosing.declines {
+            self.turn_is_over(up::Over::interrupted());
+        }
+        if let Some(review) = self.review_after(&choosing) {
+            return self.submit_review(choosing, &review);
+        }
+        if let Some(text) = choosing.then_say {
+            self.say_next("the reason", &text);
+        }
+        self.done(choosing.asker, choosing.asked.id, choosing.label);
+    }
+
+    /// Whoever wanted it is told that it is done.
+    pub(super) fn done(&mut self, asker: Asker, dialog: String, chosen: String) {
+        match asker {
+            Asker::Rule => {}
+            Asker::Person { token, .. } => {
+                self.reply(token, Ok(Reply::Confirmed { dialog, chosen }));
+            }
+            Asker::Interrupters(wanted) => wanted
+                .into_iter()
+                .for_each(|one| self.reply(one.token, Ok(Reply::Interrupted("declined")))),
+        }
+    }
+
+    /// No second key is tried: a person looks.
+    pub(super) fn not_chosen(&mut self, choosing: &Choosing, refusal: Refusal, why: &str) {
+        self.take_verdict_back(choosing, why);
+        if let Some(up) = self.up_mut() {
+            let dialog = up.dialog().unwrap_or(&choosing.asked).id.clone();
+            let why = why.to_owned();
+            up.asks.for_person = Some(ForPerson {
+                dialog,
+                why,
+                by_rules: false,
+            });
+        }
+        let fault = if choosing.decided {
+            Fault::Failed
+        } else {
+            Fault::Refused
+        };
+        if choosing.asker.tokens().is_empty() {
+            let text = why.to_owned();
+            self.tell(What::Warning { text });
+        }
+        for token in choosing.asker.tokens() {
+            let error = refusal.says(why).next("look at it: missiond pending");
+            self.reply(token, Err(RpcError { fault, ..error }));
+        }
+    }
+
+    /// A verdict is written down before its key is pressed. That it came to nothing is written down after it.
+    pub(super) fn take_verdict_back(&mut self, choosing: &Choosing, why: &str) {
+        if let Some(decider) = choosing.asker.decider() {
+            let asked = self.ask_of(&choosing.asked);
+            let why = format!("not answered: {why}");
+            self.decided(asked, Verdict::without_rule(Decision::Ask, why), decider);
+        }
+    }
+}
+
+impl Choosing {
+    /// Whether the next key is due: none was pressed yet, or the last one shows, or it was an arrow that was lost.
+    /// An arrow decides nothing and may be pressed again; the key that decides is pressed once.
+    fn may_step(&self, dialog: &Dialog, now: Instant) -> bool {
+        let shows = self.moved_from.as_ref() != Some(&rows_of(dialog));
+        let due = !self.decided && (self.moves == 0 || shows || now >= self.again);
+        due || self.has_left_field(dialog)
+    }
+
+    /// Whether the first Esc has only left a field beside the choices, so that another one is due: no row was marked
+    /// then, and one is now.
+    fn has_left_field(&self, dialog: &Dialog) -> bool {
+        let before = self.moved_from.as_ref().map(|(selected, _)| *selected);
+        let left = before == Some(None) && dialog.selected.is_some();
+        self.pick == Pick::Esc && self.moves == 1 && left
+    }
+
+    /// Notes the step, and says whether its key is to be pressed: a text is written once.
+    fn stepped(&mut self, step: &keys::Step, dialog: &Dialog, now: Instant) -> bool {
+        let is_arrow = step.bytes == keys::UP || step.bytes == keys::DOWN;
+        let is_paste = step.name == keys::PASTE;
+        self.moves += 1;
+        self.moved_from = Some(rows_of(dialog));
+        self.again = now
+            + if is_arrow {
+                ARROW_IS_LOST
+            } else {
+                2 * KEY_WORKS
+            };
+        if is_paste && self.pasted {
+            return false;
+        }
+        self.pasted |= is_paste;
+        self.decided = step.decides;
+        self.until = now + KEY_WORKS;
+        true
+    }
+}
+
+/// What changes when a key that does not decide has worked.
+fn rows_of(dialog: &Dialog) -> (Option<usize>, Vec<Choice>) {
+    (dialog.selected, dialog.options.clone())
+}
+
+/// The hook has the whole input of the call that the dialog asks about; the screen may show a part.
+fn fill_in(dialog: &mut Dialog, calls: &Calls, cwd: &Path) {
+    if dialog.kind != DialogKind::Permission {
+        return;
+    }
+    let Some(open) = calls.asked_by(dialog, cwd) else {
+        return;
+    };
+    if let Value::Object(input) = &open.input {
+        dialog.input = Some(input.clone());
+    }
+    dialog.tool = Some(open.tool.clone());
+    dialog.request = Some(open.id.clone().unwrap_or_default());
+}
+
+/// Whether the options of a permission dialog have other labels or numbers than before, so that it has to settle again.
+fn is_relabelled(before: Option<&Dialog>, now: Option<&Dialog>) -> bool {
+    let labels = |dialog: &Dialog| -> Vec<(Option<u32>, String)> {
+        let options = dialog.options.iter();
+        options.map(|o| (o.number, o.label.clone())).collect()
+    };
+    let asks_permission = |dialog: &&Dialog| dialog.kind == DialogKind::Permission;
+    let both = before.zip(now.filter(asks_permission));
+    both.is_some_and(|(before, now)| labels(before) != labels(now))
+}
+
+/// Whether what was picked is the dialog's no, however it was said.
+fn is_no(picks: &[Pick], dialog: &Dialog) -> bool {
+    matches!(picks, [pick] if keys::declines(dialog, pick))
+}
+
+pub(super) fn verdict_event(ask: &Ask, verdict: &Verdict, decider: &Decider) -> What {
+    let agent = match decider {
+        Decider::Gate { agent, .. } => agent.clone(),
+        Decider::Policy | Decider::Person(_) | Decider::Keys { .. } => None,
+    };
+    What::Verdict {
+        tool: ask.tool.clone(),
+        target: up::target_of(&ask.input).unwrap_or_default(),
+        verdict: verdict.decision,
+        rule: verdict.rule.clone(),
+        why: verdict.why.clone(),
+        by: decider.word().to_owned(),
+        answer: decider.answer(),
+        agent,
+    }
+}
+
+fn kind_name(kind: DialogKind) -> &'static str {
+    match kind {
+        DialogKind::Permission => "permission",
+        DialogKind::Question => "question",
+        DialogKind::Plan => "plan",
+        DialogKind::Trust => "trust",
+        DialogKind::ApiKey => "api_key",
+        DialogKind::Other => "other",
+    }
+}

@@ -1,0 +1,306 @@
+use super::*;
+use crate::core::claude::reading::DialogKind;
+use serde_json::json;
+
+fn ask(id: &str, tool: &str, input: Value, mark: Option<&str>) -> OpenAsk {
+    OpenAsk {
+        id: Some(id.into()),
+        tool: tool.into(),
+        input,
+        at: None,
+        why: "because".into(),
+        allowed: false,
+        mark: mark.map(str::to_owned),
+        by_agent: false,
+    }
+}
+
+fn dialog(tool: &str, input: Value, text: &str) -> Dialog {
+    Dialog {
+        id: "d".into(),
+        kind: DialogKind::Permission,
+        tool: Some(tool.into()),
+        input: input.as_object().cloned(),
+        text: text.into(),
+        options: Vec::new(),
+        selected: None,
+        complete: true,
+        several_rows: false,
+        digits: Default::default(),
+        request: None,
+    }
+}
+
+fn tied(calls: &Calls, dialog: &Dialog) -> Option<String> {
+    calls
+        .asked_by(dialog, Path::new("/w"))
+        .and_then(|open| open.id.clone())
+}
+
+#[test]
+fn marks_differ_and_can_be_read() {
+    let mut marks = Marks::new(7);
+    let given: std::collections::HashSet<String> = (0..1000).map(|_| marks.next()).collect();
+    assert_eq!(given.len(), 1000);
+    assert!(given.iter().all(|mark| mark.len() == MARK_LENGTH));
+    assert_ne!(Marks::new(7).next(), Marks::new(8).next());
+}
+
+#[test]
+fn a_mark_ties_whatever_else_the_screen_says() {
+    let mut calls = Calls::default();
+    calls.open(ask("a", "Bash", json!({"command": "make"}), Some("mark4a")));
+    calls.open(ask("b", "Bash", json!({"command": "make"}), Some("mark4b")));
+    let shown = |text: &str| dialog("Bash", json!({"command": "make"}), text);
+    assert_eq!(
+        tied(&calls, &shown("missiond [mark4b]: why")).as_deref(),
+        Some("b")
+    );
+    // A narrow screen wraps, and may draw a bar beside it.
+    assert_eq!(
+        tied(&calls, &shown("missiond [mar\n  │ k4a]: why")).as_deref(),
+        Some("a")
+    );
+    // Two calls fit, and nothing tells which one is asked about.
+    assert_eq!(tied(&calls, &shown("Do you want to proceed?")), None);
+}
+
+#[test]
+fn without_a_mark_tool_and_target_must_agree() {
+    let mut calls = Calls::default();
+    calls.open(ask(
+        "w",
+        "Write",
+        json!({"file_path": "/w/src/a.rs", "content": "x"}),
+        None,
+    ));
+    calls.open(ask(
+        "b",
+        "Bash",
+        json!({"command": "make all\n  -j2"}),
+        None,
+    ));
+    for path in [
+        "src/a.rs",
+        "/w/src/a.rs",
+        "./src/a.rs",
+        "../w/src/a.rs",
+        "…/src/a.rs",
+    ] {
+        let shown = dialog("Write", json!({ "file_path": path }), "");
+        assert_eq!(tied(&calls, &shown).as_deref(), Some("w"), "{path}");
+    }
+    for path in ["a.rs", "src/b.rs", "/src/a.rs"] {
+        let shown = dialog("Write", json!({ "file_path": path }), "");
+        assert_eq!(tied(&calls, &shown), None, "{path}");
+    }
+    let command = |text: &str, complete: bool| Dialog {
+        complete,
+        ..dialog("Bash", json!({ "command": text }), "")
+    };
+    assert_eq!(
+        tied(&calls, &command("make all -j2", true)).as_deref(),
+        Some("b")
+    );
+    assert_eq!(tied(&calls, &command("make all", true)), None);
+    assert_eq!(
+        tied(&calls, &command("make all…", false)).as_deref(),
+        Some("b")
+    );
+    assert_eq!(tied(&calls, &command("rm -rf x", false)), None);
+}
+
+#[test]
+fn what_ran_must_be_what_was_judged() {
+    let mut calls = Calls::default();
+    let input = json!({"command": "ls"});
+    assert_eq!(calls.judged(Some("1"), "Bash", &input), Ok(()));
+    assert_eq!(
+        calls.judged(Some("1"), "Bash", &input),
+        Ok(()),
+        "asked again"
+    );
+    assert_eq!(calls.ran(Some("1"), "Bash", &input), Ok(()));
+    calls.judged(Some("2"), "Bash", &input).unwrap();
+    assert!(
+        calls
+            .judged(Some("2"), "Bash", &json!({"command": "id"}))
+            .is_err()
+    );
+    assert!(
+        calls
+            .ran(Some("2"), "Bash", &json!({"command": "id"}))
+            .is_err()
+    );
+    assert!(
+        calls.ran(Some("3"), "Bash", &input).is_err(),
+        "never judged"
+    );
+    calls.took_up();
+    assert_eq!(
+        calls.ran(Some("4"), "Bash", &input),
+        Ok(()),
+        "judged before this daemon"
+    );
+}
+
+#[test]
+fn a_persons_answers_are_no_other_input() {
+    let mut calls = Calls::default();
+    let asked = json!({"questions": ["which?"]});
+    calls.judged(Some("1"), "AskUserQuestion", &asked).unwrap();
+    let answered = json!({"questions": ["which?"], "answers": {"which?": "this"}});
+    assert_eq!(calls.ran(Some("1"), "AskUserQuestion", &answered), Ok(()));
+}
+
+#[test]
+fn the_end_of_a_turn_closes_its_calls_and_not_those_of_agents() {
+    let mut calls = Calls::default();
+    calls.open(ask("own", "Bash", json!({"command": "make"}), None));
+    let of_agent = ask("agent's", "Bash", json!({"command": "ls"}), None);
+    calls.open(OpenAsk {
+        by_agent: true,
+        ..of_agent
+    });
+    calls.close_turn();
+    let shown = |command: &str| dialog("Bash", json!({ "command": command }), "");
+    assert_eq!(tied(&calls, &shown("make")), None);
+    assert_eq!(tied(&calls, &shown("ls")).as_deref(), Some("agent's"));
+    assert!(calls.agents_ask());
+    let ran = calls.ran(Some("agent's"), "Bash", &json!({"command": "ls"}));
+    assert!(ran.is_err(), "it was never judged here");
+    assert!(!calls.agents_ask());
+}
+
+fn known(calls: &Calls, dialog: &Dialog) -> Option<Known> {
+    calls.knows(dialog, Path::new("/w"))
+}
+
+#[test]
+fn a_dialog_about_no_call_that_has_come_is_not_known() {
+    let mut calls = Calls::default();
+    let shown = |command: &str| dialog("Bash", json!({ "command": command }), "");
+    assert_eq!(
+        known(&calls, &shown("make")),
+        Some(Known::Not),
+        "nothing waits"
+    );
+    calls.open(ask("a", "Bash", json!({"command": "make\n  all"}), None));
+    assert_eq!(known(&calls, &shown("make all")), Some(Known::Waits));
+    assert_eq!(known(&calls, &shown("make clean")), Some(Known::Not));
+    let write = dialog("Write", json!({"file_path": "a"}), "");
+    assert_eq!(known(&calls, &write), Some(Known::Not));
+    let unnamed = Dialog {
+        tool: None,
+        input: None,
+        ..shown("")
+    };
+    assert_eq!(
+        known(&calls, &unnamed),
+        Some(Known::Waits),
+        "nothing speaks against it"
+    );
+    let trust = Dialog {
+        kind: DialogKind::Trust,
+        ..shown("make clean")
+    };
+    assert_eq!(known(&calls, &trust), None, "no call is behind it");
+}
+
+#[test]
+fn a_row_painted_over_a_marked_dialog_is_not_known() {
+    let mut calls = Calls::default();
+    calls.open(ask(
+        "a",
+        "Bash",
+        json!({"command": "touch p"}),
+        Some("mark4a"),
+    ));
+    calls.open(ask("b", "Bash", json!({"command": "rm p"}), Some("mark4b")));
+    let shown = |command: &str| dialog("Bash", json!({ "command": command }), "[mark4a]");
+    assert_eq!(known(&calls, &shown("touch p")), Some(Known::Waits));
+    assert_eq!(
+        known(&calls, &shown("rm p")),
+        Some(Known::Not),
+        "the other's command"
+    );
+    let cut = Dialog {
+        complete: false,
+        ..shown("tou… +7 lines")
+    };
+    assert_eq!(known(&calls, &cut), Some(Known::Waits));
+}
+
+#[test]
+fn of_a_cut_command_every_part_must_be_in_it() {
+    let mut calls = Calls::default();
+    let command = "make one\nmake two\nmake three";
+    calls.open(ask("a", "Bash", json!({ "command": command }), None));
+    let cut = |text: &str| Dialog {
+        complete: false,
+        ..dialog("Bash", json!({ "command": text }), "")
+    };
+    for text in ["make one\n… +2 lines", "two\nmake three", "make on…"] {
+        assert_eq!(known(&calls, &cut(text)), Some(Known::Waits), "{text}");
+    }
+    assert_eq!(known(&calls, &cut("make one\nrm x\n…")), Some(Known::Not));
+}
+
+#[test]
+fn a_dialog_whose_head_is_off_the_screen_is_of_the_only_call_that_waits() {
+    let mut calls = Calls::default();
+    let path = json!({"file_path": "/w/sub/new.rs"});
+    calls.open(ask("a", "Write", path, None));
+    let cut = |tool: Option<&str>, input: Value| Dialog {
+        complete: false,
+        tool: tool.map(str::to_owned),
+        ..dialog("", input, "")
+    };
+    let named = cut(Some("Write"), json!({"file_path": "new.rs"}));
+    assert_eq!(tied(&calls, &named).as_deref(), Some("a"));
+    assert_eq!(tied(&calls, &cut(None, Value::Null)).as_deref(), Some("a"));
+    let other = cut(Some("Write"), json!({"file_path": "old.rs"}));
+    assert_eq!(known(&calls, &other), Some(Known::Not));
+    calls.open(ask("b", "Bash", json!({"command": "make"}), None));
+    assert_eq!(tied(&calls, &cut(None, Value::Null)), None);
+}
+
+#[test]
+fn what_the_gate_allowed_may_still_be_asked_about() {
+    let mut calls = Calls::default();
+    let allowed = ask("a", "Write", json!({"file_path": "/w/.git/x"}), None);
+    calls.open(OpenAsk {
+        allowed: true,
+        at: Some("/w/sub".into()),
+        ..allowed
+    });
+    for path in [".git/x", "../.git/x"] {
+        let shown = dialog("Edit", json!({ "file_path": path }), "");
+        assert_eq!(known(&calls, &shown), Some(Known::Allowed), "{path}");
+    }
+    assert_eq!(calls.count_open(), 0);
+    calls.close_turn();
+    let shown = dialog("Write", json!({"file_path": ".git/x"}), "");
+    assert_eq!(known(&calls, &shown), Some(Known::Not));
+}
+
+#[test]
+fn calls_that_came_before_this_daemon_may_wait_until_the_turn_ends() {
+    let mut calls = Calls::default();
+    calls.took_up();
+    let shown = dialog("Bash", json!({"command": "make"}), "");
+    assert_eq!(known(&calls, &shown), None);
+    calls.close_turn();
+    assert_eq!(known(&calls, &shown), Some(Known::Not));
+}
+
+#[test]
+fn a_value_of_which_the_screen_shows_the_first_row_fits() {
+    let mut calls = Calls::default();
+    let input = json!({"what": "the sky\nand more", "n": 3, "list": ["a"]});
+    calls.open(ask("a", "mcp__demo__lookUp", input, None));
+    let shown = |input: Value| dialog("mcp__demo__look_up", input, "");
+    let fits = shown(json!({"what": "the sky", "n": 3, "list": "[ \"a\" ]"}));
+    assert_eq!(known(&calls, &fits), Some(Known::Waits));
+    assert_eq!(known(&calls, &shown(json!({"n": 4}))), Some(Known::Not));
+}

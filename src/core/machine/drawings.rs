@@ -1,0 +1,93 @@
+//! The ids under which one permission dialog was read. Who paints over a dialog changes how it reads, and so its id. A no
+//! is for the call that waits, and not for what is painted over it.
+
+use super::*;
+use std::path::Path;
+
+/// Ids that are remembered: who paints more pictures than this has the oldest ones forgotten.
+const MAX_IDS: usize = 64;
+
+/// What was seen of the permission dialog that is up.
+#[derive(Debug, Default)]
+pub(super) struct Drawings {
+    ids: VecDeque<String>,
+    /// When the first of them came up.
+    since: Option<Instant>,
+    /// The call that they ask about, where Claude Code has named it.
+    request: Option<String>,
+    /// The last one is not about a call that has come to the gate.
+    unknown: bool,
+    /// One of them can't be what Claude Code has drawn.
+    painted: bool,
+}
+
+/// What is up, and how it stands to the gate.
+#[derive(Debug, Clone, Copy)]
+struct Drawn<'a> {
+    before: Option<&'a Dialog>,
+    dialog: Option<&'a Dialog>,
+    unknown: bool,
+}
+
+impl Drawings {
+    fn add(&mut self, drawn: Drawn<'_>, now: Instant) {
+        let asks_permission = |dialog: &&Dialog| dialog.kind == DialogKind::Permission;
+        let Some(dialog) = drawn.dialog.filter(asks_permission) else {
+            *self = Drawings::default();
+            return;
+        };
+        let request = dialog.request.clone().filter(|id| !id.is_empty());
+        if !self.goes_on(&drawn, request.as_ref()) {
+            *self = Drawings::default();
+        }
+        if !self.ids.contains(&dialog.id) {
+            self.ids.push_back(dialog.id.clone());
+        }
+        if self.ids.len() > MAX_IDS {
+            self.ids.pop_front();
+        }
+        self.since.get_or_insert(now);
+        self.request = request.or(self.request.take());
+        self.unknown = drawn.unknown;
+        self.painted |= drawn.unknown || !crate::core::claude::keys::in_known_order(dialog);
+    }
+
+    /// Whether a dialog is the one that was up before, whatever it shows. A call that has another name is another call.
+    fn goes_on(&self, drawn: &Drawn<'_>, request: Option<&String>) -> bool {
+        let (Some(before), Some(dialog)) = (drawn.before, drawn.dialog) else {
+            return false;
+        };
+        let named = self.request.as_ref().zip(request);
+        named.is_none_or(|(one, other)| one == other)
+            && (before.id == dialog.id
+                || drawn.unknown
+                || self.unknown
+                || dialog.asks_the_same(before))
+    }
+
+    /// Whether the dialog that is up was read under this id.
+    pub fn include(&self, id: &str) -> bool {
+        self.ids.iter().any(|seen| seen == id)
+    }
+
+    pub fn since(&self) -> Option<Instant> {
+        self.since
+    }
+
+    pub fn is_painted(&self) -> bool {
+        self.painted
+    }
+}
+
+impl Up {
+    pub fn note_drawing(&mut self, dialog: Option<&Dialog>, cwd: &Path, now: Instant) {
+        let shown = self.asks.shown.as_ref().filter(|_| self.gate.heard);
+        let known = shown.and_then(|shown| self.gate.calls.knows(shown, cwd));
+        let drawn = Drawn {
+            before: self.sight.as_ref().and_then(|sight| sight.dialog.as_ref()),
+            dialog,
+            unknown: known == Some(Known::Not),
+        };
+        self.asks.drawings.add(drawn, now);
+    }
+}

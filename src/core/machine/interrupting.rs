@@ -1,0 +1,161 @@
+//! Stopping a turn: one Esc, or a no to the dialog that is up.
+
+use super::up::{Asker, Choosing, Hands, Over};
+use super::*;
+use crate::core::claude::keys;
+
+/// A wish that the turn be stopped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Interruption {
+    pub token: Token,
+    pub by: Interrupter,
+}
+
+/// Who interrupts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Interrupter {
+    Person(Person),
+    /// A program inside a slot, which its role allows to.
+    Slot,
+    /// The task was cancelled, or its time was over.
+    Task,
+}
+
+impl Interrupter {
+    fn words(&self) -> &'static str {
+        match self {
+            Interrupter::Person(_) => "a person interrupts",
+            Interrupter::Slot => "a program in a slot interrupts",
+            Interrupter::Task => "its task is taken back, which interrupts",
+        }
+    }
+
+    /// At a dialog the interrupt of a person is their no.
+    pub(super) fn decider(&self) -> Option<Decider> {
+        match self {
+            Interrupter::Person(person) => Some(Decider::Person(person.clone())),
+            Interrupter::Slot | Interrupter::Task => None,
+        }
+    }
+}
+
+impl Machine {
+    /// Stops the turn, never the program.
+    pub(super) fn interrupt(&mut self, interruption: Interruption, now: Instant) {
+        let Interruption { token, ref by } = interruption;
+        let name = self.config.name.clone();
+        let Some(up) = self.up_mut() else {
+            let error = Refusal::NotRunning.says(format!("{name} is not running"));
+            return self.reply(token, Err(error.next(format!("missiond start {name}"))));
+        };
+        match &mut up.hands {
+            Hands::Interrupting { wanted, .. }
+            | Hands::Choosing(Choosing {
+                asker: Asker::Interrupters(wanted),
+                ..
+            }) => return wanted.push(interruption),
+            _ => {}
+        }
+        if let Some(dialog) = up.dialog().cloned() {
+            return self.decline(interruption, &dialog, now);
+        }
+        if matches!(up.state(), State::Idle | State::Starting) {
+            return self.reply(token, Ok(Reply::Interrupted("nothing")));
+        }
+        self.drop_typing("interrupted");
+        self.press(keys::ESC, "Esc", &format!("{} the turn", by.words()));
+        if let Some(up) = self.up_mut() {
+            let until = now + ESC_WORKS;
+            up.hands = Hands::Interrupting {
+                wanted: vec![interruption],
+                effect: "interrupted",
+                until,
+            };
+        }
+    }
+
+    /// At a dialog an interrupt is a no. Where nothing is known to say no, no key is pressed.
+    fn decline(&mut self, interruption: Interruption, dialog: &Dialog, now: Instant) {
+        let Interruption { token, ref by } = interruption;
+        if !self.up().is_some_and(up::Up::is_certain) {
+            let error = self.unknown_screen();
+            return self.reply(token, Err(error));
+        }
+        match keys::pick(dialog, "no") {
+            Ok(pick) => {
+                self.drop_typing("interrupted");
+                let reason = format!("{} at a dialog", by.words());
+                if let Some(person) = by.decider() {
+                    let no = Verdict::without_rule(Decision::Deny, reason.clone());
+                    self.decided(self.ask_of(dialog), no, person);
+                }
+                let asker = Asker::Interrupters(vec![interruption]);
+                self.choose(asker, dialog, vec![pick], reason, None, now);
+                self.progress_hands(now);
+            }
+            Err(error) => {
+                let error = Refusal::NoSuchOption.says(error.to_string());
+                self.reply(token, Err(error));
+            }
+        }
+    }
+
+    /// Whoever had keys under way is told that they were cut off.
+    fn drop_typing(&mut self, why: &str) {
+        let Some(up) = self.up_mut() else { return };
+        let tokens = match std::mem::replace(&mut up.hands, Hands::Free) {
+            Hands::Pasting { message, .. } | Hands::Submitting { message, .. } => {
+                message.token.into_iter().collect()
+            }
+            Hands::Choosing(choosing) => {
+                if !choosing.decided {
+                    self.take_verdict_back(&choosing, why);
+                }
+                choosing.asker.tokens()
+            }
+            Hands::Interrupting { .. } | Hands::Clearing { .. } | Hands::Free => Vec::new(),
+        };
+        for token in tokens {
+            self.reply(token, Err(Refusal::Interrupted.says(why)));
+        }
+    }
+
+    pub(super) fn progress_interrupting(
+        &mut self,
+        wanted: Vec<Interruption>,
+        effect: &'static str,
+        until: Instant,
+        now: Instant,
+    ) {
+        let Some(up) = self.up_mut() else { return };
+        let over = up.state() == State::Idle || up.dialog().is_some();
+        if !over && now < until {
+            up.hands = Hands::Interrupting {
+                wanted,
+                effect,
+                until,
+            };
+            return;
+        }
+        let idle = up.state() == State::Idle && up.dialog().is_none();
+        let heard = up.turn.as_ref().is_some_and(|turn| turn.over.is_some());
+        if idle && !heard {
+            // Claude Code calls no hook for such an end, and where nothing had come yet its transcript is silent too.
+            self.turn_is_over(Over::interrupted());
+        }
+        if over {
+            self.tell(What::Interrupted);
+        }
+        for Interruption { token, .. } in wanted {
+            let error = || Refusal::EscNotTaken.says("Esc was pressed, but the turn goes on");
+            self.reply(
+                token,
+                if over {
+                    Ok(Reply::Interrupted(effect))
+                } else {
+                    Err(error())
+                },
+            );
+        }
+    }
+}

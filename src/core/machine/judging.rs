@@ -1,0 +1,335 @@
+//! Questions to the rules. A rule looks at real paths, and a path can hang: the machine asks by an effect and goes on. An
+//! answer that does not come in time counts as *ask*.
+
+use super::calls::OpenAsk;
+use super::*;
+use crate::core::model::Always;
+use crate::core::policy::Dialogs;
+
+/// Questions that may be open at once: more is a program in a loop. A person decides on the others.
+pub(super) const MAX_OPEN: usize = 64;
+
+/// What the machine knows of the rules without a question: no path is looked at for it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KnownRules {
+    /// What happens with dialogs that are not about a tool call.
+    pub dialogs: Dialogs,
+    /// Told to Claude with a denial.
+    pub deny_reason: Option<String>,
+}
+
+/// A question about one tool call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question {
+    pub id: u64,
+    pub ask: Ask,
+    pub wants: Wants,
+}
+
+/// What the answer to a question has to tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wants {
+    /// What the gate answers Claude Code.
+    GateAnswer(Circumstances),
+    /// What the rules say of a call that stands on the screen.
+    Verdict,
+    /// The narrow rule that `always` would add.
+    RuleForAlways,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Opinion {
+    Verdict(Verdict),
+    /// The rule, or why none would help.
+    RuleForAlways(Result<String, String>),
+    /// The rules gave no answer, for this reason.
+    None(String),
+}
+
+impl Opinion {
+    /// No answer is *ask*.
+    fn verdict(self) -> Verdict {
+        match self {
+            Opinion::Verdict(verdict) => verdict,
+            Opinion::None(why) => no_verdict(why),
+            Opinion::RuleForAlways(_) => no_verdict("the rules gave no verdict".to_owned()),
+        }
+    }
+
+    fn always(self) -> Always {
+        Always::from(match self {
+            Opinion::RuleForAlways(found) => found,
+            Opinion::None(why) => Err(why),
+            Opinion::Verdict(_) => Err("the rules named no rule".to_owned()),
+        })
+    }
+}
+
+fn no_verdict(why: String) -> Verdict {
+    Verdict::without_rule(Decision::Ask, why)
+}
+
+/// What a question is asked for.
+#[derive(Debug)]
+pub(super) enum Subject {
+    /// A call at the gate, whose hook waits.
+    Call(GateCall),
+    /// A call that waits for a person already, by rules that have changed.
+    OpenCall,
+    /// The dialog on the screen.
+    Dialog,
+    /// What `always` would do with the dialog on the screen.
+    Always,
+}
+
+#[derive(Debug)]
+pub(super) struct GateCall {
+    pub token: Token,
+    pub id: Option<String>,
+    /// The agent of Claude Code that made it.
+    pub agent: Option<String>,
+    /// Whether a person is asked in the mode that the call is made in.
+    pub asking: Asking,
+}
+
+#[derive(Debug)]
+struct Open {
+    question: Question,
+    subject: Subject,
+    due: Instant,
+}
+
+/// The questions that have no answer yet.
+#[derive(Debug, Default)]
+pub(super) struct Judging {
+    open: Vec<Open>,
+    last: u64,
+}
+
+impl Judging {
+    fn ask(&mut self, ask: Ask, wants: Wants, subject: Subject, due: Instant) -> Question {
+        self.last += 1;
+        let question = Question {
+            id: self.last,
+            ask,
+            wants,
+        };
+        self.open.push(Open {
+            question: question.clone(),
+            subject,
+            due,
+        });
+        question
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.open.len() >= MAX_OPEN
+    }
+
+    fn take(&mut self, id: u64) -> Option<Open> {
+        let at = self.open.iter().position(|open| open.question.id == id)?;
+        Some(self.open.remove(at))
+    }
+
+    fn take_late(&mut self, now: Instant) -> Vec<Open> {
+        self.open.extract_if(.., |open| now >= open.due).collect()
+    }
+
+    /// Whether this is asked already.
+    pub fn asks(&self, ask: &Ask, wants: Wants) -> bool {
+        let is_it = |open: &Open| open.question.wants == wants && open.question.ask == *ask;
+        self.open.iter().any(is_it)
+    }
+
+    pub fn count(&self) -> usize {
+        self.open.len()
+    }
+
+    /// When the next question is late.
+    pub fn due(&self) -> Option<Instant> {
+        self.open.iter().map(|open| open.due).min()
+    }
+}
+
+impl Machine {
+    /// Decides on a tool call before it runs and before any dialog: the hook waits for the answer.
+    pub(super) fn judge_call(&mut self, call: GateCall, ask: Ask, now: Instant) {
+        let wants = Wants::GateAnswer(self.circumstances_of(&call));
+        match self.judging.is_full() {
+            true => {
+                let why = format!("{MAX_OPEN} calls wait for the rules already");
+                self.call_judged(call, ask, no_verdict(why));
+            }
+            false => self.ask_rules(ask, wants, Subject::Call(call), now + JUDGING_TAKES),
+        }
+    }
+
+    pub(super) fn judge_dialog(&mut self, ask: Ask, now: Instant) {
+        self.ask_rules_once(ask, Wants::Verdict, Subject::Dialog, now);
+    }
+
+    /// Finds out what `always` would do with the dialog that is up, unless that is known.
+    pub(super) fn judge_always(&mut self, now: Instant) {
+        let Some(dialog) = self.dialog() else {
+            return;
+        };
+        let ask = self.ask_of(dialog);
+        let is_call = dialog.kind == DialogKind::Permission;
+        let known = self.up().and_then(|up| up.asks.always.as_ref());
+        if known.is_some_and(|(known, _)| *known == ask) {
+            return;
+        }
+        if is_call {
+            return self.ask_rules_once(ask, Wants::RuleForAlways, Subject::Always, now);
+        }
+        let why = "no rule speaks about a dialog that is no tool call".to_owned();
+        self.always_found(ask, Always::from(Err(why)));
+    }
+
+    /// Takes new rules, and judges again what waits for a person. That changes what is shown, never what was told to
+    /// Claude Code: in a slot whose gate is heard a dialog that is up is answered by a person. Elsewhere the dialog goes
+    /// the ordinary way of one that has just settled.
+    pub(super) fn take_rules(&mut self, rules: KnownRules, now: Instant) {
+        self.rules = rules;
+        for open in std::mem::take(&mut self.judging.open) {
+            self.ask_again(open);
+        }
+        let asks = self.open_calls();
+        let wants = Wants::GateAnswer(self.circumstances());
+        for ask in asks {
+            self.ask_rules_once(ask, wants, Subject::OpenCall, now);
+        }
+        if let Some(up) = self.up_mut() {
+            up.asks.always = None;
+        }
+        self.ask_person_again();
+        self.judge_always(now);
+    }
+
+    /// The rules have answered.
+    pub(super) fn judged(&mut self, id: u64, opinion: Opinion, now: Instant) {
+        let Some(open) = self.judging.take(id) else {
+            return;
+        };
+        let Wants::GateAnswer(circumstances) = open.question.wants else {
+            return self.act_on(open, opinion, now);
+        };
+        match circumstances == self.circumstances_for(&open.subject) {
+            true => self.act_on(open, opinion, now),
+            // The mode has changed meanwhile, and a silent verdict means something else in it.
+            false => self.ask_again(open),
+        }
+    }
+
+    /// Nobody waits for rules that hang.
+    pub(super) fn give_up_late_questions(&mut self, now: Instant) {
+        for open in self.judging.take_late(now) {
+            let limit = JUDGING_TAKES.as_secs();
+            let why = format!("the rules gave no verdict within {limit} s: a path may hang");
+            self.act_on(open, Opinion::None(why), now);
+        }
+    }
+
+    /// The program has ended. A hook of it that still waits allows nothing.
+    pub(super) fn drop_questions(&mut self) {
+        for open in std::mem::take(&mut self.judging.open) {
+            if let Subject::Call(call) = open.subject {
+                let verdict = no_verdict("the program has ended".to_owned());
+                self.call_judged(call, open.question.ask, verdict);
+            }
+        }
+    }
+
+    fn act_on(&mut self, open: Open, opinion: Opinion, now: Instant) {
+        let ask = open.question.ask;
+        match open.subject {
+            Subject::Call(call) => self.call_judged(call, ask, opinion.verdict()),
+            Subject::OpenCall => self.open_call_judged(&ask, opinion.verdict()),
+            Subject::Dialog => self.dialog_judged(&ask, opinion.verdict(), now),
+            Subject::Always => self.always_found(ask, opinion.always()),
+        }
+    }
+
+    fn ask_rules_once(&mut self, ask: Ask, wants: Wants, subject: Subject, now: Instant) {
+        if !self.judging.is_full() && !self.judging.asks(&ask, wants) {
+            self.ask_rules(ask, wants, subject, now + JUDGING_TAKES);
+        }
+    }
+
+    fn ask_rules(&mut self, ask: Ask, wants: Wants, subject: Subject, due: Instant) {
+        let question = self.judging.ask(ask, wants, subject, due);
+        self.effects.push(Effect::Judge(Box::new(question)));
+    }
+
+    /// The rules or the mode have changed: an answer that is on its way counts no more.
+    fn ask_again(&mut self, open: Open) {
+        let wants = match open.question.wants {
+            Wants::GateAnswer(_) => Wants::GateAnswer(self.circumstances_for(&open.subject)),
+            wants => wants,
+        };
+        self.ask_rules(open.question.ask, wants, open.subject, open.due);
+    }
+
+    fn circumstances_for(&self, subject: &Subject) -> Circumstances {
+        match subject {
+            Subject::Call(call) => self.circumstances_of(call),
+            Subject::OpenCall | Subject::Dialog | Subject::Always => self.circumstances(),
+        }
+    }
+
+    /// The calls that wait for a person.
+    fn open_calls(&self) -> Vec<Ask> {
+        let calls = self.up().map(|up| up.gate.calls.waiting());
+        let ask = |open: &OpenAsk| Ask {
+            tool: open.tool.clone(),
+            input: open.input.clone(),
+            cwd: self.running().cwd.clone(),
+            at: open.at.clone(),
+            complete: true,
+        };
+        calls.into_iter().flatten().map(ask).collect()
+    }
+
+    fn open_call_judged(&mut self, ask: &Ask, verdict: Verdict) {
+        let Verdict { decision, why, .. } = verdict;
+        let why = match decision {
+            Decision::Allow | Decision::Deny => {
+                format!("{why} by now, but it was asked before: it waits for you")
+            }
+            Decision::Silent | Decision::Ask => why,
+        };
+        if let Some(up) = self.up_mut() {
+            up.gate.calls.judged_again(ask, &why);
+        }
+        self.ask_person_again();
+    }
+
+    /// Why a person is asked about the dialog that is up is found out anew.
+    fn ask_person_again(&mut self) {
+        if let Some(up) = self.up_mut()
+            && up
+                .asks
+                .for_person
+                .as_ref()
+                .is_some_and(|waits| waits.by_rules)
+        {
+            up.asks.for_person = None;
+        }
+    }
+
+    fn always_found(&mut self, ask: Ask, always: Always) {
+        let is_up = |dialog: &Dialog| self.ask_of(dialog) == ask;
+        if !self.dialog().is_some_and(is_up) {
+            return;
+        }
+        if let Some(up) = self.up_mut() {
+            up.asks.always = Some((ask, always));
+        }
+    }
+
+    /// What `always` would do with the dialog that is up, once that is known.
+    pub fn always(&self) -> Option<Always> {
+        let up = self.up().filter(|up| up.dialog().is_some())?;
+        up.asks.always.as_ref().map(|(_, always)| always.clone())
+    }
+}

@@ -1,0 +1,228 @@
+//! A person at the keyboard of the slot's own terminal: while they type nothing is pressed in between, and what they
+//! answer is written down as theirs.
+
+use super::up::{Hands, Up};
+use super::*;
+use crate::core::claude::keys;
+
+/// So long after the last key nothing is answered by rule and no message is typed: somebody who reads a dialog or
+/// looks for a word pauses for some seconds, and must not find that the screen has gone on without them.
+pub const HANDS_OFF: Duration = Duration::from_secs(10);
+
+/// What a person pressed, as far as a dialog cares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stroke {
+    Enter,
+    Escape,
+    Digit(u32),
+    /// An arrow and its like: it decides nothing.
+    Move,
+    /// Moves in some dialogs; in others it chooses to allow all edits.
+    BackTab,
+    Other,
+}
+
+/// Somebody types.
+#[derive(Debug)]
+pub(super) struct Typing {
+    pub uid: u32,
+    pub until: Instant,
+}
+
+/// What was pressed on the dialog that is up.
+#[derive(Debug, Default)]
+pub(super) struct ByHand {
+    /// Something moved since the dialog was last read: what is marked is not known.
+    moved: bool,
+    answer: Option<HandAnswer>,
+}
+
+#[derive(Debug)]
+struct HandAnswer {
+    dialog: Dialog,
+    person: Person,
+    /// What it says, where that can be told.
+    picked: Option<keys::Pick>,
+}
+
+impl Machine {
+    pub(super) fn person_types(&self) -> bool {
+        self.up().is_some_and(|up| up.typing.is_some())
+    }
+
+    pub(super) fn typed(&mut self, person: &Person, strokes: &[Stroke], now: Instant) {
+        let Some(up) = self.up_mut() else { return };
+        let (uid, until) = (person.uid, now + HANDS_OFF);
+        let begins = up.typing.replace(Typing { uid, until }).is_none();
+        strokes
+            .iter()
+            .for_each(|stroke| up.note_stroke(person, *stroke));
+        if begins {
+            self.tell(What::Typing { uid });
+            self.hand_over();
+        }
+    }
+
+    /// The person has detached.
+    pub(super) fn keyboard_is_free(&mut self) {
+        if self.up_mut().and_then(|up| up.typing.take()).is_some() {
+            self.tell(What::TypingOver);
+        }
+    }
+
+    pub(super) fn progress_typing(&mut self, now: Instant) {
+        let typing = self.up().and_then(|up| up.typing.as_ref());
+        if typing.is_some_and(|typing| typing.until <= now) {
+            self.keyboard_is_free();
+        }
+    }
+
+    /// What missiond was about to press is theirs to decide now. A key that has decided is not taken back.
+    fn hand_over(&mut self) {
+        let Some(up) = self.up_mut() else { return };
+        match std::mem::replace(&mut up.hands, Hands::Free) {
+            Hands::Pasting { message, .. } => {
+                let text = "a person began to type, so Enter was withheld; the text stands in the input box";
+                let error = Refusal::PersonCame.says(text);
+                self.answer_sender(message.token, Err(error));
+            }
+            Hands::Choosing(choosing) if !choosing.decided => {
+                let why = "a person types at the terminal";
+                self.not_chosen(&choosing, Refusal::PersonTypes, why);
+            }
+            hands => up.hands = hands,
+        }
+    }
+
+    /// A dialog is gone: if they pressed something on it, they have answered it.
+    pub(super) fn gone_by_hand(&mut self, id: &str) {
+        let Some(up) = self.up_mut() else { return };
+        let hand = std::mem::take(&mut up.asks.by_hand);
+        let by_us = up.asks.answered.as_deref() == Some(id);
+        let Some(answer) = hand
+            .answer
+            .filter(|answer| answer.dialog.id == id && !by_us)
+        else {
+            return;
+        };
+        let HandAnswer {
+            dialog,
+            person,
+            picked,
+        } = answer;
+        let verdict = Verdict {
+            decision: decision_of(&dialog, picked.as_ref()),
+            rule: None,
+            why: match &picked {
+                Some(pick) => format!("a person at the keyboard chose {}", pick.label(&dialog)),
+                None => "a person answered it at the keyboard".to_owned(),
+            },
+        };
+        let ask = self.ask_of(&dialog);
+        self.decided(ask, verdict, Decider::Person(person));
+    }
+}
+
+impl Up {
+    fn note_stroke(&mut self, person: &Person, stroke: Stroke) {
+        let Some(dialog) = self.dialog().cloned() else {
+            return;
+        };
+        self.asks.by_hand.moved |= matches!(stroke, Stroke::Move | Stroke::BackTab);
+        if stroke == Stroke::Move {
+            return;
+        }
+        let picked = picked_by(stroke, &dialog, self.asks.by_hand.moved);
+        self.asks.by_hand.answer = Some(HandAnswer {
+            dialog,
+            person: person.clone(),
+            picked,
+        });
+    }
+
+    /// The dialog was read again: what is marked is known.
+    pub(super) fn hand_is_seen(&mut self) {
+        self.asks.by_hand.moved = false;
+    }
+}
+
+/// What a key picks in a dialog, where that can be told; `moved` where the mark may stand elsewhere by now.
+pub(super) fn picked_by(stroke: Stroke, dialog: &Dialog, moved: bool) -> Option<keys::Pick> {
+    match stroke {
+        Stroke::Move | Stroke::BackTab | Stroke::Other => None,
+        Stroke::Enter => dialog.selected.filter(|_| !moved).map(keys::Pick::Option),
+        Stroke::Digit(number) => {
+            let mut options = dialog.options.iter();
+            let index = options.position(|option| option.number == Some(number));
+            index.map(keys::Pick::Option)
+        }
+        Stroke::Escape => Some(keys::Pick::Esc),
+    }
+}
+
+/// Where it can't be told what was chosen, or labels may be painted, it was asked and that is all.
+pub(super) fn decision_of(dialog: &Dialog, picked: Option<&keys::Pick>) -> Decision {
+    match picked {
+        None => Decision::Ask,
+        Some(keys::Pick::Esc) => Decision::Deny,
+        Some(_) if !keys::in_known_order(dialog) => Decision::Ask,
+        Some(pick) if keys::declines(dialog, pick) => Decision::Deny,
+        Some(_) => Decision::Allow,
+    }
+}
+
+/// What was pressed, out of what a terminal sends for it. Reports of the mouse's way and of the window's focus are
+/// nobody's typing.
+pub fn strokes(bytes: &[u8]) -> Vec<Stroke> {
+    /// More is a paste.
+    const MAX_STROKES: usize = 32;
+    let mut found = Vec::new();
+    let mut rest = bytes;
+    while let [first, after @ ..] = rest {
+        if found.len() == MAX_STROKES {
+            return vec![Stroke::Other];
+        }
+        let (stroke, used) = match (first, after) {
+            (0x1b, [b'[', body @ ..]) => csi_stroke(body),
+            (0x1b, [b'O', _, ..]) => (Some(Stroke::Move), 3),
+            (0x1b, [_, ..]) if after[0] != 0x1b => (Some(Stroke::Other), 2),
+            (0x1b | 0x03, _) => (Some(Stroke::Escape), 1),
+            (b'\r' | b'\n', _) => (Some(Stroke::Enter), 1),
+            (b'\t', _) => (Some(Stroke::Move), 1),
+            (digit @ b'0'..=b'9', _) => (Some(Stroke::Digit(u32::from(digit - b'0'))), 1),
+            _ => (Some(Stroke::Other), 1),
+        };
+        found.extend(stroke);
+        rest = rest.get(used..).unwrap_or_default();
+    }
+    found
+}
+
+/// What follows `ESC [`; with the bytes that it takes, those two included.
+fn csi_stroke(body: &[u8]) -> (Option<Stroke>, usize) {
+    let Some(at) = body.iter().position(|byte| (0x40..=0x7e).contains(byte)) else {
+        return (Some(Stroke::Other), body.len() + 2);
+    };
+    let stroke = match (&body[..at], body[at]) {
+        (b"", b'I' | b'O') => None,
+        // Three bytes of the old mouse report follow.
+        (b"", b'M') => return (None, at + 6),
+        ([b'<', report @ ..], b'M' | b'm') => is_click(report).then_some(Stroke::Other),
+        (b"13", b'u') => Some(Stroke::Enter),
+        (b"27", b'u') => Some(Stroke::Escape),
+        (b"", b'Z') => Some(Stroke::BackTab),
+        (_, b'A'..=b'H') => Some(Stroke::Move),
+        _ => Some(Stroke::Other),
+    };
+    (stroke, at + 3)
+}
+
+/// A button, and neither the way of the mouse nor its wheel.
+fn is_click(report: &[u8]) -> bool {
+    const MOVES: u32 = 32;
+    const WHEEL: u32 = 64;
+    let button = report.split(|byte| *byte == b';').next();
+    let button = button.and_then(|text| std::str::from_utf8(text).ok());
+    let button: Option<u32> = button.and_then(|text| text.parse().ok());
+    button.is_none_or(|button| button & (MOVES | WHEEL) == 0)
+}

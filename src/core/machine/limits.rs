@@ -1,0 +1,285 @@
+//! What a slot that runs may use, and what happens when it is too much: stalls, memory, turns, idleness, and the
+//! usage limit of the account.
+
+use super::life::Ending;
+use super::up::{Hands, Up};
+use super::*;
+use crate::core::claude::keys;
+use crate::core::settings::{Kind, OnLimit, OnStall};
+use crate::core::text::dollars::Dollars;
+use serde::{Deserialize, Serialize};
+
+/// What was found when the slot was looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Measure {
+    /// Bytes that its processes hold, where they were counted.
+    pub memory: Option<u64>,
+    /// How long it has shown no sign of life.
+    pub quiet_for: Duration,
+}
+
+/// What a slot has been through. It is kept on disk, so that a limit holds across daemons.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Past {
+    /// By itself, after a failure: those of a person are not counted.
+    pub restarts: u32,
+    /// Since a person last started it, like the cost.
+    pub turns: u32,
+    pub cost: Dollars,
+    /// The last figure of the run that is under way.
+    figure: Option<Dollars>,
+}
+
+impl Past {
+    pub fn begin_anew(&mut self) {
+        self.turns = 0;
+        self.cost = Dollars::ZERO;
+    }
+
+    /// A session that is resumed begins with the figure that it ended with, or with none; one that is cleared
+    /// begins with none. So what counts is by how much the figure grows in a run.
+    fn add_figure(&mut self, figure: Dollars) {
+        let before = self.figure.replace(figure);
+        let grown = match before {
+            None => Dollars::ZERO,
+            Some(before) if before <= figure => figure.minus(before),
+            Some(_) => figure,
+        };
+        self.cost = self.cost.plus(grown);
+    }
+
+    /// The next figure is the first of another run.
+    pub fn begin_run(&mut self) {
+        self.figure = None;
+    }
+}
+
+impl Machine {
+    pub fn past(&self) -> Past {
+        self.past
+    }
+
+    /// The status line says what the session has cost so far. At the limit it is stopped in the middle of its
+    /// turn: one that never ends would have no limit.
+    pub(super) fn costs(&mut self, figure: Dollars) {
+        self.past.add_figure(figure);
+        let cost = self.past.cost;
+        let Some(most) = self.config.care.max_cost.filter(|most| cost >= *most) else {
+            return;
+        };
+        if self.is_up() {
+            let text = format!("{cost} spent, {most} allowed");
+            self.trouble("max_cost", &text);
+            self.end(Ending::ByLimit(format!("max_cost: {text}")));
+        }
+    }
+
+    /// Whether it claims to be at work, so that silence means something.
+    pub fn is_busy(&self) -> bool {
+        self.up().is_some_and(Up::is_busy)
+    }
+
+    pub(super) fn measured(&mut self, measure: Measure, now: Instant) {
+        let care = &self.config.care;
+        if let (Some(most), Some(memory)) = (care.max_memory, measure.memory)
+            && memory > most
+        {
+            let text = format!("{} in use, {} allowed", in_mb(memory), in_mb(most));
+            self.trouble(Cause::TooMuchMemory.name(), &text);
+            return self.end(Ending::Failing(Cause::TooMuchMemory, text));
+        }
+        let stall = care
+            .stall_after
+            .filter(|after| self.is_busy() && measure.quiet_for >= *after);
+        let Some(up) = self.up_mut() else { return };
+        let known = up.errors.stalled.is_some();
+        up.errors.stalled = stall.map(|_| measure.quiet_for);
+        if stall.is_some() && !known {
+            self.stalled(measure.quiet_for, now);
+        }
+    }
+
+    fn stalled(&mut self, quiet_for: Duration, now: Instant) {
+        let text = no_sign_of_life(quiet_for);
+        self.trouble(Cause::Stalled.name(), &text);
+        match self.config.care.on_stall {
+            OnStall::Report => {}
+            OnStall::Interrupt => self.interrupt_stall(now),
+            OnStall::Restart => self.end(Ending::Failing(Cause::Stalled, text)),
+        }
+    }
+
+    /// One Esc, as a person would press it; where keys are under way or a dialog is up, none.
+    fn interrupt_stall(&mut self, now: Instant) {
+        let Some(up) = self.up() else { return };
+        let busy = !up.hands_are_free() || up.typing.is_some();
+        if busy || up.dialog().is_some() || up.state() == State::Starting {
+            return;
+        }
+        self.press(keys::ESC, "Esc", "it has stalled");
+        if let Some(up) = self.up_mut() {
+            up.hands = Hands::Interrupting {
+                wanted: Vec::new(),
+                effect: "interrupted",
+                until: now + ESC_WORKS,
+            };
+        }
+    }
+
+    /// The answer of a turn is there; whether that was the last one allowed.
+    pub(super) fn turn_found(&mut self, answer: Answer, now: Instant) {
+        let is_turn = self.up().is_some_and(|up| up.turn.is_some());
+        if !self.found(answer, now) || !is_turn {
+            return;
+        }
+        self.past.turns = self.past.turns.saturating_add(1);
+        let turns = self.past.turns;
+        let most = self.config.care.max_turns.map(u32::from);
+        if most.is_some_and(|most| turns >= most) {
+            let text = format!("{turns} turns, and no more are allowed");
+            self.trouble("max_turns", &text);
+            self.end(Ending::ByLimit(format!("max_turns: {text}")));
+        }
+    }
+
+    /// Stops a slot that has had nothing to do for long enough.
+    pub(super) fn stop_at_rest(&mut self, now: Instant) {
+        let idle_stop = self.config.care.idle_stop;
+        let queue_is_empty = self.queue.is_empty();
+        let Some(up) = self.up_mut() else { return };
+        up.rests_since = match queue_is_empty && up.is_at_rest() {
+            true => up.rests_since.or(Some(now)),
+            false => None,
+        };
+        let rest = up
+            .rests_since
+            .map(|since| now.saturating_duration_since(since));
+        let (Some(rest), Some(most)) = (rest, idle_stop) else {
+            return;
+        };
+        if rest >= most && self.config.kind == Kind::Claude {
+            let text = format!("idle for {}", humantime::format_duration(most));
+            self.trouble("idle_stop", &text);
+            self.end(Ending::ByLimit(format!("idle_stop: {text}")));
+        }
+    }
+
+    /// Whether nothing is under way that another conversation would cut off.
+    pub fn is_at_rest(&self) -> bool {
+        match &self.life {
+            Life::Down { .. } | Life::Waiting { .. } => true,
+            Life::Up(up) => self.queue.is_empty() && up.is_at_rest(),
+            Life::Launching | Life::Stopping { .. } => false,
+        }
+    }
+
+    /// When the slot is stopped if nothing happens until then.
+    pub(super) fn rest_ends(&self) -> Option<Instant> {
+        let most = self.config.care.idle_stop?;
+        let since = self.up()?.rests_since?;
+        (self.config.kind == Kind::Claude).then(|| since + most)
+    }
+
+    /// An error above the input box that is no matter of one turn is told once.
+    pub(super) fn check_error(&mut self) {
+        let Some(up) = self.up_mut() else { return };
+        let error = up.last_error();
+        if up.errors.told == error {
+            return;
+        }
+        up.errors.told = error.clone();
+        let Some(text) = error else { return };
+        match cause::of_error(&text) {
+            // Of another day, maybe: the time that it names is not the next one of that name.
+            Some(Cause::UsageLimit) if up.errors.of_the_past => {}
+            Some(Cause::UsageLimit) => self.effects.push(Effect::FindReset(text)),
+            Some(cause) => self.trouble(cause.name(), &text),
+            None => {}
+        }
+    }
+
+    /// The account's usage limit is reached, and is lifted at `until` where the screen says when.
+    pub(super) fn limited(&mut self, text: String, until: Option<Instant>) {
+        self.trouble(Cause::UsageLimit.name(), &text);
+        self.cause = Some(Cause::UsageLimit);
+        match self.config.care.on_limit {
+            OnLimit::Wait => self.held_until = until,
+            OnLimit::Stop if self.is_up() => self.end(Ending::ByLimit(text)),
+            OnLimit::Stop => {}
+        }
+    }
+
+    /// When the usage limit is lifted for which messages or the next start wait.
+    pub fn held_until(&self) -> Option<Instant> {
+        self.held_until
+    }
+
+    /// The messages that wait for the usage limit to be lifted, for a person.
+    pub(super) fn held_back(&self, now: Instant) -> Option<String> {
+        let left = self.held_until?.checked_duration_since(now)?;
+        let queued = self.queued_messages()?;
+        let left = in_whole_seconds(left);
+        Some(format!(
+            "{queued}, until the usage limit is lifted in {left}"
+        ))
+    }
+
+    /// Whether messages wait for the usage limit to be lifted.
+    pub(super) fn is_held(&mut self, now: Instant) -> bool {
+        if self.held_until.is_some_and(|until| until <= now) {
+            self.held_until = None;
+        }
+        self.held_until.is_some()
+    }
+
+    pub(super) fn trouble(&mut self, cause: &str, text: &str) {
+        self.tell(What::Trouble {
+            cause: cause.to_owned(),
+            text: text.to_owned(),
+        });
+    }
+}
+
+impl Up {
+    fn is_busy(&self) -> bool {
+        matches!(
+            self.state(),
+            State::Starting | State::Thinking | State::Responding | State::ToolRunning
+        )
+    }
+
+    /// Its next turn has begun.
+    pub(super) fn forget_failure(&mut self) {
+        self.errors.failure = self.errors.failure.take().filter(|_| !self.is_busy());
+    }
+
+    /// One that rests or asks is no longer stalled, and nobody looks at it to find that out.
+    pub(super) fn forget_stall(&mut self) {
+        self.errors.stalled = self.errors.stalled.filter(|_| self.is_busy());
+    }
+
+    /// Nothing under way, in front or behind.
+    fn is_at_rest(&self) -> bool {
+        let background = self.sight.as_ref().map_or(0, |sight| sight.background);
+        self.state() == State::Idle
+            && self.turn.is_none()
+            && self.hands_are_free()
+            && self.typing.is_none()
+            && background == 0
+    }
+}
+
+pub(super) fn no_sign_of_life(quiet_for: Duration) -> String {
+    let whole = Duration::from_secs(quiet_for.as_secs());
+    format!("no sign of life for {}", humantime::format_duration(whole))
+}
+
+/// What is left of a wait; never none while something is.
+pub(super) fn in_whole_seconds(left: Duration) -> humantime::FormattedDuration {
+    humantime::format_duration(Duration::from_secs(left.as_secs_f64().ceil() as u64))
+}
+
+fn in_mb(bytes: u64) -> String {
+    format!("{} MB", bytes / 1_000_000)
+}

@@ -1,0 +1,400 @@
+//! What a slot does next: `handle(Input, now) -> Vec<Effect>`. Pure: no IO, and time comes in.
+//!
+//! The machine holds one life (`Life`) and, while the program is up, what its hands are doing
+//! (`up::Hands`): at most one key sequence at a time. Everything it wants done comes out as an [`Effect`].
+
+mod advice;
+mod answering;
+mod backoff;
+mod by_keys;
+mod by_rule;
+mod calls;
+mod cause;
+mod doubt;
+mod drawings;
+mod effect;
+mod gate;
+mod held;
+mod holds;
+mod input;
+mod interrupting;
+mod judging;
+mod keyboard;
+mod life;
+mod lifted;
+mod limits;
+mod modes;
+mod own_text;
+mod refusal;
+mod runs;
+mod sending;
+mod several;
+mod timers;
+mod up;
+mod waits;
+mod withheld;
+
+#[cfg(test)]
+mod tests;
+
+pub use backoff::Pace;
+pub use by_keys::KeysReach;
+pub use calls::Known;
+pub use cause::{Cause, KERNEL_KILLED};
+pub use effect::{Decider, Effect, Purpose, Reply};
+pub use input::{Answer, Confirmation, Deciding, Input, Message, Sight};
+pub use interrupting::{Interrupter, Interruption};
+pub use judging::{KnownRules, Opinion, Question, Wants};
+pub use keyboard::{HANDS_OFF, Stroke, strokes};
+pub use life::Standing;
+pub use lifted::lifted_in;
+pub use limits::{Measure, Past};
+pub use refusal::Refusal;
+pub use runs::Runs;
+pub use several::SUBMIT;
+pub use up::{about, target_of};
+pub use waits::{ENTER_IS_LOST, IDLE_IS_OVER, PASTE_IS_HIDDEN, PASTE_SETTLES, SETTLED};
+
+use crate::core::claude::HookEvent;
+use crate::core::claude::reading::{Choice, Composer, Dialog, DialogKind, State};
+use crate::core::claude::transcript;
+use crate::core::model::ExitReport;
+use crate::core::model::Person;
+use crate::core::model::{RpcError, What};
+use crate::core::policy::{Ask, Asking, Circumstances, Decision, Verdict};
+use crate::core::settings::SlotConfig;
+use backoff::Backoff;
+use calls::Marks;
+use judging::Judging;
+use own_text::OwnText;
+use serde_json::Value;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use timers::Timers;
+use up::Up;
+use waits::*;
+
+/// Names a question from outside that gets exactly one reply.
+pub type Token = u64;
+
+/// Whoever asks under this name hears nothing: the daemon itself, at its start and its end.
+pub const NOBODY: Token = 0;
+
+/// Messages that may wait for an idle input box: more is a client in a loop, not a conversation.
+pub const MAX_QUEUE: usize = 64;
+
+#[derive(Debug)]
+enum Life {
+    /// Not running, and nothing is under way.
+    Down {
+        state: State,
+        reason: Option<String>,
+    },
+    /// Starts again by itself at `until`.
+    Waiting {
+        until: Instant,
+        attempt: u32,
+        reason: String,
+    },
+    /// `Effect::Spawn` is out.
+    Launching,
+    Up(Box<Up>),
+    /// Being ended; the tokens are answered when it is gone.
+    Stopping {
+        tokens: Vec<Token>,
+        start_again: bool,
+        ending: life::Ending,
+    },
+}
+
+#[derive(Debug)]
+pub struct Machine {
+    config: Arc<SlotConfig>,
+    rules: KnownRules,
+    judging: Judging,
+    life: Life,
+    backoff: Backoff,
+    past: Past,
+    /// Why it last ended or did not start.
+    cause: Option<Cause>,
+    /// The usage limit is lifted then; nothing is sent before.
+    held_until: Option<Instant>,
+    queue: VecDeque<Message>,
+    /// Starters that wait for the outcome of `Effect::Spawn`.
+    starters: Vec<Token>,
+    marks: Marks,
+    timers: Timers,
+    effects: Vec<Effect>,
+}
+
+impl Machine {
+    pub fn new(config: Arc<SlotConfig>, rules: KnownRules, seed: u64) -> Machine {
+        let pace = Pace::of(&config.care);
+        Machine {
+            config,
+            rules,
+            judging: Judging::default(),
+            life: Life::Down {
+                state: State::Exited,
+                reason: None,
+            },
+            backoff: Backoff::new(pace, seed),
+            past: Past::default(),
+            cause: None,
+            held_until: None,
+            queue: VecDeque::new(),
+            starters: Vec::new(),
+            marks: Marks::new(seed),
+            timers: Timers::default(),
+            effects: Vec::new(),
+        }
+    }
+
+    /// Takes one input and says what is to be done, in order.
+    pub fn handle(&mut self, input: Input, now: Instant) -> Vec<Effect> {
+        let before = self.state();
+        let start = cfg!(debug_assertions).then(|| self.before(&input, now));
+        self.take(input, now);
+        self.advance(now);
+        self.set_timers();
+        if let Some(start) = start {
+            self.check(&start, now);
+        }
+        let after = self.state();
+        if before != after {
+            self.tell(What::State {
+                from: before,
+                to: after,
+            });
+        }
+        // A start takes its time: everything else is said before.
+        self.effects
+            .sort_by_key(|effect| matches!(effect, Effect::Spawn));
+        std::mem::take(&mut self.effects)
+    }
+
+    /// What each input means in each state. All states take what comes from outside; what is about a program counts only
+    /// while it runs.
+    fn take(&mut self, input: Input, now: Instant) {
+        match (&mut self.life, input) {
+            (_, Input::TimePassed) => {}
+            (_, Input::Start(token)) => self.start(token),
+            (_, Input::Stop(token)) => self.stop(token, false),
+            (_, Input::Restart(token)) => self.stop(token, true),
+            (_, Input::Started { pid, continues }) => self.started(pid, continues),
+            (_, Input::NotStarted { reason, cause }) => self.not_started(reason, cause, now),
+            (
+                _,
+                Input::Ended {
+                    report,
+                    said,
+                    lifted,
+                },
+            ) => self.ended(report, said, lifted, now),
+            (_, Input::Send(message)) => self.send(message),
+            (_, Input::Withdraw(token)) => self.withdraw(token),
+            (_, Input::Confirm(answer)) => self.confirm_when_drawn(answer, now),
+            (_, Input::Interrupt(wanted)) => self.interrupt_when_drawn(wanted, now),
+            (_, Input::Heard(token, event)) => self.heard(token, event, now),
+            (_, Input::Judged { id, opinion }) => self.judged(id, opinion, now),
+            (_, Input::Limited { text, until }) => self.limited(text, until),
+            (_, Input::Rules(rules)) => self.take_rules(rules, now),
+            (_, Input::Settings(config)) => self.take_settings(config),
+            (Life::Up(_), Input::Saw(sight)) => self.saw(sight, now),
+            (Life::Up(_), Input::Withheld(sight)) => self.withheld(sight, now),
+            (Life::Up(_), Input::Unpressed { why, sight }) => self.unpressed(why, sight, now),
+            (Life::Up(_), Input::Found(answer)) => self.turn_found(answer, now),
+            (Life::Up(_), Input::Measured(measure)) => self.measured(measure, now),
+            (Life::Up(_), Input::Expire(why)) => self.end(life::Ending::ByLimit(why)),
+            (Life::Up(_), Input::Typed { person, strokes }) => self.typed(&person, &strokes, now),
+            (Life::Up(_), Input::KeyboardFree) => self.keyboard_is_free(),
+            (Life::Up(up), Input::Witnessed(why)) => up.witnessed(why, now),
+            (Life::Up(up), Input::Unrehearsed) => up.origin.unrehearsed = true,
+            (Life::Up(up), Input::RunsWith(runs)) => up.origin.runs = runs,
+            (Life::Up(up), Input::WasGated) => up.was_gated(),
+            (Life::Up(up), Input::WasTyped(text)) => up.own_text = Some(OwnText::recalled(text)),
+            (Life::Up(up), Input::WasInTurn(text, began)) => up.was_in_turn(&text, began),
+            (
+                Life::Down { .. } | Life::Waiting { .. } | Life::Launching | Life::Stopping { .. },
+                Input::Saw(_)
+                | Input::Withheld(_)
+                | Input::Unpressed { .. }
+                | Input::Found(_)
+                | Input::Measured(_)
+                | Input::Expire(_)
+                | Input::Typed { .. }
+                | Input::KeyboardFree
+                | Input::Witnessed(_)
+                | Input::Unrehearsed
+                | Input::RunsWith(_)
+                | Input::WasGated
+                | Input::WasTyped(_)
+                | Input::WasInTurn(..),
+            ) => {}
+        }
+    }
+
+    /// When `Input::TimePassed` is due.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.timers.next()
+    }
+
+    /// Does whatever the present state and time allow.
+    fn advance(&mut self, now: Instant) {
+        self.give_up_late_questions(now);
+        match &self.life {
+            Life::Waiting { until, .. } if now >= *until => self.launch(),
+            Life::Up(_) => self.advance_up(now),
+            _ => {}
+        }
+    }
+
+    fn advance_up(&mut self, now: Instant) {
+        self.progress_doubt(now);
+        self.progress_typing(now);
+        self.progress_held(now);
+        self.progress_hands(now);
+        if !self.person_types() {
+            self.answer_by_rule(now);
+        }
+        self.progress_turn(now);
+        if !self.person_types() {
+            self.type_next_message(now);
+        }
+        self.stop_at_rest(now);
+    }
+
+    pub fn state(&self) -> State {
+        match &self.life {
+            Life::Down { state, .. } => *state,
+            Life::Waiting { .. } | Life::Stopping { .. } => State::Exited,
+            Life::Launching => State::Starting,
+            Life::Up(up) => up.state(),
+        }
+    }
+
+    pub fn restarts(&self) -> u32 {
+        self.past.restarts
+    }
+
+    /// Why it last ended or did not start, by name.
+    pub fn cause(&self) -> Option<&'static str> {
+        self.cause.map(Cause::name)
+    }
+
+    /// The task that is being typed or worked on.
+    pub fn task(&self) -> Option<&str> {
+        self.up().and_then(Up::task)
+    }
+
+    pub fn queued(&self) -> usize {
+        self.queue.len()
+    }
+
+    pub fn is_up(&self) -> bool {
+        matches!(self.life, Life::Up(_))
+    }
+
+    /// Whether anything of the program may still run.
+    pub fn is_gone(&self) -> bool {
+        matches!(self.life, Life::Down { .. } | Life::Waiting { .. })
+    }
+
+    /// The settings for the next start.
+    pub fn config(&self) -> &Arc<SlotConfig> {
+        &self.config
+    }
+
+    pub fn dialog(&self) -> Option<&Dialog> {
+        self.up().and_then(Up::dialog)
+    }
+
+    /// Why no rule answered the dialog that is up.
+    pub fn why_a_person(&self) -> Option<String> {
+        self.up()
+            .and_then(|up| up.asks.for_person.as_ref())
+            .map(|for_person| for_person.why.clone())
+    }
+
+    pub fn background(&self) -> u32 {
+        self.up()
+            .and_then(|up| up.sight.as_ref())
+            .map_or(0, |sight| sight.background)
+    }
+
+    pub fn pid(&self) -> Option<u32> {
+        self.up().map(|up| up.origin.pid)
+    }
+
+    pub fn is_gated(&self) -> bool {
+        self.up().is_some_and(|up| up.gate.heard)
+    }
+
+    /// The last API error, or why the slot is down.
+    pub fn last_error(&self) -> Option<String> {
+        match &self.life {
+            Life::Down { reason, .. } => reason.clone(),
+            Life::Waiting { reason, .. } => Some(reason.clone()),
+            Life::Up(up) => up.last_error(),
+            Life::Launching | Life::Stopping { .. } => None,
+        }
+    }
+
+    /// What it is doing, in a few words for a person.
+    pub fn doing(&self, now: Instant) -> Option<String> {
+        match &self.life {
+            Life::Down { reason, .. } => reason.clone(),
+            Life::Waiting {
+                until,
+                attempt,
+                reason,
+            } => {
+                let left = limits::in_whole_seconds(until.saturating_duration_since(now));
+                Some(format!("{reason}; restart {attempt} in {left}"))
+            }
+            Life::Launching => Some("starting".to_owned()),
+            Life::Up(up) => {
+                let doubt = self.distrust().map(|why| format!("doubtful: {why}"));
+                doubt.or_else(|| up.doing()).or_else(|| self.held_back(now))
+            }
+            Life::Stopping { .. } => Some("stopping".to_owned()),
+        }
+    }
+
+    fn up(&self) -> Option<&Up> {
+        match &self.life {
+            Life::Up(up) => Some(up),
+            _ => None,
+        }
+    }
+
+    fn up_mut(&mut self) -> Option<&mut Up> {
+        match &mut self.life {
+            Life::Up(up) => Some(up),
+            _ => None,
+        }
+    }
+
+    fn tell(&mut self, what: What) {
+        self.effects.push(Effect::Tell(what));
+    }
+
+    fn reply(&mut self, token: Token, reply: Result<Reply, RpcError>) {
+        self.effects.push(Effect::Reply(token, reply));
+    }
+
+    fn press(&mut self, bytes: &[u8], key: &str, reason: &str) {
+        self.press_for(Purpose::Any, bytes, key, reason);
+    }
+
+    fn press_for(&mut self, purpose: Purpose, bytes: &[u8], key: &str, reason: &str) {
+        let (key, reason) = (key.to_owned(), reason.to_owned());
+        self.effects.push(Effect::Press {
+            bytes: bytes.to_vec(),
+            key,
+            reason,
+            purpose,
+        });
+    }
+}

@@ -1,0 +1,145 @@
+//! What missiond itself has typed and what still stands in the input box: it is missiond's to clear, and is never called
+//! somebody else's, however slowly the program draws.
+
+use super::up::{Hands, Up};
+use super::*;
+use crate::core::claude::keys;
+use crate::core::model::Trace;
+
+/// The message that was typed last, by this daemon or by one that has died. It may stand in the input box: Enter was
+/// withheld, or an interrupt has put it back.
+#[derive(Debug)]
+pub(super) struct OwnText {
+    text: String,
+    /// What was pasted before it and was never seen: a slow program may show both in a row.
+    before: Option<String>,
+    /// Whether it was seen in the input box.
+    seen: bool,
+    /// Ctrl-C was pressed to clear it. A second one would end the program.
+    cleared: bool,
+}
+
+impl OwnText {
+    /// A message that was pasted now, and the one that was typed before it.
+    pub fn pasted(text: &str, last: Option<OwnText>) -> OwnText {
+        let unseen = last.filter(|last| !last.seen && !last.cleared);
+        let before = unseen.map(|last| last.before.unwrap_or_default() + &last.text);
+        OwnText {
+            before: before.filter(|before| before.len() <= keys::MAX_MESSAGE),
+            seen: false,
+            ..OwnText::recalled(text.to_owned())
+        }
+    }
+
+    /// A message that an earlier daemon has typed.
+    pub fn recalled(text: String) -> OwnText {
+        OwnText {
+            text,
+            before: None,
+            seen: true,
+            cleared: false,
+        }
+    }
+
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub fn is_seen(&mut self) {
+        self.seen = true;
+    }
+
+    pub fn is_cleared(&self) -> bool {
+        self.cleared
+    }
+
+    fn stands_in(&self, composer: &Composer) -> bool {
+        let with_before = |before: &String| {
+            shows(composer, before) || shows(composer, &format!("{before}{}", self.text))
+        };
+        shows(composer, &self.text) || self.before.as_ref().is_some_and(with_before)
+    }
+}
+
+pub(super) fn shows(composer: &Composer, text: &str) -> bool {
+    !composer.draft.is_empty() && composer.holds(text)
+}
+
+impl Up {
+    /// The text of missiond's own that stands in the input box, if one does.
+    pub fn own_draft(&self, composer: &Composer) -> Option<&OwnText> {
+        let own = self.own_text.as_ref();
+        own.filter(|own| own.stands_in(composer))
+    }
+
+    /// The Ctrl-C that was to clear it was not pressed.
+    pub fn is_not_cleared(&mut self) {
+        if let Some(own) = self.own_text.as_mut() {
+            own.cleared = false;
+        }
+    }
+}
+
+impl Machine {
+    /// An interrupt right after sending puts the message back into the input box. It is ours to clear, with one
+    /// Ctrl-C and never a second: that would end the program.
+    pub(super) fn clear_own_draft(&mut self, now: Instant) {
+        let Some(up) = self.up_mut() else { return };
+        if let Some(own) = up.own_text.as_mut() {
+            own.cleared = true;
+        }
+        up.hands = Hands::Clearing {
+            until: now + CLEARED,
+            late: false,
+        };
+        self.press(
+            keys::CLEAR,
+            "Ctrl-C",
+            "our own message stands in the input box, and was never entered or was interrupted",
+        );
+    }
+
+    /// Ctrl-C was pressed: the next message waits until the input box is seen without the draft.
+    pub(super) fn progress_clearing(&mut self, until: Instant, late: bool, now: Instant) {
+        let Some(up) = self.up_mut() else { return };
+        let composer = up.composer();
+        let gone = composer.is_some_and(|composer| up.own_draft(composer).is_none());
+        match (late, now < until) {
+            (false, true) => up.hands = Hands::Clearing { until, late },
+            _ if gone => up.own_text = None,
+            // Nothing was drawn in that time, or what was drawn is older than the key.
+            (false, false) => {
+                up.hands = Hands::Clearing {
+                    until: now + CLEARED_LATE,
+                    late: true,
+                };
+            }
+            (true, true) => up.hands = Hands::Clearing { until, late },
+            (true, false) => {}
+        }
+    }
+
+    pub(super) fn refuse_for_own_draft(&mut self, message: Message) {
+        let name = &self.config.name;
+        let text = format!(
+            "an earlier message stands in the input box of {name}, and Ctrl-C has not cleared it yet"
+        );
+        let error = Refusal::OwnDraft
+            .says(text)
+            .next(format!(
+                "try again when it draws; or clear it by hand: missiond attach {name}"
+            ))
+            .trace(Trace::Untouched);
+        self.answer_sender(message.token, Err(error));
+    }
+
+    pub(super) fn refuse_for_draft(&mut self, message: Message, draft: &str) {
+        let name = &self.config.name;
+        let text = format!("{name} has a draft in its input box that is not missiond's: {draft}");
+        let error = Refusal::ForeignDraft
+            .says(text)
+            .next("send or clear it first, by `missiond attach`")
+            .trace(Trace::Untouched);
+        self.answer_sender(message.token, Err(error));
+    }
+}

@@ -1,0 +1,62 @@
+//! What the running program was started with. The settings of its slot may have changed since then; they hold for the
+//! next start.
+
+use super::*;
+
+/// The settings of a running program.
+#[derive(Debug, Clone)]
+pub struct Runs {
+    settings: Arc<SlotConfig>,
+    /// Whether they are known to be those that it was started with.
+    known: bool,
+}
+
+impl Runs {
+    /// It was started with these settings.
+    pub fn with(settings: Arc<SlotConfig>) -> Runs {
+        Runs {
+            settings,
+            known: true,
+        }
+    }
+
+    /// Nobody knows what it was started with; these settings only describe it.
+    pub fn unknown(settings: Arc<SlotConfig>) -> Runs {
+        Runs {
+            settings,
+            known: false,
+        }
+    }
+
+    pub fn is_known(&self) -> bool {
+        self.known
+    }
+
+    pub fn settings(&self) -> &Arc<SlotConfig> {
+        &self.settings
+    }
+}
+
+impl Machine {
+    /// The settings that the running program was started with; if none runs, those for the next start.
+    pub fn running(&self) -> &SlotConfig {
+        self.up()
+            .map_or(&self.config, |up| &up.origin.runs.settings)
+    }
+
+    /// Nothing is allowed without a person if nobody knows where the program runs: a rule can't tell what it may touch.
+    pub(super) fn known_only(&self, verdict: Verdict) -> Verdict {
+        let unknown = self.up().is_none_or(|up| !up.origin.runs.known);
+        match verdict.decision {
+            Decision::Allow | Decision::Silent if unknown => {
+                let why = format!(
+                    "nobody knows which settings this program was started with, so a person is asked until \
+                     `missiond restart {}`",
+                    self.config.name
+                );
+                Verdict::without_rule(Decision::Ask, why)
+            }
+            _ => verdict,
+        }
+    }
+}

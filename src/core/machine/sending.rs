@@ -1,0 +1,532 @@
+//! From a message in the queue to its answer.
+//!
+//! With a dialog open a plain Enter approves it. So: paste, see the text in the input box, only then Enter.
+
+use super::own_text::{OwnText, shows};
+use super::up::{Hands, Over, Turn};
+use super::*;
+use crate::core::claude::keys;
+use crate::core::model::Trace;
+
+/// Why there is no answer to a message that Claude Code has taken.
+impl Machine {
+    pub(super) fn send(&mut self, message: Message) {
+        match self.may_queue() {
+            Ok(()) => self.queue.push_back(message),
+            Err(error) => {
+                if let Some(token) = message.token {
+                    self.reply(token, Err(error.trace(Trace::Untouched)));
+                }
+            }
+        }
+    }
+
+    fn may_queue(&self) -> Result<(), RpcError> {
+        let name = &self.config.name;
+        if self.queue.len() >= MAX_QUEUE {
+            let text = format!("{MAX_QUEUE} messages wait for {name} already");
+            return Err(Refusal::QueueFull
+                .says(text)
+                .next("wait until it has answered some of them"));
+        }
+        match &self.life {
+            Life::Down {
+                state: State::Error,
+                reason,
+            } => {
+                let why = reason.as_deref().unwrap_or("it failed");
+                Err(Refusal::GivenUp
+                    .says(format!("{name} has given up: {why}"))
+                    .next(format!("missiond start {name}")))
+            }
+            Life::Down { .. } => Err(Refusal::NotRunning
+                .says(format!("{name} is not running"))
+                .next(format!("missiond start {name}"))),
+            Life::Stopping {
+                start_again: false, ..
+            } => Err(Refusal::Stopping.says(format!("{name} is being stopped"))),
+            Life::Up(up) => up.dialog().map_or(Ok(()), |dialog| {
+                let text = format!("{name} is at a dialog: {}", up::about(dialog));
+                Err(Refusal::AtDialog
+                    .says(text)
+                    .next(advice::to_end(name, dialog)))
+            }),
+            Life::Waiting { .. } | Life::Launching | Life::Stopping { .. } => Ok(()),
+        }
+    }
+
+    /// The client no longer waits. What was typed already goes on; what was not is dropped.
+    pub(super) fn withdraw(&mut self, token: Token) {
+        self.withdraw_held(token);
+        let name = self.config.name.clone();
+        let late = |refusal: Refusal, text: String| {
+            let next = format!("missiond status {name}");
+            refusal.says(text).next(next)
+        };
+        let waiting = self.queue.len();
+        self.queue.retain(|message| message.token != Some(token));
+        if self.queue.len() < waiting {
+            let why = match self.person_types() {
+                true => format!("a person is typing in {name}"),
+                false => format!("{name} was busy all the time"),
+            };
+            let text = format!("{why}; the message was not sent");
+            let error = late(Refusal::NotSentInTime, text);
+            return self.reply(token, Err(error.trace(Trace::Untouched)));
+        }
+        if self.up_mut().is_some_and(|up| up.forget_sender(token)) {
+            let text = format!("the message was sent, and the turn of {name} goes on");
+            let error = late(Refusal::NotAnsweredInTime, text);
+            self.reply(token, Err(error));
+        }
+    }
+
+    /// The message that was typed last: where it stands in the input box, it is ours.
+    pub fn typed_last(&self) -> Option<&str> {
+        let up = self.up()?;
+        match &up.hands {
+            Hands::Pasting { message, .. } | Hands::Submitting { message, .. } => {
+                Some(&message.text)
+            }
+            _ => up.own_text.as_ref().map(OwnText::text),
+        }
+    }
+
+    /// The sender's id of the message that is typed, or that the turn is about.
+    pub fn message_id(&self) -> Option<&str> {
+        let up = self.up()?;
+        match &up.hands {
+            Hands::Pasting { message, .. } | Hands::Submitting { message, .. } => {
+                message.id.as_deref()
+            }
+            _ => up.turn.as_ref()?.id.as_deref(),
+        }
+    }
+
+    /// Types the next message if the input box is free for it.
+    pub(super) fn type_next_message(&mut self, now: Instant) {
+        self.queue_first_prompt();
+        let Some(up) = self.up() else { return };
+        let ready = up.hands_are_free() && up.turn.is_none() && up.is_certain();
+        if !ready || up.state() != State::Idle || up.dialog().is_some() {
+            return;
+        }
+        let Some(composer) = up.composer().cloned() else {
+            return;
+        };
+        if self.queue.is_empty() || self.is_held(now) {
+            return;
+        }
+        let Some(up) = self.up() else { return };
+        // An input box that is painted over a dialog would send what is typed to the dialog.
+        match &up.dispute {
+            Some(dispute) if dispute.may_pass() => return,
+            Some(_) => return self.refuse_in_doubt(),
+            None => {}
+        }
+        let own = up.own_draft(&composer);
+        if own.is_some_and(|own| !own.is_cleared()) {
+            return self.clear_own_draft(now);
+        }
+        let stays = own.is_some();
+        let Some(message) = self.queue.pop_front() else {
+            return;
+        };
+        if stays {
+            return self.refuse_for_own_draft(message);
+        }
+        if !composer.draft.is_empty() {
+            return self.refuse_for_draft(message, &composer.draft);
+        }
+        self.press(
+            &keys::paste(&message.text),
+            "paste",
+            "a message for an empty input box",
+        );
+        if let Some(up) = self.up_mut() {
+            up.own_text = Some(OwnText::pasted(&message.text, up.own_text.take()));
+            up.hands = Hands::Pasting {
+                message,
+                seen: None,
+                repaint: Some(now + PASTE_IS_HIDDEN),
+                until: now + PASTE_SHOWS,
+            };
+        }
+    }
+
+    /// Nobody knows what a message would meet: it is refused, and nothing is typed.
+    fn refuse_in_doubt(&mut self) {
+        let Some(why) = self.distrust() else { return };
+        let Some(message) = self.queue.pop_front() else {
+            return;
+        };
+        let error = self.doubtful_input_box(&why).trace(Trace::Untouched);
+        self.answer_sender(message.token, Err(error));
+    }
+
+    /// The configured first message of a new conversation.
+    fn queue_first_prompt(&mut self) {
+        let prompt = self.config.prompt.clone();
+        let Some(up) = self.up_mut() else { return };
+        if up.prompted || up.state() != State::Idle {
+            return;
+        }
+        up.prompted = true;
+        let Some(text) = prompt else { return };
+        self.say_next("the first prompt", &text);
+    }
+
+    /// A message of missiond's own, before all others.
+    pub(super) fn say_next(&mut self, what: &str, text: &str) {
+        match keys::message(text, keys::Meaning::default()) {
+            Ok(text) => self.queue.push_front(Message {
+                token: None,
+                text,
+                slash: false,
+                wait: false,
+                task: None,
+                id: None,
+            }),
+            Err(error) => self.tell(What::Warning {
+                text: format!("{what} was not sent: {error}"),
+            }),
+        }
+    }
+
+    pub(super) fn answer_sender(&mut self, token: Option<Token>, reply: Result<Reply, RpcError>) {
+        match (token, reply) {
+            (Some(token), reply) => self.reply(token, reply),
+            (None, Err(error)) => self.tell(What::Warning {
+                text: error.message,
+            }),
+            (None, Ok(_)) => {}
+        }
+    }
+
+    /// The text was pasted: Enter follows when it is seen and has stood for a moment, and not if a dialog came in
+    /// between.
+    pub(super) fn progress_pasting(
+        &mut self,
+        message: Message,
+        seen: Option<Instant>,
+        repaint: Option<Instant>,
+        until: Instant,
+        now: Instant,
+    ) {
+        let Some(up) = self.up_mut() else { return };
+        if let Some(dialog) = up.dialog() {
+            let text = format!(
+                "a dialog came up before Enter, which was withheld: {}",
+                up::about(dialog)
+            );
+            let error = Refusal::DialogCame.says(text).trace(Trace::Untouched);
+            return self.answer_sender(message.token, Err(error));
+        }
+        let shown = up
+            .composer()
+            .is_some_and(|composer| has_arrived(composer, &message));
+        let agreed = up.dispute.is_none();
+        let stands = up.state() == State::Idle && up.is_certain() && shown && agreed;
+        if let Some(own) = up.own_text.as_mut().filter(|_| stands) {
+            own.is_seen();
+        }
+        let seen = stands.then(|| seen.unwrap_or(now));
+        if seen.is_some_and(|seen| now.saturating_duration_since(seen) >= PASTE_SETTLES) {
+            up.hands = Hands::Submitting {
+                message,
+                again: Some(now + ENTER_IS_LOST),
+                until: now + ENTER_WORKS,
+            };
+            let reason = "the message stands in the input box";
+            return self.press_for(Purpose::Submits, keys::ENTER, "Enter", reason);
+        }
+        if now >= until {
+            let text = match agreed {
+                true => "the text was not seen in the input box, so Enter was withheld",
+                false => "what the screen shows is doubtful, so Enter was withheld",
+            };
+            let error = Refusal::PasteNotSeen
+                .says(text)
+                .next("look at it: missiond screen")
+                .trace(Trace::Untouched);
+            return self.answer_sender(message.token, Err(error));
+        }
+        let hidden = seen.is_none() && repaint.is_some_and(|at| now >= at);
+        up.hands = Hands::Pasting {
+            message,
+            seen,
+            repaint: repaint.filter(|_| !hidden),
+            until,
+        };
+        if hidden {
+            self.effects.push(Effect::Repaint);
+        }
+    }
+
+    /// Enter was pressed: the message is taken when it is gone from the input box.
+    pub(super) fn progress_submitting(
+        &mut self,
+        message: Message,
+        again: Option<Instant>,
+        until: Instant,
+        now: Instant,
+    ) {
+        let Some(up) = self.up_mut() else { return };
+        // Another text in its place was put there by the Enter, from a menu: nothing was sent.
+        let waits = up.state() == State::Idle
+            && up.dialog().is_none()
+            && up
+                .composer()
+                .is_none_or(|composer| !composer.draft.is_empty());
+        if !waits {
+            return self.taken(message, now);
+        }
+        if now >= until {
+            let text = "Enter was pressed, but a text still stands in the input box";
+            let error = Refusal::EnterNotTaken.says(text);
+            return self.answer_sender(message.token, Err(error));
+        }
+        let same = up
+            .composer()
+            .is_some_and(|composer| has_arrived(composer, &message));
+        let is_sure = up.is_certain() && up.dispute.is_none();
+        let lost = same && is_sure && again.is_some_and(|again| now >= again);
+        // On a screen that does not tell it is looked at again later: a time that has passed would be due at once, and
+        // again, and nothing else would be heard.
+        let later = |at: Instant| if now >= at { now + ENTER_IS_LOST } else { at };
+        up.hands = Hands::Submitting {
+            message,
+            again: again.filter(|_| !lost).map(later),
+            until,
+        };
+        if lost {
+            let why = "the message stands there still: the Enter before was lost";
+            self.press_for(Purpose::Submits, keys::ENTER, "Enter", why);
+        }
+    }
+
+    pub(super) fn taken(&mut self, message: Message, now: Instant) {
+        let is_prompt = !message.slash && !message.text.starts_with('!');
+        self.tell(What::Message { text: message.text });
+        let (task, id) = (message.task, message.id);
+        let token = match message.token {
+            Some(token) if !message.wait => {
+                self.reply(token, Ok(Reply::Taken));
+                None
+            }
+            token => token,
+        };
+        if let Some(up) = self.up_mut() {
+            up.hands = Hands::Free;
+            up.turn = Some(Turn {
+                token,
+                task,
+                id,
+                ..Turn::new(now, message.slash, is_prompt)
+            });
+        }
+    }
+
+    /// Claude Code says that the turn is over; the screen has the last word.
+    pub(super) fn turn_is_over(&mut self, over: Over) {
+        if let Some(turn) = self.up_mut().and_then(|up| up.turn.as_mut()) {
+            turn.over = Some(over);
+        }
+    }
+
+    /// Looks whether the turn is over, or needs a person.
+    pub(super) fn progress_turn(&mut self, now: Instant) {
+        let Some(up) = self.up_mut() else { return };
+        let waits = up
+            .asks
+            .for_person
+            .as_ref()
+            .map(|for_person| for_person.dialog.clone());
+        let dialog = up
+            .dialog()
+            .filter(|dialog| Some(&dialog.id) == waits.as_ref())
+            .cloned();
+        let works = !matches!(up.state(), State::Idle | State::Starting | State::Exited);
+        let idle = up.state() == State::Idle && up.dialog().is_none() && up.hands_are_free();
+        // A screen at rest that another witness contradicts may be painted over a dialog.
+        let disputed = up.dispute.is_some();
+        let Some(turn) = up.turn.as_mut() else { return };
+        turn.worked |= works;
+        turn.unsure_since = turn.unsure_since.filter(|_| idle);
+        if let Some(dialog) = dialog {
+            let token = match turn.task {
+                Some(_) => None,
+                None => turn.token.take(),
+            };
+            if let Some(token) = token {
+                self.reply(token, Ok(Reply::NeedsPerson(Box::new(dialog))));
+            }
+            return;
+        }
+        turn.idle_since = if idle && !disputed {
+            turn.idle_since.or(Some(now))
+        } else {
+            None
+        };
+        let quiet = turn
+            .idle_since
+            .is_some_and(|since| now.saturating_duration_since(since) >= IDLE_IS_OVER);
+        if idle && !turn.looking && (turn.over.is_some() || quiet) {
+            turn.looking = true;
+            // A no or an interrupt calls no hook.
+            up.gate.calls.close_turn();
+            self.effects.push(Effect::FindAnswer);
+        }
+    }
+
+    /// Whether the screen shows that the turn is over, and its answer has not been found yet.
+    pub fn awaits_answer(&self) -> bool {
+        self.up().is_some_and(|up| {
+            up.turn.is_some() && up.state() == State::Idle && up.dialog().is_none()
+        })
+    }
+
+    /// Whether the turn is known to have come to nothing, so that no answer is to be expected.
+    pub fn turn_failed(&self) -> bool {
+        let turn = self.up().and_then(|up| up.turn.as_ref());
+        let over = turn.and_then(|turn| turn.over.as_ref());
+        over.is_some_and(|over| over.failure.is_some())
+    }
+
+    /// Whether the turn may not have begun, or not be over: only the screen says that it is, and a slow program draws
+    /// late. Where hooks are heard, they or the transcript tell of the end. A screen at rest that another witness
+    /// contradicts ends no turn.
+    fn may_go_on(&mut self, answer: &Answer, now: Instant) -> bool {
+        let Some(up) = self.up_mut() else {
+            return false;
+        };
+        let gated = up.gate.heard;
+        let disputed = up.dispute.is_some();
+        let Some(turn) = up.turn.as_mut() else {
+            return false;
+        };
+        let known = answer.is_certain() || turn.over.is_some() || !turn.is_prompt;
+        if known || turn.worked && !gated {
+            return false;
+        }
+        if disputed {
+            turn.looking = false;
+            return true;
+        }
+        let since = *turn.unsure_since.get_or_insert(now);
+        let goes_on = now.saturating_duration_since(since) < TURN_SHOWS;
+        if goes_on {
+            turn.looking = false;
+            turn.idle_since = Some(now);
+        }
+        goes_on
+    }
+
+    /// The answer of the turn was found, or what there is of it. Whether the turn has ended.
+    pub(super) fn found(&mut self, answer: Answer, now: Instant) -> bool {
+        if self.may_go_on(&answer, now) {
+            return false;
+        }
+        self.end_turn(answer, now);
+        true
+    }
+
+    fn end_turn(&mut self, answer: Answer, now: Instant) {
+        let Some(up) = self.up_mut() else { return };
+        let put_back = up
+            .composer()
+            .is_some_and(|composer| up.own_draft(composer).is_some());
+        let Some(turn) = up.turn.take() else { return };
+        let answer = match turn.unsure_since {
+            // What stands on the screen is the answer of an earlier turn.
+            Some(_) if !turn.worked && !answer.is_certain() => Answer {
+                text: None,
+                source: "screen",
+                failure: Some(no_turn()),
+            },
+            _ => answer,
+        };
+        let over = turn.over.or_else(|| put_back.then(Over::interrupted));
+        up.errors.failure = answer.api_error();
+        self.check_error();
+        let answer = with_hook(answer, over);
+        if let Some(text) = answer.failure {
+            self.tell(What::Failed { text: text.clone() });
+            let Some(token) = turn.token else { return };
+            return self.reply(token, Err(Refusal::TurnFailed.says(text)));
+        }
+        if let Some(text) = &answer.text {
+            let duration_ms = now.saturating_duration_since(turn.began).as_millis() as u64;
+            self.tell(What::Answer {
+                text: text.clone(),
+                duration_ms,
+            });
+        }
+        if let Some(token) = turn.token {
+            let Answer { text, source, .. } = answer;
+            self.reply(token, Ok(Reply::Answered { text, source }));
+        }
+    }
+}
+
+/// Where the transcript had nothing, Claude Code's own word at the end of the turn serves. What stands on the screen
+/// is the last resort: after a turn that came to nothing it is the answer of an earlier one.
+fn with_hook(answer: Answer, over: Option<Over>) -> Answer {
+    match over {
+        Some(Over {
+            failure: Some(failure),
+            ..
+        }) if !answer.is_certain() => Answer {
+            text: None,
+            source: "hook",
+            failure: Some(failure),
+        },
+        Some(Over {
+            text: Some(text), ..
+        }) if !answer.is_certain() => Answer {
+            text: Some(text),
+            source: "hook",
+            failure: None,
+        },
+        _ => answer,
+    }
+}
+
+impl up::Up {
+    /// The turn of a message goes on, or has ended unheard: its answer is looked for when the screen rests, as that of any
+    /// other turn. Nobody waits for it here.
+    pub fn was_in_turn(&mut self, text: &str, began: Instant) {
+        let slash = text.starts_with('/');
+        let is_prompt = !slash && !text.starts_with('!');
+        self.turn.get_or_insert(Turn::new(began, slash, is_prompt));
+    }
+
+    /// Nobody waits any more for the message with this token; whether there was one.
+    fn forget_sender(&mut self, token: Token) -> bool {
+        let typing = match &mut self.hands {
+            Hands::Pasting { message, .. } | Hands::Submitting { message, .. } => {
+                Some(&mut message.token)
+            }
+            _ => None,
+        };
+        let turn = self.turn.as_mut().map(|turn| &mut turn.token);
+        let mine = typing
+            .into_iter()
+            .chain(turn)
+            .find(|waiting| **waiting == Some(token));
+        mine.map(Option::take).is_some()
+    }
+}
+
+/// Whether the input box shows this message, or what Claude Code shows in place of a long one.
+fn has_arrived(composer: &Composer, message: &Message) -> bool {
+    if composer.menu && !message.slash {
+        return false;
+    }
+    shows(composer, &message.text)
+}
+
+fn no_turn() -> String {
+    let seconds = TURN_SHOWS.as_secs();
+    format!("the message was taken, but nothing was seen of its turn for {seconds} s")
+}

@@ -1,0 +1,77 @@
+//! A question where several can be chosen: one row after the other is ticked, then all are submitted, and the page
+//! that shows them once more is confirmed.
+
+use super::up::{Choosing, Hands};
+use super::*;
+use crate::core::claude::keys::{self, Pick};
+
+/// The choice of the last page that sends the answers off.
+pub const SUBMIT: &str = "Submit answers";
+
+/// What the last page says where a question was left out: then a person looks again.
+const LEFT_OUT: &str = "not answered all";
+
+/// What was picked, in the dialog's own words. The button that ends a list goes without saying.
+pub(super) fn labels_of(picks: &[Pick], dialog: &Dialog) -> String {
+    let said = if picks.len() > 1 {
+        &picks[..picks.len() - 1]
+    } else {
+        picks
+    };
+    let labels: Vec<&str> = said.iter().map(|pick| pick.label(dialog)).collect();
+    labels.join(", ")
+}
+
+impl Choosing {
+    /// Goes on to the next pick while the present one is seen to be done.
+    pub(super) fn go_on(&mut self, dialog: &Dialog, now: Instant) {
+        while self.pick.is_done(dialog) {
+            let Some(next) = self.then.pop_front() else {
+                break;
+            };
+            self.pick = next;
+            self.decided = false;
+            self.moved_from = None;
+            self.moves = 0;
+            self.until = now + KEY_WORKS;
+        }
+    }
+
+    /// Whether nothing is left to do in this dialog.
+    pub(super) fn is_done(&self, dialog: &Dialog) -> bool {
+        self.then.is_empty() && self.pick.is_done(dialog)
+    }
+}
+
+impl Machine {
+    /// The row has its tick; the question stays up.
+    pub(super) fn ticked(&mut self, choosing: Choosing) {
+        self.done(choosing.asker, choosing.asked.id, choosing.label);
+    }
+
+    /// The page that shows all answers once more, where the answers were given together.
+    pub(super) fn review_after(&self, choosing: &Choosing) -> Option<Dialog> {
+        let dialog = self.dialog().filter(|_| choosing.submits)?;
+        let asks = dialog.options.iter().any(|choice| choice.label == SUBMIT);
+        let whole = dialog.complete && !dialog.text.contains(LEFT_OUT);
+        (dialog.kind == DialogKind::Question && asks && whole).then(|| dialog.clone())
+    }
+
+    pub(super) fn submit_review(&mut self, choosing: Choosing, review: &Dialog) {
+        let Ok(pick) = keys::pick(review, SUBMIT) else {
+            return self.ticked(choosing);
+        };
+        let Some(up) = self.up_mut() else { return };
+        up.asks.answered = Some(review.id.clone());
+        up.hands = Hands::Choosing(Choosing {
+            asked: Box::new(review.clone()),
+            pick,
+            submits: false,
+            decided: false,
+            moved_from: None,
+            moves: 0,
+            until: choosing.until + KEY_WORKS,
+            ..choosing
+        });
+    }
+}

@@ -1,0 +1,154 @@
+//! What rules answer at a dialog.
+
+use super::*;
+
+#[test]
+fn a_rule_answers_a_settled_dialog_once_where_the_screen_may_decide() {
+    let mut bench = Bench::idle_with(SlotConfig {
+        gate: Gate::Screen,
+        ..config()
+    });
+    bench.see(at(dialog("d1", "ls -la")));
+    assert!(bench.keys.is_empty(), "not yet settled");
+    bench.pass(SETTLED);
+    assert_eq!(bench.keys, ["1"]);
+    bench.pass(SETTLED);
+    assert_eq!(bench.keys, ["1"]);
+}
+
+/// `ls # rm -rf x`, or a comment and a second line.
+#[test]
+fn the_screen_allows_no_command_of_several_rows() {
+    let mut bench = Bench::idle_with(SlotConfig {
+        gate: Gate::Screen,
+        ..config()
+    });
+    bench.see(at(Dialog {
+        several_rows: true,
+        ..dialog("d1", "ls -la")
+    }));
+    bench.pass(SETTLED);
+    assert!(bench.keys.is_empty());
+    let why = bench.machine.why_a_person().unwrap();
+    assert!(why.contains("several rows"), "{why}");
+}
+
+#[test]
+fn a_screen_that_was_never_rehearsed_allows_nothing_but_denies() {
+    let mut bench = Bench::idle_with(SlotConfig {
+        gate: Gate::Screen,
+        ..config()
+    });
+    bench.put(Input::Unrehearsed);
+    bench.see(at(dialog("d1", "ls -la")));
+    bench.pass(SETTLED);
+    assert!(bench.keys.is_empty());
+    assert!(bench.machine.why_a_person().unwrap().contains("rehearsed"));
+    bench.see(screen(State::Idle, ""));
+    bench.see(at(dialog("d2", "rm -rf x")));
+    bench.pass(SETTLED);
+    assert_eq!(bench.keys, ["Esc"]);
+}
+
+#[test]
+fn the_screen_alone_allows_nothing_by_default_but_denies() {
+    let mut bench = Bench::idle();
+    bench.see(at(dialog("d1", "ls -la")));
+    bench.pass(SETTLED);
+    assert!(bench.keys.is_empty());
+    assert!(bench.machine.why_a_person().unwrap().contains("ungated"));
+    bench.see(screen(State::Idle, ""));
+    bench.see(at(dialog("d2", "rm -rf x")));
+    bench.pass(SETTLED);
+    assert_eq!(bench.keys, ["Esc"]);
+}
+
+#[test]
+fn questions_of_another_kind_follow_their_own_rules() {
+    let mut bench = Bench::idle();
+    bench.see(at(Dialog {
+        kind: DialogKind::Question,
+        ..dialog("q1", "ls")
+    }));
+    bench.pass(SETTLED);
+    assert!(bench.keys.is_empty());
+    bench.see(at(Dialog {
+        kind: DialogKind::Other,
+        ..dialog("o1", "rm")
+    }));
+    bench.pass(SETTLED);
+    assert!(bench.keys.is_empty());
+    bench.see(at(Dialog {
+        kind: DialogKind::ApiKey,
+        ..dialog("k1", "")
+    }));
+    bench.pass(SETTLED);
+    assert_eq!(bench.keys, ["1"]);
+}
+
+#[test]
+fn an_incomplete_dialog_is_left_to_a_person() {
+    let mut bench = Bench::idle();
+    let cut = Dialog {
+        complete: false,
+        kind: DialogKind::ApiKey,
+        ..dialog("k1", "")
+    };
+    bench.see(at(cut));
+    bench.pass(SETTLED);
+    assert!(bench.keys.is_empty());
+}
+
+#[test]
+fn a_turn_that_needs_a_person_says_so_and_goes_on() {
+    let mut bench = Bench::idle();
+    bench.send(2, "hello");
+    bench.arrives("hello");
+    bench.see(screen(State::Thinking, ""));
+    bench.see(at(dialog("d1", "make")));
+    bench.pass(SETTLED);
+    assert!(matches!(
+        bench.replies.get(&2),
+        Some(Ok(Reply::NeedsPerson(_)))
+    ));
+    bench.put(confirm(3, "yes", None));
+    bench.see(screen(State::Idle, ""));
+    bench.pass(IDLE_IS_OVER);
+    bench.find("done");
+    assert!(
+        bench
+            .told
+            .iter()
+            .any(|what| matches!(what, What::Answer { text, .. } if text == "done"))
+    );
+}
+
+#[test]
+fn a_view_that_nobody_opened_is_drawn_again_before_a_person_is_called() {
+    let view = |id: &str| Dialog {
+        kind: DialogKind::Other,
+        tool: None,
+        ..dialog(id, "make")
+    };
+    let repaints = |bench: &Bench| {
+        let all = bench.others.iter();
+        all.filter(|effect| **effect == Effect::Repaint).count()
+    };
+    let mut bench = Bench::idle();
+    bench.settled(view("v1"));
+    assert_eq!((repaints(&bench), bench.machine.why_a_person()), (1, None));
+    // It is one: it comes again, in another size.
+    bench.settled(view("v2"));
+    assert_eq!(repaints(&bench), 1);
+    assert!(bench.machine.why_a_person().is_some());
+    assert!(bench.keys.is_empty());
+
+    let mut bench = Bench::idle();
+    bench.settled(view("v1"));
+    bench.pass(REDRAWN + SETTLED);
+    assert_eq!(repaints(&bench), 1);
+    assert!(
+        bench.machine.why_a_person().is_some(),
+        "nothing has changed"
+    );
+}

@@ -1,0 +1,359 @@
+//! What a slot may use, and what happens when it is too much.
+
+use super::*;
+use crate::core::settings::{OnLimit, OnStall};
+use crate::core::text::dollars::Dollars;
+
+fn with_care(care: Care) -> SlotConfig {
+    SlotConfig { care, ..config() }
+}
+
+/// A slot that is at work on a message.
+fn at_work(care: Care) -> Bench {
+    let mut bench = Bench::idle_with(with_care(care));
+    bench.take("hello", 2);
+    bench.see(screen(State::Thinking, ""));
+    bench.keys.clear();
+    bench
+}
+
+impl Bench {
+    fn take(&mut self, text: &str, token: Token) {
+        self.send(token, text);
+        self.arrives(text);
+        self.hear(100 + token, HookWhat::PromptTaken);
+    }
+
+    /// The turn ends with an answer.
+    fn answer(&mut self) {
+        self.see(screen(State::Idle, ""));
+        self.find("done");
+    }
+
+    fn measure(&mut self, memory: u64, quiet_for: u64) {
+        self.put(Input::Measured(Measure {
+            memory: Some(memory),
+            quiet_for: Duration::from_secs(quiet_for),
+        }));
+    }
+
+    fn end(&mut self, code: i32) {
+        let report = ExitReport {
+            code: Some(code),
+            signal: None,
+        };
+        self.put(Input::Ended {
+            report,
+            said: None,
+            lifted: None,
+        });
+    }
+
+    fn troubles(&self) -> Vec<&str> {
+        let told = self.told.iter();
+        told.filter_map(|what| match what {
+            What::Trouble { cause, .. } => Some(cause.as_str()),
+            _ => None,
+        })
+        .collect()
+    }
+}
+
+fn dollars(amount: f64) -> Dollars {
+    Dollars::from_f64(amount).unwrap()
+}
+
+fn stalling(on_stall: OnStall) -> Bench {
+    let mut bench = at_work(Care {
+        on_stall,
+        ..Care::default()
+    });
+    bench.measure(1, 599);
+    assert_eq!(bench.troubles(), [""; 0]);
+    bench.measure(1, 600);
+    bench.measure(1, 630);
+    assert_eq!(bench.troubles(), ["stalled"], "told once");
+    bench
+}
+
+#[test]
+fn a_stall_is_only_reported_where_that_is_set() {
+    let bench = stalling(OnStall::Report);
+    assert_eq!(bench.keys, [""; 0]);
+    assert!(bench.machine.doing(bench.now).unwrap().contains("10m 30s"));
+    assert!(!bench.has(&Effect::StopTree));
+}
+
+#[test]
+fn a_stall_is_over_when_the_turn_is_and_the_next_one_is_told_of_again() {
+    let mut bench = stalling(OnStall::Report);
+    bench.answer();
+    assert_eq!(bench.machine.doing(bench.now), None);
+    bench.take("again", 3);
+    bench.see(screen(State::Thinking, ""));
+    bench.measure(1, 600);
+    assert_eq!(bench.troubles(), ["stalled", "stalled"]);
+}
+
+#[test]
+fn a_stall_is_interrupted_with_one_key() {
+    let mut bench = stalling(OnStall::Interrupt);
+    assert_eq!(bench.keys, ["Esc"]);
+    bench.see(screen(State::Idle, ""));
+    bench.pass(IDLE_IS_OVER);
+    assert!(bench.has(&Effect::FindAnswer));
+}
+
+#[test]
+fn a_stall_at_a_dialog_gets_no_key() {
+    let mut bench = at_work(Care {
+        on_stall: OnStall::Interrupt,
+        ..Care::default()
+    });
+    bench.settled(dialog("d1", "git push"));
+    bench.measure(1, 10_000);
+    assert_eq!((bench.keys.len(), bench.troubles().len()), (0, 0));
+}
+
+#[test]
+fn a_stall_that_restarts_counts_as_a_failure() {
+    let mut bench = stalling(OnStall::Restart);
+    assert!(bench.has(&Effect::StopTree));
+    assert_eq!(bench.fault(2), Some(Fault::Failed), "its sender is told");
+    bench.end(143);
+    let said = bench.told.iter().find_map(|what| match what {
+        What::Exit { cause, .. } => Some(cause.as_str()),
+        _ => None,
+    });
+    assert_eq!(said, Some("ended by missiond: exit 143"));
+    assert_eq!(bench.machine.cause(), Some("stalled"));
+    assert!(bench.machine.poll_timeout().is_some(), "it starts again");
+}
+
+#[test]
+fn the_last_turn_that_is_allowed_is_answered_and_ends_the_slot() {
+    let mut bench = Bench::idle_with(with_care(Care {
+        max_turns: Some(2),
+        ..Care::default()
+    }));
+    for token in [2, 3] {
+        assert!(bench.machine.is_up());
+        bench.take("hello", token);
+        bench.answer();
+        assert!(matches!(bench.replies[&token], Ok(Reply::Answered { .. })));
+    }
+    assert!(bench.has(&Effect::StopTree));
+    assert_eq!(bench.troubles(), ["max_turns"]);
+    bench.end(0);
+    assert_eq!(bench.machine.poll_timeout(), None, "it stays down");
+    let why = bench.machine.last_error().unwrap();
+    assert!(why.contains("max_turns: 2 turns"), "{why}");
+    bench.put(Input::Start(9));
+    assert!(bench.has(&Effect::Spawn), "a person may start it again");
+    assert_eq!(bench.machine.past().turns, 0);
+}
+
+#[test]
+fn the_cost_is_what_the_figure_grows_by_in_all_runs() {
+    let mut bench = Bench::idle_with(with_care(Care {
+        max_cost: Some(dollars(1.0)),
+        ..Care::default()
+    }));
+    let figure = |bench: &mut Bench, amount: f64| {
+        let token = 1000 + (amount * 1000.0) as u64 + bench.replies.len() as u64 * 10_000;
+        bench.hear(token, HookWhat::Cost(dollars(amount)));
+    };
+    // A conversation that was resumed begins with what it had cost before.
+    figure(&mut bench, 7.0);
+    figure(&mut bench, 7.25);
+    // After /clear the count begins anew.
+    figure(&mut bench, 0.25);
+    assert_eq!(bench.machine.past().cost, dollars(0.5));
+    bench.end(1);
+    let due = bench.machine.poll_timeout().unwrap();
+    bench.pass(due - bench.now);
+    bench.put(Input::Started {
+        pid: 43,
+        continues: true,
+    });
+    // After a crash it begins with what was written down last, or with nothing.
+    figure(&mut bench, 0.0);
+    figure(&mut bench, 0.49);
+    assert_eq!(bench.troubles(), [""; 0]);
+    figure(&mut bench, 0.5);
+    assert_eq!(bench.troubles(), ["max_cost"]);
+    assert!(bench.has(&Effect::StopTree));
+    bench.end(143);
+    let why = bench.machine.last_error().unwrap();
+    assert_eq!(why, "max_cost: $1.00 spent, $1.00 allowed");
+    assert_eq!(bench.machine.poll_timeout(), None);
+}
+
+#[test]
+fn too_much_memory_ends_the_run_and_not_the_slot() {
+    let mut bench = at_work(Care {
+        max_memory: Some(2_000_000),
+        ..Care::default()
+    });
+    bench.measure(2_000_000, 0);
+    assert!(!bench.has(&Effect::StopTree));
+    bench.measure(2_000_001, 0);
+    assert!(bench.has(&Effect::StopTree));
+    bench.end(143);
+    assert_eq!(bench.machine.cause(), Some("over max_memory"));
+    assert!(bench.machine.poll_timeout().is_some());
+}
+
+#[test]
+fn a_slot_with_nothing_to_do_is_stopped_and_one_at_work_is_not() {
+    let care = || Care {
+        idle_stop: Some(Duration::from_secs(300)),
+        ..Care::default()
+    };
+    let mut busy = at_work(care());
+    busy.pass(Duration::from_secs(3600));
+    assert!(!busy.has(&Effect::StopTree));
+    busy.answer();
+    let due = busy.machine.poll_timeout().unwrap();
+    assert_eq!(due - busy.now, Duration::from_secs(300));
+    busy.pass(Duration::from_secs(299));
+    assert!(!busy.has(&Effect::StopTree));
+    busy.pass(Duration::from_secs(1));
+    assert!(busy.has(&Effect::StopTree));
+    assert_eq!(busy.troubles(), ["idle_stop"]);
+    busy.end(0);
+    let why = busy.machine.last_error().unwrap();
+    assert_eq!(why, "idle_stop: idle for 5m");
+}
+
+#[test]
+fn a_usage_limit_stops_the_slot_or_holds_its_messages() {
+    let limited = |on_limit| {
+        let mut bench = Bench::idle_with(with_care(Care {
+            on_limit,
+            ..Care::default()
+        }));
+        let text = "You've hit your session limit · resets 3pm";
+        bench.see(Sight {
+            last_error: Some(text.into()),
+            ..screen(State::Idle, "")
+        });
+        assert!(bench.has(&Effect::FindReset(text.into())));
+        let until = Some(bench.now + Duration::from_secs(3600));
+        bench.put(Input::Limited {
+            text: text.into(),
+            until,
+        });
+        assert_eq!(bench.troubles(), ["usage limit"]);
+        bench
+    };
+    let mut stopped = limited(OnLimit::Stop);
+    assert!(stopped.has(&Effect::StopTree));
+    stopped.end(0);
+    assert_eq!(stopped.machine.state(), State::Exited);
+    assert_eq!(stopped.machine.poll_timeout(), None);
+
+    let mut waiting = limited(OnLimit::Wait);
+    waiting.send(5, "later");
+    waiting.pass(Duration::from_secs(3599));
+    assert_eq!(waiting.keys, [""; 0], "nothing is sent before");
+    waiting.pass(Duration::from_secs(1));
+    assert_eq!(waiting.keys, ["paste"]);
+}
+
+/// The screen words some errors in its own way; the transcript marks every one of them.
+#[test]
+fn an_error_that_only_the_transcript_tells_is_the_last_error() {
+    let failed = |source, failure: &str| {
+        let mut bench = Bench::idle();
+        bench.send(2, "spend");
+        bench.arrives("spend");
+        bench.see(screen(State::Thinking, ""));
+        bench.see(screen(State::Idle, ""));
+        bench.put(Input::Found(Answer {
+            text: None,
+            source,
+            failure: Some(failure.into()),
+        }));
+        bench
+    };
+    let text = "Credit balance is too low";
+    let mut bench = failed("transcript", text);
+    assert_eq!(bench.machine.last_error().as_deref(), Some(text));
+    assert!(bench.has(&Effect::FindReset(text.into())));
+    bench.see(screen(State::Thinking, ""));
+    bench.see(screen(State::Idle, ""));
+    assert_eq!(bench.machine.last_error(), None, "another turn was taken");
+
+    for (source, failure) in [
+        ("transcript", crate::core::claude::transcript::INTERRUPTED),
+        ("hook", "You've hit your limit · resets 3pm"),
+    ] {
+        assert_eq!(failed(source, failure).machine.last_error(), None);
+    }
+    let mut cleared = failed("transcript", text);
+    cleared.hear(9, HookWhat::SessionStart);
+    assert_eq!(cleared.machine.last_error(), None);
+}
+
+/// What a daemon that was killed leaves behind for the next.
+#[test]
+fn a_slot_stands_as_it_stood() {
+    let mut bench = Bench::with(config());
+    assert_eq!(bench.machine.standing(), None);
+    bench.put(Input::Start(1));
+    assert_eq!(bench.machine.standing(), Some(Standing::Wanted));
+    bench.put(Input::Started {
+        pid: 42,
+        continues: false,
+    });
+    bench.end(1);
+    assert_eq!(bench.machine.standing(), Some(Standing::Wanted));
+    bench.put(Input::Stop(2));
+    let down = bench.machine.standing();
+    assert!(matches!(&down, Some(Standing::Down { reason, .. }) if reason == "stopped"));
+
+    let mut next = Bench::with(config());
+    next.machine
+        .recall(bench.machine.past(), down.as_ref(), None);
+    assert_eq!(next.machine.last_error().as_deref(), Some("stopped"));
+    assert_eq!(next.machine.restarts(), 1);
+    next.put(Input::Start(3));
+    assert!(next.has(&Effect::Spawn));
+}
+
+#[test]
+fn a_usage_limit_outlives_the_daemon_that_saw_it() {
+    let lifted = |bench: &Bench| Some(bench.now + Duration::from_secs(3600));
+    let wanted = Some(Standing::Wanted);
+    let recalled = || {
+        let mut bench = Bench::with(config());
+        let until = lifted(&bench);
+        bench
+            .machine
+            .recall(Past::default(), wanted.as_ref(), until);
+        bench
+    };
+    // It runs: its messages wait.
+    let mut runs = recalled();
+    runs.put(Input::Started {
+        pid: 42,
+        continues: true,
+    });
+    runs.see(screen(State::Idle, ""));
+    runs.send(5, "later");
+    runs.pass(Duration::from_secs(3599));
+    assert_eq!(runs.keys, [""; 0]);
+    runs.pass(Duration::from_secs(1));
+    assert_eq!(runs.keys, ["paste"]);
+    // It has ended: its start waits, unless a person wants it.
+    let mut ended = recalled();
+    ended.put(Input::Start(NOBODY));
+    assert!(!ended.has(&Effect::Spawn));
+    assert_eq!(ended.machine.cause(), Some("usage limit"));
+    let due = ended.machine.poll_timeout().unwrap();
+    assert_eq!(due - ended.now, Duration::from_secs(3600));
+    ended.put(Input::Start(7));
+    assert!(ended.has(&Effect::Spawn));
+    assert_eq!(ended.machine.held_until(), None);
+}

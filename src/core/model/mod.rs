@@ -1,0 +1,519 @@
+//! The words of the control socket. Pure: serde types and nothing else.
+//!
+//! A request is `{"jsonrpc":"2.0","id":1,"method":"status","params":{…}}`, one per line; its answer has the
+//! same id. `events` answers first and then sends notifications `{"method":"event","params":{…}}`.
+
+#[macro_use]
+mod method;
+mod attach;
+mod dialog;
+pub mod envelope;
+mod event;
+mod exit;
+mod fault;
+mod person;
+mod send;
+mod session;
+mod task;
+
+pub use attach::{
+    AttachAnswer, AttachParams, BrokenFrame, Ending, FromViewer, MAX_FRAME, ToViewer,
+};
+pub use dialog::*;
+pub use event::{Event, NO_ANSWER, What};
+pub use exit::ExitReport;
+pub use fault::{Fault, Misuse, RpcError, Trace};
+pub use method::{Access, Entry, Method};
+pub use person::Person;
+pub use send::*;
+pub use session::{TABLE as SESSION_TABLE, *};
+pub use task::{OneTask, SubmitParams, TaskParams, TaskState, TaskStatus, TasksParams};
+
+pub use crate::core::claude::transcript::Turn;
+
+use crate::core::claude::reading::{Dialog, Login, State};
+use crate::core::policy::Summary;
+use Access::{Anybody, Granted, OwnSlot, PersonOnly};
+use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::path::PathBuf;
+
+/// Longest line either side accepts: a 1 MiB message with every byte escaped, and room for the envelope.
+pub const MAX_LINE: usize = 8 * 1024 * 1024;
+
+methods! {
+    /// Says which daemon answers here.
+    Ping = "ping", Anybody, Nothing => Pong;
+    /// Shows slots, and sessions that are named.
+    Status = "status", Anybody, Select => Vec<SlotStatus>;
+    /// Counts slots and sessions.
+    Stats = "stats", Anybody, Nothing => StatsAnswer;
+    /// Starts slots.
+    Start = "start", Granted("start"), Select => Vec<Done>;
+    /// Ends the programs of slots; they stay down.
+    Stop = "stop", Granted("stop"), Select => Vec<Done>;
+    /// Ends the programs of slots and starts them again.
+    Restart = "restart", Granted("restart"), Select => Vec<Done>;
+    /// Takes over a conversation that exists.
+    Adopt = "adopt", PersonOnly, AdoptParams => AdoptAnswer;
+    /// Sends a message to a slot, and answers with what Claude Code says to it.
+    Send = "send", Granted("send"), SendParams => SendAnswer;
+    /// Tells what became of a message that was sent with an id.
+    Sent = "sent", PersonOnly, SentParams => SentAnswer;
+    /// Shows the dialogs that wait for a person.
+    Pending = "pending", Granted("pending"), Select => Vec<PendingDialog>;
+    /// Answers a dialog.
+    Confirm = "confirm", PersonOnly, ConfirmParams => ConfirmAnswer;
+    /// Stops the turn of a slot, never its program.
+    Interrupt = "interrupt", Granted("interrupt"), OneSlot => InterruptAnswer;
+    /// Shows the screen of a slot or session.
+    Screen = "screen", Granted("screen"), ScreenParams => ScreenAnswer;
+    /// Shows the conversation of a slot.
+    History = "history", Granted("history"), HistoryParams => HistoryAnswer;
+    /// Searches what a slot has shown and said, or what a session has written.
+    Search = "search", Granted("search"), SearchParams => Vec<Match>;
+    /// Answers when a slot or session is as asked: the first condition that holds ends the wait.
+    Wait = "wait", Granted("wait"), WaitParams => WaitAnswer;
+    /// Writes bytes to the terminal of a slot or session.
+    Write = "write", PersonOnly, WriteParams => Done;
+    /// Answers once, then the connection is the live terminal of a slot or session: frames instead of lines.
+    Attach = "attach", PersonOnly, AttachParams => AttachAnswer;
+    /// Shows on what evidence the state of a slot rests.
+    Why = "why", Granted("why"), OneSlot => WhyAnswer;
+    /// Subscribes: after the answer come notifications, first the snapshot, then what happens.
+    Events = "events", Granted("events"), EventsParams => Nothing;
+    /// Ends a subscription of this connection; none of its notifications comes after the answer.
+    Unsubscribe = "unsubscribe", Granted("events"), UnsubscribeParams => Nothing;
+    /// Shows the policy of a slot, as it is in force.
+    InForce = "policy", PersonOnly, OneSlot => PolicyAnswer;
+    /// Puts a task into the queue; it is on the disk before this answers.
+    Submit = "submit", Granted("submit"), SubmitParams => TaskStatus;
+    /// Shows a task.
+    Task = "task", Granted("submit"), TaskParams => TaskStatus;
+    /// Shows the tasks.
+    Tasks = "tasks", Granted("submit"), TasksParams => Vec<TaskStatus>;
+    /// Cancels a task, and answers when it has ended.
+    Cancel = "cancel", Granted("submit"), OneTask => TaskStatus;
+    /// Takes the config and the policies as they are on the disk now.
+    Reload = "reload", PersonOnly, Nothing => ReloadAnswer;
+    /// Ends the daemon.
+    Down = "down", PersonOnly, DownParams => Nothing;
+    /// Passes on what Claude Code tells a hook of `missiond hook`.
+    Hook = "hook", OwnSlot, HookParams => HookAnswer;
+}
+
+/// All methods.
+pub fn methods() -> impl Iterator<Item = &'static Entry> {
+    TABLE.iter().chain(SESSION_TABLE)
+}
+
+/// The names of all methods.
+pub fn all_methods() -> impl Iterator<Item = &'static str> {
+    methods().map(|entry| entry.name)
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Nothing {}
+
+/// Names, `@role`s, or nothing for all.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Select {
+    /// Names, or `@role` for every slot of a role; all slots where there is none.
+    #[serde(default)]
+    pub slots: Vec<String>,
+}
+
+/// Which slots, as in [`Select`], and whether what they write is told too.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EventsParams {
+    /// Names, or `@role` for every slot of a role; all slots where there is none.
+    #[serde(default)]
+    pub slots: Vec<String>,
+    /// What their programs write is told too.
+    #[serde(default)]
+    pub data: bool,
+    /// In place of a snapshot: what has happened behind this position.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UnsubscribeParams {
+    /// The id of the `events` request, as it was sent.
+    pub id: Value,
+}
+
+impl From<Select> for EventsParams {
+    fn from(select: Select) -> EventsParams {
+        let Select { slots } = select;
+        EventsParams {
+            slots,
+            ..EventsParams::default()
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OneSlot {
+    /// The name of the slot, or the id of the session.
+    pub slot: String,
+}
+
+/// Who a daemon is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Pong {
+    pub name: String,
+    pub version: String,
+    pub pid: u32,
+    /// The config that it runs with and reads again on `reload`: the path that it was started with, absolute.
+    pub config: PathBuf,
+    pub logs: PathBuf,
+    /// Where it listens.
+    #[serde(default)]
+    pub socket: Option<PathBuf>,
+    /// Why the config on the disk is not the one that it goes by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_fault: Option<String>,
+    /// The roles whose policy on the disk allows more, and waits for `reload`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub wider_policies: Vec<String>,
+    /// What was removed under the daemon since it was started, or since the last `reload`: made again, or missing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost: Vec<String>,
+    /// What hampers it at present, each with its remedy: a full disk, a clock that was set back, too few descriptors.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub troubles: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SlotStatus {
+    pub slot: String,
+    pub role: String,
+    pub kind: String,
+    pub state: State,
+    /// Since when it is in this state.
+    pub since: DateTime<Utc>,
+    /// When the program that runs now was started.
+    pub started_at: Option<DateTime<Utc>>,
+    pub pid: Option<u32>,
+    /// The process that holds its terminal and adopts its orphans.
+    #[serde(default)]
+    pub shim_pid: Option<u32>,
+    /// How often it was started again by itself, after a failure.
+    pub restarts: u32,
+    /// Claude Code's conversation.
+    pub session_id: Option<String>,
+    pub task_id: Option<String>,
+    pub cwd: PathBuf,
+    pub dialog: Option<Dialog>,
+    /// What an automatic allow rests on: `hook`, `weak` (the hook, with the project's own settings beside it),
+    /// `screen`, `ungated`, or `none` for a plain program.
+    pub gate: String,
+    /// The permission mode last seen, in Claude Code's word.
+    pub mode: Option<String>,
+    /// The last API error, or why the slot is down.
+    pub last_error: Option<String>,
+    pub owner: String,
+    pub log: PathBuf,
+    /// What it is doing or waiting for, in a few words, for a person.
+    pub doing: Option<String>,
+    /// Background agents or shells behind an idle slot.
+    pub background: u32,
+    /// Messages that wait for the slot to be idle.
+    pub queued: usize,
+    /// The command in the foreground of a plain program's terminal, if it is not the program itself; looked for when it
+    /// is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub foreground: Option<String>,
+    /// Its program or its shim was stopped by a signal: how to continue it; looked for when it is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<String>,
+    /// Terminals that show it live.
+    #[serde(default)]
+    pub attached: usize,
+    /// Settings on disk differ from those it runs with; they take effect at the next start.
+    pub changed: bool,
+    /// The names of the settings that take effect at the next start.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub new_settings: Vec<String>,
+    /// Why no rule answered the dialog that is up.
+    pub waits_because: Option<String>,
+    /// What `confirm always` would do with the dialog that is up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub always: Option<Always>,
+    /// How the last run ended.
+    pub exit_code: Option<i32>,
+    /// Why it last ended or did not start, by name: `crash`, `not logged in`, …
+    #[serde(default)]
+    pub cause: Option<String>,
+    /// Bytes that its processes hold, measured when it is asked; shared pages count for each.
+    #[serde(default)]
+    pub memory: Option<u64>,
+    /// Its processes' share of one processor since they were last measured, in percent.
+    #[serde(default)]
+    pub cpu: Option<f32>,
+    /// US dollars since a person last started it, where `max_cost` is set.
+    #[serde(default)]
+    pub cost: Option<f64>,
+    #[serde(default)]
+    pub conversation: Conversation,
+    /// Why what its screen shows is not to be trusted: nothing is answered by rule until it is `None` again.
+    pub doubtful: Option<String>,
+    /// Where the dialog on the screen is about none of them: the calls that have come to the gate and have not run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waiting_calls: Vec<WaitingCall>,
+    /// For one that was made at run time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionStatus>,
+    /// Its program runs, and it is in the config no more.
+    #[serde(default)]
+    pub removed: bool,
+}
+
+impl SlotStatus {
+    /// Nothing of its program is left. One that is only about to be started has not ended.
+    pub fn is_over(&self) -> bool {
+        match &self.session {
+            Some(session) => session.ended_at.is_some() || self.state == State::Error,
+            None => matches!(self.state, State::Exited | State::Error),
+        }
+    }
+}
+
+/// What Claude Code tells of the conversation, each as far as it does.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Conversation {
+    /// The model that gave the last answer.
+    pub model: Option<String>,
+    /// Tokens that were in its context then.
+    pub context_tokens: Option<u64>,
+    /// Percent of the context that are left, as the screen says.
+    pub context_left: Option<u32>,
+    /// It is being made shorter.
+    pub compacting: bool,
+    /// What is wrong with the login: `missing`, `expired`, `refused`.
+    pub login: Option<Login>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StatsAnswer {
+    pub total: usize,
+    pub running: usize,
+    pub idle: usize,
+    pub busy: usize,
+    pub stopped: usize,
+    /// Sessions, which are no slots: those that run, and those that have ended and are kept.
+    #[serde(default)]
+    pub sessions: usize,
+    #[serde(default)]
+    pub sessions_ended: usize,
+}
+
+/// One slot of several was dealt with; `error` where it was not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Done {
+    pub slot: String,
+    pub state: State,
+    /// There was nothing to do.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub already: bool,
+    /// The ids of messages that waited for the slot and were dropped as it was stopped.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dropped: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<RpcError>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AdoptParams {
+    /// The name of the slot, or `@role` where the role has one slot.
+    pub slot: String,
+    /// The id of the conversation.
+    #[schemars(with = "String")]
+    pub session_id: uuid::Uuid,
+    /// Start the slot with it, where it does not run.
+    #[serde(default)]
+    pub start: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AdoptAnswer {
+    pub slot: String,
+    #[schemars(with = "String")]
+    pub session_id: uuid::Uuid,
+    /// It runs with it now; else from its next start.
+    pub running: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct InterruptAnswer {
+    pub slot: String,
+    /// `nothing` (it was idle, or runs no command in front of it), `declined` (a dialog), `interrupted`.
+    pub effect: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ScreenParams {
+    /// The name of the slot, or the id of the session.
+    pub slot: String,
+    /// The last N lines, scrollback included, instead of the visible screen.
+    #[serde(default)]
+    pub lines: Option<usize>,
+    /// With colours, as escape sequences.
+    #[serde(default)]
+    pub ansi: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ScreenAnswer {
+    pub slot: String,
+    pub cols: usize,
+    pub rows: usize,
+    pub title: String,
+    pub cursor: (usize, usize),
+    pub lines: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HistoryParams {
+    /// The name of the slot, or `@role` where the role has one slot.
+    pub slot: String,
+    /// The last so many entries; all that fit into an answer where it is left out.
+    #[serde(default)]
+    pub last: Option<usize>,
+}
+
+/// A conversation, or the end of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HistoryAnswer {
+    pub turns: Vec<Turn>,
+    /// Older entries were wanted too, and did not fit into one answer.
+    pub left_out: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SearchParams {
+    /// The name of the slot, or the id of the session.
+    pub slot: String,
+    /// A regular expression.
+    pub pattern: String,
+    /// At most so many matches.
+    #[serde(default)]
+    pub limit: Option<usize>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Match {
+    /// `screen` (with scrollback) or `history`; for a session `output`.
+    pub place: String,
+    pub line: usize,
+    pub text: String,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WaitParams {
+    /// The name of the slot, or the id of the session.
+    pub slot: String,
+    /// Any of these states.
+    #[serde(default)]
+    pub states: Vec<State>,
+    /// The program ends.
+    #[serde(default)]
+    pub exit: bool,
+    /// No output for so many milliseconds.
+    #[serde(default)]
+    pub quiet_ms: Option<u64>,
+    /// A line on the screen or in the output matches.
+    #[serde(default)]
+    pub output: Option<String>,
+    /// The shell waits for a command.
+    #[serde(default)]
+    pub prompt: bool,
+    /// The wait fails after so many milliseconds; never where it is left out.
+    #[serde(default)]
+    pub timeout_ms: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WaitAnswer {
+    pub slot: String,
+    pub state: State,
+    /// The line that matched.
+    pub matched: Option<String>,
+    pub exit_code: Option<i32>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WriteParams {
+    /// The name of the slot, or the id of the session.
+    pub slot: String,
+    /// The bytes, as numbers.
+    pub bytes: Vec<u8>,
+    /// Also where a dialog is open in a slot of Claude Code: it is written down as a person's verdict.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub into_dialog: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WhyAnswer {
+    pub slot: String,
+    pub state: State,
+    pub evidence: Vec<Evidence>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Evidence {
+    /// `screen`, `title`, `cursor`, `hook`, `process`, …
+    pub witness: String,
+    pub says: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PolicyAnswer {
+    pub slot: String,
+    pub role: String,
+    /// The file on disk allows more, and waits for `reload`.
+    pub waits: bool,
+    #[serde(flatten)]
+    pub policy: Summary,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReloadAnswer {
+    /// One line for each thing that changed.
+    pub changes: Vec<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DownParams {
+    /// Leave the slots running in their shims.
+    #[serde(default)]
+    pub keep: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HookParams {
+    /// The slot in which the hook runs.
+    pub slot: String,
+    /// The JSON that Claude Code gave.
+    pub payload: Value,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HookAnswer {
+    /// What to print for Claude Code; nothing to print where `None`.
+    pub output: Option<Value>,
+}

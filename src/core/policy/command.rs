@@ -1,0 +1,316 @@
+//! The verdict on a shell command: each part on its own, the strictest wins, and what can't be proven is
+//! never allowed.
+
+use super::judge::{Case, Explanation, PartVerdict, by_rule, strictest};
+use super::rule::Rule;
+use super::shell::{self, Script, Simple, Stripped, Word};
+use super::{Decision, Verdict};
+use serde_json::Value;
+use std::collections::HashMap;
+
+mod part;
+mod places;
+mod reads;
+mod spelled;
+mod transfers;
+mod trees;
+mod variants;
+use part::Part;
+use places::Directories;
+pub use spelled::never_allows;
+use transfers::Made;
+
+/// How deep a shell inside a command is followed. What is nested deeper is asked about anyway: no rule with a wildcard
+/// allows a shell.
+const DEEPEST: usize = 3;
+
+/// The most scripts of one command that are judged.
+const MOST_SCRIPTS: usize = 8;
+
+pub fn judge(case: &Case<'_>, text: &str) -> Explanation {
+    let directories = Directories::new(case.ask.place().to_owned());
+    judge_in(case, text, directories, 0)
+}
+
+/// `depth` is how many shells are around it.
+fn judge_in(
+    case: &Case<'_>,
+    text: &str,
+    mut directories: Directories,
+    depth: usize,
+) -> Explanation {
+    let script = shell::read(text);
+    let whole = one_spaced(text);
+    let exact = case
+        .policy
+        .rules()
+        .find(|rule| allows_exactly(rule, &whole));
+    let commands: Vec<Command<'_>> = script.commands.iter().map(Command::new).collect();
+    let mut made = Made::default();
+    for command in commands
+        .iter()
+        .filter(|command| command.is_piped_into(text))
+    {
+        made.note(command, &directories, &case.ground);
+    }
+    let mut parts: Vec<Found<'_>> = Vec::new();
+    // The same command is judged once, as long as it runs in the same directory.
+    let mut known: HashMap<&str, Option<usize>> = HashMap::new();
+    for command in &commands {
+        let simple = command.simple;
+        let text = simple.text.as_str();
+        let says = match known.get(text).filter(|_| !simple.guessed) {
+            Some(at) => at.map(|at| parts[at].says.clone()),
+            None => Part::new(case, command, &directories, &made, exact)
+                .verdict()
+                .map(|says| with_scripts(case, command, &directories, depth, says)),
+        };
+        if !simple.guessed {
+            known
+                .entry(text)
+                .or_insert(says.as_ref().map(|_| parts.len()));
+        }
+        parts.extend(says.map(|says| Found { text, says }));
+        let moves = directories.follow(&simple.words, &case.ground);
+        if made.note(command, &directories, &case.ground) || moves {
+            known.clear();
+        }
+    }
+    parts.extend(beside_commands(case, &script, &directories));
+    let shown = parts.iter().filter(|_| case.explains);
+    let shown = shown.map(Found::shown).collect();
+    let verdict = strictest_part(&parts).unwrap_or_else(|| case.by_tool());
+    let mut verdict = or_by_rule_on_whole(case, verdict, &whole);
+    if let Some(why) = script.doubt.or_else(|| doubt_of_the_whole(case, &commands)) {
+        verdict = case.not_allowed(verdict, why);
+    }
+    Explanation {
+        verdict,
+        parts: shown,
+    }
+}
+
+/// What the shell does itself: files that it opens, and statements that are no commands.
+fn beside_commands<'s>(
+    case: &Case<'_>,
+    script: &'s Script,
+    directories: &Directories,
+) -> Vec<Found<'s>> {
+    let redirects = script.redirects.iter().filter_map(|redirect| {
+        let verdict = places::redirection(case, redirect, directories)?;
+        Some((redirect.target.text.as_str(), verdict))
+    });
+    let statement = script.statement.as_deref();
+    let statement = statement.map(|text| (text, case.by_tool()));
+    let found = |(text, verdict)| Found {
+        text,
+        says: Says::Verdict(verdict),
+    };
+    redirects.chain(statement).map(found).collect()
+}
+
+/// The verdict, or what a stricter rule says that names the command line as a whole.
+fn or_by_rule_on_whole(case: &Case<'_>, verdict: Verdict, whole: &String) -> Verdict {
+    let on_whole = strictest(&rules_on(case, std::slice::from_ref(whole)));
+    match on_whole.filter(|rule| rule.decision > verdict.decision) {
+        Some(rule) => by_rule(rule),
+        None => verdict,
+    }
+}
+
+/// What a shell in a command is told to run counts like the rest of the command, unless a rule allows that shell with
+/// what it runs.
+fn with_scripts<'a>(
+    case: &Case<'_>,
+    command: &Command<'_>,
+    directories: &Directories,
+    depth: usize,
+    says: Says<'a>,
+) -> Says<'a> {
+    if depth == DEEPEST || says.decision() == Decision::Allow || !command.simple.may_run_others() {
+        return says;
+    }
+    let scripts = shell::scripts_within(command.simple.literal_words());
+    let verdicts = scripts
+        .iter()
+        .take(MOST_SCRIPTS)
+        .map(|text| judge_in(case, text, directories.clone(), depth + 1).verdict);
+    match verdicts.max_by_key(|verdict| verdict.decision) {
+        Some(verdict) if verdict.decision > says.decision() => Says::Verdict(verdict),
+        _ => says,
+    }
+}
+
+/// The commands that a wrapper or a shell may run, as words.
+fn commands_inside(simple: &Simple) -> Vec<Vec<Word>> {
+    if !simple.may_run_others() {
+        return Vec::new();
+    }
+    let word = |text: &String| Word {
+        text: text.clone(),
+        globs: text.contains(['*', '?', '[']),
+        doubt: (text.starts_with('~') && !shell::names_home(text)).then_some(shell::TILDE),
+        ..Word::default()
+    };
+    shell::commands_within(simple.literal_words())
+        .iter()
+        .map(|words| words.iter().map(word).collect())
+        .collect()
+}
+
+/// A simple command, and what it runs: taken apart once, and looked at by many.
+struct Command<'a> {
+    simple: &'a Simple,
+    /// Without harmless wrappers.
+    stripped: Stripped<'a>,
+    /// The commands that it may run in turn.
+    inside: Vec<Vec<Word>>,
+}
+
+impl<'a> Command<'a> {
+    fn new(simple: &'a Simple) -> Command<'a> {
+        Command {
+            simple,
+            stripped: shell::strip(&simple.words),
+            inside: commands_inside(simple),
+        }
+    }
+
+    /// The parts of a pipe run at the same time, so one may do its work before those that stand in front of it.
+    fn is_piped_into(&self, whole: &str) -> bool {
+        let before = whole.get(..self.simple.start).unwrap_or_default();
+        let before = before.trim_end();
+        before.ends_with('|') && !before.ends_with("||")
+    }
+}
+
+/// A command itself, and those that it may run.
+fn every_command<'c>(
+    stripped: &Stripped<'c>,
+    inside: &'c [Vec<Word>],
+) -> impl Iterator<Item = &'c [Word]> {
+    std::iter::once(stripped.words).chain(inside.iter().map(Vec::as_slice))
+}
+
+/// What was found on a part of a command.
+struct Found<'a> {
+    text: &'a str,
+    says: Says<'a>,
+}
+
+impl Found<'_> {
+    fn shown(&self) -> PartVerdict {
+        PartVerdict {
+            text: self.text.to_owned(),
+            verdict: self.says.verdict(),
+        }
+    }
+}
+
+/// A verdict, as yet without its words where a rule has decided: those of most parts are never read.
+#[derive(Clone)]
+enum Says<'a> {
+    Rule(&'a Rule),
+    Verdict(Verdict),
+}
+
+impl Says<'_> {
+    fn decision(&self) -> Decision {
+        match self {
+            Says::Rule(rule) => rule.decision,
+            Says::Verdict(verdict) => verdict.decision,
+        }
+    }
+
+    fn verdict(&self) -> Verdict {
+        match self {
+            Says::Rule(rule) => by_rule(rule),
+            Says::Verdict(verdict) => verdict.clone(),
+        }
+    }
+}
+
+/// Runs of blanks as one, line breaks kept: they end a command.
+fn one_spaced(text: &str) -> String {
+    let text = text.trim();
+    if !text.contains('\t') && !text.contains("  ") {
+        return text.to_owned();
+    }
+    join(text.split([' ', '\t']).filter(|word| !word.is_empty()))
+}
+
+fn allows_exactly(rule: &Rule, whole: &str) -> bool {
+    rule.decision == Decision::Allow
+        && rule
+            .command()
+            .is_some_and(|pattern| pattern.is_exact() && pattern.matches(whole))
+}
+
+/// The rules in force that speak about one of these ways to write a command.
+fn rules_on<'a>(case: &'a Case<'_>, texts: &[String]) -> Vec<&'a Rule> {
+    let covered = |rule: &&Rule| rule.covers_tool(&case.ask.tool) || covers_any(rule, texts);
+    case.nearest_only(
+        case.policy
+            .rules_for_commands(texts)
+            .filter(covered)
+            .collect(),
+    )
+}
+
+fn covers_any(rule: &Rule, texts: &[String]) -> bool {
+    rule.command()
+        .is_some_and(|pattern| texts.iter().any(|text| pattern.matches(text)))
+}
+
+fn strictest_part(parts: &[Found<'_>]) -> Option<Verdict> {
+    let most = parts.iter().map(|part| part.says.decision()).max()?;
+    let part = parts.iter().find(|part| part.says.decision() == most)?;
+    let mut verdict = part.says.verdict();
+    if parts.len() > 1 {
+        verdict.why = match most {
+            Decision::Allow => "each part is allowed".to_owned(),
+            Decision::Silent | Decision::Ask | Decision::Deny => {
+                format!("`{}`: {} (the strictest part wins)", part.text, verdict.why)
+            }
+        };
+    }
+    Some(verdict)
+}
+
+/// What no part shows by itself.
+fn doubt_of_the_whole(case: &Case<'_>, commands: &[Command<'_>]) -> Option<String> {
+    if case
+        .ask
+        .input
+        .get("dangerouslyDisableSandbox")
+        .is_some_and(|flag| flag != &Value::Bool(false))
+    {
+        return Some("it asks to run outside the sandbox".to_owned());
+    }
+    let runs = |names: &[&str]| {
+        let mut first = commands
+            .iter()
+            .map(|command| command.stripped.words.first());
+        first.any(|name| name.is_some_and(|name| names.contains(&name.text.as_str())))
+    };
+    // A directory can bring a repository with programs of its own in its configuration.
+    (runs(&["cd", "pushd", "popd"]) && runs(&["git"])).then(|| {
+        "it changes the directory and then runs git, which obeys what is configured there"
+            .to_owned()
+    })
+}
+
+fn texts_of(words: &[Word]) -> impl Iterator<Item = &str> {
+    words.iter().map(|word| word.text.as_str())
+}
+
+fn join<'a>(words: impl Iterator<Item = &'a str>) -> String {
+    let mut text = String::new();
+    for word in words {
+        if !text.is_empty() {
+            text.push(' ');
+        }
+        text.push_str(word);
+    }
+    text
+}

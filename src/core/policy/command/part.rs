@@ -1,0 +1,389 @@
+//! The verdict on one simple command of a command line.
+
+use super::places::{self, Directories, Named};
+use super::spelled::{self, Inner};
+use super::transfers::{self, Made};
+use super::{
+    Command, Says, every_command, join, one_spaced, reads, rules_on, texts_of, trees, variants,
+};
+use crate::core::policy::harm::{self, Harm};
+use crate::core::policy::judge::{Case, strictest};
+use crate::core::policy::rule::Rule;
+use crate::core::policy::shell::{self, Simple, Stripped, Word};
+use crate::core::policy::{Decision, Fallback, Verdict};
+
+/// One simple command of a command line.
+pub struct Part<'a, 'd> {
+    case: &'a Case<'a>,
+    simple: &'a Simple,
+    stripped: Stripped<'a>,
+    directories: &'d Directories,
+    /// What the parts before it may have made.
+    made: &'d Made,
+    /// The places that its words may name.
+    named: Vec<Named>,
+    /// The commands that it may run in turn.
+    inside: &'a [Vec<Word>],
+    /// A rule that spells out the whole command line.
+    exact: Option<&'a Rule>,
+}
+
+impl<'a, 'd> Part<'a, 'd> {
+    pub fn new(
+        case: &'a Case<'a>,
+        command: &'a Command<'a>,
+        directories: &'d Directories,
+        made: &'d Made,
+        exact: Option<&'a Rule>,
+    ) -> Part<'a, 'd> {
+        let stripped = command.stripped;
+        Part {
+            case,
+            simple: command.simple,
+            named: places::named(case, stripped.words, directories),
+            stripped,
+            directories,
+            made,
+            inside: &command.inside,
+            exact,
+        }
+    }
+
+    /// None where it may be no command, and no rule restricts it if it is one.
+    pub fn verdict(&self) -> Option<Says<'a>> {
+        let only_way = self.only_way_to_write();
+        let rules = match &only_way {
+            Some(text) => rules_on(self.case, std::slice::from_ref(text)),
+            None => rules_on(self.case, &self.texts_to_restrict()),
+        };
+        let restricted = strictest(&rules)
+            .filter(|rule| rule.decision > Decision::Allow)
+            .map(Says::Rule);
+        let by_places = self.restriction_by_places();
+        let by_trees = every_command(&self.stripped, self.inside)
+            .find_map(|words| trees::restriction(self.case, words, self.directories));
+        match restricted
+            .into_iter()
+            .chain(by_places.into_iter().chain(by_trees).map(Says::Verdict))
+            .max_by_key(Says::decision)
+        {
+            None if self.simple.guessed => None,
+            None if only_way.is_some() => Some(self.allowance(rules)),
+            None => Some(self.allowance(rules_on(self.case, &self.texts_to_allow()))),
+            strictest => strictest,
+        }
+        .map(|says| self.or_denied_inside(says))
+    }
+
+    /// Where the default is deny, what another program is told to run is denied like the same command alone. Several
+    /// words may be the one that it runs; where a rule speaks about one of those, it can't be told.
+    fn or_denied_inside(&self, says: Says<'a>) -> Says<'a> {
+        let is_open = says.decision() == Decision::Ask && !self.simple.guessed;
+        if self.case.policy.default != Fallback::Deny || !is_open {
+            return says;
+        }
+        let own = self.stripped.words.len();
+        let mut inside = self.inside.iter().filter(|words| words.len() < own);
+        let is_silent =
+            |words: &Vec<Word>| rules_on(self.case, &[join(texts_of(words))]).is_empty();
+        match inside.clone().next().is_some() && inside.all(is_silent) {
+            true => Says::Verdict(self.case.by_default(|| false)),
+            false => says,
+        }
+    }
+
+    /// What path rules say about the words of this command, and of those that it may run.
+    fn restriction_by_places(&self) -> Option<Verdict> {
+        if !self.case.policy.index.restricts_paths() {
+            return None;
+        }
+        let restriction = |words: &[Word], named: &[Named]| {
+            places::restriction(self.case, words, named, self.directories)
+        };
+        let inside = self.inside.iter().filter_map(|words| {
+            let named = places::named(self.case, words, self.directories);
+            restriction(words, &named)
+        });
+        restriction(self.stripped.words, &self.named)
+            .into_iter()
+            .chain(inside)
+            .max_by_key(|verdict| verdict.decision)
+    }
+
+    /// Most commands are plain words with nothing around them: there is one way to write those, and their rules
+    /// are looked for once.
+    fn only_way_to_write(&self) -> Option<String> {
+        let words = &self.simple.words;
+        let texts = || texts_of(words);
+        let plain = words
+            .iter()
+            .all(|word| !word.quoted && word.doubt.is_none())
+            && self.stripped.words.len() == words.len()
+            && !self.simple.may_run_others()
+            && !self.has_restricted_options(texts())
+            && self
+                .simple
+                .text
+                .split([' ', '\t'])
+                .filter(|word| !word.is_empty())
+                .eq(texts());
+        plain.then(|| join(texts()))
+    }
+
+    /// Every way to write this command and those that it would run.
+    fn texts_to_restrict(&self) -> Vec<String> {
+        let mut texts = vec![
+            one_spaced(&self.simple.text),
+            join(texts_of(&self.simple.words)),
+            join(texts_of(self.stripped.words)),
+        ];
+        let own: Vec<&str> = texts_of(self.stripped.words).collect();
+        self.add_variants(&own, &mut texts);
+        if self.simple.may_run_others() {
+            for words in shell::commands_within(self.simple.literal_words()) {
+                let words: Vec<&str> = words.iter().map(String::as_str).collect();
+                self.add_variants(&words, &mut texts);
+                texts.push(join(words.into_iter()));
+            }
+        }
+        texts.sort_unstable();
+        texts.dedup();
+        texts
+    }
+
+    fn add_variants(&self, words: &[&str], texts: &mut Vec<String>) {
+        if self.has_restricted_options(words.iter().copied()) {
+            texts.extend(variants::of(words));
+        }
+    }
+
+    /// Whether a command has options, and rules restrict some ways to run its program.
+    fn has_restricted_options<'w>(&self, mut words: impl Iterator<Item = &'w str>) -> bool {
+        let index = &self.case.policy.index;
+        words
+            .next()
+            .is_some_and(|program| index.restricts_program(program))
+            && words.any(|word| word.starts_with('-'))
+    }
+
+    /// Every safe way to write this command, harmless wrappers taken off.
+    fn texts_to_allow(&self) -> Vec<String> {
+        let words = self.stripped.words;
+        let canonical: Vec<_> = words.iter().map(Word::canonical).collect();
+        let mut texts = vec![join(canonical.iter().map(|word| word.as_ref()))];
+        // A backslash could join two words of the text into one.
+        if !self.simple.text.contains('\\')
+            && let Some(first) = words.first()
+            && let Some(written) = self.simple.text.get(first.start - self.simple.start..)
+        {
+            texts.push(one_spaced(written));
+        }
+        texts.dedup();
+        texts
+    }
+
+    fn allowance(&self, mut rules: Vec<&'a Rule>) -> Says<'a> {
+        rules.retain(|rule| rule.decision == Decision::Allow);
+        rules.extend(self.exact);
+        if rules.is_empty() {
+            return Says::Verdict(self.without_rule());
+        }
+        let harms = self.harms();
+        // Looked for where a rule may need it: what a wrapper runs is nobody's concern where nothing is harmful.
+        let inner = match harms.is_empty() {
+            true => None,
+            false => spelled::inner(self.stripped.words),
+        };
+        let harms_inside = inner.map(|(inner, needs)| (self.harms_inside(&inner), needs));
+        let excused = |rule: &&&Rule| {
+            let spelled_out = self.words_spelled_out_by(rule);
+            let all = match &harms_inside {
+                Some((inside, needs)) if *needs <= spelled_out => inside,
+                _ => &harms,
+            };
+            all.iter().all(|harm| harm.at < spelled_out) && !self.leads_out_of(rule)
+        };
+        match rules.iter().find(excused) {
+            Some(rule) => Says::Rule(rule),
+            None => Says::Verdict(Verdict {
+                decision: Decision::Ask,
+                rule: rules.first().map(|rule| rule.at.clone()),
+                why: harms.first().map_or_else(
+                    || "`..` leads out of the directory that the rule names".to_owned(),
+                    |harm| harm.why.clone(),
+                ),
+            }),
+        }
+    }
+
+    /// What holds where no rule allows it: the policy's default, but harm is never left to others.
+    fn without_rule(&self) -> Verdict {
+        let harms = match self.case.policy.default {
+            Fallback::Claude => self.harms(),
+            Fallback::Ask | Fallback::Deny => Vec::new(),
+        };
+        let verdict = self.case.by_default(|| self.only_reads());
+        match harms.into_iter().next() {
+            Some(harm) => self.case.not_allowed(verdict, harm.why),
+            None => verdict,
+        }
+    }
+
+    /// Whether it does no more than read inside the slot's directory.
+    fn only_reads(&self) -> bool {
+        reads::only_reads(
+            self.case,
+            self.simple,
+            self.stripped.words,
+            self.directories,
+        ) && self.harms().is_empty()
+    }
+
+    /// What a rule names itself was meant; what only its wildcard lets in was not.
+    fn words_spelled_out_by(&self, rule: &Rule) -> usize {
+        match self.exact.is_some_and(|exact| exact.at == rule.at) {
+            true => usize::MAX,
+            false => rule.command().map_or(0, |pattern| pattern.literal_words()),
+        }
+    }
+
+    /// Whether a word that a wildcard continues goes up, out of the directory with which the rule begins it.
+    fn leads_out_of(&self, rule: &Rule) -> bool {
+        let goes_up = |word: &&Word| word.text.split('/').any(|name| name == "..");
+        let mut words = self.stripped.words.iter().filter(goes_up).peekable();
+        if words.peek().is_none() {
+            return false;
+        }
+        let Some(pattern) = rule.command() else {
+            return false;
+        };
+        words.any(|word| {
+            pattern
+                .before_stars()
+                .any(|before| leads_out(&word.text, before))
+        })
+    }
+
+    /// The harms of what a wrapper runs, by the words of the whole.
+    fn harms_inside(&self, inner: &Inner) -> Vec<Harm> {
+        let (at, more_words_follow) = match inner {
+            Inner::At(at) => (*at, false),
+            Inner::WithMoreAt(at) => (*at, true),
+            Inner::Nothing => return Vec::new(),
+        };
+        let words = &self.stripped.words[at..];
+        let part = Part {
+            named: places::named(self.case, words, self.directories),
+            inside: &[],
+            stripped: Stripped {
+                words,
+                more_words_follow: self.stripped.more_words_follow || more_words_follow,
+            },
+            ..*self
+        };
+        let mut harms = part.harms();
+        for harm in &mut harms {
+            harm.move_by(at);
+        }
+        harms
+    }
+
+    fn harms(&self) -> Vec<Harm> {
+        let mut harms = harm::harms(self.stripped.words);
+        harms.extend(places::protected(
+            self.case,
+            self.stripped.words,
+            &self.named,
+            self.directories,
+        ));
+        harms.extend(places::harm(
+            self.case,
+            self.stripped.words,
+            self.directories,
+        ));
+        harms.extend(places::outside(
+            self.case,
+            self.stripped.words,
+            &self.named,
+            self.directories,
+        ));
+        for words in every_command(&self.stripped, self.inside) {
+            harms.extend(transfers::harm(self.case, words, self.directories));
+            harms.extend(self.made.harm(self.case, words, self.directories));
+        }
+        harms.extend(harm::secrets(self.stripped.words));
+        harms.extend(places::led_astray(
+            self.case,
+            self.stripped.words,
+            &self.named,
+        ));
+        harms.extend(self.harm_of_unknown_runner());
+        if self.stripped.more_words_follow {
+            harms.extend(self.harm_of_unseen_words());
+        }
+        harms
+    }
+
+    /// A program of which nothing is known may run what its arguments name, so a restricted program must not be
+    /// among them.
+    fn harm_of_unknown_runner(&self) -> Option<Harm> {
+        let words = self.stripped.words;
+        let name = words.first()?.text.as_str();
+        if harm::is_known(name) {
+            return None;
+        }
+        let restricted = (1..words.len()).find(|at| {
+            let text = || join(texts_of(&words[*at..]));
+            self.case.policy.index.restricts_program(&words[*at].text)
+                && rules_on(self.case, &[text()])
+                    .iter()
+                    .any(|rule| rule.decision > Decision::Allow && rule.command().is_some())
+        })?;
+        let inner = &words[restricted].text;
+        Some(Harm::whole(format!(
+            "{name} may run {inner}, which a rule restricts"
+        )))
+    }
+
+    /// `xargs` hands over words that are not known: fine only for a program that does nothing but read.
+    fn harm_of_unseen_words(&self) -> Option<Harm> {
+        let name = self
+            .stripped
+            .words
+            .first()
+            .map_or("", |name| name.text.as_str());
+        let safe = harm::only_reads(name) && !self.case.policy.index.restricts_paths();
+        (!safe).then(|| Harm::whole(format!("xargs hands words to {name} that are not known")))
+    }
+}
+
+/// Whether `word` begins as a rule says before a star, and leaves the directory that is named there.
+fn leads_out(word: &str, (before, begins_word): (&str, bool)) -> bool {
+    let begin = before.rsplit(' ').next().unwrap_or_default();
+    let Some((directory, _)) = begin.rsplit_once('/') else {
+        return false;
+    };
+    match word.strip_prefix(begin).filter(|_| begins_word) {
+        Some(_) => climbs(&word[directory.len()..]),
+        None => !begins_word && word.contains(begin),
+    }
+}
+
+/// Whether a way goes up further than it went down.
+fn climbs(way: &str) -> bool {
+    let mut depth = 0_usize;
+    way.split('/').any(|name| match name {
+        "" | "." => false,
+        ".." => match depth.checked_sub(1) {
+            Some(less) => {
+                depth = less;
+                false
+            }
+            None => true,
+        },
+        _ => {
+            depth += 1;
+            false
+        }
+    })
+}

@@ -1,0 +1,499 @@
+//! Paths among the words of a command: protected ones, ones that rules restrict, and ones that should not be
+//! removed by accident.
+
+use crate::core::policy::ground::Ground;
+use crate::core::policy::harm::{self, Harm};
+use crate::core::policy::judge::{Case, by_rule};
+use crate::core::policy::paths::{PathPattern, Place};
+use crate::core::policy::pattern::fits;
+use crate::core::policy::protected as guarded;
+use crate::core::policy::rule::{Meaning, Rule};
+use crate::core::policy::shell::{self, Redirect, Word};
+use crate::core::policy::tools::Access;
+use crate::core::policy::{Decision, Verdict};
+use std::path::{Path, PathBuf};
+
+/// Where a part of a command may run: the slot's directory, and every one that a `cd` before it names.
+#[derive(Clone)]
+pub struct Directories {
+    all: Vec<PathBuf>,
+}
+
+/// More changes of directory in one command than this and later paths are judged in the first ones only; such
+/// a command is asked about anyway, see [`harm`].
+const MOST_DIRECTORIES: usize = 8;
+
+impl Directories {
+    pub fn new(cwd: PathBuf) -> Directories {
+        Directories { all: vec![cwd] }
+    }
+
+    /// Goes where a command leads, if it leads anywhere.
+    pub fn follow(&mut self, words: &[Word], ground: &Ground<'_>) -> bool {
+        let [name, .., target] = words else {
+            return false;
+        };
+        if !matches!(name.text.as_str(), "cd" | "pushd") || self.all.len() > MOST_DIRECTORIES {
+            return false;
+        }
+        let targets: Vec<PathBuf> = self
+            .all
+            .iter()
+            .map(|cwd| ground.place(&target.text, cwd).written)
+            .collect();
+        self.all.extend(targets);
+        self.all.dedup();
+        true
+    }
+
+    pub fn all(&self) -> &[PathBuf] {
+        &self.all
+    }
+
+    /// Every place that a word may name.
+    pub fn places(&self, word: &Word, ground: &Ground<'_>) -> Vec<Place> {
+        if word.doubt.is_some() {
+            return self.places_in_doubt(&word.text.replace('"', ""), ground);
+        }
+        let literal = literal_tilde(&word.text, !shell::names_home(&word.text));
+        path_texts(&word.text)
+            .chain(literal.as_deref())
+            .flat_map(|text| self.all.iter().map(move |cwd| ground.place(text, cwd)))
+            .collect()
+    }
+
+    /// Every place that the globs of a word stand for now.
+    fn matches(&self, word: &str, ground: &Ground<'_>) -> Vec<Place> {
+        path_texts(word)
+            .filter(|text| text.contains(['*', '?', '[']))
+            .flat_map(|text| {
+                self.all
+                    .iter()
+                    .flat_map(move |cwd| ground.matches(text, cwd))
+            })
+            .collect()
+    }
+
+    /// Every place that a text names, itself and by its globs.
+    pub fn places_of_text(&self, text: &str, ground: &Ground<'_>) -> Vec<Place> {
+        let named = self.all.iter().map(|cwd| ground.place(text, cwd));
+        named.chain(self.matches(text, ground)).collect()
+    }
+
+    /// The places of a word of which only some is known.
+    fn places_in_doubt(&self, word: &str, ground: &Ground<'_>) -> Vec<Place> {
+        let place = |text: &str, cwd| match likely(text) {
+            Some(likely) => ground.place(&likely, cwd),
+            None if text.starts_with(['$', '`']) => Place::unknown(text, cwd),
+            None => ground.place(text, cwd),
+        };
+        let literal = literal_tilde(word, true);
+        path_texts(word)
+            .chain(literal.as_deref())
+            .flat_map(|text| self.all.iter().map(move |cwd| place(text, cwd)))
+            .collect()
+    }
+
+    fn first(&self) -> &Path {
+        &self.all[0]
+    }
+}
+
+/// The path of a word whose `~` may stand for itself: a shell replaces one inside a word only in an assignment, and
+/// none that is quoted.
+fn literal_tilde(word: &str, whole: bool) -> Option<String> {
+    let mut texts = path_texts(word).filter(|text| text.starts_with('~'));
+    let text = texts.find(|text| whole || text.len() < word.len())?;
+    Some(format!("./{text}"))
+}
+
+/// What two variables hold unless somebody has set them, and what `~+` stands for: good enough to restrict by, never
+/// to allow.
+fn likely(text: &str) -> Option<String> {
+    const LIKELY: &[(&str, &str)] = &[
+        ("$HOME", "~"),
+        ("${HOME}", "~"),
+        ("$PWD", "."),
+        ("${PWD}", "."),
+        ("~+", "."),
+    ];
+    LIKELY.iter().find_map(|(variable, stands_for)| {
+        let rest = text.strip_prefix(variable)?;
+        let is_whole = rest.is_empty() || rest.starts_with('/');
+        is_whole.then(|| format!("{stands_for}{rest}"))
+    })
+}
+
+/// A place that a word of a command may name.
+pub struct Named {
+    pub place: Place,
+    /// Which of the arguments it is.
+    argument: usize,
+}
+
+/// The places that the words of a command may name.
+pub fn named(case: &Case<'_>, words: &[Word], directories: &Directories) -> Vec<Named> {
+    let arguments = words.get(1..).unwrap_or_default();
+    arguments
+        .iter()
+        .enumerate()
+        .flat_map(|(argument, word)| {
+            let places = match word.globs {
+                true => directories.matches(&word.text, &case.ground),
+                false => directories.places(word, &case.ground),
+            };
+            let places = places.into_iter();
+            places.map(move |place| Named { place, argument })
+        })
+        .collect()
+}
+
+/// The strictest thing that path rules say about the words of a command and the places that they name.
+pub fn restriction(
+    case: &Case<'_>,
+    words: &[Word],
+    named: &[Named],
+    directories: &Directories,
+) -> Option<Verdict> {
+    let (name, arguments) = words.split_first()?;
+    if !case.policy.index.restricts_paths() {
+        return None;
+    }
+    let on_places = named
+        .iter()
+        .filter_map(|named| on_place(case, named, &name.text, arguments));
+    let on_globs = arguments
+        .iter()
+        .filter(|word| word.globs)
+        .filter_map(|word| on_glob(case, word, directories));
+    on_places
+        .chain(on_globs)
+        .max_by_key(|verdict| verdict.decision)
+}
+
+fn on_place(case: &Case<'_>, named: &Named, program: &str, arguments: &[Word]) -> Option<Verdict> {
+    let place = &named.place;
+    if !case.policy.index.may_restrict(place, &case.ground) {
+        return None;
+    }
+    let accesses: &[Access] = match harm::only_reads(program) {
+        true => &[Access::Read],
+        false => &[Access::Read, Access::Write],
+    };
+    let mut verdict = strictest_on(case, place, accesses)?;
+    // Whether another program would open the file can't be told, so a person is asked there.
+    if !harm::opens(program, arguments, named.argument) {
+        verdict.decision = Decision::Ask;
+    }
+    Some(verdict)
+}
+
+/// What the strictest rule that restricts one of these accesses to a place says.
+fn strictest_on(case: &Case<'_>, place: &Place, accesses: &[Access]) -> Option<Verdict> {
+    let covers = |rule: &&Rule| {
+        let any = |access: &Access| rule.covers_place(*access, place, &case.ground);
+        rule.decision > Decision::Allow && accesses.iter().any(any)
+    };
+    let restricting = case.policy.rules().filter(covers);
+    let rule = restricting.max_by_key(|rule| rule.decision)?;
+    Some(Verdict {
+        why: format!("{} is covered by {}", place.written.display(), rule.at.text),
+        ..by_rule(rule)
+    })
+}
+
+/// What path rules say about a file that the shell itself opens for a redirection.
+pub fn redirection(
+    case: &Case<'_>,
+    redirect: &Redirect,
+    directories: &Directories,
+) -> Option<Verdict> {
+    if !case.policy.index.restricts_paths() {
+        return None;
+    }
+    let target = &redirect.target;
+    let by_globs = directories.matches(&target.text, &case.ground);
+    directories
+        .places(target, &case.ground)
+        .into_iter()
+        .chain(by_globs.into_iter().filter(|_| target.globs))
+        .filter(|place| case.policy.index.may_restrict(place, &case.ground))
+        .filter_map(|place| strictest_on(case, &place, &[redirect.access]))
+        .max_by_key(|verdict| verdict.decision)
+}
+
+/// The directories in which a glob looks for names: the literal start of it.
+pub fn places_of_glob(word: &Word, directories: &Directories, ground: &Ground<'_>) -> Vec<Place> {
+    let start = word.text.split(['*', '?', '[']).next().unwrap_or_default();
+    let start = start.rsplit_once('=').map_or(start, |(_, value)| value);
+    let directory = match start.rsplit_once('/') {
+        Some(("", _)) => "/",
+        Some((directory, _)) => directory,
+        None => ".",
+    };
+    let places = directories.all.iter();
+    places.map(|cwd| ground.place(directory, cwd)).collect()
+}
+
+/// A glob may stand for any file below its directory whose name fits.
+fn on_glob(case: &Case<'_>, word: &Word, directories: &Directories) -> Option<Verdict> {
+    let last = word.text.rsplit('/').next().unwrap_or_default();
+    let within = places_of_glob(word, directories, &case.ground);
+    let may_reach = |place: &Place| {
+        let index = &case.policy.index;
+        place
+            .ways()
+            .any(|path| index.may_restrict_below(path, &case.ground))
+    };
+    if !within.iter().any(may_reach) {
+        return None;
+    }
+    let first = first_glob(&word.text);
+    let reaches = |pattern: &PathPattern| {
+        let below = |path| {
+            let is_looked_at = |name: &str| fits(first, name);
+            pattern.may_match_through(path, &case.ground, is_looked_at)
+        };
+        within.iter().any(|place| place.ways().any(below))
+    };
+    let is_in_matched = |pattern: &PathPattern| {
+        let matches = |path| pattern.matches(path, &case.ground);
+        within.iter().any(|place| place.ways().any(matches))
+    };
+    let may_mean = |rule: &&Rule| match &rule.meaning {
+        Meaning::Path(_, pattern) if rule.decision > Decision::Allow => {
+            let may_be_named = pattern.literal_name().is_none_or(|name| fits(last, name))
+                && may_end(word, last, pattern);
+            (may_be_named || is_in_matched(pattern)) && reaches(pattern)
+        }
+        _ => false,
+    };
+    let rule = case.policy.rules().find(may_mean)?;
+    let why = format!(
+        "`{}` may stand for a file that {} covers",
+        word.text, rule.at.text
+    );
+    Some(Verdict {
+        decision: Decision::Ask,
+        rule: Some(rule.at.clone()),
+        why,
+    })
+}
+
+/// The first name in a word that a glob stands for.
+fn first_glob(text: &str) -> &str {
+    let at = text.find(['*', '?', '[']).unwrap_or_default();
+    let begin = text[..at].rfind(['/', '=']).map_or(0, |at| at + 1);
+    let name = &text[begin..];
+    name.split('/').next().unwrap_or_default()
+}
+
+/// Whether a name for which a glob stands may end as a pattern says. A glob further up may stand for a directory
+/// that the pattern matches.
+fn may_end(word: &Word, last: &str, pattern: &PathPattern) -> bool {
+    let Some(ending) = pattern.ending() else {
+        return true;
+    };
+    let way = &word.text[..word.text.len() - last.len()];
+    let end = last.rsplit(['*', '?', ']']).next().unwrap_or_default();
+    way.contains(['*', '?', '[']) || end.ends_with(ending) || ending.ends_with(end)
+}
+
+/// Words that may name a protected path, given to a program that may write.
+pub fn protected(
+    case: &Case<'_>,
+    words: &[Word],
+    named: &[Named],
+    directories: &Directories,
+) -> Option<Harm> {
+    let (name, arguments) = words.split_first()?;
+    if harm::only_reads(&name.text) {
+        return None;
+    }
+    let by_place = || {
+        named
+            .iter()
+            .find_map(|named| guarded::forbids(&named.place, &case.ground))
+    };
+    let may_mean = |(at, word): &(usize, &Word)| {
+        hidden_glob(&word.text)
+            || harm::written(&name.text, arguments).contains(at)
+                && meets_protected(case, word, directories)
+    };
+    let by_glob = || {
+        let mut globs = arguments.iter().enumerate().filter(|(_, word)| word.globs);
+        let (_, glob) = globs.find(may_mean)?;
+        Some(format!("`{}` may stand for a protected file", glob.text))
+    };
+    by_place().or_else(by_glob).map(Harm::inexcusable)
+}
+
+/// Whether a glob may stand for something protected, or for a directory that holds it.
+fn meets_protected(case: &Case<'_>, word: &Word, directories: &Directories) -> bool {
+    let first = first_glob(&word.text);
+    let places = places_of_glob(word, directories, &case.ground);
+    places.iter().any(|place| {
+        let mut names = guarded::names_below(place, &case.ground).into_iter();
+        names.any(|name| fits(first, &name.to_string_lossy()))
+    })
+}
+
+/// Globs leave hidden files out, unless they begin with a dot.
+fn hidden_glob(text: &str) -> bool {
+    text.split('/')
+        .any(|part| part.starts_with('.') && part.contains(['*', '?', '[']))
+}
+
+/// The texts in a word that may be paths: the word, what follows a `=`, what is attached to a short option.
+fn path_texts(word: &str) -> impl Iterator<Item = &str> {
+    let whole = (!word.starts_with('-')).then_some(word);
+    let value = word.split_once('=').map(|(_, value)| value);
+    let attached = word
+        .starts_with('-')
+        .then(|| word.find(['/', '~', '.']).map(|at| &word[at..]))
+        .flatten();
+    let at_file = word.split_once('@').map(|(_, file)| file);
+    // `HEAD:file`, `host:file`
+    let behind_colon = word.split_once(':').map(|(_, file)| file);
+    let behind_colon = behind_colon.filter(|file| !file.starts_with("//"));
+    [whole, value, attached, at_file, behind_colon]
+        .into_iter()
+        .flatten()
+        .filter(|text| !text.is_empty())
+}
+
+/// Places of which it can't be told where they are, and those where links or globs lead to a well-known secret.
+pub fn led_astray<'n>(
+    case: &'n Case<'_>,
+    words: &'n [Word],
+    named: &'n [Named],
+) -> impl Iterator<Item = Harm> + 'n {
+    let program = words.first().map_or("", |name| name.text.as_str());
+    let is_secret = move |place: &Place| {
+        let mut ways = place.ways();
+        ways.any(|path| harm::is_secret(program, case.ground.seen_from_cwd(path)))
+    };
+    named.iter().filter_map(move |named| {
+        let word = &words[named.argument + 1].text;
+        let why = match named.place.doubt {
+            Some(why) => format!("`{word}`: {why}"),
+            None if is_secret(&named.place) => {
+                format!("`{word}` leads to a file with secrets")
+            }
+            None => return None,
+        };
+        Some(Harm::at(named.argument + 1, why))
+    })
+}
+
+/// Writing beyond the slot's directory and the places for temporary files.
+pub fn outside(
+    case: &Case<'_>,
+    words: &[Word],
+    named: &[Named],
+    directories: &Directories,
+) -> Option<Harm> {
+    let (name, arguments) = words.split_first()?;
+    let written = harm::written(&name.text, arguments);
+    let temporary = harm::may_use_temporary(&name.text);
+    let leaves = |at: &usize| {
+        let word = &arguments[*at];
+        let literal = named
+            .iter()
+            .filter(|named| named.argument == *at)
+            .any(|named| !is_inside(case, &named.place, temporary));
+        let glob = || {
+            let mut places = places_of_glob(word, directories, &case.ground).into_iter();
+            places.any(|place| !is_inside(case, &place, temporary))
+        };
+        literal || word.globs && glob()
+    };
+    // The last of them: a rule may have spelled out those before it.
+    let at = written.into_iter().filter(leaves).max()?;
+    let why = format!("`{}` lies outside the slot's directory", arguments[at].text);
+    Some(Harm::at(at + 1, why))
+}
+
+/// In the slot's directory; `temporary` also where everybody writes.
+fn is_inside(case: &Case<'_>, place: &Place, temporary: bool) -> bool {
+    const FOR_ALL: &[&str] = &[
+        "/tmp",
+        "/var/tmp",
+        "/dev/null",
+        "/dev/stdout",
+        "/dev/stderr",
+    ];
+    let [cwd, real_cwd] = &case.ground.cwd;
+    let mut ways = place.ways();
+    ways.all(|path| {
+        [cwd, real_cwd].iter().any(|own| path.starts_with(own))
+            || temporary && FOR_ALL.iter().any(|shared| path.starts_with(shared))
+    })
+}
+
+/// Leaving the directory, or removing a directory that much depends on.
+pub fn harm(case: &Case<'_>, words: &[Word], directories: &Directories) -> Option<Harm> {
+    let (name, arguments) = words.split_first()?;
+    match name.text.as_str() {
+        "cd" | "pushd" | "popd" => leaving(case, arguments, directories),
+        "rm" | "rmdir" | "mv" | "shred" | "unlink" | "chmod" | "chown" | "chgrp" => arguments
+            .iter()
+            .enumerate()
+            .filter(|(_, word)| !word.text.starts_with('-'))
+            .find(|(_, word)| directories.all.iter().any(|cwd| is_vital(case, word, cwd)))
+            .map(|(_, word)| {
+                Harm::whole(format!(
+                    "{} of `{}` could destroy far more than a file",
+                    name.text, word.text
+                ))
+            }),
+        _ => None,
+    }
+}
+
+fn leaving(case: &Case<'_>, arguments: &[Word], directories: &Directories) -> Option<Harm> {
+    let inside = match arguments {
+        [target]
+            if !target.globs && target.text != "-" && directories.all.len() <= MOST_DIRECTORIES =>
+        {
+            let place = case.ground.place(&target.text, directories.first());
+            place.is_within(&case.ground.cwd) && guarded::forbids(&place, &case.ground).is_none()
+        }
+        _ => false,
+    };
+    (!inside).then(|| Harm {
+        at: 1,
+        why: "it leaves the slot's directory".to_owned(),
+    })
+}
+
+/// The root, a directory right below it, the home directory, a directory that holds the slot's own, or one
+/// that holds something protected; also all the files in one of them.
+fn is_vital(case: &Case<'_>, word: &Word, cwd: &Path) -> bool {
+    let text = match word.globs {
+        false => word.text.as_str(),
+        true => match word.text.rsplit_once('/') {
+            Some((directory, "*" | ".*")) if !directory.is_empty() => directory,
+            Some(("", _)) => "/",
+            None if matches!(word.text.as_str(), "*" | ".*") => ".",
+            _ => return false,
+        },
+    };
+    let place = case.ground.place(text, cwd);
+    text.starts_with('~') && !text.starts_with("~/")
+        || holds_much(case, &place, cwd)
+        || guarded::lies_below(&place, &case.ground)
+}
+
+/// The root, a directory right below it, or one that holds the home directory or the slot's own.
+pub fn holds_much(case: &Case<'_>, place: &Place, cwd: &Path) -> bool {
+    let home = case.ground.home().map(|[home, _]| home.as_path());
+    let [own, real_own] = &case.ground.cwd;
+    place.ways().any(|path| {
+        path.components().count() <= 2
+            || home.is_some_and(|home| home.starts_with(path))
+            || cwd.starts_with(path)
+            || own.starts_with(path)
+            || real_own.starts_with(path)
+    })
+}

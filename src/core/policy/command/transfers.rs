@@ -1,0 +1,324 @@
+//! What is copied, moved or linked ends up at places that the words of a command do not name by themselves: below a
+//! directory, or behind a link that an earlier part of the same line has made.
+
+use super::places::{self, Directories};
+use super::{Command, every_command};
+use crate::core::policy::ground::Ground;
+use crate::core::policy::harm::{self, Harm};
+use crate::core::policy::judge::Case;
+use crate::core::policy::paths::Place;
+use crate::core::policy::pattern::fits;
+use crate::core::policy::protected as guarded;
+use crate::core::policy::shell::Word;
+use std::path::Path;
+
+/// A place that is written.
+struct Written {
+    place: Place,
+    /// Whether files of unknown names are put into it.
+    filled: bool,
+}
+
+/// More words of which each may be the target, or a suffix of its name, than this, and nothing is proven: each is
+/// looked at with each of the others.
+const MOST_TARGETS: usize = 8;
+
+/// The same for the directories on the way to a source that is copied with its way.
+const DEEPEST_WAY: usize = 32;
+
+/// What more parts of a line than this make is taken to be anywhere: each later part is held against each place.
+const MOST_MADE: usize = 64;
+
+/// A copy, move or link that may write something protected.
+pub fn harm(case: &Case<'_>, words: &[Word], directories: &Directories) -> Option<Harm> {
+    let (name, arguments) = words.split_first()?;
+    let transfer = harm::transfer(&name.text, arguments)?;
+    let ground = &case.ground;
+    if is_beyond_proof(&transfer) {
+        let why = format!("where {} writes can't be told for sure", name.text);
+        return Some(Harm::inexcusable(why));
+    }
+    let why = directories.all().iter().find_map(|cwd| {
+        let by_place = |written: Written| forbidden(case, &transfer, &written, cwd);
+        written_by(&transfer, cwd, ground)
+            .into_iter()
+            .find_map(by_place)
+            .or_else(|| by_globs(&transfer, cwd, ground))
+            .or_else(|| taken_away(&transfer, cwd, ground))
+    })?;
+    Some(Harm::inexcusable(why))
+}
+
+fn is_beyond_proof(transfer: &harm::Transfer<'_>) -> bool {
+    let is_deep = |source: &&Word| source.text.matches('/').count() >= DEEPEST_WAY;
+    transfer.globs
+        || transfer.targets.len() > MOST_TARGETS
+        || transfer.suffixes.len() > MOST_TARGETS
+        || transfer.keeps_way && transfer.sources.iter().any(is_deep)
+}
+
+fn forbidden(
+    case: &Case<'_>,
+    transfer: &harm::Transfer<'_>,
+    written: &Written,
+    cwd: &Path,
+) -> Option<String> {
+    let (place, ground) = (&written.place, &case.ground);
+    if let Some(why) = guarded::forbids(place, ground) {
+        return Some(why);
+    }
+    let holds_much = places::holds_much(case, place, cwd);
+    let unproven = match written.filled {
+        true => holds_much || guarded::protects_names_in(place),
+        false => false,
+    };
+    // What exists for sure as a directory is not replaced, so only what is put into it counts.
+    let replaced = transfer.recursive && (written.filled || !holds_much);
+    (unproven || replaced && guarded::lies_below(place, ground)).then(|| {
+        format!(
+            "files that can't be told are put into {}, where protected ones may lie",
+            place.written.display()
+        )
+    })
+}
+
+/// Where it goes; into the working directory where nothing else is named.
+fn targets_of<'t>(transfer: &'t harm::Transfer<'_>) -> &'t [&'t str] {
+    match transfer.targets.as_slice() {
+        [] => &["."],
+        named => named,
+    }
+}
+
+/// Every place that it may write in the directory `cwd`.
+fn written_by(transfer: &harm::Transfer<'_>, cwd: &Path, ground: &Ground<'_>) -> Vec<Written> {
+    let mut found = Vec::new();
+    for target in targets_of(transfer).iter().take(MOST_TARGETS) {
+        let is_source = |word: &&&Word| word.text != **target;
+        let sources: Vec<&&Word> = transfer.sources.iter().filter(is_source).collect();
+        let filled = transfer.replaces || sources.iter().any(|source| fills(&source.text));
+        let filled = transfer.recursive && filled;
+        let mut texts = vec![(*target).to_owned()];
+        for source in sources.iter().filter(|source| !source.globs) {
+            texts.extend(
+                names_of(&source.text, transfer.keeps_way).map(|n| format!("{target}/{n}")),
+            );
+        }
+        let plain = texts.clone();
+        for suffix in transfer.suffixes.iter().take(MOST_TARGETS) {
+            texts.extend(plain.iter().map(|text| format!("{text}{suffix}")));
+        }
+        found.extend(texts.iter().enumerate().map(|(at, text)| Written {
+            place: ground.place(text, cwd),
+            filled: filled && at == 0,
+        }));
+    }
+    found
+}
+
+/// Whether what is in a source goes right into the target, and not the source under its name.
+fn fills(source: &str) -> bool {
+    source.ends_with('/') || matches!(source.rsplit('/').next(), Some("." | ".."))
+}
+
+/// The names that a source may get in a directory: its last one; with the way to it, any of its ends.
+fn names_of(source: &str, keeps_way: bool) -> impl Iterator<Item = &str> {
+    let source = source.rsplit_once(':').map_or(source, |(_, path)| path);
+    let source = source.trim_end_matches('/');
+    let starts = source.match_indices('/').map(|(at, _)| at + 1);
+    let starts = std::iter::once(0).chain(starts).take(DEEPEST_WAY);
+    let ends = starts.map(|at| &source[at..]);
+    let last = source.rsplit('/').next().unwrap_or_default();
+    let all = ends.filter(move |_| keeps_way).chain([last]);
+    all.filter(|name| !matches!(*name, "" | "." | ".."))
+}
+
+/// Names that a glob stands for are not known, but which of them would be protected is.
+fn by_globs(transfer: &harm::Transfer<'_>, cwd: &Path, ground: &Ground<'_>) -> Option<String> {
+    let targets = targets_of(transfer).iter();
+    let targets: Vec<Place> = targets.map(|text| ground.place(text, cwd)).collect();
+    let mut globs = transfer.sources.iter().filter(|source| source.globs);
+    let meets = |source: &&&Word| {
+        let last = source.text.trim_end_matches('/').rsplit('/').next();
+        let last = last.unwrap_or_default();
+        targets.iter().any(|target| {
+            let mut names = guarded::names_below(target, ground).into_iter();
+            guarded::protects_names_in(target)
+                || names.any(|name| fits(last, &name.to_string_lossy()))
+        })
+    };
+    let glob = globs.find(meets)?;
+    Some(format!(
+        "`{}` may stand for a name that is protected there",
+        glob.text
+    ))
+}
+
+/// Moving a directory takes along what is protected in it.
+fn taken_away(transfer: &harm::Transfer<'_>, cwd: &Path, ground: &Ground<'_>) -> Option<String> {
+    let is_vital = |source: &&&Word| {
+        let place = ground.place(&source.text, cwd);
+        guarded::lies_below(&place, ground)
+    };
+    let mut gone = transfer.sources.iter().filter(|_| transfer.moves);
+    let source = gone.find(is_vital)?;
+    Some(format!("protected files lie in `{}`", source.text))
+}
+
+/// What the parts of a line may have made so far: where they have, a path can't be followed beforehand.
+#[derive(Default)]
+pub struct Made {
+    places: Vec<(Place, String)>,
+    /// The part that may have made links anywhere.
+    anywhere: Option<String>,
+}
+
+impl Made {
+    /// Notes what a part may make; whether that is anything new.
+    pub fn note(
+        &mut self,
+        command: &Command<'_>,
+        directories: &Directories,
+        ground: &Ground<'_>,
+    ) -> bool {
+        if self.anywhere.is_some() {
+            return false;
+        }
+        let mut makes = false;
+        for words in every_command(&command.stripped, &command.inside) {
+            makes |= self.note_command(words, directories, ground);
+        }
+        makes
+    }
+
+    fn note_command(
+        &mut self,
+        words: &[Word],
+        directories: &Directories,
+        ground: &Ground<'_>,
+    ) -> bool {
+        let Some((name, arguments)) = words.split_first() else {
+            return false;
+        };
+        if makes_links_anywhere(&name.text, arguments) {
+            self.anywhere = Some(name.text.clone());
+            return true;
+        }
+        let Some(transfer) = harm::transfer(&name.text, arguments).filter(|t| t.brings_links)
+        else {
+            return false;
+        };
+        let known = self.places.len();
+        for cwd in directories.all() {
+            for written in written_by(&transfer, cwd, ground) {
+                let is_here = written.place.ways().any(|path| cwd.starts_with(path));
+                if written.filled || !is_here {
+                    self.add(written.place, &name.text);
+                }
+            }
+        }
+        self.places.len() > known || self.anywhere.is_some()
+    }
+
+    fn add(&mut self, place: Place, by: &str) {
+        if self.places.len() == MOST_MADE {
+            self.anywhere = Some(by.to_owned());
+        } else if self.places.iter().all(|(known, _)| *known != place) {
+            self.places.push((place, by.to_owned()));
+        }
+    }
+
+    /// A part that writes where an earlier one may have put a link.
+    pub fn harm(&self, case: &Case<'_>, words: &[Word], directories: &Directories) -> Option<Harm> {
+        if self.places.is_empty() && self.anywhere.is_none() {
+            return None;
+        }
+        let (name, arguments) = words.split_first()?;
+        let written = harm::written(&name.text, arguments);
+        let is_path = |at: &&usize| !arguments[**at].text.starts_with('-');
+        let at = *written.iter().find(is_path).or(written.first())?;
+        let maker = self.anywhere.as_ref().or_else(|| {
+            let places = places_written(case, words, directories);
+            let may_lead =
+                |(made, _): &&(Place, String)| places.iter().any(|place| meets(place, made));
+            self.places.iter().find(may_lead).map(|(_, by)| by)
+        })?;
+        let why = format!(
+            "what {maker} makes before it may lead `{}` to another place",
+            arguments[at].text
+        );
+        Some(Harm::inexcusable(why))
+    }
+}
+
+/// Whether a place is at or below one that was made.
+fn meets(place: &Place, made: &Place) -> bool {
+    place
+        .ways()
+        .any(|path| made.ways().any(|made| path.starts_with(made)))
+}
+
+fn places_written(case: &Case<'_>, words: &[Word], directories: &Directories) -> Vec<Place> {
+    let Some((name, arguments)) = words.split_first() else {
+        return Vec::new();
+    };
+    let ground = &case.ground;
+    let mut found = Vec::new();
+    if let Some(transfer) = harm::transfer(&name.text, arguments) {
+        let places = directories.all().iter();
+        let written = places.flat_map(|cwd| written_by(&transfer, cwd, ground));
+        found.extend(written.map(|written| written.place));
+    }
+    for at in harm::written(&name.text, arguments) {
+        match arguments[at].globs {
+            true => found.extend(places::places_of_glob(&arguments[at], directories, ground)),
+            false => found.extend(directories.places(&arguments[at], ground)),
+        }
+    }
+    found
+}
+
+/// Subcommands of git that put files of a commit, and links among them, into the working directory.
+const CHECKS_OUT: &[&str] = &[
+    "checkout",
+    "switch",
+    "restore",
+    "reset",
+    "merge",
+    "pull",
+    "rebase",
+    "stash",
+    "clone",
+    "worktree",
+    "submodule",
+    "apply",
+    "am",
+    "cherry-pick",
+    "revert",
+    "read-tree",
+    "checkout-index",
+];
+
+fn makes_links_anywhere(program: &str, arguments: &[Word]) -> bool {
+    let texts = || arguments.iter().map(|word| word.text.as_str());
+    match program.rsplit('/').next().unwrap_or_default() {
+        "git" => texts()
+            .find(|word| CHECKS_OUT.contains(word))
+            .is_some_and(|word| !only_names_a_branch(word, arguments)),
+        "tar" | "gtar" | "bsdtar" => texts().any(|word| {
+            let is_long = word.starts_with("--");
+            !is_long && word.contains('x') || word.starts_with("--ex") || word.starts_with("--get")
+        }),
+        "unzip" | "7z" | "7za" | "7zz" | "unrar" | "cpio" | "pax" | "patch" => true,
+        _ => false,
+    }
+}
+
+/// `git checkout -b name` and `git switch -c name` leave the files as they are.
+fn only_names_a_branch(subcommand: &str, arguments: &[Word]) -> bool {
+    let texts: Vec<&str> = arguments.iter().map(|word| word.text.as_str()).collect();
+    matches!(
+        (subcommand, texts.as_slice()),
+        ("checkout", ["checkout", "-b", _]) | ("switch", ["switch", "-c" | "--create", _])
+    )
+}

@@ -1,0 +1,221 @@
+//! Interpreters and builders: when they run code that is no file of the project.
+
+use super::subcommands::CARGO;
+use super::{
+    Harm, Names, at_words, base_name, has_short, has_word, is_one_of_long, names, unversioned,
+};
+use crate::core::policy::shell::Word;
+use std::sync::LazyLock;
+
+/// Languages that leave the words behind the file that they run to that file.
+static RUN_A_FILE: Names = LazyLock::new(|| {
+    names("python python2 python3 pypy pypy3 perl ruby node nodejs php lua luajit ts-node")
+});
+
+/// The words that a program understands itself.
+pub fn own_words<'w>(program: &str, words: &'w [Word]) -> &'w [Word] {
+    let is_file = |word: &Word| !word.globs && !word.text.starts_with('-') && !word.text.is_empty();
+    let runs_a_file = || RUN_A_FILE.contains(program) || RUN_A_FILE.contains(unversioned(program));
+    match words {
+        [_, file, _, ..] if is_file(file) && runs_a_file() => &words[..2],
+        _ => words,
+    }
+}
+
+/// Files that stand for the input, or for whatever else is open.
+pub fn open_file_harms(words: &[Word]) -> Vec<Harm> {
+    let name = words.first().map_or("", |name| name.text.as_str());
+    at_words(words, names_an_open_file)
+        .map(|(_, word)| Harm::whole(format!("`{name} {word}` runs what it reads")))
+        .collect()
+}
+
+fn names_an_open_file(word: &str) -> bool {
+    let Some(path) = word.find('/').map(|at| &word[at..]) else {
+        return false;
+    };
+    let parts = path.split('/').filter(|part| !matches!(*part, "" | "."));
+    let parts: Vec<&str> = parts.collect();
+    let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    parts.last() == Some(&"stdin")
+        || matches!(parts.first(), Some(&("dev" | "proc")))
+        || parts
+            .windows(2)
+            .any(|pair| pair[0] == "fd" && is_number(pair[1]))
+}
+
+/// What an interpreter runs when it is given no file: its input.
+pub fn input_harms(words: &[Word]) -> Vec<Harm> {
+    reads_input(words, "--version -V -v -version --help -h -help --test")
+}
+
+/// `tells` are options with which it only says something, or finds its files by itself.
+fn reads_input(words: &[Word], tells: &str) -> Vec<Harm> {
+    /// Options whose value is the word behind them, and no file to run.
+    const VALUED: &str = "-W -X -E --check-hash-based-pycs --title --input-type --stack-trace-limit --dns-result-order \
+        --unhandled-rejections --max-http-header-size --icu-data-dir --secure-heap --secure-heap-min \
+        --tls-cipher-list --diagnostic-dir --redirect-warnings --report-dir --report-directory --cpu-prof-dir \
+        --heap-prof-dir --disable-warning --localstorage-file --experimental-default-type --watch-path -t";
+    let mut texts = words.iter().skip(1).map(|word| word.text.as_str());
+    while let Some(text) = texts.next() {
+        if has_word(VALUED, text) {
+            texts.next();
+        } else if !text.starts_with('-') || has_word(tells, text) {
+            return Vec::new();
+        }
+    }
+    let name = words.first().map_or("", |name| name.text.as_str());
+    let why = format!("{name} without a file runs what it reads");
+    vec![Harm::whole(why)]
+}
+
+/// Modules that check, test or show; many others run or fetch whatever they are told.
+const PYTHON_MODULES: &str = "pytest unittest doctest json.tool mypy ruff black isort flake8 pylint pyright bandit \
+    compileall py_compile tabnanny venv build pip coverage pycodestyle pydocstyle yapf";
+
+/// The module that `python3 -m module …` runs, also as in `-Im`, and the word that has its name.
+fn module(words: &[Word]) -> Option<(usize, &str)> {
+    let (at, word) = at_words(words, |word| has_short(word, "m", "cmWX")).next()?;
+    match word.split_once('m') {
+        Some((_, "")) => Some((at + 1, words.get(at + 1)?.text.as_str())),
+        attached => Some((at, attached?.1)),
+    }
+}
+
+/// The module is what a rule has to name.
+pub fn python_harms(words: &[Word]) -> Vec<Harm> {
+    let Some((at, module)) = module(words) else {
+        return reads_input(words, "--version -V -VV --help -h");
+    };
+    let is_known = has_word(PYTHON_MODULES, module);
+    let is_remedy = module == "pip"
+        && has_word(
+            "install download wheel config",
+            subcommand(&words[at + 1..]),
+        );
+    let mut harms = harms_of_module(&words[at..], module, at);
+    if !(is_known && !is_remedy || only_from_file(&words[at + 1..]) && module == "pip") {
+        let why = format!("`-m {module}` runs a module that can do anything");
+        harms.push(Harm::at(at, why));
+    }
+    harms
+}
+
+/// What the module would do as a program of its own.
+fn harms_of_module(words: &[Word], module: &str, at: usize) -> Vec<Harm> {
+    let mut words = words.to_vec();
+    module.clone_into(&mut words[0].text);
+    harms_within(&words, at)
+}
+
+/// Whether what a program does is up to the one that its arguments name.
+pub fn runs_others(program: &str) -> bool {
+    let program = base_name(program);
+    unversioned(program) == "python" || has_word("npx bunx uvx pnpx", program)
+}
+
+/// What a command does that begins in another one, at this word of it.
+pub fn harms_within(words: &[Word], at: usize) -> Vec<Harm> {
+    // One in another is no ordinary use, and could go on for long.
+    if let Some(name) = words.first().filter(|name| runs_others(&name.text)) {
+        return vec![Harm::whole(format!("{} runs other programs", name.text))];
+    }
+    let mut harms = super::harms(words);
+    for harm in &mut harms {
+        harm.move_by(at);
+    }
+    harms
+}
+
+fn subcommand(words: &[Word]) -> &str {
+    let mut texts = words.iter().map(|word| word.text.as_str());
+    texts
+        .find(|text| !text.starts_with('-'))
+        .unwrap_or_default()
+}
+
+/// `pip install -r requirements.txt`: what the project itself asks for.
+fn only_from_file(words: &[Word]) -> bool {
+    let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
+    matches!(texts.as_slice(), ["install", "-r" | "--requirement", file] if !file.contains("://"))
+}
+
+/// Options of cargo itself, up to `--`; clippy and fix hand what is behind it to the compiler.
+pub fn cargo_harms(words: &[Word]) -> Vec<Harm> {
+    const LONG: &str = "--config --manifest-path --target-dir --artifact-dir --out-dir --root --path --lockfile-path \
+        --linker --config-file --tool-config-file";
+    let compiles = words.iter().any(|word| has_word("clippy fix", &word.text));
+    let end = words.iter().position(|word| word.text == "--");
+    let end = end.filter(|_| !compiles).unwrap_or(words.len());
+    // cargo takes no shortened options.
+    let harmful = |word: &str| {
+        let name = word.split_once('=').map_or(word, |(name, _)| name);
+        has_short(word, "CZ", "jpF") || has_word(LONG, name) || word.starts_with('+')
+    };
+    let mut harms: Vec<Harm> = CARGO.harms(&words[..end]);
+    harms.extend(at_words(&words[..end], harmful).map(|(at, word)| {
+        Harm::at(
+            at,
+            format!("`{word}` lets cargo run another program or write a file"),
+        )
+    }));
+    harms
+}
+
+/// `go run` of something that is not here, and options that run or write.
+pub fn go_harms(words: &[Word]) -> Vec<Harm> {
+    const LONG: &str = "-exec -toolexec -overlay -modfile -o -C -vettool -pkgdir -outputdir -coverprofile \
+        -cpuprofile -memprofile -blockprofile -mutexprofile -trace -ldflags -gcflags -replace";
+    let runs = subcommand(&words[1..]) == "run";
+    let harmful = |word: &str| {
+        is_one_of_long(word, LONG) || runs && (word.contains('@') || word.contains("://"))
+    };
+    at_words(words, harmful)
+        .map(|(at, word)| {
+            Harm::at(
+                at,
+                format!("`{word}` lets go run another program or write a file"),
+            )
+        })
+        .collect()
+}
+
+/// cmake's scripts and tools, and definitions that name programs.
+pub fn cmake_harms(words: &[Word]) -> Vec<Harm> {
+    const PROGRAMS: &str =
+        "COMPILER LAUNCHER LINKER TOOLCHAIN PROGRAM RULE COMMAND EXECUTABLE INCLUDE PREFIX";
+    let defines = |word: &str| {
+        PROGRAMS
+            .split_ascii_whitespace()
+            .any(|name| word.contains(name))
+    };
+    let native = words
+        .iter()
+        .position(|word| word.text == "--")
+        .unwrap_or(words.len());
+    let harmful = |word: &str| {
+        ["-P", "-E", "-C"]
+            .iter()
+            .any(|start| word.starts_with(start))
+            || word.starts_with("--install")
+            || word.contains('=') && !word.starts_with("--") && defines(word)
+    };
+    let mut harms: Vec<Harm> = at_words(&words[..native], harmful)
+        .map(|(at, word)| {
+            Harm::at(
+                at,
+                format!("`{word}` lets cmake run another program or write a file"),
+            )
+        })
+        .collect();
+    // What is behind `--` goes to make or ninja.
+    harms.extend(
+        at_words(words, |_| true)
+            .filter(|(at, _)| *at > native)
+            .filter_map(|(at, word)| {
+                let bad = word.contains('=') || has_short(word, "fCI", "j");
+                bad.then(|| Harm::at(at, format!("`{word}` changes what is run to build")))
+            }),
+    );
+    harms
+}

@@ -1,0 +1,398 @@
+//! What programs can do beyond what their name says: options that run other programs or write files. A rule
+//! with a wildcard did not mean those, so they are asked about, unless the rule itself spells them out.
+
+mod awk;
+mod git;
+mod javascript;
+mod languages;
+mod outputs;
+mod scripts;
+mod subcommands;
+mod table;
+mod writes;
+
+use super::pattern::fits;
+use super::quick::{QuickMap, QuickSet};
+use super::shell::Word;
+use std::cmp::Reverse;
+use std::path::Path;
+use std::sync::LazyLock;
+use table::{Danger, TABLE, code};
+
+/// Something in a command that a wildcard must not let in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Harm {
+    /// The word that does it. A rule that spells out this word has meant it.
+    pub at: usize,
+    pub why: String,
+}
+
+/// Beyond every word that a rule with a wildcard can spell out.
+const WHOLE: usize = usize::MAX - 1;
+
+impl Harm {
+    pub fn at(at: usize, why: String) -> Harm {
+        Harm { at, why }
+    }
+
+    /// The same in a command that has so many words before it.
+    pub fn move_by(&mut self, words: usize) {
+        if self.at < WHOLE {
+            self.at += words;
+        }
+    }
+
+    /// Harm that no rule at all excuses.
+    pub fn inexcusable(why: String) -> Harm {
+        Harm {
+            at: usize::MAX,
+            why,
+        }
+    }
+
+    /// Harm that only a rule without any wildcard can have meant.
+    pub fn whole(why: String) -> Harm {
+        Harm { at: WHOLE, why }
+    }
+}
+
+/// The rows of the table for each program.
+static BY_PROGRAM: LazyLock<QuickMap<&'static str, Vec<&'static Danger>>> = LazyLock::new(|| {
+    let mut dangers: QuickMap<_, Vec<_>> = QuickMap::default();
+    for row in TABLE.iter().chain(code::TABLE) {
+        for program in row.programs.split_ascii_whitespace() {
+            dangers.entry(program).or_default().push(&row.danger);
+        }
+    }
+    dangers
+});
+
+/// Everything harmful in a command, the program first.
+pub fn harms(words: &[Word]) -> Vec<Harm> {
+    let Some(name) = words.first() else {
+        return Vec::new();
+    };
+    let program = base_name(&name.text);
+    let Some(dangers) = dangers_of(program) else {
+        return Vec::new();
+    };
+    let words = languages::own_words(program, words);
+    let mut harms: Vec<Harm> = dangers
+        .iter()
+        .flat_map(|danger| harms_by(danger, program, words))
+        .collect();
+    harms.extend(harms_of_globs(program, words));
+    // The first is what a person is told, and a rule is least likely to have spelled out the last word.
+    harms.sort_by_key(|harm| Reverse(harm.at));
+    harms
+}
+
+fn base_name(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or_default()
+}
+
+/// The rows for a program, also for one with its version behind it, such as `python3.12` or `gcc-14`.
+fn dangers_of(program: &str) -> Option<&'static Vec<&'static Danger>> {
+    let by_family = || {
+        let start = unversioned(program);
+        let loader = start.starts_with("ld-linux") || start.starts_with("ld-musl");
+        let family = start.starts_with("mkfs");
+        BY_PROGRAM.get(match (loader, family) {
+            (true, _) => "ld.so",
+            (_, true) => "mkfs",
+            _ => start,
+        })
+    };
+    BY_PROGRAM.get(program).or_else(by_family)
+}
+
+fn unversioned(program: &str) -> &str {
+    program.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'))
+}
+
+/// Whether anything is known of a program, so that its arguments are no programs unless that is said here.
+pub fn is_known(program: &str) -> bool {
+    only_reads(program) || is_writer(program) || dangers_of(base_name(program)).is_some()
+}
+
+/// What is harmful about a program whatever its arguments are, so that no rule with a wildcard can have meant it.
+pub fn always(program: &str) -> Option<String> {
+    let program = base_name(program);
+    let why = |danger: &&Danger| match danger {
+        Danger::Always(why) => Some(format!("{program} {why}")),
+        _ => None,
+    };
+    dangers_of(program)?.iter().find_map(why)
+}
+
+fn harms_by(danger: &Danger, program: &str, words: &[Word]) -> Vec<Harm> {
+    match danger {
+        Danger::Always(why) => vec![Harm::whole(format!("{program} {why}"))],
+        Danger::Unnamed(why) => vec![Harm::at(0, format!("{program} {why}"))],
+        Danger::Judged(judge) => judge(words),
+        Danger::Beyond(ordinary) => ordinary.harms(words),
+        Danger::Subcommands(list, why) => subcommands::candidates(words)
+            .into_iter()
+            .filter(|(_, word)| has_word(list, word))
+            .map(|(at, word)| Harm::at(at, format!("`{program} {word}` {why}")))
+            .collect(),
+        Danger::Abbreviated { list, whole, why } => subcommands::candidates(words)
+            .into_iter()
+            .filter(|(_, word)| subcommands::may_abbreviate(word, list, whole))
+            .map(|(at, word)| Harm::at(at, format!("`{program} {word}` {why}")))
+            .collect(),
+        Danger::Operands { most, valued, why } => harm_of_operands(words, *most, valued)
+            .map(|at| Harm::at(at, format!("{program} {why}")))
+            .into_iter()
+            .collect(),
+        Danger::Options { why, .. } | Danger::Text(_, why) => {
+            at_words(words, |word| is_harmful(danger, word))
+                .map(|(at, word)| Harm::at(at, format!("`{word}` lets {program} {why}")))
+                .collect()
+        }
+        Danger::Words(_, why) => at_words(words, |word| is_harmful(danger, word))
+            .map(|(at, word)| Harm::at(at, format!("`{program} {word}` {why}")))
+            .collect(),
+    }
+}
+
+fn is_harmful(danger: &Danger, word: &str) -> bool {
+    match danger {
+        Danger::Options {
+            short,
+            long,
+            valued,
+            ..
+        } => has_short(word, short, valued) || is_one_of_long(word, long),
+        Danger::Words(wanted, _) => has_word(wanted, word),
+        Danger::Text(wanted, _) => wanted
+            .split_ascii_whitespace()
+            .any(|text| word.contains(text)),
+        _ => false,
+    }
+}
+
+/// The first operand beyond so many.
+fn harm_of_operands(words: &[Word], most: usize, valued: &str) -> Option<usize> {
+    let is_operand = |at: usize, word: &Word| {
+        let is_option = word.text.starts_with('-') && word.text != "-";
+        !is_option && !has_word(valued, &words[at - 1].text)
+    };
+    let mut operands = words
+        .iter()
+        .enumerate()
+        .skip(1)
+        .filter(|(at, word)| is_operand(*at, word));
+    operands.nth(most).map(|(at, _)| at)
+}
+
+/// A glob that can begin with a dash may stand for a file that is named like an option.
+fn harms_of_globs(program: &str, words: &[Word]) -> impl Iterator<Item = Harm> {
+    let may_become_an_option =
+        |word: &Word| word.globs && word.text.starts_with(['*', '?', '[', '-']);
+    let globs = words.iter().enumerate().skip(1);
+    // None of the options of chmod runs or writes anything else.
+    let globs = globs.filter(move |(_, word)| program != "chmod" && may_become_an_option(word));
+    globs.map(move |(at, word)| {
+        let glob = &word.text;
+        let why = format!("`{glob}` may stand for a file name that {program} takes for an option");
+        Harm::at(at, why)
+    })
+}
+
+/// The words behind the program that are harmful, and where they are.
+fn at_words(
+    words: &[Word],
+    is_harmful: impl Fn(&str) -> bool,
+) -> impl Iterator<Item = (usize, &str)> {
+    words
+        .iter()
+        .enumerate()
+        .skip(1)
+        .map(|(at, word)| (at, word.text.as_str()))
+        .filter(move |(_, word)| is_harmful(word))
+}
+
+/// Whether one of the letters `short` is set in a cluster such as `-xvf`. A letter of `valued` takes the rest
+/// of the word as its value.
+fn has_short(word: &str, short: &str, valued: &str) -> bool {
+    let Some(cluster) = word
+        .strip_prefix(['-', '+'])
+        .filter(|rest| !rest.starts_with('-'))
+    else {
+        return false;
+    };
+    let before_value = cluster
+        .find(|c| valued.contains(c))
+        .map_or(cluster, |at| &cluster[..=at]);
+    before_value.contains(|c| short.contains(c))
+}
+
+/// Whether this is the name of a long option, also shortened, which most programs understand.
+fn is_long(name: &str, option: &str) -> bool {
+    match option.as_bytes() {
+        [b'-', b'-', ..] => name.len() > 2 && name.starts_with("--") && option.starts_with(name),
+        _ => name == option || name.strip_prefix('-') == Some(option),
+    }
+}
+
+/// Whether a list with blanks between its words has this one.
+pub fn has_word(list: &str, word: &str) -> bool {
+    list.split_ascii_whitespace().any(|known| known == word)
+}
+
+/// Whether a word is one of some long options, also with `=value`.
+fn is_one_of_long(word: &str, options: &str) -> bool {
+    if !word.starts_with('-') {
+        return false;
+    }
+    let name = word.split_once('=').map_or(word, |(name, _)| name);
+    let mut options = options.split_ascii_whitespace();
+    options.any(|option| is_long(name, option))
+}
+
+/// Names of programs, for looking them up.
+type Names = LazyLock<QuickSet<&'static str>>;
+
+fn names(list: &'static str) -> QuickSet<&'static str> {
+    list.split_ascii_whitespace().collect()
+}
+
+/// Programs that only read what they are given and print: protected files are safe from them.
+static READERS: Names = LazyLock::new(|| {
+    names(
+        "ls stat file du tree grep egrep fgrep zgrep rg diff cmp comm md5sum sha1sum sha256sum \
+    sha512sum b2sum cksum realpath readlink basename dirname echo test pwd true false which \
+    type jq column fold fmt rev paste join tr expand cd printf seq cat head tail less more nl \
+    tac od hexdump strings base64 base32 wc cut sort zcat bat batcat",
+    )
+});
+
+/// Programs that open the files that they are given, and show or copy what is in them.
+static OPENERS: Names = LazyLock::new(|| {
+    names(
+        "cat head tail less more nl tac od hexdump strings base64 base32 wc cut sort zcat bat \
+    batcat diff cmp comm md5sum sha1sum sha256sum sha512sum b2sum cksum xxd rev paste fold fmt \
+    expand column join cp",
+    )
+});
+
+/// The same, but the first word that they are given is a pattern or a script.
+static SEARCHERS: Names =
+    LazyLock::new(|| names("grep egrep fgrep zgrep rg ag ack sed gsed awk gawk mawk jq"));
+
+pub use outputs::written;
+pub use writes::{Transfer, is_writer, may_use_temporary, packs, transfer};
+
+pub fn only_reads(program: &str) -> bool {
+    READERS.contains(program)
+}
+
+/// Whether a program opens the file that its argument at this place names.
+pub fn opens(program: &str, arguments: &[Word], at: usize) -> bool {
+    if OPENERS.contains(program) {
+        return true;
+    }
+    let is_option = |word: &Word| word.text.starts_with('-') && word.text != "-";
+    let first_operand = arguments.iter().position(|word| !is_option(word));
+    SEARCHERS.contains(program) && first_operand != Some(at)
+}
+
+/// Programs that show names, and nothing of what is in the files.
+static LISTERS: Names = LazyLock::new(|| {
+    names(
+        "ls stat file du tree find realpath readlink basename dirname echo test pwd which type cd printf \
+    true false",
+    )
+});
+
+/// Files that hold what others must not know, by the names on their way.
+const SECRETS: &[&[&str]] = &[
+    &["etc", "shadow"],
+    &["etc", "shadow-"],
+    &["etc", "gshadow"],
+    &["etc", "gshadow-"],
+    &["etc", "sudoers"],
+    &[".ssh"],
+    &[".gnupg"],
+    &[".aws"],
+    &[".netrc"],
+    &[".pgpass"],
+    &[".pypirc"],
+    &[".git-credentials"],
+    &[".kube", "config"],
+    &[".docker", "config.json"],
+    &[".config", "gh"],
+    &[".config", "gcloud"],
+    &[".cargo", "credentials.toml"],
+    &[".claude", ".credentials.json"],
+    &["self", "environ"],
+    &["self", "mem"],
+];
+
+/// Words that name a well-known secret: a rule for a program that reads did not mean those.
+pub fn secrets(words: &[Word]) -> Vec<Harm> {
+    let lists_only = |name: &Word| LISTERS.contains(name.text.as_str());
+    if words.first().is_none_or(lists_only) {
+        return Vec::new();
+    }
+    at_words(words, names_a_secret)
+        .map(|(at, word)| Harm::at(at, format!("`{word}` names a file with secrets")))
+        .collect()
+}
+
+/// Whether a program shows what is in this file, and that is a well-known secret.
+pub fn is_secret(program: &str, path: &Path) -> bool {
+    !LISTERS.contains(program) && path.to_str().is_some_and(names_a_secret)
+}
+
+/// Whether this is a directory in which a well-known secret lies, such as /etc or ~/.config.
+pub fn may_hold_a_secret(directory: &Path) -> bool {
+    let name = directory.file_name().and_then(|name| name.to_str());
+    SECRETS
+        .iter()
+        .any(|secret| secret.len() > 1 && Some(secret[0]) == name)
+}
+
+fn names_a_secret(word: &str) -> bool {
+    // Nearly every word is told from all of these by this alone.
+    if !word.contains("etc/")
+        && !word.contains("/.")
+        && !word.contains("self/")
+        && !word.starts_with('.')
+    {
+        return false;
+    }
+    let parts = word
+        .split(['/', '=', '@', ':'])
+        .filter(|part| !matches!(*part, "" | "."));
+    let parts: Vec<&str> = parts.collect();
+    let is_glob_of = |part: &str, name: &str| part.contains(['*', '?', '[']) && fits(part, name);
+    let is_named = |way: &[&str], secret: &[&str]| {
+        let mut names = way.iter().zip(secret).skip(1);
+        way[0] == secret[0] && names.all(|(part, name)| part == name || is_glob_of(part, name))
+    };
+    SECRETS.iter().any(|secret| {
+        let mut ways = parts.windows(secret.len());
+        ways.any(|way| is_named(way, secret))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_found_in_clusters_and_shortened() {
+        assert!(has_short("-no", "o", ""));
+        assert!(!has_short("-XPOST", "O", "X"));
+        assert!(!has_short("--other", "o", ""));
+        assert!(is_one_of_long("--output=x", "--quiet --output"));
+        assert!(is_long("--outp", "--output"));
+        assert!(!is_long("--output-indicator-new", "--output"));
+        assert!(!is_long("--", "--output"));
+        assert!(is_long("-exec", "-exec"));
+        assert!(is_long("--exec", "-exec"));
+        assert!(!is_long("-e", "-exec"));
+    }
+}

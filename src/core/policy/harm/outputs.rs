@@ -1,0 +1,209 @@
+//! Files that a program writes besides what its arguments are for: archives, and what options name. They may lie
+//! in the slot's directory, not beyond it.
+
+use super::{base_name, has_short, has_word, is_one_of_long, languages, unversioned, writes};
+use crate::core::policy::quick::QuickMap;
+use crate::core::policy::shell::Word;
+use std::sync::LazyLock;
+
+/// Options whose value is a file or a directory that is written.
+struct Outputs {
+    programs: &'static str,
+    short: &'static str,
+    long: &'static str,
+    /// Words that begin so have it in themselves.
+    starts: &'static str,
+}
+
+const fn outputs(programs: &'static str, short: &'static str, long: &'static str) -> Outputs {
+    Outputs {
+        programs,
+        short,
+        long,
+        starts: "",
+    }
+}
+
+const TABLE: &[Outputs] = &[
+    outputs(
+        "rsync",
+        "T",
+        "--only-write-batch --backup-dir --partial-dir --temp-dir",
+    ),
+    Outputs {
+        programs: "gcc cc g++ c++ gfortran clang clang++",
+        short: "",
+        long: "--output -aux-info -dumpdir -dumpbase -MJ -serialize-diagnostics --serialize-diagnostics \
+            -index-store-path",
+        starts: "-fdump -fprofile -fopt -fstack -fcallgraph -fdiagnostics -ftime -fmodule -fcrash -time=",
+    },
+    outputs("rustc rustdoc", "", "--out-dir --emit --print --output"),
+    outputs(
+        "node nodejs",
+        "",
+        "--redirect-warnings --cpu-prof-dir --cpu-prof-name --heap-prof-dir --heap-prof-name --diagnostic-dir \
+            --report-dir --report-directory --report-filename --trace-event-file-pattern --localstorage-file \
+            --tls-keylog --logfile --redirect-code-traces-to",
+    ),
+    outputs(
+        "pip pip3",
+        "dw",
+        "--dest --destination-dir --destination-directory --wheel-dir --src --cache-dir --report",
+    ),
+    outputs(
+        "jest",
+        "",
+        "--coveragedirectory --coverage-directory --cachedirectory --cache-directory",
+    ),
+    outputs(
+        "tsc",
+        "",
+        "-outdir -outfile -declarationdir -tsbuildinfofile -generatetrace -generatecpuprofile",
+    ),
+    outputs("eslint prettier", "", "--cache-location --cache-file"),
+    outputs(
+        "kubectl",
+        "",
+        "--output-directory --profile-output --cache-dir",
+    ),
+    outputs(
+        "gpg gpg2",
+        "",
+        "--logger-file --log-file --status-file --attribute-file",
+    ),
+];
+
+static BY_PROGRAM: LazyLock<QuickMap<&'static str, &'static Outputs>> = LazyLock::new(|| {
+    let rows = TABLE.iter().flat_map(|row| {
+        let programs = row.programs.split_ascii_whitespace();
+        programs.map(move |program| (program, row))
+    });
+    rows.collect()
+});
+
+/// The places among the arguments of what may be written.
+pub fn written(program: &str, arguments: &[Word]) -> Vec<usize> {
+    let program = base_name(program);
+    let mut places = writes::written(program, arguments);
+    let by_family = || {
+        let family = unversioned(program);
+        (family != program)
+            .then(|| BY_PROGRAM.get(family))
+            .flatten()
+    };
+    if let Some(outputs) = BY_PROGRAM.get(program).or_else(by_family) {
+        places.extend(values(outputs, arguments));
+    }
+    places.extend(match program {
+        "tar" | "gtar" | "bsdtar" => of_tar(arguments),
+        "zip" => of_zip(arguments),
+        "7z" | "7za" | "7zz" => of_7z(arguments),
+        "gzip" | "gunzip" | "bzip2" | "bunzip2" | "xz" | "unxz" | "lzma" | "unlzma" | "zstd"
+        | "unzstd" | "lz4" | "compress" | "uncompress" | "brotli" => of_packers(program, arguments),
+        "npx" | "bunx" | "uvx" | "pnpx" => of_tool(0, arguments),
+        _ if program.starts_with("python") => of_module(arguments),
+        _ => Vec::new(),
+    });
+    places
+}
+
+/// The words with the options, where the value may be the rest of the word, and those behind them.
+fn values(outputs: &Outputs, arguments: &[Word]) -> Vec<usize> {
+    let names_it = |word: &str| {
+        let starts = || outputs.starts.split_ascii_whitespace();
+        word.starts_with('-')
+            && (has_short(word, outputs.short, "")
+                || is_one_of_long(word, outputs.long)
+                || is_one_of_long(&word.to_ascii_lowercase().replace('_', "-"), outputs.long)
+                || starts().any(|start| word.starts_with(start)))
+    };
+    let found = (0..arguments.len()).filter(|at| names_it(&arguments[*at].text));
+    let places = found.flat_map(|at| [at, at + 1]);
+    places.filter(|at| *at < arguments.len()).collect()
+}
+
+fn is_option(word: &Word) -> bool {
+    word.text.starts_with('-') && word.text != "-"
+}
+
+/// Snapshots and volume numbers are written, and `--delete` changes the archive; which word is which of them depends
+/// on the order of letters, so all count.
+fn of_tar(arguments: &[Word]) -> Vec<usize> {
+    let writes_more = |(at, word): (usize, &Word)| {
+        let text = word.text.as_str();
+        let is_cluster = !text.starts_with("--") && (at == 0 || text.starts_with('-'));
+        is_cluster
+            && text
+                .trim_start_matches('-')
+                .split('/')
+                .next()
+                .is_some_and(|t| t.contains('g'))
+            || is_one_of_long(text, "--listed-incremental --volno-file --delete")
+    };
+    match arguments.iter().enumerate().any(writes_more) {
+        true => (0..arguments.len()).collect(),
+        false => Vec::new(),
+    }
+}
+
+/// The archive is the first operand; a log and the directory for temporary files can be anywhere.
+fn of_zip(arguments: &[Word]) -> Vec<usize> {
+    const WRITES: &str = "-b --temp-path -lf --logfile-path --log-path";
+    /// Options whose value is the word behind them.
+    const VALUED: &str = "-b --temp-path -lf --logfile-path -n --suffixes -t -tt -P --password -s --split-size -x -i";
+    let follows = |at: usize, list: &str| at > 0 && has_word(list, &arguments[at - 1].text);
+    let operands = (0..arguments.len()).filter(|at| !is_option(&arguments[*at]));
+    let archive = operands.clone().find(|at| !follows(*at, VALUED));
+    let attached = |at: &usize| {
+        let text = &arguments[*at].text;
+        text.starts_with("-b") || is_one_of_long(text, WRITES)
+    };
+    let others = (0..arguments.len()).filter(|at| follows(*at, WRITES) || attached(at));
+    archive.into_iter().chain(others).collect()
+}
+
+/// `7z a archive …`: its options have their values attached.
+fn of_7z(arguments: &[Word]) -> Vec<usize> {
+    let operands: Vec<usize> = (0..arguments.len())
+        .filter(|at| !is_option(&arguments[*at]))
+        .collect();
+    match operands.as_slice() {
+        [command, archive, ..] if has_word("a u d rn", &arguments[*command].text) => {
+            let directories =
+                (0..arguments.len()).filter(|at| arguments[*at].text.starts_with("-w"));
+            directories.chain([*archive]).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// A file is put in the place of each that is given, unless it is only shown or tested.
+fn of_packers(program: &str, arguments: &[Word]) -> Vec<usize> {
+    let lists = has_word("gzip gunzip xz unxz zstd unzstd", program);
+    let only_shows = |word: &Word| {
+        has_short(&word.text, if lists { "ctl" } else { "ct" }, "")
+            || is_one_of_long(&word.text, "--stdout --to-stdout --list --test")
+    };
+    match arguments.iter().any(only_shows) {
+        true => Vec::new(),
+        false => (0..arguments.len()).collect(),
+    }
+}
+
+/// `python3 -m pip …`
+fn of_module(arguments: &[Word]) -> Vec<usize> {
+    let is_module = |word: &Word| has_short(&word.text, "m", "cmWX") && word.text.ends_with('m');
+    let module = arguments.iter().position(is_module);
+    module.map_or_else(Vec::new, |at| of_tool(at + 1, arguments))
+}
+
+/// What the program writes that begins at this argument.
+fn of_tool(at: usize, arguments: &[Word]) -> Vec<usize> {
+    match arguments.get(at) {
+        Some(tool) if !languages::runs_others(&tool.text) => {
+            let of_tool = written(&tool.text, &arguments[at + 1..]);
+            of_tool.into_iter().map(|inner| at + 1 + inner).collect()
+        }
+        _ => Vec::new(),
+    }
+}

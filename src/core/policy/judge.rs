@@ -1,0 +1,214 @@
+//! The verdict on a tool call.
+
+use super::command;
+use super::ground::Ground;
+use super::hosts::host_of;
+use super::paths::Paths;
+use super::protected;
+use super::rule::Rule;
+use super::tools::{self, Access, Subject};
+use super::{Ask, Decision, Fallback, Policy, Verdict};
+
+/// A verdict, and what was decided on each part of a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Explanation {
+    pub verdict: Verdict,
+    /// Empty for tools that run no command.
+    pub parts: Vec<PartVerdict>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PartVerdict {
+    pub text: String,
+    pub verdict: Verdict,
+}
+
+/// Decides on a tool call: deny beats ask beats allow, and where no rule speaks, the policy's default holds.
+pub fn decide(policy: &Policy, ask: &Ask, paths: &dyn Paths) -> Verdict {
+    judge(policy, ask, paths, false).verdict
+}
+
+/// The same as [`decide`], with the verdict on each part.
+pub fn explain(policy: &Policy, ask: &Ask, paths: &dyn Paths) -> Explanation {
+    judge(policy, ask, paths, true)
+}
+
+/// Whether a call does no more than read inside the slot's directory, or nothing outside the conversation: then
+/// Claude Code does not ask about it by itself, and neither does a policy without rules.
+pub fn only_reads_the_project(ask: &Ask, paths: &dyn Paths) -> bool {
+    let silent = Policy::asking(&ask.cwd, &ask.cwd);
+    decide(&silent, ask, paths).decision == Decision::Silent
+}
+
+fn judge(policy: &Policy, ask: &Ask, paths: &dyn Paths, explains: bool) -> Explanation {
+    let ground = Ground::new(paths, &ask.cwd, &policy.project, policy.protected.places());
+    let case = Case {
+        policy,
+        ask,
+        ground,
+        explains,
+    };
+    let mut explanation = match tools::subject(ask) {
+        Subject::Command(text) => command::judge(&case, text),
+        Subject::Path(access, path) => whole(case.path(access, path)),
+        Subject::Url(url) => whole(case.url(url)),
+        Subject::Name(name) => {
+            whole(case.by_rules(|rule| rule.covers_name(&ask.tool, name), || false))
+        }
+        Subject::Tool => whole(case.by_tool()),
+        Subject::Missing(key) => {
+            whole(case.not_allowed(case.by_tool(), format!("the input has no `{key}` to judge")))
+        }
+    };
+    if !tools::is_name(&ask.tool) {
+        let why = "the tool has a name that no tool of Claude Code has".to_owned();
+        explanation.verdict = case.not_allowed(explanation.verdict, why);
+    }
+    if !ask.complete {
+        let why =
+            "only a part of the input is known, so it can't be allowed without a person".to_owned();
+        explanation.verdict = case.not_allowed(explanation.verdict, why);
+    }
+    explanation
+}
+
+fn whole(verdict: Verdict) -> Explanation {
+    Explanation {
+        verdict,
+        parts: Vec::new(),
+    }
+}
+
+/// A policy, a call and the places that it may name.
+pub struct Case<'a> {
+    pub policy: &'a Policy,
+    pub ask: &'a Ask,
+    pub ground: Ground<'a>,
+    /// Whether somebody wants to see the verdict on each part.
+    pub explains: bool,
+}
+
+impl Case<'_> {
+    /// The rules that hold for this call: those that name its tool as a whole (the nearest level alone
+    /// counts), and those whose specifier covers it.
+    pub fn rules_in_force(&self, covers: impl Fn(&Rule) -> bool) -> Vec<&Rule> {
+        let covered = |rule: &&Rule| rule.covers_tool(&self.ask.tool) || covers(rule);
+        self.nearest_only(self.policy.rules().filter(covered).collect())
+    }
+
+    /// Of the rules that name the tool as a whole, those of the nearest level; the others as they are.
+    pub fn nearest_only<'r>(&self, mut rules: Vec<&'r Rule>) -> Vec<&'r Rule> {
+        let nearest = rules
+            .iter()
+            .filter(|rule| rule.meaning.is_whole_tool())
+            .map(|rule| rule.level.clone())
+            .max();
+        rules.retain(|rule| !rule.meaning.is_whole_tool() || Some(&rule.level) == nearest.as_ref());
+        rules
+    }
+
+    /// What the strictest rule in force says, or the default.
+    /// `only_reads` tells whether the call does no more than read inside the slot's directory.
+    pub fn by_rules(
+        &self,
+        covers: impl Fn(&Rule) -> bool,
+        only_reads: impl FnOnce() -> bool,
+    ) -> Verdict {
+        match strictest(&self.rules_in_force(covers)) {
+            Some(rule) => by_rule(rule),
+            None => self.by_default(only_reads),
+        }
+    }
+
+    /// The same for a call of which only the tool can be judged.
+    pub fn by_tool(&self) -> Verdict {
+        self.by_rules(|_| false, || tools::stays_in_session(&self.ask.tool))
+    }
+
+    /// What holds where no rule speaks.
+    pub fn by_default(&self, only_reads: impl FnOnce() -> bool) -> Verdict {
+        let (decision, why) = match self.policy.default {
+            Fallback::Deny => (
+                Decision::Deny,
+                "no rule speaks about it, and the default is deny",
+            ),
+            Fallback::Claude => (
+                Decision::Silent,
+                "no rule speaks about it, and the default is claude",
+            ),
+            Fallback::Ask if only_reads() => (
+                Decision::Silent,
+                "no rule speaks about it, and it only reads inside the slot's directory",
+            ),
+            Fallback::Ask => (Decision::Ask, "no rule speaks about it"),
+        };
+        Verdict {
+            decision,
+            rule: None,
+            why: why.to_owned(),
+        }
+    }
+
+    /// The verdict, or `ask` for this reason where it was less strict: what is harmful, protected or not known
+    /// is never left to Claude Code's own rules either.
+    pub fn not_allowed(&self, verdict: Verdict, why: String) -> Verdict {
+        match verdict.decision {
+            Decision::Allow | Decision::Silent => Verdict {
+                decision: Decision::Ask,
+                rule: verdict.rule,
+                why,
+            },
+            Decision::Ask | Decision::Deny => verdict,
+        }
+    }
+
+    fn path(&self, access: Access, path: &str) -> Verdict {
+        let place = self.ground.place(path, self.ask.place());
+        let covers = |rule: &Rule| match tools::searches(&self.ask.tool) {
+            true => rule.covers_tree(access, &place, &self.ground),
+            false => rule.covers_place(access, &place, &self.ground),
+        };
+        let verdict = self.by_rules(covers, || {
+            access == Access::Read && self.ground.is_inside(&place)
+        });
+        if access == Access::Write
+            && let Some(why) = protected::forbids(&place, &self.ground)
+        {
+            return self.not_allowed(verdict, why);
+        }
+        if let Some(why) = place.doubt {
+            return self.not_allowed(verdict, why.to_owned());
+        }
+        match path.contains(|c: char| c.is_control()) {
+            true => self.not_allowed(verdict, "the path has control characters".to_owned()),
+            false => verdict,
+        }
+    }
+
+    fn url(&self, url: &str) -> Verdict {
+        let Some(host) = host_of(url) else {
+            let verdict = self.by_tool();
+            return self.not_allowed(verdict, "the URL does not plainly name one host".to_owned());
+        };
+        self.by_rules(|rule| rule.covers_host(&host), || false)
+    }
+}
+
+/// The strictest of some rules; of equally strict ones the first.
+pub fn strictest<'a>(rules: &[&'a Rule]) -> Option<&'a Rule> {
+    let most = rules.iter().map(|rule| rule.decision).max()?;
+    rules.iter().find(|rule| rule.decision == most).copied()
+}
+
+pub fn by_rule(rule: &Rule) -> Verdict {
+    let verb = match rule.decision {
+        Decision::Allow => "allowed",
+        Decision::Silent | Decision::Ask => "a person is asked",
+        Decision::Deny => "denied",
+    };
+    Verdict {
+        decision: rule.decision,
+        rule: Some(rule.at.clone()),
+        why: format!("{verb} by {}", rule.at.text),
+    }
+}

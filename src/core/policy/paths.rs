@@ -1,0 +1,497 @@
+//! Path patterns and the places that they are relative to.
+
+use super::ground::{Directory, Ground};
+use super::quick::QuickSet;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use std::ffi::{OsStr, OsString};
+use std::path::{Component, Path, PathBuf};
+
+/// Where paths lead. The policy itself never touches the file system.
+pub trait Paths {
+    /// What a symbolic link at this absolute path says, if there is one.
+    fn link(&self, path: &Path) -> Option<PathBuf>;
+
+    /// The names in a directory, or none of them if there are more than `most`. What can't be listed has no names.
+    fn names(&self, directory: &Path, most: usize) -> Option<Vec<OsString>>;
+
+    /// The home directory that `~` stands for.
+    fn home(&self) -> Option<PathBuf>;
+
+    /// The directories that git's settings name for the hooks of the repository in which this directory lies.
+    fn hooks(&self, _directory: &Path) -> Vec<PathBuf> {
+        Vec::new()
+    }
+}
+
+/// Paths taken as they are written, with no links. Good for checking a file's examples, where no machine is
+/// meant. Home is a place that nothing else can name.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LexicalPaths;
+
+impl Paths for LexicalPaths {
+    fn link(&self, _: &Path) -> Option<PathBuf> {
+        None
+    }
+
+    fn names(&self, _: &Path, _: usize) -> Option<Vec<OsString>> {
+        Some(Vec::new())
+    }
+
+    fn home(&self) -> Option<PathBuf> {
+        Some(PathBuf::from("/~"))
+    }
+}
+
+/// `a/./b/../c` as `a/c`, without asking the file system.
+pub fn normalise(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                out.pop();
+            }
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+/// A place that a tool call names: as it is written, and where it really is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    pub written: PathBuf,
+    pub real: PathBuf,
+    /// Why it can't be told where it really is; `real` is the best guess then.
+    pub doubt: Option<&'static str>,
+}
+
+impl Place {
+    /// A place that begins with what only the shell will know: there is no way to it that could be looked at, but the
+    /// names at its end can be told.
+    pub fn unknown(text: &str, cwd: &Path) -> Place {
+        let written = normalise(&cwd.join(text));
+        Place {
+            real: written.clone(),
+            written,
+            doubt: None,
+        }
+    }
+
+    /// The paths by which it is reached: one, or two if links lead to it.
+    pub fn ways(&self) -> impl Iterator<Item = &Path> {
+        let real = (self.real != self.written).then_some(self.real.as_path());
+        std::iter::once(self.written.as_path()).chain(real)
+    }
+
+    /// A place in this directory.
+    pub fn join(&self, name: &str) -> Place {
+        Place {
+            written: self.written.join(name),
+            real: self.real.join(name),
+            doubt: self.doubt,
+        }
+    }
+
+    /// Whether it is at or below a directory, however it is looked at.
+    pub fn is_within(&self, directory: &Directory) -> bool {
+        let [written, real] = directory;
+        self.written.starts_with(written) && self.real.starts_with(real)
+    }
+}
+
+/// What a path rule is relative to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Base {
+    Root,
+    Home,
+    Project(PathBuf),
+    Cwd,
+}
+
+impl Base {
+    /// The path as seen from here. The directory itself may be reached through a link.
+    fn below<'p>(&self, path: &'p Path, ground: &Ground<'_>) -> impl Iterator<Item = &'p Path> {
+        let [written, real] = self.ways(ground);
+        let below = |base: Option<&Path>| below(path, base?);
+        [below(written), below(real)].into_iter().flatten()
+    }
+
+    fn ways<'g>(&self, ground: &'g Ground<'_>) -> [Option<&'g Path>; 2] {
+        match self {
+            Base::Root => [Some(Path::new("/")), None],
+            Base::Home => ground.home().map_or([None, None], ways),
+            Base::Project(_) => ways(ground.project()),
+            Base::Cwd => ways(&ground.cwd),
+        }
+    }
+}
+
+/// The same as `Path::strip_prefix`, which takes both apart. Here neither has anything to normalise.
+fn below<'p>(path: &'p Path, base: &Path) -> Option<&'p Path> {
+    let (Some(text), Some(start)) = (path.to_str(), base.to_str()) else {
+        return path.strip_prefix(base).ok();
+    };
+    let rest = text.strip_prefix(start)?;
+    let is_whole = rest.is_empty() || start.ends_with('/');
+    let rest = rest.strip_prefix('/').or(is_whole.then_some(rest))?;
+    Some(Path::new(rest))
+}
+
+fn ways(directory: &Directory) -> [Option<&Path>; 2] {
+    let [written, real] = directory;
+    [Some(written), (real != written).then_some(real)]
+}
+
+fn is_matched(matcher: &Gitignore, below: &Path) -> bool {
+    matcher
+        .matched_path_or_any_parents(below, false)
+        .is_ignore()
+}
+
+/// Many patterns at once: whether any of them may match.
+#[derive(Debug, Clone, Default)]
+pub struct PathSet {
+    sets: Vec<Joined>,
+}
+
+/// The patterns that are meant in one directory.
+#[derive(Debug, Clone)]
+struct Joined {
+    base: Base,
+    sieve: Sieve,
+    /// Where patterns can't be joined, there is none, and any path may match.
+    matcher: Option<Gitignore>,
+}
+
+impl Joined {
+    fn may_match(&self, below: &Path) -> bool {
+        let matches = |matcher: &Gitignore| is_matched(matcher, below);
+        below.as_os_str().is_empty()
+            || self.sieve.lets_through(below) && self.matcher.as_ref().is_none_or(matches)
+    }
+}
+
+/// Tells cheaply, and for most paths, that none of some patterns matches.
+#[derive(Debug, Clone, Default)]
+struct Sieve {
+    /// The first names of the paths that patterns with a slash in them match.
+    first: QuickSet<OsString>,
+    /// The names that patterns without one match, at any depth.
+    anywhere: QuickSet<OsString>,
+    /// There are patterns of which neither can be told.
+    open: bool,
+}
+
+impl Sieve {
+    fn add(&mut self, glob: &str) {
+        let path = glob.trim_end_matches('/');
+        let is_anchored = path.contains('/');
+        let first = path.trim_start_matches('/').split('/').next();
+        let first = first.filter(|name| !name.is_empty() && !name.contains(['*', '?', '[', '\\']));
+        match first {
+            None => self.open = true,
+            Some(name) if is_anchored => drop(self.first.insert(name.into())),
+            Some(name) => drop(self.anywhere.insert(name.into())),
+        }
+    }
+
+    fn lets_through(&self, below: &Path) -> bool {
+        self.open
+            || below
+                .iter()
+                .next()
+                .is_some_and(|name| self.first.contains(name))
+            || !self.anywhere.is_empty() && below.iter().any(|name| self.anywhere.contains(name))
+    }
+
+    /// Whether a pattern may match something in this directory or below it.
+    fn lets_into(&self, directory: &Path) -> bool {
+        self.open
+            || !self.anywhere.is_empty()
+            || directory
+                .iter()
+                .next()
+                .is_none_or(|name| self.first.contains(name))
+    }
+}
+
+impl PathSet {
+    pub fn new<'p>(patterns: impl Iterator<Item = &'p PathPattern>) -> PathSet {
+        let mut globs: Vec<(Base, Vec<&str>)> = Vec::new();
+        for pattern in patterns {
+            match globs.iter_mut().find(|(base, _)| *base == pattern.base) {
+                Some((_, known)) => known.push(&pattern.glob),
+                None => globs.push((pattern.base.clone(), vec![&pattern.glob])),
+            }
+        }
+        let joined = globs.into_iter().map(|(base, globs)| {
+            let mut sieve = Sieve::default();
+            globs.iter().for_each(|glob| sieve.add(glob));
+            Joined {
+                base,
+                sieve,
+                matcher: matcher(&globs).ok(),
+            }
+        });
+        PathSet {
+            sets: joined.collect(),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.sets.is_empty()
+    }
+
+    pub fn matches(&self, path: &Path, ground: &Ground<'_>) -> bool {
+        self.sets.iter().any(|set| {
+            let mut below = set.base.below(path, ground);
+            below.any(|below| set.may_match(below))
+        })
+    }
+
+    /// Whether a file that a pattern matches may lie in this directory or below it.
+    pub fn may_match_below(&self, directory: &Path, ground: &Ground<'_>) -> bool {
+        self.sets.iter().any(|set| {
+            let mut bases = set.base.ways(ground).into_iter().flatten();
+            bases.any(|base| match below(directory, base) {
+                Some(below) => set.sieve.lets_into(below),
+                None => base.starts_with(directory),
+            })
+        })
+    }
+}
+
+/// What stands inside `Read(…)` and `Edit(…)`: a gitignore pattern and the directory it is meant in.
+#[derive(Debug, Clone)]
+pub struct PathPattern {
+    base: Base,
+    glob: String,
+    /// Its plain parts up to the first wildcard: what it matches lies there or below.
+    start: PathBuf,
+    matcher: Gitignore,
+}
+
+/// Without a slash in it a pattern matches at any depth.
+fn plain_start(glob: &str) -> PathBuf {
+    let is_plain = |part: &&str| !part.contains(['*', '?', '[', '\\']);
+    let glob = glob.trim_end_matches('/');
+    match glob.contains('/') {
+        true => glob
+            .split('/')
+            .skip_while(|part| part.is_empty())
+            .take_while(is_plain)
+            .collect(),
+        false => PathBuf::new(),
+    }
+}
+
+impl PathPattern {
+    pub fn parse(text: &str, project: &Path) -> Result<PathPattern, String> {
+        let (base, glob) = base_and_glob(text, project);
+        if glob.split('/').any(|part| part == "..") {
+            return Err(
+                "`..` leads out of the directory; write the place as `//absolute/path`".to_owned(),
+            );
+        }
+        if glob.starts_with(['!', '#']) || glob.trim_matches('/').is_empty() {
+            return Err(format!(
+                "`{text}` names no files; write a path or a pattern such as `src/**`"
+            ));
+        }
+        if has_open_bracket(&glob) {
+            return Err("a `[` is not closed; write `\\[` for the character itself".to_owned());
+        }
+        let matcher =
+            matcher(&[&glob]).map_err(|fault| format!("not a gitignore pattern: {fault}"))?;
+        Ok(PathPattern {
+            base,
+            start: plain_start(&glob),
+            glob,
+            matcher,
+        })
+    }
+
+    pub fn matches(&self, path: &Path, ground: &Ground<'_>) -> bool {
+        self.base.below(path, ground).any(|below| {
+            let whole_directory =
+                below.as_os_str().is_empty() && self.glob.trim_start_matches('/') == "**";
+            whole_directory || is_matched(&self.matcher, below)
+        })
+    }
+
+    /// Whether a file that it matches may lie in this directory or below it.
+    pub fn may_match_below(&self, directory: &Path, ground: &Ground<'_>) -> bool {
+        self.may_match_through(directory, ground, |_| true)
+    }
+
+    /// The same where only some names in the directory are looked at.
+    pub fn may_match_through(
+        &self,
+        directory: &Path,
+        ground: &Ground<'_>,
+        is_looked_at: impl Fn(&str) -> bool,
+    ) -> bool {
+        let is_looked_at = |name: &OsStr| is_looked_at(&name.to_string_lossy());
+        self.base.ways(ground).into_iter().flatten().any(|base| {
+            match directory.strip_prefix(base) {
+                Ok(below) => match self.start.strip_prefix(below) {
+                    Ok(rest) => rest.iter().next().is_none_or(is_looked_at),
+                    Err(_) => below.starts_with(&self.start),
+                },
+                Err(_) => base.starts_with(directory),
+            }
+        })
+    }
+
+    /// Whether it matches names wherever they are, such as `*.pem`.
+    pub fn is_by_name(&self) -> bool {
+        let glob = self.glob.trim_end_matches('/');
+        !glob.strip_prefix("**/").unwrap_or(glob).contains('/')
+    }
+
+    /// How every name that it matches ends, where its last part is a star and an ending, such as `*.pem`.
+    pub fn ending(&self) -> Option<&str> {
+        let ending = self.glob.rsplit('/').next()?.strip_prefix('*')?;
+        (!ending.is_empty() && !ending.contains(['*', '?', '[', '\\'])).then_some(ending)
+    }
+
+    /// The last part of the pattern where that is a plain name, such as `.env` in `./.env`.
+    pub fn literal_name(&self) -> Option<&str> {
+        let name = self.glob.rsplit('/').next()?;
+        (!name.is_empty() && !name.contains(['*', '?', '[', '\\'])).then_some(name)
+    }
+
+    /// The pattern as settings that belong to no directory can say it.
+    pub fn for_settings(&self, text: &str, project: &Path) -> String {
+        match self.base {
+            Base::Project(_) => format!("/{}{}", project.display(), self.glob),
+            _ => text.to_owned(),
+        }
+    }
+}
+
+impl PartialEq for PathPattern {
+    fn eq(&self, other: &PathPattern) -> bool {
+        self.base == other.base && self.glob == other.glob
+    }
+}
+
+fn matcher(globs: &[&str]) -> Result<Gitignore, ignore::Error> {
+    let mut builder = GitignoreBuilder::new("");
+    for glob in globs {
+        builder.add_line(None, glob)?;
+    }
+    builder.build()
+}
+
+/// gitignore takes such a bracket for itself, which is hardly what was meant.
+fn has_open_bracket(glob: &str) -> bool {
+    let plain = glob
+        .replace("\\\\", "")
+        .replace("\\[", "")
+        .replace("\\]", "");
+    plain
+        .rsplit_once('[')
+        .is_some_and(|(_, rest)| !rest.contains(']'))
+}
+
+fn base_and_glob(text: &str, project: &Path) -> (Base, String) {
+    if let Some(absolute) = text.strip_prefix("//") {
+        return (Base::Root, format!("/{absolute}"));
+    }
+    if let Some(below_home) = text.strip_prefix("~/") {
+        return (Base::Home, format!("/{below_home}"));
+    }
+    if text.starts_with('/') {
+        return (Base::Project(project.to_owned()), text.to_owned());
+    }
+    match text.strip_prefix("./") {
+        Some(anchored) => (Base::Cwd, format!("/{}", anchored.trim_start_matches("./"))),
+        None => (Base::Cwd, text.to_owned()),
+    }
+}
+
+/// Writes `path` so that [`PathPattern::parse`] reads it as exactly that place.
+pub fn exact_pattern(path: &Path) -> Option<String> {
+    let mut out = String::from("/");
+    for c in path.to_str()?.chars() {
+        if matches!(c, '*' | '?' | '[' | ']' | '{' | '}' | '\\' | ' ') {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matches(pattern: &str, path: &str) -> bool {
+        let pattern = PathPattern::parse(pattern, Path::new("/proj")).expect("a good pattern");
+        let ground = Ground::new(
+            &LexicalPaths,
+            Path::new("/proj/sub"),
+            Path::new("/proj"),
+            &[],
+        );
+        pattern.matches(&normalise(Path::new(path)), &ground)
+    }
+
+    #[test]
+    fn the_start_of_a_pattern_says_where_it_is_meant() {
+        assert!(matches("//etc/hosts", "/etc/hosts"));
+        assert!(matches("~/.ssh/**", "/~/.ssh/id"));
+        assert!(matches("/src/**", "/proj/src/a"));
+        assert!(!matches("/src/**", "/proj/sub/src/a"));
+        assert!(matches("src/**", "/proj/sub/src/a"));
+        assert!(!matches("src/**", "/proj/src/a"));
+        assert!(!matches("src/**", "/proj/sub/vendor/src/a"));
+        assert!(matches("*.rs", "/proj/sub/deep/a.rs"));
+        assert!(matches("./.env", "/proj/sub/.env"));
+        assert!(!matches("./.env", "/proj/sub/deep/.env"));
+        assert!(matches(".env", "/proj/sub/deep/.env"));
+        assert!(matches("**", "/proj/sub"));
+    }
+
+    #[test]
+    fn what_lies_below_is_told_by_whole_names() {
+        let below = |path: &str, base: &str| {
+            let found = below(Path::new(path), Path::new(base));
+            let slow = Path::new(path).strip_prefix(base).ok();
+            assert_eq!(found, slow, "{path} below {base}");
+            found.is_some()
+        };
+        assert!(below("/a/b/c", "/a/b"));
+        assert!(below("/a/b", "/a/b"));
+        assert!(below("/a", "/"));
+        assert!(below("/", "/"));
+        assert!(!below("/a/bc", "/a/b"));
+        assert!(!below("/a", "/a/b"));
+    }
+
+    #[test]
+    fn dots_are_taken_out_before_matching() {
+        assert!(!matches("src/**", "/proj/sub/src/../.env"));
+        assert!(matches("./.env", "/proj/sub/././x/../.env"));
+    }
+
+    #[test]
+    fn an_exact_pattern_means_one_place() {
+        let odd = Path::new("/proj/sub/a [b]*?.rs");
+        let pattern = exact_pattern(odd).expect("it is UTF-8");
+        assert!(matches(&pattern, "/proj/sub/a [b]*?.rs"));
+        assert!(!matches(&pattern, "/proj/sub/a b.rs"));
+    }
+
+    #[test]
+    fn what_is_no_pattern_is_refused() {
+        for bad in ["", "/", "!x", "../x", "src/../x", "src/[", "{a"] {
+            assert!(
+                PathPattern::parse(bad, Path::new("/proj")).is_err(),
+                "{bad}"
+            );
+        }
+    }
+}

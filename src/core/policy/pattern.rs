@@ -1,0 +1,197 @@
+//! Patterns with `*`, as rules write them for commands and names.
+
+/// Text in which `*` stands for anything, split at its stars: one piece means no star at all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wildcard {
+    pieces: Vec<String>,
+}
+
+impl Wildcard {
+    /// `\*` is a literal star and `\\` a literal backslash; any other backslash stands for itself.
+    pub fn new(text: &str) -> Wildcard {
+        let mut pieces = vec![String::new()];
+        let mut chars = text.chars().peekable();
+        while let Some(c) = chars.next() {
+            let last = pieces.len() - 1;
+            match c {
+                '*' => pieces.push(String::new()),
+                '\\' => pieces[last].push(
+                    chars
+                        .next_if(|next| matches!(next, '*' | '\\'))
+                        .unwrap_or('\\'),
+                ),
+                _ => pieces[last].push(c),
+            }
+        }
+        Wildcard { pieces }
+    }
+
+    /// Writes `text` so that [`Wildcard::new`] reads it as exactly that text.
+    pub fn escape(text: &str) -> String {
+        text.replace('\\', "\\\\").replace('*', "\\*")
+    }
+
+    pub fn is_exact(&self) -> bool {
+        self.pieces.len() == 1
+    }
+
+    /// What stands before the first star.
+    pub fn literal_start(&self) -> &str {
+        &self.pieces[0]
+    }
+
+    pub fn ends_open(&self) -> bool {
+        self.pieces.len() > 1 && self.pieces[self.pieces.len() - 1].is_empty()
+    }
+
+    pub fn matches(&self, text: &str) -> bool {
+        let [first, middle @ .., last] = self.pieces.as_slice() else {
+            return self.pieces[0] == text;
+        };
+        let Some(rest) = text.strip_prefix(first.as_str()) else {
+            return false;
+        };
+        let Some(mut rest) = rest.strip_suffix(last.as_str()) else {
+            return false;
+        };
+        // The leftmost place for each piece leaves the most room for the next: greedy is right here.
+        for piece in middle {
+            let Some(at) = rest.find(piece.as_str()) else {
+                return false;
+            };
+            rest = &rest[at + piece.len()..];
+        }
+        true
+    }
+
+    /// `word *` also means `word` alone: the pattern without its last star and the space before it.
+    fn without_open_end(&self) -> Option<Wildcard> {
+        let before_star = self.pieces.len().checked_sub(2)?;
+        if !self.ends_open() {
+            return None;
+        }
+        let mut pieces = self.pieces[..=before_star].to_vec();
+        pieces[before_star] = pieces[before_star].strip_suffix(' ')?.to_owned();
+        Some(Wildcard { pieces })
+    }
+}
+
+/// What stands inside `Bash(…)`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandPattern {
+    whole: Wildcard,
+    alone: Option<Wildcard>,
+}
+
+impl CommandPattern {
+    pub fn new(text: &str) -> CommandPattern {
+        let collapsed = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let spelled = match collapsed.strip_suffix(":*") {
+            Some(prefix) => format!("{prefix} *"),
+            None => collapsed,
+        };
+        let whole = Wildcard::new(&spelled);
+        CommandPattern {
+            alone: whole.without_open_end(),
+            whole,
+        }
+    }
+
+    pub fn matches(&self, command: &str) -> bool {
+        self.whole.matches(command)
+            || self
+                .alone
+                .as_ref()
+                .is_some_and(|alone| alone.matches(command))
+    }
+
+    /// Whether it stands for one command and no other.
+    pub fn is_exact(&self) -> bool {
+        self.whole.is_exact()
+    }
+
+    /// The first word of every command that it matches, where that is one word.
+    pub fn program(&self) -> Option<&str> {
+        match self.whole.literal_start().split_once(' ') {
+            Some((program, _)) => Some(program),
+            None => self.is_exact().then(|| self.whole.literal_start()),
+        }
+    }
+
+    /// What stands before the first star.
+    pub fn literal_start(&self) -> &str {
+        self.whole.literal_start()
+    }
+
+    /// The texts before each star, and whether a word begins within the text.
+    pub fn before_stars(&self) -> impl Iterator<Item = (&str, bool)> {
+        let pieces = &self.whole.pieces;
+        let before = pieces[..pieces.len() - 1].iter().enumerate();
+        before.map(|(at, piece)| (piece.as_str(), at == 0 || piece.contains(' ')))
+    }
+
+    /// How many words of a matching command the rule itself spells out, from the first.
+    pub fn literal_words(&self) -> usize {
+        if self.is_exact() {
+            return usize::MAX;
+        }
+        // The last word before the star is complete only if a space ends it.
+        self.whole.literal_start().matches(' ').count()
+    }
+}
+
+/// Whether a glob may stand for `name`: its literal start must begin it. A glob that does not begin with a dot
+/// leaves hidden files out.
+pub fn fits(glob: &str, name: &str) -> bool {
+    if name.starts_with('.') && !glob.starts_with('.') {
+        return false;
+    }
+    let start = glob.split(['*', '?', '[']).next().unwrap_or_default();
+    let end = glob.rsplit(['*', '?', ']']).next().unwrap_or_default();
+    name.starts_with(start) && name.ends_with(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_after_a_space_is_a_word_boundary() {
+        let pattern = CommandPattern::new("ls *");
+        assert!(pattern.matches("ls"));
+        assert!(pattern.matches("ls -la"));
+        assert!(!pattern.matches("lsof"));
+        assert!(CommandPattern::new("ls*").matches("lsof"));
+    }
+
+    #[test]
+    fn colon_star_is_special_only_at_the_end() {
+        assert!(CommandPattern::new("git:*").matches("git push"));
+        assert!(!CommandPattern::new("git:*").matches("gitk"));
+        assert!(!CommandPattern::new("git:* push").matches("git push"));
+        assert!(CommandPattern::new("git:* push").matches("git:x push"));
+    }
+
+    #[test]
+    fn stars_can_stand_anywhere_and_be_escaped() {
+        assert!(CommandPattern::new("git * main").matches("git push origin main"));
+        assert!(!CommandPattern::new("git * main").matches("git main"));
+        assert!(CommandPattern::new("* --version").matches("node --version"));
+        assert!(CommandPattern::new("a*b*c").matches("aXbYbZc"));
+        assert!(!CommandPattern::new("ab*bc").matches("abc"));
+        let literal = CommandPattern::new(&Wildcard::escape(r"ls *.rs \n"));
+        assert!(literal.is_exact());
+        assert!(literal.matches(r"ls *.rs \n"));
+    }
+
+    #[test]
+    fn literal_words_are_counted_up_to_the_star() {
+        assert_eq!(CommandPattern::new("git -c *").literal_words(), 2);
+        assert_eq!(CommandPattern::new("git*").literal_words(), 0);
+        assert_eq!(CommandPattern::new("*").literal_words(), 0);
+        assert_eq!(
+            CommandPattern::new("git status").literal_words(),
+            usize::MAX
+        );
+    }
+}

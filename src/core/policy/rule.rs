@@ -1,0 +1,332 @@
+//! One rule: `Tool` or `Tool(specifier)`, as in Claude Code's own settings.
+
+use super::ground::Ground;
+use super::hosts::{HostPattern, host_of};
+use super::paths::{PathPattern, Place};
+use super::pattern::{CommandPattern, Wildcard};
+use super::tools::{self, Access, Takes};
+use super::{Decision, RuleRef};
+use crate::core::text::diagnostic::nearest;
+use std::path::Path;
+
+/// How near to a slot a rule is written. Where tools are named as a whole, the nearer level counts alone.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    Default,
+    Role,
+    Slot(String),
+}
+
+#[derive(Debug, Clone)]
+pub struct Rule {
+    pub decision: Decision,
+    pub at: RuleRef,
+    pub level: Level,
+    pub(super) meaning: Meaning,
+}
+
+/// What a rule speaks about.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Meaning {
+    /// Every call of one tool, by its name.
+    Tool(String),
+    /// Every call of the tools whose names fit.
+    Tools(Wildcard),
+    Command(CommandPattern),
+    Path(Access, PathPattern),
+    Host(HostPattern),
+    Name {
+        tool: &'static str,
+        name: Wildcard,
+    },
+}
+
+/// How a list's names are meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    /// Claude Code's rules.
+    Rules,
+    /// Lists of tool names, with globs.
+    ToolLists,
+}
+
+/// Why a rule is none, and what would be right.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BadRule {
+    pub label: String,
+    pub help: Option<String>,
+}
+
+fn bad<T>(label: impl Into<String>, help: impl Into<String>) -> Result<T, BadRule> {
+    Err(BadRule {
+        label: label.into(),
+        help: Some(help.into()),
+    })
+}
+
+impl Meaning {
+    pub fn parse(
+        text: &str,
+        decision: Decision,
+        dialect: Dialect,
+        project: &Path,
+    ) -> Result<Meaning, BadRule> {
+        match text.split_once('(') {
+            None => whole_tool(text, decision, dialect),
+            Some((name, rest)) => match rest.strip_suffix(')') {
+                Some("*") => whole_tool(name, decision, dialect),
+                Some(specifier) if specifier.trim().is_empty() => bad(
+                    "there is nothing in the brackets",
+                    format!("write `{name}` for every call of it, or say which ones"),
+                ),
+                Some(specifier) => specified(name, specifier, project),
+                None => bad("the bracket is not closed", "write it as `Tool(specifier)`"),
+            },
+        }
+    }
+
+    /// Whether it names tools and says nothing about their input.
+    pub fn is_whole_tool(&self) -> bool {
+        matches!(self, Meaning::Tool(_) | Meaning::Tools(_))
+    }
+
+    pub fn covers_tool(&self, called: &str) -> bool {
+        match self {
+            Meaning::Tool(name) => tools::covers(name, called) || is_tool_of_server(name, called),
+            Meaning::Tools(names) => names.matches(called),
+            _ => false,
+        }
+    }
+}
+
+impl Rule {
+    pub fn covers_tool(&self, called: &str) -> bool {
+        self.meaning.covers_tool(called)
+    }
+
+    pub fn command(&self) -> Option<&CommandPattern> {
+        match &self.meaning {
+            Meaning::Command(pattern) => Some(pattern),
+            _ => None,
+        }
+    }
+
+    /// Whether the rule speaks about this place. An allowance must hold for the path as written and for where
+    /// it leads; a restriction needs only one of them. What may not be read may not be changed either.
+    pub fn covers_place(&self, access: Access, place: &Place, ground: &Ground<'_>) -> bool {
+        let Meaning::Path(about, pattern) = &self.meaning else {
+            return false;
+        };
+        let matches = |path: &Path| pattern.matches(path, ground);
+        match self.decision {
+            Decision::Allow => *about == access && place.ways().all(matches),
+            Decision::Silent | Decision::Ask | Decision::Deny => {
+                (*about == access || *about == Access::Read) && place.ways().any(matches)
+            }
+        }
+    }
+
+    /// Whether the rule speaks about a directory that is searched: about what is in it, whatever its name.
+    pub fn covers_tree(&self, access: Access, place: &Place, ground: &Ground<'_>) -> bool {
+        // A name that nothing but a wildcard matches.
+        const ANY: &str = "\u{fffd}";
+        let covers = |below: &Place| self.covers_place(access, below, ground);
+        let child = place.join(ANY);
+        let within = [child.join(ANY), child];
+        covers(place)
+            || match self.decision {
+                Decision::Allow => within.iter().all(covers),
+                Decision::Silent | Decision::Ask | Decision::Deny => within.iter().any(covers),
+            }
+    }
+
+    pub fn covers_host(&self, host: &str) -> bool {
+        matches!(&self.meaning, Meaning::Host(pattern) if pattern.matches(host))
+    }
+
+    pub fn covers_name(&self, called: &str, name: &str) -> bool {
+        matches!(&self.meaning, Meaning::Name { tool, name: wanted } if tools::covers(tool, called) && wanted.matches(name))
+    }
+
+    pub fn says_the_same_as(&self, other: &Rule) -> bool {
+        self.level == other.level && self.meaning == other.meaning
+    }
+
+    /// The rule for settings that belong to no directory.
+    pub fn for_settings(&self, project: &Path) -> String {
+        let (Meaning::Path(access, pattern), Some((_, rest))) =
+            (&self.meaning, self.at.text.split_once('('))
+        else {
+            return self.at.text.clone();
+        };
+        let tool = match access {
+            Access::Read => "Read",
+            Access::Write => "Edit",
+        };
+        let specifier = rest.strip_suffix(')').unwrap_or(rest);
+        format!("{tool}({})", pattern.for_settings(specifier, project))
+    }
+}
+
+fn is_tool_of_server(rule: &str, called: &str) -> bool {
+    let is_server = rule
+        .strip_prefix("mcp__")
+        .is_some_and(|server| !server.contains("__"));
+    is_server
+        && called
+            .strip_prefix(rule)
+            .is_some_and(|rest| rest.starts_with("__"))
+}
+
+fn whole_tool(name: &str, decision: Decision, dialect: Dialect) -> Result<Meaning, BadRule> {
+    if name.contains('*') {
+        return tool_glob(name, decision, dialect);
+    }
+    if name.starts_with("mcp__") {
+        return mcp_tool(name);
+    }
+    match tools::find(name) {
+        Some(_) => Ok(Meaning::Tool(name.to_owned())),
+        None => unknown_tool(name),
+    }
+}
+
+fn mcp_tool(name: &str) -> Result<Meaning, BadRule> {
+    let parts: Vec<&str> = name.splitn(3, "__").collect();
+    if parts[1..].iter().any(|part| part.is_empty()) {
+        return bad(
+            "an MCP tool is named `mcp__server__tool`",
+            "name the server, and the tool or nothing behind it",
+        );
+    }
+    Ok(Meaning::Tool(name.to_owned()))
+}
+
+/// A glob that allows must not reach tools that nobody thought of: behind a literal MCP server it can't. In
+/// lists of tool names it may also cover built-in tools, but never the shell.
+fn tool_glob(name: &str, decision: Decision, dialect: Dialect) -> Result<Meaning, BadRule> {
+    let glob = Wildcard::new(name);
+    if decision != Decision::Allow || names_one_server(&glob) {
+        return Ok(Meaning::Tools(glob));
+    }
+    let reaches_mcp =
+        "mcp__".starts_with(glob.literal_start()) || glob.literal_start().starts_with("mcp__");
+    if dialect == Dialect::ToolLists && !reaches_mcp && !glob.matches("Bash") {
+        return match tools::names().any(|tool| glob.matches(tool)) {
+            true => Ok(Meaning::Tools(glob)),
+            false => unknown_tool(name),
+        };
+    }
+    bad(
+        format!("`{name}` would allow tools that nobody named"),
+        "name each tool, such as `Read`; a `*` may only follow a literal MCP server, such as `mcp__github__get_*`",
+    )
+}
+
+fn names_one_server(glob: &Wildcard) -> bool {
+    glob.literal_start()
+        .strip_prefix("mcp__")
+        .and_then(|rest| rest.split_once("__"))
+        .is_some_and(|(server, _)| !server.is_empty())
+}
+
+fn unknown_tool<T>(name: &str) -> Result<T, BadRule> {
+    let help = match nearest(name, tools::names()) {
+        Some(close) => format!("did you mean `{close}`?"),
+        None => "tools are named as Claude Code names them, such as `Bash`, `Read`, `Edit` or `mcp__server__tool`".to_owned(),
+    };
+    bad(format!("`{name}` is not a tool of Claude Code"), help)
+}
+
+fn specified(name: &str, specifier: &str, project: &Path) -> Result<Meaning, BadRule> {
+    let Some(tool) = tools::find(name) else {
+        return if name.starts_with("mcp__") {
+            bad(
+                "rules for MCP tools take no specifier",
+                format!("write `{name}`"),
+            )
+        } else {
+            unknown_tool(name)
+        };
+    };
+    if let Some((key, _)) = specifier.split_once(':')
+        && tool.keys.contains(&key)
+    {
+        return bad(
+            format!("`{key}:` is not understood here"),
+            format!(
+                "rules do not name fields of the input; write `{name}({})`",
+                specifier[key.len() + 1..].trim_start()
+            ),
+        );
+    }
+    match tool.takes {
+        Takes::Command if name == "Bash" => command(specifier),
+        Takes::Path(access) => path(name, access, specifier, project),
+        Takes::Host => host(specifier),
+        Takes::Name { .. } => Ok(Meaning::Name {
+            tool: tool.name,
+            name: name_pattern(specifier),
+        }),
+        Takes::Command => bad(
+            format!("`{name}` takes no specifier"),
+            format!("`Bash({specifier})` covers it too"),
+        ),
+        Takes::Nothing => bad(
+            format!("`{name}` takes no specifier"),
+            format!("write `{name}`"),
+        ),
+    }
+}
+
+fn command(specifier: &str) -> Result<Meaning, BadRule> {
+    if specifier.trim().is_empty() {
+        return bad(
+            "there is no command here",
+            "write a command, such as `Bash(cargo test *)`",
+        );
+    }
+    Ok(Meaning::Command(CommandPattern::new(specifier)))
+}
+
+fn path(name: &str, access: Access, specifier: &str, project: &Path) -> Result<Meaning, BadRule> {
+    let right = match access {
+        Access::Read => "Read",
+        Access::Write => "Edit",
+    };
+    if name != right {
+        return bad(
+            format!("`{name}` takes no path"),
+            format!("`{right}({specifier})` covers every tool that works on files, `{name}` too"),
+        );
+    }
+    match PathPattern::parse(specifier, project) {
+        Ok(pattern) => Ok(Meaning::Path(access, pattern)),
+        Err(why) => Err(BadRule {
+            label: why,
+            help: None,
+        }),
+    }
+}
+
+fn host(specifier: &str) -> Result<Meaning, BadRule> {
+    let Some(host) = specifier.strip_prefix("domain:") else {
+        let host = host_of(specifier).unwrap_or_else(|| specifier.to_owned());
+        return bad(
+            "a host is written with `domain:`",
+            format!("write `WebFetch(domain:{host})`"),
+        );
+    };
+    match HostPattern::parse(host.trim()) {
+        Ok(pattern) => Ok(Meaning::Host(pattern)),
+        Err(why) => Err(BadRule {
+            label: why,
+            help: None,
+        }),
+    }
+}
+
+/// `name:*` and `name *` are the same for skills as for commands, less the word alone.
+fn name_pattern(specifier: &str) -> Wildcard {
+    Wildcard::new(specifier.trim())
+}

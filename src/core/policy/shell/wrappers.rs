@@ -1,0 +1,157 @@
+//! Programs that run another program: which of them can be looked through to allow what they run, and where
+//! in their arguments the other program may stand.
+
+use super::Word;
+use crate::core::policy::quick::QuickMap;
+use std::sync::LazyLock;
+
+/// A command with the harmless wrappers in front of it taken off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stripped<'a> {
+    pub words: &'a [Word],
+    /// `xargs` adds words that nobody can see here.
+    pub more_words_follow: bool,
+}
+
+/// Takes off `timeout 30`, `time`, `nice -n 5`, `nohup`, `stdbuf -oL` and a bare `xargs`: they run what
+/// follows as it is and do nothing else.
+pub fn strip(words: &[Word]) -> Stripped<'_> {
+    let mut stripped = Stripped {
+        words,
+        more_words_follow: false,
+    };
+    while let Some((name, rest)) = stripped.words.split_first() {
+        let Some(taken) = harmless_wrapper(&name.text, rest) else {
+            break;
+        };
+        stripped.more_words_follow |= name.text == "xargs";
+        stripped.words = &rest[taken..];
+    }
+    stripped
+}
+
+/// How many words belong to the wrapper itself, if it is one and something follows it.
+fn harmless_wrapper(name: &str, rest: &[Word]) -> Option<usize> {
+    let text = |at: usize| rest.get(at).map(|word| word.text.as_str());
+    let taken = match name {
+        "timeout" => timeout_words(rest)?,
+        "time" => usize::from(text(0) == Some("-p")),
+        "nohup" | "xargs" => 0,
+        "nice" => match text(0)? {
+            "-n" if is_number(text(1)?) => 2,
+            option if option.strip_prefix("-n").is_some_and(is_number) => 1,
+            option if option.strip_prefix('-').is_some_and(is_number) => 1,
+            _ => 0,
+        },
+        "stdbuf" => rest
+            .iter()
+            .take_while(|word| is_buffer_option(&word.text))
+            .count(),
+        _ => return None,
+    };
+    let next = rest.get(taken)?;
+    (!next.text.starts_with('-') && next.doubt.is_none() && !next.globs).then_some(taken)
+}
+
+fn timeout_words(rest: &[Word]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        let word = rest.get(at)?.text.as_str();
+        at += match word {
+            "--preserve-status" | "--foreground" | "-v" | "--verbose" => 1,
+            "-k" | "-s" => 2,
+            _ if word.starts_with("--kill-after=") || word.starts_with("--signal=") => 1,
+            _ => break,
+        };
+    }
+    is_duration(&rest.get(at)?.text).then_some(at + 1)
+}
+
+fn is_number(text: &str) -> bool {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
+}
+
+fn is_duration(text: &str) -> bool {
+    let number = text.strip_suffix(['s', 'm', 'h', 'd']).unwrap_or(text);
+    !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit() || b == b'.')
+}
+
+fn is_buffer_option(text: &str) -> bool {
+    ["-i", "-o", "-e"].iter().any(|option| {
+        text.strip_prefix(option)
+            .is_some_and(|mode| mode == "L" || is_number(mode))
+    })
+}
+
+/// Programs that run the program named in their arguments.
+const RUNNERS: &str = "env sudo doas pkexec nohup nice ionice timeout time command builtin exec stdbuf setsid watch xargs \
+    parallel busybox toybox strace ltrace unshare nsenter systemd-run systemd-inhibit noglob nocorrect \
+    coproc unbuffer rlwrap caffeinate xvfb-run dbus-run-session entr hyperfine firejail bwrap npx bunx \
+    uvx su runuser script trap proxychains proxychains4 torsocks torify linux64 linux32 prlimit cgexec \
+    daemonize start-stop-daemon setpriv numactl catchsegv fakeroot proot valgrind cpulimit tini \
+    dumb-init chronic ifne ccache sccache nodemon at batch ! - then do else if while until";
+
+/// The same behind an operand of their own.
+const RUNNERS_BEHIND_ONE: &str = "flock chroot taskset chrt faketime ssh setarch gosu su-exec perf";
+
+static OPERANDS: LazyLock<QuickMap<&'static str, usize>> = LazyLock::new(|| {
+    let of = |list: &'static str, operands| {
+        list.split_ascii_whitespace()
+            .map(move |name| (name, operands))
+    };
+    of(RUNNERS, 0).chain(of(RUNNERS_BEHIND_ONE, 1)).collect()
+});
+
+/// How many operands of its own a program takes before the one that it runs.
+pub fn runner_operands(name: &str) -> Option<usize> {
+    OPERANDS.get(name).copied()
+}
+
+pub fn is_shell(name: &str) -> bool {
+    matches!(
+        name,
+        "sh" | "bash"
+            | "zsh"
+            | "dash"
+            | "ksh"
+            | "mksh"
+            | "ash"
+            | "fish"
+            | "rbash"
+            | "csh"
+            | "tcsh"
+            | "pwsh"
+    )
+}
+
+/// The places at which the program that a runner runs may stand. An option may or may not take the word
+/// behind it, so there can be several.
+pub fn inner_starts(words: &[String], operands: usize) -> Vec<usize> {
+    let mut starts = Vec::new();
+    let mut own_left = operands;
+    let mut after_option = false;
+    for (at, word) in words.iter().enumerate().skip(1) {
+        if word.starts_with('-') && word.len() > 1 {
+            after_option = !word.contains('=');
+            continue;
+        }
+        starts.push(at);
+        let surely_the_program =
+            !after_option && !is_assignment(word) && !is_duration(word) && !word.starts_with('{');
+        after_option = false;
+        if surely_the_program {
+            if own_left == 0 {
+                break;
+            }
+            own_left -= 1;
+        }
+    }
+    starts
+}
+
+fn is_assignment(word: &str) -> bool {
+    word.split_once('=').is_some_and(|(name, _)| {
+        !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+    })
+}

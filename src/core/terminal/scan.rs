@@ -1,0 +1,406 @@
+//! Looks through the program's output before the emulator sees it.
+//!
+//! The emulator is a terminal for a person at a desk: it trusts what it is told. A supervisor has to
+//! survive what a hostile process prints. So this scanner, fed in chunks that may be split anywhere,
+//! passes on whole sequences only, bounds each of them, leaves out what a screen reader has no use
+//! for, and reports the three things that the emulator does not tell: where a marked frame begins and
+//! ends, and that the program asked for the terminal's version.
+
+use super::cluster::{Cluster, Fit, Part};
+use super::outdated::Erased;
+use super::unseen::Unseen;
+
+/// Longest control sequence that is passed on. Real ones stay below 50 bytes (two true colours).
+const MAX_CSI: usize = 128;
+
+/// Longest operating system command that is passed on; what follows is dropped up to its end. Titles
+/// and colours, the only commands that are used, are far shorter.
+const MAX_OSC: usize = 512;
+
+/// A whole screen that is cleared or filled costs the emulator as much as drawing it does (0.4 ms in a debug build).
+/// A program that draws writes more than this between two; where less came, the clearing is done the cheap way.
+const COSTLY_EVERY: u64 = 1024;
+
+/// Titles and colours: every other operating system command (clipboard, hyperlinks, notifications,
+/// working directory) is of no use to a reader and is left out.
+const OSC_ALLOWED: [&[u8]; 10] = [
+    b"0", b"2", b"4", b"10", b"11", b"12", b"104", b"110", b"111", b"112",
+];
+
+/// What the scanner found, in order.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Piece {
+    /// For the emulator.
+    Bytes(Vec<u8>),
+    FrameBegin,
+    /// A marked frame ends, in which the program erased this many rows.
+    FrameEnd(usize),
+    /// `CSI > q`, which the emulator's parser drops.
+    AskVersion,
+    /// The screen is empty, and what stood on it does not go into the scrollback.
+    Wipe,
+    /// Belongs to the character that was drawn last.
+    Part(Part),
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum State {
+    #[default]
+    Ground,
+    /// Inside a character of this many bytes.
+    Char(usize),
+    Escape,
+    EscapeIntermediate,
+    Csi,
+    Osc,
+    /// A DCS, SOS, PM or APC string: left out up to its end.
+    Ignored,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Scanner {
+    state: State,
+    /// The bytes of the unfinished character or sequence, without its introducer.
+    held: Vec<u8>,
+    /// The last character, while more may be added to it.
+    cluster: Cluster,
+    out: Vec<u8>,
+    pieces: Vec<Piece>,
+    /// Bytes so far, and where the last costly sequence ended.
+    scanned: u64,
+    costly: Option<u64>,
+    pub(super) unseen: Unseen,
+    /// Rows that were erased since the last frame.
+    pub(super) erased: Erased,
+}
+
+impl Scanner {
+    /// `cols` bounds repeat counts: a program that repeats a character beyond a row only burns time.
+    pub(super) fn scan(&mut self, bytes: &[u8], cols: usize) -> Vec<Piece> {
+        let mut rest = bytes;
+        while let [byte, after @ ..] = rest {
+            match self.plain_run(rest) {
+                0 => {
+                    self.scanned += 1;
+                    self.step(*byte, cols);
+                    rest = after;
+                }
+                run => {
+                    self.scanned += run as u64;
+                    self.out.extend_from_slice(&rest[..run]);
+                    self.cluster.begin(char::from(rest[run - 1]));
+                    rest = &rest[run..];
+                }
+            }
+        }
+        self.flush();
+        std::mem::take(&mut self.pieces)
+    }
+
+    /// How many bytes of plain text come next; most of what a program writes.
+    fn plain_run(&self, bytes: &[u8]) -> usize {
+        let is_plain = |byte: &&u8| (0x20..=0x7e).contains(*byte);
+        match self.state {
+            State::Ground => bytes.iter().take_while(is_plain).count(),
+            _ => 0,
+        }
+    }
+
+    fn step(&mut self, byte: u8, cols: usize) {
+        match (self.state, byte) {
+            (State::Char(need), _) => self.step_char(byte, need, cols),
+            (State::Osc, 0x1b | 0x07) => self.end_osc(byte),
+            (_, 0x1b) => self.enter(State::Escape),
+            (State::Ground, _) => self.step_ground(byte),
+            (_, 0x18 | 0x1a) => self.enter(State::Ground),
+            (State::Escape, _) => self.step_escape(byte),
+            (State::EscapeIntermediate, _) => self.step_escape_intermediate(byte),
+            (State::Csi, _) => self.step_csi(byte, cols),
+            (State::Osc, _) => self.hold(byte, MAX_OSC),
+            (State::Ignored, _) => {}
+        }
+    }
+
+    fn enter(&mut self, state: State) {
+        self.state = state;
+        self.held.clear();
+        self.cluster.end();
+    }
+
+    fn hold(&mut self, byte: u8, limit: usize) {
+        if self.held.len() < limit {
+            self.held.push(byte);
+        }
+    }
+
+    fn step_ground(&mut self, byte: u8) {
+        match byte {
+            0x00..=0x1f | 0x7f => {
+                self.note_shift(byte);
+                self.cluster.end();
+                self.out.push(byte);
+            }
+            0x20..=0x7e => {
+                self.cluster.begin(char::from(byte));
+                self.out.push(byte);
+            }
+            _ => {
+                self.held.clear();
+                self.held.push(byte);
+                match byte {
+                    0xc2..=0xdf => self.state = State::Char(2),
+                    0xe0..=0xef => self.state = State::Char(3),
+                    0xf0..=0xf4 => self.state = State::Char(4),
+                    _ => self.end_char(),
+                }
+            }
+        }
+    }
+
+    fn step_char(&mut self, byte: u8, need: usize, cols: usize) {
+        if !(0x80..=0xbf).contains(&byte) {
+            self.end_char();
+            return self.step(byte, cols);
+        }
+        self.held.push(byte);
+        if self.held.len() == need {
+            self.end_char();
+        }
+    }
+
+    /// Passes a finished or broken character on; the replacement character stands for a broken one.
+    fn end_char(&mut self) {
+        self.state = State::Ground;
+        let ch = std::str::from_utf8(&self.held)
+            .ok()
+            .and_then(|s| s.chars().next())
+            .unwrap_or('\u{fffd}');
+        self.held.clear();
+        match self.cluster.add(ch) {
+            Fit::Plain => self
+                .out
+                .extend_from_slice(ch.encode_utf8(&mut [0; 4]).as_bytes()),
+            Fit::Part(part) => self.mark(Piece::Part(part)),
+            Fit::Dropped => {}
+        }
+    }
+
+    fn step_escape(&mut self, byte: u8) {
+        match byte {
+            b'[' => self.enter(State::Csi),
+            b']' => self.enter(State::Osc),
+            b'P' | b'X' | b'^' | b'_' => self.enter(State::Ignored),
+            0x20..=0x2f => {
+                self.held.push(byte);
+                self.state = State::EscapeIntermediate;
+            }
+            0x30..=0x7e => self.end_escape(byte),
+            0x00..=0x1f => self.out.push(byte),
+            _ => {}
+        }
+    }
+
+    fn step_escape_intermediate(&mut self, byte: u8) {
+        match byte {
+            0x20..=0x2f => self.hold(byte, MAX_CSI),
+            0x30..=0x7e => self.end_escape(byte),
+            0x00..=0x1f => self.out.push(byte),
+            _ => {}
+        }
+    }
+
+    fn note_shift(&mut self, byte: u8) {
+        const SHIFT_OUT: u8 = 0x0e;
+        const SHIFT_IN: u8 = 0x0f;
+        if matches!(byte, SHIFT_OUT | SHIFT_IN) {
+            self.unseen.shifted = byte == SHIFT_OUT;
+        }
+    }
+
+    /// Whether a costly sequence comes too soon after the one before.
+    fn is_too_soon(&mut self) -> bool {
+        let before = self.costly;
+        let soon = before.is_some_and(|before| self.scanned - before < COSTLY_EVERY);
+        self.costly = if soon { before } else { Some(self.scanned) };
+        soon
+    }
+
+    fn end_escape(&mut self, last: u8) {
+        if self.held.is_empty() && last == b'c' {
+            self.unseen.reset();
+            self.erased.whole_screen();
+        }
+        // A screen full of the letter E, for those who adjust a tube.
+        if (self.held.as_slice(), last) == (b"#", b'8') && self.is_too_soon() {
+            return self.enter(State::Ground);
+        }
+        self.out.push(0x1b);
+        self.out.append(&mut self.held);
+        self.out.push(last);
+        self.state = State::Ground;
+    }
+
+    fn step_csi(&mut self, byte: u8, cols: usize) {
+        match byte {
+            0x00..=0x1f => self.out.push(byte),
+            // One more than is passed on, so that a sequence that is too long can be told.
+            0x20..=0x3f => self.hold(byte, MAX_CSI + 1),
+            0x40..=0x7e => self.end_csi(byte, cols),
+            _ => {}
+        }
+    }
+
+    fn end_csi(&mut self, last: u8, cols: usize) {
+        self.state = State::Ground;
+        let params = std::mem::take(&mut self.held);
+        match (params.as_slice(), last) {
+            (long, _) if long.len() > MAX_CSI => return,
+            (params, last) => {
+                self.unseen.note(params, last);
+                self.erased.note(params, last);
+            }
+        }
+        match (params.as_slice(), last) {
+            (b"?2026", b'h') => {
+                self.erased.take();
+                self.mark(Piece::FrameBegin);
+            }
+            (b"?2026", b'l') => {
+                let erased = self.erased.take();
+                self.mark(Piece::FrameEnd(erased));
+            }
+            (b">" | b">0", b'q') => self.mark(Piece::AskVersion),
+            (b"2", b'J') if self.is_too_soon() => self.mark(Piece::Wipe),
+            (count, b'b' | b'I' | b'Z') => self.pass_csi(&clamped(count, cols), last),
+            (params, _) => self.pass_csi(params, last),
+        }
+    }
+
+    fn pass_csi(&mut self, params: &[u8], last: u8) {
+        self.out.extend_from_slice(b"\x1b[");
+        self.out.extend_from_slice(params);
+        self.out.push(last);
+    }
+
+    /// `end` is BEL, or the ESC of a string terminator, which begins a sequence of its own as well.
+    fn end_osc(&mut self, end: u8) {
+        let number = self.held.split(|b| *b == b';').next().unwrap_or_default();
+        if OSC_ALLOWED.contains(&number) {
+            self.out.extend_from_slice(b"\x1b]");
+            self.out.append(&mut self.held);
+            self.out
+                .extend_from_slice(if end == 0x07 { b"\x07" } else { b"\x1b\\" });
+        }
+        self.enter(if end == 0x07 {
+            State::Ground
+        } else {
+            State::Escape
+        });
+    }
+
+    fn mark(&mut self, piece: Piece) {
+        self.flush();
+        self.pieces.push(piece);
+    }
+
+    fn flush(&mut self) {
+        if !self.out.is_empty() {
+            self.pieces
+                .push(Piece::Bytes(std::mem::take(&mut self.out)));
+        }
+    }
+}
+
+/// A decimal parameter, at most `limit`.
+fn clamped(param: &[u8], limit: usize) -> Vec<u8> {
+    let count = std::str::from_utf8(param)
+        .ok()
+        .and_then(|p| p.parse::<usize>().ok());
+    match count {
+        Some(count) => count.min(limit).to_string().into_bytes(),
+        // Empty means 1; anything else (several numbers, one that overflows) has no meaning here.
+        None => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::terminal::cluster::MAX_PARTS;
+
+    fn scan(bytes: &[u8]) -> Vec<Piece> {
+        Scanner::default().scan(bytes, 80)
+    }
+
+    fn passed(bytes: &[u8]) -> Vec<u8> {
+        scan(bytes)
+            .into_iter()
+            .flat_map(|piece| match piece {
+                Piece::Bytes(bytes) => bytes,
+                _ => Vec::new(),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn frames_and_the_version_question_are_reported_in_order() {
+        let pieces = scan(b"a\x1b[?2026hb\x1b[?2026l\x1b[>0q\x1b[>q");
+        let bytes = |s: &[u8]| Piece::Bytes(s.to_vec());
+        assert_eq!(
+            pieces,
+            [
+                bytes(b"a"),
+                Piece::FrameBegin,
+                bytes(b"b"),
+                Piece::FrameEnd(0),
+                Piece::AskVersion,
+                Piece::AskVersion
+            ]
+        );
+    }
+
+    #[test]
+    fn repeats_are_clamped_to_a_row() {
+        assert_eq!(passed(b"x\x1b[65535b"), b"x\x1b[80b");
+        assert_eq!(passed(b"x\x1b[3b\x1b[b"), b"x\x1b[3b\x1b[b");
+        assert_eq!(passed(b"x\x1b[99999999999999999999999b"), b"x\x1b[b");
+    }
+
+    #[test]
+    fn titles_pass_cut_and_other_commands_are_left_out() {
+        assert_eq!(passed(b"\x1b]0;hi\x07"), b"\x1b]0;hi\x07");
+        assert_eq!(passed(b"\x1b]2;hi\x1b\\x"), b"\x1b]2;hi\x1b\\\x1b\\x");
+        assert_eq!(passed(b"\x1b]52;c;aGk=\x07\x1b]8;;http://x\x07y"), b"y");
+        let long = [b"\x1b]0;".as_slice(), &[b'a'; 5000], b"\x07b"].concat();
+        assert_eq!(passed(&long).len(), 2 + MAX_OSC + 2);
+    }
+
+    #[test]
+    fn device_strings_and_overlong_sequences_are_left_out() {
+        assert_eq!(passed(b"\x1bPq#1\x1b\\a\x1b_x\x1b\\b"), b"\x1b\\a\x1b\\b");
+        let long = [b"\x1b[".as_slice(), &[b'1'; MAX_CSI + 1], b"mz"].concat();
+        assert_eq!(passed(&long), b"z");
+    }
+
+    #[test]
+    fn marks_are_bounded_and_stick_only_to_the_character_before_them() {
+        let many = format!("e{}", "\u{301}".repeat(1000));
+        assert_eq!(passed(many.as_bytes()).len(), 1 + 2 * MAX_PARTS);
+        assert_eq!(passed("e\u{8}\u{301}".as_bytes()), b"e\x08");
+    }
+
+    #[test]
+    fn broken_utf8_becomes_a_replacement_character() {
+        assert_eq!(passed(b"\xe2\x94x\xff"), "\u{fffd}x\u{fffd}".as_bytes());
+    }
+
+    #[test]
+    fn an_endless_command_holds_a_bounded_buffer() {
+        let mut scanner = Scanner::default();
+        scanner.scan(b"\x1b]0;", 80);
+        for _ in 0..100 {
+            assert!(scanner.scan(&[b'a'; 65536], 80).is_empty());
+        }
+        assert!(scanner.held.len() <= MAX_OSC);
+    }
+}

@@ -1,0 +1,58 @@
+//! Why a daemon did not start.
+
+use super::Holder;
+use crate::core::text::diagnostic::ConfigError;
+use std::path::PathBuf;
+
+/// The cause, with what to do next if that is known.
+#[derive(Debug, thiserror::Error)]
+pub enum DaemonError {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// Another daemon has the name, the log directory or the socket.
+    #[error("{what} is running already{}", in_words(holder.as_ref()))]
+    Taken {
+        what: String,
+        holder: Option<Holder>,
+    },
+    /// Programs run that a daemon of the same name has started with another config.
+    #[error("slots of another config run under the same name: {slots}, of {}", theirs.display())]
+    Foreign {
+        slots: String,
+        theirs: PathBuf,
+        ours: PathBuf,
+    },
+    #[error("{what}: {cause}")]
+    Place {
+        what: String,
+        cause: String,
+        next: Option<String>,
+    },
+}
+
+fn in_words(holder: Option<&Holder>) -> String {
+    holder.map_or_else(String::new, |Holder { pid, config, .. }| {
+        format!(": pid {pid}, with {}", config.display())
+    })
+}
+
+impl DaemonError {
+    pub(crate) fn place(what: impl Into<String>, cause: impl ToString) -> DaemonError {
+        DaemonError::Place {
+            what: what.into(),
+            cause: cause.to_string(),
+            next: None,
+        }
+    }
+
+    pub(crate) fn next(self, step: impl Into<String>) -> DaemonError {
+        match self {
+            DaemonError::Place { what, cause, .. } => DaemonError::Place {
+                what,
+                cause,
+                next: Some(step.into()),
+            },
+            other => other,
+        }
+    }
+}

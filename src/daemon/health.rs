@@ -1,0 +1,317 @@
+//! What hampers a daemon and its slots without telling anybody: a full disk, a program that was stopped by a signal, a clock
+//! that was set back, descriptors that run out. Each is an event with its remedy when it begins, an event when it ends,
+//! and in the status meanwhile.
+
+use super::Slots;
+use crate::core::model::{SlotStatus, What};
+use crate::os::process_stat::Stat;
+use crate::os::{blocking, headroom};
+use crate::slot::{Command, SlotContext};
+use chrono::{DateTime, Local};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+/// Between two looks: soon enough for a person, and a look costs less than a millisecond.
+const PACE: Duration = Duration::from_secs(2);
+
+/// A disk with less room than this is full: an entry of the audit and some output of a slot need as much.
+const LEAST_ROOM: u64 = 64 << 10;
+
+/// A clock that is kept right moves by less than this between two looks.
+const STEP: Duration = Duration::from_secs(1);
+
+/// A slot that does not take its warning within this time is busy; the status has it all the same.
+const LONGEST: Duration = Duration::from_secs(1);
+
+/// What is wrong.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Trouble {
+    Disk(&'static str, PathBuf),
+    Audit,
+    Clock,
+    Files,
+    Stopped(String),
+}
+
+/// Each with the words for it.
+type Troubles = BTreeMap<Trouble, String>;
+
+/// What is wrong with the daemon at present, in words.
+pub(super) type Troubled = watch::Receiver<Vec<String>>;
+
+/// Looks from time to time.
+pub(super) fn start(
+    context: Arc<SlotContext>,
+    slots: watch::Receiver<Slots>,
+) -> (JoinHandle<()>, Troubled) {
+    let (told, troubles) = watch::channel(Vec::new());
+    let mut health = Health {
+        context,
+        slots,
+        told,
+        known: Troubles::new(),
+        clock: Clock::new(SystemTime::now(), Instant::now()),
+    };
+    let task = tokio::spawn(async move {
+        loop {
+            tokio::time::sleep(PACE).await;
+            health.look().await;
+        }
+    });
+    (task, troubles)
+}
+
+/// Why a slot's program does not go on, if a signal has stopped it or its shim.
+pub fn stopped(pid: Option<u32>, shim_pid: Option<u32>) -> Option<String> {
+    let is_stopped = |pid: &u32| Stat::of(pid).is_some_and(|stat| stat.is_stopped());
+    let shim = shim_pid.filter(is_stopped).map(|pid| {
+        format!(
+            "its shim was stopped by a signal, and no key reaches its program; SIGCONT to process {pid} continues it"
+        )
+    });
+    let program = || {
+        let pid = pid.filter(is_stopped)?;
+        let text =
+            format!("its program was stopped by a signal; SIGCONT to process {pid} continues it");
+        Some(text)
+    };
+    shim.or_else(program)
+}
+
+struct Health {
+    context: Arc<SlotContext>,
+    slots: watch::Receiver<Slots>,
+    told: watch::Sender<Vec<String>>,
+    known: Troubles,
+    clock: Clock,
+}
+
+impl Health {
+    async fn look(&mut self) {
+        let places = [
+            ("log", self.context.logs.clone()),
+            ("state", self.context.state.clone()),
+        ];
+        let slots = self.slots.borrow().clone();
+        let programs: Vec<Program> = slots
+            .values()
+            .map(|slot| Program::of(&slot.watch_status().borrow()))
+            .collect();
+        let found = blocking::run(move || look(places, programs))
+            .await
+            .flatten();
+        let mut troubles = found.unwrap_or_else(|error| {
+            // Nothing else can be looked at, and is as it was.
+            let mut known = self.known.clone();
+            known.insert(Trouble::Files, error.to_string());
+            known
+        });
+        let audit = self.context.audit.failing().borrow().clone();
+        troubles.extend(audit.map(|error| (Trouble::Audit, audit_fails(&error))));
+        let set_back = self.clock.look(SystemTime::now(), Instant::now());
+        troubles.extend(set_back.map(|text| (Trouble::Clock, text)));
+        self.tell(troubles, &slots).await;
+    }
+
+    async fn tell(&mut self, troubles: Troubles, slots: &Slots) {
+        let known = std::mem::replace(&mut self.known, troubles.clone());
+        let begun = troubles.iter().filter(|(one, _)| !known.contains_key(one));
+        for (trouble, text) in begun {
+            self.warn(trouble, text.clone(), slots).await;
+        }
+        for trouble in known.keys().filter(|one| !troubles.contains_key(one)) {
+            self.warn(trouble, trouble.is_over(), slots).await;
+        }
+        let of_slot = |trouble: &Trouble| matches!(trouble, Trouble::Stopped(_));
+        let own = troubles.into_iter().filter(|(one, _)| !of_slot(one));
+        self.told.send_replace(own.map(|(_, text)| text).collect());
+    }
+
+    async fn warn(&self, trouble: &Trouble, text: String, slots: &Slots) {
+        let what = What::Warning { text };
+        match trouble {
+            Trouble::Stopped(name) => {
+                let Some(slot) = slots.get(name) else { return };
+                // One that has ended meanwhile has nothing to say.
+                let told = slot.send(Command::Note(what));
+                let _ = tokio::time::timeout(LONGEST, told).await;
+            }
+            _ => {
+                if let What::Warning { text } = &what {
+                    tracing::warn!("{text}");
+                }
+                self.context.bus.publish(None, what);
+            }
+        }
+    }
+}
+
+impl Trouble {
+    /// The words for its end.
+    fn is_over(&self) -> String {
+        match self {
+            Trouble::Disk(name, path) => {
+                format!(
+                    "the disk of the {name} directory {} has room again",
+                    path.display()
+                )
+            }
+            Trouble::Audit => "the audit is written again".to_owned(),
+            Trouble::Clock => "the clock has passed the time from which it was set back".to_owned(),
+            Trouble::Files => "there are file descriptors again".to_owned(),
+            Trouble::Stopped(_) => {
+                "neither its program nor its shim is stopped any more".to_owned()
+            }
+        }
+    }
+}
+
+/// The processes of a slot.
+struct Program {
+    slot: String,
+    pid: Option<u32>,
+    shim_pid: Option<u32>,
+}
+
+impl Program {
+    fn of(status: &SlotStatus) -> Program {
+        Program {
+            slot: status.slot.clone(),
+            pid: status.pid,
+            shim_pid: status.shim_pid,
+        }
+    }
+}
+
+/// An error says that nothing can be looked at.
+fn look(places: [(&'static str, PathBuf); 2], programs: Vec<Program>) -> io::Result<Troubles> {
+    headroom::check_files_left()
+        .map_err(|lack| io::Error::other(format!("{lack}; {}", lack.next)))?;
+    let full = places.into_iter().filter(|(_, path)| is_full(path));
+    let disks = full.map(|(name, path)| {
+        let text = disk_is_full(name, &path);
+        (Trouble::Disk(name, path), text)
+    });
+    let stopped = programs.into_iter().filter_map(|program| {
+        let text = stopped(program.pid, program.shim_pid)?;
+        Some((Trouble::Stopped(program.slot), text))
+    });
+    Ok(disks.chain(stopped).collect())
+}
+
+/// A directory that is not there is a trouble of its own.
+fn is_full(directory: &Path) -> bool {
+    rustix::fs::statvfs(directory).is_ok_and(|disk| {
+        let no_files = disk.f_files > 0 && disk.f_favail == 0;
+        let room = disk.f_bavail.saturating_mul(disk.f_frsize);
+        no_files || room < LEAST_ROOM
+    })
+}
+
+fn disk_is_full(name: &str, path: &Path) -> String {
+    let comes_of_it = match name {
+        "log" => "nothing is recorded, nothing is allowed, and no key is pressed",
+        _ => "what is started or stopped can't be saved",
+    };
+    format!(
+        "the disk of the {name} directory {} is full: {comes_of_it} until there is room; make room on it",
+        path.display()
+    )
+}
+
+fn audit_fails(error: &str) -> String {
+    format!(
+        "the audit can't be written ({error}): nothing is allowed, and no key is pressed; make room on its disk"
+    )
+}
+
+/// The time of day beside the time that has passed.
+#[derive(Debug)]
+struct Clock {
+    time: SystemTime,
+    at: Instant,
+    /// By how much it was set back, and from when.
+    set_back: Option<(Duration, SystemTime)>,
+}
+
+impl Clock {
+    fn new(time: SystemTime, at: Instant) -> Clock {
+        Clock {
+            time,
+            at,
+            set_back: None,
+        }
+    }
+
+    /// What is to be told for as long as times come that were there before.
+    fn look(&mut self, time: SystemTime, at: Instant) -> Option<String> {
+        let expected = self.time + at.saturating_duration_since(self.at);
+        (self.time, self.at) = (time, at);
+        let latest = self
+            .set_back
+            .map_or(expected, |(_, from)| from.max(expected));
+        match expected.duration_since(time) {
+            Ok(by) if by > STEP => self.set_back = Some((by, latest)),
+            _ => {}
+        }
+        self.set_back = self.set_back.filter(|(_, from)| *from > time);
+        let (by, from) = self.set_back?;
+        let by = humantime::format_duration(Duration::from_secs(by.as_secs()));
+        let from: DateTime<Local> = from.into();
+        Some(format!(
+            "the clock was set back by {by}: until {} times come a second time in logs and events, whose positions go on; \
+             see whether the time is right: timedatectl",
+            from.format("%F %T")
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_was_set_back_is_told_until_it_has_caught_up() {
+        let (time, at) = (SystemTime::now(), Instant::now());
+        let after = Duration::from_secs;
+        let mut clock = Clock::new(time, at);
+        // On time, a little late, set forward, and asleep with the machine.
+        assert_eq!(clock.look(time + after(2), at + after(2)), None);
+        assert_eq!(clock.look(time + after(3), at + after(4)), None);
+        assert_eq!(clock.look(time + after(900), at + after(6)), None);
+        assert_eq!(clock.look(time + after(5000), at + after(8)), None);
+
+        let told = clock.look(time + after(1402), at + after(10)).unwrap();
+        assert!(told.contains("set back by 1h:"), "{told}");
+        let told = clock.look(time + after(4400), at + after(3008)).unwrap();
+        assert!(told.contains("set back by 1h:"), "{told}");
+        assert_eq!(clock.look(time + after(5003), at + after(3611)), None);
+    }
+
+    #[test]
+    fn a_stopped_process_is_told_with_the_way_to_continue_it() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("1000")
+            .spawn()
+            .unwrap();
+        let pid = child.id();
+        assert_eq!(stopped(Some(pid), Some(pid)), None);
+        let process = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(process, rustix::process::Signal::STOP).unwrap();
+        let how = rustix::process::WaitOptions::UNTRACED;
+        rustix::process::waitpid(Some(process), how).unwrap();
+        let told = [stopped(Some(pid), None), stopped(None, Some(pid))].map(Option::unwrap);
+        assert!(told[0].starts_with("its program was stopped"), "{told:?}");
+        assert!(told[1].starts_with("its shim was stopped"), "{told:?}");
+        let way_out = format!("; SIGCONT to process {pid} continues it");
+        assert!(told.iter().all(|text| text.ends_with(&way_out)), "{told:?}");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(stopped(Some(pid), Some(pid)), None);
+    }
+}

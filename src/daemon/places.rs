@@ -1,0 +1,221 @@
+//! What a daemon needs in the file system, made again if somebody removes it while the daemon runs: the session manager
+//! does so with the runtime directory at the last logout. The kernel tells of a loss; nothing is looked at until then.
+
+use super::Daemon;
+use super::door::Door;
+use crate::core::model::What;
+use crate::os::directory_watch::DirectoryWatch;
+use crate::os::paths;
+use crate::slot::{Command, SlotContext};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tokio::net::UnixListener;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+/// Who removes a directory removes what is in it first, a file at a time.
+const SETTLED: Duration = Duration::from_millis(50);
+
+/// How often it is tried to make something that could not be made: a file system that is mounted later is not told of.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// How often to look where the kernel tells nothing: it may have no watches left.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// A directory that the daemon needs.
+#[derive(Debug)]
+struct Needed {
+    /// What a person calls it; `None` if it is a part of another one.
+    name: Option<&'static str>,
+    path: PathBuf,
+    /// Whether the loss of a file in it matters.
+    is_within: bool,
+}
+
+/// What came of a look.
+#[derive(Debug, Default)]
+pub(super) struct Restored {
+    /// What was lost and is there again, in words.
+    pub made: Vec<String>,
+    /// What is lost and can't be made again, with the reason.
+    pub missing: Vec<String>,
+    /// The new listener, if the socket was lost.
+    pub listener: Option<UnixListener>,
+}
+
+#[derive(Debug)]
+struct Places {
+    door: Door,
+    needed: Vec<Needed>,
+    watch: Option<DirectoryWatch>,
+    /// When to look without being told.
+    due: Option<Instant>,
+}
+
+impl Places {
+    fn new(door: Door, context: &SlotContext) -> Places {
+        let needed = |name, path: PathBuf, is_within| Needed {
+            name,
+            path,
+            is_within,
+        };
+        let runtime = door.runtime().to_owned();
+        let needed = vec![
+            needed(None, runtime.join("shims"), true),
+            needed(Some("the runtime directory"), runtime, true),
+            needed(Some("the log directory"), context.logs.clone(), true),
+            needed(None, context.sessions_dir(), false),
+            needed(None, context.state.join("sends"), false),
+            needed(None, context.state.join("confirms"), false),
+            needed(None, context.state.join("tasks"), false),
+            needed(Some("the state directory"), context.state.clone(), false),
+        ];
+        let mut places = Places {
+            door,
+            needed,
+            watch: None,
+            due: None,
+        };
+        places.watch();
+        places
+    }
+
+    /// Returns when something may be lost.
+    pub async fn stirred(&mut self) {
+        let told = async {
+            match &self.watch {
+                Some(watch) => watch.changed().await,
+                None => std::future::pending().await,
+            }
+        };
+        let due = async {
+            match self.due {
+                Some(due) => tokio::time::sleep_until(due).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! { () = told => {}, () = due => {} }
+        tokio::time::sleep(SETTLED).await;
+    }
+
+    /// Makes again what is lost.
+    pub async fn restore(&mut self) -> Restored {
+        let mut restored = self.look().await;
+        self.watch();
+        // What was lost before the watch began is not told.
+        let again = self.look().await;
+        restored.made.extend(again.made);
+        restored.missing = again.missing;
+        restored.listener = again.listener.or(restored.listener);
+        if !restored.missing.is_empty() {
+            self.due = Some(Instant::now() + RETRY);
+        }
+        restored
+    }
+
+    async fn look(&mut self) -> Restored {
+        let mut restored = Restored::default();
+        // The outer directory first: it is the one that has a name.
+        for needed in self
+            .needed
+            .iter()
+            .rev()
+            .filter(|needed| !needed.path.is_dir())
+        {
+            let shown = needed.path.display();
+            let made = paths::ensure_private_dir(&needed.path);
+            match (needed.name, made) {
+                (Some(name), Ok(())) => restored
+                    .made
+                    .push(format!("{name} {shown} was removed, and is made again")),
+                (Some(name), Err(error)) => restored.missing.push(format!(
+                    "{name} {shown} was removed, and can't be made again: {error}"
+                )),
+                (None, _) => {}
+            }
+        }
+        self.door.restore(&mut restored).await;
+        restored
+    }
+
+    /// A directory that is not there can't be watched, nor any if the user's watches are used up: then it is looked at
+    /// from time to time.
+    fn watch(&mut self) {
+        let own = self
+            .needed
+            .iter()
+            .map(|needed| (needed.path.as_path(), needed.is_within));
+        // A directory of which a file is open is told of by its parent alone.
+        let named = self.needed.iter().filter(|needed| needed.name.is_some());
+        let parents = named.filter_map(|needed| needed.path.parent());
+        let socket = self.door.socket().parent();
+        let all = own.chain(parents.chain(socket).map(|parent: &Path| (parent, true)));
+        let watch = DirectoryWatch::for_losses(all);
+        self.due = watch.is_err().then(|| Instant::now() + LOOK);
+        self.watch = watch.ok();
+    }
+}
+
+/// What the daemon stands on while it runs.
+pub(super) struct Ground {
+    places: Places,
+    /// Where a new listener goes, if the socket is lost.
+    listeners: Option<mpsc::Sender<UnixListener>>,
+    /// What could not be made again at the last look.
+    missing: Vec<String>,
+}
+
+impl Ground {
+    pub fn new(
+        door: Door,
+        context: &SlotContext,
+        listeners: Option<mpsc::Sender<UnixListener>>,
+    ) -> Ground {
+        Ground {
+            places: Places::new(door, context),
+            listeners,
+            missing: Vec::new(),
+        }
+    }
+
+    /// Returns when something may be lost.
+    pub async fn stirred(&mut self) {
+        self.places.stirred().await;
+    }
+}
+
+impl Daemon {
+    /// Something was removed that the daemon needs, or may have been.
+    pub(super) async fn restore(&mut self, ground: &mut Ground) {
+        let restored = ground.places.restore().await;
+        if let (Some(listener), Some(listeners)) = (restored.listener, &ground.listeners) {
+            // A server that takes no more is ending.
+            let _ = listeners.send(listener).await;
+        }
+        let missing_before = std::mem::replace(&mut ground.missing, restored.missing.clone());
+        let is_new = |text: &&String| !missing_before.contains(text);
+        let newly_missing = restored.missing.iter().filter(is_new);
+        for text in restored.made.iter().chain(newly_missing) {
+            tracing::warn!("{text}");
+            let text = text.clone();
+            self.context.bus.publish(None, What::Warning { text });
+        }
+        self.lost.send_if_modified(|lost| {
+            let before = lost.clone();
+            lost.retain(|text| !missing_before.contains(text));
+            for text in restored.made.into_iter().chain(restored.missing) {
+                if !lost.contains(&text) {
+                    lost.push(text);
+                }
+            }
+            *lost != before
+        });
+        for (name, kept) in &self.kept {
+            let runs = kept.handle.status().shim_pid.is_some();
+            if self.context.has_lost_files(name, runs) {
+                // A slot whose task has ended has nothing to lose.
+                let _ = kept.handle.send(Command::Restore).await;
+            }
+        }
+    }
+}

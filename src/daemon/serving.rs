@@ -1,0 +1,33 @@
+//! What answers on the daemon's socket, as far as the daemon knows it. The layer above starts it, which knows the requests.
+
+use crate::config::Config;
+use crate::core::model::Pong;
+use crate::slot::SlotContext;
+use std::future::Future;
+use tokio::net::UnixListener;
+use tokio::sync::mpsc;
+
+/// A server on the daemon's socket.
+pub trait Serving {
+    /// Takes a listener in place of the one before, whose socket was removed.
+    fn listeners(&self) -> mpsc::Sender<UnixListener>;
+
+    /// Takes nothing new, and lets go of the clients when their requests are answered.
+    fn end(self) -> impl Future<Output = ()> + Send;
+}
+
+/// Who the daemon is; how it stands is filled in for each answer.
+pub(super) fn about(config: &Config, context: &SlotContext) -> Pong {
+    Pong {
+        name: config.daemon.name.clone(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        pid: std::process::id(),
+        config: config.file.clone(),
+        logs: config.daemon.logs.clone(),
+        socket: Some(context.socket.clone()),
+        config_fault: None,
+        wider_policies: Vec::new(),
+        lost: Vec::new(),
+        troubles: Vec::new(),
+    }
+}

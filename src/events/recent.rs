@@ -1,0 +1,132 @@
+//! The last events, for those who listen: each is kept once, whoever has still to take it.
+
+use super::Ledger;
+use crate::core::model::Event;
+use crate::core::model::envelope;
+use crate::core::text::secrets;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::watch;
+use tokio_util::bytes::Bytes;
+
+/// Events that a listener may be behind; one that is further behind has missed some, and is told so.
+const MAX_EVENTS: usize = 1024;
+/// The same in bytes, of all of them together.
+const MAX_BYTES: usize = 4 << 20;
+
+/// An event as listeners get it: made once and shared.
+#[derive(Debug)]
+pub struct Told {
+    pub event: Event,
+    /// The whole line of the notification, without secrets.
+    line: Bytes,
+}
+
+const AFTER: &str = "}\n";
+
+fn before() -> String {
+    let (version, method) = (envelope::VERSION, envelope::EVENT);
+    format!("{{\"jsonrpc\":\"{version}\",\"method\":\"{method}\",\"params\":")
+}
+
+impl Told {
+    pub fn new(event: Event) -> Told {
+        let json = serde_json::to_value(&event).unwrap_or_default();
+        let line = before() + &secrets::mask_json(&json).to_string() + AFTER;
+        let line = Bytes::from(line);
+        Told { event, line }
+    }
+
+    /// The notification on the socket, with its line end.
+    pub fn line(&self) -> Bytes {
+        self.line.clone()
+    }
+
+    /// The event alone.
+    pub fn json(&self) -> &str {
+        let json = &self.line[before().len()..self.line.len() - AFTER.len()];
+        std::str::from_utf8(json).unwrap_or_default()
+    }
+
+    /// About twice the line: the text is there and in the event.
+    fn cost(&self) -> usize {
+        2 * self.line.len() + size_of::<Event>()
+    }
+}
+
+/// The last events, bounded in number and in bytes; the newest is always there.
+#[derive(Debug, Default)]
+pub(super) struct Recent {
+    kept: VecDeque<Arc<Told>>,
+    bytes: usize,
+}
+
+impl Recent {
+    pub fn push(&mut self, told: Arc<Told>) {
+        self.bytes += told.cost();
+        self.kept.push_back(told);
+        while self.kept.len() > 1 && (self.kept.len() > MAX_EVENTS || self.bytes > MAX_BYTES) {
+            let oldest = self.kept.pop_front();
+            self.bytes -= oldest.map_or(0, |oldest| oldest.cost());
+        }
+    }
+
+    /// The first event behind this position; `Ok(None)` if there is none yet.
+    fn behind(&self, position: u64) -> Result<Option<Arc<Told>>, Missed> {
+        let Some(first) = self.kept.front().map(|told| told.event.seq) else {
+            return Ok(None);
+        };
+        let next = position + 1;
+        match next.checked_sub(first) {
+            None => Err(Missed(first - next)),
+            Some(index) => Ok(self.kept.get(index as usize).cloned()),
+        }
+    }
+}
+
+/// Events that this listener was too slow for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Missed(pub u64);
+
+/// The events behind a position, one after another.
+#[derive(Debug)]
+pub struct Events {
+    ledger: Arc<Mutex<Ledger>>,
+    position: u64,
+    told: watch::Receiver<u64>,
+}
+
+impl Events {
+    pub(super) fn new(
+        ledger: Arc<Mutex<Ledger>>,
+        position: u64,
+        told: watch::Receiver<u64>,
+    ) -> Events {
+        Events {
+            ledger,
+            position,
+            told,
+        }
+    }
+
+    /// The next event; `None` when there will be no more.
+    pub async fn next(&mut self) -> Option<Result<Arc<Told>, Missed>> {
+        loop {
+            if let Some(next) = self.take() {
+                return Some(next);
+            }
+            self.told.changed().await.ok()?;
+        }
+    }
+
+    /// The next event, if it has happened.
+    pub fn take(&mut self) -> Option<Result<Arc<Told>, Missed>> {
+        let ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = ledger.recent.behind(self.position).transpose()?;
+        self.position = match &next {
+            Ok(told) => told.event.seq,
+            Err(Missed(missed)) => self.position + missed,
+        };
+        Some(next)
+    }
+}

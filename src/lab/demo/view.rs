@@ -1,0 +1,228 @@
+//! How it is shown: redrawn in place on a terminal, else line by line, or as JSON.
+
+use super::DemoError;
+use super::text::hanging;
+use super::told::{self, Weight};
+use crate::core::claude::reading::State;
+use crate::core::model::{Event, What};
+use crate::core::text::redraw;
+use anstyle::{AnsiColor, Style};
+use serde_json::json;
+use std::cell::RefCell;
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// A terminal, and somebody who may answer at it.
+    Live,
+    Plain,
+    Json,
+}
+
+impl Mode {
+    /// What fits the two ends of this process.
+    pub fn of_process(json: bool) -> Mode {
+        let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+        match io::stdout().is_terminal() && io::stdin().is_terminal() && !dumb {
+            _ if json => Mode::Json,
+            true => Mode::Live,
+            false => Mode::Plain,
+        }
+    }
+}
+
+/// Rows of text on a terminal that does not say how large it is.
+const USUAL_SIZE: (u16, u16) = (80, 24);
+
+/// Everything that was told; a demo tells some hundred lines.
+pub struct View {
+    mode: Mode,
+    coloured: bool,
+    shown: RefCell<Shown>,
+}
+
+#[derive(Default)]
+struct Shown {
+    slots: Vec<(String, State)>,
+    lines: Vec<(Weight, String)>,
+    /// What the person is asked just now.
+    prompt: Option<String>,
+    /// Rows of the frame on the terminal.
+    drawn: usize,
+}
+
+impl View {
+    pub fn new(mode: Mode) -> View {
+        let choice = anstream::AutoStream::choice(&io::stdout());
+        View {
+            mode,
+            coloured: choice != anstream::ColorChoice::Never,
+            shown: RefCell::default(),
+        }
+    }
+
+    /// A line of the story.
+    pub fn say(&self, text: &str) -> Result<(), DemoError> {
+        self.tell(Weight::Plain, text)
+    }
+
+    /// What follows, as a heading.
+    pub fn act(&self, title: &str) -> Result<(), DemoError> {
+        self.tell(Weight::Plain, "")?;
+        self.tell(Weight::Plain, &format!("── {title} ──"))
+    }
+
+    /// How to do the same by hand.
+    pub fn by_hand(&self, command: &str) -> Result<(), DemoError> {
+        self.tell(Weight::Aside, &format!("by hand:  {command}"))
+    }
+
+    /// Something that the daemon told; the slots work below this directory.
+    pub fn heard(&self, event: &Event, work: &Path) -> Result<(), DemoError> {
+        if self.mode == Mode::Json {
+            return self.json(&json!(event));
+        }
+        if let Some(slot) = &event.slot {
+            match &event.what {
+                What::Snapshot { status } => self.set_state(slot, status.state),
+                What::State { to, .. } => self.set_state(slot, *to),
+                _ => {}
+            }
+        }
+        match told::line(event, work) {
+            // Told in the table already.
+            Some((Weight::Aside, _)) if self.mode == Mode::Live => self.redraw(),
+            Some((weight, text)) => self.tell(weight, &text),
+            None => self.redraw(),
+        }
+    }
+
+    /// What the person is asked, until it is `None`.
+    pub fn prompt(&self, prompt: Option<String>) -> Result<(), DemoError> {
+        self.shown.borrow_mut().prompt = prompt;
+        self.redraw()
+    }
+
+    fn set_state(&self, slot: &str, state: State) {
+        let slots = &mut self.shown.borrow_mut().slots;
+        match slots.iter_mut().find(|(name, _)| name == slot) {
+            Some((_, known)) => *known = state,
+            None => slots.push((slot.to_owned(), state)),
+        }
+    }
+
+    fn tell(&self, weight: Weight, text: &str) -> Result<(), DemoError> {
+        self.shown
+            .borrow_mut()
+            .lines
+            .push((weight, text.to_owned()));
+        match self.mode {
+            Mode::Live => self.redraw(),
+            Mode::Plain => {
+                let rows = rows_of(weight, text, usize::MAX, self.coloured);
+                write(&(rows.join("\n") + "\n"))
+            }
+            Mode::Json if text.is_empty() => Ok(()),
+            Mode::Json => self.json(&json!({"told": text})),
+        }
+    }
+
+    fn json(&self, value: &serde_json::Value) -> Result<(), DemoError> {
+        write(&format!("{value}\n"))
+    }
+
+    /// The states on top, below them as much of the story as there is room for.
+    fn redraw(&self) -> Result<(), DemoError> {
+        if self.mode != Mode::Live {
+            return Ok(());
+        }
+        let (cols, rows) = crossterm::terminal::size().unwrap_or(USUAL_SIZE);
+        let (cols, rows) = (usize::from(cols), usize::from(rows));
+        let mut shown = self.shown.borrow_mut();
+        let mut frame: Vec<String> = shown.slots.iter().map(|slot| self.slot_row(slot)).collect();
+        frame.push("─".repeat(cols.saturating_sub(1)));
+        let prompt = shown
+            .prompt
+            .iter()
+            .flat_map(|prompt| rows_of(Weight::Asks, prompt, cols, self.coloured));
+        let prompt: Vec<String> = prompt.collect();
+        let mut story: Vec<String> = shown
+            .lines
+            .iter()
+            .flat_map(|(weight, text)| rows_of(*weight, text, cols, self.coloured))
+            .collect();
+        // The last row is the cursor's.
+        let room = rows.saturating_sub(frame.len() + prompt.len() + 1);
+        story.drain(..story.len().saturating_sub(room));
+        frame.extend(story.into_iter().chain(prompt));
+        let drawn = std::mem::replace(&mut shown.drawn, frame.len());
+        write(&redraw::over(drawn, &frame))
+    }
+
+    fn slot_row(&self, (slot, state): &(String, State)) -> String {
+        let colour = match state {
+            State::Confirming => AnsiColor::Yellow,
+            State::Error | State::Exited => AnsiColor::Red,
+            State::Idle | State::Starting => AnsiColor::White,
+            State::Thinking | State::Responding | State::ToolRunning => AnsiColor::Cyan,
+        };
+        let style = Style::new().bold().fg_color(Some(colour.into()));
+        let name = state.name();
+        if self.coloured {
+            format!("{slot:<9} {style}{name}{style:#}")
+        } else {
+            format!("{slot:<9} {name}")
+        }
+    }
+
+    /// Leaves the whole story on the terminal, to be read again.
+    pub fn close(&self) -> Result<(), DemoError> {
+        if self.mode != Mode::Live {
+            return Ok(());
+        }
+        let shown = self.shown.borrow();
+        let (cols, _) = crossterm::terminal::size().unwrap_or(USUAL_SIZE);
+        let told = shown.lines.iter();
+        let rows: Vec<String> = told
+            .flat_map(|(weight, text)| rows_of(*weight, text, cols.into(), self.coloured))
+            .collect();
+        write(&redraw::over(shown.drawn, &rows))
+    }
+}
+
+/// Columns by which what follows a line's first row is indented.
+const INDENT: usize = 10;
+
+fn rows_of(weight: Weight, text: &str, width: usize, coloured: bool) -> Vec<String> {
+    let rows = hanging(text, width.saturating_sub(1), INDENT);
+    let style = style_of(weight);
+    let styled = rows.into_iter().map(|row| {
+        if coloured && !row.is_empty() {
+            format!("{style}{row}{style:#}")
+        } else {
+            row
+        }
+    });
+    styled.collect()
+}
+
+fn style_of(weight: Weight) -> Style {
+    let colour = |colour: AnsiColor| Style::new().fg_color(Some(colour.into()));
+    match weight {
+        Weight::Aside => Style::new().dimmed(),
+        Weight::Plain => Style::new(),
+        Weight::Good => colour(AnsiColor::Green),
+        Weight::Bad => colour(AnsiColor::Red),
+        Weight::Asks => colour(AnsiColor::Yellow),
+    }
+}
+
+fn write(text: &str) -> Result<(), DemoError> {
+    let mut out = io::stdout().lock();
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    written.map_err(|error| match error.kind() {
+        io::ErrorKind::BrokenPipe => DemoError::ReaderGone,
+        _ => DemoError::Output(error),
+    })
+}

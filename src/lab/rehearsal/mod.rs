@@ -1,0 +1,22 @@
+//! Claude Code without an account: a scripted Messages API on loopback and a throw-away home to run an
+//! installed `claude` in. The tests and `missiond doctor --rehearse` stand on the same ground. It
+//! listens on loopback only, and writes below the directory for temporary files; what a rehearsal showed is remembered by
+//! [`crate::launch::rehearsed`].
+
+mod actor;
+mod conversation;
+mod endpoint;
+mod home;
+mod hooks;
+mod house;
+mod http;
+mod play;
+mod scenes;
+mod script;
+mod sse;
+
+pub use actor::Actor;
+pub use endpoint::{Endpoint, Request};
+pub use home::{Home, HomeOptions};
+pub use play::{Company, Outcome, Progress, Verdict, failed, holds, rehearse};
+pub use script::{ErrorStep, Script, Step, TextStep, ToolCall};

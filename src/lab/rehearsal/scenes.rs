@@ -1,0 +1,510 @@
+//! What is rehearsed: every state and dialog that Claude Code can be led into, as data. Pure.
+
+use super::script::Step;
+use crate::core::claude::Version;
+use crate::core::claude::keys;
+use crate::core::claude::reading::{DialogKind, State};
+use crate::launch;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+/// One part of a rehearsal. It begins at an idle, empty input box, but for the first of a run, and ends there too.
+#[derive(Debug)]
+pub struct Scene {
+    pub name: &'static str,
+    /// Whether a key that missiond presses rests on it. What does not hold else is only told.
+    pub needed: bool,
+    pub acts: Vec<Act>,
+}
+
+/// The scenes that one start of the program goes through.
+#[derive(Debug)]
+pub struct Run {
+    pub opening: Opening,
+    pub scenes: Vec<Scene>,
+}
+
+/// What Claude Code asks about when it starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Opening {
+    /// Whether the folder is trusted.
+    Trust,
+    /// Whether to use the API key in the environment.
+    ApiKey,
+}
+
+/// What is done, or must come about, next.
+#[derive(Debug)]
+pub enum Act {
+    /// Sends a message to which the model answers with these steps.
+    Say(String, Vec<Step>),
+    /// Puts a text into the input box and leaves it there.
+    Paste(&'static str),
+    Press(&'static [u8]),
+    /// Goes on to this permission mode with shift+tab.
+    Mode(&'static str),
+    /// Opens a gate of the endpoint.
+    Open(&'static str),
+    Create(PathBuf),
+    /// What the hook before each tool call says in this scene; else it leaves the call to a person.
+    Rule(Rule),
+    /// Answers the dialog as a person would: `yes`, `no` or a label.
+    Answer(&'static str),
+    See(Sight),
+    /// The hook SessionStart has been called since the start: the gate holds.
+    SessionBegan,
+    /// This hook has been called in this scene.
+    Hear(&'static str),
+    TurnIsOver,
+    /// The model was told this.
+    Told(String),
+    /// The model was told this answer; where the version has a page for its review, that was submitted.
+    Answered(&'static str),
+    /// Text that begins so comes, and is read as such where the version draws it before it is whole.
+    Streams(&'static str),
+    /// The file is there, with this in it.
+    Made(PathBuf, &'static str),
+    NotMade(PathBuf),
+    /// No dialog was read in this scene.
+    NoDialog,
+    /// The program has ended.
+    Ended,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rule {
+    Allow,
+    Deny,
+}
+
+/// Why the hook refuses, in words that the model must be told.
+pub const REFUSAL: &str = "refused in a rehearsal";
+
+/// How the screen must read.
+#[derive(Debug, Default)]
+pub struct Sight {
+    pub state: Option<State>,
+    /// Any state of work will do: which one differs between versions.
+    pub at_work: bool,
+    pub dialog: Option<Shown>,
+    pub draft: Option<&'static str>,
+    pub error: Option<&'static str>,
+}
+
+/// How a dialog must read. It must be whole, and where `answers` are named, each must be an option of its own.
+#[derive(Debug)]
+pub struct Shown {
+    pub kind: DialogKind,
+    pub tool: Option<&'static str>,
+    /// A key of the tool's input, and its value.
+    pub input: Option<(&'static str, String)>,
+    pub answers: &'static [&'static str],
+}
+
+/// All scenes, for a program of this version that works in `cwd`.
+pub fn runs(cwd: &Path, version: Version) -> Vec<Run> {
+    let mut scenes = opening();
+    scenes.extend(typing());
+    scenes.extend(working(cwd));
+    scenes.extend(rules(cwd));
+    scenes.extend(permissions(cwd));
+    scenes.extend(questions());
+    scenes.extend(endings_of_a_turn(version));
+    scenes.extend(views());
+    scenes.push(scene("exit", vec![say("/exit", vec![]), Act::Ended]));
+    vec![
+        Run {
+            opening: Opening::Trust,
+            scenes,
+        },
+        Run {
+            opening: Opening::ApiKey,
+            scenes: vec![asked_at_start("API key", DialogKind::ApiKey)],
+        },
+    ]
+}
+
+/// What is done after a program that went astray was started afresh.
+pub fn start_again() -> Scene {
+    scene("start", vec![Act::See(idle())])
+}
+
+fn opening() -> Vec<Scene> {
+    vec![
+        asked_at_start("trust", DialogKind::Trust),
+        turn(
+            "hooks",
+            vec![
+                Act::SessionBegan,
+                say("hello", vec![Step::text("Good day.")]),
+                Act::Hear("UserPromptSubmit"),
+                Act::Hear("Stop"),
+            ],
+        ),
+    ]
+}
+
+fn asked_at_start(name: &'static str, kind: DialogKind) -> Scene {
+    let shown = Shown {
+        kind,
+        tool: None,
+        input: None,
+        answers: &["yes", "no"],
+    };
+    let acts = vec![
+        Act::See(dialog(shown)),
+        Act::Answer("yes"),
+        Act::See(idle()),
+    ];
+    scene(name, acts)
+}
+
+fn typing() -> Vec<Scene> {
+    let draft = "a draft that nobody sends";
+    let lines: Vec<String> = (1..=12).map(|line| format!("line {line}")).collect();
+    let long = lines.join("\n");
+    let seen = Sight {
+        draft: Some(draft),
+        ..idle()
+    };
+    vec![
+        scene(
+            "draft",
+            vec![
+                Act::Paste(draft),
+                Act::See(seen),
+                Act::Press(keys::CLEAR),
+                Act::See(idle()),
+            ],
+        ),
+        // Shown as a placeholder, and sent whole.
+        turn(
+            "long message",
+            vec![
+                say(&long, vec![Step::text("Read.")]),
+                Act::Told(long.clone()),
+            ],
+        ),
+    ]
+}
+
+fn working(cwd: &Path) -> Vec<Scene> {
+    let go = cwd.join("go");
+    let wait = format!("until [ -e '{}' ]; do sleep 0.1; done", go.display());
+    vec![
+        turn(
+            "thinking",
+            vec![
+                say("think", vec![Step::gate("thought"), Step::text("Thought.")]),
+                state(State::Thinking),
+                Act::Open("thought"),
+            ],
+        ),
+        // No key rests on it.
+        Scene {
+            needed: false,
+            ..turn(
+                "responding",
+                vec![
+                    say("talk", vec![Step::gated_text(TWO_PARAGRAPHS, 3, "said")]),
+                    Act::Streams(FIRST_PARAGRAPH),
+                    Act::Open("said"),
+                ],
+            )
+        },
+        turn(
+            "tool running",
+            vec![
+                Act::Rule(Rule::Allow),
+                say("wait", vec![bash(&wait), Step::text("It is over.")]),
+                state(State::ToolRunning),
+                Act::Create(go),
+            ],
+        ),
+    ]
+}
+
+/// Claude Code shows a paragraph once it is whole.
+const FIRST_PARAGRAPH: &str = "A first part.";
+const TWO_PARAGRAPHS: &str = "A first part.\n\nThe second, which is held back.";
+
+fn rules(cwd: &Path) -> Vec<Scene> {
+    let (allowed, denied) = (cwd.join("allowed"), cwd.join("denied"));
+    vec![
+        turn(
+            "allowed by hook",
+            vec![
+                Act::Rule(Rule::Allow),
+                say("make one", vec![make(&allowed), Step::text("Made.")]),
+                Act::Made(allowed, ""),
+                Act::NoDialog,
+            ],
+        ),
+        turn(
+            "denied by hook",
+            vec![
+                Act::Rule(Rule::Deny),
+                say("make another", vec![make(&denied), Step::text("Not made.")]),
+                Act::Told(REFUSAL.to_owned()),
+                Act::NoDialog,
+                Act::NotMade(denied),
+            ],
+        ),
+    ]
+}
+
+fn permissions(cwd: &Path) -> Vec<Scene> {
+    let (yes, no, new, old) = (
+        cwd.join("yes"),
+        cwd.join("no"),
+        cwd.join("new.txt"),
+        cwd.join(OLD_FILE),
+    );
+    let write = Step::tool("Write", json!({"file_path": new, "content": "one\ntwo\n"}));
+    let edit = json!({"file_path": old, "old_string": "before", "new_string": "after"});
+    let edit = vec![
+        Step::tool("Read", json!({"file_path": old})),
+        Step::tool("Edit", edit),
+        Step::text("Changed."),
+    ];
+    let url = "http://127.0.0.1:9/page";
+    let fetch = Step::tool("WebFetch", json!({"url": url, "prompt": "Sum it up"}));
+    vec![
+        turn(
+            "Bash, yes",
+            vec![
+                say("run it", vec![make(&yes), Step::text("Made.")]),
+                asks("Bash", "command", command(&yes)),
+                Act::NotMade(yes.clone()),
+                Act::Answer("yes"),
+                Act::Made(yes, ""),
+            ],
+        ),
+        declined(
+            "Bash, no",
+            make(&no),
+            asks("Bash", "command", command(&no)),
+            Act::NotMade(no),
+        ),
+        declined(
+            "Write",
+            write,
+            asks("Write", "file_path", name(&new)),
+            Act::NotMade(new),
+        ),
+        turn(
+            "Edit",
+            vec![
+                say("change it", edit),
+                asks("Edit", "file_path", name(&old)),
+                Act::Answer("yes"),
+                Act::Made(old, "after"),
+            ],
+        ),
+        declined(
+            "WebFetch",
+            fetch,
+            asks("WebFetch", "url", url.to_owned()),
+            Act::See(idle()),
+        ),
+    ]
+}
+
+/// A file that is there from the beginning, and says `before`.
+pub const OLD_FILE: &str = "old.txt";
+
+/// A call that is answered with no, after which the turn is over without a word.
+fn declined(scene_name: &'static str, call: Step, asks: Act, after: Act) -> Scene {
+    let said = say(scene_name, vec![call, Step::text("Made.")]);
+    scene(
+        scene_name,
+        vec![said, asks, Act::Answer("no"), Act::See(idle()), after],
+    )
+}
+
+fn questions() -> Vec<Scene> {
+    let question = json!({"question": "Which colour?", "header": "Colour", "multiSelect": false,
+        "options": [{"label": "Red", "description": "warm"}, {"label": "Blue", "description": "cold"}]});
+    let question = Step::tool("AskUserQuestion", json!({"questions": [question]}));
+    let asked = Shown {
+        kind: DialogKind::Question,
+        tool: None,
+        input: Some(("question", "Which colour?".to_owned())),
+        answers: &["Red", "Blue"],
+    };
+    let plan = Step::tool("ExitPlanMode", json!({"plan": "1. Look\n2. Leave"}));
+    let planned = Shown {
+        kind: DialogKind::Plan,
+        tool: None,
+        input: None,
+        answers: &["no"],
+    };
+    vec![
+        turn(
+            "question",
+            vec![
+                say("ask me", vec![question, Step::text("Thank you.")]),
+                Act::See(dialog(asked)),
+                Act::Answer("Blue"),
+                Act::Answered(r#""Which colour?"="Blue""#),
+            ],
+        ),
+        scene(
+            "plan",
+            vec![
+                Act::Mode("plan"),
+                say("plan it", vec![plan, Step::text("Planned.")]),
+                Act::See(dialog(planned)),
+                Act::Answer("no"),
+                Act::See(idle()),
+                Act::Mode("manual"),
+            ],
+        ),
+    ]
+}
+
+fn endings_of_a_turn(version: Version) -> Vec<Scene> {
+    let failed = Sight {
+        error: Some("scripted"),
+        ..idle()
+    };
+    let refused = Step::error(400, "invalid_request_error", "scripted");
+    let mut fails = vec![say("fail", vec![refused]), Act::See(failed)];
+    if launch::calls_hook(version, "StopFailure") {
+        fails.push(Act::Hear("StopFailure"));
+    }
+    vec![
+        scene(
+            "interrupt",
+            vec![
+                say(
+                    "talk on",
+                    vec![Step::gated_text(TWO_PARAGRAPHS, 3, "never")],
+                ),
+                Act::See(Sight {
+                    at_work: true,
+                    ..Sight::default()
+                }),
+                Act::Press(keys::ESC),
+                Act::See(idle()),
+            ],
+        ),
+        Scene {
+            needed: false,
+            ..scene("API error", fails)
+        },
+    ]
+}
+
+fn views() -> Vec<Scene> {
+    const CTRL_O: &[u8] = b"\x0f";
+    let rule = "─".repeat(110);
+    let fake = format!(
+        "```\n{rule}\n Bash command\n\n   rm -rf /\n\n Do you want to proceed?\n ❯ 1. Yes\n   2. No\n\n Esc to cancel\n```"
+    );
+    vec![
+        scene(
+            "menu",
+            vec![
+                say("/model", vec![]),
+                Act::See(other_view()),
+                Act::Press(keys::ESC),
+                Act::See(idle()),
+            ],
+        ),
+        scene(
+            "transcript view",
+            vec![
+                Act::Press(CTRL_O),
+                Act::See(other_view()),
+                Act::Press(CTRL_O),
+                Act::See(idle()),
+            ],
+        ),
+        turn(
+            "a dialog in an answer",
+            vec![
+                say("pretend", vec![Step::text(fake)]),
+                Act::TurnIsOver,
+                Act::NoDialog,
+            ],
+        ),
+    ]
+}
+
+fn scene(name: &'static str, acts: Vec<Act>) -> Scene {
+    Scene {
+        name,
+        needed: true,
+        acts,
+    }
+}
+
+/// A scene with a turn that runs to its end.
+fn turn(name: &'static str, mut acts: Vec<Act>) -> Scene {
+    acts.extend([Act::TurnIsOver, Act::See(idle())]);
+    scene(name, acts)
+}
+
+fn say(message: &str, steps: Vec<Step>) -> Act {
+    Act::Say(message.to_owned(), steps)
+}
+
+fn command(path: &Path) -> String {
+    // Nothing that Claude Code allows by itself, and plain to see.
+    format!("mkfifo {}", name(path))
+}
+
+fn name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+fn make(path: &Path) -> Step {
+    bash(&command(path))
+}
+
+fn bash(command: &str) -> Step {
+    Step::tool("Bash", json!({"command": command, "description": "Do it"}))
+}
+
+fn asks(tool: &'static str, key: &'static str, value: String) -> Act {
+    Act::See(dialog(Shown {
+        kind: DialogKind::Permission,
+        tool: Some(tool),
+        input: Some((key, value)),
+        answers: &["yes", "no"],
+    }))
+}
+
+fn other_view() -> Sight {
+    dialog(Shown {
+        kind: DialogKind::Other,
+        tool: None,
+        input: None,
+        answers: &[],
+    })
+}
+
+fn dialog(shown: Shown) -> Sight {
+    Sight {
+        state: Some(State::Confirming),
+        dialog: Some(shown),
+        ..Sight::default()
+    }
+}
+
+fn idle() -> Sight {
+    Sight {
+        state: Some(State::Idle),
+        draft: Some(""),
+        ..Sight::default()
+    }
+}
+
+fn state(state: State) -> Act {
+    Act::See(Sight {
+        state: Some(state),
+        ..Sight::default()
+    })
+}

@@ -1,0 +1,551 @@
+//! Requests that carry an id of the caller's: each is done once, and its answer can be asked for again, also from the
+//! next daemon. What is known of each is a small file: that it waits is on the disk before a slot has it, that it is
+//! entered before the key is pressed that does it, and its answer before anybody is told.
+
+use crate::core::model::{Always, ConfirmAnswer, ConfirmParams, Fault, RpcError, SendAnswer};
+use crate::os::{files, paths};
+use chrono::{DateTime, Utc};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+/// Requests of one kind that are remembered in all; the oldest are forgotten first.
+const MAX_KEPT: usize = 1000;
+/// The longest id.
+const MAX_ID: usize = 64;
+
+/// What is asked for with an id.
+pub trait Request: Debug + Clone + PartialEq + Serialize + DeserializeOwned {
+    type Answer: Debug + Clone + PartialEq + Serialize + DeserializeOwned;
+    /// What a person calls it.
+    const NOUN: &'static str;
+
+    /// Whether `new` asks for the same.
+    fn is_repeated_by(&self, new: &Self) -> bool;
+
+    /// The request as it holds when it is repeated.
+    fn repeated(self, new: Self) -> Self;
+}
+
+/// A message that is sent to a slot.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sending {
+    pub text: String,
+    /// It is a message, and no command of Claude Code or of a shell.
+    pub plain: bool,
+    /// Nobody waits for its answer: the next daemon sends it by itself if this one is killed before.
+    #[serde(default)]
+    pub unattended: bool,
+}
+
+impl Request for Sending {
+    type Answer = SendAnswer;
+    const NOUN: &'static str = "message";
+
+    fn is_repeated_by(&self, new: &Sending) -> bool {
+        (&self.text, self.plain) == (&new.text, new.plain)
+    }
+
+    fn repeated(self, new: Sending) -> Sending {
+        new
+    }
+}
+
+/// A person's answer to a dialog.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Confirming {
+    pub asked: ConfirmParams,
+    /// The dialog that was up when it was asked for: no other one gets the answer.
+    pub dialog: Option<String>,
+    /// What `always` was to add then.
+    pub always: Option<Always>,
+    /// What was chosen, once the key that decides is about to be pressed.
+    #[serde(default)]
+    pub chosen: Option<String>,
+}
+
+impl Request for Confirming {
+    type Answer = ConfirmAnswer;
+    const NOUN: &'static str = "answer";
+
+    fn is_repeated_by(&self, new: &Confirming) -> bool {
+        self.asked == new.asked
+    }
+
+    fn repeated(self, _: Confirming) -> Confirming {
+        self
+    }
+}
+
+/// What is known of one request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(bound = "")]
+pub struct Record<R: Request> {
+    pub slot: String,
+    pub id: String,
+    #[serde(flatten)]
+    pub request: R,
+    pub queued_at: DateTime<Utc>,
+    /// When the key was about to be pressed that does it.
+    #[serde(default)]
+    pub entered_at: Option<DateTime<Utc>>,
+    /// How it has ended.
+    #[serde(default)]
+    pub outcome: Option<Outcome<R>>,
+    /// Why it was dropped while it waited for its turn: it was not done, and the same id may be used again.
+    #[serde(default)]
+    pub dropped: Option<RpcError>,
+}
+
+impl<R: Request> Record<R> {
+    /// A request that is asked for now.
+    pub fn new(slot: String, id: String, request: R) -> Record<R> {
+        Record {
+            slot,
+            id,
+            request,
+            queued_at: Utc::now(),
+            entered_at: None,
+            outcome: None,
+            dropped: None,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", bound = "")]
+pub enum Outcome<R: Request> {
+    Answered(Box<R::Answer>),
+    Failed(RpcError),
+}
+
+impl<R: Request> Outcome<R> {
+    pub fn result(self) -> Result<R::Answer, RpcError> {
+        match self {
+            Outcome::Answered(answer) => Ok(*answer),
+            Outcome::Failed(error) => Err(error),
+        }
+    }
+}
+
+type Key = (String, String);
+
+/// The requests of one kind that came with an id, so that a repeated one is done once.
+#[derive(Debug, Clone)]
+pub struct Once<R: Request> {
+    directory: Arc<PathBuf>,
+    /// Requests that are being done, or whose answer a client waits for.
+    active: Arc<Mutex<BTreeMap<Key, Arc<Active<R>>>>>,
+}
+
+/// A request that is on its way.
+#[derive(Debug)]
+pub struct Active<R: Request> {
+    outcome: watch::Sender<Option<Result<R::Answer, RpcError>>>,
+    stage: watch::Sender<Stage>,
+    waiting: AtomicUsize,
+    /// Nobody waits for it any more.
+    pub abandoned: CancellationToken,
+}
+
+/// How far a message has come.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    #[default]
+    New,
+    /// The slot has it: it is being typed, or waits for its turn.
+    Accepted,
+    /// Claude Code has it.
+    Taken,
+}
+
+/// One who waits for a request. When the last one goes, the request is taken back if it still waits.
+pub struct Waiter<R: Request>(Arc<Active<R>>);
+
+/// What is to be done about a request.
+pub enum Begun<R: Request> {
+    /// It has ended before.
+    Ended(Outcome<R>),
+    /// Somebody is at work on it.
+    UnderWay(Waiter<R>),
+    /// The caller is to see to it, as far as it has come.
+    Yours(Waiter<R>, Box<Record<R>>),
+}
+
+impl<R: Request> Once<R> {
+    pub fn open(directory: PathBuf) -> io::Result<Once<R>> {
+        paths::ensure_private_dir(&directory).map_err(io::Error::other)?;
+        Ok(Once {
+            directory: Arc::new(directory),
+            active: Arc::default(),
+        })
+    }
+
+    /// Takes up a request, which is new, known, or left by an earlier daemon.
+    pub fn begin(&self, new: Record<R>) -> Result<Begun<R>, RpcError> {
+        check_id(&new.id)?;
+        let mut active = self.active();
+        let key = (new.slot.clone(), new.id.clone());
+        let known = self.load(&new.slot, &new.id);
+        let known = known.filter(|known| known.dropped.is_none());
+        let is_other = |known: &Record<R>| !known.request.is_repeated_by(&new.request);
+        if known.as_ref().is_some_and(is_other) {
+            let text = format!("the id {} was given to another {}", new.id, R::NOUN);
+            return Err(RpcError::new(Fault::Refused, text).next("choose another id"));
+        }
+        if let Some(outcome) = known.as_ref().and_then(|known| known.outcome.clone()) {
+            return Ok(Begun::Ended(outcome));
+        }
+        if let Some(active) = active.get(&key) {
+            return Ok(Begun::UnderWay(Waiter::new(active)));
+        }
+        let record = match known {
+            Some(known) => Record {
+                request: known.request.repeated(new.request),
+                ..known
+            },
+            None => new,
+        };
+        self.save(&record).map_err(|error| {
+            let text = format!(
+                "the {} can't be written down, and nothing was done: {error}",
+                R::NOUN
+            );
+            RpcError::new(Fault::Failed, text)
+        })?;
+        self.forget_oldest();
+        let entry = Arc::new(Active {
+            outcome: watch::Sender::default(),
+            stage: watch::Sender::default(),
+            waiting: AtomicUsize::new(0),
+            abandoned: CancellationToken::new(),
+        });
+        active.insert(key, entry.clone());
+        Ok(Begun::Yours(Waiter::new(&entry), Box::new(record)))
+    }
+
+    /// The key is about to be pressed that does it: from now on it counts as done. `note` adds what is known by now.
+    pub fn entered(&self, slot: &str, id: &str, note: impl FnOnce(&mut R)) -> io::Result<()> {
+        match self.load(slot, id) {
+            Some(mut record) if record.entered_at.is_none() => {
+                record.entered_at = Some(Utc::now());
+                note(&mut record.request);
+                self.save(&record)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// It waited for its turn, which does not come.
+    pub fn dropped(&self, slot: &str, id: &str, why: RpcError) -> io::Result<()> {
+        match self.load(slot, id) {
+            Some(record) if record.entered_at.is_none() => self.save(&Record {
+                dropped: Some(why),
+                ..record
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the key that does it was about to be pressed.
+    pub fn is_entered(&self, slot: &str, id: &str) -> bool {
+        let record = self.load(slot, id);
+        record.is_some_and(|record| record.entered_at.is_some())
+    }
+
+    pub fn reached(&self, slot: &str, id: &str, stage: Stage) {
+        let key = (slot.to_owned(), id.to_owned());
+        if let Some(active) = self.active().get(&key) {
+            active.stage.send_modify(|now| *now = stage.max(*now));
+        }
+    }
+
+    /// What has come of a request: written down, if it is the end of it, and told to all who wait.
+    pub fn settle(&self, slot: &str, id: &str, came: Came<R>) {
+        let key = (slot.to_owned(), id.to_owned());
+        let mut active = self.active();
+        let stage = active.get(&key).map(|entry| *entry.stage.borrow());
+        let written = match (&came, self.load(slot, id)) {
+            // Its sender may be gone.
+            (Came::Nothing(why), Some(record)) if stage >= Some(Stage::Accepted) => {
+                let dropped = Some(record.dropped.unwrap_or_else(|| why.clone()));
+                self.save(&Record { dropped, ..record })
+            }
+            (Came::Nothing(_), _) => std::fs::remove_file(self.file(slot, id)),
+            (Came::End(outcome), Some(record)) => self.save(&Record {
+                outcome: Some(outcome.clone()),
+                ..record
+            }),
+            (Came::Part(_) | Came::End(_), _) => Ok(()),
+        };
+        if let Err(error) = written {
+            tracing::warn!(
+                "what came of the {} {id} can't be written down: {error}",
+                R::NOUN
+            );
+        }
+        if let Some(entry) = active.remove(&key) {
+            entry.outcome.send_replace(Some(came.result()));
+        }
+    }
+
+    /// What is known of a request, and whether it is under way in this daemon.
+    pub fn look(&self, slot: &str, id: &str) -> Result<(Record<R>, bool), RpcError> {
+        check_id(id)?;
+        let key = (slot.to_owned(), id.to_owned());
+        let under_way = self.active().contains_key(&key);
+        let record = self.load(slot, id).ok_or_else(|| {
+            RpcError::new(
+                Fault::Usage,
+                format!("no {} to {slot} has the id {id}", R::NOUN),
+            )
+            .next("it was never sent, was taken back, or is too old")
+        })?;
+        Ok((record, under_way))
+    }
+
+    fn active(&self) -> MutexGuard<'_, BTreeMap<Key, Arc<Active<R>>>> {
+        self.active.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Names of slots have no dot.
+    fn file(&self, slot: &str, id: &str) -> PathBuf {
+        self.directory.join(format!("{slot}.{id}.json"))
+    }
+
+    fn load(&self, slot: &str, id: &str) -> Option<Record<R>> {
+        let text = std::fs::read_to_string(self.file(slot, id)).ok()?;
+        serde_json::from_str(&text).ok()
+    }
+
+    fn save(&self, record: &Record<R>) -> io::Result<()> {
+        let text = serde_json::to_string(record).map_err(io::Error::other)?;
+        let file = self.file(&record.slot, &record.id);
+        match files::replace(&file, &text) {
+            // The directory was removed.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                paths::ensure_private_dir(&self.directory).map_err(io::Error::other)?;
+                files::replace(&file, &text)
+            }
+            saved => saved,
+        }
+    }
+
+    fn files(&self) -> Vec<(SystemTime, PathBuf)> {
+        let entries = std::fs::read_dir(&*self.directory).into_iter().flatten();
+        let files = entries.flatten().filter_map(|entry| {
+            let path = entry.path();
+            let is_record = path
+                .extension()
+                .is_some_and(|extension| extension == "json");
+            let changed = entry.metadata().and_then(|metadata| metadata.modified());
+            is_record.then_some((changed.ok()?, path))
+        });
+        files.collect()
+    }
+
+    fn forget_oldest(&self) {
+        let mut files = self.files();
+        if files.len() > MAX_KEPT {
+            files.sort();
+            let beyond = files.len() - MAX_KEPT;
+            for (_, path) in files.drain(..beyond) {
+                // It is forgotten the next time, then.
+                let _ = std::fs::remove_file(path);
+            }
+        }
+    }
+}
+
+impl Once<Sending> {
+    /// Messages that nobody waits for, and that an earlier daemon has not sent.
+    pub fn unsent(&self) -> Vec<Record<Sending>> {
+        let all = self.files().into_iter();
+        let all = all.filter_map(|(_, path)| {
+            let text = std::fs::read_to_string(path).ok()?;
+            serde_json::from_str(&text).ok()
+        });
+        let mut unsent: Vec<Record<Sending>> = all
+            .filter(|record: &Record<Sending>| {
+                let ended = record.outcome.is_some() || record.dropped.is_some();
+                record.request.unattended && record.entered_at.is_none() && !ended
+            })
+            .collect();
+        unsent.sort_by_key(|record| record.queued_at);
+        unsent
+    }
+}
+
+/// What has come of a request.
+pub enum Came<R: Request> {
+    /// It was certainly not done: the same id may be used again.
+    Nothing(RpcError),
+    /// It was done, and what comes of it is not known yet.
+    Part(Box<Result<R::Answer, RpcError>>),
+    End(Outcome<R>),
+}
+
+impl<R: Request> Came<R> {
+    fn result(self) -> Result<R::Answer, RpcError> {
+        match self {
+            Came::Nothing(error) => Err(error),
+            Came::Part(result) => *result,
+            Came::End(outcome) => outcome.result(),
+        }
+    }
+}
+
+impl<R: Request> Waiter<R> {
+    fn new(active: &Arc<Active<R>>) -> Waiter<R> {
+        active.waiting.fetch_add(1, Ordering::Relaxed);
+        Waiter(active.clone())
+    }
+
+    pub fn active(&self) -> Arc<Active<R>> {
+        self.0.clone()
+    }
+
+    pub async fn outcome(&self) -> Result<R::Answer, RpcError> {
+        let mut outcome = self.0.outcome.subscribe();
+        let ended = outcome.wait_for(Option::is_some).await;
+        let ended = ended.ok().and_then(|outcome| outcome.clone());
+        ended.unwrap_or_else(|| Err(RpcError::new(Fault::Failed, "the daemon is ending")))
+    }
+
+    pub async fn reached(&self, stage: Stage) {
+        let mut reached = self.0.stage.subscribe();
+        if reached.wait_for(|now| *now >= stage).await.is_err() {
+            std::future::pending().await
+        }
+    }
+
+    /// Waits no longer. If nobody else does, the request is taken back, and the outcome says what came of that.
+    pub async fn give_up(self) -> Option<Result<R::Answer, RpcError>> {
+        if self.0.waiting.load(Ordering::Relaxed) > 1 {
+            return None;
+        }
+        self.0.abandoned.cancel();
+        Some(self.outcome().await)
+    }
+
+    /// Leaves the request to itself.
+    pub fn leave(self) {
+        self.0.waiting.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl<R: Request> Drop for Waiter<R> {
+    fn drop(&mut self) {
+        if self.0.waiting.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.0.abandoned.cancel();
+        }
+    }
+}
+
+/// An id becomes part of a file's name.
+fn check_id(id: &str) -> Result<(), RpcError> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    let begins = id.starts_with(|c: char| c.is_ascii_alphanumeric());
+    if begins && id.len() <= MAX_ID && id.chars().all(fits) {
+        return Ok(());
+    }
+    let text = format!("`{id}` can't be an id");
+    Err(RpcError::new(Fault::Usage, text).next(format!(
+        "an id has letters, digits, `.`, `_` and `-`, at most {MAX_ID} of them, and begins with a letter or digit"
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Sends = Once<Sending>;
+
+    fn record(text: &str) -> Record<Sending> {
+        let sending = Sending {
+            text: text.into(),
+            plain: true,
+            unattended: false,
+        };
+        Record::new("a".into(), "x".into(), sending)
+    }
+
+    fn failed() -> Outcome<Sending> {
+        Outcome::Failed(RpcError::new(Fault::Failed, "no answer"))
+    }
+
+    #[test]
+    fn a_message_is_taken_up_once_and_its_end_is_told_again_by_the_next_daemon() {
+        let dir = tempfile::tempdir().unwrap();
+        let sends = Sends::open(dir.path().join("sends")).unwrap();
+        let first = sends.begin(record("hello")).unwrap();
+        assert!(matches!(first, Begun::Yours(..)));
+        let second = sends.begin(record("hello")).unwrap();
+        assert!(matches!(second, Begun::UnderWay(_)));
+        assert!(
+            sends.begin(record("another")).is_err(),
+            "one id, one message"
+        );
+        sends.entered("a", "x", |_| {}).unwrap();
+        let next = Sends::open(dir.path().join("sends")).unwrap();
+        match next.begin(record("hello")).unwrap() {
+            Begun::Yours(_, known) => assert!(known.entered_at.is_some()),
+            _ => panic!("the earlier daemon has not ended it"),
+        }
+        next.settle("a", "x", Came::End(failed()));
+        let last = Sends::open(dir.path().join("sends")).unwrap();
+        assert!(
+            matches!(last.begin(record("hello")).unwrap(), Begun::Ended(end) if end == failed())
+        );
+    }
+
+    #[test]
+    fn what_was_certainly_not_sent_may_be_sent_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let sends = Sends::open(dir.path().join("sends")).unwrap();
+        let begun = sends.begin(record("hello")).unwrap();
+        let refused = RpcError::new(Fault::Refused, "a dialog is open");
+        sends.settle("a", "x", Came::Nothing(refused));
+        assert!(sends.look("a", "x").is_err());
+        assert!(matches!(
+            sends.begin(record("other")).unwrap(),
+            Begun::Yours(..)
+        ));
+        drop(begun);
+    }
+
+    #[test]
+    fn when_the_last_one_goes_a_message_is_abandoned() {
+        let dir = tempfile::tempdir().unwrap();
+        let sends = Sends::open(dir.path().join("sends")).unwrap();
+        let Begun::Yours(first, _) = sends.begin(record("hello")).unwrap() else {
+            panic!("it is new");
+        };
+        let active = first.active();
+        let Begun::UnderWay(second) = sends.begin(record("hello")).unwrap() else {
+            panic!("it is under way");
+        };
+        drop(first);
+        assert!(!active.abandoned.is_cancelled());
+        drop(second);
+        assert!(active.abandoned.is_cancelled());
+    }
+
+    #[test]
+    fn ids_that_are_no_file_names_are_refused() {
+        for bad in ["", "../x", ".x", "-x", "a/b", "a b", &"x".repeat(65)] {
+            assert!(check_id(bad).is_err(), "{bad}");
+        }
+        for good in ["x", "2026-11-17_a.b", &"x".repeat(64)] {
+            assert!(check_id(good).is_ok(), "{good}");
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! What the operating system offers: files, paths, sockets, processes, control groups. It names nothing above it but the core.
+
+pub mod blocking;
+pub mod cgroup;
+pub mod directory_watch;
+pub mod files;
+pub mod headroom;
+pub mod log_file;
+pub mod network;
+pub mod orphans;
+pub mod outbox;
+pub mod paths;
+pub mod pause;
+pub mod peer;
+pub mod process_stat;
+pub mod real_paths;
+pub mod socket;
+pub mod trusted_file;
+pub mod usage;
+pub mod worktree;

@@ -1,0 +1,442 @@
+//! Who is at the other end of a connection: somebody outside, or something that a slot runs.
+//!
+//! The kernel names the process that connected; its ancestors are looked up in /proc. A shim adopts the orphans
+//! of its slot, so that a tool can't leave its slot by losing its parents; what a killed shim leaves is known by where
+//! the kernel puts it ([`super::orphans`]). This is a tripwire, not a wall: a program of the same user can have itself
+//! started by somebody else.
+
+use super::orphans::{self, Shim};
+use crate::core::model::Person;
+use crate::core::model::envelope::Request;
+use crate::core::text::secrets;
+use crate::os::cgroup;
+use crate::os::process_stat;
+use serde_json::Value;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+
+/// A client, as it was when it connected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Peer {
+    pub pid: Option<i32>,
+    pub uid: u32,
+    pub origin: Origin,
+    /// What it says that it is.
+    pub via: String,
+}
+
+impl Peer {
+    /// The person that it acts for, as the audit names them.
+    pub fn person(&self) -> Person {
+        Person {
+            uid: self.uid,
+            pid: self.pid,
+            via: self.via.clone(),
+        }
+    }
+
+    /// The client, with the name that it gives itself in this request.
+    pub fn asking(&self, request: &Request) -> Peer {
+        Peer {
+            via: request.client_name(),
+            ..self.clone()
+        }
+    }
+
+    /// An answer as this client gets it: a slot does not learn another one's secrets.
+    pub fn may_see(&self, answer: Value) -> Value {
+        match self.origin {
+            Origin::Outside => answer,
+            Origin::Slot(_) | Origin::Left(_) | Origin::Untold | Origin::Unseen(_) => {
+                let mut masked = secrets::mask_json(&answer);
+                // In digits nothing can be masked; the text beside them is enough.
+                masked.as_object_mut().map(|answer| answer.remove("hex"));
+                masked
+            }
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// No slot is above it: a person, or a program that a person started.
+    Outside,
+    /// It runs inside this slot.
+    Slot(String),
+    /// It may be what the killed shim of this slot has left.
+    Left(String),
+    /// It was gone before it could be looked up, or is not to be seen from here.
+    Untold,
+    /// Nothing could be looked up, for this reason: the daemon is short of something.
+    Unseen(String),
+}
+
+/// By what the processes of a daemon's slots are known.
+#[derive(Debug, Default)]
+pub struct PeerMarks {
+    /// Shims and the programs in them.
+    pub pids: HashMap<i32, String>,
+    /// `MISSIOND_SOCKET` of this daemon's slots. A slot that is just being started has no known shim yet, and
+    /// one whose shim was killed has none any more: what they run still has the slot's environment.
+    pub socket: String,
+    /// The name of the control groups of this daemon's slots.
+    pub group: Option<String>,
+    /// Shims that have not said that their trees have ended, the killed ones among them.
+    pub shims: Vec<Arc<Shim>>,
+}
+
+/// Where processes are looked up.
+pub trait ProcessTable {
+    fn stat(&self, pid: i32) -> Option<Stat>;
+    /// The environment that it was started with, `NAME=value` with NUL between them.
+    fn environment(&self, pid: i32) -> Option<Vec<u8>>;
+    /// The real user, which a program with the set-user-ID bit does not change.
+    fn user(&self, pid: i32) -> Option<u32>;
+    /// The control groups that it is in, as the kernel writes them.
+    fn cgroup(&self, pid: i32) -> Option<Vec<u8>>;
+    /// Why something was not to be had that is there.
+    fn fault(&self) -> Option<String>;
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stat {
+    /// 0 where there is none.
+    pub parent: i32,
+    /// In clock ticks since the machine was started: with the id, this names a process for good.
+    pub started: u64,
+    pub session: i32,
+    /// Only its entry is left, until its parent has waited for it.
+    pub has_ended: bool,
+}
+
+impl Stat {
+    /// From the line of /proc/PID/stat.
+    fn parse(line: &[u8]) -> Option<Stat> {
+        let fields = process_stat::Stat::parse(line)?;
+        Some(Stat {
+            parent: fields.number(process_stat::Stat::PARENT)?,
+            started: fields.number(process_stat::Stat::START)?,
+            session: fields.number(process_stat::Stat::SESSION)?,
+            has_ended: matches!(fields.field(process_stat::Stat::STATE)?, "Z" | "X"),
+        })
+    }
+}
+
+/// The processes of this machine.
+#[derive(Debug, Default)]
+pub struct Proc {
+    fault: RefCell<Option<String>>,
+}
+
+impl Proc {
+    fn read(&self, pid: i32, file: &str) -> Option<Vec<u8>> {
+        let read = std::fs::read(format!("/proc/{pid}/{file}"));
+        read.map_err(|error| self.note(&error)).ok()
+    }
+
+    /// One that has ended and one of another user are ordinary.
+    fn note(&self, error: &io::Error) {
+        let is_gone = error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error());
+        let ordinary = [io::ErrorKind::NotFound, io::ErrorKind::PermissionDenied];
+        if !is_gone && !ordinary.contains(&error.kind()) {
+            self.fault.replace(Some(error.to_string()));
+        }
+    }
+}
+
+impl ProcessTable for Proc {
+    fn stat(&self, pid: i32) -> Option<Stat> {
+        Stat::parse(&self.read(pid, "stat")?)
+    }
+
+    fn environment(&self, pid: i32) -> Option<Vec<u8>> {
+        self.read(pid, "environ")
+    }
+
+    fn user(&self, pid: i32) -> Option<u32> {
+        let status = String::from_utf8(self.read(pid, "status")?).ok()?;
+        let users = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+        users.split_whitespace().next()?.parse().ok()
+    }
+
+    fn cgroup(&self, pid: i32) -> Option<Vec<u8>> {
+        self.read(pid, "cgroup")
+    }
+
+    fn fault(&self) -> Option<String> {
+        self.fault.borrow().clone()
+    }
+}
+
+/// A parent that ends while we walk up sends us back to the start; that happens once, not for ever.
+const TRIES: usize = 5;
+/// More generations than any machine has between a process and its first.
+const MAX_GENERATIONS: usize = 4096;
+
+/// Where this process belongs.
+pub fn origin(pid: Option<i32>, marks: &PeerMarks, table: &dyn ProcessTable) -> Origin {
+    let Some(pid) = pid.filter(|pid| *pid > 0) else {
+        return Origin::Untold;
+    };
+    let found = (0..TRIES).find_map(|_| walk_up(pid, marks, table));
+    match (found, table.fault()) {
+        (Some(Origin::Slot(slot)), _) => Origin::Slot(slot),
+        // A mark may have been overlooked.
+        (_, Some(fault)) => Origin::Unseen(fault),
+        (found, None) => found.unwrap_or(Origin::Untold),
+    }
+}
+
+/// `None` where the line of ancestors changed under us.
+fn walk_up(pid: i32, marks: &PeerMarks, table: &dyn ProcessTable) -> Option<Origin> {
+    let first = table.stat(pid)?;
+    let mut ancestors = vec![(pid, first)];
+    while let &[.., (at, stat)] = &ancestors[..] {
+        if let Some(slot) = marks.slot_of(at, table) {
+            return Some(Origin::Slot(slot));
+        }
+        if stat.parent <= 0 {
+            break;
+        }
+        if ancestors.len() > MAX_GENERATIONS {
+            return None;
+        }
+        ancestors.push((stat.parent, table.stat(stat.parent)?));
+    }
+    let left = orphans::left_by(&ancestors, &marks.shims, table);
+    // Only one that is still the same process has told us its own ancestors.
+    (table.stat(pid)? == first).then(|| left.map_or(Origin::Outside, Origin::Left))
+}
+
+impl PeerMarks {
+    fn slot_of(&self, pid: i32, table: &dyn ProcessTable) -> Option<String> {
+        if let Some(slot) = self.pids.get(&pid) {
+            return Some(slot.clone());
+        }
+        // The environment of another user's process is not to be seen; then its ancestors tell.
+        let environment = table.environment(pid).unwrap_or_default();
+        let by_environment = slot_in(&environment, &self.socket);
+        let group = || self.group.as_deref().zip(table.cgroup(pid));
+        by_environment.or_else(|| group().and_then(|(mark, groups)| cgroup::slot_in(&groups, mark)))
+    }
+}
+
+/// The slot that an environment names, if it is one of this daemon's.
+fn slot_in(environment: &[u8], socket: &str) -> Option<String> {
+    let value = |name: &str| {
+        environment
+            .split(|&byte| byte == 0)
+            .find_map(|variable| variable.strip_prefix(name.as_bytes()))
+    };
+    let slot = value("MISSIOND_SLOT=")?;
+    (value("MISSIOND_SOCKET=")? == socket.as_bytes())
+        .then(|| String::from_utf8_lossy(slot).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    /// Process, parent, environment.
+    struct Table(Vec<(i32, i32, &'static str)>);
+
+    impl ProcessTable for Table {
+        fn stat(&self, pid: i32) -> Option<Stat> {
+            let (_, parent, _) = self.0.iter().find(|(id, ..)| *id == pid)?;
+            Some(Stat {
+                parent: *parent,
+                started: 1,
+                session: pid,
+                has_ended: false,
+            })
+        }
+
+        fn user(&self, _: i32) -> Option<u32> {
+            None
+        }
+
+        fn cgroup(&self, _: i32) -> Option<Vec<u8>> {
+            None
+        }
+
+        fn environment(&self, pid: i32) -> Option<Vec<u8>> {
+            let (.., environment) = self.0.iter().find(|(id, ..)| *id == pid)?;
+            Some(environment.replace(' ', "\0").into_bytes())
+        }
+
+        fn fault(&self) -> Option<String> {
+            None
+        }
+    }
+
+    fn marks() -> PeerMarks {
+        PeerMarks {
+            pids: HashMap::from([(50, "coder".to_owned()), (51, "coder".to_owned())]),
+            socket: "/run/a.sock".to_owned(),
+            group: None,
+            shims: Vec::new(),
+        }
+    }
+
+    fn of(pid: i32) -> Origin {
+        let table = Table(vec![
+            (1, 0, ""),
+            (10, 1, "HOME=/root"),
+            (11, 10, "HOME=/root"),
+            (50, 1, ""),
+            (51, 50, "MISSIOND_SLOT=coder MISSIOND_SOCKET=/run/a.sock"),
+            (52, 51, ""),
+            (53, 52, ""),
+            // An orphan that the shim has adopted.
+            (54, 50, ""),
+            (60, 1, ""),
+            (61, 60, "MISSIOND_SLOT=new MISSIOND_SOCKET=/run/a.sock"),
+            (62, 61, ""),
+            // Inside a slot of another daemon.
+            (70, 1, "MISSIOND_SLOT=coder MISSIOND_SOCKET=/run/b.sock"),
+            // Its parent has ended, or is not to be seen.
+            (80, 79, ""),
+        ]);
+        origin(Some(pid), &marks(), &table)
+    }
+
+    #[test]
+    fn a_slot_is_found_at_any_depth_and_by_either_mark() {
+        for pid in [50, 51, 52, 53, 54] {
+            assert_eq!(of(pid), Origin::Slot("coder".into()), "{pid}");
+        }
+        assert_eq!(of(62), Origin::Slot("new".into()));
+    }
+
+    #[test]
+    fn a_person_and_another_daemons_slot_are_outside() {
+        assert_eq!(of(11), Origin::Outside);
+        assert_eq!(of(70), Origin::Outside);
+    }
+
+    #[test]
+    fn whoever_is_gone_or_has_no_known_ancestors_is_untold() {
+        assert_eq!(of(99), Origin::Untold);
+        assert_eq!(of(80), Origin::Untold);
+        assert_eq!(origin(None, &marks(), &Proc::default()), Origin::Untold);
+        assert_eq!(origin(Some(0), &marks(), &Proc::default()), Origin::Untold);
+    }
+
+    /// Processes of which nothing can be read but who their parents are.
+    struct Bare<F> {
+        /// The parent of a process, and when it started.
+        parent_and_start: F,
+        fault: Option<&'static str>,
+    }
+
+    impl<F: Fn(i32) -> (i32, u64)> ProcessTable for Bare<F> {
+        fn stat(&self, pid: i32) -> Option<Stat> {
+            let (parent, started) = (self.parent_and_start)(pid);
+            Some(Stat {
+                parent,
+                started,
+                session: 1,
+                has_ended: false,
+            })
+        }
+
+        fn user(&self, _: i32) -> Option<u32> {
+            None
+        }
+
+        fn cgroup(&self, _: i32) -> Option<Vec<u8>> {
+            None
+        }
+
+        fn environment(&self, _: i32) -> Option<Vec<u8>> {
+            None
+        }
+
+        fn fault(&self) -> Option<String> {
+            self.fault.map(str::to_owned)
+        }
+    }
+
+    #[test]
+    fn what_could_not_be_looked_up_is_not_outside() {
+        let table = Bare {
+            parent_and_start: |pid| (if pid == 50 { 0 } else { pid - 1 }, 1),
+            fault: Some("Too many open files"),
+        };
+        let unseen = Origin::Unseen("Too many open files".to_owned());
+        assert_eq!(origin(Some(60), &PeerMarks::default(), &table), unseen);
+        let known = Origin::Slot("coder".to_owned());
+        assert_eq!(origin(Some(60), &marks(), &table), known);
+    }
+
+    #[test]
+    fn who_is_gone_is_no_fault_of_the_daemon() {
+        let table = Proc::default();
+        for ordinary in [io::ErrorKind::NotFound, io::ErrorKind::PermissionDenied] {
+            table.note(&ordinary.into());
+        }
+        table.note(&io::Error::from_raw_os_error(3));
+        assert_eq!(table.fault(), None);
+        table.note(&io::Error::from_raw_os_error(24));
+        assert!(
+            table
+                .fault()
+                .is_some_and(|fault| fault.contains("open files"))
+        );
+    }
+
+    #[test]
+    fn an_id_that_was_given_to_another_process_is_untold() {
+        // Another process takes the id while its ancestors are looked up.
+        let looks = Cell::new(0);
+        let table = Bare {
+            parent_and_start: |pid| {
+                looks.set(looks.get() + 1);
+                if pid == 1 { (0, 0) } else { (1, looks.get()) }
+            },
+            fault: None,
+        };
+        assert_eq!(origin(Some(9), &marks(), &table), Origin::Untold);
+    }
+
+    #[test]
+    fn a_name_can_not_disguise_the_parent() {
+        let rest = "0 9 0 -1 4194304 100 0 0 0 1 2 0 0 20 0 1 0 777 1 1";
+        let line = format!("7 (a) S 1 (b) \n) R 42 {rest}");
+        let parent = |line: &str| Stat::parse(line.as_bytes());
+        assert_eq!(
+            parent(&line),
+            Some(Stat {
+                parent: 42,
+                started: 777,
+                session: 9,
+                has_ended: false,
+            })
+        );
+        assert_eq!(parent("7 (a) R"), None);
+        assert_eq!(parent(""), None);
+    }
+
+    #[test]
+    fn this_test_is_outside_and_known_by_its_own_mark() {
+        let own = std::process::id().cast_signed();
+        assert_eq!(
+            origin(Some(own), &PeerMarks::default(), &Proc::default()),
+            Origin::Outside
+        );
+        let pids = HashMap::from([(own, "me".to_owned())]);
+        let marks = PeerMarks {
+            pids,
+            ..PeerMarks::default()
+        };
+        assert_eq!(
+            origin(Some(own), &marks, &Proc::default()),
+            Origin::Slot("me".into())
+        );
+        let started = Proc::default().stat(own).map(|stat| stat.started);
+        assert!(started.is_some_and(|ticks| ticks > 0), "{started:?}");
+    }
+}

@@ -1,0 +1,200 @@
+//! The one file of the policy that looks at the machine.
+
+use crate::core::policy::Paths;
+use crate::core::policy::git_hooks::{Setting, settings};
+use rustix::fs::{CWD, readlinkat_raw};
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::Read;
+use std::mem::MaybeUninit;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// As much of a link's target as is read at the first try.
+const SHORT_TARGET: usize = 256;
+
+/// Git config files that are read for one decision, and bytes of each: more than anybody has.
+const MOST_CONFIGS: usize = 32;
+const LONGEST_CONFIG: u64 = 1 << 20;
+
+/// Where paths lead on this machine.
+#[derive(Debug, Clone)]
+pub struct RealPaths {
+    home: Option<PathBuf>,
+}
+
+impl RealPaths {
+    /// `home` is what `~` stands for in the slot.
+    pub fn new(home: Option<PathBuf>) -> RealPaths {
+        RealPaths { home }
+    }
+
+    /// Where git looks for settings that hold in every repository.
+    fn git_configs(&self) -> Vec<PathBuf> {
+        let in_home = |name: &str| self.home.as_ref().map(|home| home.join(name));
+        let xdg = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
+        let xdg = xdg.or_else(|| in_home(".config"));
+        let own = xdg.map(|xdg| xdg.join("git/config"));
+        let system = Some(PathBuf::from("/etc/gitconfig"));
+        let all = [system, own, in_home(".gitconfig")];
+        all.into_iter().flatten().collect()
+    }
+
+    fn expand_home(&self, path: &str) -> PathBuf {
+        match (path.strip_prefix("~/"), &self.home) {
+            (Some(below), Some(home)) => home.join(below),
+            _ => PathBuf::from(path),
+        }
+    }
+}
+
+/// A repository with a work tree.
+struct Repository<'a> {
+    top: &'a Path,
+    configs: [PathBuf; 2],
+}
+
+impl Repository<'_> {
+    fn around(directory: &Path) -> Option<Repository<'_>> {
+        let is_top = |above: &&Path| above.join(".git").exists();
+        let top = directory.ancestors().find(is_top)?;
+        let own = top.join(".git");
+        // A worktree has a file there that names its directory, and in that one another that names the common one.
+        let own = match read_short(&own) {
+            Some(text) => top.join(text.strip_prefix("gitdir:")?.trim()),
+            None => own,
+        };
+        let common = read_short(&own.join("commondir"));
+        let common = common.map_or_else(|| own.clone(), |text| own.join(text.trim()));
+        let configs = [common.join("config"), own.join("config.worktree")];
+        Some(Repository { top, configs })
+    }
+}
+
+/// The text of a file that is one: a pipe in its place would be waited for.
+fn read_short(file: &Path) -> Option<String> {
+    fs::metadata(file).ok().filter(fs::Metadata::is_file)?;
+    let mut bytes = Vec::new();
+    let file = File::open(file).ok()?;
+    file.take(LONGEST_CONFIG).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+impl Paths for RealPaths {
+    fn link(&self, path: &Path) -> Option<PathBuf> {
+        // Nearly all are no links: nothing is allocated to learn that.
+        let mut start = [MaybeUninit::uninit(); SHORT_TARGET];
+        let (target, _) = readlinkat_raw(CWD, path, &mut start[..]).ok()?;
+        match target.len() < SHORT_TARGET {
+            true => Some(PathBuf::from(OsStr::from_bytes(target))),
+            false => path.read_link().ok(),
+        }
+    }
+
+    fn names(&self, directory: &Path, most: usize) -> Option<Vec<OsString>> {
+        let Ok(entries) = directory.read_dir() else {
+            return Some(Vec::new());
+        };
+        let names = entries.flatten().map(|entry| entry.file_name());
+        let names: Vec<OsString> = names.take(most + 1).collect();
+        (names.len() <= most).then_some(names)
+    }
+
+    fn home(&self) -> Option<PathBuf> {
+        self.home.clone()
+    }
+
+    /// Every directory that any of the settings names: which of them holds need not be told.
+    fn hooks(&self, directory: &Path) -> Vec<PathBuf> {
+        let repository = Repository::around(directory);
+        let top = repository.as_ref().map_or(directory, |found| found.top);
+        let own = repository.iter().flat_map(|found| found.configs.clone());
+        let mut files: VecDeque<PathBuf> = self.git_configs().into_iter().chain(own).collect();
+        let mut hooks = Vec::new();
+        for _ in 0..MOST_CONFIGS {
+            let Some(file) = files.pop_front() else { break };
+            for setting in read_short(&file).map_or_else(Vec::new, |text| settings(&text)) {
+                match setting {
+                    Setting::HooksPath(path) => hooks.push(top.join(self.expand_home(&path))),
+                    Setting::Include(path) => {
+                        files.push_back(file.with_file_name("").join(self.expand_home(&path)));
+                    }
+                }
+            }
+        }
+        hooks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn git(at: &Path, words: &[&str]) -> String {
+        let mut git = std::process::Command::new("git");
+        let done = git.current_dir(at).args(words).output().expect("git");
+        assert!(done.status.success(), "{words:?}: {done:?}");
+        String::from_utf8(done.stdout).expect("text")
+    }
+
+    /// Git itself says where its hooks are: in a repository, below its top, in a worktree, and by an included file.
+    #[test]
+    fn hooks_are_found_where_git_looks_for_them() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let repository = directory.path().join("repository");
+        let below = repository.join("a/b");
+        fs::create_dir_all(&below).expect("a directory");
+        git(&repository, &["init", "-q"]);
+        let paths = RealPaths::new(None);
+        // The machine's own settings come first.
+        let before = paths.hooks(&below).len();
+
+        git(&repository, &["config", "core.hooksPath", "tools/my hooks"]);
+        let is_where_git_looks = |at: &Path| {
+            let told = git(at, &["rev-parse", "--git-path", "hooks"]);
+            let told = at
+                .join(told.trim_end())
+                .canonicalize()
+                .expect("it is there");
+            let found = paths.hooks(at);
+            assert_eq!(found.len(), before + 1, "{found:?}");
+            let found = found[before].canonicalize().expect("it is there");
+            assert_eq!(found, told);
+        };
+        fs::create_dir_all(repository.join("tools/my hooks")).expect("a directory");
+        is_where_git_looks(&repository);
+        is_where_git_looks(&below);
+
+        let identity = ["-c", "user.name=a", "-c", "user.email=a"];
+        let commit = ["commit", "-q", "--allow-empty", "-m", "one"];
+        git(&repository, &[&identity[..], &commit].concat());
+        git(&repository, &["worktree", "add", "-q", "../tree"]);
+        let tree = directory.path().join("tree");
+        fs::create_dir_all(tree.join("tools/my hooks")).expect("a directory");
+        is_where_git_looks(&tree);
+
+        git(&repository, &["config", "--unset", "core.hooksPath"]);
+        git(&repository, &["config", "include.path", "more"]);
+        let more = "[core]\nhooksPath = included\n";
+        fs::write(repository.join(".git/more"), more).expect("a file");
+        fs::create_dir(repository.join("included")).expect("a directory");
+        is_where_git_looks(&repository);
+    }
+
+    #[test]
+    fn what_a_link_says_is_read_whole() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let link = directory.path().join("link");
+        let paths = RealPaths::new(None);
+        assert_eq!(paths.link(&link), None);
+        for length in [1, SHORT_TARGET - 1, SHORT_TARGET, SHORT_TARGET + 1, 4000] {
+            let target = PathBuf::from("x".repeat(length));
+            std::os::unix::fs::symlink(&target, &link).expect("a link");
+            assert_eq!(paths.link(&link), Some(target));
+            std::fs::remove_file(&link).expect("it is ours");
+        }
+        std::fs::write(&link, "no link").expect("a file");
+        assert_eq!(paths.link(&link), None);
+    }
+}

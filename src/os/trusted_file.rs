@@ -1,0 +1,291 @@
+//! Whether somebody else could change a file that decides what is allowed: slots.toml and the policies.
+//!
+//! The rule is that of sshd. The file, and every directory from `/` down to it, belongs to this user or to root, and
+//! nobody else can write it. Symbolic links are followed one by one, and the directories in which they lie and to which
+//! they lead are held to the same rule. Two exceptions are safe: a sticky directory such as /tmp, where nobody can
+//! replace what belongs to another user, and a group that has this user, or root, as its only member (a private group).
+//! Access control lists are not read, but their mask shows as the rights of the group.
+
+use crate::core::text::quoting::quoted;
+use crate::os::paths::Env;
+use std::ffi::OsString;
+use std::fmt;
+use std::fs::{self, File, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Component, Path, PathBuf};
+
+const ROOT: u32 = 0;
+const STICKY: u32 = 0o1000;
+
+/// The kernel's own bound on the links in one path.
+const MAX_LINKS: usize = 40;
+
+/// Whose hands are trusted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trusted {
+    user: u32,
+    /// Groups whose only member is this user, or root.
+    private_groups: Vec<u32>,
+}
+
+impl Trusted {
+    /// The user of this process, and root.
+    pub fn of_process() -> Trusted {
+        let text = |file| fs::read_to_string(file).unwrap_or_default();
+        let user = rustix::process::geteuid().as_raw();
+        let (passwd, group) = (text("/etc/passwd"), text("/etc/group"));
+        Trusted::new(user, &passwd, &group)
+    }
+
+    fn new(user: u32, passwd: &str, group: &str) -> Trusted {
+        let private = [user, ROOT].map(|user| private_group(user, passwd, group));
+        Trusted {
+            user,
+            private_groups: private.into_iter().flatten().collect(),
+        }
+    }
+
+    fn owns(&self, found: &Metadata) -> bool {
+        [self.user, ROOT].contains(&found.uid())
+    }
+
+    /// Who else can write it, if anybody can.
+    fn other_writers(&self, found: &Metadata) -> Option<Writers> {
+        match found.mode() {
+            mode if mode & 0o002 != 0 => Some(Writers::Everybody),
+            mode if mode & 0o020 != 0 && !self.private_groups.contains(&found.gid()) => {
+                Some(Writers::Group(found.gid()))
+            }
+            _ => None,
+        }
+    }
+
+    /// What is wrong with a directory in which only trusted hands may write, sticky or not.
+    pub fn fault_of_directory(&self, found: &Metadata) -> Option<Fault> {
+        match self.owns(found) {
+            false => Some(Fault::Owner(found.uid())),
+            true => self
+                .other_writers(found)
+                .map(|writers| Fault::Writable(writers, found.mode() & 0o7777)),
+        }
+    }
+}
+
+/// The group of the same name as the user, where nobody else is in it. Only the files of this machine are asked: a
+/// group that they don't know counts as shared.
+fn private_group(user: u32, passwd: &str, group: &str) -> Option<u32> {
+    fn fields(line: &str) -> Vec<&str> {
+        line.split(':').collect()
+    }
+    let users: Vec<(&str, u32, u32)> = passwd
+        .lines()
+        .map(fields)
+        .filter_map(|f| {
+            Some((
+                *f.first()?,
+                f.get(2)?.parse().ok()?,
+                f.get(3)?.parse().ok()?,
+            ))
+        })
+        .collect();
+    let (name, _, _) = *users.iter().find(|(_, uid, _)| *uid == user)?;
+    let own = group
+        .lines()
+        .map(fields)
+        .find(|f| f.first() == Some(&name))?;
+    let gid: u32 = own.get(2)?.parse().ok()?;
+    let mut members = own.get(3)?.split(',').filter(|member| !member.is_empty());
+    let alone = members.all(|member| member == name)
+        && users
+            .iter()
+            .all(|(_, uid, group)| *group != gid || *uid == user);
+    alone.then_some(gid)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Writers {
+    Everybody,
+    Group(u32),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// It belongs to this other user.
+    Owner(u32),
+    /// These can write it; with its mode.
+    Writable(Writers, u32),
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::Owner(uid) => write!(f, "belongs to user {uid}, not to you or root"),
+            Fault::Writable(Writers::Everybody, mode) => {
+                write!(f, "can be written by everybody (mode {mode:04o})")
+            }
+            Fault::Writable(Writers::Group(gid), mode) => {
+                write!(f, "can be written by group {gid} (mode {mode:04o})")
+            }
+        }
+    }
+}
+
+/// Why a file is not trusted.
+#[derive(Debug)]
+pub enum Exposed {
+    /// The file itself.
+    File(Fault),
+    /// A directory, or a symbolic link, on the way to it.
+    Above {
+        at: PathBuf,
+        link: bool,
+        fault: Fault,
+    },
+    NotAFile,
+    /// Another file has taken its place since it was opened.
+    Replaced,
+    Unknown(io::Error),
+}
+
+impl fmt::Display for Exposed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Exposed::File(fault) => write!(f, "it {fault}"),
+            Exposed::Above { at, link, fault } => {
+                let what = if *link {
+                    "the symbolic link"
+                } else {
+                    "the directory"
+                };
+                write!(f, "{what} {}, on the way to it, {fault}", at.display())
+            }
+            Exposed::NotAFile => f.write_str("it is not a regular file"),
+            Exposed::Replaced => f.write_str("it was replaced while it was read"),
+            Exposed::Unknown(error) => write!(f, "who can change it can't be told: {error}"),
+        }
+    }
+}
+
+impl Exposed {
+    /// What to do. A command changes the file itself, or a directory of missiond's own; nothing else is changed.
+    pub fn fix(&self, file: &Path, env: &Env) -> Option<String> {
+        const MOVE: &str = "keep it where only you can write, such as ~/.config/missiond";
+        Some(match self {
+            Exposed::File(Fault::Writable(..)) => {
+                format!("chmod go-w {}", quoted(&file.display().to_string()))
+            }
+            Exposed::File(Fault::Owner(_)) => {
+                "look through it, then use a copy that belongs to you".to_owned()
+            }
+            Exposed::Above {
+                at,
+                link: false,
+                fault: Fault::Writable(..),
+            } => env.close_to_writers(at).unwrap_or_else(|| MOVE.to_owned()),
+            Exposed::Above { .. } => MOVE.to_owned(),
+            Exposed::NotAFile => "name the file itself".to_owned(),
+            Exposed::Replaced => "try again".to_owned(),
+            Exposed::Unknown(_) => return None,
+        })
+    }
+}
+
+/// Checks a file that is open, and the way by which it was opened.
+pub fn check(path: &Path, opened: &File, trusted: &Trusted) -> Result<(), Exposed> {
+    let found = opened.metadata().map_err(Exposed::Unknown)?;
+    if !found.is_file() {
+        return Err(Exposed::NotAFile);
+    }
+    if let Some(fault) = trusted.fault_of_directory(&found) {
+        return Err(Exposed::File(fault));
+    }
+    let at_path = walk(path, trusted)?;
+    match at_path.map(|at| (at.dev(), at.ino())) == Some((found.dev(), found.ino())) {
+        true => Ok(()),
+        false => Err(Exposed::Replaced),
+    }
+}
+
+/// Checks the directory in which a file is to be written, and those above it, as far as they exist.
+pub fn check_place(directory: &Path, trusted: &Trusted) -> Result<(), Exposed> {
+    let there = directory.ancestors().find(|dir| dir.exists());
+    walk(there.unwrap_or(Path::new("/")), trusted).map(drop)
+}
+
+/// Goes from `/` to the path, component by component and link by link, and checks each directory and link on the way.
+/// Gives what lies at the end, if that is no directory.
+fn walk(path: &Path, trusted: &Trusted) -> Result<Option<Metadata>, Exposed> {
+    let path = std::path::absolute(path).map_err(Exposed::Unknown)?;
+    let mut ahead: Vec<OsString> = parts(&path);
+    let mut at = PathBuf::from("/");
+    let mut sticky = check_directory(&at, trusted)?;
+    let mut links = 0;
+    while let Some(part) = ahead.pop() {
+        if part == ".." {
+            at.pop();
+            sticky = check_directory(&at, trusted)?;
+            continue;
+        }
+        let entry = at.join(&part);
+        let found = fs::symlink_metadata(&entry).map_err(Exposed::Unknown)?;
+        if found.is_symlink() {
+            links += 1;
+            if links > MAX_LINKS {
+                let error = rustix::io::Errno::LOOP.into();
+                return Err(Exposed::Unknown(error));
+            }
+            // The mode of a link means nothing. Its owner could change it, where the directory lets them.
+            if sticky && !trusted.owns(&found) {
+                let fault = Fault::Owner(found.uid());
+                return Err(Exposed::Above {
+                    at: entry,
+                    link: true,
+                    fault,
+                });
+            }
+            let target = fs::read_link(&entry).map_err(Exposed::Unknown)?;
+            if target.is_absolute() {
+                at = PathBuf::from("/");
+                sticky = check_directory(&at, trusted)?;
+            }
+            ahead.extend(parts(&target));
+        } else if found.is_dir() {
+            at = entry;
+            sticky = check_directory(&at, trusted)?;
+        } else {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+/// The components of a path, the last first.
+fn parts(path: &Path) -> Vec<OsString> {
+    let named = path.components().filter_map(|component| match component {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some("..".into()),
+        Component::RootDir | Component::CurDir | Component::Prefix(_) => None,
+    });
+    let mut parts: Vec<OsString> = named.collect();
+    parts.reverse();
+    parts
+}
+
+/// Whether others can write into the directory, but only what is theirs.
+fn check_directory(at: &Path, trusted: &Trusted) -> Result<bool, Exposed> {
+    let found = fs::symlink_metadata(at).map_err(Exposed::Unknown)?;
+    let sticky = found.mode() & STICKY != 0;
+    match trusted.fault_of_directory(&found) {
+        None => Ok(false),
+        Some(Fault::Writable(..)) if sticky => Ok(true),
+        Some(fault) => Err(Exposed::Above {
+            at: at.to_owned(),
+            link: false,
+            fault,
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests;

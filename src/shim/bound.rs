@@ -1,0 +1,53 @@
+//! The bound on a recording while there is no daemon that rotates it.
+
+use super::recorder::Recorder;
+use super::run::Shim;
+use crate::core::cast::{Broken, Recording, What};
+use crate::core::terminal::Terminal;
+use crate::os::files;
+use std::io::BufReader;
+
+impl Shim {
+    /// Rotates a recording that has reached its size, as a daemon would: the new file begins with the screen.
+    pub(super) fn bound_recording(&mut self) {
+        let Some(cap) = self.cap.filter(|_| self.peer.is_none()) else {
+            return;
+        };
+        let length = self.recorder.length();
+        if length < self.bound.max(cap.bytes) || self.text.is_holding() {
+            return;
+        }
+        // Where this fails the oldest file is overwritten, which keeps the total.
+        let _ = files::make_room(&self.recording, cap.files);
+        let to = files::rotated(&self.recording, 1);
+        let size = (self.pty.cols, self.pty.rows);
+        let snapshot = snapshot_of(&self.recorder).unwrap_or_default();
+        let rotated = self
+            .recorder
+            .rotate(&self.recording, &to, size, &self.slot, &snapshot);
+        // What can't be rotated is tried again after as much more.
+        self.bound = rotated.map_or(length + cap.bytes, |_| 0);
+    }
+}
+
+/// The bytes that draw the screen as a recording leaves it.
+fn snapshot_of(recorder: &Recorder) -> Result<String, Broken> {
+    let reader = recorder
+        .reader()
+        .map_err(|source| Broken::Read { line: 0, source })?;
+    let recording = Recording::read(BufReader::new(reader))?;
+    let mut terminal = Terminal::new(recording.header().cols, recording.header().rows);
+    for event in recording {
+        let event = event?;
+        match &event.what {
+            What::Output(text) => terminal.skim(event.at, text.as_bytes()),
+            What::Resize { cols, rows } => drop(terminal.resize(event.at, *cols, *rows)),
+            marker if marker.begins_a_run() => {
+                let (cols, rows) = terminal.size();
+                terminal = Terminal::new(cols, rows);
+            }
+            _ => {}
+        }
+    }
+    Ok(String::from_utf8_lossy(&terminal.snapshot()).into_owned())
+}

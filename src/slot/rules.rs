@@ -1,0 +1,105 @@
+//! The rules of a slot. They are asked on threads: a rule looks at real paths, and a path can hang.
+
+use crate::core::machine::{Input, KnownRules, Opinion, Question, Wants};
+use crate::core::policy::{self, Ask, PermissionPolicy};
+use crate::os::blocking;
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+
+/// Threads that one slot may take for its questions, so that a path that hangs leaves the others theirs.
+const MAX_THREADS: usize = 4;
+
+/// What a slot is judged by. A policy that decides on tool calls alone leaves every other dialog to a person.
+pub trait SlotRules: PermissionPolicy + std::fmt::Debug {
+    /// What holds without a look at any path.
+    fn known(&self) -> KnownRules {
+        KnownRules::default()
+    }
+
+    /// Whether a call does no more than read inside the slot's directory.
+    fn only_reads_the_project(&self, _ask: &Ask) -> bool {
+        false
+    }
+
+    /// The narrow rule that `always` adds for a call; why it adds none, if that would not help.
+    fn rule_for_always(&self, _ask: &Ask) -> Result<String, String> {
+        Err("this policy is no file to which a rule could be added".to_owned())
+    }
+
+    /// The deny rules in Claude Code's own words, for its settings.
+    fn deny_rules(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// What the rules answer to a question.
+pub(crate) fn opinion(rules: &dyn SlotRules, question: &Question) -> Opinion {
+    let ask = &question.ask;
+    match question.wants {
+        Wants::Verdict => Opinion::Verdict(rules.decide(ask)),
+        Wants::RuleForAlways => Opinion::RuleForAlways(rules.rule_for_always(ask)),
+        Wants::GateAnswer(circumstances) => {
+            let only_reads = || rules.only_reads_the_project(ask);
+            let verdict = policy::gate::answer(rules.decide(ask), circumstances, only_reads);
+            Opinion::Verdict(verdict)
+        }
+    }
+}
+
+type Answer = Pin<Box<dyn Future<Output = Input> + Send>>;
+
+/// The rules of one slot, and the questions to them that are on their way.
+pub(super) struct RuleBook {
+    rules: Arc<dyn SlotRules>,
+    under_way: FuturesUnordered<Answer>,
+    places: Arc<Semaphore>,
+}
+
+impl RuleBook {
+    pub fn new(rules: Arc<dyn SlotRules>) -> RuleBook {
+        RuleBook {
+            rules,
+            under_way: FuturesUnordered::new(),
+            places: Arc::new(Semaphore::new(MAX_THREADS)),
+        }
+    }
+
+    /// Takes new rules, for the questions that come.
+    pub fn replace(&mut self, rules: Arc<dyn SlotRules>) -> KnownRules {
+        self.rules = rules;
+        self.rules.known()
+    }
+
+    pub fn deny_rules(&self) -> Vec<String> {
+        self.rules.deny_rules()
+    }
+
+    pub fn ask(&mut self, question: Question) {
+        let (rules, places) = (self.rules.clone(), self.places.clone());
+        self.under_way.push(Box::pin(async move {
+            let id = question.id;
+            let opinion = match places.acquire_owned().await {
+                Ok(place) => {
+                    // A thread that hangs keeps its place, whoever still waits for it.
+                    let work = move || (opinion(&*rules, &question), place).0;
+                    blocking::run(work).await.map_err(|error| error.to_string())
+                }
+                Err(closed) => Err(closed.to_string()),
+            };
+            let failed = |error| Opinion::None(format!("the rules could not be asked: {error}"));
+            let opinion = opinion.unwrap_or_else(failed);
+            Input::Judged { id, opinion }
+        }));
+    }
+
+    /// The next answer; never, if nothing was asked.
+    pub async fn answered(&mut self) -> Input {
+        match self.under_way.next().await {
+            Some(answer) => answer,
+            None => std::future::pending().await,
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! What hampers a slot or the daemon is in the status, and an event when it begins and when it ends.
+
+use super::shells::shells;
+use crate::support::daemon::Daemon;
+use crate::support::disk::SmallDisk;
+use crate::support::until;
+use rustix::process::{Pid, Signal, kill_process};
+
+fn status_has(daemon: &Daemon, words: &str) -> bool {
+    daemon.cmd(&["status"]).expect(0).stdout.contains(words)
+}
+
+#[test]
+fn a_full_disk_is_in_the_status_until_there_is_room() {
+    let mut daemon = shells(&["a"], "sleep 1000");
+    daemon.cmd(&["down", "--yes"]).expect(0);
+    let Some(disk) = SmallDisk::mount(&daemon.logs(), "1m") else {
+        return;
+    };
+    daemon.again();
+    daemon.wait_state("a", "idle");
+    let events = daemon.spawn(&["events", "-f"]);
+    until("the snapshot", || {
+        events.printed().contains('\n').then_some(())
+    });
+    assert!(!status_has(&daemon, "is full"));
+    disk.fill();
+    let full = format!("the disk of the log directory {}", daemon.logs().display());
+    until("the full disk to be seen", || {
+        status_has(&daemon, &format!("{full} is full")).then_some(())
+    });
+    assert!(status_has(&daemon, "make room on it"));
+    disk.free();
+    until("the room to be seen", || {
+        let is_seen = events.printed().contains(&format!("{full} has room again"));
+        (is_seen && !status_has(&daemon, "is full")).then_some(())
+    });
+    let told = events.kill();
+    assert_eq!(told.matches(&format!("{full} is full")).count(), 1);
+    daemon.cmd(&["down", "--yes"]).expect(0);
+}
+
+#[test]
+fn a_stopped_program_or_shim_is_told_with_the_way_to_continue_it() {
+    let daemon = shells(&["a", "b"], "sleep 1000");
+    for slot in ["a", "b"] {
+        daemon.wait_state(slot, "idle");
+    }
+    for (whose, name) in [("pid", "its program"), ("shim_pid", "its shim")] {
+        let status = daemon.status("a");
+        assert!(status["stopped"].is_null(), "{status}");
+        let number = status[whose].as_i64().expect("a pid");
+        let pid = i32::try_from(number).ok().and_then(Pid::from_raw);
+        let signal = |signal| kill_process(pid.expect("a pid"), signal).expect("it runs");
+        let ends = daemon.log("a").matches("is stopped any more").count();
+        signal(Signal::STOP);
+        let begins = format!("{name} was stopped by a signal");
+        let way_out = format!("SIGCONT to process {number} continues it");
+        until("the stop to be told", || {
+            let log = daemon.log("a");
+            let line = log.lines().find(|line| line.contains(&begins))?;
+            line.ends_with(&way_out).then_some(())
+        });
+        let status = daemon.status("a")["stopped"].to_string();
+        assert!(status.contains(&begins), "{status}");
+        assert!(status_has(&daemon, &begins));
+        assert!(daemon.status("b")["stopped"].is_null());
+        signal(Signal::CONT);
+        until("its end to be told", || {
+            let now = daemon.log("a").matches("is stopped any more").count();
+            (now > ends).then_some(())
+        });
+    }
+    assert!(daemon.status("a")["stopped"].is_null());
+}
