@@ -4,6 +4,7 @@
 mod support;
 
 use missiond::control::client::Client;
+use missiond::control::requests::*;
 use missiond::core::model::*;
 use std::time::{Duration, Instant};
 use support::daemon::Daemon;

@@ -1,7 +1,8 @@
 use crate::cli::complete;
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
-use crate::core::model::{Adopt as Request, AdoptParams};
+use crate::control::requests::Adopt as Request;
+use crate::core::model::AdoptParams;
 use uuid::Uuid;
 
 /// Lets a slot go on with a conversation that exists already.

@@ -2,7 +2,7 @@ use crate::cli::address::Addressed;
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::{reconnect, task};
-use crate::core::model::Submit;
+use crate::control::requests::Submit;
 use std::time::Duration;
 
 /// Puts a task into the queue, waits, and prints the answer.

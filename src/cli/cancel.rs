@@ -1,7 +1,8 @@
 use crate::cli::context::Context;
 use crate::cli::done;
 use crate::cli::failure::Failure;
-use crate::core::model::{Cancel as Request, OneTask};
+use crate::control::requests::Cancel as Request;
+use crate::core::model::OneTask;
 
 /// Cancels tasks that wait or run.
 ///

@@ -1,7 +1,8 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::{complete, done};
-use crate::core::model::{Clear as Request, OneSlot};
+use crate::control::requests::Clear as Request;
+use crate::core::model::OneSlot;
 
 /// Forgets the output of a session that is kept; its screen stays.
 #[derive(Debug, clap::Args)]

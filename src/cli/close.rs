@@ -1,7 +1,8 @@
 use crate::cli::complete;
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
-use crate::core::model::{Close as Request, CloseParams};
+use crate::control::requests::Close as Request;
+use crate::core::model::CloseParams;
 
 /// Ends a session, or all of an owner, and what is kept of it.
 ///

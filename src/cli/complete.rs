@@ -2,7 +2,8 @@
 
 use crate::cli::context::Context;
 use crate::cli::flags::Flags;
-use crate::core::model::{Select, SessionInfo, Sessions, SessionsParams, SlotStatus, Status};
+use crate::control::requests::{Sessions, Status};
+use crate::core::model::{Select, SessionInfo, SessionsParams, SlotStatus};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use std::ffi::OsStr;
 use std::time::Duration;

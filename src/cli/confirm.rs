@@ -1,7 +1,8 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::{complete, reconnect, sanitise};
-use crate::core::model::{Confirm as Request, ConfirmParams};
+use crate::control::requests::Confirm as Request;
+use crate::core::model::ConfirmParams;
 
 /// Answers the dialog that a slot shows.
 ///

@@ -6,7 +6,7 @@ use crate::cli::out::Out;
 use crate::cli::steps;
 use crate::cli::target::{self, Target};
 use crate::control::client::{CallError, Client};
-use crate::core::model::Method;
+use crate::control::requests::Method;
 use crate::os::paths::Env;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -2,10 +2,10 @@ use crate::cli::context::{ANSWER_LIMIT, Context};
 use crate::cli::failure::{Blame, Failure};
 use crate::cli::sanitise;
 use crate::control::client::{CallError, Client};
+use crate::control::requests::{Down as Request, Ping, Sessions, Status};
 use crate::core::claude::reading::State;
 use crate::core::model::{
-    Down as Request, DownParams, Fault, Nothing, Ping, Pong, Select, SessionInfo, Sessions,
-    SessionsParams, SlotStatus, Status,
+    DownParams, Fault, Nothing, Pong, Select, SessionInfo, SessionsParams, SlotStatus,
 };
 use serde::Serialize;
 use std::io::{BufRead, IsTerminal, Write};

@@ -1,7 +1,8 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::{complete, dialog, sanitise};
-use crate::core::model::{History as Request, HistoryParams, Turn};
+use crate::control::requests::History as Request;
+use crate::core::model::{HistoryParams, Turn};
 use chrono::Local;
 use serde_json::Value;
 

@@ -2,7 +2,8 @@ use crate::cli::context::Context;
 use crate::cli::done;
 use crate::cli::failure::Failure;
 use crate::cli::slots::SomeSlots;
-use crate::core::model::{Interrupt as Request, OneSlot};
+use crate::control::requests::Interrupt as Request;
+use crate::core::model::OneSlot;
 
 /// Stops the turn of a slot, never its program.
 ///

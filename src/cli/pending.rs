@@ -2,7 +2,8 @@ use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::slots::AnySlots;
 use crate::cli::{dialog, table};
-use crate::core::model::{Pending as Request, PendingDialog};
+use crate::control::requests::Pending as Request;
+use crate::core::model::PendingDialog;
 use chrono::Utc;
 
 /// Shows every dialog that waits for a person, and how to answer it.

@@ -4,7 +4,7 @@ use crate::cli::context::{ANSWER_LIMIT, Context, call};
 use crate::cli::failure::{Blame, Failure};
 use crate::cli::target::{self, Target};
 use crate::control::client::{CallError, Client};
-use crate::core::model::Method;
+use crate::control::requests::Method;
 use std::time::{Duration, Instant};
 
 /// How long the daemon may be away: for an upgrade, or for a person who has to type `missiond up`.

@@ -1,6 +1,7 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
-use crate::core::model::{Nothing, Reload as Request};
+use crate::control::requests::Reload as Request;
+use crate::core::model::Nothing;
 
 /// Takes the config and policies as they are now, wider ones too.
 ///

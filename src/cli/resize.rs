@@ -1,7 +1,8 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::{complete, done};
-use crate::core::model::{Resize as Request, ResizeParams};
+use crate::control::requests::Resize as Request;
+use crate::core::model::ResizeParams;
 
 /// Gives the terminal of a session another size.
 #[derive(Debug, clap::Args)]

@@ -2,7 +2,7 @@ use crate::cli::context::Context;
 use crate::cli::done;
 use crate::cli::failure::Failure;
 use crate::cli::slots::SomeSlots;
-use crate::core::model::Restart as Request;
+use crate::control::requests::Restart as Request;
 
 /// Stops slots and starts them again (alias: respawn).
 ///

@@ -1,7 +1,8 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::{complete, sanitise};
-use crate::core::model::{Screen as Request, ScreenParams};
+use crate::control::requests::Screen as Request;
+use crate::core::model::ScreenParams;
 
 /// Shows a slot's screen as it is now.
 #[derive(Debug, clap::Args)]

@@ -1,7 +1,8 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::{complete, sanitise};
-use crate::core::model::{Search as Request, SearchParams};
+use crate::control::requests::Search as Request;
+use crate::core::model::SearchParams;
 
 /// Searches a slot's output and conversation.
 ///

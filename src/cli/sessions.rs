@@ -1,7 +1,8 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::{sanitise, table};
-use crate::core::model::{SessionInfo, Sessions as Request, SessionsParams};
+use crate::control::requests::Sessions as Request;
+use crate::core::model::{SessionInfo, SessionsParams};
 use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table};
 
 /// Lists the sessions, also ended ones that are kept for review.

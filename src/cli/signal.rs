@@ -1,7 +1,8 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::{complete, done};
-use crate::core::model::{Signal as Request, SignalParams};
+use crate::control::requests::Signal as Request;
+use crate::core::model::SignalParams;
 
 /// Sends a signal to what runs in the foreground of a session.
 #[derive(Debug, clap::Args)]

@@ -3,7 +3,8 @@
 use crate::cli::complete;
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
-use crate::core::model::{Select, Status};
+use crate::control::requests::Status;
+use crate::core::model::Select;
 use clap::Args;
 
 /// For commands that look: no name means all.

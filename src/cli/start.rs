@@ -2,7 +2,7 @@ use crate::cli::context::Context;
 use crate::cli::done;
 use crate::cli::failure::Failure;
 use crate::cli::slots::SomeSlots;
-use crate::core::model::Start as Request;
+use crate::control::requests::Start as Request;
 
 /// Starts slots that are not running.
 #[derive(Debug, clap::Args)]

@@ -1,6 +1,7 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
-use crate::core::model::{Nothing, Stats as Request};
+use crate::control::requests::Stats as Request;
+use crate::core::model::Nothing;
 
 /// Counts the slots by what they do, and the sessions.
 #[derive(Debug, clap::Args)]

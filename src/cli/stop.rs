@@ -2,7 +2,7 @@ use crate::cli::context::Context;
 use crate::cli::done;
 use crate::cli::failure::Failure;
 use crate::cli::slots::SomeSlots;
-use crate::core::model::Stop as Request;
+use crate::control::requests::Stop as Request;
 
 /// Stops slots, with everything that they started.
 ///

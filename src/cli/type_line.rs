@@ -2,7 +2,8 @@ use crate::cli::context::{Context, unless_interrupted};
 use crate::cli::failure::Failure;
 use crate::cli::spawn::milliseconds;
 use crate::cli::{complete, done};
-use crate::core::model::{Type as Request, TypeParams};
+use crate::control::requests::Type as Request;
+use crate::core::model::TypeParams;
 use std::time::Duration;
 
 /// Longer than this after its time the daemon is taken for stuck.

@@ -1,6 +1,7 @@
 use crate::cli::context::Context;
 use crate::cli::failure::{Blame, Failure};
-use crate::core::model::{Nothing, Ping};
+use crate::control::requests::Ping;
+use crate::core::model::Nothing;
 
 /// Shows the version of this program and of the daemon.
 #[derive(Debug, clap::Args)]

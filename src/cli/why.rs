@@ -1,7 +1,8 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::{complete, sanitise};
-use crate::core::model::{OneSlot, Why as Request};
+use crate::control::requests::Why as Request;
+use crate::core::model::OneSlot;
 
 /// Explains why a slot is read to be in its state: who says what.
 #[derive(Debug, clap::Args)]

@@ -2,10 +2,11 @@
 
 use super::attach;
 use super::identity::Wanted;
+use crate::control::requests::{Attach, Events, Method, Output, Ping};
 use crate::core::model::envelope::{self, Lagged, Line, Live, Request};
 use crate::core::model::{
-    Attach, AttachAnswer, AttachParams, Event, Events, EventsParams, Fault, MAX_LINE, Method,
-    Nothing, Output, OutputAnswer, OutputParams, Ping, RpcError,
+    AttachAnswer, AttachParams, Event, EventsParams, Fault, MAX_LINE, Nothing, OutputAnswer,
+    OutputParams, RpcError,
 };
 use futures_util::future::BoxFuture;
 use futures_util::{SinkExt, Stream, StreamExt, stream};

@@ -2,9 +2,10 @@
 
 use crate::control::client::{Client, Dial};
 use crate::control::identity::Wanted;
+use crate::control::requests::{Cancel, Close, Method, Output, Spawn, Submit, Task};
 use crate::core::model::{
-    Cancel, Close, CloseParams, Fault, Method, OneTask, Output, OutputParams, RpcError, Spawn,
-    SpawnParams, Submit, SubmitParams, Task, TaskParams, TaskState,
+    CloseParams, Fault, OneTask, OutputParams, RpcError, SpawnParams, SubmitParams, TaskParams,
+    TaskState,
 };
 use crate::core::queue::plan::{Effect, Job, Report, Run, Work};
 use crate::core::text::excerpt;

@@ -1,7 +1,8 @@
 //! How people and programs reach the daemon: JSON-RPC 2.0, one object per line, on a unix socket. `server` (with
 //! `places`, `reserve` and `refusals`, for who may connect, `listening` and `subscriptions`, for those who follow events)
-//! and `client` (with `identity`, the check of who answers) touch the socket. `permission`, `kinds` and `schema` are pure,
-//! `dispatch` knows slots only by their handles, and `execute` runs a file of tasks as a client.
+//! and `client` (with `identity`, the check of who answers) touch the socket. `requests` has a file for each request
+//! and the table of them; `permission`, `kinds` and `schema` are pure and go by that table. `dispatch` knows slots only by
+//! their handles, and `execute` runs a file of tasks as a client.
 
 pub mod attach;
 pub mod client;
@@ -13,6 +14,7 @@ mod listening;
 pub mod permission;
 mod places;
 mod refusals;
+pub mod requests;
 mod reserve;
 mod schema;
 pub mod server;

@@ -1,14 +1,40 @@
 //! What a client may ask for, by where it comes from. Nobody approves himself: what a slot runs may look at the
 //! status and call the hooks of its own slot, nothing more.
 
-use crate::core::model::*;
+use super::requests;
+use crate::core::model::{Fault, RpcError};
 use crate::os::peer::{Origin, Peer};
 use serde_json::Value;
 
-/// Who may call a method. One that there is not is for nobody but a person, who is told so.
+/// Who may call a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Every process of this user, also inside a slot.
+    Anybody,
+    /// The hooks that run in the slot that they name.
+    OwnSlot,
+    /// A person, and the programs inside a slot whose role's policy has this name in `[mcp] allow`, as far as it reaches.
+    Granted(&'static str, Reach),
+    /// A person: a process outside of all slots.
+    PersonOnly,
+}
+
+/// What a granted request may be about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// The slots that `[mcp] slots` names, or every other slot.
+    Slots,
+    /// The sessions that the slot has made.
+    OwnSessions,
+    /// The tasks that the slot has submitted.
+    OwnTasks,
+    /// Nothing but the connection that it came by.
+    Connection,
+}
+
+/// Who may call a request. One that there is not is for nobody but a person, who is told so.
 pub fn access(method: &str) -> Access {
-    let entry = methods().find(|entry| entry.name == method);
-    entry.map_or(Access::PersonOnly, |entry| entry.access)
+    requests::find(method).map_or(Access::PersonOnly, |request| request.access)
 }
 
 /// Whether this client may call this method; the error says why not. `granted` is what `[mcp]` in the policy of
@@ -86,6 +112,7 @@ fn refused(text: String) -> RpcError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::control::requests::{Hook, Method, Ping, Stats, Status, requests};
     use crate::core::policy::GRANTABLE;
     use serde_json::json;
 
@@ -103,13 +130,13 @@ mod tests {
     }
 
     fn methods_for(wanted: fn(Access) -> bool) -> impl Iterator<Item = &'static str> {
-        let entries = methods().filter(move |entry| wanted(entry.access));
+        let entries = requests().filter(move |entry| wanted(entry.access));
         entries.map(|entry| entry.name)
     }
 
     #[test]
     fn a_person_may_do_everything_but_play_a_hook() {
-        for method in all_methods().chain(["no such method"]) {
+        for method in methods_for(|_| true).chain(["no such method"]) {
             let outside = may(Origin::Outside, method);
             assert_eq!(outside, method != Hook::NAME, "{method}");
         }
@@ -144,16 +171,19 @@ mod tests {
 
     #[test]
     fn what_a_policy_can_grant_is_what_the_table_says() {
-        for entry in methods() {
+        for entry in requests() {
             let by = GRANTABLE.contains(&entry.name).then_some(entry.name);
             match entry.access {
-                Access::Granted(word) if word == entry.name => assert_eq!(by, Some(word)),
-                Access::Granted(word) => assert!(by.is_none() && GRANTABLE.contains(&word)),
+                Access::Granted(word, _) if word == entry.name => assert_eq!(by, Some(word)),
+                Access::Granted(word, _) => assert!(by.is_none() && GRANTABLE.contains(&word)),
                 _ => assert_eq!(by, None, "{}", entry.name),
             }
         }
         for word in GRANTABLE {
-            assert_eq!(access(word), Access::Granted(word));
+            assert!(
+                matches!(access(word), Access::Granted(by, _) if by == *word),
+                "{word}"
+            );
         }
     }
 

@@ -1,7 +1,8 @@
 //! File descriptors that are kept for control: if all others are in use, people can still see how things stand and stop
 //! what uses them.
 
-use crate::core::model::*;
+use super::requests::{Close, Down, Interrupt, Method, Ping, Sessions, Stats, Status, Stop};
+use crate::core::model::{Fault, RpcError};
 use std::fs::File;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,9 +1,10 @@
 //! The schema of the control socket, made from the table of requests: for programs that speak to the daemon without this
 //! crate, and for the page that documents it.
 
-use super::kinds;
+use super::permission::Access;
+use super::requests::{Entry, requests};
 use crate::core::model::envelope::{self, Lagged, Live};
-use crate::core::model::{Access, Entry, Event, RpcError, methods};
+use crate::core::model::{Event, RpcError};
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use serde_json::{Value, json};
 
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 /// in `$defs`.
 pub fn schema() -> Value {
     let mut generator = SchemaSettings::draft2020_12().into_generator();
-    let methods: Vec<Value> = methods()
+    let methods: Vec<Value> = requests()
         .map(|entry| method(entry, &mut generator))
         .collect();
     let notifications = json!([
@@ -48,7 +49,7 @@ fn method(entry: &Entry, generator: &mut SchemaGenerator) -> Value {
     let (access, grant) = match entry.access {
         Access::Anybody => ("anybody", None),
         Access::OwnSlot => ("own slot", None),
-        Access::Granted(word) => ("granted", Some(word)),
+        Access::Granted(word, _) => ("granted", Some(word)),
         Access::PersonOnly => ("person", None),
     };
     json!({
@@ -56,7 +57,7 @@ fn method(entry: &Entry, generator: &mut SchemaGenerator) -> Value {
         "description": entry.about.trim(),
         "access": access,
         "grant": grant,
-        "names": kinds::accepts(entry.name).map(kinds::Accepts::name),
+        "names": entry.names.name(),
         "params": (entry.params)(generator),
         "result": (entry.answer)(generator),
     })

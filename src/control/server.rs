@@ -2,14 +2,15 @@
 //! [`super::dispatch`].
 
 use super::attach;
-use super::dispatch::{Dispatcher, run};
+use super::dispatch::Dispatcher;
 use super::listening::listen;
 use super::places::{self, Place, Places, Source, TurnedAway};
 use super::refusals::{Fate, Refusals};
+use super::requests::{Attach, Caller, Events, Method};
 use super::reserve::{self, Reserve};
 use super::subscriptions::Subscriptions;
 use crate::core::model::envelope::{self, ErrorObject, Line, Request};
-use crate::core::model::{Attach, Events, Fault, MAX_LINE, Method, RpcError, Unsubscribe};
+use crate::core::model::{Fault, MAX_LINE, RpcError};
 use crate::daemon::Serving;
 use crate::os::outbox::{Budget, OWN, Outbox, Piece, Refused, Unread};
 use crate::os::pause::{self, Moment};
@@ -477,13 +478,15 @@ async fn answer(request: Request, connection: Connection, answers: Outbox) {
                 Err(error) => Err(error),
             }
         }
-        Ok(()) if *method == Unsubscribe::NAME => {
-            run::<Unsubscribe, _>(params.clone(), |params| subscriptions.end(params)).await
-        }
         Ok(()) => {
+            let caller = Caller {
+                peer: &peer,
+                gone: &gone,
+                subscriptions: &subscriptions,
+            };
             let call = async {
                 pause::fault(Moment::Asked);
-                dispatcher.call(&peer, &gone, method, params.clone()).await
+                dispatcher.call(caller, method, params.clone()).await
             };
             // Whoever asked is told, and does not wait for an answer that never comes.
             let answer = AssertUnwindSafe(call).catch_unwind().await;

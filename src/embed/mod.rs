@@ -54,11 +54,11 @@ pub use session::Session;
 use crate::control::client::{Client, Dial, Notice};
 use crate::control::execute::{self, News, Settings, dial_at};
 use crate::control::identity::Wanted;
-use crate::core::model as control;
+use crate::control::requests::{self, Close, Method, Spawn, Status, Submit, Task, UnifiedExec};
 use crate::core::model::{
-    Close, CloseParams, CommandWords, Event, EventsParams, ExecParams, Fault, Method, RpcError,
-    Select, SendParams, SlotStatus, Spawn, SpawnParams, Status, Submit, SubmitParams, Task,
-    TaskParams, TaskState, TaskStatus, ToolAnswer, UnifiedExec,
+    CloseParams, CommandWords, Event, EventsParams, ExecParams, Fault, RpcError, Select,
+    SendParams, SlotStatus, SpawnParams, SubmitParams, TaskParams, TaskState, TaskStatus,
+    ToolAnswer,
 };
 use crate::core::policy::PermissionPolicy;
 use crate::core::queue::plan::Run;
@@ -267,7 +267,7 @@ impl Supervisor {
             slash: false,
             id: None,
         };
-        let answer = self.call::<control::Send>(params).await?;
+        let answer = self.call::<requests::Send>(params).await?;
         match answer.dialog {
             None => Ok(answer.response.unwrap_or_default()),
             Some(dialog) => Err(RpcError::new(

@@ -1,9 +1,9 @@
 //! One session, for whoever has opened it.
 
 use super::Supervisor;
+use crate::control::requests::{Info, Type, Wait, Write};
 use crate::core::model::{
-    Info, OneSlot, OutputParams, RpcError, SessionInfo, Type, TypeAnswer, TypeParams, Wait,
-    WaitParams, Write, WriteParams,
+    OneSlot, OutputParams, RpcError, SessionInfo, TypeAnswer, TypeParams, WaitParams, WriteParams,
 };
 
 /// A program in a terminal of its own. Dropping this does not end it: [`Session::close`] does.

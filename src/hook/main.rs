@@ -3,7 +3,7 @@
 
 use crate::core::claude::hook::{DISPLAY, STATUS_LINE};
 use crate::core::model::envelope::{Line, Request};
-use crate::core::model::{Fault, Hook, HookAnswer, HookParams, MAX_LINE, Method, RpcError};
+use crate::core::model::{Fault, HOOK, HookAnswer, HookParams, MAX_LINE, RpcError};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -139,8 +139,8 @@ fn pass_on_within(
         payload,
     };
     let params = serde_json::to_value(params).map_err(|error| error.to_string())?;
-    let request = serde_json::to_string(&Request::new(1, Hook::NAME, params))
-        .map_err(|error| error.to_string())?;
+    let request =
+        serde_json::to_string(&Request::new(1, HOOK, params)).map_err(|error| error.to_string())?;
     loop {
         let refusal = match ask(&arguments.socket, &request, deadline) {
             Ok(line) => match understood(&line) {

@@ -10,7 +10,8 @@ mod slots;
 mod tasks;
 
 use crate::control::client::Dial;
-use crate::core::model::{Method, RpcError};
+use crate::control::requests::Method;
+use crate::core::model::RpcError;
 use answer::Told;
 use rmcp::handler::server::router::tool::ToolRouter;
 use rmcp::model::{Implementation, ServerCapabilities, ServerConfig};

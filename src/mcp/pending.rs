@@ -2,8 +2,9 @@
 
 use super::Server;
 use super::answer::{self, Told};
+use crate::control::requests::{Confirm, Pending};
 use crate::core::claude::keys::is_always;
-use crate::core::model::{Confirm, ConfirmParams, Fault, Pending, RpcError, Select};
+use crate::core::model::{ConfirmParams, Fault, RpcError, Select};
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::{schemars, tool, tool_router};
 use schemars::JsonSchema;

@@ -3,9 +3,10 @@
 use super::Server;
 use super::answer::{self, Told};
 use crate::control::execute::environment_of_caller;
+use crate::control::requests::{ClosePtySession, ListPtySessions, UnifiedExec, WriteStdin};
 use crate::core::model::{
-    ClosePtyParams, ClosePtySession, CommandWords, ExecParams, Fault, ListPtyAnswer,
-    ListPtySessions, RpcError, SessionInfo, SessionsParams, StdinParams, UnifiedExec, WriteStdin,
+    ClosePtyParams, CommandWords, ExecParams, Fault, ListPtyAnswer, RpcError, SessionInfo,
+    SessionsParams, StdinParams,
 };
 use crate::core::settings::limits::Limits;
 use rmcp::handler::server::wrapper::Parameters;

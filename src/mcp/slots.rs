@@ -2,10 +2,11 @@
 
 use super::Server;
 use super::answer::{self, Told};
+use crate::control::requests::{self, History, Interrupt, Screen, Start, Status, Stop, Wait};
 use crate::core::claude::reading::State;
 use crate::core::model::{
-    self as control, Done, Fault, History, HistoryParams, Interrupt, OneSlot, RpcError, Screen,
-    ScreenParams, Select, SendParams, SlotStatus, Start, Status, Stop, Turn, Wait, WaitParams,
+    Done, Fault, HistoryParams, OneSlot, RpcError, ScreenParams, Select, SendParams, SlotStatus,
+    Turn, WaitParams,
 };
 use crate::core::text::excerpt;
 use rmcp::handler::server::wrapper::Parameters;
@@ -139,7 +140,7 @@ impl Server {
             slash: false,
             id: params.id,
         };
-        self.tell::<control::Send>(request, cancelled, |sent| {
+        self.tell::<requests::Send>(request, cancelled, |sent| {
             match (&sent.response, &sent.dialog) {
                 (_, Some(dialog)) => answer::text(&format!(
                     "{} needs a person before it goes on (`pending` shows this again): {}",

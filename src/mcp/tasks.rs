@@ -3,10 +3,8 @@
 use super::Server;
 use super::answer::{self, Told};
 use super::slots::PATIENCE_MS;
-use crate::core::model::{
-    Cancel, OneTask, Submit, SubmitParams, Task, TaskParams, TaskState, TaskStatus, Tasks,
-    TasksParams,
-};
+use crate::control::requests::{Cancel, Submit, Task, Tasks};
+use crate::core::model::{OneTask, SubmitParams, TaskParams, TaskState, TaskStatus, TasksParams};
 use crate::core::text::excerpt;
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::{schemars, tool, tool_router};

@@ -3,7 +3,8 @@
 use crate::support::PINNED;
 use crate::support::claude_code::claude;
 use crate::support::setup::{Setup, cwd};
-use missiond::core::model::{Confirm, Fault, Interrupt, OneSlot};
+use missiond::control::requests::{Confirm, Interrupt};
+use missiond::core::model::{Fault, OneSlot};
 use missiond::core::policy::{Ask, Decision, PermissionPolicy, Verdict};
 use missiond::embed::{Options, Supervisor};
 use missiond::lab::rehearsal::{Endpoint, Home, HomeOptions, Step};

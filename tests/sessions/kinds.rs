@@ -3,8 +3,8 @@
 use super::stage::*;
 use crate::support::daemon::Daemon;
 use crate::support::setup::Setup;
-use missiond::control::kinds::{Accepts, accepts};
-use missiond::core::model::all_methods;
+use missiond::control::kinds::Accepts;
+use missiond::control::requests::requests;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -103,8 +103,9 @@ fn every_method_of_the_socket_refuses_the_other_kind() {
     let daemon = stage();
     let socket = daemon.root().join("run/missiond/missiond.sock");
     let mut refused = 0;
-    for method in all_methods() {
-        let other = match accepts(method).expect("it is in the table") {
+    for request in requests() {
+        let method = request.name;
+        let other = match request.names {
             Accepts::Either => continue,
             Accepts::Sessions { .. } => "shell",
             Accepts::Slots(_) => "build",
@@ -133,7 +134,7 @@ fn every_method_of_the_socket_refuses_the_other_kind() {
 fn every_method_of_the_table_is_answered() {
     let daemon = stage();
     let socket = daemon.root().join("run/missiond/missiond.sock");
-    for method in all_methods() {
+    for method in requests().map(|request| request.name) {
         let answer = raw(&socket, method, &json!("no params"));
         // A hook speaks from inside its slot, and is refused before it is read.
         let code = if method == "hook" { -32000 } else { -32602 };

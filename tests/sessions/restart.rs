@@ -3,7 +3,8 @@
 use crate::stage::*;
 use crate::support::daemon::Daemon;
 use crate::support::{processes, until};
-use missiond::core::model::{StdinParams, UnifiedExec, WriteStdin};
+use missiond::control::requests::{UnifiedExec, WriteStdin};
+use missiond::core::model::StdinParams;
 use serde_json::Value;
 
 const TICKS: &str = "i=0; while :; do i=$((i+1)); echo \"tick $i\"; sleep 0.01; done";

@@ -4,7 +4,7 @@ use crate::support::daemon::Daemon;
 use crate::support::setup::Setup;
 use crate::support::{skip, until};
 use missiond::control::client::{CallError, Client};
-use missiond::core::model::Method;
+use missiond::control::requests::Method;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 

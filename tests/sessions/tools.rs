@@ -2,6 +2,7 @@
 
 use crate::stage::*;
 use missiond::control::client::CallError;
+use missiond::control::requests::*;
 use missiond::core::model::*;
 use std::time::{Duration, Instant};
 

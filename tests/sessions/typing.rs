@@ -4,7 +4,8 @@ use crate::stage::*;
 use crate::support::daemon::Daemon;
 use crate::support::until;
 use missiond::control::client::Client;
-use missiond::core::model::{Type, TypeParams};
+use missiond::control::requests::Type;
+use missiond::core::model::TypeParams;
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Bash, and zsh where it is there.

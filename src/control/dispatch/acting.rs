@@ -21,7 +21,7 @@ const LOOK: Duration = Duration::from_millis(20);
 
 impl Dispatcher {
     /// The same for several slots at once; one that fails does not hide the others.
-    pub(super) async fn each(
+    pub(in crate::control) async fn each(
         &self,
         select: Select,
         make: fn(u64) -> Input,
@@ -36,7 +36,7 @@ impl Dispatcher {
 
     /// The same for what starts a program. A slot that is not in the config is never started: refused where it is
     /// named, passed over among all.
-    pub(super) async fn each_of_config(
+    pub(in crate::control) async fn each_of_config(
         &self,
         select: Select,
         make: fn(u64) -> Input,
@@ -88,7 +88,10 @@ impl Dispatcher {
         Ok(done.collect())
     }
 
-    pub(super) async fn adopt(&self, params: AdoptParams) -> Result<AdoptAnswer, RpcError> {
+    pub(in crate::control) async fn adopt(
+        &self,
+        params: AdoptParams,
+    ) -> Result<AdoptAnswer, RpcError> {
         let slot = self.slot(&params.slot)?;
         if slot.status().removed {
             return Err(not_in_config(&params.slot));
@@ -116,7 +119,10 @@ impl Dispatcher {
         })
     }
 
-    pub(super) async fn send(&self, params: SendParams) -> Result<SendAnswer, RpcError> {
+    pub(in crate::control) async fn send(
+        &self,
+        params: SendParams,
+    ) -> Result<SendAnswer, RpcError> {
         let slot = self.slot(&params.slot)?;
         let name = params.slot.clone();
         if slot.status().kind != "claude" {
@@ -156,7 +162,7 @@ impl Dispatcher {
         .await
     }
 
-    pub(super) async fn interrupt(
+    pub(in crate::control) async fn interrupt(
         &self,
         one: OneSlot,
         peer: &Peer,
@@ -184,7 +190,11 @@ impl Dispatcher {
         }
     }
 
-    pub(super) async fn write(&self, params: WriteParams, peer: &Peer) -> Result<Done, RpcError> {
+    pub(in crate::control) async fn write(
+        &self,
+        params: WriteParams,
+        peer: &Peer,
+    ) -> Result<Done, RpcError> {
         let slot = self.slot(&params.slot)?;
         let writing = Writing {
             into_dialog: params.into_dialog,

@@ -16,7 +16,7 @@ use std::time::Duration;
 const KEY_SHOWS: Duration = Duration::from_secs(10);
 
 impl Dispatcher {
-    pub(super) async fn confirm(
+    pub(in crate::control) async fn confirm(
         &self,
         params: ConfirmParams,
         person: Person,

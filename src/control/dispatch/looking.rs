@@ -17,7 +17,10 @@ const MATCHES: usize = 200;
 const NO_POLICY: &str = "the slot was removed from the config: no policy holds for it, and a person is asked about everything";
 
 impl Dispatcher {
-    pub(super) async fn status(&self, select: Select) -> Result<Vec<SlotStatus>, RpcError> {
+    pub(in crate::control) async fn status(
+        &self,
+        select: Select,
+    ) -> Result<Vec<SlotStatus>, RpcError> {
         let names = self.names(&select)?;
         let mut statuses: Vec<SlotStatus> = names
             .iter()
@@ -53,7 +56,7 @@ impl Dispatcher {
         }
     }
 
-    pub(super) fn stats(&self) -> StatsAnswer {
+    pub(in crate::control) fn stats(&self) -> StatsAnswer {
         let statuses = self.statuses(&None);
         let (sessions, slots): (Vec<_>, Vec<_>) =
             statuses.iter().partition(|status| status.session.is_some());
@@ -75,7 +78,10 @@ impl Dispatcher {
         }
     }
 
-    pub(super) async fn pending(&self, select: Select) -> Result<Vec<PendingDialog>, RpcError> {
+    pub(in crate::control) async fn pending(
+        &self,
+        select: Select,
+    ) -> Result<Vec<PendingDialog>, RpcError> {
         let statuses = self.status(select).await?;
         let waiting = statuses.into_iter().filter_map(|status| {
             let SlotStatus {
@@ -103,20 +109,29 @@ impl Dispatcher {
         Ok(waiting.collect())
     }
 
-    pub(super) async fn screen(&self, params: ScreenParams) -> Result<ScreenAnswer, RpcError> {
+    pub(in crate::control) async fn screen(
+        &self,
+        params: ScreenParams,
+    ) -> Result<ScreenAnswer, RpcError> {
         self.slot(&params.slot)?
             .request(|reply| Command::Screen { params, reply })
             .await
     }
 
-    pub(super) async fn history(&self, params: HistoryParams) -> Result<HistoryAnswer, RpcError> {
+    pub(in crate::control) async fn history(
+        &self,
+        params: HistoryParams,
+    ) -> Result<HistoryAnswer, RpcError> {
         let last = params.last;
         self.slot(&params.slot)?
             .request(|reply| Command::History { last, reply })
             .await
     }
 
-    pub(super) async fn search(&self, params: SearchParams) -> Result<Vec<Match>, RpcError> {
+    pub(in crate::control) async fn search(
+        &self,
+        params: SearchParams,
+    ) -> Result<Vec<Match>, RpcError> {
         let (pattern, limit) = (regex(&params.pattern)?, params.limit.unwrap_or(MATCHES));
         let slot = self.slot(&params.slot)?;
         if slot.is_session() {
@@ -130,7 +145,7 @@ impl Dispatcher {
         .await
     }
 
-    pub(super) async fn why(&self, one: OneSlot) -> Result<WhyAnswer, RpcError> {
+    pub(in crate::control) async fn why(&self, one: OneSlot) -> Result<WhyAnswer, RpcError> {
         let slot = self.slot(&one.slot)?;
         let evidence = slot.request(|reply| Command::Why { reply }).await?;
         Ok(WhyAnswer {
@@ -140,7 +155,7 @@ impl Dispatcher {
         })
     }
 
-    pub(super) async fn policy(&self, one: OneSlot) -> Result<PolicyAnswer, RpcError> {
+    pub(in crate::control) async fn policy(&self, one: OneSlot) -> Result<PolicyAnswer, RpcError> {
         let status = self.slot(&one.slot)?.status();
         let in_force = self.daemon.policies();
         let standing = in_force

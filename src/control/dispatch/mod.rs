@@ -14,7 +14,9 @@ mod wait;
 
 use wait::within;
 
-use super::{kinds, permission};
+use super::kinds;
+use super::permission::{self, Access, Reach};
+use super::requests::{self, Caller, Hook, Method};
 use crate::audit::Record;
 use crate::core::claude::HookEvent;
 use crate::core::machine::{Input, Reply};
@@ -24,12 +26,10 @@ use crate::events::Bus;
 use crate::os::peer::{Origin, Peer, PeerMarks};
 use crate::slot::Command;
 use serde_json::Value;
-use std::future::Future;
-use tokio_util::sync::CancellationToken;
 
 #[derive(Debug)]
 pub struct Dispatcher {
-    daemon: DaemonHandle,
+    pub(super) daemon: DaemonHandle,
 }
 
 impl Dispatcher {
@@ -81,18 +81,17 @@ impl Dispatcher {
         let Some(grants) = policies.get(own).map(|standing| &standing.policy.grants) else {
             return false;
         };
-        let Access::Granted(word) = permission::access(method) else {
+        let Access::Granted(word, reach) = permission::access(method) else {
             return false;
         };
         if !grants.allow.contains(word) {
             return false;
         }
-        match word {
-            UnifiedExec::NAME => return self.is_own_session(own, params),
-            Submit::NAME if method != word => return self.is_own_task(own, params),
-            // It reaches no slot, only the connection that it came by.
-            Events::NAME if method != word => return true,
-            _ => {}
+        match reach {
+            Reach::OwnSessions => return self.is_own_session(own, params),
+            Reach::OwnTasks => return self.is_own_task(own, params),
+            Reach::Connection => return true,
+            Reach::Slots => {}
         }
         let named = |slots: Vec<String>| self.names(&Select { slots }).unwrap_or_default();
         let reach = match &grants.slots {
@@ -109,59 +108,26 @@ impl Dispatcher {
             && wanted.iter().all(|name| reach.contains(name))
     }
 
-    /// Answers a request. `gone` is cancelled when the connection that it came by has ended.
+    /// Answers a request that the caller may ask for.
     pub async fn call(
         &self,
-        peer: &Peer,
-        gone: &CancellationToken,
+        caller: Caller<'_>,
         method: &str,
         params: Value,
     ) -> Result<Value, RpcError> {
+        let Some(request) = requests::find(method) else {
+            return Err(RpcError::no_such_method(method));
+        };
         let params = self.one_of_role(method, params)?;
-        kinds::check(method, &params, |name| self.kind_of(name))?;
-        match method {
-            Ping::NAME => run::<Ping, _>(params, |_| async { Ok(self.daemon.pong()) }).await,
-            Status::NAME => run::<Status, _>(params, |select| self.status(select)).await,
-            Stats::NAME => run::<Stats, _>(params, |_| async { Ok(self.stats()) }).await,
-            Start::NAME => {
-                run::<Start, _>(params, |select| self.each_of_config(select, Input::Start)).await
-            }
-            Stop::NAME => run::<Stop, _>(params, |select| self.each(select, Input::Stop)).await,
-            Restart::NAME => {
-                run::<Restart, _>(params, |select| self.each_of_config(select, Input::Restart))
-                    .await
-            }
-            Adopt::NAME => run::<Adopt, _>(params, |params| self.adopt(params)).await,
-            Send::NAME => run::<Send, _>(params, |params| self.send(params)).await,
-            Sent::NAME => run::<Sent, _>(params, |params| self.sent(params)).await,
-            Pending::NAME => run::<Pending, _>(params, |select| self.pending(select)).await,
-            Confirm::NAME => {
-                run::<Confirm, _>(params, |params| self.confirm(params, peer.person())).await
-            }
-            Interrupt::NAME => run::<Interrupt, _>(params, |one| self.interrupt(one, peer)).await,
-            Screen::NAME => run::<Screen, _>(params, |params| self.screen(params)).await,
-            History::NAME => run::<History, _>(params, |params| self.history(params)).await,
-            Search::NAME => run::<Search, _>(params, |params| self.search(params)).await,
-            Wait::NAME => run::<Wait, _>(params, |params| self.wait(params)).await,
-            Write::NAME => run::<Write, _>(params, |params| self.write(params, peer)).await,
-            Why::NAME => run::<Why, _>(params, |one| self.why(one)).await,
-            InForce::NAME => run::<InForce, _>(params, |one| self.policy(one)).await,
-            Submit::NAME => run::<Submit, _>(params, |params| self.submit(params, peer)).await,
-            Task::NAME => run::<Task, _>(params, |params| self.task(params)).await,
-            Tasks::NAME => run::<Tasks, _>(params, |params| self.tasks(params, peer)).await,
-            Cancel::NAME => run::<Cancel, _>(params, |one| self.cancel(one)).await,
-            Reload::NAME => run::<Reload, _>(params, |_| self.reload()).await,
-            Down::NAME => run::<Down, _>(params, |params| self.down(params)).await,
-            Hook::NAME => run::<Hook, _>(params, |params| self.hook(params)).await,
-            _ => self.call_session(peer, gone, method, params).await,
-        }
+        kinds::check(request, &params, |name| self.kind_of(name))?;
+        (request.run)(self, params, caller).await
     }
 
-    async fn reload(&self) -> Result<ReloadAnswer, RpcError> {
+    pub(in crate::control) async fn reload(&self) -> Result<ReloadAnswer, RpcError> {
         self.daemon.order(|reply| Order::Reload { reply }).await
     }
 
-    async fn down(&self, params: DownParams) -> Result<Nothing, RpcError> {
+    pub(in crate::control) async fn down(&self, params: DownParams) -> Result<Nothing, RpcError> {
         self.daemon
             .order(|reply| Order::Down {
                 keep: params.keep,
@@ -170,7 +136,10 @@ impl Dispatcher {
             .await
     }
 
-    async fn hook(&self, params: HookParams) -> Result<HookAnswer, RpcError> {
+    pub(in crate::control) async fn hook(
+        &self,
+        params: HookParams,
+    ) -> Result<HookAnswer, RpcError> {
         let slot = self.slot(&params.slot)?;
         let Some(event) = HookEvent::parse(&params.payload) else {
             return Err(RpcError::new(
@@ -183,24 +152,4 @@ impl Dispatcher {
             _ => Err(RpcError::new(Fault::Failed, "the slot gave no answer")),
         }
     }
-}
-
-/// Runs a method on its typed params.
-pub(super) async fn run<M: Method, F>(
-    params: Value,
-    call: impl FnOnce(M::Params) -> F,
-) -> Result<Value, RpcError>
-where
-    F: Future<Output = Result<M::Answer, RpcError>>,
-{
-    // Params may be left out where a method takes none.
-    let params = if params.is_null() {
-        Value::Object(Default::default())
-    } else {
-        params
-    };
-    let params =
-        serde_json::from_value(params).map_err(|error| RpcError::bad_params(M::NAME, &error))?;
-    let answer = call(params).await?;
-    serde_json::to_value(answer).map_err(|error| RpcError::new(Fault::Failed, error.to_string()))
 }

@@ -2,6 +2,7 @@
 
 use super::Dispatcher;
 use crate::control::kinds::Kind;
+use crate::control::requests::{Method, Submit};
 use crate::core::model::*;
 use crate::core::text::diagnostic::nearest;
 use crate::slot::SlotHandle;

@@ -61,7 +61,10 @@ impl Dispatcher {
     }
 
     /// What became of a message.
-    pub(super) async fn sent(&self, params: SentParams) -> Result<SentAnswer, RpcError> {
+    pub(in crate::control) async fn sent(
+        &self,
+        params: SentParams,
+    ) -> Result<SentAnswer, RpcError> {
         let slot = self.slot(&params.slot)?;
         let sends = &self.daemon.sends;
         let (mut record, under_way) = sends.look(&params.slot, &params.id)?;

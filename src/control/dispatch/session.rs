@@ -1,6 +1,6 @@
 //! Sessions, from outside: made, listed, typed to, read and closed.
 
-use super::{Dispatcher, prompted, run, within};
+use super::{Dispatcher, prompted, within};
 use crate::core::model::Person;
 use crate::core::model::*;
 use crate::core::terminal::plain;
@@ -9,12 +9,10 @@ use crate::core::text::secrets;
 use crate::daemon::{Order, end_for, is_of_owner};
 use crate::os::blocking;
 use crate::os::network::{NOT_COUNTED, traffic_of};
-use crate::os::peer::Peer;
 use crate::slot::{Command, Part, Request, SlotHandle, Typed, Wanted};
 use chrono::Utc;
 use regex::Regex;
 use rustix::process::Signal as SignalNumber;
-use serde_json::Value;
 use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -31,41 +29,6 @@ const MAX_WAIT: Duration = Duration::from_secs(60);
 pub(super) const MOST_CHARACTERS: usize = 1 << 20;
 
 impl Dispatcher {
-    pub(super) async fn call_session(
-        &self,
-        peer: &Peer,
-        gone: &CancellationToken,
-        method: &str,
-        params: Value,
-    ) -> Result<Value, RpcError> {
-        match method {
-            Spawn::NAME => run::<Spawn, _>(params, |params| self.spawn(params, gone)).await,
-            Sessions::NAME => run::<Sessions, _>(params, |params| self.sessions(params)).await,
-            Info::NAME => run::<Info, _>(params, |one| self.info(one)).await,
-            Type::NAME => {
-                run::<Type, _>(params, |params| self.type_text(params, peer.person())).await
-            }
-            Resize::NAME => run::<Resize, _>(params, |params| self.resize(params)).await,
-            Signal::NAME => run::<Signal, _>(params, |params| self.signal(params)).await,
-            Close::NAME => run::<Close, _>(params, |params| self.close(params)).await,
-            Output::NAME => run::<Output, _>(params, |params| self.output(params)).await,
-            Clear::NAME => run::<Clear, _>(params, |one| self.clear(one)).await,
-            UnifiedExec::NAME => {
-                run::<UnifiedExec, _>(params, |params| self.exec(params, peer, gone)).await
-            }
-            WriteStdin::NAME => {
-                run::<WriteStdin, _>(params, |params| self.stdin(params, peer)).await
-            }
-            ClosePtySession::NAME => {
-                run::<ClosePtySession, _>(params, |params| self.close_pty(params)).await
-            }
-            ListPtySessions::NAME => {
-                run::<ListPtySessions, _>(params, |params| self.list_pty(params, peer)).await
-            }
-            _ => Err(RpcError::no_such_method(method)),
-        }
-    }
-
     pub(super) async fn new_session(
         &self,
         params: SpawnParams,
@@ -81,7 +44,7 @@ impl Dispatcher {
         Ok(slot)
     }
 
-    async fn spawn(
+    pub(in crate::control) async fn spawn(
         &self,
         params: SpawnParams,
         gone: &CancellationToken,
@@ -99,7 +62,7 @@ impl Dispatcher {
         })
     }
 
-    pub(super) async fn sessions(
+    pub(in crate::control) async fn sessions(
         &self,
         params: SessionsParams,
     ) -> Result<Vec<SessionInfo>, RpcError> {
@@ -123,7 +86,7 @@ impl Dispatcher {
         meant.cloned().collect()
     }
 
-    async fn info(&self, one: OneSlot) -> Result<SessionInfo, RpcError> {
+    pub(in crate::control) async fn info(&self, one: OneSlot) -> Result<SessionInfo, RpcError> {
         let slot = self.slot(&one.slot)?;
         self.info_of(&slot).await
     }
@@ -174,7 +137,11 @@ impl Dispatcher {
         })
     }
 
-    async fn type_text(&self, params: TypeParams, person: Person) -> Result<TypeAnswer, RpcError> {
+    pub(in crate::control) async fn type_text(
+        &self,
+        params: TypeParams,
+        person: Person,
+    ) -> Result<TypeAnswer, RpcError> {
         let slot = self.slot(&params.slot)?;
         let until = self.awaited_prompt(&slot, &params).await?;
         if let Some(prompt) = until {
@@ -220,7 +187,7 @@ impl Dispatcher {
         })
     }
 
-    async fn resize(&self, params: ResizeParams) -> Result<Done, RpcError> {
+    pub(in crate::control) async fn resize(&self, params: ResizeParams) -> Result<Done, RpcError> {
         let slot = self.slot(&params.slot)?;
         let ResizeParams { cols, rows, .. } = params;
         let sizes = 2..=1000;
@@ -234,20 +201,23 @@ impl Dispatcher {
         Ok(done(&slot))
     }
 
-    async fn signal(&self, params: SignalParams) -> Result<Done, RpcError> {
+    pub(in crate::control) async fn signal(&self, params: SignalParams) -> Result<Done, RpcError> {
         let slot = self.slot(&params.slot)?;
         let signal = signal_number(&params.signal)?;
         request(&slot, |reply| Request::Signal { signal, reply }).await?;
         Ok(done(&slot))
     }
 
-    async fn clear(&self, one: OneSlot) -> Result<Done, RpcError> {
+    pub(in crate::control) async fn clear(&self, one: OneSlot) -> Result<Done, RpcError> {
         let slot = self.slot(&one.slot)?;
         request(&slot, |reply| Request::Clear { reply }).await?;
         Ok(done(&slot))
     }
 
-    async fn close(&self, params: CloseParams) -> Result<CloseAnswer, RpcError> {
+    pub(in crate::control) async fn close(
+        &self,
+        params: CloseParams,
+    ) -> Result<CloseAnswer, RpcError> {
         let meant = match (params.slot, params.owner) {
             (Some(id), None) => vec![self.slot(&id)?],
             (None, Some(owner)) => self.sessions_of(Some(&owner_prefix(owner)?)),
@@ -275,7 +245,10 @@ impl Dispatcher {
         Ok(())
     }
 
-    async fn output(&self, params: OutputParams) -> Result<OutputAnswer, RpcError> {
+    pub(in crate::control) async fn output(
+        &self,
+        params: OutputParams,
+    ) -> Result<OutputAnswer, RpcError> {
         let slot = self.slot(&params.slot)?;
         let wanted = match (params.from, params.lines) {
             (_, Some(lines)) => Wanted::LastLines(lines),

@@ -18,7 +18,7 @@ const SHOWN: usize = 400;
 const CANCEL_LIMIT_MS: u64 = 20_000;
 
 impl Dispatcher {
-    pub(super) async fn submit(
+    pub(in crate::control) async fn submit(
         &self,
         params: SubmitParams,
         peer: &Peer,
@@ -57,7 +57,10 @@ impl Dispatcher {
         Ok((*task).clone())
     }
 
-    pub(super) async fn task(&self, params: TaskParams) -> Result<TaskStatus, RpcError> {
+    pub(in crate::control) async fn task(
+        &self,
+        params: TaskParams,
+    ) -> Result<TaskStatus, RpcError> {
         let tasks = &self.daemon.tasks;
         if !params.wait {
             return Ok((*tasks.get(&params.id)?).clone());
@@ -78,7 +81,7 @@ impl Dispatcher {
     }
 
     /// A slot sees its own tasks.
-    pub(super) async fn tasks(
+    pub(in crate::control) async fn tasks(
         &self,
         params: TasksParams,
         peer: &Peer,
@@ -95,7 +98,7 @@ impl Dispatcher {
         Ok(wanted.map(|task| in_short(task)).collect())
     }
 
-    pub(super) async fn cancel(&self, one: OneTask) -> Result<TaskStatus, RpcError> {
+    pub(in crate::control) async fn cancel(&self, one: OneTask) -> Result<TaskStatus, RpcError> {
         let tasks = &self.daemon.tasks;
         tasks.cancel(&one.id).await?;
         let ended = tasks.wait(&one.id, |task| task.state.is_final());

@@ -54,7 +54,7 @@ impl Dispatcher {
         }
     }
 
-    pub(super) async fn exec(
+    pub(in crate::control) async fn exec(
         &self,
         mut params: ExecParams,
         peer: &Peer,
@@ -66,7 +66,7 @@ impl Dispatcher {
         self.look(&slot, &look).await
     }
 
-    pub(super) async fn stdin(
+    pub(in crate::control) async fn stdin(
         &self,
         params: StdinParams,
         peer: &Peer,
@@ -80,7 +80,7 @@ impl Dispatcher {
         self.look(&slot, &look).await
     }
 
-    pub(super) async fn close_pty(
+    pub(in crate::control) async fn close_pty(
         &self,
         params: ClosePtyParams,
     ) -> Result<ClosePtyAnswer, RpcError> {
@@ -93,7 +93,7 @@ impl Dispatcher {
         })
     }
 
-    pub(super) async fn list_pty(
+    pub(in crate::control) async fn list_pty(
         &self,
         params: SessionsParams,
         peer: &Peer,

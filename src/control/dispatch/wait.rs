@@ -9,7 +9,10 @@ use std::future::Future;
 use std::time::Duration;
 
 impl Dispatcher {
-    pub(super) async fn wait(&self, params: WaitParams) -> Result<WaitAnswer, RpcError> {
+    pub(in crate::control) async fn wait(
+        &self,
+        params: WaitParams,
+    ) -> Result<WaitAnswer, RpcError> {
         let slot = self.slot(&params.slot)?;
         let timeout = params.timeout_ms;
         let matched = within(timeout, wait_for(&slot, params))

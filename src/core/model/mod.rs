@@ -1,10 +1,9 @@
-//! The words of the control socket. Pure: serde types and nothing else.
+//! The types of the control socket that several layers share. Pure: serde types and nothing else. The requests themselves
+//! are in `control/requests`.
 //!
 //! A request is `{"jsonrpc":"2.0","id":1,"method":"status","params":{…}}`, one per line; its answer has the
 //! same id. `events` answers first and then sends notifications `{"method":"event","params":{…}}`.
 
-#[macro_use]
-mod method;
 mod attach;
 mod dialog;
 pub mod envelope;
@@ -23,17 +22,15 @@ pub use dialog::*;
 pub use event::{Event, NO_ANSWER, What};
 pub use exit::ExitReport;
 pub use fault::{Fault, Misuse, RpcError, Trace};
-pub use method::{Access, Entry, Method};
 pub use person::Person;
 pub use send::*;
-pub use session::{TABLE as SESSION_TABLE, *};
+pub use session::*;
 pub use task::{OneTask, SubmitParams, TaskParams, TaskState, TaskStatus, TasksParams};
 
 pub use crate::core::claude::transcript::Turn;
 
 use crate::core::claude::reading::{Dialog, Login, State};
 use crate::core::policy::Summary;
-use Access::{Anybody, Granted, OwnSlot, PersonOnly};
 use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -42,77 +39,6 @@ use std::path::PathBuf;
 
 /// Longest line either side accepts: a 1 MiB message with every byte escaped, and room for the envelope.
 pub const MAX_LINE: usize = 8 * 1024 * 1024;
-
-methods! {
-    /// Says which daemon answers here.
-    Ping = "ping", Anybody, Nothing => Pong;
-    /// Shows slots, and sessions that are named.
-    Status = "status", Anybody, Select => Vec<SlotStatus>;
-    /// Counts slots and sessions.
-    Stats = "stats", Anybody, Nothing => StatsAnswer;
-    /// Starts slots.
-    Start = "start", Granted("start"), Select => Vec<Done>;
-    /// Ends the programs of slots; they stay down.
-    Stop = "stop", Granted("stop"), Select => Vec<Done>;
-    /// Ends the programs of slots and starts them again.
-    Restart = "restart", Granted("restart"), Select => Vec<Done>;
-    /// Takes over a conversation that exists.
-    Adopt = "adopt", PersonOnly, AdoptParams => AdoptAnswer;
-    /// Sends a message to a slot, and answers with what Claude Code says to it.
-    Send = "send", Granted("send"), SendParams => SendAnswer;
-    /// Tells what became of a message that was sent with an id.
-    Sent = "sent", PersonOnly, SentParams => SentAnswer;
-    /// Shows the dialogs that wait for a person.
-    Pending = "pending", Granted("pending"), Select => Vec<PendingDialog>;
-    /// Answers a dialog.
-    Confirm = "confirm", PersonOnly, ConfirmParams => ConfirmAnswer;
-    /// Stops the turn of a slot, never its program.
-    Interrupt = "interrupt", Granted("interrupt"), OneSlot => InterruptAnswer;
-    /// Shows the screen of a slot or session.
-    Screen = "screen", Granted("screen"), ScreenParams => ScreenAnswer;
-    /// Shows the conversation of a slot.
-    History = "history", Granted("history"), HistoryParams => HistoryAnswer;
-    /// Searches what a slot has shown and said, or what a session has written.
-    Search = "search", Granted("search"), SearchParams => Vec<Match>;
-    /// Answers when a slot or session is as asked: the first condition that holds ends the wait.
-    Wait = "wait", Granted("wait"), WaitParams => WaitAnswer;
-    /// Writes bytes to the terminal of a slot or session.
-    Write = "write", PersonOnly, WriteParams => Done;
-    /// Answers once, then the connection is the live terminal of a slot or session: frames instead of lines.
-    Attach = "attach", PersonOnly, AttachParams => AttachAnswer;
-    /// Shows on what evidence the state of a slot rests.
-    Why = "why", Granted("why"), OneSlot => WhyAnswer;
-    /// Subscribes: after the answer come notifications, first the snapshot, then what happens.
-    Events = "events", Granted("events"), EventsParams => Nothing;
-    /// Ends a subscription of this connection; none of its notifications comes after the answer.
-    Unsubscribe = "unsubscribe", Granted("events"), UnsubscribeParams => Nothing;
-    /// Shows the policy of a slot, as it is in force.
-    InForce = "policy", PersonOnly, OneSlot => PolicyAnswer;
-    /// Puts a task into the queue; it is on the disk before this answers.
-    Submit = "submit", Granted("submit"), SubmitParams => TaskStatus;
-    /// Shows a task.
-    Task = "task", Granted("submit"), TaskParams => TaskStatus;
-    /// Shows the tasks.
-    Tasks = "tasks", Granted("submit"), TasksParams => Vec<TaskStatus>;
-    /// Cancels a task, and answers when it has ended.
-    Cancel = "cancel", Granted("submit"), OneTask => TaskStatus;
-    /// Takes the config and the policies as they are on the disk now.
-    Reload = "reload", PersonOnly, Nothing => ReloadAnswer;
-    /// Ends the daemon.
-    Down = "down", PersonOnly, DownParams => Nothing;
-    /// Passes on what Claude Code tells a hook of `missiond hook`.
-    Hook = "hook", OwnSlot, HookParams => HookAnswer;
-}
-
-/// All methods.
-pub fn methods() -> impl Iterator<Item = &'static Entry> {
-    TABLE.iter().chain(SESSION_TABLE)
-}
-
-/// The names of all methods.
-pub fn all_methods() -> impl Iterator<Item = &'static str> {
-    methods().map(|entry| entry.name)
-}
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Nothing {}
@@ -503,6 +429,9 @@ pub struct DownParams {
     #[serde(default)]
     pub keep: bool,
 }
+
+/// The request by which `missiond hook` passes on what Claude Code tells it.
+pub const HOOK: &str = "hook";
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HookParams {

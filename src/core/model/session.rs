@@ -1,7 +1,5 @@
 //! Sessions: any program in a terminal, made at run time, and the four tools by which agents use them.
 
-use super::Access::{Granted, PersonOnly};
-use super::{Done, Entry, Method, OneSlot};
 use crate::core::claude::reading::State;
 use crate::core::settings::limits::Limits;
 use crate::core::text::hex;
@@ -11,35 +9,6 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-
-methods! {
-    /// Starts a program in a terminal of its own.
-    Spawn = "spawn", PersonOnly, SpawnParams => SpawnAnswer;
-    /// Lists sessions, also those that have ended and are kept.
-    Sessions = "sessions", PersonOnly, SessionsParams => Vec<SessionInfo>;
-    /// Shows one session.
-    Info = "info", PersonOnly, OneSlot => SessionInfo;
-    /// Types a line into a session, with Enter behind it.
-    Type = "type", PersonOnly, TypeParams => TypeAnswer;
-    /// Changes the size of a session's terminal.
-    Resize = "resize", PersonOnly, ResizeParams => Done;
-    /// Sends a signal to the program in the foreground of a session.
-    Signal = "signal", PersonOnly, SignalParams => Done;
-    /// Ends sessions and removes them.
-    Close = "close", PersonOnly, CloseParams => CloseAnswer;
-    /// Answers with a part of what a program has written; with `wait_ms` it waits for more.
-    Output = "output", PersonOnly, OutputParams => OutputAnswer;
-    /// Drops the output that is kept of a session.
-    Clear = "clear", PersonOnly, OneSlot => Done;
-    /// Starts a command and answers with what it writes in the first moments.
-    UnifiedExec = "unified_exec", Granted("unified_exec"), ExecParams => ToolAnswer;
-    /// Writes to a command and answers with what has come since the last look.
-    WriteStdin = "write_stdin", Granted("unified_exec"), StdinParams => ToolAnswer;
-    /// Ends a command and removes its session.
-    ClosePtySession = "close_pty_session", Granted("unified_exec"), ClosePtyParams => ClosePtyAnswer;
-    /// Lists sessions as the tools know them.
-    ListPtySessions = "list_pty_sessions", Granted("unified_exec"), SessionsParams => ListPtyAnswer;
-}
 
 /// What a new session is to be. Everything may be left out: the user's shell, then, in the home directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -3,7 +3,8 @@
 use super::scenario::{self, Scene};
 use super::{DemoError, Options, stand_in};
 use crate::control::client::{CallError, Client};
-use crate::core::model::{Down, DownParams};
+use crate::control::requests::Down;
+use crate::core::model::DownParams;
 use crate::lab::rehearsal::{Endpoint, Home, HomeOptions};
 use crate::os::paths::MAX_SOCKET;
 use std::fs::{self, DirBuilder, Permissions};

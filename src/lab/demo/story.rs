@@ -7,6 +7,7 @@ use super::stage::Stage;
 use super::told::short;
 use super::view::View;
 use crate::control::client::{CallError, Client, Notice};
+use crate::control::requests::*;
 use crate::core::claude::reading::{DialogKind, State};
 use crate::core::model::*;
 use futures_util::StreamExt;

@@ -1,0 +1,126 @@
+//! What can be asked of the daemon: one file for each request, and the table of them.
+//!
+//! A request's file says what it does, who may call it, what it may name, its parameters, its answer, and how it is
+//! answered. Dispatch, permissions and the schema are made from [`TABLE`]. A type that a layer below needs too is in
+//! [`crate::core::model`].
+
+use super::dispatch::Dispatcher;
+use super::kinds::Accepts::{self, Either};
+use super::permission::Access::{self, Anybody, Granted, OwnSlot, PersonOnly};
+use super::permission::Reach::{Connection, OwnSessions, OwnTasks, Slots};
+use super::subscriptions::Subscriptions;
+use crate::core::model::*;
+use crate::os::peer::Peer;
+use futures_util::future::BoxFuture;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+/// The type of a request, for clients: its name, what it takes and what it answers.
+pub trait Method {
+    const NAME: &'static str;
+    type Params: Serialize + DeserializeOwned + JsonSchema + std::marker::Send;
+    type Answer: Serialize + DeserializeOwned + JsonSchema + std::marker::Send;
+}
+
+/// Who asks, and by which connection.
+#[derive(Debug, Clone, Copy)]
+pub struct Caller<'a> {
+    pub peer: &'a Peer,
+    /// Cancelled when the connection has ended.
+    pub gone: &'a CancellationToken,
+    pub(super) subscriptions: &'a Subscriptions,
+}
+
+type Answering<'a> = BoxFuture<'a, Result<Value, RpcError>>;
+
+/// A request as the table has it.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry {
+    pub name: &'static str,
+    /// What it does.
+    pub about: &'static str,
+    pub access: Access,
+    pub names: Accepts,
+    pub params: fn(&mut SchemaGenerator) -> Schema,
+    pub answer: fn(&mut SchemaGenerator) -> Schema,
+    /// From its parameters to its answer, both as JSON. Whether the caller may ask is known before.
+    pub(super) run: for<'a> fn(&'a Dispatcher, Value, Caller<'a>) -> Answering<'a>,
+}
+
+/// Makes the type of a request and its entry in the table. The function `answer` beside it answers the request.
+macro_rules! request {
+    ($(#[doc = $doc:literal])+
+     $method:ident = $name:expr, $params:ty => $answer:ty;
+     access: $access:expr;
+     names: $names:expr;) => {
+        $(#[doc = $doc])+
+        #[derive(Debug)]
+        pub struct $method;
+
+        impl Method for $method {
+            const NAME: &'static str = $name;
+            type Params = $params;
+            type Answer = $answer;
+        }
+
+        pub(super) const ENTRY: Entry = Entry {
+            name: $name,
+            about: concat!($($doc),+),
+            access: $access,
+            names: $names,
+            params: |generator| generator.subschema_for::<$params>(),
+            answer: |generator| generator.subschema_for::<$answer>(),
+            run: |dispatcher, params, caller| Box::pin(async move {
+                let params = parsed::<$method>(params)?;
+                as_json::<$answer>(answer(dispatcher, params, caller).await?)
+            }),
+        };
+    };
+}
+
+/// The table: each request by the name of its file, in the order of the documentation.
+macro_rules! table {
+    ($($file:ident),+ $(,)?) => {
+        $(mod $file; pub use $file::*;)+
+        const TABLE: &[Entry] = &[$($file::ENTRY),+];
+    };
+}
+
+table! {
+    ping, status, stats, start, stop, restart, adopt, send, sent, pending, confirm, interrupt, screen, history, search,
+    wait, write, attach, why, events, unsubscribe, policy, submit, task, tasks, cancel, reload, down, hook, spawn,
+    sessions, info, type_line, resize, signal, close, output, clear, unified_exec, write_stdin, close_pty_session,
+    list_pty_sessions,
+}
+
+/// All requests.
+pub fn requests() -> impl Iterator<Item = &'static Entry> {
+    TABLE.iter()
+}
+
+/// The request of this name.
+pub fn find(name: &str) -> Option<&'static Entry> {
+    requests().find(|entry| entry.name == name)
+}
+
+fn parsed<M: Method>(params: Value) -> Result<M::Params, RpcError> {
+    // Params may be left out where a method takes none.
+    let params = match params {
+        Value::Null => Value::Object(Default::default()),
+        params => params,
+    };
+    serde_json::from_value(params).map_err(|error| RpcError::bad_params(M::NAME, &error))
+}
+
+fn as_json<A: Serialize>(answer: A) -> Result<Value, RpcError> {
+    serde_json::to_value(answer).map_err(|error| RpcError::new(Fault::Failed, error.to_string()))
+}
+
+/// The answer to a request that takes its connection over: the server of the socket answers it itself.
+async fn by_connection<P, A>(_: &Dispatcher, _: P, _: Caller<'_>) -> Result<A, RpcError> {
+    let text = "this request needs a connection to the control socket";
+    Err(RpcError::new(Fault::Usage, text))
+}

@@ -1,0 +1,17 @@
+use super::*;
+use crate::core::machine::Input;
+
+request! {
+    /// Ends the programs of slots and starts them again.
+    Restart = "restart", Select => Vec<Done>;
+    access: Granted("restart", Slots);
+    names: Accepts::Slots("missiond close ID; missiond spawn");
+}
+
+async fn answer(
+    dispatcher: &Dispatcher,
+    params: Select,
+    _: Caller<'_>,
+) -> Result<Vec<Done>, RpcError> {
+    dispatcher.each_of_config(params, Input::Restart).await
+}
