@@ -5,7 +5,7 @@
 //! of a 👩‍👩‍👧 is off by four columns.
 
 use alacritty_terminal::Term;
-use alacritty_terminal::grid::Dimensions;
+use alacritty_terminal::grid::{Dimensions, Grid};
 use alacritty_terminal::index::Column;
 use alacritty_terminal::term::cell::{Cell, Flags};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -56,6 +56,11 @@ impl Cluster {
     /// A control came: what follows would land on whatever cell it moved to.
     pub(super) fn end(&mut self) {
         self.text.clear();
+    }
+
+    /// The character and what was added to it; empty if nothing can be added any more.
+    pub(super) fn text(&self) -> &str {
+        &self.text
     }
 
     pub(super) fn begin(&mut self, ch: char) {
@@ -110,18 +115,22 @@ fn styled(text: &str) -> usize {
     format!("{text}{EMOJI_STYLE}").width()
 }
 
+/// The column of the character before the cursor.
+pub(super) fn column_before_cursor(grid: &Grid<Cell>) -> usize {
+    let (line, next) = (grid.cursor.point.line, grid.cursor.point.column.0);
+    let col = next.saturating_sub(usize::from(!grid.cursor.input_needs_wrap));
+    let is_second_half = grid[line][Column(col)]
+        .flags
+        .contains(Flags::WIDE_CHAR_SPACER);
+    col.saturating_sub(usize::from(is_second_half))
+}
+
 /// Adds a part to the character before the cursor.
 pub(super) fn attach<T>(term: &mut Term<T>, part: &Part) {
     let cols = term.columns();
     let grid = term.grid_mut();
     let (line, next) = (grid.cursor.point.line, grid.cursor.point.column.0);
-    let mut col = next.saturating_sub(usize::from(!grid.cursor.input_needs_wrap));
-    if grid[line][Column(col)]
-        .flags
-        .contains(Flags::WIDE_CHAR_SPACER)
-    {
-        col = col.saturating_sub(1);
-    }
+    let col = column_before_cursor(grid);
     // Where the base did not fit it was not drawn.
     if grid[line][Column(col)].c != part.base {
         return;

@@ -203,6 +203,10 @@ impl Terminal {
         &self.scanner.unseen
     }
 
+    pub(super) fn open_cluster(&self) -> &str {
+        self.scanner.open_cluster()
+    }
+
     /// Columns and rows.
     pub fn size(&self) -> (usize, usize) {
         (self.term.columns(), self.term.screen_lines())

@@ -97,6 +97,11 @@ impl Scanner {
         std::mem::take(&mut self.pieces)
     }
 
+    /// The character that was drawn last, while marks or parts of an emoji may still be added to it; else empty.
+    pub(super) fn open_cluster(&self) -> &str {
+        self.cluster.text()
+    }
+
     /// How many bytes of plain text come next; most of what a program writes.
     fn plain_run(&self, bytes: &[u8]) -> usize {
         let is_plain = |byte: &&u8| (0x20..=0x7e).contains(*byte);

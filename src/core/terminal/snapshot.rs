@@ -1,6 +1,6 @@
 //! Escape sequences that draw the visible screen again on a fresh terminal of the same size.
 
-use super::cluster::may_join;
+use super::cluster::{column_before_cursor, may_join};
 use super::emulator::{Part, Terminal, part};
 use alacritty_terminal::grid::{Cursor, Dimensions};
 use alacritty_terminal::index::{Column, Line as GridLine};
@@ -160,6 +160,25 @@ impl Terminal {
         if self.unseen().shifted {
             out.push('\x0e');
         }
+        self.reopen_cluster(top, out);
+    }
+
+    /// Draws the last character again, if a mark or another part of an emoji may still be added to it. It must be the last
+    /// thing in the snapshot: a terminal adds nothing to a character behind which a control sequence came.
+    fn reopen_cluster(&self, top: usize, out: &mut String) {
+        let grid = self.term.grid();
+        let point = grid.cursor.point;
+        let column = column_before_cursor(grid);
+        let base = self.open_cluster().chars().next();
+        // In insert mode the character would move what stands behind it.
+        if base != Some(grid[point.line][Column(column)].c)
+            || self.term.mode().contains(TermMode::INSERT)
+        {
+            return;
+        }
+        let row = usize::try_from(point.line.0).unwrap_or(0);
+        go_to(out, row.saturating_sub(top), column);
+        out.push_str(self.open_cluster());
     }
 
     fn saved_cursor(&self, out: &mut String) {

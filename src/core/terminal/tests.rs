@@ -272,6 +272,28 @@ proptest! {
     }
 }
 
+/// Marks and parts of an emoji belong to the character before them, also if that one was drawn by the snapshot.
+#[test]
+fn a_snapshot_can_be_taken_within_a_character() {
+    let text = "e\u{301}a 👩\u{200d}👧 1\u{fe0f}\u{20e3} 👍🏽 漢字 ❤\u{fe0f}x🏳\u{fe0f}\u{200d}🌈.";
+    let joins = text.char_indices().map(|(join, _)| join);
+    for (join, cols) in joins.flat_map(|join| (4..9).map(move |cols| (join, cols))) {
+        let (before, after) = text.split_at(join);
+        let mut terminal = Terminal::new(cols, 10);
+        terminal.feed(at(0), before.as_bytes());
+        let mut copy = Terminal::new(cols, 10);
+        copy.feed(at(0), &terminal.snapshot());
+        for terminal in [&mut terminal, &mut copy] {
+            terminal.feed(at(1), after.as_bytes());
+        }
+        assert_eq!(
+            drawn(&copy),
+            drawn(&terminal),
+            "{before:?} in {cols} columns"
+        );
+    }
+}
+
 /// The screen, but for where it was wrapped: of the last row a snapshot can't tell.
 fn drawn(terminal: &Terminal) -> Screen {
     let mut screen = terminal.screen();
