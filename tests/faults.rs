@@ -4,6 +4,7 @@
 mod support;
 
 mod faults {
+    mod asked;
     mod at_work;
     mod floods;
     mod ground;

@@ -44,6 +44,9 @@ use std::time::Duration;
 /// fields and messages alone don't need that, since both sides pass over what they don't know.
 pub const PROTOCOL: u32 = 2;
 
+/// The longest note that a shim keeps. JSON needs up to six bytes for one of them, and a greeting has to fit into a frame.
+pub const MAX_NOTE: usize = 256 << 10;
+
 /// Everything a shim needs to begin; given as JSON on its standard input, never in argv.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShimSpec {
@@ -102,6 +105,9 @@ pub struct Hello {
     /// When that was. An older shim does not say.
     #[serde(default)]
     pub ended_at: Option<DateTime<Utc>>,
+    /// What a daemon has had it keep last; empty if nothing. An older shim keeps nothing.
+    #[serde(default)]
+    pub note: Option<String>,
 }
 
 /// From the shim to the daemon.
@@ -178,6 +184,11 @@ pub enum ToShim {
         #[serde(with = "micros")]
         seen: At,
         snapshot: String,
+    },
+    /// Keep this for the next daemon, in place of what was kept before; at most [`MAX_NOTE`] bytes. It is never written
+    /// to a disk, and ends with the program.
+    Keep {
+        note: String,
     },
     /// Somebody removed the socket or the recording: the shim makes them again.
     Restore,

@@ -7,7 +7,7 @@ use super::pty::Pty;
 use super::recorder::Recorder;
 use super::text::{Piece, TextStream};
 use super::tree::Reaped;
-use super::{FromShim, Hello, PROTOCOL, ShimSpec, ToShim};
+use super::{FromShim, Hello, MAX_NOTE, PROTOCOL, ShimSpec, ToShim};
 use crate::core::model::ExitReport;
 use crate::core::terminal::At;
 use crate::os::log_file::Cap;
@@ -78,6 +78,8 @@ pub(super) struct Shim {
     pub(super) exit: Option<ExitReport>,
     /// When nothing of it was left.
     pub(super) ended_at: Option<DateTime<Utc>>,
+    /// What it keeps for the next daemon.
+    note: String,
     /// When it is looked for the shim's own socket, once everything is over.
     look_due: Option<Instant>,
     /// Set when the shim itself may end once everything is over.
@@ -120,6 +122,7 @@ impl Shim {
             phase: Phase::Alive,
             exit: None,
             ended_at: None,
+            note: String::new(),
             look_due: None,
             dismissed: false,
             buffer: vec![0; READ].into_boxed_slice(),
@@ -139,6 +142,7 @@ impl Shim {
             last_input: self.inputs.last_taken(),
             exit: self.reported_exit(),
             ended_at: self.ended_at,
+            note: Some(self.note.clone()),
         }
     }
 
@@ -433,6 +437,8 @@ impl Shim {
                 let text: String = text.chars().take(MAX_MARK).collect();
                 self.recorder.record('m', &text);
             }
+            Some(ToShim::Keep { note }) if note.len() <= MAX_NOTE => self.note = note,
+            Some(ToShim::Keep { .. }) => self.trouble("a note is too long to be kept"),
             Some(ToShim::Rotate { to, seen, snapshot }) => self.rotate(&to, seen, &snapshot),
             Some(ToShim::Restore) => self.restore(),
             // That it was heard is enough: the peer has noted when.

@@ -226,6 +226,7 @@ mod tests {
                 .prop_map(|(signal, foreground)| ToShim::Signal { signal, foreground }),
             any::<u64>().prop_map(|grace_ms| ToShim::Stop { grace_ms }),
             ".*".prop_map(|text| ToShim::Mark { text }),
+            ".*".prop_map(|note| ToShim::Keep { note }),
             Just(ToShim::Taking),
             Just(ToShim::Dismiss),
         ]
@@ -286,6 +287,7 @@ mod tests {
             panic!("an unknown field must be passed over");
         };
         assert_eq!((hello.protocol, hello.last_input), (PROTOCOL, 6));
+        assert_eq!(hello.note, None, "an older shim keeps no note");
         let resize = json_frame(
             KIND_COMMAND,
             r#"{"type":"resize","cols":1,"rows":2,"px":3}"#,

@@ -212,7 +212,7 @@ impl Slot {
             typed,
             self.unanswered(),
             strange.then_some(Input::Unrehearsed),
-            gated.then_some(Input::WasGated),
+            gated.then(|| Input::WasGated(hello.note.clone())),
             plain.then(ready),
         ];
         let settings = Input::RunsWith(runs);

@@ -24,6 +24,9 @@ pub(super) struct Link {
     unheard: Option<Message>,
     /// Inputs of people with their numbers, until they are written.
     raw: VecDeque<(u64, Vec<u8>)>,
+    /// The number of the note that the shim keeps for the next daemon, 0 for the one that it had when it was connected
+    /// to. `None` if it is an older one, which keeps none.
+    kept: Option<u64>,
 }
 
 impl Link {
@@ -32,6 +35,18 @@ impl Link {
         self.open = Some(link);
         self.shim_pid = Some(hello.shim_pid);
         self.last_input = hello.last_input;
+        self.kept = hello.note.as_ref().map(|_| 0);
+    }
+
+    /// Whether the shim is to be told the note with this number.
+    pub fn lacks_note(&self, number: u64) -> bool {
+        self.is_open() && self.kept.is_some_and(|kept| kept != number)
+    }
+
+    /// Has the shim keep this note, which has this number.
+    pub fn keep(&mut self, number: u64, note: String) -> Result<(), LinkError> {
+        self.kept = Some(number);
+        self.send(&ToShim::Keep { note })
     }
 
     /// Its program is another one than before: what people wrote was for the other.

@@ -176,6 +176,7 @@ impl Slot {
             inputs.extend(self.perform(effects).await);
         }
         self.keep_in_mind();
+        self.keep_calls();
         self.tell_readers();
     }
 

@@ -11,8 +11,11 @@ use crate::core::model::{Fault, RpcError, What};
 use crate::core::policy::{Ask, Decision, Verdict};
 use crate::once::Stage;
 use crate::os::blocking;
-use crate::shim::{LinkError, ToShim};
+use crate::shim::{LinkError, MAX_NOTE, ToShim};
 use std::io;
+
+/// For the open calls, with room for what is around them.
+const NOTE: usize = MAX_NOTE - 1024;
 
 impl Slot {
     /// Whether what was decided may be done: without its entry in the audit nothing is allowed, by whomever.
@@ -152,6 +155,18 @@ impl Slot {
         self.tell_unreached(sent);
     }
 
+    /// The shim keeps the open calls for the daemon that comes after one that was killed.
+    pub(super) fn keep_calls(&mut self) {
+        let changes = self.machine.changes_of_calls();
+        let Some(number) = changes.filter(|number| self.link.lacks_note(*number)) else {
+            return;
+        };
+        if let Some(note) = self.machine.note_of_calls(NOTE) {
+            let sent = self.link.keep(number, note);
+            self.tell_unreached(sent);
+        }
+    }
+
     pub(super) fn tell_shim(&mut self, message: &ToShim) {
         let sent = self.link.send(message);
         self.tell_unreached(sent);
@@ -190,8 +205,9 @@ impl Slot {
         reply: Result<Reply, RpcError>,
         audited: bool,
     ) {
-        // Whoever is answered finds it in the status too.
+        // Whoever is answered finds it in the status too, and the next daemon knows of it.
         self.publish();
+        self.keep_calls();
         let reply = match audited {
             true => self.saved(reply),
             false => reply.map(|reply| self.machine.unallowed(reply)),

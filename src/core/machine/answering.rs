@@ -463,11 +463,12 @@ fn fill_in(dialog: &mut Dialog, calls: &Calls, cwd: &Path) {
     let Some(open) = calls.asked_by(dialog, cwd) else {
         return;
     };
+    dialog.tool = Some(open.tool.clone());
+    // One that was too long to be kept for this daemon is not known.
     if let Value::Object(input) = &open.input {
         dialog.input = Some(input.clone());
+        dialog.request = Some(open.id.clone().unwrap_or_default());
     }
-    dialog.tool = Some(open.tool.clone());
-    dialog.request = Some(open.id.clone().unwrap_or_default());
 }
 
 /// Whether the options of a permission dialog have other labels or numbers than before, so that it has to settle again.

@@ -2,10 +2,12 @@
 //! screen asks about, and whether what ran is what was judged.
 
 mod fitting;
+mod kept;
 
 use crate::core::claude::reading::{Dialog, DialogKind};
-use crate::core::policy::Ask;
+use crate::core::policy::{Ask, Decision, Verdict};
 use fitting::{Fit, fit};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::VecDeque;
@@ -51,7 +53,7 @@ impl Marks {
 
 /// A tool call that a dialog may be about: the gate left it to a person, or allowed it, and Claude Code may still ask
 /// by itself.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct OpenAsk {
     pub id: Option<String>,
     pub tool: String,
@@ -64,6 +66,19 @@ pub(super) struct OpenAsk {
     pub mark: Option<String>,
     /// An agent of Claude Code made it, which may go on when the turn is over.
     pub by_agent: bool,
+}
+
+impl OpenAsk {
+    fn judged_again(&mut self, verdict: &Verdict) {
+        let Verdict { decision, why, .. } = verdict;
+        self.why = match decision {
+            Decision::Allow if self.allowed => why.clone(),
+            Decision::Allow | Decision::Deny => {
+                format!("{why} by now, but it was asked before: it waits for you")
+            }
+            Decision::Silent | Decision::Ask => why.clone(),
+        };
+    }
 }
 
 #[derive(Debug)]
@@ -92,6 +107,8 @@ pub(super) struct Tampered(pub String);
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     open: Vec<OpenAsk>,
+    /// How often `open` has changed.
+    changes: u64,
     judged: VecDeque<Judged>,
     /// Others were judged before this daemon took the program up.
     missed: bool,
@@ -100,12 +117,6 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    /// The program was running already: calls that nobody here has judged may end.
-    pub fn took_up(&mut self) {
-        self.missed = true;
-        self.missed_may_wait = true;
-    }
-
     /// Notes what was judged. One id with two inputs: one of them is not Claude Code's.
     pub fn judged(&mut self, id: Option<&str>, tool: &str, input: &Value) -> Result<(), Tampered> {
         let Some(id) = id else { return Ok(()) };
@@ -134,7 +145,7 @@ impl Calls {
     /// A call has run: it waits for nobody any more, and it must be the one that was judged.
     pub fn ran(&mut self, id: Option<&str>, tool: &str, input: &Value) -> Result<(), Tampered> {
         let Some(id) = id else { return Ok(()) };
-        self.open.retain(|open| open.id.as_deref() != Some(id));
+        self.keep_open(|open| open.id.as_deref() != Some(id));
         let place = self.judged.iter().position(|known| known.id == id);
         match place.and_then(|at| self.judged.remove(at)) {
             Some(known) if known.tool != tool => Err(Tampered(format!(
@@ -157,13 +168,21 @@ impl Calls {
             self.open.remove(0);
         }
         self.open.push(ask);
+        self.changes += 1;
     }
 
-    /// A call that waits has this reason by now.
-    pub fn judged_again(&mut self, ask: &Ask, why: &str) {
+    fn keep_open(&mut self, stays: impl Fn(&OpenAsk) -> bool) {
+        let before = self.open.len();
+        self.open.retain(stays);
+        self.changes += u64::from(self.open.len() < before);
+    }
+
+    /// The rules say this by now of a call that waits.
+    pub fn judged_again(&mut self, ask: &Ask, verdict: &Verdict) {
         for open in &mut self.open {
             if open.tool == ask.tool && open.input == ask.input && open.at == ask.at {
-                open.why = why.to_owned();
+                open.judged_again(verdict);
+                self.changes += 1;
             }
         }
     }
@@ -175,7 +194,8 @@ impl Calls {
 
     /// The turn is over: nobody waits any more, but for agents in the background.
     pub fn close_turn(&mut self) {
-        self.open.retain(|open| open.by_agent);
+        self.keep_open(|open| open.by_agent);
+        self.changes += u64::from(self.missed_may_wait);
         self.missed_may_wait = false;
     }
 

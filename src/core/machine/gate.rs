@@ -189,6 +189,26 @@ impl Machine {
         }
     }
 
+    /// An earlier daemon has heard the gate of the program that was taken up. `note` is what it has left of the open
+    /// calls. The rules may be others by now.
+    pub(super) fn was_gated(&mut self, note: Option<&str>, now: Instant) {
+        if let Some(up) = self.up_mut() {
+            up.gate.heard = true;
+            up.gate.calls.take_up(note);
+        }
+        self.judge_open_calls(now);
+    }
+
+    /// How often the open calls of the running program have changed.
+    pub fn changes_of_calls(&self) -> Option<u64> {
+        self.up().map(|up| up.gate.calls.changes())
+    }
+
+    /// The open calls as a text of at most about `most` bytes, for a daemon that takes the program up.
+    pub fn note_of_calls(&self, most: usize) -> Option<String> {
+        self.up().map(|up| up.gate.calls.note(most))
+    }
+
     fn open(&mut self, ask: OpenAsk) {
         if let Some(up) = self.up_mut() {
             up.gate.calls.open(ask);
@@ -231,14 +251,6 @@ impl Machine {
             up.gate.calls.close_turn();
         }
         self.turn_is_over(over);
-    }
-}
-
-impl Up {
-    /// An earlier daemon has heard the gate of the program that was taken up, and has judged calls of it.
-    pub fn was_gated(&mut self) {
-        self.gate.heard = true;
-        self.gate.calls.took_up();
     }
 }
 

@@ -150,8 +150,8 @@ pub enum Input {
     KeyboardFree,
     /// The program that was taken up was started with these settings, whatever holds for its next start.
     RunsWith(Runs),
-    /// An earlier daemon has heard the gate of the program that was taken up.
-    WasGated,
+    /// An earlier daemon has heard the gate of the program that was taken up, and has left this note of the open calls.
+    WasGated(Option<String>),
     /// An earlier daemon has typed this last; it may stand in the input box still.
     WasTyped(String),
     /// This message was taken at that time, and no daemon has told what came of it.

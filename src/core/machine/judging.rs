@@ -194,16 +194,20 @@ impl Machine {
         for open in std::mem::take(&mut self.judging.open) {
             self.ask_again(open);
         }
-        let asks = self.open_calls();
-        let wants = Wants::GateAnswer(self.circumstances());
-        for ask in asks {
-            self.ask_rules_once(ask, wants, Subject::OpenCall, now);
-        }
+        self.judge_open_calls(now);
         if let Some(up) = self.up_mut() {
             up.asks.always = None;
         }
         self.ask_person_again();
         self.judge_always(now);
+    }
+
+    /// Finds out what the rules say by now of the calls that a dialog may be about.
+    pub(super) fn judge_open_calls(&mut self, now: Instant) {
+        let wants = Wants::GateAnswer(self.circumstances());
+        for ask in self.open_calls() {
+            self.ask_rules_once(ask, wants, Subject::OpenCall, now);
+        }
     }
 
     /// The rules have answered.
@@ -244,7 +248,7 @@ impl Machine {
         let ask = open.question.ask;
         match open.subject {
             Subject::Call(call) => self.call_judged(call, ask, opinion.verdict()),
-            Subject::OpenCall => self.open_call_judged(&ask, opinion.verdict()),
+            Subject::OpenCall => self.open_call_judged(&ask, &opinion.verdict()),
             Subject::Dialog => self.dialog_judged(&ask, opinion.verdict(), now),
             Subject::Always => self.always_found(ask, opinion.always()),
         }
@@ -290,16 +294,9 @@ impl Machine {
         calls.into_iter().flatten().map(ask).collect()
     }
 
-    fn open_call_judged(&mut self, ask: &Ask, verdict: Verdict) {
-        let Verdict { decision, why, .. } = verdict;
-        let why = match decision {
-            Decision::Allow | Decision::Deny => {
-                format!("{why} by now, but it was asked before: it waits for you")
-            }
-            Decision::Silent | Decision::Ask => why,
-        };
+    fn open_call_judged(&mut self, ask: &Ask, verdict: &Verdict) {
         if let Some(up) = self.up_mut() {
-            up.gate.calls.judged_again(ask, &why);
+            up.gate.calls.judged_again(ask, verdict);
         }
         self.ask_person_again();
     }

@@ -212,7 +212,7 @@ impl Machine {
             (Life::Up(up), Input::Witnessed(why)) => up.witnessed(why, now),
             (Life::Up(up), Input::Unrehearsed) => up.origin.unrehearsed = true,
             (Life::Up(up), Input::RunsWith(runs)) => up.origin.runs = runs,
-            (Life::Up(up), Input::WasGated) => up.was_gated(),
+            (Life::Up(_), Input::WasGated(note)) => self.was_gated(note.as_deref(), now),
             (Life::Up(up), Input::WasTyped(text)) => up.own_text = Some(OwnText::recalled(text)),
             (Life::Up(up), Input::WasInTurn(text, began)) => up.was_in_turn(&text, began),
             (
@@ -228,7 +228,7 @@ impl Machine {
                 | Input::Witnessed(_)
                 | Input::Unrehearsed
                 | Input::RunsWith(_)
-                | Input::WasGated
+                | Input::WasGated(_)
                 | Input::WasTyped(_)
                 | Input::WasInTurn(..),
             ) => {}

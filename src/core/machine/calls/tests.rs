@@ -136,7 +136,7 @@ fn what_ran_must_be_what_was_judged() {
         calls.ran(Some("3"), "Bash", &input).is_err(),
         "never judged"
     );
-    calls.took_up();
+    calls.take_up(None);
     assert_eq!(
         calls.ran(Some("4"), "Bash", &input),
         Ok(()),
@@ -287,7 +287,7 @@ fn what_the_gate_allowed_may_still_be_asked_about() {
 #[test]
 fn calls_that_came_before_this_daemon_may_wait_until_the_turn_ends() {
     let mut calls = Calls::default();
-    calls.took_up();
+    calls.take_up(None);
     let shown = dialog("Bash", json!({"command": "make"}), "");
     assert_eq!(known(&calls, &shown), None);
     calls.close_turn();
@@ -303,4 +303,73 @@ fn a_value_of_which_the_screen_shows_the_first_row_fits() {
     let fits = shown(json!({"what": "the sky", "n": 3, "list": "[ \"a\" ]"}));
     assert_eq!(known(&calls, &fits), Some(Known::Waits));
     assert_eq!(known(&calls, &shown(json!({"n": 4}))), Some(Known::Not));
+}
+
+#[test]
+fn the_next_daemon_knows_the_open_calls() {
+    let mut calls = Calls::default();
+    let input = json!({"command": "make all"});
+    calls.judged(Some("a"), "Bash", &input).unwrap();
+    calls.open(ask("a", "Bash", input.clone(), Some("mark4a")));
+    let before = calls.changes();
+    let mut next = Calls::default();
+    next.take_up(Some(&calls.note(1000)));
+    assert_eq!(next.open, calls.open);
+    let shown = dialog("Bash", json!({"command": "make"}), "missiond [mark4a]");
+    assert_eq!(tied(&next, &shown).as_deref(), Some("a"));
+    let painted = dialog("Bash", json!({"command": "ls"}), "");
+    assert_eq!(
+        known(&next, &painted),
+        Some(Known::Not),
+        "nothing is missing"
+    );
+    // What runs in its place is still an alarm, and one that nobody here has judged is none.
+    let other = json!({"command": "make clean"});
+    assert!(next.ran(Some("a"), "Bash", &other).is_err());
+    assert_eq!(next.ran(Some("b"), "Bash", &other), Ok(()));
+    assert_eq!(next.open, []);
+    // The note is told anew whenever it is another.
+    assert_eq!(calls.changes(), before);
+    calls.ran(Some("b"), "Bash", &input).unwrap_err();
+    assert_eq!(calls.changes(), before, "no open call");
+    calls.ran(Some("a"), "Bash", &input).unwrap();
+    assert!(calls.changes() > before);
+}
+
+#[test]
+fn a_note_is_bounded_and_says_if_something_is_missing() {
+    let mut calls = Calls::default();
+    for n in 0..MAX_OPEN {
+        let input = json!({"command": format!("echo {n} {}", "x".repeat(1000))});
+        let allowed = n % 2 == 0;
+        calls.open(OpenAsk {
+            allowed,
+            ..ask(&n.to_string(), "Bash", input, None)
+        });
+    }
+    let recalled = |most: usize| {
+        let note = calls.note(most);
+        assert!(note.len() <= most + 100, "{} of {most}", note.len());
+        let mut next = Calls::default();
+        next.take_up(Some(&note));
+        next
+    };
+    let waits = |calls: &Calls| calls.open.iter().filter(|open| !open.allowed).count();
+    let all = recalled(1 << 20);
+    assert_eq!((all.open.len(), waits(&all)), (64, 32));
+    assert!(!all.missed_may_wait);
+    let some = recalled(20_000);
+    assert!(waits(&some) < 32 && some.missed_may_wait);
+    assert_eq!(waits(&some), some.open.len(), "no other call before those");
+    let newest = some.open.last().expect("a call");
+    assert_eq!(newest.id.as_deref(), Some("63"));
+    assert!(newest.input.is_object());
+    assert!(some.open[0].input.is_null(), "kept without its input");
+    let none = recalled(10);
+    assert!(none.open.is_empty() && none.missed_may_wait);
+    for broken in ["", "{", "[]", r#"{"calls":[{}],"whole":true}"#] {
+        let mut next = Calls::default();
+        next.take_up(Some(broken));
+        assert!(next.open.is_empty() && next.missed_may_wait, "{broken}");
+    }
 }

@@ -235,7 +235,7 @@ fn one_request_with_two_inputs_is_denied_and_an_alarm() {
 #[test]
 fn calls_from_before_a_daemons_time_are_no_alarm() {
     let mut bench = Bench::idle();
-    bench.put(Input::WasGated);
+    bench.put(Input::WasGated(None));
     ran(&mut bench, 1000, "ls", "toolu_0");
     assert_eq!(alarms(&bench), 0);
     answer_of(&mut bench, 1001, "ls", "toolu_1");
