@@ -156,7 +156,7 @@ impl Slot {
         if !runs.is_known() {
             self.warn(NO_RECORD);
         }
-        self.running = runs.settings().clone();
+        self.runs_with(runs.settings().clone());
         runs
     }
 
@@ -167,7 +167,7 @@ impl Slot {
                 let runs = self.recall_launched(pid, settings).await;
                 self.input(Input::RunsWith(runs)).await;
             }
-            None => self.running = settings.clone(),
+            None => self.runs_with(settings.clone()),
         }
     }
 

@@ -4,21 +4,15 @@
 use super::Slot;
 use super::audience::Size;
 use super::handle::Answer;
+use super::screen::Fit;
 use super::writing::shown;
 use crate::audit::Record;
 use crate::core::machine::{Input, Stroke, strokes};
 use crate::core::model::Person;
-use crate::core::model::{AttachAnswer, Ending, Fault, RpcError, What};
+use crate::core::model::{AttachAnswer, Ending, RpcError, What};
 use crate::os::outbox::Outbox;
 use crate::shim::ToShim;
-use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
-
-/// Terminals on one slot: more is a mistake in a script.
-const MAX_VIEWERS: usize = 16;
-
-/// A program that was given another size has heard of it and drawn its screen by now.
-const DRAWN_SMALLER: Duration = Duration::from_millis(500);
 
 /// Somebody's terminal.
 #[derive(Debug)]
@@ -76,19 +70,15 @@ impl Slot {
         if !self.link.is_open() {
             return Err(self.not_running());
         }
-        if self.audience.len() >= MAX_VIEWERS {
-            let text = format!("{MAX_VIEWERS} terminals are attached already");
-            return Err(RpcError::new(Fault::Refused, text));
-        }
         let Viewer {
             read_only,
             size: (cols, rows),
             ..
         } = viewer;
         let uid = viewer.person.uid;
-        let id = self.audience.add(viewer);
+        let id = self.screen.join(viewer)?;
         self.fit();
-        self.draw_for_viewers();
+        self.screen.draw();
         self.tell(What::Attached {
             uid,
             read_only,
@@ -106,13 +96,13 @@ impl Slot {
 
     /// Unchanged to the program, as an input of its own.
     async fn typed(&mut self, id: u64, bytes: Vec<u8>) {
-        let typist = self.audience.typist(id);
+        let typist = self.screen.typist(id);
         let Some(person) = typist.map(|viewer| viewer.person.clone()) else {
             return;
         };
         let strokes = strokes(&bytes);
         if !strokes.is_empty() {
-            self.audience.last_typist = Some(id);
+            self.screen.types(id);
             if let Err(refusal) = self.note_keys_at_a_dialog(&strokes, &bytes, &person).await {
                 return self.turn_out(id, refusal).await;
             }
@@ -151,64 +141,43 @@ impl Slot {
     }
 
     fn viewer_resized(&mut self, id: u64, size: Size) {
-        self.audience.resize(id, size, Instant::now());
+        self.screen.viewer_resized(id, size);
         self.fit();
-        self.draw_for_viewers();
+        self.screen.draw();
     }
 
     async fn leave(&mut self, id: u64) -> Option<Viewer> {
-        let viewer = self.audience.remove(id)?;
+        let (viewer, typed_last) = self.screen.leave(id)?;
         self.tell(What::Detached {
             uid: viewer.person.uid,
         });
-        if self.audience.last_typist == Some(id) {
+        if typed_last {
             self.input(Input::KeyboardFree).await;
         }
         self.fit();
         Some(viewer)
     }
 
-    /// Gives the terminal the size of the smallest that is attached, or its own again when nobody is. The own size
-    /// is remembered, since a daemon that is killed meanwhile leaves it to the next one.
+    /// Gives the terminal the size of the smallest that is attached, or its own again when nobody is.
     pub(super) fn fit(&mut self) {
-        let smallest = self.audience.smallest();
-        let own = self.memory.own_size;
-        let Some(wanted) = smallest.or(own) else {
-            return;
-        };
-        self.memory.own_size = match (smallest, own) {
-            (None, _) => None,
-            (Some(_), None) => Some(self.audience.size(&self.terminal)),
-            (Some(_), own) => own,
-        };
-        if self.memory.own_size != own {
-            self.save_memory();
-        }
-        if self.audience.is_to_ask(wanted, &self.terminal) {
-            let (cols, rows) = wanted;
-            self.tell_shim(&ToShim::Resize { cols, rows });
-        }
+        let fit = self.screen.fit(self.memory.own_size);
+        self.take_size(fit);
     }
 
-    /// Has the program draw all of its screen: it does so when its terminal changes its size. A row less is
-    /// enough, and no key is pressed for it.
     pub(super) fn repaint(&mut self) {
-        let (cols, rows) = self.audience.size(&self.terminal);
-        if self.memory.own_size.is_none() {
-            self.memory.own_size = Some((cols, rows));
-            self.save_memory();
-        }
-        let smaller = (cols, rows.saturating_sub(1).max(1));
-        if self.audience.is_to_ask(smaller, &self.terminal) {
-            let (cols, rows) = smaller;
-            self.tell_shim(&ToShim::Resize { cols, rows });
-        }
-        self.fits_again = Some(Instant::now() + DRAWN_SMALLER);
+        let fit = self.screen.repaint(self.memory.own_size);
+        self.take_size(fit);
     }
 
-    pub(super) fn fit_again(&mut self) {
-        self.fits_again = None;
-        self.fit();
+    /// The own size is remembered, since a daemon that is killed meanwhile leaves it to the next one.
+    fn take_size(&mut self, Fit { own, ask }: Fit) {
+        if self.memory.own_size != own {
+            self.memory.own_size = own;
+            self.save_memory();
+        }
+        if let Some((cols, rows)) = ask {
+            self.tell_shim(&ToShim::Resize { cols, rows });
+        }
     }
 
     /// Somebody sets the size; those who are attached come first, and it is the slot's own from then on.
@@ -222,17 +191,9 @@ impl Slot {
         Ok(())
     }
 
-    pub(super) fn draw_for_viewers(&mut self) {
-        let name = &self.running.name;
-        self.audience.draw(&self.terminal, name, Instant::now());
-    }
-
     /// Nobody has anything more to see here.
     pub(super) fn dismiss_viewers(&mut self, ending: &Ending) {
-        for uid in self
-            .audience
-            .dismiss(&self.terminal, &self.running.name, ending)
-        {
+        for uid in self.screen.dismiss_viewers(ending) {
             self.tell(What::Detached { uid });
         }
     }

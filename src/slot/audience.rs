@@ -60,7 +60,7 @@ pub(super) struct Audience {
     /// The size that the shim was asked for and has not reported yet.
     asked: Option<Size>,
     /// Who has typed last.
-    pub last_typist: Option<u64>,
+    last_typist: Option<u64>,
 }
 
 impl Audience {
@@ -97,6 +97,14 @@ impl Audience {
     pub fn typist(&self, id: u64) -> Option<&Viewer> {
         let seated = self.seated.iter().find(|seated| seated.id == id)?;
         Some(&seated.viewer).filter(|viewer| !viewer.read_only)
+    }
+
+    pub fn types(&mut self, id: u64) {
+        self.last_typist = Some(id);
+    }
+
+    pub fn has_typed_last(&self, id: u64) -> bool {
+        self.last_typist == Some(id)
     }
 
     /// What fits into every terminal that may type; `None` where there is none.

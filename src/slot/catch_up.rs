@@ -10,7 +10,6 @@ use crate::core::cast::Broken;
 use crate::core::claude::reading::Observer;
 use crate::core::machine::Input;
 use crate::core::model::ExitReport;
-use crate::core::terminal::Terminal;
 use crate::shim::Hello;
 use chrono::{DateTime, Utc};
 use std::collections::VecDeque;
@@ -51,12 +50,12 @@ impl Slot {
     pub(super) async fn catch_up(&mut self, hello: &Hello, questions: Questions) -> Vec<Input> {
         let is_blank = !self.machine.is_up();
         if is_blank {
-            self.terminal = Terminal::new(hello.cols.into(), hello.rows.into());
+            self.screen.clear((hello.cols, hello.rows));
             self.observer = Observer::new();
         }
-        self.audience.begin_anew(Instant::now());
-        let is_ours = questions == Questions::Open || !self.output.is_new();
-        let overflowed = self.output.has_overflowed();
+        self.screen.begin_anew();
+        let is_ours = questions == Questions::Open || !self.screen.output().is_new();
+        let overflowed = self.screen.output().has_overflowed();
         let exit = hello.exit.clone().map(|report| {
             let at = hello.ended_at.filter(|_| questions == Questions::Answered);
             (report, at)
@@ -174,16 +173,15 @@ impl Slot {
         questions: Questions,
         tells: bool,
     ) -> Option<Input> {
-        (self.terminal, self.observer) = (replayed.terminal, replayed.observer);
-        self.audience.redraw(Instant::now());
-        if tells && self.output.has_overflowed() {
+        self.observer = replayed.observer;
+        let replies = self.screen.replayed(replayed.terminal);
+        if tells && self.screen.output().has_overflowed() {
             self.tell_overflow();
         }
-        let replies = self.terminal.take_replies();
         if questions == Questions::Open && !replies.is_empty() {
             self.next_input(replies);
         }
-        self.check_waiters();
+        self.screen.check_waiters();
         replayed.has_read.then(|| self.news()).flatten()
     }
 

@@ -108,7 +108,7 @@ impl Slot {
     }
 
     fn signs(&self) -> Signs {
-        let screen = self.terminal.screen();
+        let screen = self.screen.terminal().screen();
         let transcript = self.transcript();
         Signs {
             words: words(screen.lines.iter().map(|line| line.text.as_str())),

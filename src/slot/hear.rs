@@ -2,6 +2,7 @@
 
 use super::Slot;
 use super::health;
+use super::output::Taken;
 use super::stream::SoFar;
 use crate::audit::Record;
 use crate::core::claude::reading::{Seen, State};
@@ -62,32 +63,25 @@ impl Slot {
         match message {
             Ok(FromShim::Output { at, bytes }) => {
                 self.witnesses.wrote = Some(Instant::now());
-                // As the recording has it, so that a replay draws the same.
-                let text = String::from_utf8_lossy(&bytes);
-                frames = self.terminal.feed(at, text.as_bytes());
-                if self.keep_output(at, &bytes) {
+                let drawn = self.screen.feed(at, &bytes);
+                frames = drawn.frames;
+                self.has_kept(&bytes, &drawn.taken);
+                if drawn.taken == Taken::Overflow {
                     self.tell_overflow();
                 }
-                self.audience
-                    .pass_on(text.as_bytes(), &self.terminal, Instant::now());
-                self.draw_for_viewers();
-                let replies = self.terminal.take_replies();
-                if !replies.is_empty() {
-                    self.next_input(replies);
+                if !drawn.replies.is_empty() {
+                    self.next_input(drawn.replies);
                 }
                 self.shown.pulse();
                 self.has_written(bytes.len());
-                self.check_written();
             }
             Ok(FromShim::Quiet { at }) => {
                 quiet = Some(at);
-                frames = self.terminal.quiet(at);
+                frames = self.screen.quiet(at);
                 self.rotate_if_due();
             }
             Ok(FromShim::Resized { at, cols, rows }) => {
-                frames = self.terminal.resize(at, cols.into(), rows.into());
-                self.audience.redraw(Instant::now());
-                self.draw_for_viewers();
+                frames = self.screen.resized(at, (cols, rows));
             }
             Ok(FromShim::Written { n }) => self.link.written(n),
             Ok(FromShim::Rotated { .. }) => self.rotated(),
@@ -116,7 +110,7 @@ impl Slot {
 
     /// The one way in which a frame is taken in, also just before a key.
     pub(super) fn see(&mut self, frame: &Frame) {
-        self.check_waiters();
+        self.screen.check_waiters();
         if self.running.kind == Kind::Shell {
             return;
         }
@@ -212,7 +206,7 @@ impl Slot {
 
     /// The lower part of the screen, for the log of a slot that is given up.
     fn lower_screen(&self) -> String {
-        let lines = self.terminal.lines(LAST_SCREEN);
+        let lines = self.screen.terminal().lines(LAST_SCREEN);
         lines.join("\n").trim().to_owned()
     }
 
@@ -225,7 +219,7 @@ impl Slot {
         {
             return None;
         }
-        let lines = secrets::mask_rows(&self.terminal.lines(6));
+        let lines = secrets::mask_rows(&self.screen.terminal().lines(6));
         let words: Vec<&str> = lines
             .iter()
             .map(|line| line.trim())

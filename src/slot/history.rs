@@ -172,7 +172,7 @@ impl Slot {
 
     /// Answers with the lines of the screen, its scrollback and the conversation that match.
     pub(super) fn search(&self, pattern: Regex, limit: usize, reply: Answer<Vec<Match>>) {
-        let screen = self.terminal.lines(ALL_LINES);
+        let screen = self.screen.terminal().lines(ALL_LINES);
         let transcripts = self.transcripts();
         answer_from_thread(reply, move || {
             // Masked first: a pattern must not find out what it is not shown.

@@ -29,6 +29,7 @@ mod replay;
 mod requests;
 mod rotation;
 mod rules;
+mod screen;
 mod session;
 mod shown;
 mod start;
@@ -46,15 +47,13 @@ pub use context::SlotContext;
 pub use conversation_locks::ConversationLocks;
 pub use handle::{Command, SlotHandle};
 pub use journal::Paths;
-pub use output::Part;
+pub use output::{Part, Wanted};
 pub use owner::running_process;
 pub use remains::end_forgotten;
 pub use removed::{AskEverything, Launched, removed};
 pub use requests::Request;
 pub use rules::SlotRules;
-#[cfg(test)]
-pub(crate) use rules::opinion;
-pub use session::{Typed, Wanted, exit_code};
+pub use session::{Typed, exit_code};
 pub use task::start;
 pub(crate) use witness::process_start;
 pub use writing::Writing;
@@ -63,9 +62,7 @@ use crate::core::claude::reading::Observer;
 use crate::core::machine::{self, Machine, Reply, Sight, Token};
 use crate::core::model::HistoryAnswer;
 use crate::core::settings::SlotConfig;
-use crate::core::terminal::Terminal;
 use answer::Place;
-use audience::Audience;
 use catch_up::CatchingUp;
 use chrono::{DateTime, Utc};
 use conversation_locks::ConversationLock;
@@ -75,10 +72,10 @@ use journal::Journal;
 use last_end::LastEnd;
 use link::Link;
 use memory::Memory;
-use output::Output;
 use probe::Probe;
 use rotation::Rotation;
 use rules::RuleBook;
+use screen::Screen;
 use session::Session;
 use shown::Shown;
 use std::collections::HashMap;
@@ -86,9 +83,7 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Instant;
 use stream::SoFar;
-use waiters::Waiter;
 use witness::Witnesses;
 
 /// The future that looks for the answer of the turn that has just ended.
@@ -104,7 +99,7 @@ pub struct Slot {
     /// What has to be known before the program is started, on its way.
     probe: Option<Probe>,
     link: Link,
-    terminal: Terminal,
+    screen: Screen,
     observer: Observer,
     journal: Journal,
     paths: Paths,
@@ -121,19 +116,14 @@ pub struct Slot {
     shown: Shown,
     turn_began: Option<Place>,
     searching: Option<Search>,
-    /// When the terminal gets its own size again, which it lost to be drawn anew.
-    fits_again: Option<Instant>,
     replies: HashMap<Token, Answer<Reply>>,
-    waiters: Vec<Waiter>,
     /// Who asked for the conversation when its last answer was not in it yet, and how much of it.
     readers: Vec<(Option<usize>, Answer<HistoryAnswer>)>,
     rotation: Rotation,
     health: HealthCheck,
-    output: Output,
     session: Option<Session>,
     /// The recording, while what was written before this connection is being read.
     catching: Option<Box<CatchingUp>>,
-    audience: Audience,
     /// The audit could not be written the last time, which was told.
     audit_fails: bool,
     /// Why its memory could not be saved the last time, which was told.
@@ -141,3 +131,6 @@ pub struct Slot {
     /// The daemon ends, and the slot with it: the next one begins as it is set.
     ends_in_order: bool,
 }
+
+#[cfg(test)]
+pub(crate) use rules::opinion;

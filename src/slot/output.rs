@@ -45,6 +45,18 @@ impl Part {
     }
 }
 
+/// What of the output is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    /// From this byte up to that one, as much as fits into an answer.
+    Range(u64, u64),
+    /// The same, and all of it.
+    Whole(u64, u64),
+    LastLines(usize),
+    /// What an agent has not read yet.
+    Unread,
+}
+
 /// What comes of a piece of output.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Taken {
@@ -145,6 +157,15 @@ impl Output {
 
     pub fn end(&self) -> u64 {
         self.end
+    }
+
+    pub fn wanted(&mut self, wanted: Wanted, finished: bool) -> Part {
+        match wanted {
+            Wanted::Range(from, to) => self.part(from, to),
+            Wanted::Whole(from, to) => self.whole(from, to),
+            Wanted::LastLines(lines) => self.part(self.last_lines(lines), u64::MAX),
+            Wanted::Unread => self.read_on(finished),
+        }
     }
 
     /// From `from` on, up to `to` and to what fits into one answer, never ending inside a character.

@@ -89,15 +89,15 @@ impl Slot {
                 quiet.and_then(|at| self.observer.wait(at));
             }
             if Instant::now() > enough {
-                self.check_waiters();
+                self.screen.check_waiters();
                 return Looked::Moving(self.news());
             }
-            patience = match self.terminal.is_drawing() {
+            patience = match self.screen.terminal().is_drawing() {
                 true => FRAME_ENDS,
                 false => ARRIVES,
             };
         }
-        self.check_waiters();
+        self.screen.check_waiters();
         Looked::Still(self.news())
     }
 }

@@ -9,7 +9,6 @@ use crate::core::terminal::{Frame, Terminal};
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 /// How much of a recording is read frame by frame, at its end: that takes ten times as long as drawing it. The
 /// input box is drawn hundreds of times in so much; where it was not, all is read.
@@ -47,7 +46,9 @@ impl Slot {
         let recording = self.paths.recording.clone();
         match self.replay_whole(&recording).await {
             Ok(replayed) => {
-                (self.terminal, self.observer) = (replayed.terminal, replayed.observer);
+                self.observer = replayed.observer;
+                // What it asked its terminal is asked no more.
+                drop(self.screen.replayed(replayed.terminal));
             }
             Err(error) => self.warn(&format!("the recording can't be read: {error}")),
         }
@@ -77,10 +78,9 @@ impl Slot {
         let second = recording.next().transpose()?;
         if let (Some(first), Some(second)) = (&first, &second)
             && second.is_continuation()
-            && !self.output.is_new()
         {
             // After a rotation the screen is drawn again, which the program did not do.
-            self.output.pass_over(first.at);
+            self.screen.pass_over(first.at);
         }
         let early: Vec<Event> = first.into_iter().chain(second).collect();
         Ok(Reading {
@@ -104,22 +104,19 @@ impl Slot {
             if !reading.is_first {
                 continue;
             }
-            self.keep_event(&event);
-            if let What::Output(text) = &event.what {
-                let now = Instant::now();
-                self.audience
-                    .pass_on(text.as_bytes(), &reading.replay.terminal, now);
-            }
+            self.keep_event(&event, &reading.replay.terminal);
         }
         Ok(Piece::More(Box::new(reading)))
     }
 
-    fn keep_event(&mut self, event: &Event) {
+    fn keep_event(&mut self, event: &Event, drawn: &Terminal) {
         match &event.what {
-            What::Output(_) => {
-                self.keep_output(event.at, event.written());
+            What::Output(text) => {
+                let bytes = event.written();
+                let taken = self.screen.replay(event.at, text.as_bytes(), bytes, drawn);
+                self.has_kept(bytes, &taken);
             }
-            What::Marker(text) if text == CLEARED => self.output.clear(),
+            What::Marker(text) if text == CLEARED => self.screen.clear_output(),
             _ => {}
         }
     }

@@ -2,9 +2,9 @@
 
 use super::Slot;
 use super::handle::Answer;
-use super::output::Part;
+use super::output::{Part, Wanted};
 use super::press::Key;
-use super::session::{Typed, Wanted};
+use super::session::Typed;
 use crate::core::claude::keys;
 use crate::core::machine::Purpose;
 use crate::core::model::Person;
@@ -61,7 +61,7 @@ impl Slot {
         match request {
             Request::Output { wanted, reply } => {
                 let finished = !self.link.is_open();
-                drop(reply.send(Ok(self.output.wanted(wanted, finished))));
+                drop(reply.send(Ok(self.screen.read_output(wanted, finished))));
                 self.remember_read();
             }
             Request::Clear { reply } => {
@@ -89,7 +89,7 @@ impl Slot {
                 drop(reply.send(self.order(&ToShim::Signal { signal, foreground })));
             }
             Request::FullScreen { reply } => {
-                let screen = self.terminal.screen();
+                let screen = self.screen.terminal().screen();
                 let lines = || screen.lines.iter().map(|line| line.text.clone()).collect();
                 drop(reply.send(Ok(screen.modes.alt_screen.then(lines))));
             }
@@ -107,7 +107,7 @@ impl Slot {
 
     /// An agent goes on where it was when the daemon is started again.
     fn remember_read(&mut self) {
-        let read = self.output.read_up_to();
+        let read = self.screen.output().read_up_to();
         let read = read.and_then(|at| u64::try_from(at.as_micros()).ok());
         if read.is_some() && read != self.memory.read {
             self.memory.read = read;
@@ -142,11 +142,12 @@ impl Slot {
             return Err(RpcError::new(Fault::Usage, text)
                 .next("keys and raw bytes: missiond keys, missiond write"));
         }
-        let mut bytes =
-            match self.terminal.modes_set().bracketed_paste && text.contains(['\n', '\t']) {
-                true => keys::paste(text),
-                false => text.replace('\n', "\r").into_bytes(),
-            };
+        let mut bytes = match self.screen.terminal().modes_set().bracketed_paste
+            && text.contains(['\n', '\t'])
+        {
+            true => keys::paste(text),
+            false => text.replace('\n', "\r").into_bytes(),
+        };
         bytes.extend_from_slice(keys::ENTER);
         Ok(bytes)
     }

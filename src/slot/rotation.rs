@@ -50,7 +50,7 @@ impl Slot {
         let length = std::fs::metadata(&self.rotation.recording).map_or(0, |file| file.len());
         let sizes = length / self.cap().bytes;
         // A snapshot is a screen that was drawn at once: it can't say that this one is not drawn for its size yet.
-        let drawn = !self.terminal.is_outdated() || sizes >= 4;
+        let drawn = !self.screen.terminal().is_outdated() || sizes >= 4;
         if sizes > 0 && drawn && self.rotation.attempts == 0 && self.may_rotate(sizes) {
             self.ask_for_rotation();
         }
@@ -78,8 +78,8 @@ impl Slot {
         let _ = files::make_room(recording, self.cap().files);
         let message = ToShim::Rotate {
             to: files::rotated(recording, 1),
-            seen: self.terminal.last_change(),
-            snapshot: String::from_utf8_lossy(&self.terminal.snapshot()).into_owned(),
+            seen: self.screen.terminal().last_change(),
+            snapshot: String::from_utf8_lossy(&self.screen.terminal().snapshot()).into_owned(),
         };
         self.tell_shim(&message);
     }

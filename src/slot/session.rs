@@ -5,7 +5,7 @@ mod typing;
 use super::Slot;
 use super::adopt::shim_lost;
 use super::handle::Answer;
-use super::output::{Output, Part, Taken};
+use super::output::Taken;
 use super::owner::Owner;
 use super::prompt::Prompt;
 use super::record::{Ended, Record};
@@ -14,7 +14,6 @@ use crate::core::model::ExitReport;
 use crate::core::model::Person;
 use crate::core::model::{SessionStatus, What};
 use crate::core::settings::SessionTerms;
-use crate::core::terminal::At;
 use crate::shim::ToShim;
 use chrono::{DateTime, Utc};
 use std::path::{Path, PathBuf};
@@ -118,6 +117,10 @@ impl Session {
             replaced: None,
             silenced: None,
         }
+    }
+
+    pub fn has_ended(&self) -> bool {
+        self.ended.is_some()
     }
 
     pub fn was_written_to(&mut self, bytes: &[u8]) {
@@ -242,21 +245,18 @@ pub(super) async fn due(session: Option<&Session>) {
 }
 
 impl Slot {
-    /// Keeps what the program wrote, live or from its recording, and hears what its shell says. True where older
-    /// output has to make room for the first time.
-    pub(super) fn keep_output(&mut self, at: At, bytes: &[u8]) -> bool {
-        let taken = self.output.push(at, bytes);
-        if let Some(session) = self.session.as_mut().filter(|_| taken != Taken::Known) {
+    /// What the program wrote, live or from its recording, has been kept: its shell may have said something by it.
+    pub(super) fn has_kept(&mut self, bytes: &[u8], taken: &Taken) {
+        if let Some(session) = self.session.as_mut().filter(|_| *taken != Taken::Known) {
             session.is_active();
             if let Some(prompt) = &mut session.prompt {
                 prompt.feed(bytes);
             }
         }
-        taken == Taken::Overflow
     }
 
     pub(super) fn tell_overflow(&mut self) {
-        let kept = self.output.room();
+        let kept = self.screen.output().room();
         self.tell(What::BufferOverflow { kept });
     }
 
@@ -276,7 +276,7 @@ impl Slot {
         }
         let idle = session.idle_for_too_long()?;
         // What runs behind a prompt is no idle session, however silent, nor is one that somebody looks at.
-        if self.audience.len() == 0 && self.is_alone().await {
+        if self.screen.viewers() == 0 && self.is_alone().await {
             let why = format!("idle at its prompt for {}", words(idle));
             return Some(Ending::of(why));
         }
@@ -339,8 +339,8 @@ impl Slot {
             timed_out: session.ending.as_ref().is_some_and(|end| end.timed_out),
         });
         self.end_typing(report);
-        self.check_waiters();
-        self.disappoint_waiters();
+        self.screen.check_waiters();
+        self.screen.disappoint_waiters();
         self.save_record();
     }
 
@@ -397,33 +397,10 @@ impl Slot {
     }
 
     pub(super) fn clear_output(&mut self) {
-        self.output.clear();
+        self.screen.clear_output();
         self.tell_shim(&ToShim::Mark {
             text: CLEARED.to_owned(),
         });
-    }
-}
-
-/// What of the output is asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wanted {
-    /// From this byte up to that one, as much as fits into an answer.
-    Range(u64, u64),
-    /// The same, and all of it.
-    Whole(u64, u64),
-    LastLines(usize),
-    /// What an agent has not read yet.
-    Unread,
-}
-
-impl Output {
-    pub(super) fn wanted(&mut self, wanted: Wanted, finished: bool) -> Part {
-        match wanted {
-            Wanted::Range(from, to) => self.part(from, to),
-            Wanted::Whole(from, to) => self.whole(from, to),
-            Wanted::LastLines(lines) => self.part(self.last_lines(lines), u64::MAX),
-            Wanted::Unread => self.read_on(finished),
-        }
     }
 }
 

@@ -70,7 +70,7 @@ struct Start {
 impl Slot {
     /// Begins to start the program with the settings as they are now. [`Slot::probed`] goes on once the probe is done.
     pub(super) async fn spawn(&mut self) -> Vec<Input> {
-        self.running = self.machine.config().clone();
+        self.runs_with(self.machine.config().clone());
         self.journal.set_cap(cap_of(&self.running.care));
         match self.take_up_left_over().await {
             Ok(Some(inputs)) => inputs,
@@ -158,7 +158,7 @@ impl Slot {
     }
 
     fn check_headroom(&self, spec: &ShimSpec) -> Result<(), NotStarted> {
-        let needed = headroom::need(spec.cols, spec.rows, self.output.room());
+        let needed = headroom::need(spec.cols, spec.rows, self.screen.output().room());
         let lacks = |cause| {
             move |shortage: headroom::Shortage| {
                 NotStarted::new(cause, format!("{shortage}: {}", shortage.next))

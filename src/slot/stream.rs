@@ -30,7 +30,7 @@ impl Slot {
             self.so_far.stream = Stream::default();
             return;
         }
-        let rows = reading::being_written(&self.terminal.screen()).unwrap_or_default();
+        let rows = reading::being_written(&self.screen.terminal().screen()).unwrap_or_default();
         if let Some(text) = self.so_far.stream.grow(rows) {
             self.tell_text(text, "screen");
         }

@@ -1,7 +1,6 @@
 //! The one task that owns a slot: it brings inputs to the machine and does what the machine says.
 
 use super::Slot;
-use super::audience::Audience;
 use super::context::SlotContext;
 use super::handle::{Command, MAX_COMMANDS, SlotHandle};
 use super::health::{self, HealthCheck};
@@ -14,6 +13,7 @@ use super::press::Key;
 use super::requests::Request;
 use super::rotation::Rotation;
 use super::rules::{RuleBook, SlotRules};
+use super::screen::Screen;
 use super::session::{self, Session};
 use super::shown::Shown;
 use super::stream::SoFar;
@@ -24,7 +24,7 @@ use crate::core::claude::reading::{Observer, State};
 use crate::core::machine::{Effect, Input, KnownRules, Machine, NOBODY, Purpose, Sight};
 use crate::core::model::{Ending, What};
 use crate::core::settings::{SessionTerms, SlotConfig};
-use crate::core::terminal::{At, Terminal};
+use crate::core::terminal::At;
 use crate::once::Stage;
 use chrono::{DateTime, Utc};
 use std::collections::{HashMap, VecDeque};
@@ -68,7 +68,7 @@ impl Slot {
         let session = terms.map(|terms| Session::new(terms, &context.session_file(&config.name)));
         let slot = Slot {
             shown: Shown::new(status, recalled_since(&memory, &machine)),
-            terminal: Terminal::new(config.cols.into(), config.rows.into()),
+            screen: Screen::new(&config, output),
             observer: Observer::new(),
             journal: Journal::new(&paths, cap_of(&config.care)),
             running: config,
@@ -88,16 +88,12 @@ impl Slot {
             last_sight: None,
             turn_began: None,
             searching: None,
-            fits_again: None,
             replies: HashMap::new(),
-            waiters: Vec::new(),
             readers: Vec::new(),
             rotation: Rotation::default(),
             health: HealthCheck::new(Instant::now()),
-            output,
             session,
             catching: None,
-            audience: Audience::default(),
             audit_fails: false,
             unsaved: None,
             ends_in_order: false,
@@ -147,11 +143,11 @@ impl Slot {
                 }
                 () = until(self.witnesses.due()), if knows => self.ask_witnesses().await,
                 () = self.witnesses.noted(), if knows => self.ask_witnesses().await,
-                () = until(self.fits_again) => self.fit_again(),
+                () = until(self.screen.fits_again()) => self.fit(),
                 () = until(look) => self.look().await,
                 () = until(self.link.stop_due()) => self.stop_is_overdue().await,
                 () = session::due(self.session.as_ref()) => self.look_after_session().await,
-                () = until(self.audience.due()) => self.draw_for_viewers(),
+                () = until(self.screen.drawing_due()) => self.screen.draw(),
                 message = self.link.next(), if knows => {
                     self.hear_shim(message).await;
                     self.hear_received().await;
@@ -278,13 +274,22 @@ impl Slot {
             Command::History { last, reply } => self.tell_history(last, reply),
             Command::TakeOver { session, reply } => drop(reply.send(self.take_over(session))),
             Command::Why { reply } => drop(reply.send(Ok(self.evidence()))),
-            Command::AwaitOutput { pattern, reply } => self.await_output(pattern, reply),
+            Command::AwaitOutput { pattern, reply } => {
+                let ended = self.session.as_ref().is_some_and(Session::has_ended);
+                self.screen.await_output(pattern, reply, ended);
+            }
             Command::Reconfigure { config, rules } => self.reconfigure(config, rules).await,
             Command::Request(request) => self.requested(request).await,
             Command::Note(what) => self.tell(what),
             Command::Restore => self.restore(),
             Command::Shutdown { .. } => {}
         }
+    }
+
+    /// The program that runs, or that is to be started, has these settings.
+    pub(super) fn runs_with(&mut self, config: Arc<SlotConfig>) {
+        self.screen.set_program(&config);
+        self.running = config;
     }
 
     async fn reconfigure(&mut self, config: Arc<SlotConfig>, rules: Arc<dyn SlotRules>) {

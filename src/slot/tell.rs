@@ -180,7 +180,7 @@ impl Slot {
 
     pub(super) fn find_answer(&mut self) {
         let place = self.answer_place();
-        let on_screen = crate::core::claude::reading::last_answer(&self.terminal.screen());
+        let on_screen = crate::core::claude::reading::last_answer(&self.screen.terminal().screen());
         let failed = self.machine.turn_failed();
         self.searching = Some(Box::pin(answer::find(place, on_screen, failed)));
     }

@@ -39,7 +39,7 @@ impl Slot {
             session: self
                 .session
                 .as_ref()
-                .map(|session| session.status(self.terminal.size())),
+                .map(|session| session.status(self.screen.terminal().size())),
             exit_code: self.last_end.report().and_then(|report| report.code),
             cause: self.machine.cause().map(str::to_owned),
             cost: self
@@ -47,7 +47,7 @@ impl Slot {
                 .care
                 .max_cost
                 .map(|_| self.machine.past().cost.as_f64()),
-            attached: self.audience.len(),
+            attached: self.screen.viewers(),
             changed: self.has_new_settings(),
             new_settings: self.new_settings(),
             cwd: self.machine.running().cwd.clone(),
@@ -81,10 +81,10 @@ impl Slot {
     }
 
     pub(super) fn screen(&self, params: &ScreenParams) -> ScreenAnswer {
-        let screen = self.terminal.screen();
+        let screen = self.screen.terminal().screen();
         let lines = match params.lines {
-            Some(count) => self.terminal.lines(count),
-            None if params.ansi => self.terminal.styled_lines(),
+            Some(count) => self.screen.terminal().lines(count),
+            None if params.ansi => self.screen.terminal().styled_lines(),
             None => screen.lines.iter().map(|line| line.text.clone()).collect(),
         };
         ScreenAnswer {
@@ -99,7 +99,7 @@ impl Slot {
 
     /// What each witness says of the slot's state.
     pub(super) fn evidence(&self) -> Vec<Evidence> {
-        let screen = self.terminal.screen();
+        let screen = self.screen.terminal().screen();
         let mut evidence = vec![says("machine", self.machine.state().name().to_owned())];
         let reading = crate::core::claude::reading::read(&screen);
         evidence.extend(

@@ -1,98 +1,75 @@
 //! Whoever waits for a line of the output.
 
-use super::Slot;
 use super::handle::Answer;
 use super::output::Output;
 use crate::core::model::{Fault, RpcError};
-use crate::core::settings::Kind;
 use crate::core::terminal::plain;
 use crate::core::text::secrets;
 use regex::Regex;
 
 /// Clients that may wait for output of one slot at once.
 const MAX_WAITERS: usize = 64;
-/// Lines above the screen that count as well: what was written while somebody made up their mind to wait for it.
-const ABOVE: usize = 200;
 
-pub(super) struct Waiter {
+struct Waiter {
     pattern: Regex,
     reply: Answer<String>,
     /// Up to where it has seen what was written.
     seen: u64,
 }
 
-impl Slot {
-    pub(super) fn await_output(&mut self, pattern: Regex, reply: Answer<String>) {
-        self.waiters.retain(|waiter| !waiter.reply.is_closed());
-        if self.waiters.len() >= MAX_WAITERS {
+/// Those who wait for output of one slot.
+#[derive(Default)]
+pub(super) struct Waiters {
+    waiting: Vec<Waiter>,
+}
+
+impl Waiters {
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// One that has seen the output up to `seen`.
+    pub fn add(&mut self, pattern: Regex, reply: Answer<String>, seen: u64) {
+        self.waiting.retain(|waiter| !waiter.reply.is_closed());
+        if self.waiting.len() >= MAX_WAITERS {
             let text = format!("{MAX_WAITERS} clients wait for output of this slot already");
             let _ = reply.send(Err(RpcError::new(Fault::Refused, text)));
             return;
         }
-        // All of what no more comes to; else only what may be meant, and not what was long before.
-        let seen = match self.has_ended() {
-            true => self.output.start(),
-            false => self.output.last_lines(self.lines_that_count()),
-        };
-        self.waiters.push(Waiter {
+        self.waiting.push(Waiter {
             pattern,
             reply,
             seen,
         });
-        self.check_waiters();
-        self.disappoint_waiters();
     }
 
-    /// Looks at the screen, and at what went over it too fast to be seen there.
-    pub(super) fn check_waiters(&mut self) {
-        self.check_written();
-        if self.waiters.is_empty() {
-            return;
-        }
-        let lines = self.terminal.lines(self.lines_that_count());
-        self.satisfy(|waiter| waiter.matching(&lines));
+    /// Answers those for whom one of these lines matches.
+    pub fn look_at(&mut self, lines: &[String]) {
+        self.satisfy(|waiter| waiter.matching(lines));
     }
 
-    /// A plain program writes lines, and none of them is missed; one that draws is read from its screen alone.
-    pub(super) fn check_written(&mut self) {
-        if self.waiters.is_empty() || self.running.kind != Kind::Shell {
-            return;
-        }
-        let output = std::mem::replace(&mut self.output, Output::new(0));
-        self.satisfy(|waiter| waiter.read_on(&output));
-        self.output = output;
+    /// Answers those for whom a line matches that they have not seen yet.
+    pub fn read_on(&mut self, output: &Output) {
+        self.satisfy(|waiter| waiter.read_on(output));
     }
 
     fn satisfy(&mut self, mut found: impl FnMut(&mut Waiter) -> Option<String>) {
-        for mut waiter in std::mem::take(&mut self.waiters) {
+        for mut waiter in std::mem::take(&mut self.waiting) {
             match found(&mut waiter) {
                 // A client that went away needs no answer.
                 Some(line) => drop(waiter.reply.send(Ok(line))),
-                None => self.waiters.push(waiter),
+                None => self.waiting.push(waiter),
             }
         }
     }
 
-    /// A session that has ended writes no more.
-    pub(super) fn disappoint_waiters(&mut self) {
-        if !self.has_ended() {
-            return;
-        }
-        let name = &self.running.name;
-        for waiter in self.waiters.drain(..) {
-            let text = format!("{name} has ended, and nothing that it wrote matches");
-            let error = RpcError::new(Fault::Refused, text).next(format!("missiond output {name}"));
+    /// Nothing more is written.
+    pub fn disappoint(&mut self, slot: &str) {
+        for waiter in self.waiting.drain(..) {
+            let text = format!("{slot} has ended, and nothing that it wrote matches");
+            let error = RpcError::new(Fault::Refused, text).next(format!("missiond output {slot}"));
             let _ = waiter.reply.send(Err(error));
         }
-    }
-
-    fn has_ended(&self) -> bool {
-        let session = self.session.as_ref();
-        session.is_some_and(|session| session.ended.is_some())
-    }
-
-    fn lines_that_count(&self) -> usize {
-        usize::from(self.running.rows) + ABOVE
     }
 }
 

@@ -116,7 +116,7 @@ impl Slot {
         }
         let mut witnesses = vec![witness::screen(self.observer.observed())];
         witnesses.extend(self.gate_on_dialog());
-        witnesses.push(witness::title(&self.terminal.title()));
+        witnesses.push(witness::title(&self.screen.terminal().title()));
         witnesses.extend(self.session_record());
         witnesses.extend(self.calls_in_transcript());
         if let Some(hook) = &self.witnesses.hook {

@@ -83,7 +83,7 @@ impl Slot {
         match &mut typing.stage {
             Stage::Prompt(bytes, person) if prompt.takes_lines() => {
                 let (bytes, person) = (std::mem::take(bytes), person.clone());
-                typing.stage = Stage::Command(self.output.end());
+                typing.stage = Stage::Command(self.screen.output().end());
                 prompt.submit();
                 // Which program is asked to run it; another one would not say when it is done.
                 session.program = self.machine.pid().and_then(program_of);
@@ -138,7 +138,8 @@ impl Slot {
             return Some("its shell has become another program");
         }
         // Shells ask for pastes in brackets while they edit a line, and while nothing else runs.
-        let edits = self.terminal.modes_set().bracketed_paste && session.active.elapsed() >= SHOWN;
+        let edits =
+            self.screen.terminal().modes_set().bracketed_paste && session.active.elapsed() >= SHOWN;
         (edits && waits_in_foreground(pid)).then_some("its shell shows a prompt without the marks")
     }
 
@@ -169,7 +170,7 @@ impl Slot {
                 let began = session.prompt.as_ref().and_then(Prompt::began);
                 Ok(Typed {
                     exit_code: exit_code(report),
-                    output: Some((began.unwrap_or(from), self.output.end())),
+                    output: Some((began.unwrap_or(from), self.screen.output().end())),
                 })
             }
         };
