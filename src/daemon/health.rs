@@ -215,18 +215,21 @@ fn is_full(directory: &Path) -> bool {
 
 fn disk_is_full(name: &str, path: &Path) -> String {
     let comes_of_it = match name {
-        "log" => "nothing is recorded, nothing is allowed, and no key is pressed",
+        "log" => {
+            "its output is not recorded, and what missiond can't write down is refused: messages, keys, approvals"
+        }
         _ => "what is started or stopped can't be saved",
     };
     format!(
-        "the disk of the {name} directory {} is full: {comes_of_it} until there is room; make room on it",
+        "the disk of the {name} directory {} is full: {comes_of_it}; make room on it",
         path.display()
     )
 }
 
 fn audit_fails(error: &str) -> String {
     format!(
-        "the audit can't be written ({error}): nothing is allowed, and no key is pressed; make room on its disk"
+        "the audit can't be written ({error}): messages, keys and approvals are refused, and a no, an interrupt and a stop \
+         still work; make room on its disk"
     )
 }
 

@@ -103,7 +103,7 @@ impl Slot {
         let strokes = strokes(&bytes);
         if !strokes.is_empty() {
             self.screen.types(id);
-            if let Err(refusal) = self.note_keys_at_a_dialog(&strokes, &bytes, &person).await {
+            if let Err(refusal) = self.note_typing(&strokes, &bytes, &person).await {
                 return self.turn_out(id, refusal).await;
             }
             self.input(Input::Typed { person, strokes }).await;
@@ -120,23 +120,23 @@ impl Slot {
         }
     }
 
-    /// A person at the terminal answers a dialog with keys of their own: each that may decide is in the audit before it is
-    /// written, also a letter or a paste, since not every dialog says which keys it takes. What they have chosen is written down as their verdict once the dialog is gone.
-    async fn note_keys_at_a_dialog(
+    /// That a person begins to type is in the audit before the first key is written. At a dialog, each key that may decide
+    /// is, also a letter or a paste, since not every dialog says which keys it takes. What they have chosen is written down
+    /// as their verdict once the dialog is gone.
+    async fn note_typing(
         &mut self,
         strokes: &[Stroke],
         bytes: &[u8],
         person: &Person,
     ) -> Result<(), RpcError> {
+        const WHO: &str = "a person at an attached terminal";
         let decides = strokes.iter().any(|stroke| *stroke != Stroke::Move);
-        let Some(dialog) = self.machine.dialog().filter(|_| decides) else {
-            return Ok(());
+        let (keys, why) = match self.machine.dialog().filter(|_| decides) {
+            Some(dialog) => (shown(bytes), format!("{WHO}, at the dialog {}", dialog.id)),
+            None if self.machine.person_types() => return Ok(()),
+            None => ("begins to type".to_owned(), WHO.to_owned()),
         };
-        let why = format!(
-            "a person at an attached terminal, at the dialog {}",
-            dialog.id
-        );
-        let record = Record::key(&self.running.name, &shown(bytes), &why).by(person);
+        let record = Record::key(&self.running.name, &keys, &why).by(person);
         self.audited(record).await
     }
 

@@ -5,7 +5,7 @@ use super::Slot;
 use super::hear::Heard;
 use crate::audit::Record;
 use crate::core::machine::{Input, Purpose, Sight};
-use crate::core::model::Person;
+use crate::core::model::{Fault, Person, RpcError};
 use crate::core::settings::Kind;
 use crate::os::pause::{self, Moment};
 use std::time::{Duration, Instant};
@@ -38,10 +38,10 @@ impl Slot {
     pub(super) async fn press_if_unchanged(&mut self, key: Key) -> Option<Input> {
         pause::at(Moment::Decided).await;
         let record = key.record(&self.running.name);
-        if key.purpose != Purpose::Approves {
+        if key.purpose == Purpose::Declines {
             self.noted(record).await;
-        } else if self.audited(record).await.is_err() {
-            return Some(Input::unaudited());
+        } else if let Err(error) = self.audited(record).await {
+            return Some(unpressed(error, None));
         }
         pause::at(Moment::Audited).await;
         self.note_decided().await;
@@ -55,7 +55,9 @@ impl Slot {
                     Some(Input::Saw(sight)) => Some(sight),
                     _ => None,
                 };
-                return Some(Input::Unpressed { why: MOVING, sight });
+                let error = RpcError::new(Fault::Refused, MOVING);
+                let error = error.next("look at it: missiond pending");
+                return Some(unpressed(error, sight));
             }
             Looked::Moving(news) => news,
         };
@@ -100,6 +102,12 @@ impl Slot {
         self.screen.check_waiters();
         Looked::Still(self.news())
     }
+}
+
+/// The news that a key was not pressed.
+pub(super) fn unpressed(error: RpcError, sight: Option<Sight>) -> Input {
+    let error = Box::new(error);
+    Input::Unpressed { error, sight }
 }
 
 /// What was seen just before a key, as news for the machine where it is any.

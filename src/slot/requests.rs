@@ -163,7 +163,7 @@ impl Slot {
             name: format!("{what} of {} bytes", bytes.len()),
             reason: "a person writes to the terminal".to_owned(),
             bytes,
-            purpose: Purpose::Any,
+            purpose: Purpose::Types,
             person: Some(person.clone()),
         };
         self.audited(key.record(&self.running.name)).await?;

@@ -9,7 +9,7 @@ use super::last_end::LastEnd;
 use super::link::Link;
 use super::memory::Memory;
 use super::output::{FOR_SLOTS, Output};
-use super::press::Key;
+use super::press::{self, Key};
 use super::requests::Request;
 use super::rotation::Rotation;
 use super::rules::{RuleBook, SlotRules};
@@ -22,7 +22,7 @@ use super::witness::Witnesses;
 use crate::audit::Record;
 use crate::core::claude::reading::{Observer, State};
 use crate::core::machine::{Effect, Input, KnownRules, Machine, NOBODY, Purpose, Sight};
-use crate::core::model::{Ending, What};
+use crate::core::model::{Ending, RpcError, What};
 use crate::core::settings::{SessionTerms, SlotConfig};
 use crate::core::terminal::At;
 use crate::once::Stage;
@@ -179,13 +179,14 @@ impl Slot {
     /// Does what the machine says, in order; what comes of it goes back to the machine.
     async fn perform(&mut self, effects: Vec<Effect>) -> Vec<Input> {
         let mut inputs = Vec::new();
-        // Without its entry in the audit nothing is allowed.
-        let mut unaudited = false;
+        // Why nothing is allowed: without its entry in the audit nothing is.
+        let mut unaudited: Option<RpcError> = None;
         for effect in effects {
             match effect {
                 Effect::Tell(what) => self.tell_with_screen(what),
                 Effect::Audit(verdict, ask, decider) => {
-                    unaudited |= !self.audit_verdict(verdict, &ask, decider).await;
+                    let audited = self.audit_verdict(verdict, &ask, decider).await;
+                    unaudited = unaudited.or(audited.err());
                 }
                 Effect::Alarm(why, ask) => {
                     let slot = &self.running.name;
@@ -193,15 +194,16 @@ impl Slot {
                     self.noted(record).await;
                 }
                 Effect::Press {
-                    purpose: Purpose::Approves,
-                    ..
-                } if unaudited => inputs.push(Input::unaudited()),
-                Effect::Press {
                     bytes,
                     key,
                     reason,
                     purpose,
                 } => {
+                    let approves = purpose == Purpose::Approves;
+                    if let Some(error) = unaudited.clone().filter(|_| approves) {
+                        inputs.push(press::unpressed(error, None));
+                        continue;
+                    }
                     let key = Key {
                         bytes,
                         name: key,
@@ -211,7 +213,9 @@ impl Slot {
                     };
                     inputs.extend(self.press_if_unchanged(key).await);
                 }
-                Effect::Reply(token, reply) => self.reply_if_audited(token, reply, !unaudited),
+                Effect::Reply(token, reply) => {
+                    self.reply_if_audited(token, reply, unaudited.is_none());
+                }
                 Effect::Drop { id, why } => self.note_dropped(id, why).await,
                 Effect::StopTree => self.stop_tree(GRACE),
                 Effect::EndRemains => self.end_remains().await,

@@ -24,14 +24,14 @@ impl Slot {
         verdict: Verdict,
         ask: &Ask,
         decider: Decider,
-    ) -> bool {
+    ) -> Result<(), RpcError> {
         let allows = verdict.decision == Decision::Allow;
         let record = self.verdict_record(verdict, ask, decider);
         if allows {
-            return self.audited(record).await.is_ok();
+            return self.audited(record).await;
         }
         self.noted(record).await;
-        true
+        Ok(())
     }
 
     pub(super) fn verdict_record(&self, verdict: Verdict, ask: &Ask, decider: Decider) -> Record {

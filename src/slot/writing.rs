@@ -84,21 +84,22 @@ impl Slot {
             bytes: writing.bytes,
             name: keys,
             reason: why,
-            purpose: Purpose::Any,
+            purpose: Purpose::Types,
             person: Some(writing.person),
         };
         let news = self.press_if_unchanged(key).await;
-        let withheld = matches!(news, Some(Input::Withheld(_)));
+        let written = match &news {
+            Some(Input::Withheld(_)) => {
+                let text = format!("the screen of {name} has changed; nothing was written");
+                Err(refused(text).next(format!("look again: missiond screen {name}")))
+            }
+            Some(Input::Unpressed { error, .. }) => Err(RpcError::clone(error)),
+            _ => Ok(()),
+        };
         if let Some(news) = news {
             self.input(news).await;
         }
-        match withheld {
-            false => Ok(()),
-            true => Err(refused(format!(
-                "the screen of {name} has changed; nothing was written"
-            ))
-            .next(format!("look again: missiond screen {name}"))),
-        }
+        written
     }
 }
 

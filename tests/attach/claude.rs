@@ -33,9 +33,9 @@ fn a_person_works_at_the_terminal_of_claude_code() {
     daemon.cmd(&["audit", "verify"]).expect(0);
 }
 
-/// A key that can't be written down does not reach a dialog, and the person is told so instead of left to wonder.
+/// A key that can't be written down reaches neither a dialog nor the input box, and the person is told so instead of left to wonder.
 #[test]
-fn keys_at_a_dialog_are_refused_on_a_full_disk() {
+fn keys_are_refused_on_a_full_disk() {
     let Some(mut daemon) = Daemon::start(&Setup::new().slot("coder")) else {
         return;
     };
@@ -72,6 +72,16 @@ fn keys_at_a_dialog_are_refused_on_a_full_disk() {
         assert_eq!(daemon.wait_dialog("coder")["id"], dialog["id"], "{keys}");
     }
     assert!(!pipe.exists());
+    // A no is always possible. In the input box, too, nobody types what can't be written down.
+    daemon.cmd(&["confirm", "coder", "no"]).expect(0);
+    daemon.wait_state("coder", "idle");
+    let mut person = Person::attach(&daemon, &["coder"], (100, 30));
+    person.sees("❯");
+    disk.fill();
+    person.types("unwritten");
+    person.ends(4, "the audit can't be written");
+    let screen = daemon.cmd(&["screen", "coder"]).expect(0).stdout;
+    assert!(!screen.contains("unwritten"), "{screen}");
     disk.free();
     daemon.cmd(&["down", "--yes"]).expect(0);
     daemon.ended();
@@ -120,10 +130,14 @@ fn answered_by_hand(daemon: &Daemon, person: &Person) {
         .lines()
         .map(|line| serde_json::from_str(line).expect("JSON"))
         .collect();
-    // The key is written down before it is pressed, with who pressed it.
-    let pressed = entries
+    // That they type is written down before the first key, and each key at a dialog before it is pressed.
+    let mut keys = entries
         .iter()
-        .find(|entry| entry["what"] == "key" && entry["by"] == "person")
+        .filter(|entry| entry["what"] == "key" && entry["by"] == "person");
+    let begins = keys.next().expect("an entry");
+    assert_eq!(begins["key"], "begins to type", "{begins}");
+    let pressed = keys
+        .find(|entry| entry["key"] != "begins to type")
         .expect("the key is in the audit");
     assert_eq!(pressed["key"], "1", "{pressed}");
     assert!(pressed["pid"].is_number(), "{pressed}");

@@ -7,7 +7,7 @@ use missiond::core::claude::{HookEvent, HookWhat};
 use missiond::core::machine::{
     Answer, Cause, Confirmation, Input, Interrupter, Interruption, Measure, Message, Sight, Stroke,
 };
-use missiond::core::model::{ExitReport, Person};
+use missiond::core::model::{ExitReport, Fault, Person, RpcError};
 use serde_json::json;
 use std::time::Instant;
 
@@ -50,7 +50,10 @@ pub fn read(words: &[&str], token: u64, now: Instant) -> Result<Input, String> {
         ["person", "leaves"] => Input::KeyboardFree,
         ["witnesses", "differ"] => Input::Witnessed(Some("the record says otherwise".to_owned())),
         ["witnesses", "agree"] => Input::Witnessed(None),
-        ["audit", "can't", "be", "written"] => Input::unaudited(),
+        ["audit", "can't", "be", "written"] => Input::Unpressed {
+            error: Box::new(RpcError::new(Fault::Refused, "no room")),
+            sight: None,
+        },
         ["limit", "reached", "for", time] => Input::Limited {
             text: "limit reached".to_owned(),
             until: Some(now + duration(time)?),

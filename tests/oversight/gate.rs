@@ -270,7 +270,8 @@ fn a_call_that_is_changed_after_it_was_judged_is_an_alarm() {
     assert!(daemon.log("coder").contains("tampered"));
 }
 
-/// On a full disk a rule's allow becomes a question, and a person's yes is refused; his no is not.
+/// On a full disk a rule's allow becomes a question, and a person's yes is refused; their no is not. A message is refused,
+/// and nothing of it reaches the terminal.
 #[test]
 fn without_room_for_the_audit_nothing_is_approved() {
     let setup = Setup::new().slot("coder").policy("coder", POLICY);
@@ -284,7 +285,6 @@ fn without_room_for_the_audit_nothing_is_approved() {
     };
     daemon.again();
     daemon.wait_state("coder", "idle");
-    disk.fill();
     // Longer than what may be left of the last page.
     let command = format!("ls -d{}", " .".repeat(4_000));
     let steps = || {
@@ -294,7 +294,16 @@ fn without_room_for_the_audit_nothing_is_approved() {
         ]
     };
 
-    let waiting = waits(&daemon, "look", steps());
+    daemon
+        .endpoint
+        .on("look", [vec![Step::gate("full")], steps()].concat());
+    daemon
+        .cmd(&["send", "coder", "--no-wait", "look"])
+        .expect(0);
+    disk.fill();
+    daemon.endpoint.open("full");
+    daemon.wait_dialog("coder");
+    let waiting = pending(&daemon);
     disk.fill();
     let refused = daemon.cmd(&["confirm", "coder", "yes"]).expect(4);
     assert!(
@@ -313,12 +322,48 @@ fn without_room_for_the_audit_nothing_is_approved() {
     assert_eq!(pending(&daemon)["dialog"]["id"], waiting["dialog"]["id"]);
     daemon.cmd(&["confirm", "coder", "no"]).expect(0);
     daemon.wait_state("coder", "idle");
+    a_message_is_refused_while_it_can_not_be_written_down(&daemon, &disk);
 
     disk.free();
     daemon.endpoint.on("look again", steps());
     let answer = daemon.cmd(&["send", "coder", "look again"]).expect(0);
     assert_eq!(answer.text(), "I looked.");
-    daemon.cmd(&["audit", "verify"]).expect(0);
+    let verified = daemon.json(&["audit", "verify"]);
+    assert!(
+        verified["holes"][0]["refused"].as_u64() > Some(3),
+        "{verified}"
+    );
     daemon.cmd(&["down", "--yes"]).expect(0);
     daemon.ended();
+}
+
+fn a_message_is_refused_while_it_can_not_be_written_down(daemon: &Daemon, disk: &SmallDisk) {
+    let keys = || daemon.log("coder").matches("paste").count();
+    // What is left of the audit's last page may take an entry of raw input or two.
+    until("the audit to fail", || {
+        disk.fill();
+        let written = daemon.cmd(&["write", "coder", "\\x1b[I"]);
+        (written.code == 4).then_some(())
+    });
+    let before = keys();
+    for words in ["hello", "and again"] {
+        disk.fill();
+        let refused = daemon.cmd(&["send", "coder", words]).expect(4);
+        for part in [
+            "the message was not sent",
+            "the audit can't be written",
+            "make room on the disk",
+        ] {
+            assert!(refused.stderr.contains(part), "{refused}");
+        }
+    }
+    assert_eq!(keys(), before, "nothing was typed");
+    let screen = daemon.cmd(&["screen", "coder"]).expect(0).stdout;
+    assert!(!screen.contains("and again"), "{screen}");
+    until("the status to say so", || {
+        let status = daemon.cmd(&["status"]).expect(0).stdout;
+        status
+            .contains("messages, keys and approvals are refused")
+            .then_some(())
+    });
 }

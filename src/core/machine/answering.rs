@@ -318,10 +318,10 @@ impl Machine {
             }
             if choosing.stepped(&step, &dialog, now) {
                 let purpose = match choosing.declines {
-                    true => Purpose::Any,
+                    true => Purpose::Declines,
                     false => Purpose::Approves,
                 };
-                self.press_for(purpose, &step.bytes, &step.name, &choosing.reason);
+                self.press(purpose, &step.bytes, &step.name, &choosing.reason);
             }
         }
         if let Some(up) = self.up_mut() {
@@ -376,6 +376,12 @@ impl Machine {
 
     /// No second key is tried: a person looks.
     pub(super) fn not_chosen(&mut self, choosing: &Choosing, refusal: Refusal, why: &str) {
+        let error = refusal.says(why).next("look at it: missiond pending");
+        self.not_chosen_for(choosing, &error);
+    }
+
+    pub(super) fn not_chosen_for(&mut self, choosing: &Choosing, error: &RpcError) {
+        let why = &error.message;
         self.take_verdict_back(choosing, why);
         if let Some(up) = self.up_mut() {
             let dialog = up.dialog().unwrap_or(&choosing.asked).id.clone();
@@ -396,8 +402,11 @@ impl Machine {
             self.tell(What::Warning { text });
         }
         for token in choosing.asker.tokens() {
-            let error = refusal.says(why).next("look at it: missiond pending");
-            self.reply(token, Err(RpcError { fault, ..error }));
+            let error = RpcError {
+                fault,
+                ..error.clone()
+            };
+            self.reply(token, Err(error));
         }
     }
 

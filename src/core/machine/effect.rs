@@ -49,10 +49,13 @@ pub enum Effect {
 /// What a key is for, where that matters to who presses it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    Any,
+    /// It is a no, or an interrupt. It is pressed also if it can't be written to the audit: every other key is not.
+    Declines,
+    /// It is part of a message, makes room for one, or is a person's own.
+    Types,
     /// It ends a message.
     Submits,
-    /// It is a step towards something other than a no: not without an entry in the audit.
+    /// It is a step towards something other than a no.
     Approves,
 }
 

@@ -123,9 +123,9 @@ impl Machine {
 fn check_key(up: &Up, key: &str, purpose: Purpose, now: Instant) {
     let types = match (&up.hands, purpose) {
         (Hands::Submitting { .. }, Purpose::Submits) => true,
-        (Hands::Pasting { .. } | Hands::Clearing { .. }, Purpose::Any) => true,
-        (Hands::Interrupting { .. }, Purpose::Any) => false,
-        (Hands::Choosing(choosing), Purpose::Any) => {
+        (Hands::Pasting { .. } | Hands::Clearing { .. }, Purpose::Types) => true,
+        (Hands::Interrupting { .. }, Purpose::Declines) => false,
+        (Hands::Choosing(choosing), Purpose::Declines) => {
             debug_assert!(choosing.declines, "{key} may approve");
             false
         }

@@ -3,7 +3,7 @@
 use super::{Cause, Interruption, KnownRules, Measure, Opinion, Runs, Stroke, Token};
 use crate::core::claude::reading::{Composer, Dialog, State};
 use crate::core::claude::{HookEvent, keys, transcript};
-use crate::core::model::{ExitReport, Person};
+use crate::core::model::{ExitReport, Person, RpcError};
 use crate::core::settings::SlotConfig;
 use std::sync::Arc;
 use std::time::Instant;
@@ -91,9 +91,9 @@ pub enum Input {
     Saw(Sight),
     /// The last key was not pressed, since by then the screen showed this.
     Withheld(Sight),
-    /// The last key, one that approves, was not pressed, and is not tried again.
+    /// The last key was not pressed, and is not tried again.
     Unpressed {
-        why: &'static str,
+        error: Box<RpcError>,
         sight: Option<Sight>,
     },
     Heard(Token, HookEvent),

@@ -63,7 +63,8 @@ impl Machine {
             return self.reply(token, Ok(Reply::Interrupted("nothing")));
         }
         self.drop_typing("interrupted");
-        self.press(keys::ESC, "Esc", &format!("{} the turn", by.words()));
+        let reason = format!("{} the turn", by.words());
+        self.press(Purpose::Declines, keys::ESC, "Esc", &reason);
         if let Some(up) = self.up_mut() {
             let until = now + ESC_WORKS;
             up.hands = Hands::Interrupting {

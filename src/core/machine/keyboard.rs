@@ -46,7 +46,8 @@ struct HandAnswer {
 }
 
 impl Machine {
-    pub(super) fn person_types(&self) -> bool {
+    /// Somebody has typed at the slot's own terminal within [`HANDS_OFF`].
+    pub fn person_types(&self) -> bool {
         self.up().is_some_and(|up| up.typing.is_some())
     }
 

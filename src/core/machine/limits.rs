@@ -117,7 +117,7 @@ impl Machine {
         if busy || up.dialog().is_some() || up.state() == State::Starting {
             return;
         }
-        self.press(keys::ESC, "Esc", "it has stalled");
+        self.press(Purpose::Declines, keys::ESC, "Esc", "it has stalled");
         if let Some(up) = self.up_mut() {
             up.hands = Hands::Interrupting {
                 wanted: Vec::new(),

@@ -203,7 +203,7 @@ impl Machine {
             (_, Input::Settings(config)) => self.take_settings(config),
             (Life::Up(_), Input::Saw(sight)) => self.saw(sight, now),
             (Life::Up(_), Input::Withheld(sight)) => self.withheld(sight, now),
-            (Life::Up(_), Input::Unpressed { why, sight }) => self.unpressed(why, sight, now),
+            (Life::Up(_), Input::Unpressed { error, sight }) => self.unpressed(*error, sight, now),
             (Life::Up(_), Input::Found(answer)) => self.turn_found(answer, now),
             (Life::Up(_), Input::Measured(measure)) => self.measured(measure, now),
             (Life::Up(_), Input::Expire(why)) => self.end(life::Ending::ByLimit(why)),
@@ -384,11 +384,7 @@ impl Machine {
         self.effects.push(Effect::Reply(token, reply));
     }
 
-    fn press(&mut self, bytes: &[u8], key: &str, reason: &str) {
-        self.press_for(Purpose::Any, bytes, key, reason);
-    }
-
-    fn press_for(&mut self, purpose: Purpose, bytes: &[u8], key: &str, reason: &str) {
+    fn press(&mut self, purpose: Purpose, bytes: &[u8], key: &str, reason: &str) {
         let (key, reason) = (key.to_owned(), reason.to_owned());
         self.effects.push(Effect::Press {
             bytes: bytes.to_vec(),

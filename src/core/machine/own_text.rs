@@ -93,6 +93,7 @@ impl Machine {
             late: false,
         };
         self.press(
+            Purpose::Types,
             keys::CLEAR,
             "Ctrl-C",
             "our own message stands in the input box, and was never entered or was interrupted",

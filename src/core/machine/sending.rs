@@ -139,6 +139,7 @@ impl Machine {
             return self.refuse_for_draft(message, &composer.draft);
         }
         self.press(
+            Purpose::Types,
             &keys::paste(&message.text),
             "paste",
             "a message for an empty input box",
@@ -238,7 +239,7 @@ impl Machine {
                 until: now + ENTER_WORKS,
             };
             let reason = "the message stands in the input box";
-            return self.press_for(Purpose::Submits, keys::ENTER, "Enter", reason);
+            return self.press(Purpose::Submits, keys::ENTER, "Enter", reason);
         }
         if now >= until {
             let text = match agreed {
@@ -301,7 +302,7 @@ impl Machine {
         };
         if lost {
             let why = "the message stands there still: the Enter before was lost";
-            self.press_for(Purpose::Submits, keys::ENTER, "Enter", why);
+            self.press(Purpose::Submits, keys::ENTER, "Enter", why);
         }
     }
 

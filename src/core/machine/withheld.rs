@@ -3,18 +3,7 @@
 
 use super::up::Hands;
 use super::*;
-
-const UNAUDITED: &str = "the audit can't be written, so nothing is approved; make room on its disk";
-
-impl Input {
-    /// Nothing is approved without a trace.
-    pub fn unaudited() -> Input {
-        Input::Unpressed {
-            why: UNAUDITED,
-            sight: None,
-        }
-    }
-}
+use crate::core::model::Trace;
 
 impl Machine {
     pub(super) fn withheld(&mut self, sight: Sight, now: Instant) {
@@ -54,18 +43,48 @@ impl Machine {
         Vec::new()
     }
 
-    /// Who wanted the key is told why it was not pressed, and the dialog waits for a person.
-    pub(super) fn unpressed(&mut self, why: &str, sight: Option<Sight>, now: Instant) {
+    /// Who wanted the key is told why it was not pressed. A dialog waits for a person; a message is not sent.
+    pub(super) fn unpressed(&mut self, error: RpcError, sight: Option<Sight>, now: Instant) {
         let Some(up) = self.up_mut() else { return };
+        let error = RpcError {
+            refusal: Some(Refusal::NotPressed.name()),
+            ..error
+        };
         match std::mem::replace(&mut up.hands, Hands::Free) {
             Hands::Choosing(mut choosing) => {
                 choosing.decided = false;
-                self.not_chosen(&choosing, Refusal::NotPressed, why);
+                self.not_chosen_for(&choosing, &error);
+            }
+            Hands::Clearing { .. } => {
+                up.is_not_cleared();
+                if let Some(message) = self.queue.pop_front() {
+                    self.refuse_untyped(message, error);
+                }
+            }
+            Hands::Pasting { message, .. } => self.refuse_untyped(message, error),
+            Hands::Submitting { message, again, .. } => {
+                let text = "Enter was not pressed, and the message stands in the input box";
+                let error = RpcError {
+                    message: format!("{text}: {}", error.message),
+                    // An Enter that was pressed before may yet be taken.
+                    trace: again.map(|_| Trace::Untouched),
+                    ..error
+                };
+                self.answer_sender(message.token, Err(error));
             }
             hands => up.hands = hands,
         }
         if let Some(sight) = sight {
             self.saw(sight, now);
         }
+    }
+
+    fn refuse_untyped(&mut self, message: Message, error: RpcError) {
+        let text = format!("the message was not sent: {}", error.message);
+        let error = RpcError {
+            message: text,
+            ..error
+        };
+        self.answer_sender(message.token, Err(error.trace(Trace::Untouched)));
     }
 }

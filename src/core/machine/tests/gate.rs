@@ -243,6 +243,11 @@ fn calls_from_before_a_daemons_time_are_no_alarm() {
     assert_eq!(alarms(&bench), 1);
 }
 
+fn unaudited() -> Input {
+    let error = Box::new(RpcError::new(Fault::Refused, "the audit can't be written"));
+    Input::Unpressed { error, sight: None }
+}
+
 #[test]
 fn without_an_audit_nobody_approves_but_anybody_may_decline() {
     let mut bench = gated();
@@ -250,7 +255,7 @@ fn without_an_audit_nobody_approves_but_anybody_may_decline() {
     bench.settled(dialog("d1", "make"));
     bench.put(confirm(5, "yes", None));
     assert_eq!(bench.keys, ["1"]);
-    bench.put(Input::unaudited());
+    bench.put(unaudited());
     assert_eq!(bench.fault(5), Some(Fault::Refused));
     bench.put(confirm(6, "yes", None));
     assert_eq!(bench.keys, ["1", "1"], "it can be tried again");

@@ -75,7 +75,8 @@ fn a_key_that_a_moving_screen_did_not_get_was_not_pressed() {
         bench.put(confirm(5, "yes", Some("d")));
         let why = "the key was withheld: it moves";
         let sight = Some(at(seen));
-        bench.put(Input::Unpressed { why, sight });
+        let error = Box::new(RpcError::new(Fault::Refused, why));
+        bench.put(Input::Unpressed { error, sight });
         let error = bench.replies[&5].as_ref().expect_err("a refusal");
         assert_eq!(error.message, why);
         bench.pass(Duration::from_secs(60));
