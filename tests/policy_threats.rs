@@ -1009,6 +1009,71 @@ fn the_directory_that_core_hooks_path_names_is_protected() {
     }
 }
 
+/// Even `git diff --cached` runs what the repository's own settings name. They come with no clone, but with a repository that
+/// was copied or unpacked, or that somebody has prepared.
+#[test]
+fn git_is_asked_about_where_the_repository_has_it_run_a_program() {
+    let rules = policy(&allow(&["Bash(git *)", "Bash(git show HEAD)"]));
+    let decided = |config: &str, more: &str, command: &str| {
+        let directory = tempfile::tempdir().expect("a directory");
+        let cwd = directory.path().canonicalize().expect("it is there");
+        std::fs::create_dir(cwd.join(".git")).expect("a directory");
+        std::fs::write(cwd.join(".git/config"), config).expect("a file");
+        std::fs::write(cwd.join("more"), more).expect("a file");
+        let ask = Ask {
+            tool: "Bash".to_owned(),
+            input: json!({ "command": command }),
+            cwd,
+            at: None,
+            complete: true,
+        };
+        decide(&rules, &ask, &RealPaths::new(None)).decision
+    };
+    let external = "[diff]\n\texternal = ./evil\n";
+    let textconv = "[diff \"evil\"]\n\ttextconv = ./evil\n";
+    let include = "[includeIf \"onbranch:main\"]\n\tpath = ../more\n";
+    let ssh = "[core]\n\tsshCommand = ssh -i key\n";
+    for (config, more, command, is_allowed) in [
+        ("", external, "git diff --cached", true),
+        (external, "", "git diff --cached", false),
+        (external, "", "git diff", false),
+        (external, "", "git --no-pager log -p -1", false),
+        (external, "", "timeout 5 git diff", false),
+        // Spelled out by a rule of its own.
+        (external, "", "git show HEAD", true),
+        (textconv, "", "git diff --cached", false),
+        (textconv, "", "git log -p", false),
+        ("[DIFF.evil]\ncommand = ./evil\n", "", "git diff", false),
+        (
+            "[filter \"evil\"]\nclean = ./evil\n",
+            "",
+            "git status",
+            false,
+        ),
+        (
+            "[filter \"lfs\"]\nclean = git-lfs clean -- %f\n",
+            "",
+            "git status",
+            true,
+        ),
+        ("[core]\nfsmonitor = ./evil\n", "", "git status", false),
+        ("[core]\nfsmonitor = true\n", "", "git status", true),
+        ("[core]\nfsmonitor\n", "", "git status", true),
+        (include, external, "git diff --cached", false),
+        (include, "", "git diff --cached", true),
+        (ssh, "", "git status", true),
+        (ssh, "", "git fetch", false),
+        ("[core]\nbare = false\n", "", "git diff", true),
+    ] {
+        let decision = decided(config, more, command);
+        let allowed = decision == Decision::Allow;
+        assert_eq!(
+            allowed, is_allowed,
+            "{config}{more}: {command}: {decision:?}"
+        );
+    }
+}
+
 #[test]
 fn t46_and_47_hosts() {
     let one = allow(&["WebFetch(domain:example.com)"]);

@@ -41,6 +41,24 @@ impl RealPaths {
         all.into_iter().flatten().collect()
     }
 
+    /// What these files say, and those that they include.
+    fn settings_in(&self, files: impl Iterator<Item = PathBuf>) -> Vec<Setting> {
+        let mut files: VecDeque<PathBuf> = files.collect();
+        let mut found = Vec::new();
+        for _ in 0..MOST_CONFIGS {
+            let Some(file) = files.pop_front() else { break };
+            for setting in read_short(&file).map_or_else(Vec::new, |text| settings(&text)) {
+                match setting {
+                    Setting::Include(path) => {
+                        files.push_back(file.with_file_name("").join(self.expand_home(&path)));
+                    }
+                    setting => found.push(setting),
+                }
+            }
+        }
+        found
+    }
+
     fn expand_home(&self, path: &str) -> PathBuf {
         match (path.strip_prefix("~/"), &self.home) {
             (Some(below), Some(home)) => home.join(below),
@@ -49,17 +67,23 @@ impl RealPaths {
     }
 }
 
-/// A repository with a work tree.
+/// A repository, and the top of its work tree.
 struct Repository<'a> {
     top: &'a Path,
     configs: [PathBuf; 2],
 }
 
 impl Repository<'_> {
+    /// The nearest repository, as git finds it: one with a work tree, or a bare one.
     fn around(directory: &Path) -> Option<Repository<'_>> {
-        let is_top = |above: &&Path| above.join(".git").exists();
+        let has = |directory: &Path, name: &str| directory.join(name).exists();
+        let is_bare = |it: &Path| ["HEAD", "objects", "refs"].iter().all(|name| has(it, name));
+        let is_top = |above: &&Path| has(above, ".git") || is_bare(above);
         let top = directory.ancestors().find(is_top)?;
-        let own = top.join(".git");
+        let own = match has(top, ".git") {
+            true => top.join(".git"),
+            false => top.to_owned(),
+        };
         // A worktree has a file there that names its directory, and in that one another that names the common one.
         let own = match read_short(&own) {
             Some(text) => top.join(text.strip_prefix("gitdir:")?.trim()),
@@ -105,25 +129,29 @@ impl Paths for RealPaths {
         self.home.clone()
     }
 
+    fn git_programs(&self, directory: &Path) -> Vec<String> {
+        let repository = Repository::around(directory);
+        let own = repository.into_iter().flat_map(|found| found.configs);
+        let programs = |setting| match setting {
+            Setting::Program(name) => Some(name),
+            _ => None,
+        };
+        let settings = self.settings_in(own).into_iter();
+        settings.filter_map(programs).collect()
+    }
+
     /// Every directory that any of the settings names: which of them holds need not be told.
     fn hooks(&self, directory: &Path) -> Vec<PathBuf> {
         let repository = Repository::around(directory);
         let top = repository.as_ref().map_or(directory, |found| found.top);
         let own = repository.iter().flat_map(|found| found.configs.clone());
-        let mut files: VecDeque<PathBuf> = self.git_configs().into_iter().chain(own).collect();
-        let mut hooks = Vec::new();
-        for _ in 0..MOST_CONFIGS {
-            let Some(file) = files.pop_front() else { break };
-            for setting in read_short(&file).map_or_else(Vec::new, |text| settings(&text)) {
-                match setting {
-                    Setting::HooksPath(path) => hooks.push(top.join(self.expand_home(&path))),
-                    Setting::Include(path) => {
-                        files.push_back(file.with_file_name("").join(self.expand_home(&path)));
-                    }
-                }
-            }
-        }
-        hooks
+        let files = self.git_configs().into_iter().chain(own);
+        let hooks = |setting| match setting {
+            Setting::HooksPath(path) => Some(top.join(self.expand_home(&path))),
+            _ => None,
+        };
+        let settings = self.settings_in(files).into_iter();
+        settings.filter_map(hooks).collect()
     }
 }
 

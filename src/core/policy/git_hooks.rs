@@ -1,4 +1,4 @@
-//! What git's own settings say about where its hooks lie.
+//! What git's own settings say about the programs that git runs: where hooks lie, and which settings name one.
 
 use std::iter::Peekable;
 use std::path::{Path, PathBuf};
@@ -36,11 +36,13 @@ const HOOKS: &[&str] = &[
     "update",
 ];
 
-/// A setting of a git config file that tells where hooks lie.
+/// A setting of a git config file that tells what git runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Setting {
     /// `core.hooksPath`.
     HooksPath(String),
+    /// The name of a setting whose value git runs, such as `diff.external`.
+    Program(String),
     /// Another file with settings. Whether its condition holds is not asked: it is taken as if it did.
     Include(String),
 }
@@ -78,7 +80,28 @@ fn setting(section: &str, key: &str, value: String) -> Option<Setting> {
         _ if value.is_empty() => None,
         ("core", "hookspath") => Some(Setting::HooksPath(value)),
         ("include" | "includeif", "path") => Some(Setting::Include(value)),
+        _ if runs(section, key, &value) => Some(Setting::Program(format!("{section}.{key}"))),
         _ => None,
+    }
+}
+
+/// Whether the value of this setting is run by what people do with git all day. The pager is not among them, since no
+/// command of a slot writes to a terminal; nor are aliases, since a rule does not mean a word that may be one.
+fn runs(section: &str, key: &str, value: &str) -> bool {
+    const SWITCHES: &[&str] = &["true", "false", "yes", "no", "on", "off", "1", "0"];
+    match (section, key) {
+        ("core", "fsmonitor") => !SWITCHES.iter().any(|word| value.eq_ignore_ascii_case(word)),
+        ("core", "sshcommand" | "gitproxy" | "askpass" | "editor")
+        | ("diff", "external" | "command" | "textconv")
+        | ("merge", "driver")
+        | ("gpg", "program")
+        | ("credential", "helper")
+        | ("sequence", "editor")
+        | ("interactive", "difffilter")
+        | ("remote", "uploadpack" | "receivepack" | "vcs") => true,
+        ("filter", "clean" | "smudge" | "process") => !value.starts_with("git-lfs "),
+        ("submodule", "update") => value.starts_with('!'),
+        _ => false,
     }
 }
 

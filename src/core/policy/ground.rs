@@ -90,6 +90,11 @@ impl<'a> Ground<'a> {
         })
     }
 
+    /// The settings by which the repository around a directory has git run a program.
+    pub fn git_programs(&self, directory: &Path) -> Vec<String> {
+        self.paths.git_programs(&self.resolve(directory))
+    }
+
     /// Whether a place is in the slot's directory, as it is written and where it really is.
     pub fn is_inside(&self, place: &Place) -> bool {
         let holds =

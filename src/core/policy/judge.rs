@@ -2,6 +2,7 @@
 
 use super::command;
 use super::ground::Ground;
+use super::harm;
 use super::hosts::host_of;
 use super::paths::Paths;
 use super::protected;
@@ -178,6 +179,12 @@ impl Case<'_> {
         }
         if let Some(why) = place.doubt {
             return self.not_allowed(verdict, why.to_owned());
+        }
+        if place
+            .ways()
+            .any(|path| harm::is_device(&self.ask.tool, path))
+        {
+            return self.not_allowed(verdict, "it is a device".to_owned());
         }
         match path.contains(|c: char| c.is_control()) {
             true => self.not_allowed(verdict, "the path has control characters".to_owned()),

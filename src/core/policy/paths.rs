@@ -17,6 +17,12 @@ pub trait Paths {
     /// The home directory that `~` stands for.
     fn home(&self) -> Option<PathBuf>;
 
+    /// The settings by which the repository in which this directory lies has git run a program. Settings of the user or
+    /// the machine are not among them.
+    fn git_programs(&self, _directory: &Path) -> Vec<String> {
+        Vec::new()
+    }
+
     /// The directories that git's settings name for the hooks of the repository in which this directory lies.
     fn hooks(&self, _directory: &Path) -> Vec<PathBuf> {
         Vec::new()

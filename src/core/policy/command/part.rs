@@ -311,6 +311,7 @@ impl<'a, 'd> Part<'a, 'd> {
             harms.extend(transfers::harm(self.case, words, self.directories));
             harms.extend(self.made.harm(self.case, words, self.directories));
         }
+        harms.extend(self.harm_of_git_settings());
         harms.extend(harm::secrets(self.stripped.words));
         harms.extend(places::led_astray(
             self.case,
@@ -322,6 +323,21 @@ impl<'a, 'd> Part<'a, 'd> {
             harms.extend(self.harm_of_unseen_words());
         }
         harms
+    }
+
+    /// A repository's own settings can make even `git diff` or `git status` run a program: an external diff, a text
+    /// conversion, a filter, a file system monitor. A clone brings none of them; a copied or unpacked repository may.
+    fn harm_of_git_settings(&self) -> Option<Harm> {
+        let name = self.stripped.words.first()?;
+        if name.text != "git" {
+            return None;
+        }
+        let all = self.directories.all().iter();
+        let mut settings = all.flat_map(|cwd| self.case.ground.git_programs(cwd));
+        let setting = settings.find(|setting| harm::git_runs(self.stripped.words, setting))?;
+        Some(Harm::whole(format!(
+            "the repository's own setting `{setting}` has git run another program; see: git config --local --list"
+        )))
     }
 
     /// A program of which nothing is known may run what its arguments name, so a restricted program must not be

@@ -362,7 +362,7 @@ fn path_texts(word: &str) -> impl Iterator<Item = &str> {
         .filter(|text| !text.is_empty())
 }
 
-/// Places of which it can't be told where they are, and those where links or globs lead to a well-known secret.
+/// Places of which it can't be told where they are, devices, and those where links or globs lead to a well-known secret.
 pub fn led_astray<'n>(
     case: &'n Case<'_>,
     words: &'n [Word],
@@ -373,17 +373,34 @@ pub fn led_astray<'n>(
         let mut ways = place.ways();
         ways.any(|path| harm::is_secret(program, case.ground.seen_from_cwd(path)))
     };
-    named.iter().filter_map(move |named| {
+    let is_device = move |place: &Place| {
+        let mut ways = place.ways();
+        ways.any(|path| harm::is_device(program, path))
+    };
+    // Which of them there are by then nobody knows.
+    let globs = words
+        .iter()
+        .enumerate()
+        .skip(1)
+        .filter(|(_, word)| word.globs);
+    let globs = globs.filter_map(move |(at, word)| {
+        let directory = path_texts(&word.text).find(|text| text.starts_with("/dev/"))?;
+        let may_be = harm::is_device(program, Path::new(directory));
+        may_be.then(|| Harm::at(at, format!("`{}` may stand for a device", word.text)))
+    });
+    let places = named.iter().filter_map(move |named| {
         let word = &words[named.argument + 1].text;
         let why = match named.place.doubt {
             Some(why) => format!("`{word}`: {why}"),
             None if is_secret(&named.place) => {
                 format!("`{word}` leads to a file with secrets")
             }
+            None if is_device(&named.place) => format!("`{word}` is a device"),
             None => return None,
         };
         Some(Harm::at(named.argument + 1, why))
-    })
+    });
+    places.chain(globs)
 }
 
 /// Writing beyond the slot's directory and the places for temporary files.

@@ -101,6 +101,24 @@ fn harms_of_globals(words: &[Word]) -> (usize, Vec<Harm>) {
     (at, harms)
 }
 
+/// Whether git, with these words, may run the program that a setting names.
+pub fn runs_setting(words: &[Word], setting: &str) -> bool {
+    const AT_EVERY_LOOK: &str = "core.fsmonitor diff.external diff.command diff.textconv filter.clean filter.smudge \
+        filter.process gpg.program";
+    const OF_NETS: &str = "core.sshcommand core.gitproxy core.askpass credential.helper remote.uploadpack \
+        remote.receivepack remote.vcs";
+    const NETS: &str = "clone fetch pull push ls-remote remote archive submodule";
+    const EDITORS: &str = "core.editor sequence.editor merge.driver interactive.difffilter";
+    const EDITING: &str = "commit merge pull rebase revert cherry-pick tag notes stash am add checkout switch restore \
+        reset";
+    let (at, _) = harms_of_globals(words);
+    let subcommand = words.get(at).map_or("", |word| word.text.as_str());
+    has_word(AT_EVERY_LOOK, setting)
+        || has_word(OF_NETS, setting) && has_word(NETS, subcommand)
+        || has_word(EDITORS, setting) && has_word(EDITING, subcommand)
+        || setting == "submodule.update" && has_word("submodule pull checkout", subcommand)
+}
+
 /// The forms of other subcommands that change nothing.
 fn only_looks(subcommand: &str, rest: &[Word]) -> bool {
     let has = |list: &str| rest.iter().any(|word| has_word(list, &word.text));

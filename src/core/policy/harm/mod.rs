@@ -15,6 +15,7 @@ use super::pattern::fits;
 use super::quick::{QuickMap, QuickSet};
 use super::shell::Word;
 use std::cmp::Reverse;
+use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::LazyLock;
 use table::{Danger, TABLE, code};
@@ -281,6 +282,7 @@ static OPENERS: Names = LazyLock::new(|| {
 static SEARCHERS: Names =
     LazyLock::new(|| names("grep egrep fgrep zgrep rg ag ack sed gsed awk gawk mawk jq"));
 
+pub use git::runs_setting as git_runs;
 pub use outputs::written;
 pub use writes::{Transfer, is_writer, may_use_temporary, packs, transfer};
 
@@ -344,6 +346,20 @@ pub fn secrets(words: &[Word]) -> Vec<Harm> {
 /// Whether a program shows what is in this file, and that is a well-known secret.
 pub fn is_secret(program: &str, path: &Path) -> bool {
     !LISTERS.contains(program) && path.to_str().is_some_and(names_a_secret)
+}
+
+/// Whether a program opens this path, and that is a device that gives or takes something of others: a terminal gives what
+/// is typed there, a disk every file on it.
+pub fn is_device(program: &str, path: &Path) -> bool {
+    const HARMLESS: &[&str] = &[
+        "null", "zero", "full", "random", "urandom", "stdin", "stdout", "stderr", "fd", "shm",
+    ];
+    let name = path
+        .strip_prefix("/dev")
+        .ok()
+        .and_then(|below| below.iter().next());
+    let is_harmless = |name: &OsStr| HARMLESS.iter().any(|known| name == *known);
+    !LISTERS.contains(program) && name.is_some_and(|name| !is_harmless(name))
 }
 
 /// Whether this is a directory in which a well-known secret lies, such as /etc or ~/.config.

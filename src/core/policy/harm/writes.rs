@@ -18,6 +18,14 @@ static COPIERS: Names = LazyLock::new(|| names("cp install rsync ditto scp ffmpe
 static COMPILERS: Names =
     LazyLock::new(|| names("gcc cc g++ c++ clang clang++ ld rustc javac ghc dot"));
 
+/// Programs that rewrite the files that they are given, with or without an option.
+static FORMATTERS: Names = LazyLock::new(|| {
+    names(
+        "rustfmt prettier eslint stylelint black isort autopep8 yapf ruff gofmt goimports gofumpt clang-format shfmt \
+        stylua taplo biome dprint ktlint swiftformat rubocop standard xo djlint dos2unix unix2dos",
+    )
+});
+
 pub fn is_writer(program: &str) -> bool {
     let program = base_name(program);
     CHANGERS.contains(program) || COPIERS.contains(program)
@@ -54,7 +62,25 @@ pub fn written(program: &str, arguments: &[Word]) -> Vec<usize> {
     if matches!(program, "tar" | "gtar" | "bsdtar") {
         return archives(arguments);
     }
+    if FORMATTERS.contains(program) {
+        return operands(arguments);
+    }
+    if program == "cargo" {
+        return formatted_by_cargo(arguments);
+    }
     Vec::new()
+}
+
+/// `cargo fmt -- FILE`: rustfmt rewrites the files that it is given.
+fn formatted_by_cargo(arguments: &[Word]) -> Vec<usize> {
+    let end = arguments.iter().position(|word| word.text == "--");
+    let Some(end) = end else {
+        return Vec::new();
+    };
+    match arguments[..end].iter().any(|word| word.text == "fmt") {
+        true => (end + 1..arguments.len()).collect(),
+        false => Vec::new(),
+    }
 }
 
 /// `host:path`
