@@ -1,5 +1,6 @@
 //! A git worktree and a branch of its own for a slot. It is made once, used again, and never removed by force.
 
+use std::ffi::OsString;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -8,14 +9,6 @@ use tokio::process::Command;
 
 /// A checkout of a large repository takes a while; what takes this long hangs.
 const LONGEST: Duration = Duration::from_secs(300);
-
-/// With these git would work on another repository than the one that is named.
-const GIT_PLACES: [&str; 4] = [
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "GIT_INDEX_FILE",
-    "GIT_COMMON_DIR",
-];
 
 /// The usual name of a daemon, which is left out of paths.
 const USUAL_DAEMON: &str = "missiond";
@@ -53,7 +46,8 @@ pub fn cwd_in(root: &Path, cwd: &Path) -> PathBuf {
 /// is there is left as it is, with whatever is in it.
 pub async fn ensure(root: &Path, cwd: &Path, slot: &str) -> Result<(), String> {
     if root.join(".git").exists() {
-        return check_same_repository(root, cwd).await;
+        check_same_repository(root, cwd).await?;
+        return check_out(root).await;
     }
     git(cwd, &["rev-parse", "--verify", "HEAD"])
         .await
@@ -74,14 +68,29 @@ pub async fn ensure(root: &Path, cwd: &Path, slot: &str) -> Result<(), String> {
         Ok(_) => vec![path.as_str(), &branch],
         Err(_) => vec!["-b", &branch, &path],
     };
-    let mut made = git(cwd, &[&["worktree", "add"], &what[..]].concat()).await;
+    let add = ["worktree", "add", "--no-checkout"];
+    let mut made = git(cwd, &[&add, &what[..]].concat()).await;
     // One that somebody deleted by hand is still on git's list. No other safeguard is to be passed over, such as
     // that a branch is checked out only once.
     if made.as_ref().is_err_and(|error| error.contains(DELETED)) {
-        made = git(cwd, &[&["worktree", "add", "-f"], &what[..]].concat()).await;
+        made = git(cwd, &[&add[..], &["-f"], &what[..]].concat()).await;
     }
-    made.map(drop)
-        .map_err(|error| format!("no worktree could be made at {path}: {error}"))
+    let made = match made {
+        Ok(_) => check_out(root).await,
+        Err(error) => Err(error),
+    };
+    made.map_err(|error| format!("no worktree could be made at {path}: {error}"))
+}
+
+/// Brings the files into a worktree that has none yet: it is new, or its making was cut off. Settings may hold in the
+/// worktree alone, by its branch or its place, so its filters are looked for there.
+async fn check_out(root: &Path) -> Result<(), String> {
+    let entries = std::fs::read_dir(root).map_err(|error| error.to_string())?;
+    match entries.take(2).count() {
+        // Its `.git`.
+        1 => git(root, &["reset", "--hard", "--quiet"]).await.map(drop),
+        _ => Ok(()),
+    }
 }
 
 /// What git says of a worktree that is on its list and not on the disk.
@@ -178,12 +187,20 @@ async fn no_filters(at: &Path) -> Result<Vec<(String, String)>, String> {
     Ok(drivers.into_iter().flat_map(off).collect())
 }
 
+/// The variables that git obeys. Those that the daemon was started with may name another repository, or programs to run.
+fn of_git(names: impl Iterator<Item = OsString>) -> impl Iterator<Item = OsString> {
+    names.filter(|name| name.as_encoded_bytes().starts_with(b"GIT_"))
+}
+
 async fn git_with(
     at: &Path,
     words: &[&str],
     settings: &[(String, String)],
 ) -> Result<String, String> {
     let mut command = Command::new("git");
+    for variable in of_git(std::env::vars_os().map(|(name, _)| name)) {
+        command.env_remove(variable);
+    }
     command
         .arg("--no-pager")
         .arg("-C")
@@ -201,9 +218,6 @@ async fn git_with(
         command
             .env(format!("GIT_CONFIG_KEY_{index}"), key)
             .env(format!("GIT_CONFIG_VALUE_{index}"), value);
-    }
-    for place in GIT_PLACES {
-        command.env_remove(place);
     }
     let output = tokio::time::timeout(LONGEST, command.output())
         .await
@@ -316,6 +330,7 @@ mod tests {
         git_now(&repo, &["init", "-q"]);
         fs::write(repo.join(".gitattributes"), "* filter=evil diff=evil\n").unwrap();
         fs::write(repo.join("file"), "as it is\n").unwrap();
+        fs::write(repo.join("last"), "as it is\n").unwrap();
         git_now(&repo, &["add", "."]);
         git_now(&repo, &["commit", "-qm", "first"]);
         let mark = dir.path().join("ran");
@@ -349,9 +364,16 @@ mod tests {
             git_now(&repo, &["config", key, evil]);
         }
         git_now(&repo, &["config", "filter.evil.required", "true"]);
+        // Settings that hold in the worktree alone: by its branch, and by its place.
+        let late = dir.path().join("late");
+        fs::write(&late, format!("[filter \"late\"]\nsmudge = {evil}\n")).unwrap();
+        for condition in ["onbranch:missiond/**", "gitdir:**/worktrees/**"] {
+            let key = format!("includeIf.{condition}.path");
+            git_now(&repo, &["config", &key, late.to_str().unwrap()]);
+        }
         fs::write(
             repo.join(".git/info/attributes"),
-            "other filter=a=b.c\nfile filter=more\n",
+            "other filter=a=b.c\nfile filter=more\nlast filter=late\n",
         )
         .unwrap();
         // The marks are set where git is run as a person runs it, so that their absence tells something.
@@ -374,9 +396,14 @@ mod tests {
             );
         };
         quiet("making it");
-        assert_eq!(fs::read_to_string(tree.join("file")).unwrap(), "as it is\n");
+        for file in ["file", "last"] {
+            assert_eq!(fs::read_to_string(tree.join(file)).unwrap(), "as it is\n");
+        }
         ensure(&tree, &repo, "a").await.unwrap();
         quiet("finding it");
+        fs::remove_file(tree.join("file")).unwrap();
+        ensure(&tree, &repo, "a").await.unwrap();
+        assert!(!tree.join("file").exists(), "what was removed stays so");
         fs::write(tree.join("file"), "changed\n").unwrap();
         assert!(remove_if_clean(&tree).await.is_err());
         quiet("keeping it");
@@ -384,5 +411,64 @@ mod tests {
         remove_if_clean(&tree).await.unwrap();
         quiet("removing it");
         assert!(!tree.exists());
+    }
+
+    /// Submodules and repositories inside of it have settings of their own, which git would obey where it looks into them.
+    #[tokio::test]
+    async fn nothing_of_a_submodule_or_a_nested_repository_runs() {
+        let dir = tempfile::tempdir().unwrap();
+        let (repo, tree) = (dir.path().join("repo"), dir.path().join("trees/a"));
+        let mark = dir.path().join("ran");
+        let program = dir.path().join("evil");
+        let script = format!("#!/bin/sh\necho \"$0 $*\" >> {}\ncat\n", mark.display());
+        fs::write(&program, script).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        let hostile = |at: &Path| {
+            for key in ["core.fsmonitor", "filter.evil.clean", "filter.evil.smudge"] {
+                git_now(at, &["config", key, program.to_str().unwrap()]);
+            }
+            fs::write(at.join("file"), "changed").unwrap();
+        };
+        let with_file = |at: &Path| {
+            repository(at);
+            fs::write(at.join("file"), "one").unwrap();
+            fs::write(at.join(".gitattributes"), "* filter=evil\n").unwrap();
+            git_now(at, &["add", "."]);
+            git_now(at, &["commit", "-qm", "more"]);
+        };
+        let library = dir.path().join("library");
+        with_file(&library);
+        repository(&repo);
+        let add = ["-c", "protocol.file.allow=always", "submodule", "add", "-q"];
+        git_now(
+            &repo,
+            &[&add[..], &[library.to_str().unwrap(), "sub"]].concat(),
+        );
+        git_now(&repo, &["commit", "-qm", "with a submodule"]);
+        hostile(&repo.join("sub"));
+
+        ensure(&tree, &repo, "a").await.unwrap();
+        assert!(tree.join("sub").read_dir().unwrap().next().is_none());
+        let update = ["-c", "protocol.file.allow=always", "submodule", "update"];
+        git_now(&tree, &[&update[..], &["-q", "--init"]].concat());
+        hostile(&tree.join("sub"));
+        with_file(&tree.join("nested"));
+        hostile(&tree.join("nested"));
+        // The marks are set where git is run as a person runs it.
+        git_now(&tree.join("nested"), &["status"]);
+        fs::remove_file(&mark).expect("the marks work");
+
+        ensure(&tree, &repo, "a").await.unwrap();
+        let kept = remove_if_clean(&tree).await;
+        assert!(kept.is_err(), "nothing in it may be lost");
+        assert!(tree.join("nested/file").exists());
+        assert!(!mark.exists(), "{}", fs::read_to_string(&mark).unwrap());
+    }
+
+    #[test]
+    fn no_variable_of_git_is_passed_on() {
+        let names = ["PATH", "GIT_DIR", "GIT_CONFIG_PARAMETERS", "GITHUB_TOKEN"];
+        let found: Vec<OsString> = of_git(names.map(OsString::from).into_iter()).collect();
+        assert_eq!(found, ["GIT_DIR", "GIT_CONFIG_PARAMETERS"]);
     }
 }

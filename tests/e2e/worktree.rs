@@ -1,6 +1,6 @@
 //! A slot in a git worktree of its own.
 
-use crate::support::daemon::Daemon;
+use crate::support::daemon::{Daemon, missiond};
 use crate::support::setup::Setup;
 use missiond::lab::rehearsal::Step;
 use serde_json::json;
@@ -83,4 +83,55 @@ fn edits_in_a_worktree_go_by_the_rules() {
         daemon.wait_state("coder", "idle");
         assert_eq!(fs::read(&path).ok(), before, "{prompt}");
     }
+}
+
+/// A daemon that was started from a git hook, or under settings of a hostile directory, has variables that git obeys. None of
+/// them counts when it makes a worktree.
+#[test]
+fn variables_of_git_do_not_reach_the_daemons_own_calls() {
+    let keys = "kind = \"shell\"\nworktree = true\nautostart = false";
+    let setup = Setup::new().slot_with("a", keys);
+    let command = ["/bin/sh", "-c", "sleep 1000"].map(str::to_owned);
+    let mut daemon = Daemon::start_with(&setup, &command);
+    let (repository, other) = (daemon.cwd("a"), daemon.root().join("other"));
+    let evil = daemon.root().join("evil");
+    let ran = daemon.root().join("ran");
+    let script = format!("#!/bin/sh\necho \"$0 $*\" >> {}\ncat\n", ran.display());
+    fs::write(&evil, script).expect("a file");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(&evil, mode).expect("it is ours");
+    fs::create_dir(&other).expect("a directory");
+    for (at, text) in [(&repository, "mine\n"), (&other, "another\n")] {
+        git(at, &["init", "-q"]);
+        fs::write(at.join("file"), text).expect("a file");
+        fs::write(at.join(".gitattributes"), "* filter=evil\n").expect("a file");
+        git(at, &["add", "."]);
+        git(at, &["commit", "-qm", "first"]);
+    }
+    daemon.cmd(&["down", "--yes"]).expect(0);
+    let mut program = missiond(daemon.root());
+    let evil = evil.display();
+    let settings = format!("'core.fsmonitor={evil}' 'filter.evil.smudge={evil}'");
+    program
+        .env("GIT_DIR", other.join(".git"))
+        .env("GIT_WORK_TREE", &other)
+        .env("GIT_OBJECT_DIRECTORY", other.join(".git/objects"))
+        .env("GIT_CONFIG_PARAMETERS", settings)
+        .env("GIT_CONFIG_COUNT", "2")
+        .env("GIT_CONFIG_KEY_0", "filter.evil.smudge")
+        .env("GIT_CONFIG_VALUE_0", evil.to_string())
+        .env("GIT_CONFIG_KEY_1", "core.hooksPath")
+        .env("GIT_CONFIG_VALUE_1", daemon.root())
+        .env("GIT_EXTERNAL_DIFF", evil.to_string())
+        .env("GIT_TEMPLATE_DIR", &other)
+        .env("GIT_TRACE", daemon.root().join("trace"));
+    daemon.again_as(program);
+    daemon.cmd(&["start", "a"]).expect(0);
+    daemon.wait_state("a", "idle");
+    let status = daemon.status("a");
+    let tree = Path::new(status["cwd"].as_str().expect("a directory"));
+    let file = fs::read_to_string(tree.join("file")).expect("a file");
+    assert_eq!(file, "mine\n");
+    assert!(!ran.exists(), "{:?}", fs::read_to_string(&ran));
+    assert!(!daemon.root().join("trace").exists());
 }
