@@ -4,6 +4,7 @@ mod own_settings;
 use crate::cli::context::{ANSWER_LIMIT, Context};
 use crate::cli::failure::Failure;
 use crate::cli::rehearse;
+use crate::cli::sanitise;
 use crate::cli::settle::{self, FailedSlot};
 use crate::cli::target;
 use crate::cli::trust;
@@ -20,7 +21,7 @@ use crate::core::text::quoting::quoted;
 use crate::daemon::{DaemonError, check_log_directory, check_socket_directory};
 use crate::launch::rehearsed::{Acquaintance, acquaintance, how_to};
 use crate::launch::{
-    check_cwd, environment, installed_version, process_environment, resolve_program,
+    NoVersion, check_cwd, environment, installed_version, process_environment, resolve_program,
 };
 use crate::os::paths::{Env, check_private_dir};
 use crate::shim;
@@ -307,6 +308,10 @@ async fn program(slot: &SlotConfig, env: &Env, daemon: &DaemonConfig) -> Finding
         Ok(program) => program,
         Err(error) => return unable("program", &error.to_string()),
     };
+    if let Err(why) = shim::check_program(&program) {
+        return Finding::fail("program", why)
+            .fix("name another program in `command`, or mend this one");
+    }
     if slot.kind == Kind::Shell {
         return Finding::ok("program", program.display().to_string());
     }
@@ -332,9 +337,22 @@ async fn versioned(
             judge_version(&command, version, known)
         }
         Err(why) => {
-            let program = program.display();
-            let detail = format!("{program} does not tell its version: {why}");
-            Finding::warn("program", detail).fix(format!("try: {program} --version"))
+            let command: Vec<String> = std::iter::once(program.display().to_string())
+                .chain(first.iter().cloned())
+                .map(|word| quoted(&word))
+                .collect();
+            let command = command.join(" ");
+            let fix = format!("try: {command} --version");
+            match why {
+                NoVersion::Fails(why) => {
+                    let detail = format!("{command} --version fails: {}", sanitise::text(&why));
+                    Finding::fail("program", detail).fix(fix)
+                }
+                NoVersion::Untold(why) => {
+                    let detail = format!("{command} does not tell its version: {why}");
+                    Finding::warn("program", detail).fix(fix)
+                }
+            }
         }
     }
 }

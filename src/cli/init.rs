@@ -3,7 +3,7 @@ use crate::cli::failure::{Blame, Failure};
 use crate::cli::trust;
 use crate::core::claude::Version;
 use crate::core::model::Fault;
-use crate::launch::{installed_version, process_environment, resolve_program};
+use crate::launch::{NoVersion, installed_version, process_environment, resolve_program};
 use crate::os::paths::Env;
 use crate::os::trusted_file::{self, Trusted};
 use serde_json::json;
@@ -340,7 +340,7 @@ enum Trust {
 }
 
 /// The program with its version, or why there is none.
-type Found = Result<(PathBuf, Result<Version, String>), String>;
+type Found = Result<(PathBuf, Result<Version, NoVersion>), String>;
 
 async fn find(program: &str, cwd: &Path) -> Found {
     let env = process_environment();

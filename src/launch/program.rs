@@ -5,9 +5,9 @@ use rustix::fs::{Access, access};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 
 /// Why a slot's program can't be started, and what to do.
@@ -96,6 +96,17 @@ const VERSION_LIMIT: Duration = Duration::from_secs(20);
 /// A version is one short line; whatever more a program says is not looked at.
 const VERSION_OUTPUT: u64 = 4096;
 
+/// Why a program did not tell its version.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoVersion {
+    /// It can't be run, or ends with an error: a slot would not start either.
+    #[error("{0}")]
+    Fails(String),
+    /// It runs, and says something else or nothing.
+    #[error("{0}")]
+    Untold(String),
+}
+
 /// Asks a program (with its first arguments, as in `node cli.js`) for its version, in the environment
 /// in which it will run.
 pub async fn installed_version(
@@ -103,7 +114,7 @@ pub async fn installed_version(
     args: &[String],
     env: &[(String, String)],
     cwd: &Path,
-) -> Result<Version, String> {
+) -> Result<Version, NoVersion> {
     let mut command = Command::new(program);
     command
         .args(args)
@@ -113,22 +124,52 @@ pub async fn installed_version(
         .current_dir(cwd)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .stderr(Stdio::null())
+        .stderr(Stdio::piped())
         .kill_on_drop(true);
-    match tokio::time::timeout(VERSION_LIMIT, first_output(command)).await {
-        Err(_) => Err(format!("no answer within {} s", VERSION_LIMIT.as_secs())),
-        Ok(Err(error)) => Err(error.to_string()),
-        Ok(Ok(said)) => Version::parse(&said)
-            .ok_or_else(|| format!("it says {:?}, which is no version", said.trim())),
+    let answer = match tokio::time::timeout(VERSION_LIMIT, first_output(command)).await {
+        Err(_) => {
+            let seconds = VERSION_LIMIT.as_secs();
+            return Err(NoVersion::Untold(format!("no answer within {seconds} s")));
+        }
+        Ok(Err(error)) => return Err(NoVersion::Fails(format!("it can't be run: {error}"))),
+        Ok(Ok(answer)) => answer,
+    };
+    let Answer { status, said, told } = answer;
+    match Version::parse(&said) {
+        Some(version) => Ok(version),
+        None if status.success() => {
+            let said = said.trim();
+            Err(NoVersion::Untold(format!(
+                "it says {said:?}, which is no version"
+            )))
+        }
+        None => {
+            let words = format!("{}\n{}", told.trim(), said.trim());
+            Err(NoVersion::Fails(format!("{status}\n{}", words.trim())))
+        }
     }
 }
 
-async fn first_output(mut command: Command) -> io::Result<String> {
+struct Answer {
+    status: ExitStatus,
+    said: String,
+    /// On standard error.
+    told: String,
+}
+
+async fn first_output(mut command: Command) -> io::Result<Answer> {
     let mut child = command.spawn()?;
-    let mut said = Vec::new();
-    if let Some(stdout) = child.stdout.take() {
-        stdout.take(VERSION_OUTPUT).read_to_end(&mut said).await?;
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let (said, told) = tokio::try_join!(beginning(stdout), beginning(stderr))?;
+    let status = child.wait().await?;
+    Ok(Answer { status, said, told })
+}
+
+/// As much as is looked at. The pipe is closed behind it, so that nothing waits for a reader.
+async fn beginning(pipe: Option<impl AsyncRead + Unpin>) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    if let Some(pipe) = pipe {
+        pipe.take(VERSION_OUTPUT).read_to_end(&mut bytes).await?;
     }
-    child.wait().await?;
-    Ok(String::from_utf8_lossy(&said).into_owned())
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

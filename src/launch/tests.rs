@@ -309,9 +309,18 @@ async fn a_program_is_asked_for_its_version_in_the_slots_environment() {
     assert_eq!(version, Ok(Version::new(2, 1, 7)));
     let args = say("echo hello");
     let error = installed_version(shell, &args, &env, dir.path()).await;
-    assert!(error.unwrap_err().contains("hello"));
+    let Err(NoVersion::Untold(said)) = error else {
+        panic!("{error:?}");
+    };
+    assert!(said.contains("hello"), "{said}");
+    let args = say("echo broken >&2; exit 3");
+    let error = installed_version(shell, &args, &env, dir.path()).await;
+    let Err(NoVersion::Fails(why)) = error else {
+        panic!("{error:?}");
+    };
+    assert_eq!(why, "exit status: 3\nbroken");
     let gone = installed_version(Path::new("/no/such"), &[], &env, dir.path()).await;
-    assert!(gone.is_err());
+    assert!(matches!(gone, Err(NoVersion::Fails(_))), "{gone:?}");
     let args = say("yes 9.9.9 | head -c 100000");
     let flood = installed_version(shell, &args, &env, dir.path()).await;
     assert_eq!(flood, Ok(Version::new(9, 9, 9)));

@@ -23,7 +23,7 @@ pub(super) fn check(spec: &ShimSpec) -> Result<(), String> {
         ));
     }
     directory(&spec.cwd)?;
-    executable(Path::new(program), MAX_INTERPRETERS)
+    check_program(Path::new(program))
 }
 
 fn absolute(what: &str, path: &Path) -> Result<(), String> {
@@ -46,6 +46,11 @@ fn directory(path: &Path) -> Result<(), String> {
     }
     rustix::fs::access(path, Access::EXEC_OK)
         .map_err(|fault| format!("the working directory {shown} can't be entered: {fault}"))
+}
+
+/// Why this file can't be executed, or nothing. A script needs its interpreter.
+pub fn check_program(program: &Path) -> Result<(), String> {
+    executable(program, MAX_INTERPRETERS)
 }
 
 fn executable(path: &Path, interpreters_left: usize) -> Result<(), String> {

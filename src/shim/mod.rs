@@ -27,6 +27,7 @@ mod text;
 mod tree;
 pub mod wire;
 
+pub use check::check_program;
 pub use handle::Handle;
 pub use link::{LaunchError, LinkError, ShimLink};
 pub use process::{VERB, main};

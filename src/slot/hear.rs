@@ -2,6 +2,7 @@
 
 use super::Slot;
 use super::health;
+use super::last_end;
 use super::output::Taken;
 use super::stream::SoFar;
 use crate::audit::Record;
@@ -219,13 +220,8 @@ impl Slot {
         {
             return None;
         }
-        let lines = secrets::mask_rows(&self.screen.terminal().lines(6));
-        let words: Vec<&str> = lines
-            .iter()
-            .map(|line| line.trim())
-            .filter(|line| !line.is_empty())
-            .collect();
-        (!words.is_empty()).then(|| words.join(" / "))
+        let lines = self.screen.terminal().whole_lines(LAST_SCREEN);
+        last_end::words_in(&secrets::mask_rows(&lines))
     }
 
     pub(super) fn forget_screen(&mut self) {

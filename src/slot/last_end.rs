@@ -47,9 +47,49 @@ impl LastEnd {
     }
 }
 
+/// Lines of a program's last words from the first error on, and from the end.
+const FROM_ERROR: usize = 3;
+const FROM_END: usize = 4;
+
+/// What a program said last, out of the lines at the end of its screen. Many programs write where they were in their own
+/// code behind the error itself: those lines are left out.
+pub(super) fn words_in(lines: &[String]) -> Option<String> {
+    let is_place = |line: &&str| line.starts_with("at ") && line.contains([':', '(']);
+    let lines = lines.iter().map(|line| line.trim());
+    let words: Vec<&str> = lines
+        .filter(|line| !line.is_empty() && !is_place(line))
+        .collect();
+    let end = words.len().saturating_sub(FROM_END);
+    let is_error = |line: &&str| line.to_ascii_lowercase().contains("error");
+    let error = words[..end].iter().position(is_error);
+    let from_error = error.map_or(end..end, |at| at..end.min(at + FROM_ERROR));
+    let said = [&words[from_error], &words[end..]].concat();
+    (!said.is_empty()).then(|| said.join(" / "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_error_itself_is_among_the_last_words() {
+        let words = |text: &str| {
+            let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+            words_in(&lines)
+        };
+        assert_eq!(words("\n \n"), None);
+        assert_eq!(words("one\n\n two").as_deref(), Some("one / two"));
+        let of_node = "node:internal/modules/cjs/loader:1225\n  const err = new Error(message);\n        ^\n\n\
+            Error: Cannot find module '/x/cli.js'\n    at Function._load (node:internal/a:1:2)\n    at b:3:4 {\n  \
+            code: 'MODULE_NOT_FOUND',\n  requireStack: []\n}\n\nNode.js v20.1.0";
+        let said = words(of_node).unwrap();
+        assert!(said.contains("Cannot find module '/x/cli.js'"), "{said}");
+        assert!(said.ends_with("} / Node.js v20.1.0"), "{said}");
+        assert!(!said.contains("_load"), "{said}");
+        let long: String = (0..40).map(|n| format!("line {n}\n")).collect();
+        let said = words(&long).unwrap();
+        assert_eq!(said, "line 36 / line 37 / line 38 / line 39");
+    }
 
     #[test]
     fn the_time_and_the_screen_are_told_once_and_the_report_stays_until_the_next_start() {

@@ -7,7 +7,7 @@ use super::start::NotStarted;
 use crate::core::claude::Version;
 use crate::core::machine::Cause;
 use crate::core::settings::{Kind, SlotConfig};
-use crate::launch;
+use crate::launch::{self, NoVersion};
 use crate::os::blocking;
 use crate::os::worktree;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ pub(super) struct Probed {
     pub program: PathBuf,
     pub env: Vec<(String, String)>,
     /// The version of Claude Code, or why it is not known; `None` for a plain program.
-    pub version: Option<Result<Version, String>>,
+    pub version: Option<Result<Version, NoVersion>>,
 }
 
 pub(super) async fn probe(

@@ -504,6 +504,40 @@ fn up_says_which_slots_have_failed_and_why() {
     assert_eq!(slots.len(), 3, "{found}");
 }
 
+/// The line that says why stands whole in what `up` prints, however long it is, and wherever the slot's terminal wrapped it.
+#[test]
+fn up_shows_the_whole_cause() {
+    let mut living = Living::new();
+    let cause = format!(
+        "Error: Cannot find module '/opt/{}/cli.js'",
+        "deep/".repeat(40)
+    );
+    let places = "    at Function._load (node:internal/modules/cjs/loader:1225:15)\n".repeat(12);
+    let script = format!(
+        "#!/bin/sh\ncat <<'END'\nnode:internal/modules/cjs/loader:1225\n{cause}\n{places}  code: 'MODULE_NOT_FOUND'\n}}\n\n\
+         Node.js v20.1.0\nEND\nexit 1\n"
+    );
+    let program = living.home.write("program", &script);
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    living.home.write("policies/coder.toml", "");
+    let slot = |name: &str, kind: &str| {
+        format!(
+            "[[slot]]\nname = \"{name}\"\nrole = \"coder\"\nkind = \"{kind}\"\ncwd = \".\"\ncols = 80\n\
+             command = [\"{}\"]\n",
+            program.display()
+        )
+    };
+    let slots = slot("plain", "shell") + &slot("asked", "claude");
+    let config = living.config("slots.toml", &format!("name = \"one\"\n{slots}"));
+    let ran = living.home.run(&["up", "-c", &config]).exits(1);
+    assert_eq!(ran.stderr.matches(&cause).count(), 2, "{ran:?}");
+    assert!(ran.stderr.contains("Node.js v20.1.0"), "{ran:?}");
+    assert!(!ran.stderr.contains("_load"), "{ran:?}");
+    // `doctor` says the same of the one that can be asked for its version.
+    let found = living.home.run(&["doctor", "-c", &config]).exits(1);
+    assert!(found.stdout.contains(&cause), "{found:?}");
+}
+
 /// A program that is found and runs, and ends only after a while, before it has shown an input box.
 #[test]
 fn up_waits_until_a_slot_has_shown_that_it_works() {

@@ -292,6 +292,24 @@ fn doctor_names_the_fix_for_whatever_is_broken() {
     broken("logs", "not a directory", "set `logs` in [daemon]");
     fs::remove_file(config("logs")).unwrap();
 
+    let claude = user.path("bin/claude");
+    // Found, and not able to start: its own words are the cause.
+    let words = "Error: Cannot find module '/opt/claude-code/cli.js'";
+    for (script, cause) in [
+        (format!("#!/bin/sh\necho \"{words}\" >&2\nexit 7\n"), words),
+        ("#!/bin/sh\nexit 7\n".to_owned(), "exit status: 7"),
+        ("#!/bin/sh\nkill -9 $$\n".to_owned(), "signal: 9"),
+        ("#!/no/such/node\n".to_owned(), "/no/such/node"),
+    ] {
+        fs::write(&claude, script).unwrap();
+        broken("program", cause, "");
+    }
+    // One that runs and does not tell its version may be a wrapper.
+    fs::write(&claude, "#!/bin/sh\necho hello\n").unwrap();
+    let health = user.json(&["doctor"], 0);
+    assert_eq!(finding(&health, "program")["health"], "warn", "{health}");
+    user.install("2.1.325");
+
     fs::set_permissions(user.path("bin/claude"), Permissions::from_mode(0o644)).unwrap();
     broken("program", "can't be executed", "make it executable");
     fs::remove_file(user.path("bin/claude")).unwrap();

@@ -239,6 +239,39 @@ impl Terminal {
         lines
     }
 
+    /// The same with the rows of each line that was wrapped as one.
+    pub fn whole_lines(&self, n: usize) -> Vec<String> {
+        let top = self.term.topmost_line().0;
+        let rows = (top..self.term.screen_lines() as i32).rev();
+        let mut lines: Vec<String> = Vec::new();
+        for row in rows.map(GridLine) {
+            let (text, wrapped) = self.cells_of(row);
+            match lines.len() {
+                0 if text.trim_end().is_empty() => {}
+                count if wrapped && count > 0 => lines[count - 1].insert_str(0, &text),
+                count if count == n => break,
+                _ => lines.push(text.trim_end().to_owned()),
+            }
+        }
+        lines.reverse();
+        lines
+    }
+
+    /// All the text of a row, blanks included, and whether it was wrapped into the next one.
+    fn cells_of(&self, row: GridLine) -> (String, bool) {
+        let cells = &self.term.grid()[row];
+        let (mut text, mut wrapped) = (String::new(), false);
+        for col in 0..self.term.columns() {
+            let cell = &cells[Column(col)];
+            wrapped = cell.flags.contains(Flags::WRAPLINE);
+            // A wide character had no room there, and stands in the next row.
+            if !cell.flags.contains(Flags::LEADING_WIDE_CHAR_SPACER) {
+                push_text(&mut text, part(cells, col), cell);
+            }
+        }
+        (text, wrapped)
+    }
+
     fn frame(&self, at: At) -> Frame {
         Frame {
             at,

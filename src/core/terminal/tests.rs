@@ -28,6 +28,23 @@ fn a_terminal_can_live_in_a_task() {
 }
 
 #[test]
+fn the_rows_of_a_wrapped_line_are_one() {
+    let mut terminal = Terminal::new(10, 4);
+    terminal.feed(
+        at(0),
+        b"first\r\n0123456789abcdef\r\n\r\nnine and a half\r\nlast",
+    );
+    let whole = ["first", "0123456789abcdef", "", "nine and a half", "last"];
+    assert_eq!(terminal.whole_lines(10), whole);
+    assert_eq!(terminal.whole_lines(2), whole[3..]);
+    assert_eq!(terminal.whole_lines(4), whole[1..]);
+    let mut wide = Terminal::new(5, 4);
+    wide.feed(at(0), "\u{5b57}\u{5b57}\u{5b57}".as_bytes());
+    assert_eq!(wide.whole_lines(2), ["\u{5b57}\u{5b57}\u{5b57}"]);
+    assert_eq!(Terminal::new(5, 4).whole_lines(2), [""; 0]);
+}
+
+#[test]
 fn a_frame_is_due_after_silence() {
     let mut terminal = Terminal::new(20, 4);
     assert!(terminal.feed(at(0), b"he").is_empty());
