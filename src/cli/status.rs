@@ -3,7 +3,7 @@ use crate::cli::failure::Failure;
 use crate::cli::slots::AnySlots;
 use crate::cli::{columns, sanitise, table};
 use crate::control::requests::{Ping, Status as Request};
-use crate::core::model::{Nothing, Pong, Select, SlotStatus};
+use crate::core::model::{Ailment, Nothing, Pong, Select, SlotStatus};
 use crate::core::text::redraw;
 use anstream::adapter::strip_str;
 use std::io::IsTerminal;
@@ -77,8 +77,10 @@ fn not_taken(daemon: &Pong, target: &str) -> Vec<String> {
             "the policy {role} on the disk allows more and is not taken: missiond reload{target}"
         )
     });
-    let seen = daemon.lost.iter().chain(&daemon.troubles);
-    let seen = seen.map(|text| sanitise::one_line(text));
+    let ill = daemon.health.iter();
+    let ill = ill.map(|Ailment { text, remedy, .. }| format!("{text}; {remedy}"));
+    let seen = daemon.lost.iter().cloned().chain(ill);
+    let seen = seen.map(|text| sanitise::one_line(&text));
     fault.into_iter().chain(wider).chain(seen).collect()
 }
 

@@ -70,7 +70,7 @@ mod tests {
             socket: None,
             config_fault: None,
             lost: Vec::new(),
-            troubles: Vec::new(),
+            health: Vec::new(),
             wider_policies: Vec::new(),
         }
     }

@@ -3,12 +3,13 @@
 //! and in the status meanwhile.
 
 use super::Slots;
-use crate::core::model::{SlotStatus, What};
+use crate::core::model::{Ailment, Condition, SlotStatus, What};
 use crate::os::process_stat::Stat;
 use crate::os::{blocking, headroom};
 use crate::slot::{Command, SlotContext};
-use chrono::{DateTime, Local};
+use chrono::{DateTime, Local, Utc};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -38,23 +39,37 @@ enum Trouble {
     Stopped(String),
 }
 
-/// Each with the words for it.
-type Troubles = BTreeMap<Trouble, String>;
+/// What a trouble is, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Words {
+    text: String,
+    remedy: String,
+}
 
-/// What is wrong with the daemon at present, in words.
-pub(super) type Troubled = watch::Receiver<Vec<String>>;
+impl Words {
+    fn new(text: impl Into<String>, remedy: impl Into<String>) -> Words {
+        let (text, remedy) = (text.into(), remedy.into());
+        Words { text, remedy }
+    }
+}
+
+type Troubles = BTreeMap<Trouble, Words>;
+
+/// What hampers the daemon at present.
+pub(super) type Ailments = watch::Receiver<Vec<Ailment>>;
 
 /// Looks from time to time.
 pub(super) fn start(
     context: Arc<SlotContext>,
     slots: watch::Receiver<Slots>,
-) -> (JoinHandle<()>, Troubled) {
-    let (told, troubles) = watch::channel(Vec::new());
+) -> (JoinHandle<()>, Ailments) {
+    let (told, ailments) = watch::channel(Vec::new());
     let mut health = Health {
         context,
         slots,
         told,
         known: Troubles::new(),
+        since: BTreeMap::new(),
         clock: Clock::new(SystemTime::now(), Instant::now()),
     };
     let task = tokio::spawn(async move {
@@ -63,31 +78,37 @@ pub(super) fn start(
             health.look().await;
         }
     });
-    (task, troubles)
+    (task, ailments)
 }
 
 /// Why a slot's program does not go on, if a signal has stopped it or its shim.
 pub fn stopped(pid: Option<u32>, shim_pid: Option<u32>) -> Option<String> {
+    stopped_in_words(pid, shim_pid).map(|words| words.to_string())
+}
+
+fn stopped_in_words(pid: Option<u32>, shim_pid: Option<u32>) -> Option<Words> {
     let is_stopped = |pid: &u32| Stat::of(pid).is_some_and(|stat| stat.is_stopped());
-    let shim = shim_pid.filter(is_stopped).map(|pid| {
-        format!(
-            "its shim was stopped by a signal, and no key reaches its program; SIGCONT to process {pid} continues it"
-        )
-    });
-    let program = || {
-        let pid = pid.filter(is_stopped)?;
-        let text =
-            format!("its program was stopped by a signal; SIGCONT to process {pid} continues it");
-        Some(text)
+    let by_signal = |text: &str, pid: u32| {
+        let remedy = format!("SIGCONT to process {pid} continues it");
+        Words::new(text, remedy)
     };
-    shim.or_else(program)
+    let shim = shim_pid.filter(is_stopped);
+    let program = || pid.filter(is_stopped);
+    match shim {
+        Some(pid) => Some(by_signal(
+            "its shim was stopped by a signal, and no key reaches its program",
+            pid,
+        )),
+        None => program().map(|pid| by_signal("its program was stopped by a signal", pid)),
+    }
 }
 
 struct Health {
     context: Arc<SlotContext>,
     slots: watch::Receiver<Slots>,
-    told: watch::Sender<Vec<String>>,
+    told: watch::Sender<Vec<Ailment>>,
     known: Troubles,
+    since: BTreeMap<Trouble, DateTime<Utc>>,
     clock: Clock,
 }
 
@@ -102,13 +123,12 @@ impl Health {
             .values()
             .map(|slot| Program::of(&slot.watch_status().borrow()))
             .collect();
-        let found = blocking::run(move || look(places, programs))
-            .await
-            .flatten();
-        let mut troubles = found.unwrap_or_else(|error| {
+        let found = blocking::run(move || look(places, programs)).await;
+        let lack = |error: io::Error| Words::new(error.to_string(), headroom::MORE_FILES);
+        let mut troubles = found.map_err(lack).flatten().unwrap_or_else(|lack| {
             // Nothing else can be looked at, and is as it was.
             let mut known = self.known.clone();
-            known.insert(Trouble::Files, error.to_string());
+            known.insert(Trouble::Files, lack);
             known
         });
         let audit = self.context.audit.failing().borrow().clone();
@@ -120,16 +140,27 @@ impl Health {
 
     async fn tell(&mut self, troubles: Troubles, slots: &Slots) {
         let known = std::mem::replace(&mut self.known, troubles.clone());
+        self.since.retain(|one, _| troubles.contains_key(one));
+        for one in troubles.keys() {
+            self.since.entry(one.clone()).or_insert_with(Utc::now);
+        }
+        // Whoever is told of it finds it in the status.
+        let ailments = troubles.iter().filter_map(|(one, words)| {
+            Some(Ailment {
+                condition: one.condition()?,
+                since: *self.since.get(one)?,
+                text: words.text.clone(),
+                remedy: words.remedy.clone(),
+            })
+        });
+        self.told.send_replace(ailments.collect());
         let begun = troubles.iter().filter(|(one, _)| !known.contains_key(one));
-        for (trouble, text) in begun {
-            self.warn(trouble, text.clone(), slots).await;
+        for (trouble, words) in begun {
+            self.warn(trouble, words.to_string(), slots).await;
         }
         for trouble in known.keys().filter(|one| !troubles.contains_key(one)) {
             self.warn(trouble, trouble.is_over(), slots).await;
         }
-        let of_slot = |trouble: &Trouble| matches!(trouble, Trouble::Stopped(_));
-        let own = troubles.into_iter().filter(|(one, _)| !of_slot(one));
-        self.told.send_replace(own.map(|(_, text)| text).collect());
     }
 
     async fn warn(&self, trouble: &Trouble, text: String, slots: &Slots) {
@@ -151,7 +182,24 @@ impl Health {
     }
 }
 
+impl fmt::Display for Words {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; {}", self.text, self.remedy)
+    }
+}
+
 impl Trouble {
+    /// Its name, if it is one of the daemon as a whole.
+    fn condition(&self) -> Option<Condition> {
+        match self {
+            Trouble::Disk(..) => Some(Condition::DiskFull),
+            Trouble::Audit => Some(Condition::AuditUnwritable),
+            Trouble::Clock => Some(Condition::ClockSetBack),
+            Trouble::Files => Some(Condition::FewDescriptors),
+            Trouble::Stopped(_) => None,
+        }
+    }
+
     /// The words for its end.
     fn is_over(&self) -> String {
         match self {
@@ -189,17 +237,16 @@ impl Program {
 }
 
 /// An error says that nothing can be looked at.
-fn look(places: [(&'static str, PathBuf); 2], programs: Vec<Program>) -> io::Result<Troubles> {
-    headroom::check_files_left()
-        .map_err(|lack| io::Error::other(format!("{lack}; {}", lack.next)))?;
+fn look(places: [(&'static str, PathBuf); 2], programs: Vec<Program>) -> Result<Troubles, Words> {
+    headroom::check_files_left().map_err(|lack| Words::new(lack.to_string(), lack.next))?;
     let full = places.into_iter().filter(|(_, path)| is_full(path));
     let disks = full.map(|(name, path)| {
         let text = disk_is_full(name, &path);
         (Trouble::Disk(name, path), text)
     });
     let stopped = programs.into_iter().filter_map(|program| {
-        let text = stopped(program.pid, program.shim_pid)?;
-        Some((Trouble::Stopped(program.slot), text))
+        let words = stopped_in_words(program.pid, program.shim_pid)?;
+        Some((Trouble::Stopped(program.slot), words))
     });
     Ok(disks.chain(stopped).collect())
 }
@@ -213,24 +260,24 @@ fn is_full(directory: &Path) -> bool {
     })
 }
 
-fn disk_is_full(name: &str, path: &Path) -> String {
+fn disk_is_full(name: &str, path: &Path) -> Words {
     let comes_of_it = match name {
         "log" => {
             "its output is not recorded, and what missiond can't write down is refused: messages, keys, approvals"
         }
         _ => "what is started or stopped can't be saved",
     };
-    format!(
-        "the disk of the {name} directory {} is full: {comes_of_it}; make room on it",
-        path.display()
-    )
+    let path = path.display();
+    let text = format!("the disk of the {name} directory {path} is full: {comes_of_it}");
+    Words::new(text, "make room on it")
 }
 
-fn audit_fails(error: &str) -> String {
-    format!(
+fn audit_fails(error: &str) -> Words {
+    let text = format!(
         "the audit can't be written ({error}): messages, keys and approvals are refused, and a no, an interrupt and a stop \
-         still work; make room on its disk"
-    )
+         still work"
+    );
+    Words::new(text, "make room on its disk")
 }
 
 /// The time of day beside the time that has passed.
@@ -252,7 +299,7 @@ impl Clock {
     }
 
     /// What is to be told for as long as times come that were there before.
-    fn look(&mut self, time: SystemTime, at: Instant) -> Option<String> {
+    fn look(&mut self, time: SystemTime, at: Instant) -> Option<Words> {
         let expected = self.time + at.saturating_duration_since(self.at);
         (self.time, self.at) = (time, at);
         let latest = self
@@ -266,10 +313,13 @@ impl Clock {
         let (by, from) = self.set_back?;
         let by = humantime::format_duration(Duration::from_secs(by.as_secs()));
         let from: DateTime<Local> = from.into();
-        Some(format!(
-            "the clock was set back by {by}: until {} times come a second time in logs and events, whose positions go on; \
-             see whether the time is right: timedatectl",
+        let text = format!(
+            "the clock was set back by {by}: until {} times come a second time in logs and events, whose positions go on",
             from.format("%F %T")
+        );
+        Some(Words::new(
+            text,
+            "see whether the time is right: timedatectl",
         ))
     }
 }
@@ -290,9 +340,9 @@ mod tests {
         assert_eq!(clock.look(time + after(5000), at + after(8)), None);
 
         let told = clock.look(time + after(1402), at + after(10)).unwrap();
-        assert!(told.contains("set back by 1h:"), "{told}");
+        assert!(told.text.contains("set back by 1h:"), "{told}");
         let told = clock.look(time + after(4400), at + after(3008)).unwrap();
-        assert!(told.contains("set back by 1h:"), "{told}");
+        assert!(told.text.contains("set back by 1h:"), "{told}");
         assert_eq!(clock.look(time + after(5003), at + after(3611)), None);
     }
 

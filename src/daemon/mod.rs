@@ -28,7 +28,9 @@ pub use sessions::{Gone, end_for, is_of_owner};
 
 use crate::audit::{self, Audit};
 use crate::config::{self, Config};
-use crate::core::model::{Always, Fault, Nothing, Pong, ReloadAnswer, RpcError, SpawnParams};
+use crate::core::model::{
+    Ailment, Always, Fault, Nothing, Pong, ReloadAnswer, RpcError, SpawnParams,
+};
 use crate::core::settings::{NotifyConfig, SlotConfig};
 use crate::daemon::alerts as notify;
 use crate::daemon::tasks::store::{Left, Store};
@@ -42,7 +44,7 @@ use crate::os::worktree;
 use crate::shim;
 use crate::slot::{self, Command, SlotContext, SlotHandle};
 use door::Door;
-use health::Troubled;
+use health::Ailments;
 use host::{Signals, Wish};
 use places::Ground;
 use sessions::{GoneOnes, Sessions};
@@ -135,7 +137,7 @@ pub struct DaemonHandle {
     about: Pong,
     fault: watch::Receiver<Option<String>>,
     lost: watch::Receiver<Vec<String>>,
-    troubles: Troubled,
+    health: Ailments,
 }
 
 impl DaemonHandle {
@@ -152,9 +154,14 @@ impl DaemonHandle {
             config_fault: self.fault.borrow().clone(),
             wider_policies: self.wider_policies(),
             lost: self.lost.borrow().clone(),
-            troubles: self.troubles.borrow().clone(),
+            health: self.health(),
             ..self.about.clone()
         }
+    }
+
+    /// What hampers the daemon at present.
+    pub fn health(&self) -> Vec<Ailment> {
+        self.health.borrow().clone()
     }
 
     fn wider_policies(&self) -> Vec<String> {
@@ -231,8 +238,8 @@ pub async fn run<S: Serving>(
     daemon.look_for_running().await;
     let slots = daemon.published.subscribe();
     let (tasks, keeper) = keeper::start(store, left, slots, bus.clone());
-    let (health, troubles) = health::start(daemon.context.clone(), daemon.published.subscribe());
-    let handle = daemon.handle(&tasks, troubles);
+    let (health, ailments) = health::start(daemon.context.clone(), daemon.published.subscribe());
+    let handle = daemon.handle(&tasks, ailments);
     let server = serve(handle.clone(), door.take_listener());
     let listeners = server.as_ref().map(Serving::listeners);
     let mut ground = Ground::new(door, &daemon.context, listeners);
@@ -293,7 +300,7 @@ impl Daemon {
     }
 
     /// What everybody else has of it.
-    fn handle(&self, tasks: &TasksHandle, troubles: Troubled) -> DaemonHandle {
+    fn handle(&self, tasks: &TasksHandle, health: Ailments) -> DaemonHandle {
         DaemonHandle {
             bus: self.context.bus.clone(),
             sends: self.context.sends.clone(),
@@ -310,7 +317,7 @@ impl Daemon {
             about: serving::about(&self.config, &self.context),
             fault: self.fault.subscribe(),
             lost: self.lost.subscribe(),
-            troubles,
+            health,
         }
     }
 }

@@ -28,6 +28,6 @@ pub(super) fn about(config: &Config, context: &SlotContext) -> Pong {
         config_fault: None,
         wider_policies: Vec::new(),
         lost: Vec::new(),
-        troubles: Vec::new(),
+        health: Vec::new(),
     }
 }

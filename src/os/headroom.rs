@@ -59,7 +59,8 @@ pub fn check_files_left() -> Result<(), Shortage> {
     }
 }
 
-const MORE_FILES: &str =
+/// What to do where descriptors run out.
+pub const MORE_FILES: &str =
     "raise the limit (ulimit -n, LimitNOFILE= in a unit), or close something: missiond sessions";
 
 /// A bound on memory, and how far away it is.

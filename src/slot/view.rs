@@ -174,6 +174,7 @@ pub(super) fn first_status(config: &SlotConfig, paths: &Paths) -> SlotStatus {
         queued: 0,
         foreground: None,
         stopped: None,
+        health: Vec::new(),
         attached: 0,
         changed: false,
         new_settings: Vec::new(),

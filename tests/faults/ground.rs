@@ -129,6 +129,15 @@ fn no_more_descriptors_is_a_passing_trouble() {
             .contains("Too many open files")
             .then_some(())
     });
+    until("scripts to find it", || {
+        let status = daemon.cmd(&["status", "a", "--json"]);
+        let is_in_json = || {
+            status.json()[0]["health"]
+                .to_string()
+                .contains("few_descriptors")
+        };
+        (status.code == 0 && is_in_json()).then_some(())
+    });
     drop(listeners);
     until("another start", || {
         let status = daemon.cmd(&["status", "a", "--json"]);
@@ -194,7 +203,9 @@ fn a_clock_that_jumps_changes_no_delay() {
         until("the status to tell of the jump", || {
             let status = daemon.cmd(&["status"]).expect(0);
             let is_told = status.stdout.contains("the clock was set back by 2h");
-            (is_told == jump.starts_with('-')).then_some(())
+            let health = daemon.status("a")["health"].to_string();
+            let is_in_json = health.contains("clock_set_back");
+            (is_told == is_in_json && is_told == jump.starts_with('-')).then_some(())
         });
     }
     let ends = |wanted: &str| {

@@ -30,10 +30,31 @@ fn a_full_disk_is_in_the_status_until_there_is_room() {
         status_has(&daemon, &format!("{full} is full")).then_some(())
     });
     assert!(status_has(&daemon, "make room on it"));
+    // Scripts find it with each slot, and without any.
+    let of_slot = daemon.status("a")["health"].clone();
+    for health in [&of_slot, &daemon.json(&["stats"])["health"]] {
+        let found = health.as_array().expect("a list").iter();
+        let found: Vec<_> = found
+            .filter(|one| one["condition"] == "disk_full")
+            .collect();
+        let [full_disk] = found[..] else {
+            panic!("{health}");
+        };
+        let text = full_disk["text"].as_str().expect("a text");
+        assert!(text.starts_with(&format!("{full} is full: ")), "{health}");
+        assert_eq!(full_disk["remedy"], "make room on it");
+        let since: chrono::DateTime<chrono::Utc> =
+            serde_json::from_value(full_disk["since"].clone()).expect("a time");
+        assert!(since <= chrono::Utc::now(), "{health}");
+    }
     disk.free();
     until("the room to be seen", || {
         let is_seen = events.printed().contains(&format!("{full} has room again"));
         (is_seen && !status_has(&daemon, "is full")).then_some(())
+    });
+    until("nothing to be wrong", || {
+        let is_well = |value: serde_json::Value| value["health"].is_null();
+        (is_well(daemon.status("a")) && is_well(daemon.json(&["stats"]))).then_some(())
     });
     let told = events.kill();
     assert_eq!(told.matches(&format!("{full} is full")).count(), 1);

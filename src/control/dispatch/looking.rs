@@ -27,6 +27,10 @@ impl Dispatcher {
             .map(|name| self.slot(name).map(|slot| slot.status()))
             .collect::<Result<_, _>>()?;
         self.measure(&mut statuses).await;
+        let health = self.daemon.health();
+        for status in &mut statuses {
+            status.health.clone_from(&health);
+        }
         Ok(statuses)
     }
 
@@ -75,6 +79,7 @@ impl Dispatcher {
             stopped,
             sessions: sessions.len() - sessions_ended,
             sessions_ended,
+            health: self.daemon.health(),
         }
     }
 

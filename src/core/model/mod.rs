@@ -112,9 +112,32 @@ pub struct Pong {
     /// What was removed under the daemon since it was started, or since the last `reload`: made again, or missing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lost: Vec<String>,
-    /// What hampers it at present, each with its remedy: a full disk, a clock that was set back, too few descriptors.
+    /// What hampers it at present.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub troubles: Vec<String>,
+    pub health: Vec<Ailment>,
+}
+
+/// What can hamper a daemon and all of its slots.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Condition {
+    /// The disk of the log or the state directory.
+    DiskFull,
+    AuditUnwritable,
+    ClockSetBack,
+    /// File descriptors run out.
+    FewDescriptors,
+}
+
+/// Something that hampers a daemon and all of its slots at present.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Ailment {
+    pub condition: Condition,
+    /// Since when the daemon knows of it.
+    pub since: DateTime<Utc>,
+    /// What it is, and what comes of it.
+    pub text: String,
+    pub remedy: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -160,6 +183,9 @@ pub struct SlotStatus {
     /// Its program or its shim was stopped by a signal: how to continue it; looked for when it is asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<String>,
+    /// What hampers the daemon at present, and so this slot too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub health: Vec<Ailment>,
     /// Terminals that show it live.
     #[serde(default)]
     pub attached: usize,
@@ -239,6 +265,9 @@ pub struct StatsAnswer {
     pub sessions: usize,
     #[serde(default)]
     pub sessions_ended: usize,
+    /// What hampers the daemon at present.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub health: Vec<Ailment>,
 }
 
 /// One slot of several was dealt with; `error` where it was not.
