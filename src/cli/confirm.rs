@@ -6,11 +6,14 @@ use crate::core::model::ConfirmParams;
 
 /// Answers the dialog that a slot shows.
 ///
-/// The answer is chosen by its meaning or its label, never by its position. A label may be shortened while it is
-/// clear; a word that is no option is refused (exit code 4), and so is `always` where no permission is asked for. In a
-/// list a label may have commas of its own. A no to a permission dialog is always pressed as Esc. With --dialog it goes
-/// only to the dialog that you have seen: if another one is up by now, nothing is pressed (exit code 4). Where the slot is
-/// doubtful, since its screen shows something else than the other witnesses say, all but a no needs --anyway.
+/// The answer is chosen by its meaning or its label, never by its position. yes, y, no, n and always, with any
+/// punctuation behind them, have their meaning, and are never the beginning of a label; at a question a yes is taken only if
+/// an option has that very label. A label may be shortened to its first words if no other label begins with them, but not if
+/// the option may allow more than is asked (`Yes, and …` of a permission). A word that is no option is refused (exit code 4),
+/// and so is `always` where no permission is asked for. In a list a label may have commas of its own. A no to a permission
+/// dialog is always pressed as Esc. With --dialog it goes only to the dialog that you have seen: if another one is up by now,
+/// nothing is pressed (exit code 4). Where the slot is doubtful, since its screen shows something else than the other
+/// witnesses say, all but a no needs --anyway.
 ///
 /// Each answer has an id, one of your own with --id or one that is made. The same id is given once: repeated, also after
 /// the daemon was killed, the command has the same answer, and presses no key. A daemon that is killed meanwhile may be

@@ -25,7 +25,7 @@ pub(super) struct AnswerParams {
     /// The slot that asks.
     slot: String,
     /// `yes`, `no`, or the label of one of the options; labels with commas between them where several can be
-    /// chosen. A word that is no option is refused.
+    /// chosen. A word that is no option is refused, and so is `yes` at a question without that very label.
     #[serde(default)]
     answer: Option<String>,
     /// In place of `answer`: an answer in words of your own, where the question has a line for it.

@@ -19,6 +19,7 @@ fn a_person_answers_dialogs() {
     several_answers(&daemon);
     labels_with_commas(&daemon);
     a_word_that_means_something_elsewhere(&daemon);
+    a_yes_or_a_no_is_no_beginning_of_a_label(&daemon);
     an_answer_in_own_words(&daemon);
     own_words_among_ticks(&daemon);
 }
@@ -43,9 +44,9 @@ fn approved(daemon: &Daemon) {
     assert!(!pipe.exists(), "approved by something that was no answer");
 
     let id = dialog["id"].as_str().expect("an id");
-    daemon
-        .cmd(&["confirm", "coder", "yes", "--dialog", id])
-        .expect(0);
+    // The only label that begins so is the one that allows more.
+    let given = daemon.json(&["confirm", "coder", "Yes,", "--dialog", id]);
+    assert_eq!(given["chosen"], "Yes", "{given}");
     daemon.wait_state("coder", "idle");
     assert!(pipe.exists());
     let history = daemon.cmd(&["history", "coder", "--json"]).expect(0);
@@ -59,6 +60,7 @@ fn nothing_slips_through(daemon: &Daemon) {
         .cmd(&["confirm", "coder", "yes", "--dialog", "another"])
         .expect(4);
     daemon.cmd(&["confirm", "coder", "no such label"]).expect(4);
+    daemon.cmd(&["confirm", "coder", "Yes, and"]).expect(4);
     daemon.cmd(&["confirm", "coder", "--text", "yes"]).expect(4);
     assert_eq!(daemon.status("coder")["state"], "confirming");
 }
@@ -234,6 +236,23 @@ fn a_word_that_means_something_elsewhere(daemon: &Daemon) {
     );
     daemon.wait_state("coder", "idle");
     was_told(daemon, r#"\"When?\"=\"Always\""#);
+}
+
+fn a_yes_or_a_no_is_no_beginning_of_a_label(daemon: &Daemon) {
+    let labels = [
+        "No backups, delete all",
+        "Yes, but delete the newest",
+        "Later",
+    ];
+    let dialog = ask_among(daemon, "ask to delete", "Delete them?", false, labels);
+    for word in ["yes", "Y", "yes,", "always"] {
+        let refused = daemon.cmd(&["confirm", "coder", word]).expect(4).stderr;
+        assert!(refused.contains(labels[0]), "{refused}");
+    }
+    assert_eq!(daemon.status("coder")["dialog"], dialog);
+    let given = daemon.json(&["confirm", "coder", "n"]);
+    assert_eq!(given["chosen"], "Esc", "{given}");
+    daemon.wait_state("coder", "idle");
 }
 
 fn an_answer_in_own_words(daemon: &Daemon) {

@@ -164,35 +164,33 @@ pub enum NoPick {
     Field(String),
 }
 
-/// Whether a person's word asks for a rule beside the yes.
-pub fn is_always(word: &str) -> bool {
-    word.trim().eq_ignore_ascii_case("always")
-}
-
-/// Whether a person's word declines whatever is asked.
-pub fn is_no(word: &str) -> bool {
-    word.trim().eq_ignore_ascii_case("no")
-}
-
-/// Finds what `yes`, `no` or a label means in this dialog; by label, never by position. `always` has a meaning of
-/// its own only where permission is asked for: a rule is added for what was allowed. Elsewhere it is a whole label or
-/// nothing: whoever says it means the rule, and not an option that happens to begin with the word.
+/// Finds what a word of its own meaning or a label picks in this dialog; by label, never by position. `always` has a
+/// meaning only where permission is asked for: a rule is added for what was allowed. At a question, and at a dialog that is
+/// not a known one, a yes is a whole label or nothing: there is no telling what a longer label agrees to.
 pub fn pick(dialog: &Dialog, answer: &str) -> Result<Pick, NoPick> {
     let asks_permission = dialog.kind == DialogKind::Permission;
-    let word = answer.trim().to_lowercase();
-    match word.as_str() {
-        "always" if !asks_permission => whole_label(dialog, answer)
-            .map(Pick::Option)
-            .ok_or_else(|| NoPick::None(answer.trim().to_owned())),
-        "yes" | "always" => plain_yes(dialog).ok_or_else(|| NoPick::None(answer.trim().to_owned())),
-        "no" => return refusal(dialog).ok_or_else(|| NoPick::None(answer.trim().to_owned())),
-        _ => by_label(dialog, answer),
+    let has_plain_yes = !matches!(dialog.kind, DialogKind::Question | DialogKind::Other);
+    let none = || NoPick::None(answer.trim().to_owned());
+    match Word::of(answer) {
+        Some(Word::No) => return no(dialog, answer).ok_or_else(none),
+        Some(Word::Yes) if has_plain_yes => plain_yes(dialog).ok_or_else(none),
+        Some(Word::Always) if asks_permission => plain_yes(dialog).ok_or_else(none),
+        _ => by_label(dialog, answer).map(Pick::Option),
     }
     .and_then(|pick| beside_field(dialog, pick))
     .map(|pick| match begins_with_word(pick.label(dialog), "no") {
         true if asks_permission => Pick::Esc,
         _ => pick,
     })
+}
+
+/// A no declines. Only `n` may be the name of an answer to a question.
+fn no(dialog: &Dialog, answer: &str) -> Option<Pick> {
+    let is_question = dialog.kind == DialogKind::Question;
+    let named = whole_label(dialog, answer)
+        .filter(|index| is_question && !begins_with_word(&dialog.options[*index].label, "no"));
+    let named = named.and_then(|index| beside_field(dialog, Pick::Option(index)).ok());
+    named.or_else(|| refusal(dialog))
 }
 
 /// Somebody writes into an option: what they say there is theirs to end. Only the free line of a question, which stands
@@ -284,10 +282,7 @@ fn several(dialog: &Dialog, answer: &str) -> Result<Vec<Pick>, NoPick> {
         empty_free_line(dialog) != Some(*index) && dialog.options[*index].checked.is_some()
     };
     let whole = |words: &str| whole_label(dialog, words).filter(can_be_ticked);
-    let short = |words: &str| match by_label(dialog, words) {
-        Ok(Pick::Option(index)) => Some(index).filter(can_be_ticked),
-        _ => None,
-    };
+    let short = |words: &str| by_label(dialog, words).ok().filter(can_be_ticked);
     let parts: Vec<&str> = answer.split(',').collect();
     let commas = |choice: &Choice| choice.label.matches(',').count();
     let longest = 1 + dialog.options.iter().map(commas).max().unwrap_or_default();
@@ -320,10 +315,10 @@ fn wrong_part(dialog: &Dialog, parts: &[&str], longest: usize) -> NoPick {
     let wrong = parts
         .iter()
         .find_map(|part| match by_label(dialog, part.trim()) {
-            Ok(Pick::Option(index)) if empty_free_line(dialog) == Some(index) => {
+            Ok(index) if empty_free_line(dialog) == Some(index) => {
                 Some(NoPick::FreeLine(dialog.options[index].label.clone()))
             }
-            Ok(Pick::Option(index)) if dialog.options[index].checked.is_some() => None,
+            Ok(index) if dialog.options[index].checked.is_some() => None,
             Ok(_) => Some(NoPick::None(part.trim().to_owned())),
             Err(error) => Some(error),
         });
@@ -431,63 +426,6 @@ fn is_bare_no(choice: &Choice) -> bool {
     choice.label.eq_ignore_ascii_case("no") && choice.number.is_some()
 }
 
-/// The option with this label and no other.
-fn whole_label(dialog: &Dialog, wanted: &str) -> Option<usize> {
-    let wanted = wanted.trim().to_lowercase();
-    position(&dialog.options, |label| label.to_lowercase() == wanted)
-}
-
-fn by_label(dialog: &Dialog, wanted: &str) -> Result<Pick, NoPick> {
-    let wanted_lower = wanted.trim().to_lowercase();
-    if wanted_lower.is_empty() {
-        return Err(NoPick::None(String::new()));
-    }
-    if let Some(index) = whole_label(dialog, wanted) {
-        return Ok(Pick::Option(index));
-    }
-    let fits = |choice: &&Choice| choice.label.to_lowercase().starts_with(&wanted_lower);
-    match dialog.options.iter().filter(fits).count() {
-        0 => Err(NoPick::None(wanted.trim().to_owned())),
-        1 => Ok(Pick::Option(
-            dialog
-                .options
-                .iter()
-                .position(|c| fits(&c))
-                .unwrap_or_default(),
-        )),
-        _ => Err(NoPick::Ambiguous(wanted.trim().to_owned())),
-    }
-}
-
-/// Whether an option says more than yes to this one call. Such an option is chosen only by its own label.
-pub fn widens(label: &str) -> bool {
-    const MORE: [&str; 10] = [
-        "don't ask",
-        "don’t ask",
-        "allow all",
-        "auto mode",
-        "auto-accept",
-        "accept edits",
-        "auto-approve",
-        "bypass",
-        "always",
-        "this session",
-    ];
-    let label = label.to_lowercase();
-    MORE.iter().any(|more| label.contains(more))
-}
-
-fn begins_with_word(label: &str, word: &str) -> bool {
-    let label = label.to_lowercase();
-    label
-        .strip_prefix(word)
-        .is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
-}
-
-fn position(options: &[Choice], fits: impl Fn(&str) -> bool) -> Option<usize> {
-    options.iter().position(|choice| fits(&choice.label))
-}
-
 /// The index of the option that fits, if exactly one does.
 fn only(options: &[Choice], fits: impl Fn(&str) -> bool) -> Option<usize> {
     let mut found = options
@@ -577,5 +515,8 @@ fn step(bytes: &[u8], name: &str, decides: bool) -> Step {
 }
 
 mod list;
+mod words;
+use words::{Word, begins_with_word, by_label, position, whole_label};
+pub use words::{is_always, is_no, widens};
 #[cfg(test)]
 mod tests;

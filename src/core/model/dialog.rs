@@ -52,7 +52,8 @@ pub struct WaitingCall {
 pub struct ConfirmParams {
     /// The name of the slot, or `@role` where the role has one slot.
     pub slot: String,
-    /// `yes`, `no`, `always` or a label of the dialog. A word that is no option is refused.
+    /// `yes`, `no`, `always` or a label of the dialog. A word that is no option is refused, and so is `yes` at a question
+    /// without that very label.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
     /// In place of `answer`: words of one's own, for the free line of a question.

@@ -191,12 +191,17 @@ fn yes_to_a_plan_is_the_one_that_keeps_asking() {
 }
 
 #[test]
-fn a_label_may_be_shortened_while_it_is_clear() {
-    let ask = dialog(DialogKind::Question, &["Red", "Blue", "Reddish"], true);
+fn a_label_may_be_shortened_to_whole_words_while_it_is_clear() {
+    let labels = ["Red", "Blue", "Red wine", "Blue sky", "Red wall"];
+    let ask = dialog(DialogKind::Question, &labels, true);
     assert_eq!(pick(&ask, "blue"), Ok(Pick::Option(1)));
     assert_eq!(pick(&ask, "red"), Ok(Pick::Option(0)));
-    assert_eq!(pick(&ask, "redd"), Ok(Pick::Option(2)));
-    assert_eq!(pick(&ask, "re"), Err(NoPick::Ambiguous("re".into())));
+    assert_eq!(pick(&ask, "red wine"), Ok(Pick::Option(2)));
+    let none = |word: &str| Err(NoPick::None(word.to_owned()));
+    assert_eq!(pick(&ask, "red w"), none("red w"));
+    let menu = dialog(DialogKind::Question, &["Red wine", "Red wall"], true);
+    assert_eq!(pick(&menu, "red"), Err(NoPick::Ambiguous("red".into())));
+    assert_eq!(pick(&menu, "re"), none("re"));
     assert_eq!(pick(&ask, "green"), Err(NoPick::None("green".into())));
 }
 
