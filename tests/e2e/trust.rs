@@ -12,6 +12,22 @@ fn finding(daemon: &Daemon) -> Value {
     found.expect("a check of the trust").clone()
 }
 
+/// Whoever sends while a slot starts is told of the question that it starts with, and does not wait for ever.
+#[test]
+fn a_message_for_a_start_that_ends_at_a_question_is_refused() {
+    let setup = Setup::new().untrusted("new", "autostart = false");
+    let Some(daemon) = Daemon::start(&setup) else {
+        return;
+    };
+    daemon.cmd(&["start", "new"]).expect(0);
+    let refused = daemon.cmd(&["send", "new", "hello", "--timeout", "5m"]);
+    let refused = refused.expect(4).stderr;
+    let dialog = daemon.wait_dialog("new");
+    let id = dialog["id"].as_str().expect("an id");
+    let next = format!("missiond confirm new yes --dialog {id}");
+    assert!(refused.contains(&next), "{refused}");
+}
+
 /// Nothing is trusted silently; a person's one word opens every folder, by Claude Code's own question, and the audit has
 /// it. A folder is trusted with one above it.
 #[test]

@@ -259,6 +259,7 @@ impl Machine {
             self.answer_by_rule(now);
         }
         self.progress_turn(now);
+        self.refuse_at_start();
         if !self.person_types() {
             self.type_next_message(now);
         }

@@ -45,13 +45,30 @@ impl Machine {
             Life::Stopping {
                 start_again: false, ..
             } => Err(Refusal::Stopping.says(format!("{name} is being stopped"))),
-            Life::Up(up) => up.dialog().map_or(Ok(()), |dialog| {
-                let text = format!("{name} is at a dialog: {}", up::about(dialog));
-                Err(Refusal::AtDialog
-                    .says(text)
-                    .next(advice::to_end(name, dialog)))
-            }),
+            Life::Up(up) => up
+                .dialog()
+                .map_or(Ok(()), |dialog| Err(at_dialog(name, dialog))),
             Life::Waiting { .. } | Life::Launching | Life::Stopping { .. } => Ok(()),
+        }
+    }
+
+    /// A dialog of the start waits for a person, and nothing can be typed before it is answered: whoever waits with a
+    /// message is told what asks. In a turn a message waits for the end of the turn, with its dialogs.
+    pub(super) fn refuse_at_start(&mut self) {
+        let Some(up) = self.up().filter(|up| up.reached_idle.is_none()) else {
+            return;
+        };
+        let waits = up.asks.for_person.as_ref().map(|waits| &waits.dialog);
+        let of_start = |dialog: &&Dialog| {
+            use DialogKind::{ApiKey, Other, Trust};
+            matches!(dialog.kind, Trust | ApiKey | Other) && Some(&dialog.id) == waits
+        };
+        let Some(dialog) = up.dialog().filter(of_start) else {
+            return;
+        };
+        let error = at_dialog(&self.config.name, dialog).trace(Trace::Untouched);
+        for message in std::mem::take(&mut self.queue) {
+            self.answer_sender(message.token, Err(error.clone()));
         }
     }
 
@@ -525,6 +542,12 @@ fn has_arrived(composer: &Composer, message: &Message) -> bool {
         return false;
     }
     shows(composer, &message.text)
+}
+
+fn at_dialog(name: &str, dialog: &Dialog) -> RpcError {
+    let text = format!("{name} is at a dialog: {}", up::about(dialog));
+    let next = advice::to_end(name, dialog);
+    Refusal::AtDialog.says(text).next(next)
 }
 
 fn no_turn() -> String {
