@@ -154,6 +154,22 @@ fn a_persons_answers_are_no_other_input() {
 }
 
 #[test]
+fn a_plan_that_was_taken_has_lost_its_plan_and_nothing_else_may() {
+    let mut calls = Calls::default();
+    let plan = json!({"plan": "# Do it", "planFilePath": "/h/plans/a.md"});
+    calls.judged(Some("1"), "ExitPlanMode", &plan).unwrap();
+    assert_eq!(calls.ran(Some("1"), "ExitPlanMode", &json!({})), Ok(()));
+    calls.judged(Some("2"), "ExitPlanMode", &plan).unwrap();
+    let other = json!({"plan": "# Do more", "planFilePath": "/h/plans/a.md"});
+    assert!(calls.ran(Some("2"), "ExitPlanMode", &other).is_err());
+    calls.judged(Some("3"), "ExitPlanMode", &plan).unwrap();
+    assert_eq!(calls.ran(Some("3"), "ExitPlanMode", &plan), Ok(()));
+    let command = json!({"command": "ls"});
+    calls.judged(Some("4"), "Bash", &command).unwrap();
+    assert!(calls.ran(Some("4"), "Bash", &json!({})).is_err());
+}
+
+#[test]
 fn the_end_of_a_turn_closes_its_calls_and_not_those_of_agents() {
     let mut calls = Calls::default();
     calls.open(ask("own", "Bash", json!({"command": "make"}), None));
