@@ -33,7 +33,7 @@ pub(super) fn tool_and_input(found: &Found) -> (Option<String>, Input) {
     if found.top.is_none() {
         return asked(found);
     }
-    let title = found.title();
+    let title = own_title(found.title());
     let known = TITLES
         .iter()
         .filter(|(words, _)| title_is(title, words))
@@ -118,8 +118,24 @@ fn skill(title: &str) -> Option<&str> {
     title.strip_prefix("Use skill \"")?.strip_suffix("\"?")
 }
 
+/// What a title says behind its own words if an agent has made the call: ` Create file · from the general-purpose agent`.
+const OF_AGENT: &str = "· from the ";
+
+/// The title without the agent's name. A path that looks like one, behind the title, stays with it.
+fn own_title(title: &str) -> &str {
+    let is_whole = |own: &str| {
+        let known = own == GENERIC || TITLES.iter().any(|(words, _)| own == *words);
+        known || skill(own).is_some()
+    };
+    match title.split_once(OF_AGENT) {
+        Some((own, name)) if name.ends_with(" agent") && is_whole(own.trim_end()) => own.trim_end(),
+        _ => title,
+    }
+}
+
 /// Whether this is the title of a permission dialog.
 pub(super) fn is_title(title: &str) -> bool {
+    let title = own_title(title);
     skill(title).is_some()
         || title_is(title, GENERIC)
         || TITLES.iter().any(|(words, _)| title_is(title, words))
@@ -337,12 +353,16 @@ const CELL_NOTES: [&str; 3] = ["Replace cell", "Insert ", "Delete cell"];
 fn file_path(found: &Found, title: &str, words: &str) -> Option<String> {
     let behind = title.strip_prefix(words).unwrap_or_default().trim();
     if !behind.is_empty() {
-        return Some(behind.to_owned());
+        // An agent's name that goes on in the next row leaves no telling where the path begins.
+        return (!behind.starts_with(OF_AGENT)).then(|| behind.to_owned());
     }
     let page = found.page;
     let body = found.body();
     let below_title = body.clone().filter(|row| !page.is_blank(*row)).nth(1)?;
     let is_border = |row: usize| page.text(row).starts_with(['╭', '╰', '╌']);
+    if title != found.title() && is_border(below_title) {
+        return None;
+    }
     // Without them the change is not drawn yet, and what stands here may be anything.
     body.clone().find(|row| is_border(*row))?;
     let first = (below_title..body.end).find(|row| !is_border(*row))?;

@@ -51,6 +51,51 @@ fn a_dialog_without_its_head_is_known_by_what_it_asks() {
 }
 
 #[test]
+fn the_name_of_an_agent_behind_a_title_is_no_path() {
+    let of_agent = |title: &str, rows: &str| {
+        dialog(&format!(
+            "RULE\n {title} · from the general-purpose agent\n{rows}\n ❯ 1. Yes\n   2. No\n\n Esc to cancel"
+        ))
+    };
+    let change = " lib/evil.txt\nDASH\n  1 evil\nDASH\n Do you want to create evil.txt?";
+    for (title, tool) in [
+        ("Create file", "Write"),
+        ("Overwrite file", "Write"),
+        ("Edit file", "Edit"),
+    ] {
+        let file = of_agent(title, change);
+        assert_eq!(file.tool.as_deref(), Some(tool));
+        assert_eq!(input(&file, "file_path"), Some("lib/evil.txt"), "{title}");
+    }
+    let bash = of_agent(
+        "Bash command",
+        "\n   ls\n   List\n\n Do you want to proceed?",
+    );
+    assert_eq!(bash.tool.as_deref(), Some("Bash"));
+    let skill = of_agent("Use skill \"pdf\"?", "\n Do you want to proceed?");
+    assert_eq!(skill.tool.as_deref(), Some("Skill"));
+    assert_eq!(input(&skill, "skill"), Some("pdf"));
+    let framed = of_agent(
+        "Create file",
+        "DASH\n lib/ok.txt\nDASH\n Do you want to create it?",
+    );
+    assert_eq!(
+        input(&framed, "file_path"),
+        None,
+        "the path is behind the title"
+    );
+    let named = dialog(
+        "RULE\n Create file a · from the b agent\nDASH\n 1 x\nDASH\n Do you want to create it?\n ❯ 1. Yes\n   2. No\n\n Esc to cancel",
+    );
+    let path = "a · from the b agent";
+    assert_eq!(input(&named, "file_path"), Some(path));
+    let wrapped = dialog(
+        "RULE\n Create file · from the general-purpose\n agent\n lib/evil.txt\nDASH\n 1 x\nDASH\n Do you want to create it?\n ❯ 1. Yes\n   2. No\n\n Esc to cancel",
+    );
+    assert_eq!(input(&wrapped, "file_path"), None);
+}
+
+#[test]
 fn a_pane_with_more_below_is_not_whole() {
     let plan = |edge: &str| {
         let row = format!("{:57}{edge}", "   1. Look");
