@@ -9,6 +9,43 @@ use serde_json::json;
 
 const POLICY: &str = "ask = [\"Bash(mkfifo *)\"]\nallow = [\"Agent\"]\n";
 
+/// Claude Code writes the agent's name behind the title of the dialog; and no hook tells that a call was declined.
+#[test]
+fn a_file_of_an_agent_is_asked_about_by_its_path_and_declined_for_good() {
+    let policy = "ask = [\"Write\"]\nallow = [\"Agent\"]\n";
+    let setup = Setup::new().slot("coder").policy("coder", policy);
+    let Some(daemon) = Daemon::start(&setup) else {
+        return;
+    };
+    daemon.wait_state("coder", "idle");
+    for (message, file) in [("have one made", "one.txt"), ("have two made", "two.txt")] {
+        let words = format!("make {file}");
+        let agent = Step::tool(
+            "Agent",
+            json!({"description": "make it", "prompt": words, "subagent_type": "general-purpose"}),
+        );
+        let path = daemon.cwd("coder").join(file);
+        let write = Step::tool("Write", json!({"file_path": path, "content": "text"}));
+        daemon.endpoint.on(&words, vec![write, Step::text("Made.")]);
+        daemon
+            .endpoint
+            .on(message, vec![agent, Step::text("Done.")]);
+        daemon.cmd(&["send", "coder", message]).expect(5);
+        let waiting = until("the agent to ask", || {
+            let waiting = daemon.json(&["pending"]).get_mut(0)?.take();
+            waiting["why"].is_string().then_some(waiting)
+        });
+        assert_eq!(waiting["doubtful"], json!(null), "{waiting}");
+        let dialog = &waiting["dialog"];
+        assert_eq!(dialog["input"]["file_path"], json!(path), "{dialog}");
+        let why = waiting["why"].as_str().unwrap_or_default();
+        assert!(!why.contains("calls wait at once"), "{why}");
+        daemon.cmd(&["confirm", "coder", "no"]).expect(0);
+        daemon.wait_state("coder", "idle");
+        assert!(!path.exists());
+    }
+}
+
 #[test]
 fn an_agent_that_asks_after_the_turn_is_known_to_the_gate() {
     let setup = Setup::new().slot("coder").policy("coder", POLICY);

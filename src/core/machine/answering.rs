@@ -351,6 +351,7 @@ impl Machine {
         }
         if choosing.declines {
             self.turn_is_over(up::Over::interrupted());
+            self.call_declined(&choosing.asked);
         }
         if let Some(review) = self.review_after(&choosing) {
             return self.submit_review(choosing, &review);
@@ -359,6 +360,12 @@ impl Machine {
             self.say_next("the reason", &text);
         }
         self.done(choosing.asker, choosing.asked.id, choosing.label);
+    }
+
+    pub(super) fn call_declined(&mut self, dialog: &Dialog) {
+        if let Some(up) = self.up_mut() {
+            up.gate.calls.declined(dialog);
+        }
     }
 
     /// Whoever wanted it is told that it is done.

@@ -200,6 +200,14 @@ impl Calls {
         self.missed_may_wait = false;
     }
 
+    /// A call was declined at its dialog. Claude Code calls no hook for it, and an agent's call would wait for ever.
+    pub fn declined(&mut self, dialog: &Dialog) {
+        let request = dialog.request.as_deref().filter(|id| !id.is_empty());
+        if let Some(id) = request {
+            self.keep_open(|open| open.id.as_deref() != Some(id));
+        }
+    }
+
     pub fn agents_ask(&self) -> bool {
         self.open.iter().any(|open| open.by_agent)
     }

@@ -120,6 +120,9 @@ impl Machine {
             },
         };
         let ask = self.ask_of(&dialog);
+        if verdict.decision == Decision::Deny {
+            self.call_declined(&dialog);
+        }
         self.decided(ask, verdict, Decider::Person(person));
     }
 }

@@ -170,6 +170,25 @@ fn a_plan_that_was_taken_has_lost_its_plan_and_nothing_else_may() {
 }
 
 #[test]
+fn a_declined_call_of_an_agent_waits_no_longer() {
+    let mut calls = Calls::default();
+    for (id, command) in [("one", "ls"), ("two", "pwd")] {
+        let of_agent = ask(id, "Bash", json!({ "command": command }), None);
+        calls.open(OpenAsk {
+            by_agent: true,
+            ..of_agent
+        });
+    }
+    let mut shown = dialog("Bash", json!({"command": "ls"}), "");
+    calls.declined(&shown);
+    assert_eq!(calls.waiting().len(), 2, "nobody knows which it was");
+    shown.request = Some("one".to_owned());
+    calls.declined(&shown);
+    let left: Vec<_> = calls.waiting().iter().map(|open| open.id.clone()).collect();
+    assert_eq!(left, [Some("two".to_owned())]);
+}
+
+#[test]
 fn the_end_of_a_turn_closes_its_calls_and_not_those_of_agents() {
     let mut calls = Calls::default();
     calls.open(ask("own", "Bash", json!({"command": "make"}), None));
