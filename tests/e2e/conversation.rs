@@ -142,8 +142,11 @@ fn a_cleared_conversation_is_followed(daemon: &Daemon) {
         assert!(history.stdout.contains(text), "{text} in {history}");
     }
     // Claude Code notes that it has run: nothing has to be waited for in vain.
-    let cleared = daemon.json(&["send", "coder", "--slash", "/clear"]);
+    let cleared = daemon.json(&["send", "coder", "--slash", "/clear", "--id", "clear"]);
     assert_eq!(cleared["source"], "transcript", "{cleared}");
+    assert!(cleared["response"].is_null(), "{cleared}");
+    let known = daemon.json(&["send", "coder", "--id", "clear", "--status"]);
+    assert_eq!(known["state"], "answered", "{known}");
     let compacted = daemon.json(&["send", "coder", "--slash", "/compact"]);
     let said = compacted["response"].as_str().unwrap_or_default();
     assert!(said.contains("compact"), "{compacted}");

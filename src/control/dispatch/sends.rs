@@ -145,17 +145,19 @@ fn as_message(record: &Record<Sending>) -> Option<Message> {
 
 fn about(record: Record<Sending>) -> SentAnswer {
     let is_dropped = record.dropped.is_some();
+    // Some commands print nothing.
+    let is_answered = matches!(record.outcome, Some(Outcome::Answered(_)));
     let (response, error) = match record.outcome {
         Some(Outcome::Answered(answer)) => (answer.response, None),
         Some(Outcome::Failed(error)) => (None, Some(error)),
         None => (None, record.dropped),
     };
-    let state = match (&response, &error, record.entered_at) {
+    let state = match (&error, record.entered_at) {
         _ if is_dropped => "dropped",
-        (Some(_), _, _) => "answered",
-        (None, Some(_), _) => "failed",
-        (None, None, Some(_)) => "sent",
-        (None, None, None) => "queued",
+        _ if is_answered => "answered",
+        (Some(_), _) => "failed",
+        (None, Some(_)) => "sent",
+        (None, None) => "queued",
     };
     SentAnswer {
         slot: record.slot,

@@ -110,7 +110,7 @@ fn command_in(turns: &[Turn], text: &str, given: DateTime<Utc>) -> Outcome {
         since && turn.role == transcript::COMMAND && turn.text.trim() == sent.trim()
     };
     let Some(at) = turns.iter().position(is_it) else {
-        let why = "the daemon ended meanwhile, and the conversation has nothing of the command: \
+        let why = "the conversation has nothing of the command, as of one whose view was left: \
                    what it did is not known";
         return Outcome::Failed(why.to_owned());
     };
@@ -172,7 +172,7 @@ fn found_in(turns: &[Turn], text: &str, given: Option<DateTime<Utc>>, state: Sta
     };
     let text = said_after(turns, at);
     if text.is_none() {
-        let why = "the daemon ended while it ran, and its turn has ended with no answer";
+        let why = "its turn has ended with no answer";
         return Outcome::Failed(why.to_owned());
     }
     Outcome::Answered {
