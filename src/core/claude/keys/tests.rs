@@ -297,6 +297,19 @@ fn a_label_ticks_and_several_are_submitted() {
     assert_eq!((digit.name.as_str(), digit.decides), ("2", true));
 }
 
+/// Enter is pressed only when the text is seen, so a character that is never drawn would keep it from being sent.
+#[test]
+fn what_is_never_drawn_is_left_out_before_anything_is_looked_at() {
+    let sent = |text: &str| message(text, Meaning::default());
+    assert_eq!(sent("co\u{ad}op"), Ok("coop".to_owned()));
+    assert_eq!(sent("\u{ad}!touch x"), Ok(" !touch x".to_owned()));
+    assert_eq!(
+        sent("\u{61c}/exit"),
+        Err(NotSendable::Slash("/exit".into()))
+    );
+    assert_eq!(sent("\u{ad}\u{3164}"), Err(NotSendable::Empty));
+}
+
 #[test]
 fn own_words_are_written_and_seen_before_enter() {
     let labels = ["Small", "Large", "Type something.", "Chat about this"];

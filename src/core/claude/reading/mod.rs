@@ -179,14 +179,14 @@ impl Composer {
     /// Whether a text that was pasted has arrived: it stands there, as far as a screen can show it, or
     /// the placeholder that Claude Code puts in the place of a long one.
     pub fn holds(&self, text: &str) -> bool {
-        if let Some(breaks) = pasted_line_breaks(&self.draft) {
+        let shown: Vec<char> = self.draft.chars().filter(is_shown).collect();
+        let sent: Vec<char> = text.chars().filter(is_shown).collect();
+        if let Some(breaks) = pasted_line_breaks(&self.draft).filter(|_| shown != sent) {
             let end = text.trim_end_matches('\n');
             return [text, end]
                 .iter()
                 .any(|text| text.matches('\n').count() == breaks);
         }
-        let shown: Vec<char> = self.draft.chars().filter(is_shown).collect();
-        let sent: Vec<char> = text.chars().filter(is_shown).collect();
         shown == sent || shown.len() >= ENOUGH_OF_A_TAIL && sent.ends_with(&shown)
     }
 }
@@ -207,7 +207,7 @@ fn pasted_line_breaks(draft: &str) -> Option<usize> {
 /// Whether a character can be expected on the screen as it was written: blanks are moved by wrapping,
 /// and what joins or styles the signs beside it may be left out.
 pub fn is_shown(c: &char) -> bool {
-    let joined = matches!(c, '\u{200d}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0000}'..);
+    let joined = matches!(c, '\u{34f}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0000}'..);
     !c.is_whitespace() && !c.is_control() && !joined
 }
 

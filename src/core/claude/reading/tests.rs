@@ -376,6 +376,9 @@ fn a_pasted_text_is_recognised_in_the_input_box() {
     };
     assert!(composer("one two three").holds("one two\nthree"));
     assert!(composer("漢字 ❤ end").holds("漢字 ❤\u{fe0f} end"));
+    assert!(composer("می خواهم").holds("می\u{200c} خواهم"), "a joiner");
+    let literal = "[Pasted text #1 +3 lines]";
+    assert!(composer(literal).holds(literal), "it is the message itself");
     assert!(!composer("").holds("🙂"));
     assert!(composer("[Pasted text #1 +7 lines]").holds(&["x"; 8].join("\n")));
     assert!(composer("[Pasted text #2]").holds(&"x".repeat(900)));
