@@ -67,7 +67,7 @@ pub async fn settled(context: &Context, place: &Place) -> Result<Settled, Failur
 
 /// It is being started, and its screen has not shown yet that it works.
 fn is_under_way(status: &SlotStatus) -> bool {
-    status.state == State::Starting && !has_failed(status)
+    status.state == State::Starting
 }
 
 /// Its program could not be started, or has ended badly and is down or to be started again.
@@ -79,7 +79,6 @@ fn has_failed(status: &SlotStatus) -> bool {
     match status.state {
         State::Error => true,
         State::Exited => ended_badly(),
-        State::Starting => status.restarts > 0 && ended_badly(),
         _ => false,
     }
 }
@@ -167,7 +166,8 @@ mod tests {
                 true,
                 false,
             ),
-            ("starting", crash.clone(), false, true),
+            // It is started again, by a person or after a crash: one that fails again is seen to be down.
+            ("starting", crash.clone(), true, false),
             ("exited", crash, false, true),
             ("exited", json!({"cause": "clean exit"}), false, false),
             // It is not set to start, or a person has stopped it.
