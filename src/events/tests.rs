@@ -178,3 +178,14 @@ fn whoever_is_too_far_behind_is_told_how_many_were_missed() {
         assert!(left.len() <= 1024 && bytes <= 4 << 20, "{bytes}");
     }
 }
+
+#[test]
+fn a_line_that_waits_for_its_reader_takes_no_more_memory_than_its_length() {
+    let bus = Bus::default();
+    let mut events = bus.listen().events;
+    say(&bus, &"x".repeat(10_000));
+    let line = events.take().unwrap().unwrap().line();
+    drop((bus, events));
+    let line = Vec::from(line);
+    assert_eq!(line.capacity(), line.len());
+}

@@ -101,6 +101,8 @@ impl Line {
         // Values, strings and numbers always have a JSON form.
         let mut line = serde_json::to_vec(self).unwrap_or_default();
         line.push(b'\n');
+        // It may wait for long until its client reads it.
+        line.shrink_to_fit();
         line
     }
 
