@@ -6,7 +6,7 @@ use super::conversation::began_at;
 use super::journal;
 use super::removed::Launched;
 use super::strays::Found;
-use super::task::ready;
+use super::task::{GRACE, ready};
 use crate::core::machine::{Cause, Input, NOBODY, Runs, Standing};
 use crate::core::model::ExitReport;
 use crate::core::model::What;
@@ -126,11 +126,15 @@ impl Slot {
     /// What the machine is to know of a program that runs already.
     pub(super) async fn take_up(&mut self, (link, hello): (ShimLink, Hello)) -> Vec<Input> {
         let mut runs = None;
-        if !self.machine.is_up() {
+        if !self.machine.has_program() {
             let settings = self.machine.config().clone();
             runs = Some(self.recall_launched(hello.child_pid, &settings).await);
         }
         self.connected(link, &hello);
+        if self.machine.is_stopping() {
+            // The connection that broke may have taken the order along.
+            self.stop_tree(GRACE);
+        }
         let mut inputs = Vec::new();
         if let Some(runs) = runs {
             inputs.extend(self.found_running(&hello, runs));

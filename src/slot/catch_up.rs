@@ -48,7 +48,7 @@ impl Slot {
     /// Reads what the program wrote before this connection, up to the byte from which the shim goes on. What comes of
     /// it is for the machine; where there is much to read, the task goes on with it between commands.
     pub(super) async fn catch_up(&mut self, hello: &Hello, questions: Questions) -> Vec<Input> {
-        let is_blank = !self.machine.is_up();
+        let is_blank = !self.machine.has_program();
         if is_blank {
             self.screen.clear((hello.cols, hello.rows));
             self.observer = Observer::new();

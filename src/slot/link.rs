@@ -30,9 +30,10 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// A shim was connected to.
+    /// A shim was connected to. One that answers has all its time again to end its program.
     pub fn connect(&mut self, link: ShimLink, hello: &Hello) {
         self.open = Some(link);
+        self.stop_due = None;
         self.shim_pid = Some(hello.shim_pid);
         self.last_input = hello.last_input;
         self.kept = hello.note.as_ref().map(|_| 0);
@@ -160,6 +161,11 @@ impl Link {
             Some(_) => None,
             None => self.open.as_mut()?.received(),
         }
+    }
+
+    /// Whether [`Link::next`] gives the end of the program or of the connection.
+    pub fn has_ended(&self) -> bool {
+        self.unheard.is_some()
     }
 
     /// The next message if it comes within `patience`. The end of the program or of the connection is left for

@@ -13,6 +13,12 @@ use std::time::{Duration, Instant};
 /// What a shim needs beyond the grace of its program: its patience after KILL, and a busy machine.
 const SHIM_PATIENCE: Duration = Duration::from_secs(7);
 
+/// What was sent is here after this long.
+const SENT: Duration = Duration::from_millis(100);
+
+/// Messages that may wait for this daemon: a shim keeps 256 KiB of them, and the shortest has some 16 bytes.
+const MAX_WAITING: usize = 16 << 10;
+
 /// Ends what a killed shim left of a slot or session that nobody knows any more, and removes its socket.
 pub async fn end_forgotten(context: &SlotContext, slot: &str) {
     let Ok(strays) = strays_of(context, slot) else {
@@ -49,8 +55,12 @@ impl Slot {
         self.link.ends_by(Instant::now() + grace + SHIM_PATIENCE);
     }
 
-    /// The shim was told to end the program, and has said nothing since.
+    /// The shim was told to end the program, and the time for that is over. What it has said counts, even if this daemon
+    /// had no time to hear it.
     pub(super) async fn stop_is_overdue(&mut self) {
+        if self.hears_of_end().await {
+            return;
+        }
         self.link.close();
         let postponed = self.give_up_catching_up();
         self.warn("its shim does not answer, and is ended with its program");
@@ -59,6 +69,22 @@ impl Slot {
         for command in postponed {
             self.take(command).await;
         }
+    }
+
+    /// Hears what the shim has sent already; whether that was the end of the program or of the connection.
+    async fn hears_of_end(&mut self) -> bool {
+        for _ in 0..MAX_WAITING {
+            match self.link.next_within(SENT).await {
+                Some(message) => self.hear_shim(Ok(message)).await,
+                None => break,
+            }
+        }
+        let has_ended = self.link.has_ended();
+        if has_ended {
+            let end = self.link.next().await;
+            self.hear_shim(end).await;
+        }
+        has_ended
     }
 
     /// The connection broke. A shim that lives is taken up again; with a dead one the program is gone too. One that lives

@@ -186,7 +186,7 @@ impl Slot {
         self.records =
             launch::own_directory(&self.slot_environment()).map(|own| own.join("sessions"));
         self.rotation = Rotation::of(hello.recording.clone());
-        if !self.machine.is_up() {
+        if !self.machine.has_program() {
             self.started_at = Some(Utc::now());
             self.link.begin_anew();
         }

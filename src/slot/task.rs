@@ -35,7 +35,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot, watch};
 
 /// Between TERM and KILL: Claude Code ends within a second; a tool may have to clean up.
-const GRACE: Duration = Duration::from_secs(5);
+pub(super) const GRACE: Duration = Duration::from_secs(5);
 
 /// Starts the task of a slot. It first looks for a shim that an earlier daemon left.
 pub fn start(
@@ -319,6 +319,11 @@ impl Slot {
             self.end_in_order();
             self.input(Input::Stop(NOBODY)).await;
             while !self.machine.is_gone() && self.link.is_open() {
+                if self.catching.is_some() {
+                    // The end of the program may stand behind the recording.
+                    self.go_on_catching_up().await;
+                    continue;
+                }
                 let due = self.link.stop_due();
                 tokio::select! {
                     message = self.link.next() => {

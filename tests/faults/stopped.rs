@@ -7,6 +7,9 @@ use crate::support::{processes, until};
 use missiond::lab::rehearsal::Step;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use std::io::Read;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
 
 fn signal(pid: &Value, signal: Signal) {
     let pid = pid.as_i64().and_then(|pid| i32::try_from(pid).ok());
@@ -136,4 +139,77 @@ fn a_stopped_shim_is_taken_up_when_it_goes_on() {
     daemon.wait_state("a", "idle");
     assert_eq!(daemon.status("a")["pid"], before["pid"]);
     assert_eq!(daemon.log("a").matches("  started ").count(), 1);
+}
+
+/// Takes the shim's connection from the daemon, as another daemon would, and gives it back.
+fn break_connection(daemon: &Daemon, slot: &str) {
+    let shims = daemon.root().join("run/missiond/shims");
+    let socket = shims.join(format!("missiond.{slot}.sock"));
+    let mut stream = UnixStream::connect(socket).expect("the shim listens");
+    // It greets whoever counts from now on.
+    stream.read_exact(&mut [0]).expect("a greeting");
+}
+
+/// A program that ends only when it is killed, so that its end takes some seconds.
+const DEAF: &str = "trap '' HUP TERM; echo up; while :; do sleep 0.1; done";
+
+fn is_up(daemon: &Daemon, slot: &str) {
+    let wait = ["wait", slot, "--output", "up", "--timeout", "20s"];
+    daemon.cmd(&wait).expect(0);
+}
+
+fn is_ended_in_order(daemon: &Daemon, slot: &str) {
+    let log = daemon.log(slot);
+    assert!(log.contains("exit      ended by missiond"), "{log}");
+    assert!(log.contains("stopped   by a person"), "{log}");
+    for wrong in ["does not answer", "shim lost", "adopted", "restart "] {
+        assert!(!log.contains(wrong), "{wrong}: {log}");
+    }
+}
+
+#[test]
+fn a_stop_holds_though_the_connection_to_the_shim_breaks() {
+    let mut daemon = shells(&["a", "b"], DEAF);
+    is_up(&daemon, "a");
+    is_up(&daemon, "b");
+    let stop = daemon.spawn(&["stop", "a"]);
+    until("the stop to be under way", || {
+        (daemon.status("a")["doing"] == "stopping").then_some(())
+    });
+    break_connection(&daemon, "a");
+    stop.end().expect(0);
+    is_ended_in_order(&daemon, "a");
+    assert_eq!(daemon.status("a")["state"], "exited");
+
+    let down = daemon.spawn(&["down", "--yes"]);
+    until("the end to be under way", || {
+        daemon.log("b").contains("idle -> exited").then_some(())
+    });
+    break_connection(&daemon, "b");
+    down.end().expect(0);
+    daemon.ended();
+    is_ended_in_order(&daemon, "b");
+}
+
+/// The shim has 12 s to say that its program has ended. If the daemon itself had no time to hear it, it has been said.
+#[test]
+fn a_daemon_that_was_stopped_hears_of_an_end_before_it_misses_it() {
+    let daemon = shells(&["a"], DEAF);
+    is_up(&daemon, "a");
+    let before = daemon.status("a");
+    let stop = daemon.spawn(&["stop", "a"]);
+    until("the stop to be under way", || {
+        (daemon.status("a")["doing"] == "stopping").then_some(())
+    });
+    processes::stop(daemon.pid());
+    let told = Instant::now();
+    until("the program to be gone", || {
+        let pid = before["pid"].as_i64().expect("a pid") as i32;
+        (!processes::all_of(daemon.root()).contains(&pid)).then_some(())
+    });
+    // The time is over by the clock, whatever the daemon does meanwhile.
+    std::thread::sleep(Duration::from_secs(13).saturating_sub(told.elapsed()));
+    processes::go_on(daemon.pid());
+    stop.end().expect(0);
+    is_ended_in_order(&daemon, "a");
 }

@@ -297,6 +297,16 @@ impl Machine {
         matches!(self.life, Life::Up(_))
     }
 
+    /// Whether the machine knows of a program that runs: it is at work, or is being ended.
+    pub fn has_program(&self) -> bool {
+        self.is_up() || self.is_stopping()
+    }
+
+    /// Whether the program is being ended.
+    pub fn is_stopping(&self) -> bool {
+        matches!(self.life, Life::Stopping { .. })
+    }
+
     /// Whether anything of the program may still run.
     pub fn is_gone(&self) -> bool {
         matches!(self.life, Life::Down { .. } | Life::Waiting { .. })
