@@ -65,6 +65,23 @@ impl Box {
         })
     }
 
+    /// A box whose lower rule is off the screen, which is too low for its draft: the last rule, a prompt right below it, and
+    /// the cursor in the text. A dialog with its marker there has the cursor on the marker.
+    pub(super) fn cut_below(page: &Page) -> Option<Composer> {
+        let top = page.above(page.len(), |row| page.is_rule(row))?;
+        let found = Box {
+            top,
+            bottom: page.len(),
+        };
+        let cursor = page.screen.cursor;
+        let is_in_text = cursor.row > top && cursor.col >= PROMPT_WIDTH;
+        let is_drawn_in_text = || page.drawn_cursors().any(|row| row > top);
+        (found.has_prompt(page) && (is_in_text || is_drawn_in_text())).then(|| Composer {
+            draft: found.draft(page),
+            menu: false,
+        })
+    }
+
     fn has_prompt(&self, page: &Page) -> bool {
         let mut rows = self.top + 1..self.bottom;
         let first = rows.next().map_or("", |row| page.text(row));

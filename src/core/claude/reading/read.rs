@@ -16,7 +16,7 @@ pub fn read(screen: &Screen) -> Reading {
             Some(dialog) => read_view(dialog),
             None => read_conversation(&page, &found),
         },
-        None => match Box::outgrown(&page) {
+        None => match Box::outgrown(&page).or_else(|| Box::cut_below(&page)) {
             Some(composer) => read_outgrown(composer),
             None => read_without_box(&page),
         },
