@@ -12,6 +12,7 @@ mod oversight {
     mod escapes;
     mod gate;
     mod inside;
+    mod painted_questions;
     mod painting;
     mod policy_tools;
     mod self_approval;

@@ -131,6 +131,7 @@ fn dialog(id: &str, rest: &[&str]) -> Result<Sight, String> {
     let (mut dialog, looks) = match *rest {
         ["trust", ref looks @ ..] => (trust(id), looks),
         ["view", ref looks @ ..] => (view(id), looks),
+        ["question", text, labels, ref looks @ ..] => (question(id, text, labels), looks),
         [tool, command, ref looks @ ..] => (permission(id, tool, command), looks),
         _ => return Err("`Bash \"command\"`, `trust` or `view`?".to_owned()),
     };
@@ -176,6 +177,20 @@ fn trust(id: &str) -> Dialog {
         input: None,
         text: "Do you trust this folder?".to_owned(),
         options: options(&["No, exit", "Yes, I trust this folder"], false),
+        ..permission(id, "", "")
+    }
+}
+
+/// A question of the model, with what Claude Code adds to its labels.
+fn question(id: &str, text: &str, labels: &str) -> Dialog {
+    let added = ["Type something.", "Chat about this"];
+    let labels: Vec<&str> = labels.split(", ").chain(added).collect();
+    Dialog {
+        kind: DialogKind::Question,
+        tool: Some("AskUserQuestion".to_owned()),
+        input: json!({ "question": text }).as_object().cloned(),
+        text: text.to_owned(),
+        options: options(&labels, true),
         ..permission(id, "", "")
     }
 }
@@ -262,6 +277,15 @@ fn hook(words: &[&str]) -> Result<HookEvent, String> {
             text,
             failure: Some(why.to_owned()),
         },
+        ["before", "question", text, labels] => {
+            let label = |label: &str| json!({ "label": label });
+            let options: Vec<_> = labels.split(", ").map(label).collect();
+            HookWhat::BeforeTool {
+                tool: "AskUserQuestion".to_owned(),
+                input: json!({"questions": [{"question": text, "options": options}]}),
+                id: call_id(text),
+            }
+        }
         ["before", tool, command] => HookWhat::BeforeTool {
             tool: tool.to_owned(),
             input: json!({ "command": command }),

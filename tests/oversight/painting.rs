@@ -176,7 +176,7 @@ fn asks(daemon: &Daemon, pipe: &str) {
 }
 
 /// Times that a yes is tried, over the time in which the program draws again.
-const ANSWERS: usize = 20;
+pub(super) const ANSWERS: usize = 20;
 
 fn declined_though_painted(daemon: &Daemon, pipe: &str, painting: &Painting) {
     asks(daemon, pipe);
@@ -220,13 +220,13 @@ fn declined_though_painted(daemon: &Daemon, pipe: &str, painting: &Painting) {
 }
 
 /// Paints faster than anyone draws over it, until it is dropped. The pauses are long enough for what is painted to be read.
-struct Painter {
+pub(super) struct Painter {
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Painter {
-    fn start(mut paint: impl FnMut() + Send + 'static) -> Painter {
+    pub(super) fn start(mut paint: impl FnMut() + Send + 'static) -> Painter {
         let over = Arc::new(AtomicBool::new(false));
         let is_over = Arc::clone(&over);
         let thread = std::thread::spawn(move || {
@@ -256,14 +256,14 @@ fn row_of(daemon: &Daemon, command: &str) -> usize {
 }
 
 /// The last row of which this is true, counted from one.
-fn row_that(daemon: &Daemon, is_it: impl Fn(&str) -> bool) -> usize {
+pub(super) fn row_that(daemon: &Daemon, is_it: impl Fn(&str) -> bool) -> usize {
     let screen = daemon.json(&["screen", "coder"]);
     let rows = screen["lines"].as_array().expect("rows");
     let is_it = |row: &Value| row.as_str().is_some_and(&is_it);
     rows.iter().rposition(is_it).expect("the row") + 1
 }
 
-fn times_doubted(daemon: &Daemon) -> usize {
+pub(super) fn times_doubted(daemon: &Daemon) -> usize {
     daemon.log("coder").matches("DOUBTFUL").count()
 }
 
@@ -279,14 +279,14 @@ fn verdicts(daemon: &Daemon, command: &str) -> Vec<String> {
         .collect()
 }
 
-fn terminal_of(daemon: &Daemon) -> File {
+pub(super) fn terminal_of(daemon: &Daemon) -> File {
     let pid = daemon.status("coder")["pid"].as_u64().expect("it runs");
     let terminal = std::fs::read_link(format!("/proc/{pid}/fd/0")).expect("a terminal");
     let file = OpenOptions::new().write(true).open(terminal);
     file.expect("it can be written")
 }
 
-fn keys(daemon: &Daemon) -> usize {
+pub(super) fn keys(daemon: &Daemon) -> usize {
     let events = daemon.logged("coder.events.jsonl");
     events.matches("\"event\":\"key\"").count()
 }

@@ -182,7 +182,7 @@ pub fn pick(dialog: &Dialog, answer: &str) -> Result<Pick, NoPick> {
     }
     .and_then(|pick| beside_field(dialog, pick))
     .map(|pick| match begins_with_word(pick.label(dialog), "no") {
-        true if asks_permission => Pick::Esc,
+        true if is_declined_by_esc(dialog) => Pick::Esc,
         _ => pick,
     })
 }
@@ -396,14 +396,19 @@ pub fn in_known_order(dialog: &Dialog) -> bool {
         && (ends || !dialog.complete)
 }
 
-/// Esc, or an option that says no. Where permission is asked for, or a plan shown, it is Esc, whatever the options seem to
-/// be: a process that writes to the terminal can paint a no over the number of the yes. Elsewhere a bare `No` is an answer of its own, if
+/// Whether every option that says no is pressed as Esc.
+fn is_declined_by_esc(dialog: &Dialog) -> bool {
+    matches!(dialog.kind, DialogKind::Permission | DialogKind::Trust)
+}
+
+/// Esc, or an option that says no. Where permission is asked for, a plan shown or a folder to be trusted, it is Esc, whatever
+/// the options seem to be: a process that writes to the terminal can paint a no over the yes. Elsewhere a bare `No` is an answer of its own, if
 /// the dialog shows all that is asked and a key picks it at once.
 fn refusal(dialog: &Dialog) -> Option<Pick> {
     let no = only(&dialog.options, |label| begins_with_word(label, "no"));
     match (no, dialog.kind) {
-        (Some(index), DialogKind::Trust | DialogKind::ApiKey) => Some(Pick::Option(index)),
-        (_, DialogKind::Permission | DialogKind::Plan) => Some(Pick::Esc),
+        (Some(index), DialogKind::ApiKey) => Some(Pick::Option(index)),
+        (_, DialogKind::Permission | DialogKind::Plan | DialogKind::Trust) => Some(Pick::Esc),
         (Some(index), _)
             if dialog.complete
                 && dialog.digits == Digits::Pick
@@ -411,18 +416,16 @@ fn refusal(dialog: &Dialog) -> Option<Pick> {
         {
             Some(Pick::Option(index))
         }
-        (_, DialogKind::Trust) => None,
         _ => Some(Pick::Esc),
     }
 }
 
 /// Whether what was picked, by whomever, says no to the dialog.
 pub fn declines(dialog: &Dialog, picked: &Pick) -> bool {
-    let asks_permission = dialog.kind == DialogKind::Permission;
     let no = only(&dialog.options, |label| begins_with_word(label, "no"));
     *picked == Pick::Esc
         || pick(dialog, "no").as_ref() == Ok(picked)
-        || asks_permission && no.map(Pick::Option).as_ref() == Some(picked)
+        || is_declined_by_esc(dialog) && no.map(Pick::Option).as_ref() == Some(picked)
 }
 
 fn is_bare_no(choice: &Choice) -> bool {

@@ -227,7 +227,7 @@ impl Machine {
         *id == dialog.id || is_no && self.was_drawn_as(id)
     }
 
-    /// Whether the permission dialog that is up was read under this id before.
+    /// Whether the permission dialog or question that is up was read under this id before.
     fn was_drawn_as(&self, id: &str) -> bool {
         self.up().is_some_and(|up| up.asks.drawings.include(id))
     }
@@ -257,7 +257,12 @@ impl Machine {
             return;
         };
         let is_no = is_no(std::slice::from_ref(&pick), dialog);
-        let declines = dialog.kind == DialogKind::Permission && is_no;
+        let declines = match dialog.kind {
+            DialogKind::Permission => is_no,
+            // `No` may be one of the answers of a question.
+            DialogKind::Question | DialogKind::Trust => pick == Pick::Esc,
+            _ => false,
+        };
         up.asks.answered = Some(dialog.id.clone());
         up.hands = Hands::Choosing(Choosing {
             asker,

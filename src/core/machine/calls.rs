@@ -4,6 +4,7 @@
 mod fitting;
 mod kept;
 
+use crate::core::claude::questions;
 use crate::core::claude::reading::{Dialog, DialogKind};
 use crate::core::policy::{Ask, Decision, Verdict};
 use fitting::{Fit, fit};
@@ -236,12 +237,30 @@ impl Calls {
         })
     }
 
-    /// Whether a permission dialog can be about a call that has come to the gate and has not run. `None` where the
-    /// gate can't tell.
+    /// Whether a permission dialog or a question can be about a call that has come to the gate and has not run. `None`
+    /// where the gate can't tell.
     pub fn knows(&self, dialog: &Dialog, cwd: &Path) -> Option<Known> {
-        if dialog.kind != DialogKind::Permission || self.missed_may_wait {
-            return None;
+        match dialog.kind {
+            _ if self.missed_may_wait => None,
+            DialogKind::Permission => Some(self.knows_permission(dialog, cwd)),
+            DialogKind::Question => Some(self.knows_question(dialog)),
+            _ => None,
         }
+    }
+
+    /// The hook has the questions with all their labels. Whatever a rule says of the tool, Claude Code asks.
+    fn knows_question(&self, dialog: &Dialog) -> Known {
+        // A call that was kept over a restart of the daemon may be without its input.
+        let asks =
+            |open: &OpenAsk| open.input.is_null() || questions::shows_one(&open.input, dialog);
+        let mut calls = self.open.iter().filter(|open| open.tool == questions::TOOL);
+        match calls.any(asks) {
+            true => Known::Waits,
+            false => Known::Not,
+        }
+    }
+
+    fn knows_permission(&self, dialog: &Dialog, cwd: &Path) -> Known {
         let may_be = |open: &&OpenAsk| fit(open, dialog, cwd) != Fit::Other;
         let mut calls = match self.marked(dialog) {
             // What stands on a screen that is too low for it is not looked at closely: a person is shown the call.
@@ -252,11 +271,11 @@ impl Calls {
             None => self.open.iter().filter(may_be).collect::<Vec<_>>(),
         };
         calls.sort_by_key(|open| open.allowed);
-        Some(match calls.first() {
+        match calls.first() {
             None => Known::Not,
             Some(open) if open.allowed => Known::Allowed,
             Some(_) => Known::Waits,
-        })
+        }
     }
 
     /// The calls that a dialog may be about, those first that wait for a person.
@@ -291,7 +310,7 @@ fn is_plan_taken(tool: &str, input: &Value) -> bool {
 /// The input as it came to the gate. A person's answers are put into the input of the tool that asked for them.
 fn as_asked(tool: &str, input: &Value) -> Value {
     let mut input = input.clone();
-    if tool == "AskUserQuestion"
+    if tool == questions::TOOL
         && let Value::Object(keys) = &mut input
     {
         keys.remove("answers");

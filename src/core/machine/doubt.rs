@@ -139,13 +139,23 @@ impl Machine {
         calls.into_iter().map(call).collect()
     }
 
-    /// What is wrong with the options of the dialog on the screen. The gate knows the call, and not the labels.
+    /// What is wrong with the dialog on the screen by itself. The gate knows the call of a permission dialog, and not its
+    /// labels.
     pub fn strange_options(&self) -> Option<String> {
         let dialog = self.dialog()?;
-        (!keys::in_known_order(dialog)).then(|| {
-            "the options on the screen are not those of Claude Code, or not in their order"
-                .to_owned()
-        })
+        let has_begun = self.up().is_some_and(|up| up.gate.heard);
+        let of_start = matches!(dialog.kind, DialogKind::Trust | DialogKind::ApiKey);
+        match () {
+            () if !keys::in_known_order(dialog) => Some(
+                "the options on the screen are not those of Claude Code, or not in their order"
+                    .to_owned(),
+            ),
+            () if of_start && has_begun => Some(
+                "Claude Code asks this before its session begins, and its session has begun"
+                    .to_owned(),
+            ),
+            () => None,
+        }
     }
 
     /// Why what the screen shows is not to be trusted, so that no plain answer is pressed. The gate hears of a call before
@@ -162,8 +172,14 @@ impl Machine {
 
     /// Why the dialog on the screen can't be what Claude Code has drawn.
     fn strange_dialog(&self) -> Option<String> {
-        let unknown = || "the dialog on the screen is not about a call that has come to the gate";
-        let by_gate = (self.gate_knows_dialog() == Some(Known::Not)).then(|| unknown().to_owned());
+        let is_question = self.dialog()?.kind == DialogKind::Question;
+        let unknown = match is_question {
+            true => {
+                "the screen shows another question than has come to the gate, or other options, or another order"
+            }
+            false => "the dialog on the screen is not about a call that has come to the gate",
+        };
+        let by_gate = (self.gate_knows_dialog() == Some(Known::Not)).then(|| unknown.to_owned());
         by_gate.or_else(|| self.strange_options())
     }
 

@@ -1,4 +1,4 @@
-//! The ids under which one permission dialog was read. Who paints over a dialog changes how it reads, and so its id. A no
+//! The ids under which one permission dialog or question was read. Who paints over a dialog changes how it reads, and so its id. A no
 //! is for the call that waits, and not for what is painted over it.
 
 use super::*;
@@ -7,7 +7,7 @@ use std::path::Path;
 /// Ids that are remembered: who paints more pictures than this has the oldest ones forgotten.
 const MAX_IDS: usize = 64;
 
-/// What was seen of the permission dialog that is up.
+/// What was seen of the permission dialog or question that is up.
 #[derive(Debug, Default)]
 pub(super) struct Drawings {
     ids: VecDeque<String>,
@@ -31,8 +31,9 @@ struct Drawn<'a> {
 
 impl Drawings {
     fn add(&mut self, drawn: Drawn<'_>, now: Instant) {
-        let asks_permission = |dialog: &&Dialog| dialog.kind == DialogKind::Permission;
-        let Some(dialog) = drawn.dialog.filter(asks_permission) else {
+        let of_a_call =
+            |dialog: &&Dialog| matches!(dialog.kind, DialogKind::Permission | DialogKind::Question);
+        let Some(dialog) = drawn.dialog.filter(of_a_call) else {
             *self = Drawings::default();
             return;
         };

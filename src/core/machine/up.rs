@@ -8,6 +8,7 @@ use super::keyboard::{ByHand, Typing};
 use super::modes::Modes;
 use super::own_text::OwnText;
 use super::*;
+use crate::core::claude::questions;
 use crate::core::model::Always;
 
 /// What the hands are doing: at most one key sequence at a time.
@@ -424,9 +425,11 @@ pub fn target_of(input: &Value) -> Option<String> {
         "query",
         "description",
     ];
+    let question = || Some(questions::of(input).first()?.text);
     let text = KEYS
         .iter()
-        .find_map(|key| input.get(key).and_then(Value::as_str))?;
+        .find_map(|key| input.get(key).and_then(Value::as_str))
+        .or_else(question)?;
     let mut lines = text.lines();
     let first = lines.next().unwrap_or_default().to_owned();
     let rest = lines.count();

@@ -130,14 +130,17 @@ fn a_no_that_opens_a_text_field_is_left_for_esc() {
 }
 
 #[test]
-fn trust_is_answered_by_label_whatever_the_default_is() {
+fn trust_is_given_by_label_whatever_the_default_is_and_refused_by_esc() {
     let new = dialog(
         DialogKind::Trust,
         &["No, exit", "Yes, I trust this folder"],
         false,
     );
     assert_eq!(pick(&new, "yes"), Ok(Pick::Option(1)));
-    assert_eq!(pick(&new, "no"), Ok(Pick::Option(0)));
+    for no in ["no", "No, exit"] {
+        assert_eq!(pick(&new, no), Ok(Pick::Esc), "{no}");
+    }
+    assert!(declines(&new, &Pick::Option(0)), "pressed by hand");
     assert_eq!(
         step_towards(&new, &Pick::Option(1)).map(|s| (s.name, s.decides)),
         Some(("Down".into(), false))

@@ -274,7 +274,7 @@ impl Dialog {
 }
 
 /// The choice that answers no question, below all others in newer versions.
-const TALK_INSTEAD: &str = "Chat about this";
+pub(super) const TALK_INSTEAD: &str = "Chat about this";
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Choice {
