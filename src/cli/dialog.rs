@@ -2,6 +2,7 @@
 
 use crate::cli::sanitise;
 use crate::core::claude::keys;
+use crate::core::claude::questions::{self, Offer, Question};
 use crate::core::claude::reading::{Dialog, DialogKind};
 use crate::core::model::{Always, PendingDialog, WaitingCall};
 use crate::core::text::quoting::quoted;
@@ -47,23 +48,9 @@ impl<'a> From<&'a PendingDialog> for Asked<'a> {
 pub fn render(who: &str, asked: &Asked, target: &str) -> String {
     let dialog = asked.dialog;
     let mut text = format!("{who} {}\n", heading(dialog));
-    for (key, value) in dialog.input.iter().flatten() {
-        text += &indented(&argument(key, value));
-    }
-    text += &indented(&question(dialog));
-    if !dialog.complete {
-        text += "  (the screen shows only a part of it)\n";
-    }
-    for (index, option) in dialog.options.iter().enumerate() {
-        let mark = if dialog.selected == Some(index) {
-            '>'
-        } else {
-            '-'
-        };
-        text += &format!("  {mark} {}\n", sanitise::one_line(&option.label));
-        if let Some(description) = &option.description {
-            text += &format!("      {}\n", sanitise::one_line(description));
-        }
+    match is_doubtful(asked) {
+        true => text += &doubt(asked),
+        false => text += &shown(dialog),
     }
     if let Some(why) = asked.why.filter(|_| asked.doubtful.is_none()) {
         text += &format!("  why you are asked: {}\n", sanitise::one_line(why));
@@ -72,7 +59,6 @@ pub fn render(who: &str, asked: &Asked, target: &str) -> String {
     if let Some(why_not) = why_not.filter(|_| is_call(dialog) && !is_doubtful(asked)) {
         text += &format!("  only this once: {}\n", sanitise::one_line(why_not));
     }
-    text += &doubt(asked);
     text += "  answer with:\n";
     for command in commands(asked, target) {
         text += &format!("    {command}\n");
@@ -80,25 +66,68 @@ pub fn render(who: &str, asked: &Asked, target: &str) -> String {
     text
 }
 
-/// What speaks against the screen, and the calls that wait in truth.
-fn doubt(asked: &Asked) -> String {
-    if !is_doubtful(asked) {
-        return String::new();
+/// What the screen shows of a dialog.
+fn shown(dialog: &Dialog) -> String {
+    let mut text = String::new();
+    for (key, value) in dialog.input.iter().flatten() {
+        text += &indented(&argument(key, value));
     }
-    let unknown = "this is not about a call that has come to the gate";
-    let why = asked.doubtful.unwrap_or(unknown);
-    let mut text = format!("  DOUBTFUL: {}\n", sanitise::one_line(why));
-    for WaitingCall { tool, input } in asked.waiting_calls {
-        text += &format!("  at the gate waits: {}\n", sanitise::one_line(tool));
-        for (key, value) in input.as_object().into_iter().flatten() {
-            let shown = indented(&argument(key, value));
-            text += &shown
-                .lines()
-                .map(|line| format!("  {line}\n"))
-                .collect::<String>();
+    text += &indented(&question(dialog));
+    if !dialog.complete {
+        text += "  (the screen shows only a part of it)\n";
+    }
+    for (index, option) in dialog.options.iter().enumerate() {
+        let mark = match dialog.selected == Some(index) {
+            true => '>',
+            false => '-',
+        };
+        let tick = match option.checked {
+            Some(true) => "[x] ",
+            Some(false) => "[ ] ",
+            None => "",
+        };
+        text += &format!("  {mark} {tick}{}\n", sanitise::one_line(&option.label));
+        if let Some(description) = &option.description {
+            text += &format!("      {}\n", sanitise::one_line(description));
         }
     }
     text
+}
+
+/// What speaks against the screen, what the screen shows, and the calls that wait in truth.
+fn doubt(asked: &Asked) -> String {
+    let unknown = "this is not about a call that has come to the gate";
+    let why = asked.doubtful.unwrap_or(unknown);
+    let mut text = format!("  DOUBTFUL: {}\n", sanitise::one_line(why));
+    text += "  the screen shows:\n";
+    text += &deeper(&shown(asked.dialog));
+    for call in asked.waiting_calls {
+        text += &format!("  at the gate waits: {}\n", sanitise::one_line(&call.tool));
+        text += &deeper(&known(call));
+    }
+    text
+}
+
+/// What the gate knows of a call: of questions their words and labels, else the whole input.
+fn known(call: &WaitingCall) -> String {
+    let questions = questions::of(&call.input);
+    if !questions.is_empty() {
+        return questions.iter().map(known_question).collect();
+    }
+    let input = call.input.as_object().into_iter().flatten();
+    input
+        .map(|(key, value)| indented(&argument(key, value)))
+        .collect()
+}
+
+fn known_question(question: &Question) -> String {
+    let label = |offer: &Offer| format!("  - {}\n", sanitise::one_line(offer.label));
+    let labels: String = question.offers.iter().map(label).collect();
+    indented(question.text) + &labels
+}
+
+fn deeper(text: &str) -> String {
+    text.lines().map(|line| format!("  {line}\n")).collect()
 }
 
 fn is_call(dialog: &Dialog) -> bool {
@@ -151,14 +180,7 @@ fn indented(text: &str) -> String {
 fn commands(asked: &Asked, target: &str) -> Vec<String> {
     let (slot, dialog) = (asked.slot, asked.dialog);
     if is_doubtful(asked) {
-        return vec![
-            format!("missiond why{target} {slot}"),
-            format!("missiond interrupt{target} {slot}"),
-            format!(
-                "missiond confirm{target} {slot} … --dialog {} --anyway",
-                word(&dialog.id)
-            ),
-        ];
+        return doubtful_commands(asked, target);
     }
     let confirm = |answer: &str| {
         format!(
@@ -198,6 +220,26 @@ fn commands(asked: &Asked, target: &str) -> Vec<String> {
     }
 }
 
+/// A no can always be given: it is Esc, whatever the screen shows. Any other answer is for somebody who has looked.
+fn doubtful_commands(asked: &Asked, target: &str) -> Vec<String> {
+    let (slot, dialog) = (asked.slot, asked.dialog);
+    let plain = Asked::new(slot, dialog);
+    let answers = commands(&plain, target).into_iter().filter(|command| {
+        let is_no = command.contains(&format!("confirm{target} {slot} no "));
+        command.contains(" --dialog ") && !is_no
+    });
+    let looks = [
+        format!(
+            "missiond confirm{target} {slot} no --dialog {}",
+            word(&dialog.id)
+        ),
+        format!("missiond why{target} {slot}"),
+        format!("missiond attach{target} {slot}"),
+    ];
+    let insists = answers.map(|answer| format!("{answer} --anyway"));
+    looks.into_iter().chain(insists).collect()
+}
+
 /// A word as a shell takes it and a terminal bears it.
 fn word(text: &str) -> String {
     quoted(&sanitise::one_line(text))
@@ -231,19 +273,71 @@ mod tests {
         };
         insta::assert_snapshot!(render("coder (12s)", &asked, ""), @r"
         coder (12s) asks for permission: Bash
-          command: rm -r x\x1b[2J
-          (the screen shows only a part of it)
-          > Yes
-          - No
           DOUBTFUL: the gate has another
+          the screen shows:
+            command: rm -r x\x1b[2J
+            (the screen shows only a part of it)
+            > Yes
+            - No
           at the gate waits: Bash
             command: touch p
             make
           answer with:
+            missiond confirm coder no --dialog d-7
             missiond why coder
-            missiond interrupt coder
-            missiond confirm coder … --dialog d-7 --anyway
+            missiond attach coder
+            missiond confirm coder yes --dialog d-7 --anyway
         ");
+    }
+
+    #[test]
+    fn a_question_in_doubt_is_shown_with_the_one_that_was_asked() {
+        let mut dialog = dialog("question", json!([{"label": "Blue"}, {"label": "Red"}]));
+        dialog.input = None;
+        dialog.text = "Which colour?\n❯ 1. Blue\n  2. Red".into();
+        let options = json!([{"label": "Red"}, {"label": "Blue"}]);
+        let call = WaitingCall {
+            tool: "AskUserQuestion".into(),
+            input: json!({"questions": [{"question": "Which colour?", "options": options}]}),
+        };
+        let asked = Asked {
+            doubtful: Some("the options differ"),
+            waiting_calls: &[call],
+            ..Asked::new("coder", &dialog)
+        };
+        insta::assert_snapshot!(render("coder (12s)", &asked, ""), @r"
+        coder (12s) asks a question
+          DOUBTFUL: the options differ
+          the screen shows:
+            Which colour?
+            (the screen shows only a part of it)
+            > Blue
+            - Red
+          at the gate waits: AskUserQuestion
+            Which colour?
+            - Red
+            - Blue
+          answer with:
+            missiond confirm coder no --dialog d-7
+            missiond why coder
+            missiond attach coder
+            missiond confirm coder Blue --dialog d-7 --anyway
+            missiond confirm coder Red --dialog d-7 --anyway
+        ");
+    }
+
+    #[test]
+    fn ticks_are_shown_where_several_can_be_chosen() {
+        let options = json!([
+            {"label": "Cheese", "number": 1, "checked": true},
+            {"label": "Ham", "number": 2, "checked": false},
+            {"label": "Submit"}
+        ]);
+        let shown = shown(&dialog("question", options));
+        assert!(
+            shown.ends_with("  > [x] Cheese\n  - [ ] Ham\n  - Submit\n"),
+            "{shown}"
+        );
     }
 
     #[test]
