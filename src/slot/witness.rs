@@ -129,6 +129,9 @@ impl Slot {
 
     /// Every call comes to the gate before its dialog does.
     fn gate_on_dialog(&self) -> Option<Witness> {
+        if let Some(call) = self.machine.hidden_question() {
+            return Some(witness::gate_that_waits(&call));
+        }
         let known = self.machine.gate_knows_dialog()?;
         let calls = self.machine.waiting_calls();
         let in_a_line = |call: &WaitingCall| match target_of(&call.input) {

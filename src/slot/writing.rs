@@ -99,6 +99,9 @@ impl Slot {
         if let Some(news) = news {
             self.input(news).await;
         }
+        if written.is_ok() {
+            self.input(Input::KeysWritten).await;
+        }
         written
     }
 }

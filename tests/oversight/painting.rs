@@ -7,7 +7,7 @@ use crate::support::setup::Setup;
 use crate::support::{PINNED, until};
 use missiond::lab::rehearsal::Step;
 use serde_json::{Value, json};
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -294,18 +294,39 @@ pub(super) fn keys(daemon: &Daemon) -> usize {
 /// An input box that is painted over a dialog takes no message: what is typed there would reach the dialog.
 #[test]
 fn nothing_is_typed_into_an_input_box_that_is_painted_over_a_dialog() {
+    no_message_reaches_the_dialog(false);
+}
+
+/// Nor if Claude Code's record of the session is made to say the same: the gate has left a call to a person.
+#[test]
+fn nothing_is_typed_over_a_dialog_though_the_record_is_forged_too() {
+    no_message_reaches_the_dialog(true);
+}
+
+fn no_message_reaches_the_dialog(forges: bool) {
     let Some(mut daemon) = Daemon::start(&Setup::new().slot("coder")) else {
         return;
     };
     daemon.wait_state("coder", "idle");
     let rest = daemon.json(&["screen", "coder", "--ansi"])["lines"].clone();
+    let pid = daemon.status("coder")["pid"].clone();
+    let record = daemon.home().join(format!(".claude/sessions/{pid}.json"));
+    let at_rest = until("a record", || fs::read(&record).ok());
     let tool = Step::tool("Bash", json!({"command": "mkfifo pipe"}));
     daemon
         .endpoint
         .on("make it", vec![tool, Step::text("Made.")]);
     daemon.cmd(&["send", "coder", "make it"]).expect(5);
     let of_the_message = keys(&daemon);
-    let painter = Painter::start(paint_screen(&daemon, &rest));
+    let asks = fs::read(&record).expect("a record");
+    let mut paint = paint_screen(&daemon, &rest);
+    let forged = forges.then(|| record.clone());
+    let painter = Painter::start(move || {
+        paint();
+        if let Some(record) = &forged {
+            fs::write(record, &at_rest).expect("it can be written");
+        }
+    });
     // Longer than a turn lasts about which the screen alone says that it is over.
     for after_a_kill in [false, true] {
         if after_a_kill {
@@ -317,6 +338,9 @@ fn nothing_is_typed_into_an_input_box_that_is_painted_over_a_dialog() {
         assert_eq!(keys(&daemon), of_the_message, "{sent}");
     }
     drop(painter);
+    if forges {
+        fs::write(&record, &asks).expect("it can be written");
+    }
 
     // The dialog comes back by itself.
     daemon.wait_dialog("coder");

@@ -321,6 +321,9 @@ impl Machine {
                 let why = format!("the key was withheld, since the dialog is doubtful now: {why}");
                 return self.not_chosen(&choosing, Refusal::DoubtfulNow, &why);
             }
+            if step.decides {
+                self.note_answered(&choosing, true);
+            }
             if choosing.stepped(&step, &dialog, now) {
                 let purpose = match choosing.declines {
                     true => Purpose::Declines,
@@ -346,6 +349,15 @@ impl Machine {
         match self.up_mut() {
             Some(up) if stays => up.hands = Hands::Choosing(choosing),
             _ => self.chosen(choosing),
+        }
+    }
+
+    /// A key that decides is pressed on the dialog of a call, or was not pressed after all.
+    pub(super) fn note_answered(&mut self, choosing: &Choosing, answered: bool) {
+        let cwd = self.running().cwd.clone();
+        if let Some(up) = self.up_mut() {
+            let calls = &mut up.gate.calls;
+            calls.set_answered(&choosing.asked, &cwd, choosing.declines, answered);
         }
     }
 

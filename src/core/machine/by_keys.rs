@@ -35,7 +35,7 @@ impl Machine {
         match up.dialog() {
             Some(_) if !up.hands_are_free() => KeysReach::Busy,
             Some(dialog) => KeysReach::Dialog(Box::new(dialog.clone())),
-            None if up.is_certain() => KeysReach::NoDialog,
+            None if up.is_certain() && !up.hides_question() => KeysReach::NoDialog,
             None => KeysReach::Unknown,
         }
     }

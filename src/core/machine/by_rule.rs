@@ -94,6 +94,9 @@ impl Machine {
                 .then(|| ask(&self.why_the_gate_asks(dialog))),
             DialogKind::Other => Some(ask("this dialog is not a known one")),
             _ if !dialog.complete => Some(ask("the dialog is not whole on the screen")),
+            _ if self.is_out_of_place(dialog) => Some(ask(
+                "Claude Code does not ask this now, by what the gate knows",
+            )),
             kind => {
                 let why = format!("[dialogs] of role {}", self.config.role);
                 Some(Verdict::without_rule(
@@ -103,6 +106,15 @@ impl Machine {
             }
         };
         verdict.map(|verdict| self.rehearsed_only(verdict))
+    }
+
+    /// Whether a dialog that is not about a permission stands where Claude Code would not show it, so that it may be
+    /// painted over the dialog of a call: no rule answers it.
+    fn is_out_of_place(&self, dialog: &Dialog) -> bool {
+        let Some(up) = self.up() else { return true };
+        let is_first_page = matches!(dialog.kind, DialogKind::Trust | DialogKind::ApiKey);
+        let late = is_first_page && up.reached_idle.is_some();
+        late || self.gate_knows_dialog() == Some(Known::Not) || up.gate.calls.unanswered().is_some()
     }
 
     /// The screen alone allows a tool only if the slot says so.

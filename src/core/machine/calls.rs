@@ -67,9 +67,17 @@ pub(super) struct OpenAsk {
     pub mark: Option<String>,
     /// An agent of Claude Code made it, which may go on when the turn is over.
     pub by_agent: bool,
+    /// A key that decides was pressed on its dialog, by a person or for one.
+    #[serde(default)]
+    pub answered: bool,
 }
 
 impl OpenAsk {
+    /// Whether Claude Code was told to ask a person, and nobody has answered yet.
+    fn is_unanswered(&self) -> bool {
+        self.mark.is_some() && !self.answered
+    }
+
     fn judged_again(&mut self, verdict: &Verdict) {
         let Verdict { decision, why, .. } = verdict;
         self.why = match decision {
@@ -146,7 +154,12 @@ impl Calls {
     /// A call has run: it waits for nobody any more, and it must be the one that was judged.
     pub fn ran(&mut self, id: Option<&str>, tool: &str, input: &Value) -> Result<(), Tampered> {
         let Some(id) = id else { return Ok(()) };
-        self.keep_open(|open| open.id.as_deref() != Some(id));
+        let is_it = |open: &OpenAsk| open.id.as_deref() == Some(id);
+        let unanswered = self
+            .open
+            .iter()
+            .any(|open| is_it(open) && open.is_unanswered());
+        self.keep_open(|open| !is_it(open));
         let place = self.judged.iter().position(|known| known.id == id);
         match place.and_then(|at| self.judged.remove(at)) {
             Some(known) if known.tool != tool => Err(Tampered(format!(
@@ -157,6 +170,9 @@ impl Calls {
             Some(known) if known.digest != digest(&as_asked(tool, input)) => Err(Tampered(
                 format!("{tool} ran with another input than the one that was judged ({id})"),
             )),
+            _ if unanswered => Err(Tampered(format!(
+                "{tool} ran, and nobody has answered the question about it ({id})"
+            ))),
             Some(_) => Ok(()),
             None if self.missed => Ok(()),
             None => Err(Tampered(format!(
@@ -187,6 +203,34 @@ impl Calls {
                 self.changes += 1;
             }
         }
+    }
+
+    /// The call of the conversation itself that waits for a person. While there is one, Claude Code shows its dialog, or
+    /// that of another call: it is not at rest, whatever the screen shows.
+    pub fn unanswered(&self) -> Option<&OpenAsk> {
+        let waits = |open: &&OpenAsk| open.is_unanswered() && !open.by_agent;
+        self.open.iter().find(waits)
+    }
+
+    /// A key that decides is pressed on this dialog, or was not pressed after all. If it can't be told which call the
+    /// dialog asks about, this counts for all of them. A no to a call of the conversation itself ends the turn, and with
+    /// it the calls beside it.
+    pub fn set_answered(&mut self, dialog: &Dialog, cwd: &Path, is_no: bool, answered: bool) {
+        let call = self.asked_by(dialog, cwd).cloned();
+        let concerns = |open: &OpenAsk| match &call {
+            Some(call) => open == call || is_no && !call.by_agent && !open.by_agent,
+            None => true,
+        };
+        for open in self.open.iter_mut().filter(|open| concerns(open)) {
+            open.answered = answered;
+        }
+        self.changes += 1;
+    }
+
+    /// Keys were pressed, or the turn was interrupted, so that any of the calls may be decided on.
+    pub fn all_answered(&mut self) {
+        self.open.iter_mut().for_each(|open| open.answered = true);
+        self.changes += 1;
     }
 
     /// How many wait for a person.
@@ -237,14 +281,16 @@ impl Calls {
         })
     }
 
-    /// Whether a permission dialog or a question can be about a call that has come to the gate and has not run. `None`
-    /// where the gate can't tell.
+    /// Whether a dialog can be about a call that has come to the gate and has not run. `None` where the gate can't tell.
     pub fn knows(&self, dialog: &Dialog, cwd: &Path) -> Option<Known> {
         match dialog.kind {
+            // They come before the session begins, and with it the gate.
+            DialogKind::Trust | DialogKind::ApiKey => Some(Known::Not),
             _ if self.missed_may_wait => None,
             DialogKind::Permission => Some(self.knows_permission(dialog, cwd)),
             DialogKind::Question => Some(self.knows_question(dialog)),
-            _ => None,
+            DialogKind::Plan => Some(self.knows_plan()),
+            DialogKind::Other => None,
         }
     }
 
@@ -275,6 +321,18 @@ impl Calls {
             None => Known::Not,
             Some(open) if open.allowed => Known::Allowed,
             Some(_) => Known::Waits,
+        }
+    }
+
+    fn knows_plan(&self) -> Known {
+        const TOOLS: [&str; 2] = ["ExitPlanMode", "EnterPlanMode"];
+        match self
+            .open
+            .iter()
+            .any(|open| TOOLS.contains(&open.tool.as_str()))
+        {
+            true => Known::Waits,
+            false => Known::Not,
         }
     }
 

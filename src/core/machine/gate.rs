@@ -62,6 +62,7 @@ impl Machine {
     fn session_began(&mut self) {
         if let Some(up) = self.up_mut() {
             up.gate.heard = true;
+            up.gate.calls.close_turn();
             // Of the conversation before `/clear`.
             up.errors.failure = None;
         }
@@ -134,6 +135,7 @@ impl Machine {
                 allowed: decision == Decision::Allow,
                 mark: mark.clone(),
                 by_agent,
+                answered: false,
             });
         }
         let reason = match (decision, mark) {
@@ -213,6 +215,16 @@ impl Machine {
         if let Some(up) = self.up_mut() {
             up.gate.calls.open(ask);
         }
+    }
+
+    /// The call, in a line, that waits for a person while the screen shows Claude Code at rest.
+    pub fn hidden_question(&self) -> Option<String> {
+        let up = self.up().filter(|up| up.hides_question())?;
+        let open = up.gate.calls.unanswered()?;
+        Some(match up::target_of(&open.input) {
+            Some(target) => format!("{}: {target}", open.tool),
+            None => open.tool.clone(),
+        })
     }
 
     /// Whether an agent of Claude Code waits for a person, also when the turn is over.

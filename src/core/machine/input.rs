@@ -148,6 +148,8 @@ pub enum Input {
     },
     /// Whoever typed there has gone.
     KeyboardFree,
+    /// A person has written keys into the terminal, past the machine.
+    KeysWritten,
     /// The program that was taken up was started with these settings, whatever holds for its next start.
     RunsWith(Runs),
     /// An earlier daemon has heard the gate of the program that was taken up, and has left this note of the open calls.

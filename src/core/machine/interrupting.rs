@@ -140,6 +140,9 @@ impl Machine {
         }
         let idle = up.state() == State::Idle && up.dialog().is_none();
         let heard = up.turn.as_ref().is_some_and(|turn| turn.over.is_some());
+        if idle {
+            up.gate.calls.all_answered();
+        }
         if idle && !heard {
             // Claude Code calls no hook for such an end, and where nothing had come yet its transcript is silent too.
             self.turn_is_over(Over::interrupted());

@@ -129,6 +129,9 @@ impl Machine {
 
 impl Up {
     fn note_stroke(&mut self, person: &Person, stroke: Stroke) {
+        if stroke != Stroke::Move {
+            self.gate.calls.all_answered();
+        }
         let Some(dialog) = self.dialog().cloned() else {
             return;
         };

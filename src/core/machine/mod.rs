@@ -209,6 +209,7 @@ impl Machine {
             (Life::Up(_), Input::Expire(why)) => self.end(life::Ending::ByLimit(why)),
             (Life::Up(_), Input::Typed { person, strokes }) => self.typed(&person, &strokes, now),
             (Life::Up(_), Input::KeyboardFree) => self.keyboard_is_free(),
+            (Life::Up(up), Input::KeysWritten) => up.gate.calls.all_answered(),
             (Life::Up(up), Input::Witnessed(why)) => up.witnessed(why, now),
             (Life::Up(up), Input::Unrehearsed) => up.origin.unrehearsed = true,
             (Life::Up(up), Input::RunsWith(runs)) => up.origin.runs = runs,
@@ -225,6 +226,7 @@ impl Machine {
                 | Input::Expire(_)
                 | Input::Typed { .. }
                 | Input::KeyboardFree
+                | Input::KeysWritten
                 | Input::Witnessed(_)
                 | Input::Unrehearsed
                 | Input::RunsWith(_)

@@ -139,6 +139,7 @@ impl Machine {
         match &up.dispute {
             Some(dispute) if dispute.may_pass() => return,
             Some(_) => return self.refuse_in_doubt(),
+            None if up.hides_question() => return,
             None => {}
         }
         let own = up.own_draft(&composer);
@@ -243,7 +244,7 @@ impl Machine {
         let shown = up
             .composer()
             .is_some_and(|composer| has_arrived(composer, &message));
-        let agreed = up.dispute.is_none();
+        let agreed = !up.is_disputed();
         let stands = up.state() == State::Idle && up.is_certain() && shown && agreed;
         if let Some(own) = up.own_text.as_mut().filter(|_| stands) {
             own.is_seen();
@@ -307,7 +308,7 @@ impl Machine {
         let same = up
             .composer()
             .is_some_and(|composer| has_arrived(composer, &message));
-        let is_sure = up.is_certain() && up.dispute.is_none();
+        let is_sure = up.is_certain() && !up.is_disputed();
         let lost = same && is_sure && again.is_some_and(|again| now >= again);
         // On a screen that does not tell it is looked at again later: a time that has passed would be due at once, and
         // again, and nothing else would be heard.
@@ -367,7 +368,7 @@ impl Machine {
         let works = !matches!(up.state(), State::Idle | State::Starting | State::Exited);
         let idle = up.state() == State::Idle && up.dialog().is_none() && up.hands_are_free();
         // A screen at rest that another witness contradicts may be painted over a dialog.
-        let disputed = up.dispute.is_some();
+        let disputed = up.is_disputed();
         let Some(turn) = up.turn.as_mut() else { return };
         turn.worked |= works;
         turn.unsure_since = turn.unsure_since.filter(|_| idle);
@@ -419,7 +420,7 @@ impl Machine {
             return false;
         };
         let gated = up.gate.heard;
-        let disputed = up.dispute.is_some();
+        let disputed = up.is_disputed();
         let Some(turn) = up.turn.as_mut() else {
             return false;
         };

@@ -334,6 +334,17 @@ impl Up {
         self.sight.as_ref().is_some_and(|sight| sight.redrawing)
     }
 
+    /// Whether the screen shows the program at rest although a call waits for a person: its dialog may be painted over.
+    pub fn hides_question(&self) -> bool {
+        let rests = self.state() == State::Idle && self.dialog().is_none();
+        rests && self.gate.calls.unanswered().is_some()
+    }
+
+    /// Whether other evidence contradicts a screen at rest, so that nothing is typed there and no turn ends by it.
+    pub fn is_disputed(&self) -> bool {
+        self.dispute.is_some() || self.hides_question()
+    }
+
     pub fn hands_are_free(&self) -> bool {
         matches!(self.hands, Hands::Free)
     }

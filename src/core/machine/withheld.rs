@@ -36,7 +36,10 @@ impl Machine {
                 choosing.decided = false;
                 choosing.moves = choosing.moves.saturating_sub(1);
                 choosing.moved_from = None;
-                up.hands = Hands::Choosing(choosing);
+                self.note_answered(&choosing, false);
+                if let Some(up) = self.up_mut() {
+                    up.hands = Hands::Choosing(choosing);
+                }
             }
             Hands::Interrupting { wanted, .. } => return wanted,
         }
@@ -53,6 +56,7 @@ impl Machine {
         match std::mem::replace(&mut up.hands, Hands::Free) {
             Hands::Choosing(mut choosing) => {
                 choosing.decided = false;
+                self.note_answered(&choosing, false);
                 self.not_chosen_for(&choosing, &error);
             }
             Hands::Clearing { .. } => {

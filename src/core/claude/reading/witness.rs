@@ -169,6 +169,12 @@ pub fn gate_that_asked() -> Witness {
     of_gate(May::ASK, "the call was left to a person".to_owned())
 }
 
+/// The gate, on a screen at rest while a call waits for a person: its dialog has to be up, or that of another one.
+pub fn gate_that_waits(call: &str) -> Witness {
+    let says = format!("{call} was left to a person, and nobody has answered");
+    of_gate(May::of(false, true, true), says)
+}
+
 /// The gate, on a dialog about a call that it has allowed: Claude Code may ask by itself, or the call may be running.
 pub fn gate_that_allowed() -> Witness {
     of_gate(May::ANY, "the call was allowed".to_owned())

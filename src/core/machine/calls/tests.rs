@@ -4,6 +4,7 @@ use serde_json::json;
 
 fn ask(id: &str, tool: &str, input: Value, mark: Option<&str>) -> OpenAsk {
     OpenAsk {
+        answered: false,
         id: Some(id.into()),
         tool: tool.into(),
         input,
@@ -239,7 +240,18 @@ fn a_dialog_about_no_call_that_has_come_is_not_known() {
         kind: DialogKind::Trust,
         ..shown("make clean")
     };
-    assert_eq!(known(&calls, &trust), None, "no call is behind it");
+    assert_eq!(
+        known(&calls, &trust),
+        Some(Known::Not),
+        "the session goes on"
+    );
+    let plan = Dialog {
+        kind: DialogKind::Plan,
+        ..shown("")
+    };
+    assert_eq!(known(&calls, &plan), Some(Known::Not), "no plan has come");
+    calls.open(ask("p", "ExitPlanMode", json!({"plan": "x"}), None));
+    assert_eq!(known(&calls, &plan), Some(Known::Waits));
 }
 
 #[test]
@@ -367,8 +379,44 @@ fn the_next_daemon_knows_the_open_calls() {
     assert_eq!(calls.changes(), before);
     calls.ran(Some("b"), "Bash", &input).unwrap_err();
     assert_eq!(calls.changes(), before, "no open call");
-    calls.ran(Some("a"), "Bash", &input).unwrap();
+    let shown = dialog("Bash", input.clone(), "[mark4a]");
+    calls.set_answered(&shown, Path::new("/w"), false, true);
     assert!(calls.changes() > before);
+    let mut next = Calls::default();
+    next.take_up(Some(&calls.note(1000)));
+    assert!(next.unanswered().is_none(), "nor is it asked again");
+    calls.ran(Some("a"), "Bash", &input).unwrap();
+}
+
+#[test]
+fn a_call_waits_until_somebody_has_answered_it() {
+    let input = json!({"command": "make"});
+    let mut calls = Calls::default();
+    for (id, mark) in [("a", "mark4a"), ("b", "mark4b")] {
+        calls.judged(Some(id), "Bash", &input).unwrap();
+        calls.open(ask(id, "Bash", input.clone(), Some(mark)));
+    }
+    let of_a = dialog("Bash", input.clone(), "[mark4a]");
+    let mut answered = |is_no: bool, answered: bool| {
+        calls.set_answered(&of_a, Path::new("/w"), is_no, answered);
+        calls
+            .unanswered()
+            .map(|open| open.id.clone().unwrap_or_default())
+    };
+    assert_eq!(answered(false, true).as_deref(), Some("b"));
+    assert_eq!(
+        answered(false, false).as_deref(),
+        Some("a"),
+        "the key was withheld"
+    );
+    assert_eq!(answered(true, true), None, "a no ends the turn");
+    assert_eq!(answered(true, false).as_deref(), Some("a"));
+    assert!(
+        calls.ran(Some("b"), "Bash", &input).is_err(),
+        "nobody said yes"
+    );
+    calls.all_answered();
+    assert_eq!(calls.ran(Some("a"), "Bash", &input), Ok(()));
 }
 
 #[test]

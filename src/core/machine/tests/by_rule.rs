@@ -78,12 +78,55 @@ fn questions_of_another_kind_follow_their_own_rules() {
     }));
     bench.pass(SETTLED);
     assert!(bench.keys.is_empty());
-    bench.see(at(Dialog {
-        kind: DialogKind::ApiKey,
-        ..dialog("k1", "")
-    }));
+    bench.see(at(of_kind(DialogKind::Plan)));
     bench.pass(SETTLED);
     assert_eq!(bench.keys, ["1"]);
+}
+
+fn of_kind(kind: DialogKind) -> Dialog {
+    Dialog {
+        kind,
+        ..dialog("k1", "")
+    }
+}
+
+#[test]
+fn the_first_dialogs_are_answered_by_rule_only_before_the_first_input_box() {
+    for (mut bench, keys) in [(Bench::starting(), &["1"][..]), (Bench::idle(), &[])] {
+        bench.see(at(of_kind(DialogKind::ApiKey)));
+        bench.pass(SETTLED);
+        assert_eq!(bench.keys, keys);
+    }
+}
+
+/// Somebody who can write to the terminal paints a dialog that a rule allows over one that nobody has allowed.
+#[test]
+fn no_rule_answers_a_dialog_that_the_gate_does_not_know_or_that_may_hide_another() {
+    let plan = || HookWhat::BeforeTool {
+        tool: "ExitPlanMode".into(),
+        input: json!({"plan": "1. Look"}),
+        id: Some("toolu_1".into()),
+    };
+    let push = || HookWhat::BeforeTool {
+        tool: "Bash".into(),
+        input: json!({"command": "git push"}),
+        id: Some("toolu_2".into()),
+    };
+    for (calls, keys) in [
+        (vec![plan()], &["1"][..]),
+        (vec![], &[]),
+        (vec![push()], &[]),
+        (vec![plan(), push()], &[]),
+    ] {
+        let mut bench = Bench::idle();
+        bench.hear(8, HookWhat::SessionStart);
+        for (token, call) in (10..).zip(calls) {
+            bench.hear(token, call);
+        }
+        bench.see(at(of_kind(DialogKind::Plan)));
+        bench.pass(Duration::from_secs(5));
+        assert_eq!(bench.keys, keys);
+    }
 }
 
 #[test]
@@ -91,7 +134,7 @@ fn an_incomplete_dialog_is_left_to_a_person() {
     let mut bench = Bench::idle();
     let cut = Dialog {
         complete: false,
-        kind: DialogKind::ApiKey,
+        kind: DialogKind::Plan,
         ..dialog("k1", "")
     };
     bench.see(at(cut));

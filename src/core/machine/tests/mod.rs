@@ -59,7 +59,8 @@ impl PermissionPolicy for Rules {
 
 impl SlotRules for Rules {
     fn known(&self) -> KnownRules {
-        let file = "deny_reason = \"Ask a person.\"\n[dialogs]\napi_key = \"allow\"\n";
+        let file =
+            "deny_reason = \"Ask a person.\"\n[dialogs]\napi_key = \"allow\"\nplan = \"allow\"\n";
         let policy = Policy::parse(file, Path::new("p.toml"), Path::new("/w")).unwrap();
         KnownRules {
             dialogs: policy.dialogs,
@@ -113,13 +114,23 @@ impl Bench {
         Bench::idle_with(config())
     }
 
-    pub(super) fn idle_with(config: SlotConfig) -> Bench {
+    /// A slot whose program has just been started.
+    pub(super) fn starting() -> Bench {
+        Bench::starting_with(config())
+    }
+
+    fn starting_with(config: SlotConfig) -> Bench {
         let mut bench = Bench::with(config);
         bench.put(Input::Start(1));
         bench.put(Input::Started {
             pid: 42,
             continues: false,
         });
+        bench
+    }
+
+    pub(super) fn idle_with(config: SlotConfig) -> Bench {
+        let mut bench = Bench::starting_with(config);
         bench.see(screen(State::Idle, ""));
         bench.keys.clear();
         bench

@@ -85,15 +85,15 @@ fn a_call_of_a_program_that_does_not_run_is_not_allowed() {
 
 #[test]
 fn a_dialog_of_a_program_that_nobody_knows_is_left_to_a_person() {
-    let api_key = Dialog {
-        kind: DialogKind::ApiKey,
+    let plan = Dialog {
+        kind: DialogKind::Plan,
         ..dialog("k1", "")
     };
     let screen_decides = SlotConfig {
         gate: Gate::Screen,
         ..config()
     };
-    for asked in [api_key, dialog("d1", "ls -la")] {
+    for asked in [plan, dialog("d1", "ls -la")] {
         for (runs, is_pressed) in [(Runs::unknown as fn(_) -> _, false), (Runs::with, true)] {
             let mut bench = Bench::idle();
             bench.put(Input::RunsWith(runs(Arc::new(screen_decides.clone()))));
