@@ -1,5 +1,5 @@
 //! What a client may ask for, by where it comes from. Nobody approves himself: what a slot runs may look at the
-//! status and call the hooks of its own slot, nothing more.
+//! status and call the hooks of its own slot, nothing more; what the daemon runs outside of the slots may look at the status.
 
 use super::requests;
 use crate::core::model::{Fault, RpcError};
@@ -54,6 +54,9 @@ pub fn check(peer: &Peer, method: &str, params: &Value, granted: bool) -> Result
             format!("`{method}` was called by a process that may be left over from slot {slot}, whose shim was killed"),
         )
         .next(format!("a person does this in a terminal that was open before {slot} was started, or in a new login session"))),
+        Origin::Daemon => Err(refused(format!(
+            "`{method}` was called by something that the daemon runs, such as the command of [notify]: it is no person"
+        ))),
         Origin::Untold => Err(refused(format!(
             "`{method}` was called by a process that can't be told from one inside a slot"
         ))),
@@ -75,6 +78,7 @@ fn check_hook(peer: &Peer, params: &Value) -> Result<(), RpcError> {
                 Origin::Slot(slot) => format!("slot {slot}"),
                 Origin::Outside => "outside of all slots".to_owned(),
                 Origin::Left(slot) => format!("what may be left of slot {slot}"),
+                Origin::Daemon => "something that the daemon runs".to_owned(),
                 Origin::Untold => "an unknown place".to_owned(),
                 Origin::Unseen(fault) => format!("a place that can't be looked up ({fault})"),
             };
@@ -147,6 +151,7 @@ mod tests {
         for origin in [
             Origin::Slot("coder".into()),
             Origin::Left("coder".into()),
+            Origin::Daemon,
             Origin::Untold,
         ] {
             let not_for_all = |access| !matches!(access, Access::Anybody | Access::OwnSlot);
@@ -193,6 +198,7 @@ mod tests {
         for origin in [
             Origin::Slot("reader".into()),
             Origin::Left("coder".into()),
+            Origin::Daemon,
             Origin::Untold,
             Origin::Outside,
         ] {

@@ -39,7 +39,7 @@ impl From<&Origin> for Source {
         match origin {
             Origin::Outside => Source::People,
             Origin::Slot(name) => Source::Slot(name.clone()),
-            Origin::Left(_) | Origin::Untold | Origin::Unseen(_) => Source::Untold,
+            Origin::Left(_) | Origin::Daemon | Origin::Untold | Origin::Unseen(_) => Source::Untold,
         }
     }
 }

@@ -6,8 +6,10 @@ use crate::core::model::{Event, What};
 use crate::core::settings::NotifyConfig;
 use crate::core::text::secrets;
 use crate::events::Bus;
+use crate::os::peer::RUN_BY;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -67,14 +69,13 @@ struct Watch {
 }
 
 /// Listens for as long as the daemon lives; new settings hold at once.
-pub fn start(bus: Bus, settings: watch::Receiver<NotifyConfig>) -> JoinHandle<()> {
-    tokio::spawn(run(bus, settings))
+pub fn start(bus: Bus, settings: watch::Receiver<NotifyConfig>, socket: &Path) -> JoinHandle<()> {
+    tokio::spawn(run(bus, settings, AlertQueue::new(socket)))
 }
 
-async fn run(bus: Bus, mut settings: watch::Receiver<NotifyConfig>) {
+async fn run(bus: Bus, mut settings: watch::Receiver<NotifyConfig>, desk: AlertQueue) {
     let mut events = bus.listen().events;
     let mut watch = Watch::default();
-    let desk = AlertQueue::new();
     loop {
         let after = settings.borrow_and_update().notify_after;
         let notices = tokio::select! {
@@ -195,13 +196,16 @@ fn bounded(text: &str) -> String {
 struct AlertQueue {
     places: Arc<Semaphore>,
     runners: Arc<Semaphore>,
+    /// The daemon's, by which what it runs is known: that is no person.
+    socket: PathBuf,
 }
 
 impl AlertQueue {
-    fn new() -> AlertQueue {
+    fn new(socket: &Path) -> AlertQueue {
         AlertQueue {
             places: Arc::new(Semaphore::new(MAX_NOTICES)),
             runners: Arc::new(Semaphore::new(AT_ONCE)),
+            socket: socket.to_owned(),
         }
     }
 }
@@ -212,10 +216,10 @@ fn tell(bus: &Bus, desk: &AlertQueue, command: Vec<String>, notice: Notice) {
         tracing::warn!(slot = %notice.slot, "not notified: {MAX_NOTICES} notices wait already");
         return;
     };
-    let (bus, runners) = (bus.clone(), desk.runners.clone());
+    let (bus, runners, socket) = (bus.clone(), desk.runners.clone(), desk.socket.clone());
     tokio::spawn(async move {
         let turn = runners.acquire_owned().await;
-        if let Err(error) = run_command(&command, &notice).await {
+        if let Err(error) = run_command(&command, &notice, &socket).await {
             let text = format!("[notify] {}: {error}", command[0]);
             tracing::warn!(slot = %notice.slot, "{text}");
             bus.publish(Some(&notice.slot), What::Warning { text });
@@ -224,7 +228,7 @@ fn tell(bus: &Bus, desk: &AlertQueue, command: Vec<String>, notice: Notice) {
     });
 }
 
-async fn run_command(command: &[String], notice: &Notice) -> Result<(), String> {
+async fn run_command(command: &[String], notice: &Notice, socket: &Path) -> Result<(), String> {
     let text = format!("{}: {}: {}", notice.slot, notice.event, notice.text);
     let mut child = Command::new(&command[0])
         .args(&command[1..])
@@ -235,6 +239,7 @@ async fn run_command(command: &[String], notice: &Notice) -> Result<(), String> 
                 .into_iter()
                 .filter(|(name, _)| !is_secret(name)),
         )
+        .env(RUN_BY, socket)
         .env("MISSIOND_EVENT", &notice.event)
         .env("MISSIOND_SLOT", &notice.slot)
         .env("MISSIOND_TEXT", &notice.text)
@@ -361,7 +366,7 @@ mod tests {
         let file = dir.path().join("told");
         let script = "sleep 0.05; echo \"$MISSIOND_SLOT\" >> \"$0\"";
         let command = ["sh", "-c", script, &file.display().to_string()].map(str::to_owned);
-        let (bus, desk) = (Bus::default(), AlertQueue::new());
+        let (bus, desk) = (Bus::default(), AlertQueue::new(Path::new("/run/a.sock")));
         let count = 3 * AT_ONCE;
         for n in 0..count {
             let notice = Notice {

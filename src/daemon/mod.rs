@@ -128,6 +128,8 @@ pub struct DaemonHandle {
     /// As the slots have it in their environment.
     socket: PathBuf,
     shims: Shims,
+    /// The process that is nothing but this daemon.
+    own_process: Option<i32>,
     pub meter: Arc<Meter>,
     pub tasks: TasksHandle,
     slots: watch::Receiver<Slots>,
@@ -231,7 +233,11 @@ pub async fn run<S: Serving>(
     let (orders, queue) = mpsc::channel(MAX_ORDERS);
     let mut daemon = Daemon::new(config, rules, context, orders);
     let bus = daemon.context.bus.clone();
-    let notifier = notify::start(bus.clone(), daemon.notify.subscribe());
+    let notifier = notify::start(
+        bus.clone(),
+        daemon.notify.subscribe(),
+        &daemon.context.socket,
+    );
     daemon.load_sessions()?;
     daemon.take_up_removed(living).await;
     daemon.start_all();
@@ -239,7 +245,7 @@ pub async fn run<S: Serving>(
     let slots = daemon.published.subscribe();
     let (tasks, keeper) = keeper::start(store, left, slots, bus.clone());
     let (health, ailments) = health::start(daemon.context.clone(), daemon.published.subscribe());
-    let handle = daemon.handle(&tasks, ailments);
+    let handle = daemon.handle(&tasks, ailments, host.is_own);
     let server = serve(handle.clone(), door.take_listener());
     let listeners = server.as_ref().map(Serving::listeners);
     let mut ground = Ground::new(door, &daemon.context, listeners);
@@ -300,7 +306,7 @@ impl Daemon {
     }
 
     /// What everybody else has of it.
-    fn handle(&self, tasks: &TasksHandle, health: Ailments) -> DaemonHandle {
+    fn handle(&self, tasks: &TasksHandle, health: Ailments, is_own: bool) -> DaemonHandle {
         DaemonHandle {
             bus: self.context.bus.clone(),
             sends: self.context.sends.clone(),
@@ -308,6 +314,7 @@ impl Daemon {
             audit: self.context.audit.clone(),
             socket: self.context.socket.clone(),
             shims: self.context.shims.clone(),
+            own_process: is_own.then(|| std::process::id().cast_signed()),
             meter: self.context.meter.clone(),
             tasks: tasks.clone(),
             slots: self.published.subscribe(),

@@ -27,6 +27,7 @@ impl DaemonHandle {
             socket: self.socket.display().to_string(),
             group: Some(cgroup::mark(&self.socket)),
             shims: self.shims.all(),
+            daemon: self.own_process,
         }
     }
 }

@@ -49,7 +49,11 @@ impl Peer {
     pub fn may_see(&self, answer: Value) -> Value {
         match self.origin {
             Origin::Outside => answer,
-            Origin::Slot(_) | Origin::Left(_) | Origin::Untold | Origin::Unseen(_) => {
+            Origin::Slot(_)
+            | Origin::Left(_)
+            | Origin::Daemon
+            | Origin::Untold
+            | Origin::Unseen(_) => {
                 let mut masked = secrets::mask_json(&answer);
                 // In digits nothing can be masked; the text beside them is enough.
                 masked.as_object_mut().map(|answer| answer.remove("hex"));
@@ -67,11 +71,16 @@ pub enum Origin {
     Slot(String),
     /// It may be what the killed shim of this slot has left.
     Left(String),
+    /// The daemon runs it outside of all slots, such as the command of `[notify]`.
+    Daemon,
     /// It was gone before it could be looked up, or is not to be seen from here.
     Untold,
     /// Nothing could be looked up, for this reason: the daemon is short of something.
     Unseen(String),
 }
+
+/// In the environment of what the daemon runs outside of its slots: the daemon's socket.
+pub const RUN_BY: &str = "MISSIOND_RUN_BY";
 
 /// By what the processes of a daemon's slots are known.
 #[derive(Debug, Default)]
@@ -85,6 +94,9 @@ pub struct PeerMarks {
     pub group: Option<String>,
     /// Shims that have not said that their trees have ended, the killed ones among them.
     pub shims: Vec<Arc<Shim>>,
+    /// The daemon's process, unless another program runs in it too. It adopts what is orphaned below it: nothing leaves it
+    /// by losing its parents.
+    pub daemon: Option<i32>,
 }
 
 /// Where processes are looked up.
@@ -193,10 +205,12 @@ pub fn origin(pid: Option<i32>, marks: &PeerMarks, table: &dyn ProcessTable) -> 
 fn walk_up(pid: i32, marks: &PeerMarks, table: &dyn ProcessTable) -> Option<Origin> {
     let first = table.stat(pid)?;
     let mut ancestors = vec![(pid, first)];
+    let mut is_daemons = false;
     while let &[.., (at, stat)] = &ancestors[..] {
         if let Some(slot) = marks.slot_of(at, table) {
             return Some(Origin::Slot(slot));
         }
+        is_daemons |= marks.is_run_by_daemon(at, table) || (at != pid && Some(at) == marks.daemon);
         if stat.parent <= 0 {
             break;
         }
@@ -207,7 +221,11 @@ fn walk_up(pid: i32, marks: &PeerMarks, table: &dyn ProcessTable) -> Option<Orig
     }
     let left = orphans::left_by(&ancestors, &marks.shims, table);
     // Only one that is still the same process has told us its own ancestors.
-    (table.stat(pid)? == first).then(|| left.map_or(Origin::Outside, Origin::Left))
+    (table.stat(pid)? == first).then_some(match left {
+        Some(slot) => Origin::Left(slot),
+        None if is_daemons => Origin::Daemon,
+        None => Origin::Outside,
+    })
 }
 
 impl PeerMarks {
@@ -221,17 +239,22 @@ impl PeerMarks {
         let group = || self.group.as_deref().zip(table.cgroup(pid));
         by_environment.or_else(|| group().and_then(|(mark, groups)| cgroup::slot_in(&groups, mark)))
     }
+
+    fn is_run_by_daemon(&self, pid: i32, table: &dyn ProcessTable) -> bool {
+        let environment = table.environment(pid).unwrap_or_default();
+        variable(&environment, RUN_BY) == Some(self.socket.as_bytes())
+    }
+}
+
+fn variable<'a>(environment: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    let mut variables = environment.split(|&byte| byte == 0);
+    variables.find_map(|variable| variable.strip_prefix(name.as_bytes())?.strip_prefix(b"="))
 }
 
 /// The slot that an environment names, if it is one of this daemon's.
 fn slot_in(environment: &[u8], socket: &str) -> Option<String> {
-    let value = |name: &str| {
-        environment
-            .split(|&byte| byte == 0)
-            .find_map(|variable| variable.strip_prefix(name.as_bytes()))
-    };
-    let slot = value("MISSIOND_SLOT=")?;
-    (value("MISSIOND_SOCKET=")? == socket.as_bytes())
+    let slot = variable(environment, "MISSIOND_SLOT")?;
+    (variable(environment, "MISSIOND_SOCKET")? == socket.as_bytes())
         .then(|| String::from_utf8_lossy(slot).into_owned())
 }
 
@@ -278,6 +301,7 @@ mod tests {
             socket: "/run/a.sock".to_owned(),
             group: None,
             shims: Vec::new(),
+            daemon: Some(90),
         }
     }
 
@@ -299,6 +323,16 @@ mod tests {
             (70, 1, "MISSIOND_SLOT=coder MISSIOND_SOCKET=/run/b.sock"),
             // Its parent has ended, or is not to be seen.
             (80, 79, ""),
+            (90, 1, ""),
+            // What the daemon runs, as its child and as one that has lost its parents and kept its environment.
+            (91, 90, ""),
+            (92, 91, ""),
+            (93, 1, "MISSIOND_RUN_BY=/run/a.sock"),
+            (94, 93, ""),
+            (95, 1, "MISSIOND_RUN_BY=/run/b.sock"),
+            // A slot that the daemon has just started.
+            (96, 90, "MISSIOND_SLOT=new MISSIOND_SOCKET=/run/a.sock"),
+            (97, 96, "MISSIOND_RUN_BY=/run/a.sock"),
         ]);
         origin(Some(pid), &marks(), &table)
     }
@@ -315,6 +349,17 @@ mod tests {
     fn a_person_and_another_daemons_slot_are_outside() {
         assert_eq!(of(11), Origin::Outside);
         assert_eq!(of(70), Origin::Outside);
+    }
+
+    #[test]
+    fn what_the_daemon_runs_is_no_person() {
+        for pid in [91, 92, 93, 94] {
+            assert_eq!(of(pid), Origin::Daemon, "{pid}");
+        }
+        assert_eq!(of(95), Origin::Outside, "another daemon's");
+        for pid in [96, 97] {
+            assert_eq!(of(pid), Origin::Slot("new".into()), "{pid}");
+        }
     }
 
     #[test]

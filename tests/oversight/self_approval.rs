@@ -61,6 +61,63 @@ fn a_slot_sees_the_status_and_is_refused_everything_else() {
     daemon.cmd(&["stop", "two"]).expect(0);
 }
 
+/// A person has chosen the command of `[notify]`, and is not in it: what the daemon runs approves nothing, neither as its
+/// child nor as an orphan in a session of its own, with no environment.
+#[test]
+fn what_notify_runs_sees_the_status_and_is_refused_everything_else() {
+    let place = tempfile::tempdir().expect("a directory");
+    let script = place.path().join("notify.sh");
+    let notify = toml::Value::from(vec!["sh".to_owned(), script.display().to_string()]);
+    let fails = "kind = \"shell\"\nautostart = false\ncommand = [\"/no/such/program\"]";
+    let setup = Setup::new()
+        .slot_with("one", "kind = \"shell\"")
+        .slot_with("fails", fails)
+        .table(&format!("[notify]\ncommand = {notify}"));
+    let daemon = Daemon::start_with(&setup, &["/bin/sh".to_owned()]);
+    daemon.wait_state("one", "idle");
+    let socket = daemon.root().join("run/missiond/missiond.sock");
+    let call = format!(
+        "env -i MISSIOND_SOCKET={} {}",
+        socket.display(),
+        env!("CARGO_BIN_EXE_missiond")
+    );
+    let noted = |arguments: &str, file: &str| {
+        format!("{call} {arguments} >{file}.said 2>&1; echo $? >{file}.new; mv {file}.new {file}")
+    };
+    let orphan = format!(
+        "until [ $(cut -d' ' -f4 /proc/$$/stat) = {} ]; do sleep 0.05; done\n{}\n",
+        daemon.pid(),
+        noted("stop one", "orphan")
+    );
+    fs::write(place.path().join("orphan.sh"), orphan).expect("a file");
+    let lines = [
+        format!("cd {}", place.path().display()),
+        noted("status", "status"),
+        noted("stop one", "stop"),
+        noted("confirm one yes", "confirm"),
+        noted("reload", "reload"),
+        "(setsid sh orphan.sh &)".to_owned(),
+    ];
+    fs::write(&script, lines.join("\n")).expect("a file");
+    // It gives up at once, which a person is told of.
+    let _ = daemon.cmd(&["start", "fails"]);
+    for (file, expected) in [
+        ("status", "0"),
+        ("stop", "4"),
+        ("confirm", "4"),
+        ("reload", "4"),
+        ("orphan", "4"),
+    ] {
+        let file = place.path().join(file);
+        let code = until("the command of [notify]", || fs::read_to_string(&file).ok());
+        let said = fs::read_to_string(file.with_extension("said")).unwrap_or_default();
+        assert_eq!(code.trim(), expected, "{}: {said}", file.display());
+        assert!(expected == "0" || said.contains("no person"), "{said}");
+    }
+    assert_eq!(refusals(&daemon).len(), 4);
+    assert_eq!(daemon.status("one")["state"], "idle");
+}
+
 /// Losing its parents does not take a process out of its slot: the shim adopts it.
 #[test]
 fn an_orphan_in_a_session_of_its_own_with_no_environment_is_still_inside() {

@@ -50,7 +50,7 @@ impl Dispatcher {
     pub async fn permit(&self, peer: &Peer, method: &str, params: &Value) -> Result<(), RpcError> {
         let granted = match &peer.origin {
             Origin::Slot(own) => self.is_granted(own, method, params),
-            Origin::Outside | Origin::Left(_) | Origin::Untold | Origin::Unseen(_) => false,
+            _ => false,
         };
         let Err(refusal) = permission::check(peer, method, params, granted) else {
             return Ok(());

@@ -120,7 +120,7 @@ fn submitter(peer: &Peer) -> String {
     match &peer.origin {
         Origin::Outside => "user".to_owned(),
         Origin::Slot(slot) => inside(slot),
-        Origin::Left(_) | Origin::Untold | Origin::Unseen(_) => "unknown".to_owned(),
+        _ => "unknown".to_owned(),
     }
 }
 
