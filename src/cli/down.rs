@@ -98,14 +98,10 @@ impl RunningSlot {
             status.state,
             State::Starting | State::Idle | State::Exited | State::Error
         );
-        let has_more = status.background > 0
-            || status.queued > 0
-            || status.task_id.is_some()
-            || status.foreground.is_some();
         RunningSlot {
             slot: status.slot.clone(),
             state: status.state,
-            at_work: busy || has_more,
+            at_work: busy || status.has_work_before_it(),
             queued: status.queued,
             background: status.background,
             task_id: status.task_id.clone(),

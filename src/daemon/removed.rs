@@ -8,6 +8,7 @@ use crate::core::settings;
 use crate::core::settings::SlotConfig;
 use crate::os::blocking;
 use crate::os::files::same_file;
+use crate::os::process_stat::Stat;
 use crate::shim;
 use crate::slot::SlotRules;
 use crate::slot::{self, AskEverything, Command, Launched, SlotContext, SlotHandle};
@@ -16,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// How often to look whether a shim that does not answer has gone.
+/// How often to look whether a shim that does not answer has gone, or a command in the foreground has ended.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// When a slot that has left the config is let go.
@@ -103,7 +104,7 @@ impl Daemon {
         let Some(kept) = self.kept.get(name) else {
             return format!("slot {name}: removed");
         };
-        let state = kept.handle.status().state;
+        let status = with_foreground(kept.handle.status()).await;
         let config = Arc::new(slot::removed(self.settled(slot)));
         let rules = self.ask_everything();
         // One whose task has ended needs no settings.
@@ -112,7 +113,7 @@ impl Daemon {
             .send(Command::Reconfigure { config, rules })
             .await;
         self.let_go(name, LetGo::WhenIdle);
-        in_words(name, state)
+        in_words(&status)
     }
 
     fn let_go(&mut self, name: &str, when: LetGo) {
@@ -145,21 +146,37 @@ impl Daemon {
 
 async fn until_it_may_go(handle: &SlotHandle, context: &Arc<SlotContext>, slot: &str, when: LetGo) {
     let mut status = handle.watch_status();
-    let idle = |state: State| matches!(when, LetGo::WhenIdle) && state == State::Idle;
+    let idle = |status: &SlotStatus| matches!(when, LetGo::WhenIdle) && status.state == State::Idle;
     let over = |status: &SlotStatus| {
         let ended = matches!(status.state, State::Exited | State::Error);
         ended && status.shim_pid.is_none()
     };
-    let free = |status: &SlotStatus| over(status) || idle(status.state);
-    while let Ok(found) = status.wait_for(free).await.map(|status| status.state) {
-        // A shim that does not answer may have been stopped: its program is not gone while it lives.
-        let (context, slot) = (context.clone(), slot.to_owned());
-        let shim = blocking::run(move || context.shim(&slot)).await.flatten();
-        if found == State::Idle || matches!(shim, Ok(None)) {
-            return;
+    let free = |status: &SlotStatus| over(status) || idle(status);
+    while let Ok(found) = status.wait_for(free).await.map(|status| status.clone()) {
+        if idle(&found) {
+            // Nothing tells when a command in the foreground ends.
+            if !with_foreground(found).await.has_work_before_it() {
+                return;
+            }
+        } else {
+            // A shim that does not answer may have been stopped: its program is not gone while it lives.
+            let (context, slot) = (context.clone(), slot.to_owned());
+            let shim = blocking::run(move || context.shim(&slot)).await.flatten();
+            if matches!(shim, Ok(None)) {
+                return;
+            }
         }
         tokio::time::sleep(LOOK).await;
     }
+}
+
+/// The status with the command that a plain program's terminal is busy with. If it can't be looked for, some command is.
+async fn with_foreground(mut status: SlotStatus) -> SlotStatus {
+    if let Some(pid) = status.pid.filter(|_| status.kind == "shell") {
+        let looked = blocking::run(move || Stat::of(pid)?.in_foreground()).await;
+        status.foreground = looked.unwrap_or_else(|_| Some("a command".to_owned()));
+    }
+    status
 }
 
 /// The slots of this daemon that have the socket of a shim, by the names of the sockets and by what is kept of each slot:
@@ -176,17 +193,26 @@ fn names_with_sockets(context: &SlotContext) -> BTreeSet<String> {
         .collect()
 }
 
-fn in_words(slot: &str, state: State) -> String {
+fn in_words(status: &SlotStatus) -> String {
+    let slot = &status.slot;
     let stop = format!("stop it now with: missiond stop {slot}");
-    match state {
-        State::Idle | State::Exited | State::Error => format!("slot {slot}: removed and stopped"),
-        State::Confirming => format!(
-            "slot {slot}: removed while it waits at a dialog, to be stopped when it is idle; \
-             see: missiond pending {slot}, or {stop}"
-        ),
-        busy => format!(
-            "slot {slot}: removed while it is {}, to be stopped when it is idle; {stop}",
-            busy.name()
-        ),
+    let doing = match (status.state, &status.foreground) {
+        (State::Confirming, _) => {
+            return format!(
+                "slot {slot}: removed while it waits at a dialog, to be stopped when it is idle; \
+                 see: missiond pending {slot}, or {stop}"
+            );
+        }
+        (State::Exited | State::Error, _) => None,
+        (State::Idle, Some(command)) => Some(format!("runs {command}")),
+        (State::Idle, None) if status.has_work_before_it() => Some("has work before it".to_owned()),
+        (State::Idle, None) => None,
+        (busy, _) => Some(format!("is {}", busy.name())),
+    };
+    match doing {
+        None => format!("slot {slot}: removed and stopped"),
+        Some(doing) => {
+            format!("slot {slot}: removed while it {doing}, to be stopped when it is idle; {stop}")
+        }
     }
 }

@@ -212,6 +212,9 @@ fn words(what: &What) -> (&'static str, String) {
         What::Closed { why } => ("closed", why.clone()),
         What::BufferOverflow { kept } => ("overflow", format!("the last {kept} bytes are kept")),
         What::Restart { attempt, delay_ms } => ("restart", restarts(*attempt, *delay_ms)),
+        What::Stopped { by } if by == "removal" => {
+            ("stopped", "since it is no longer in the config".to_owned())
+        }
         What::Stopped { by } => ("stopped", format!("by a {by}")),
         What::Trouble { cause, text } => ("TROUBLE", format!("{cause}: {text}")),
         What::Mode { mode } => ("mode", format!("{mode} again")),

@@ -206,6 +206,41 @@ fn nothing_that_is_lost_hides_a_program_that_runs() {
     }
 }
 
+/// A shell is idle as far as its screen tells; what it runs in the foreground is its work, as for `down`.
+#[test]
+fn a_shell_that_leaves_the_config_is_stopped_when_its_command_has_ended() {
+    let daemon = shells(&["one", "two", "stays"]);
+    daemon.cmd(&["write", "two", "cat\\r"]).expect(0);
+    until("a command in the foreground", || {
+        (daemon.status("two")["foreground"] == "cat").then_some(())
+    });
+    let [one, two] = ["one", "two"].map(|name| pid(&daemon.status(name), "pid"));
+    remove(&daemon, "one");
+    remove(&daemon, "two");
+    let taken = daemon.cmd(&["reload"]).expect(0).stdout;
+    assert!(taken.contains("two: removed while it runs cat"), "{taken}");
+    assert!(taken.contains("one: removed and stopped"), "{taken}");
+    until("the end of the idle one", || (!runs(one)).then_some(()));
+    assert!(runs(two), "its command was killed");
+    assert_eq!(daemon.status("two")["removed"], true);
+    daemon.cmd(&["write", "two", "the end\\r"]).expect(0);
+    daemon
+        .cmd(&["wait", "two", "--output", "the end", "--timeout", "20s"])
+        .expect(0);
+    assert!(runs(two));
+    daemon.cmd(&["keys", "two", "ctrl+d"]).expect(0);
+    until("the end of the other", || (!runs(two)).then_some(()));
+    until("both are gone", || {
+        let gone = |name| daemon.cmd(&["status", name]).code == 2;
+        (gone("one") && gone("two")).then_some(())
+    });
+    for name in ["one", "two"] {
+        let log = daemon.log(name);
+        assert!(log.contains("since it is no longer in the config"), "{log}");
+        assert!(!log.contains("by a person"), "{log}");
+    }
+}
+
 /// On the real program: a dialog stands, the slot leaves the config under the daemon, and the daemon is killed.
 #[test]
 fn a_slot_at_a_dialog_that_left_the_config_is_never_answered_by_rule() {

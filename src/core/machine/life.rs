@@ -135,7 +135,7 @@ impl Machine {
             }
             Life::Waiting { .. } => {
                 self.effects.push(Effect::EndRemains);
-                let dropped = self.stay_down("person", STOPPED.to_owned());
+                let dropped = self.stay_down(self.stopper(&[token]), STOPPED.to_owned());
                 self.reply(token, Ok(stopped(dropped)));
             }
             Life::Up(_) => {
@@ -152,7 +152,7 @@ impl Machine {
                 self.effects.push(Effect::CancelSpawn);
                 self.effects.push(Effect::EndRemains);
                 self.refuse_starters("it was stopped before it had started");
-                let dropped = self.stay_down("person", STOPPED.to_owned());
+                let dropped = self.stay_down(self.stopper(&[token]), STOPPED.to_owned());
                 self.reply(token, Ok(stopped(dropped)));
             }
             Life::Stopping {
@@ -288,7 +288,7 @@ impl Machine {
         match ending {
             Ending::ByPerson => {
                 self.cause = None;
-                let dropped = self.stay_down("person", STOPPED.to_owned());
+                let dropped = self.stay_down(self.stopper(&tokens), STOPPED.to_owned());
                 for token in tokens {
                     self.reply(token, Ok(stopped(dropped.clone())));
                 }
@@ -301,6 +301,15 @@ impl Machine {
                 let words = failing(cause, &words);
                 self.start_again_or_not(cause, words, Duration::ZERO, now);
             }
+        }
+    }
+
+    /// Who has stopped it: nobody but the daemon does it for a slot that has left the config.
+    fn stopper(&self, tokens: &[Token]) -> &'static str {
+        let by_daemon = tokens.iter().all(|token| *token == NOBODY);
+        match by_daemon && self.config.removed {
+            true => "removal",
+            false => "person",
         }
     }
 

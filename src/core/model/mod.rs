@@ -229,6 +229,16 @@ pub struct SlotStatus {
 }
 
 impl SlotStatus {
+    /// Whether its end would cut something off although it is idle. The command in the foreground counts if it was looked for.
+    pub fn has_work_before_it(&self) -> bool {
+        self.background > 0
+            || self.queued > 0
+            || self.task_id.is_some()
+            || self.foreground.is_some()
+    }
+}
+
+impl SlotStatus {
     /// Nothing of its program is left. One that is only about to be started has not ended.
     pub fn is_over(&self) -> bool {
         match &self.session {
