@@ -94,7 +94,8 @@ fn declined_though_painted(daemon: &Daemon, prompt: &str, painting: &Painting) {
     });
     let waiting = until("the doubt to be told", || {
         let waiting = daemon.json(&["pending"]).get_mut(0)?.take();
-        let told = times_doubted(daemon) > told_before && waiting["doubtful"].is_string();
+        // The program draws again for the doubt, and then the screen is right for a moment.
+        let told = times_doubted(daemon) > told_before && waiting["waiting_calls"].is_array();
         told.then_some(waiting)
     });
     let call = &waiting["waiting_calls"][0]["input"]["questions"][0];
