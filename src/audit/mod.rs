@@ -62,7 +62,7 @@ pub struct Record {
     /// What the person used, as their program says: `cli confirm`, `mcp`, `library`, `attach`, …
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
-    /// The key that was pressed.
+    /// The key that was pressed, or was not.
     pub key: Option<String>,
     /// What Claude Code's hook was told; [`NO_ANSWER`] leaves it to Claude Code's own flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -76,6 +76,8 @@ pub enum Kind {
     Verdict,
     /// A key was pressed.
     Key,
+    /// What an entry before tells of was not done, or had no effect.
+    NoEffect,
     /// Somebody asked for what they may not do.
     Refused,
     /// A tool call is not what the gate has judged.
@@ -89,6 +91,7 @@ impl Kind {
         match self {
             Kind::Verdict => "verdict",
             Kind::Key => "key",
+            Kind::NoEffect => "no_effect",
             Kind::Refused => "refused",
             Kind::Alarm => "alarm",
             Kind::Hole => "hole",
@@ -145,6 +148,14 @@ impl Record {
         }
     }
 
+    /// The same, as the deed of a person if it is one's.
+    pub fn by_any(self, person: Option<&Person>) -> Record {
+        match person {
+            Some(person) => self.by(person),
+            None => self,
+        }
+    }
+
     /// The same, as the deed of a person.
     pub fn by(self, person: &Person) -> Record {
         Record {
@@ -185,6 +196,15 @@ impl Record {
             why: why.to_owned(),
             key: Some(key.to_owned()),
             ..Record::new(slot, Kind::Key)
+        }
+    }
+
+    /// A key that is in the audit was not pressed, or the one that had to follow it, or it had no effect.
+    pub fn no_effect(slot: &str, key: &str, why: &str) -> Record {
+        Record {
+            why: why.to_owned(),
+            key: Some(key.to_owned()),
+            ..Record::new(slot, Kind::NoEffect)
         }
     }
 

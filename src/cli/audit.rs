@@ -76,7 +76,7 @@ struct Grep {
     #[arg(long, value_parser = ["allow", "none", "ask", "deny"])]
     verdict: Option<String>,
     /// Only this kind of entry
-    #[arg(long, value_parser = ["verdict", "key", "refused", "alarm", "hole"])]
+    #[arg(long, value_parser = ["verdict", "key", "no_effect", "refused", "alarm", "hole"])]
     what: Option<String>,
     /// Only what was decided by them
     #[arg(long, value_parser = ["policy", "person", "missiond"])]

@@ -10,9 +10,16 @@ use crate::audit::Record;
 use crate::core::machine::{Input, Stroke, strokes};
 use crate::core::model::Person;
 use crate::core::model::{AttachAnswer, Ending, RpcError, What};
+use crate::core::settings::Kind;
 use crate::os::outbox::Outbox;
 use crate::shim::ToShim;
 use tokio::sync::oneshot;
+
+/// Why a key of a viewer was pressed.
+const WHO: &str = "a person at an attached terminal";
+
+/// What a terminal sends for Ctrl-C.
+const CTRL_C: u8 = 0x03;
 
 /// Somebody's terminal.
 #[derive(Debug)]
@@ -129,15 +136,32 @@ impl Slot {
         bytes: &[u8],
         person: &Person,
     ) -> Result<(), RpcError> {
-        const WHO: &str = "a person at an attached terminal";
         let decides = strokes.iter().any(|stroke| *stroke != Stroke::Move);
-        let (keys, why) = match self.machine.dialog().filter(|_| decides) {
-            Some(dialog) => (shown(bytes), format!("{WHO}, at the dialog {}", dialog.id)),
-            None if self.machine.person_types() => return Ok(()),
-            None => ("begins to type".to_owned(), WHO.to_owned()),
+        let slot = &self.running.name;
+        let Some(dialog) = self.machine.dialog().filter(|_| decides) else {
+            if !self.machine.person_types() {
+                let record = Record::key(slot, "begins to type", WHO).by(person);
+                self.audited(record).await?;
+            }
+            self.note_acting_key(strokes, bytes, person).await;
+            return Ok(());
         };
-        let record = Record::key(&self.running.name, &keys, &why).by(person);
+        let why = format!("{WHO}, at the dialog {}", dialog.id);
+        let record = Record::key(slot, &shown(bytes), &why).by(person);
         self.audited(record).await
+    }
+
+    /// Outside of a dialog, what stops a turn and what sends a message is in the audit, and nothing of what was typed.
+    async fn note_acting_key(&mut self, strokes: &[Stroke], bytes: &[u8], person: &Person) {
+        let key = match bytes.contains(&CTRL_C) {
+            _ if self.running.kind == Kind::Shell => return,
+            true => "Ctrl-C",
+            false if strokes.contains(&Stroke::Escape) => "Esc",
+            false if strokes.contains(&Stroke::Enter) => "Enter",
+            false => return,
+        };
+        let record = Record::key(&self.running.name, key, WHO).by(person);
+        self.noted(record).await;
     }
 
     fn viewer_resized(&mut self, id: u64, size: Size) {

@@ -87,10 +87,7 @@ impl Slot {
             Ok(FromShim::Written { n }) => self.link.written(n),
             Ok(FromShim::Rotated { .. }) => self.rotated(),
             Ok(FromShim::NotRotated { reason }) => self.not_rotated(&reason),
-            Ok(FromShim::Refused { n, reason }) => {
-                self.link.written(n);
-                self.warn(&format!("keys were not written: {reason}"))
-            }
+            Ok(FromShim::Refused { n, reason }) => self.not_written(n, &reason),
             Ok(FromShim::Trouble { text }) => self.warn(&text),
             Ok(FromShim::Exited(report)) => return Heard::Exited(report),
             Err(error) => return Heard::Lost(error),

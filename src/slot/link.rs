@@ -24,6 +24,8 @@ pub(super) struct Link {
     unheard: Option<Message>,
     /// Inputs of people with their numbers, until they are written.
     raw: VecDeque<(u64, Vec<u8>)>,
+    /// Keys that the audit has with their numbers, until they are written.
+    keys: VecDeque<(u64, String)>,
     /// The number of the note that the shim keeps for the next daemon, 0 for the one that it had when it was connected
     /// to. `None` if it is an older one, which keeps none.
     kept: Option<u64>,
@@ -53,6 +55,7 @@ impl Link {
     /// Its program is another one than before: what people wrote was for the other.
     pub fn begin_anew(&mut self) {
         self.raw.clear();
+        self.keys.clear();
     }
 
     pub fn is_open(&self) -> bool {
@@ -104,6 +107,27 @@ impl Link {
         self.send(&ToShim::Input { n, bytes })
     }
 
+    /// Writes a key that the audit has under this name.
+    pub fn press(&mut self, name: &str, bytes: Vec<u8>) -> Result<(), LinkError> {
+        if !self.is_open() {
+            return Err(LinkError::Closed);
+        }
+        self.write(bytes)?;
+        if self.keys.len() >= MAX_RAW {
+            self.keys.pop_front();
+        }
+        self.keys.push_back((self.last_input, name.to_owned()));
+        Ok(())
+    }
+
+    /// The shim does not write the input with this number. Returns its name if it is a key that the audit has.
+    pub fn refused(&mut self, n: u64) -> Option<String> {
+        let at = self.keys.iter().position(|(number, _)| *number == n);
+        let key = at.and_then(|at| self.keys.remove(at));
+        self.written(n);
+        key.map(|(_, name)| name)
+    }
+
     /// Keeps the last input, which a person has written, until the shim has written it.
     pub fn keep_last(&mut self, bytes: Vec<u8>) {
         if self.raw.len() >= MAX_RAW {
@@ -115,6 +139,7 @@ impl Link {
     /// Everything up to this number is written, or never will be.
     pub fn written(&mut self, n: u64) {
         self.raw.retain(|(number, _)| *number > n);
+        self.keys.retain(|(number, _)| *number > n);
     }
 
     /// A connection that broke may have taken a person's input along. Its number makes sure that it is written once. A key

@@ -19,6 +19,7 @@ const FRAME_ENDS: Duration = Duration::from_millis(300);
 /// the key.
 const LOOKS_FOR: Duration = Duration::from_secs(1);
 
+const CHANGED: &str = "the screen has changed";
 const MOVING: &str = "the key was withheld: the screen does not stand still";
 
 /// A key that the machine wants pressed.
@@ -28,8 +29,10 @@ pub(super) struct Key {
     pub name: String,
     pub reason: String,
     pub purpose: Purpose,
-    /// The person who has written it for what is up, however much of it is drawn.
+    /// The person who wants it pressed.
     pub person: Option<Person>,
+    /// The person has written it for what is up, however much of it is drawn.
+    pub is_raw: bool,
 }
 
 impl Slot {
@@ -51,6 +54,8 @@ impl Slot {
             // What approves goes only to a screen that has stood still.
             Looked::Moving(news) if key.purpose == Purpose::Approves => {
                 self.warn(&format!("{}: {MOVING}", key.name));
+                self.note_no_effect(&key.name, key.person.as_ref(), MOVING)
+                    .await;
                 let sight = match news {
                     Some(Input::Saw(sight)) => Some(sight),
                     _ => None,
@@ -63,18 +68,24 @@ impl Slot {
         };
         match news {
             Some(Input::Saw(sight)) if !key.fits(before.as_ref(), &sight) => {
-                self.warn(&format!(
-                    "{} was withheld: the screen has changed",
-                    key.name
-                ));
+                self.warn(&format!("{} was withheld: {CHANGED}", key.name));
+                let why = format!("the key was withheld: {CHANGED}");
+                self.note_no_effect(&key.name, key.person.as_ref(), &why)
+                    .await;
                 Some(Input::Withheld(sight))
             }
             news => {
-                self.press(key);
+                self.press(key).await;
                 pause::at(Moment::Pressed).await;
                 news
             }
         }
+    }
+
+    /// A key that is in the audit was not pressed, or had no effect.
+    pub(super) async fn note_no_effect(&mut self, key: &str, person: Option<&Person>, why: &str) {
+        let record = Record::no_effect(&self.running.name, key, why);
+        self.noted(record.by_any(person)).await;
     }
 
     /// Takes in all that has come from the program, up to the end of a frame, and no longer than [`LOOKS_FOR`].
@@ -128,17 +139,13 @@ impl Looked {
 impl Key {
     /// Its entry in the audit.
     pub(super) fn record(&self, slot: &str) -> Record {
-        let record = Record::key(slot, &self.name, &self.reason);
-        match &self.person {
-            Some(person) => record.by(person),
-            None => record,
-        }
+        Record::key(slot, &self.name, &self.reason).by_any(self.person.as_ref())
     }
 
     /// Whether it means the same on both: what would take it is there as it was.
     fn fits(&self, before: Option<&Sight>, now: &Sight) -> bool {
         before.is_some_and(|before| {
-            same_place(before, now) || self.person.is_some() && is_only_redrawn(before, now)
+            same_place(before, now) || self.is_raw && is_only_redrawn(before, now)
         })
     }
 }

@@ -165,10 +165,14 @@ impl Slot {
             bytes,
             purpose: Purpose::Types,
             person: Some(person.clone()),
+            is_raw: true,
         };
         self.audited(key.record(&self.running.name)).await?;
         let bytes = key.bytes.clone();
-        self.press(key);
+        if !self.press(key).await {
+            let text = format!("the shim of {} was not reached", self.running.name);
+            return Err(RpcError::new(Fault::Failed, text));
+        }
         self.keep_raw(bytes);
         Ok(())
     }

@@ -189,8 +189,7 @@ impl Slot {
                     unaudited = unaudited.or(audited.err());
                 }
                 Effect::Alarm(why, ask) => {
-                    let slot = &self.running.name;
-                    let record = Record::alarm(slot, &ask.tool, &ask.input, &why);
+                    let record = Record::alarm(&self.running.name, &ask.tool, &ask.input, &why);
                     self.noted(record).await;
                 }
                 Effect::Press {
@@ -198,6 +197,7 @@ impl Slot {
                     key,
                     reason,
                     purpose,
+                    person,
                 } => {
                     let approves = purpose == Purpose::Approves;
                     if let Some(error) = unaudited.clone().filter(|_| approves) {
@@ -209,9 +209,13 @@ impl Slot {
                         name: key,
                         reason,
                         purpose,
-                        person: None,
+                        person,
+                        is_raw: false,
                     };
                     inputs.extend(self.press_if_unchanged(key).await);
+                }
+                Effect::NoEffect { key, why, person } => {
+                    self.note_no_effect(key, person.as_ref(), &why).await;
                 }
                 Effect::Reply(token, reply) => {
                     self.reply_if_audited(token, reply, unaudited.is_none());

@@ -81,17 +81,36 @@ impl Slot {
         }
     }
 
-    /// Its entry is in the audit by now.
-    pub(super) fn press(&mut self, key: Key) {
+    /// Its entry is in the audit by now. Returns whether it is on its way to the program.
+    pub(super) async fn press(&mut self, key: Key) -> bool {
         self.tell(What::Key {
-            key: key.name,
-            reason: key.reason,
+            key: key.name.clone(),
+            reason: key.reason.clone(),
         });
         if key.purpose == Purpose::Submits {
             self.note_entered();
             self.turn_began = self.transcript().map(|path| Place::end_of(&path));
         }
-        self.next_input(key.bytes);
+        let Err(error) = self.link.press(&key.name, key.bytes) else {
+            return true;
+        };
+        let why = format!("the shim was not reached: {error}");
+        self.note_no_effect(&key.name, key.person.as_ref(), &why)
+            .await;
+        self.warn(&why);
+        false
+    }
+
+    /// The shim has not written an input. If it was a key that the audit has, the audit has this too.
+    pub(super) fn not_written(&mut self, number: u64, reason: &str) {
+        self.warn(&format!("keys were not written: {reason}"));
+        if let Some(key) = self.link.refused(number) {
+            let why = format!("the key was not written: {reason}");
+            let record = Record::no_effect(&self.running.name, &key, &why);
+            let audit = self.context.audit.clone();
+            // If it can't be written, that is counted in the hole.
+            tokio::spawn(async move { drop(audit.note(record).await) });
+        }
     }
 
     /// From now on the message counts as sent: that is on the disk before Enter is pressed.

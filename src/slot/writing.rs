@@ -3,9 +3,10 @@
 
 use super::Slot;
 use super::press::Key;
-use crate::core::machine::{Decider, Input, KeysReach, Purpose, strokes};
+use crate::core::machine::{Decider, Input, KeysReach, Purpose, strokes, verdict_event};
 use crate::core::model::Person;
 use crate::core::model::{Fault, RpcError};
+use crate::core::policy::{Decision, Verdict};
 use crate::core::settings::Kind;
 use crate::core::text::excerpt;
 use crate::core::text::secrets;
@@ -77,7 +78,7 @@ impl Slot {
             .machine
             .verdict_on_keys(&strokes(&writing.bytes), decider.clone());
         let why = written.verdict.why.clone();
-        let record = self.verdict_record(written.verdict, &written.ask, decider);
+        let record = self.verdict_record(written.verdict, &written.ask, decider.clone());
         self.audited(record).await?;
         self.tell(written.event);
         let key = Key {
@@ -86,9 +87,10 @@ impl Slot {
             reason: why,
             purpose: Purpose::Types,
             person: Some(writing.person),
+            is_raw: true,
         };
         let news = self.press_if_unchanged(key).await;
-        let written = match &news {
+        let outcome = match &news {
             Some(Input::Withheld(_)) => {
                 let text = format!("the screen of {name} has changed; nothing was written");
                 Err(refused(text).next(format!("look again: missiond screen {name}")))
@@ -96,13 +98,21 @@ impl Slot {
             Some(Input::Unpressed { error, .. }) => Err(RpcError::clone(error)),
             _ => Ok(()),
         };
+        if matches!(news, Some(Input::Withheld(_))) {
+            let why = "not answered: the keys were withheld, since the screen has changed";
+            let verdict = Verdict::without_rule(Decision::Ask, why);
+            let event = verdict_event(&written.ask, &verdict, &decider);
+            // The refusal says what became of the keys, whether or not this can be written.
+            let _ = self.audit_verdict(verdict, &written.ask, decider).await;
+            self.tell(event);
+        }
         if let Some(news) = news {
             self.input(news).await;
         }
-        if written.is_ok() {
+        if outcome.is_ok() {
             self.input(Input::KeysWritten).await;
         }
-        written
+        outcome
     }
 }
 

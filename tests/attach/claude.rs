@@ -26,6 +26,7 @@ fn a_person_works_at_the_terminal_of_claude_code() {
     person.types("\r");
     person.sees("This was read.");
     daemon.wait_state("coder", "idle");
+    acting_keys_are_written_down(&daemon, &person);
     answered_by_hand(&daemon, &person);
     person.types(b"\x11");
     person.ends(0, "detached from coder");
@@ -102,6 +103,35 @@ fn messages_wait(daemon: &Daemon) {
     );
 }
 
+/// What sends a message or stops a turn at the keyboard is in the audit with who pressed it, and nothing of what was typed.
+fn acting_keys_are_written_down(daemon: &Daemon, person: &Person) {
+    let steps = vec![Step::gate("later"), Step::text("It is done.")];
+    daemon.endpoint.on("take your time", steps);
+    person.types("take your time");
+    person.sees("take your time");
+    person.types("\r");
+    daemon.wait_state("coder", "thinking,responding");
+    person.types("\x1b");
+    daemon.wait_state("coder", "idle");
+    let audit = daemon.logged("audit.jsonl");
+    let mut keys = Vec::new();
+    for line in audit.lines() {
+        let entry: Value = serde_json::from_str(line).expect("JSON");
+        assert_eq!(entry["by"], "person", "{entry}");
+        assert_eq!(entry["uid"], rustix::process::getuid().as_raw(), "{entry}");
+        assert_eq!(entry["via"], "attach", "{entry}");
+        assert!(entry["pid"].is_number(), "{entry}");
+        keys.push(entry["key"].clone());
+    }
+    assert_eq!(keys, ["Enter", "Enter", "Esc"], "{audit}");
+    // Claude Code puts the message back into its input box.
+    person.types("\x15");
+    assert!(
+        !audit.contains("your time") && !audit.contains("by hand"),
+        "{audit}"
+    );
+}
+
 /// What is answered at the keyboard is written down as the answer of a person.
 fn answered_by_hand(daemon: &Daemon, person: &Person) {
     let pipe = daemon.cwd("coder").join("by-hand");
@@ -137,9 +167,9 @@ fn answered_by_hand(daemon: &Daemon, person: &Person) {
     let begins = keys.next().expect("an entry");
     assert_eq!(begins["key"], "begins to type", "{begins}");
     let pressed = keys
-        .find(|entry| entry["key"] != "begins to type")
+        .find(|entry| entry["key"] == "1")
         .expect("the key is in the audit");
-    assert_eq!(pressed["key"], "1", "{pressed}");
+    assert_eq!(pressed["by"], "person", "{pressed}");
     assert!(pressed["pid"].is_number(), "{pressed}");
     let why = pressed["why"].as_str().expect("a reason");
     assert!(why.contains("at an attached terminal"), "{pressed}");

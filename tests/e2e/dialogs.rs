@@ -94,7 +94,7 @@ fn interrupted_at_a_dialog(daemon: &Daemon) {
     let entries = audit
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
-    let mut persons = entries.filter(|entry| entry["by"] == "person");
+    let mut persons = entries.filter(|entry| entry["what"] == "verdict" && entry["by"] == "person");
     let no = persons.next_back().expect("an answer of a person");
     assert_eq!(no["verdict"], "deny", "{no}");
     assert_eq!(no["why"], "a person interrupts at a dialog", "{no}");

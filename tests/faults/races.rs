@@ -1,13 +1,14 @@
 //! What comes between two steps of the daemon, with the daemon held there.
 
 use super::shells::{ECHOES, echoes, shells, shells_with};
-use super::survival::{at_a_dialog, every_key_is_audited};
+use super::survival::{at_a_dialog, every_key_is_audited, value};
 use crate::support::daemon::{Daemon, missiond};
 use crate::support::setup::Setup;
 use crate::support::until;
 use missiond::core::cast::{Recording, What};
 use missiond::core::claude::reading::Observer;
 use missiond::core::terminal::Terminal;
+use serde_json::Value;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
@@ -132,7 +133,14 @@ fn a_dialog_that_changes_before_the_key_gets_no_key() {
     let answers =
         regex::Regex::new("\x1b(\\[[?>0-9;]*[a-zA-Z]|[P\\]_][^\x1b\x07]*(\x1b\\\\|\x07))")
             .expect("an expression");
-    for moment in ["decided", "audited"] {
+    let confirm = ["confirm", "fake", "yes"];
+    let keys = ["keys", "fake", "1", "--into-dialog"];
+    let cases = [
+        ("decided", &confirm[..], "became another one before it"),
+        ("audited", &confirm, "became another one before it"),
+        ("audited", &keys, "nothing was written"),
+    ];
+    for (moment, answer, why) in cases {
         let cwd = daemon.cwd("fake");
         for file in ["go", "drawn", "keys"] {
             let _ = fs::remove_file(cwd.join(file));
@@ -142,20 +150,18 @@ fn a_dialog_that_changes_before_the_key_gets_no_key() {
         let mut held = Held::restart(&mut daemon, moment);
         daemon.cmd(&["start", "fake"]).expect(0);
         let seen = daemon.wait_dialog("fake");
-        let confirm = daemon.spawn(&["confirm", "fake", "yes"]);
+        let answer = daemon.spawn(answer);
         held.arrives();
         fs::write(cwd.join("go"), "").expect("a file");
         until("the other dialog", || {
             cwd.join("drawn").exists().then_some(())
         });
         held.let_go();
-        let refused = confirm.end().expect(4);
-        assert!(
-            refused.stderr.contains("became another one before it"),
-            "{refused}"
-        );
+        let refused = answer.end().expect(4);
+        assert!(refused.stderr.contains(why), "{refused}");
         let now = daemon.wait_dialog("fake");
         assert_ne!(now["id"], seen["id"]);
+        nothing_was_done_in_the_end(&daemon);
         let keys = fs::read_to_string(cwd.join("keys")).expect("what was typed");
         let typed = answers.replace_all(&keys, "");
         assert_eq!(typed, "", "in all: {keys:?}");
@@ -166,6 +172,25 @@ fn a_dialog_that_changes_before_the_key_gets_no_key() {
         );
         daemon.cmd(&["stop", "fake"]).expect(0);
     }
+}
+
+/// A key that the audit has, and an answer to a dialog, are followed by an entry that says that they came to nothing.
+#[track_caller]
+fn nothing_was_done_in_the_end(daemon: &Daemon) {
+    let audit = daemon.logged("audit.jsonl");
+    let entries: Vec<Value> = audit.lines().map(value).collect();
+    let last = |what: &str| entries.iter().rposition(|entry| entry["what"] == what);
+    let (key, no_effect) = (last("key"), last("no_effect"));
+    assert!(key.is_some() && key < no_effect, "{audit}");
+    let pair = [key, no_effect].map(|at| &entries[at.unwrap_or_default()]);
+    for field in ["key", "by", "uid", "pid", "via"] {
+        assert_eq!(pair[0][field], pair[1][field], "{field}");
+    }
+    assert_eq!(pair[0]["by"], "person", "{audit}");
+    let verdict = &entries[last("verdict").expect("a verdict")];
+    assert_eq!(verdict["verdict"], "ask", "{verdict}");
+    let why = verdict["why"].as_str().expect("a reason");
+    assert!(why.starts_with("not answered: "), "{verdict}");
 }
 
 /// Nothing that is known stands on it, and nothing more comes: the silence itself has to tell.

@@ -226,6 +226,7 @@ fn send(token: u64, text: &str, wait: bool) -> Input {
         wait,
         task: None,
         id: None,
+        person: None,
     })
 }
 

@@ -114,7 +114,7 @@ fn always_adds_a_narrow_rule(daemon: &Daemon) {
     let entries = audit(daemon);
     let person = entries
         .iter()
-        .find(|entry| entry["by"] == "person")
+        .find(|entry| entry["what"] == "verdict" && entry["by"] == "person")
         .expect("an entry");
     assert_eq!(
         person["uid"],

@@ -68,7 +68,7 @@ fn a_mark_ties_a_dialog_to_its_whole_call(daemon: &Daemon) {
     let entries = audit(daemon);
     let person = entries
         .iter()
-        .find(|entry| entry["by"] == "person")
+        .find(|entry| entry["what"] == "verdict" && entry["by"] == "person")
         .expect("an entry");
     assert_eq!(person["input"]["command"], command, "{person}");
     assert_eq!(person["partial"], Value::Null, "{person}");

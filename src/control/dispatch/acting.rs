@@ -122,6 +122,7 @@ impl Dispatcher {
     pub(in crate::control) async fn send(
         &self,
         params: SendParams,
+        peer: &Peer,
     ) -> Result<SendAnswer, RpcError> {
         let slot = self.slot(&params.slot)?;
         let name = params.slot.clone();
@@ -144,6 +145,7 @@ impl Dispatcher {
             task: None,
             id: params.id.or_else(|| Some(uuid::Uuid::new_v4().to_string())),
             text,
+            person: (peer.origin == Origin::Outside).then(|| peer.person()),
         };
         let sending = Sending {
             text: params.text,

@@ -140,6 +140,8 @@ fn as_message(record: &Record<Sending>) -> Option<Message> {
         wait: true,
         task: None,
         id: Some(record.id.clone()),
+        // An earlier daemon has heard them.
+        person: None,
     })
 }
 

@@ -10,7 +10,7 @@ request! {
 async fn answer(
     dispatcher: &Dispatcher,
     params: SendParams,
-    _: Caller<'_>,
+    caller: Caller<'_>,
 ) -> Result<SendAnswer, RpcError> {
-    dispatcher.send(params).await
+    dispatcher.send(params, caller.peer).await
 }

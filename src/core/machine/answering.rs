@@ -329,7 +329,8 @@ impl Machine {
                     true => Purpose::Declines,
                     false => Purpose::Approves,
                 };
-                self.press(purpose, &step.bytes, &step.name, &choosing.reason);
+                let person = choosing.asker.person();
+                self.press_for(person, purpose, &step.bytes, &step.name, &choosing.reason);
             }
         }
         if let Some(up) = self.up_mut() {
@@ -370,6 +371,7 @@ impl Machine {
             self.turn_is_over(up::Over::interrupted());
             self.call_declined(&choosing.asked);
         }
+        self.has_also_answered(&choosing);
         if let Some(review) = self.review_after(&choosing) {
             return self.submit_review(choosing, &review);
         }
@@ -407,6 +409,7 @@ impl Machine {
     pub(super) fn not_chosen_for(&mut self, choosing: &Choosing, error: &RpcError) {
         let why = &error.message;
         self.take_verdict_back(choosing, why);
+        self.may_be_taken_late(choosing);
         if let Some(up) = self.up_mut() {
             let dialog = up.dialog().unwrap_or(&choosing.asked).id.clone();
             let why = why.to_owned();
@@ -438,7 +441,8 @@ impl Machine {
     pub(super) fn take_verdict_back(&mut self, choosing: &Choosing, why: &str) {
         if let Some(decider) = choosing.asker.decider() {
             let asked = self.ask_of(&choosing.asked);
-            let why = format!("not answered: {why}");
+            let so_far = if choosing.decided { " so far" } else { "" };
+            let why = format!("not answered{so_far}: {why}");
             self.decided(asked, Verdict::without_rule(Decision::Ask, why), decider);
         }
     }
@@ -520,7 +524,7 @@ fn is_no(picks: &[Pick], dialog: &Dialog) -> bool {
     matches!(picks, [pick] if keys::declines(dialog, pick))
 }
 
-pub(super) fn verdict_event(ask: &Ask, verdict: &Verdict, decider: &Decider) -> What {
+pub fn verdict_event(ask: &Ask, verdict: &Verdict, decider: &Decider) -> What {
     let agent = match decider {
         Decider::Gate { agent, .. } => agent.clone(),
         Decider::Policy | Decider::Person(_) | Decider::Keys { .. } => None,

@@ -20,6 +20,14 @@ pub enum Effect {
         key: String,
         reason: String,
         purpose: Purpose,
+        /// Who wants it pressed, if a person does.
+        person: Option<Person>,
+    },
+    /// A key that was to follow one that was pressed is not pressed, or one that was pressed had no effect: written down.
+    NoEffect {
+        key: &'static str,
+        why: String,
+        person: Option<Person>,
     },
     /// End the whole tree of the slot.
     StopTree,

@@ -233,6 +233,7 @@ impl Machine {
     }
 
     fn after_tool(&mut self, ask: Ask, id: Option<&str>) {
+        self.has_run(&ask, id);
         let Some(up) = self.up_mut() else { return };
         if let Err(Tampered(why)) = up.gate.calls.ran(id, &ask.tool, &ask.input) {
             self.alarm(why, &ask);

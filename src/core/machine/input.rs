@@ -35,6 +35,8 @@ pub struct Message {
     pub task: Option<String>,
     /// The sender's own id of it.
     pub id: Option<String>,
+    /// Who has sent it, if a person did.
+    pub person: Option<Person>,
 }
 
 /// A person's answer to a dialog.

@@ -4,6 +4,8 @@ use super::up::{Asker, Choosing, Hands, Over};
 use super::*;
 use crate::core::claude::keys;
 
+const ESC_NOT_TAKEN: &str = "Esc was pressed, but the turn goes on";
+
 /// A wish that the turn be stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interruption {
@@ -30,12 +32,16 @@ impl Interrupter {
         }
     }
 
-    /// At a dialog the interrupt of a person is their no.
-    pub(super) fn decider(&self) -> Option<Decider> {
+    pub(super) fn person(&self) -> Option<&Person> {
         match self {
-            Interrupter::Person(person) => Some(Decider::Person(person.clone())),
+            Interrupter::Person(person) => Some(person),
             Interrupter::Slot | Interrupter::Task => None,
         }
+    }
+
+    /// At a dialog the interrupt of a person is their no.
+    pub(super) fn decider(&self) -> Option<Decider> {
+        self.person().cloned().map(Decider::Person)
     }
 }
 
@@ -64,7 +70,7 @@ impl Machine {
         }
         self.drop_typing("interrupted");
         let reason = format!("{} the turn", by.words());
-        self.press(Purpose::Declines, keys::ESC, "Esc", &reason);
+        self.press_for(by.person(), Purpose::Declines, keys::ESC, "Esc", &reason);
         if let Some(up) = self.up_mut() {
             let until = now + ESC_WORKS;
             up.hands = Hands::Interrupting {
@@ -105,12 +111,15 @@ impl Machine {
     fn drop_typing(&mut self, why: &str) {
         let Some(up) = self.up_mut() else { return };
         let tokens = match std::mem::replace(&mut up.hands, Hands::Free) {
-            Hands::Pasting { message, .. } | Hands::Submitting { message, .. } => {
+            Hands::Pasting { message, .. } => {
+                self.not_entered(&message, &format!("Enter was not pressed: {why}"));
                 message.token.into_iter().collect()
             }
+            Hands::Submitting { message, .. } => message.token.into_iter().collect(),
             Hands::Choosing(choosing) => {
-                if !choosing.decided {
-                    self.take_verdict_back(&choosing, why);
+                match choosing.decided {
+                    true => self.may_be_taken_late(&choosing),
+                    false => self.take_verdict_back(&choosing, why),
                 }
                 choosing.asker.tokens()
             }
@@ -147,11 +156,16 @@ impl Machine {
             // Claude Code calls no hook for such an end, and where nothing had come yet its transcript is silent too.
             self.turn_is_over(Over::interrupted());
         }
-        if over {
-            self.tell(What::Interrupted);
+        match over {
+            true => self.tell(What::Interrupted),
+            false => self.effects.push(Effect::NoEffect {
+                key: "Esc",
+                why: ESC_NOT_TAKEN.to_owned(),
+                person: wanted.first().and_then(|one| one.by.person().cloned()),
+            }),
         }
         for Interruption { token, .. } in wanted {
-            let error = || Refusal::EscNotTaken.says("Esc was pressed, but the turn goes on");
+            let error = || Refusal::EscNotTaken.says(ESC_NOT_TAKEN);
             self.reply(
                 token,
                 if over {

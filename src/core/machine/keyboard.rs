@@ -84,6 +84,7 @@ impl Machine {
         match std::mem::replace(&mut up.hands, Hands::Free) {
             Hands::Pasting { message, .. } => {
                 let text = "a person began to type, so Enter was withheld; the text stands in the input box";
+                self.not_entered(&message, text);
                 let error = Refusal::PersonCame.says(text);
                 self.answer_sender(message.token, Err(error));
             }
@@ -100,10 +101,7 @@ impl Machine {
         let Some(up) = self.up_mut() else { return };
         let hand = std::mem::take(&mut up.asks.by_hand);
         let by_us = up.asks.answered.as_deref() == Some(id);
-        let Some(answer) = hand
-            .answer
-            .filter(|answer| answer.dialog.id == id && !by_us)
-        else {
+        let Some(answer) = hand.answer.filter(|answer| answer.dialog.id == id) else {
             return;
         };
         let HandAnswer {
@@ -111,6 +109,10 @@ impl Machine {
             person,
             picked,
         } = answer;
+        if by_us {
+            let decision = decision_of(&dialog, picked.as_ref());
+            return self.also_by_hand(&dialog, decision, person);
+        }
         let verdict = Verdict {
             decision: decision_of(&dialog, picked.as_ref()),
             rule: None,

@@ -433,9 +433,11 @@ impl Machine {
         let mut waiting: Vec<Token> = turn.and_then(|turn| turn.token).into_iter().collect();
         waiting.extend(std::mem::take(&mut up.held).iter().map(Held::token));
         match hands {
-            Hands::Pasting { message, .. } | Hands::Submitting { message, .. } => {
-                waiting.extend(message.token)
+            Hands::Pasting { message, .. } => {
+                self.not_entered(&message, &format!("Enter was not pressed: {why}"));
+                waiting.extend(message.token);
             }
+            Hands::Submitting { message, .. } => waiting.extend(message.token),
             Hands::Choosing(choosing) if choosing.decided => self.chosen(choosing),
             Hands::Choosing(choosing) => {
                 self.take_verdict_back(&choosing, why);

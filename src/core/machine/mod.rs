@@ -20,6 +20,7 @@ mod input;
 mod interrupting;
 mod judging;
 mod keyboard;
+mod late;
 mod life;
 mod lifted;
 mod limits;
@@ -37,6 +38,7 @@ mod withheld;
 #[cfg(test)]
 mod tests;
 
+pub use answering::verdict_event;
 pub use backoff::Pace;
 pub use by_keys::KeysReach;
 pub use calls::Known;
@@ -257,6 +259,7 @@ impl Machine {
         self.progress_typing(now);
         self.progress_held(now);
         self.progress_hands(now);
+        self.settle_late_answers();
         if !self.person_types() {
             self.answer_by_rule(now);
         }
@@ -397,13 +400,35 @@ impl Machine {
         self.effects.push(Effect::Reply(token, reply));
     }
 
+    /// A key that no person has asked for.
     fn press(&mut self, purpose: Purpose, bytes: &[u8], key: &str, reason: &str) {
+        self.press_for(None, purpose, bytes, key, reason);
+    }
+
+    fn press_for(
+        &mut self,
+        person: Option<&Person>,
+        purpose: Purpose,
+        bytes: &[u8],
+        key: &str,
+        reason: &str,
+    ) {
         let (key, reason) = (key.to_owned(), reason.to_owned());
         self.effects.push(Effect::Press {
             bytes: bytes.to_vec(),
             key,
             reason,
             purpose,
+            person: person.cloned(),
+        });
+    }
+
+    /// The Enter of a message that was typed is not pressed, or had no effect.
+    fn not_entered(&mut self, message: &Message, why: &str) {
+        self.effects.push(Effect::NoEffect {
+            key: "Enter",
+            why: why.to_owned(),
+            person: message.person.clone(),
         });
     }
 }

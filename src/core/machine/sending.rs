@@ -156,7 +156,8 @@ impl Machine {
         if !composer.draft.is_empty() {
             return self.refuse_for_draft(message, &composer.draft);
         }
-        self.press(
+        self.press_for(
+            message.person.as_ref(),
             Purpose::Types,
             &keys::paste(&message.text),
             "paste",
@@ -205,6 +206,7 @@ impl Machine {
                 wait: false,
                 task: None,
                 id: None,
+                person: None,
             }),
             Err(error) => self.tell(What::Warning {
                 text: format!("{what} was not sent: {error}"),
@@ -238,6 +240,7 @@ impl Machine {
                 "a dialog came up before Enter, which was withheld: {}",
                 up::about(dialog)
             );
+            self.not_entered(&message, &text);
             let error = Refusal::DialogCame.says(text).trace(Trace::Untouched);
             return self.answer_sender(message.token, Err(error));
         }
@@ -251,19 +254,21 @@ impl Machine {
         }
         let seen = stands.then(|| seen.unwrap_or(now));
         if seen.is_some_and(|seen| now.saturating_duration_since(seen) >= PASTE_SETTLES) {
+            let person = message.person.clone();
             up.hands = Hands::Submitting {
                 message,
                 again: Some(now + ENTER_IS_LOST),
                 until: now + ENTER_WORKS,
             };
             let reason = "the message stands in the input box";
-            return self.press(Purpose::Submits, keys::ENTER, "Enter", reason);
+            return self.press_enter(person.as_ref(), reason);
         }
         if now >= until {
             let text = match agreed {
                 true => "the text was not seen in the input box, so Enter was withheld",
                 false => "what the screen shows is doubtful, so Enter was withheld",
             };
+            self.not_entered(&message, text);
             let error = Refusal::PasteNotSeen
                 .says(text)
                 .next("look at it: missiond screen")
@@ -302,6 +307,7 @@ impl Machine {
         }
         if now >= until {
             let text = "Enter was pressed, but a text still stands in the input box";
+            self.not_entered(&message, text);
             let error = Refusal::EnterNotTaken.says(text);
             return self.answer_sender(message.token, Err(error));
         }
@@ -313,6 +319,7 @@ impl Machine {
         // On a screen that does not tell it is looked at again later: a time that has passed would be due at once, and
         // again, and nothing else would be heard.
         let later = |at: Instant| if now >= at { now + ENTER_IS_LOST } else { at };
+        let person = message.person.clone();
         up.hands = Hands::Submitting {
             message,
             again: again.filter(|_| !lost).map(later),
@@ -320,8 +327,12 @@ impl Machine {
         };
         if lost {
             let why = "the message stands there still: the Enter before was lost";
-            self.press(Purpose::Submits, keys::ENTER, "Enter", why);
+            self.press_enter(person.as_ref(), why);
         }
+    }
+
+    fn press_enter(&mut self, person: Option<&Person>, why: &str) {
+        self.press_for(person, Purpose::Submits, keys::ENTER, "Enter", why);
     }
 
     pub(super) fn taken(&mut self, message: Message, now: Instant) {

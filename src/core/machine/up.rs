@@ -5,6 +5,7 @@ use super::doubt::Dispute;
 use super::drawings::Drawings;
 use super::held::Held;
 use super::keyboard::{ByHand, Typing};
+use super::late::Late;
 use super::modes::Modes;
 use super::own_text::OwnText;
 use super::*;
@@ -101,6 +102,15 @@ impl Asker {
         }
     }
 
+    /// The person who wants it, if one does. Of those who interrupt it is the first.
+    pub fn person(&self) -> Option<&Person> {
+        match self {
+            Asker::Rule => None,
+            Asker::Person { person, .. } => Some(person),
+            Asker::Interrupters(wanted) => wanted.first()?.by.person(),
+        }
+    }
+
     /// Whose verdict was written down before the first key. Of those who interrupt it is the first, if that is a person.
     pub fn decider(&self) -> Option<Decider> {
         match self {
@@ -193,6 +203,8 @@ pub(super) struct DialogFacts {
     pub answered: Option<String>,
     pub last_kind: Option<DialogKind>,
     pub by_hand: ByHand,
+    /// Answers whose key was pressed and was not seen to work.
+    pub late: Late,
 }
 
 /// Errors that the program shows or has ended a turn with.

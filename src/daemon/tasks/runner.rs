@@ -30,6 +30,7 @@ pub async fn give(task: Arc<TaskStatus>, slot: SlotHandle, back: CancellationTok
             wait: true,
             task: Some(task.id.clone()),
             id: None,
+            person: None,
         })
     };
     let reply = slot.ask_until(back.cancelled(), send).await;

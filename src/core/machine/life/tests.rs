@@ -437,6 +437,7 @@ fn message() -> Input {
         wait: true,
         task: None,
         id: None,
+        person: None,
     })
 }
 

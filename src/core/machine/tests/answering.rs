@@ -119,7 +119,7 @@ fn a_dialog_about_the_same_call_in_its_place_was_not_answered() {
     assert_eq!(bench.fault(2), Some(Fault::Failed));
     assert_eq!(bench.keys, ["Esc"]);
     let verdicts: Vec<(Decision, &str)> = bench.told.iter().filter_map(verdict).collect();
-    let taken_back = "not answered: the key was pressed, but the dialog is still up";
+    let taken_back = "not answered so far: the key was pressed, but the dialog is still up";
     assert_eq!(
         verdicts,
         [

@@ -123,7 +123,7 @@ fn a_no_of_an_interrupt_that_came_to_nothing_is_taken_back_in_the_audit() {
     bench.put(interrupt(2));
     bench.see(at(written("d2", "make", "4")));
     bench.pass(KEY_WORKS);
-    let why = "not answered: the key was pressed, but the dialog is still up";
+    let why = "not answered so far: the key was pressed, but the dialog is still up";
     let expected = [
         (Decision::Deny, NO, &person()),
         (Decision::Ask, why, &person()),

@@ -201,6 +201,7 @@ impl Bench {
             wait: true,
             task: None,
             id: None,
+            person: None,
         }));
     }
 

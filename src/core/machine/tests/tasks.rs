@@ -11,6 +11,7 @@ fn give(bench: &mut Bench, token: Token, text: &str) {
         wait: true,
         task: Some("t1".to_owned()),
         id: None,
+        person: None,
     }));
 }
 
@@ -80,6 +81,7 @@ fn waits(bench: &mut Bench, token: Token, id: &str) {
         wait: true,
         task: None,
         id: Some(id.to_owned()),
+        person: None,
     }));
 }
 
