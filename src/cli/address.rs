@@ -2,7 +2,7 @@
 
 use crate::cli::failure::Failure;
 use crate::cli::{complete, message};
-use crate::core::model::SubmitParams;
+use crate::control::requests::SubmitParams;
 
 #[derive(Debug, clap::Args)]
 pub struct Addressed {

@@ -1,8 +1,7 @@
 use crate::cli::complete;
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
-use crate::control::requests::Adopt as Request;
-use crate::core::model::AdoptParams;
+use crate::control::requests::{Adopt as Request, AdoptParams};
 use uuid::Uuid;
 
 /// Lets a slot go on with a conversation that exists already.

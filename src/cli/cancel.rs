@@ -1,8 +1,7 @@
 use crate::cli::context::Context;
 use crate::cli::done;
 use crate::cli::failure::Failure;
-use crate::control::requests::Cancel as Request;
-use crate::core::model::OneTask;
+use crate::control::requests::{Cancel as Request, OneTask};
 
 /// Cancels tasks that wait or run.
 ///

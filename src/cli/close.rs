@@ -1,8 +1,7 @@
 use crate::cli::complete;
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
-use crate::control::requests::Close as Request;
-use crate::core::model::CloseParams;
+use crate::control::requests::{Close as Request, CloseParams};
 
 /// Ends a session, or all of an owner, and what is kept of it.
 ///

@@ -2,8 +2,8 @@
 
 use crate::cli::context::Context;
 use crate::cli::flags::Flags;
-use crate::control::requests::{Sessions, Status};
-use crate::core::model::{Select, SessionInfo, SessionsParams, SlotStatus};
+use crate::control::requests::{SessionInfo, Sessions, SessionsParams, Status};
+use crate::core::model::{Select, SlotStatus};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use std::ffi::OsStr;
 use std::time::Duration;

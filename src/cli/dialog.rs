@@ -1,10 +1,11 @@
 //! A dialog as a person reads it, with the commands that answer it. Pure.
 
 use crate::cli::sanitise;
+use crate::control::requests::PendingDialog;
 use crate::core::claude::keys;
 use crate::core::claude::questions::{self, Offer, Question};
 use crate::core::claude::reading::{Dialog, DialogKind};
-use crate::core::model::{Always, PendingDialog, WaitingCall};
+use crate::core::model::{Always, WaitingCall};
 use crate::core::text::quoting::quoted;
 use serde_json::Value;
 

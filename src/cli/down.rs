@@ -2,11 +2,11 @@ use crate::cli::context::{ANSWER_LIMIT, Context};
 use crate::cli::failure::{Blame, Failure};
 use crate::cli::sanitise;
 use crate::control::client::{CallError, Client};
-use crate::control::requests::{Down as Request, Ping, Sessions, Status};
-use crate::core::claude::reading::State;
-use crate::core::model::{
-    DownParams, Fault, Nothing, Pong, Select, SessionInfo, SessionsParams, SlotStatus,
+use crate::control::requests::{
+    Down as Request, DownParams, Ping, SessionInfo, Sessions, SessionsParams, Status,
 };
+use crate::core::claude::reading::State;
+use crate::core::model::{Fault, Nothing, Pong, Select, SlotStatus};
 use serde::Serialize;
 use std::io::{BufRead, IsTerminal, Write};
 use std::time::Duration;

@@ -4,7 +4,8 @@ use crate::cli::reader;
 use crate::cli::reconnect::Daemon;
 use crate::cli::slots::AnySlots;
 use crate::control::client::{CallError, Client, Notice};
-use crate::core::model::{EventsParams, Fault, Select};
+use crate::control::requests::EventsParams;
+use crate::core::model::{Fault, Select};
 use futures_util::StreamExt;
 use serde_json::Value;
 

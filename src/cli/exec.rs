@@ -2,8 +2,9 @@ use crate::cli::context::{Context, unless_interrupted};
 use crate::cli::done;
 use crate::cli::failure::Failure;
 use crate::cli::spawn::{EnvArgs, LimitArgs, OwnerArgs, directory, memory, milliseconds};
-use crate::control::requests::{UnifiedExec as Request, WriteStdin};
-use crate::core::model::{CommandWords, ExecParams, StdinParams, ToolAnswer};
+use crate::control::requests::{
+    CommandWords, ExecParams, StdinParams, ToolAnswer, UnifiedExec as Request, WriteStdin,
+};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 

@@ -1,8 +1,8 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::{complete, dialog, sanitise};
-use crate::control::requests::History as Request;
-use crate::core::model::{HistoryParams, Turn};
+use crate::control::requests::{History as Request, HistoryParams};
+use crate::core::model::Turn;
 use chrono::Local;
 use serde_json::Value;
 

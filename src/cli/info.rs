@@ -1,8 +1,8 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::{complete, sanitise, sessions, table};
-use crate::control::requests::Info as Request;
-use crate::core::model::{OneSlot, SessionInfo};
+use crate::control::requests::{Info as Request, SessionInfo};
+use crate::core::model::OneSlot;
 use chrono::{DateTime, Local, SecondsFormat, Utc};
 
 /// Shows a session, with what its processes use of the machine.

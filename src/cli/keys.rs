@@ -1,9 +1,8 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::{complete, done};
-use crate::control::requests::Write as Request;
+use crate::control::requests::{Write as Request, WriteParams};
 use crate::core::claude::keys::{DOWN, ENTER, ESC, UP};
-use crate::core::model::WriteParams;
 
 /// Presses keys in the terminal of a slot or session, unchecked.
 ///

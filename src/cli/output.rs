@@ -1,7 +1,7 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::{complete, sanitise};
-use crate::core::model::OutputParams;
+use crate::control::requests::OutputParams;
 
 /// Prints what a session has written, as far back as it is kept.
 #[derive(Debug, clap::Args)]

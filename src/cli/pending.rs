@@ -2,8 +2,7 @@ use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::slots::AnySlots;
 use crate::cli::{dialog, table};
-use crate::control::requests::Pending as Request;
-use crate::core::model::PendingDialog;
+use crate::control::requests::{Pending as Request, PendingDialog};
 use chrono::Utc;
 
 /// Shows every dialog that waits for a person, and how to answer it.

@@ -1,8 +1,7 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::{complete, done};
-use crate::control::requests::Resize as Request;
-use crate::core::model::ResizeParams;
+use crate::control::requests::{Resize as Request, ResizeParams};
 
 /// Gives the terminal of a session another size.
 #[derive(Debug, clap::Args)]

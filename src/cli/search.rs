@@ -1,8 +1,7 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::{complete, sanitise};
-use crate::control::requests::Search as Request;
-use crate::core::model::SearchParams;
+use crate::control::requests::{Search as Request, SearchParams};
 
 /// Searches a slot's output and conversation.
 ///

@@ -1,9 +1,9 @@
 use crate::cli::context::{Context, unless_interrupted};
 use crate::cli::failure::{Blame, Failure};
 use crate::cli::{complete, dialog, message, reconnect};
-use crate::control::requests::{Send as Request, Sent};
+use crate::control::requests::{Send as Request, SendParams, Sent, SentParams};
 use crate::core::claude::reading::Dialog;
-use crate::core::model::{Fault, SendAnswer, SendParams, SentParams};
+use crate::core::model::{Fault, SendAnswer};
 use std::time::Duration;
 
 /// Sends a message to a slot, waits, and prints the answer.

@@ -1,8 +1,7 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::{sanitise, table};
-use crate::control::requests::Sessions as Request;
-use crate::core::model::{SessionInfo, SessionsParams};
+use crate::control::requests::{SessionInfo, Sessions as Request, SessionsParams};
 use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table};
 
 /// Lists the sessions, also ended ones that are kept for review.

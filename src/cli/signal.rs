@@ -1,8 +1,7 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::{complete, done};
-use crate::control::requests::Signal as Request;
-use crate::core::model::SignalParams;
+use crate::control::requests::{Signal as Request, SignalParams};
 
 /// Sends a signal to what runs in the foreground of a session.
 #[derive(Debug, clap::Args)]

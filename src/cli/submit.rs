@@ -3,8 +3,7 @@ use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::reconnect;
 use crate::cli::spawn::milliseconds;
-use crate::control::requests::Submit as Request;
-use crate::core::model::SubmitParams;
+use crate::control::requests::{Submit as Request, SubmitParams};
 use std::time::Duration;
 
 /// Puts a task into the queue and prints its id.

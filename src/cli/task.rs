@@ -1,8 +1,8 @@
 use crate::cli::context::{Context, unless_interrupted};
 use crate::cli::failure::{Blame, Failure};
 use crate::cli::{dialog, reconnect, sanitise, table};
-use crate::control::requests::{Pending, Task as Request};
-use crate::core::model::{Fault, Select, TaskParams, TaskState, TaskStatus};
+use crate::control::requests::{Pending, Task as Request, TaskParams};
+use crate::core::model::{Fault, Select, TaskState, TaskStatus};
 use chrono::Utc;
 use std::time::Duration;
 

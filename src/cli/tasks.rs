@@ -5,8 +5,8 @@ use crate::cli::columns::{self, Columns};
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::{sanitise, table};
-use crate::control::requests::Tasks as Request;
-use crate::core::model::{TaskState, TaskStatus, TasksParams};
+use crate::control::requests::{Tasks as Request, TasksParams};
+use crate::core::model::{TaskState, TaskStatus};
 use chrono::{DateTime, Utc};
 use comfy_table::{Attribute, Cell, Color, Row};
 

@@ -2,8 +2,7 @@ use crate::cli::context::{Context, unless_interrupted};
 use crate::cli::failure::Failure;
 use crate::cli::spawn::milliseconds;
 use crate::cli::{complete, done};
-use crate::control::requests::Type as Request;
-use crate::core::model::TypeParams;
+use crate::control::requests::{Type as Request, TypeParams};
 use std::time::Duration;
 
 /// Longer than this after its time the daemon is taken for stuck.

@@ -2,9 +2,8 @@ use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::slots::SomeSlots;
 use crate::cli::{done, reconnect, sanitise, states};
-use crate::control::requests::Wait as Request;
+use crate::control::requests::{Wait as Request, WaitAnswer, WaitParams};
 use crate::core::claude::reading::State;
-use crate::core::model::{WaitAnswer, WaitParams};
 use futures_util::future::join_all;
 use std::time::Duration;
 

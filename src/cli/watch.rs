@@ -3,8 +3,7 @@ use crate::cli::failure::Failure;
 use crate::cli::reconnect::Daemon;
 use crate::cli::{complete, reader, sanitise};
 use crate::control::client::CallError;
-use crate::control::requests::Output as Request;
-use crate::core::model::{OutputAnswer, OutputParams};
+use crate::control::requests::{Output as Request, OutputAnswer, OutputParams};
 use std::io::IsTerminal;
 
 /// How long the daemon may let us wait for more before it is asked again.

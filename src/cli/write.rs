@@ -1,9 +1,8 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::{complete, done};
-use crate::control::requests::Write as Request;
+use crate::control::requests::{Write as Request, WriteParams};
 use crate::core::claude::keys::MAX_MESSAGE;
-use crate::core::model::WriteParams;
 use std::io::Read;
 
 /// Writes bytes to the terminal of a slot or session, unchecked.

@@ -1,9 +1,10 @@
 //! A connection that has become the live terminal of a slot: keys one way, the screen the other.
 
 use super::dispatch::Dispatcher;
+use crate::control::requests::AttachParams;
 use crate::core::model::Person;
 use crate::core::model::envelope::{ErrorObject, Line, Request};
-use crate::core::model::{AttachParams, Ending, Fault, FromViewer, MAX_FRAME, RpcError, ToViewer};
+use crate::core::model::{Ending, Fault, FromViewer, MAX_FRAME, RpcError, ToViewer};
 use crate::os::outbox::{Budget, Outbox, Unread};
 use crate::os::peer::Peer;
 use crate::slot::{Seat, SlotHandle, Viewer, Viewing};

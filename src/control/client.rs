@@ -2,12 +2,11 @@
 
 use super::attach;
 use super::identity::Wanted;
-use crate::control::requests::{Attach, Events, Method, Output, Ping};
-use crate::core::model::envelope::{self, Lagged, Line, Live, Request};
-use crate::core::model::{
-    AttachAnswer, AttachParams, Event, EventsParams, Fault, MAX_LINE, Nothing, OutputAnswer,
-    OutputParams, RpcError,
+use crate::control::requests::{
+    Attach, AttachParams, Events, EventsParams, Method, Output, OutputAnswer, OutputParams, Ping,
 };
+use crate::core::model::envelope::{self, Lagged, Line, Live, Request};
+use crate::core::model::{AttachAnswer, Event, Fault, MAX_LINE, Nothing, RpcError};
 use futures_util::future::BoxFuture;
 use futures_util::{SinkExt, Stream, StreamExt, stream};
 use serde_json::Value;

@@ -2,11 +2,11 @@
 
 use crate::control::client::{Client, Dial};
 use crate::control::identity::Wanted;
-use crate::control::requests::{Cancel, Close, Method, Output, Spawn, Submit, Task};
-use crate::core::model::{
-    CloseParams, Fault, OneTask, OutputParams, RpcError, SpawnParams, SubmitParams, TaskParams,
-    TaskState,
+use crate::control::requests::{
+    Cancel, Close, CloseParams, Method, OneTask, Output, OutputParams, Spawn, Submit, SubmitParams,
+    Task, TaskParams,
 };
+use crate::core::model::{Fault, RpcError, SpawnParams, TaskState};
 use crate::core::queue::plan::{Effect, Job, Report, Run, Work};
 use crate::core::text::excerpt;
 use std::collections::BTreeMap;

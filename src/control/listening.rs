@@ -2,8 +2,9 @@
 
 use super::dispatch::Dispatcher;
 use super::tails::Tails;
+use crate::control::requests::EventsParams;
 use crate::core::model::envelope::{self, Lagged, Line, Live, Request};
-use crate::core::model::{Event, EventsParams, RpcError, Select, SlotStatus, What};
+use crate::core::model::{Event, RpcError, Select, SlotStatus, What};
 use crate::events::{self, Listener, Missed, Told, gap};
 use crate::os::outbox::{Gone, Outbox};
 use serde_json::Value;

@@ -6,7 +6,7 @@ use super::dispatch::Dispatcher;
 use super::listening::listen;
 use super::places::{self, Place, Places, Source, TurnedAway};
 use super::refusals::{Fate, Refusals};
-use super::requests::{Attach, Caller, Events, Method};
+use super::requests::{Attach, Call, Events, Method};
 use super::reserve::{self, Reserve};
 use super::subscriptions::Subscriptions;
 use crate::core::model::envelope::{self, ErrorObject, Line, Request};
@@ -479,14 +479,15 @@ async fn answer(request: Request, connection: Connection, answers: Outbox) {
             }
         }
         Ok(()) => {
-            let caller = Caller {
+            let call = Call {
+                dispatcher,
                 peer: &peer,
                 gone: &gone,
                 subscriptions: &subscriptions,
             };
             let call = async {
                 pause::fault(Moment::Asked);
-                dispatcher.call(caller, method, params.clone()).await
+                call.run(method, params.clone()).await
             };
             // Whoever asked is told, and does not wait for an answer that never comes.
             let answer = AssertUnwindSafe(call).catch_unwind().await;

@@ -1,7 +1,7 @@
 //! The subscriptions of one connection: each runs under the id of its `events` request, until it or its connection ends.
 
-use crate::control::requests::{Events, Method};
-use crate::core::model::{Fault, Nothing, RpcError, UnsubscribeParams};
+use crate::control::requests::{Events, Method, UnsubscribeParams};
+use crate::core::model::{Fault, Nothing, RpcError};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::future::Future;

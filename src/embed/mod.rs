@@ -54,11 +54,12 @@ pub use session::Session;
 use crate::control::client::{Client, Dial, Notice};
 use crate::control::execute::{self, News, Settings, dial_at};
 use crate::control::identity::Wanted;
-use crate::control::requests::{self, Close, Method, Spawn, Status, Submit, Task, UnifiedExec};
+use crate::control::requests::{
+    self, Close, CloseParams, CommandWords, EventsParams, ExecParams, Method, SendParams, Spawn,
+    Status, Submit, SubmitParams, Task, TaskParams, ToolAnswer, UnifiedExec,
+};
 use crate::core::model::{
-    CloseParams, CommandWords, Event, EventsParams, ExecParams, Fault, RpcError, Select,
-    SendParams, SlotStatus, SpawnParams, SubmitParams, TaskParams, TaskState, TaskStatus,
-    ToolAnswer,
+    Event, Fault, RpcError, Select, SlotStatus, SpawnParams, TaskState, TaskStatus,
 };
 use crate::core::policy::PermissionPolicy;
 use crate::core::queue::plan::Run;

@@ -1,10 +1,11 @@
 //! One session, for whoever has opened it.
 
 use super::Supervisor;
-use crate::control::requests::{Info, Type, Wait, Write};
-use crate::core::model::{
-    OneSlot, OutputParams, RpcError, SessionInfo, TypeAnswer, TypeParams, WaitParams, WriteParams,
+use crate::control::requests::{
+    Info, OutputParams, SessionInfo, Type, TypeAnswer, TypeParams, Wait, WaitParams, Write,
+    WriteParams,
 };
+use crate::core::model::{OneSlot, RpcError};
 
 /// A program in a terminal of its own. Dropping this does not end it: [`Session::close`] does.
 ///

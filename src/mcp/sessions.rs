@@ -3,11 +3,11 @@
 use super::Server;
 use super::answer::{self, Told};
 use crate::control::execute::environment_of_caller;
-use crate::control::requests::{ClosePtySession, ListPtySessions, UnifiedExec, WriteStdin};
-use crate::core::model::{
-    ClosePtyParams, CommandWords, ExecParams, Fault, ListPtyAnswer, RpcError, SessionInfo,
-    SessionsParams, StdinParams,
+use crate::control::requests::{
+    ClosePtyParams, ClosePtySession, CommandWords, ExecParams, ListPtyAnswer, ListPtySessions,
+    SessionInfo, SessionsParams, StdinParams, UnifiedExec, WriteStdin,
 };
+use crate::core::model::{Fault, RpcError};
 use crate::core::settings::limits::Limits;
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::{schemars, tool, tool_router};

@@ -2,12 +2,12 @@
 
 use super::Server;
 use super::answer::{self, Told};
-use crate::control::requests::{self, History, Interrupt, Screen, Start, Status, Stop, Wait};
-use crate::core::claude::reading::State;
-use crate::core::model::{
-    Done, Fault, HistoryParams, OneSlot, RpcError, ScreenParams, Select, SendParams, SlotStatus,
-    Turn, WaitParams,
+use crate::control::requests::{
+    self, History, HistoryParams, Interrupt, Screen, SendParams, Start, Status, Stop, Wait,
+    WaitParams,
 };
+use crate::core::claude::reading::State;
+use crate::core::model::{Done, Fault, OneSlot, RpcError, ScreenParams, Select, SlotStatus, Turn};
 use crate::core::text::excerpt;
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::{schemars, tool, tool_router};

@@ -3,8 +3,10 @@
 use super::Server;
 use super::answer::{self, Told};
 use super::slots::PATIENCE_MS;
-use crate::control::requests::{Cancel, Submit, Task, Tasks};
-use crate::core::model::{OneTask, SubmitParams, TaskParams, TaskState, TaskStatus, TasksParams};
+use crate::control::requests::{
+    Cancel, OneTask, Submit, SubmitParams, Task, TaskParams, Tasks, TasksParams,
+};
+use crate::core::model::{TaskState, TaskStatus};
 use crate::core::text::excerpt;
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::{schemars, tool, tool_router};

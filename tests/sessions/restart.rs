@@ -3,8 +3,7 @@
 use crate::stage::*;
 use crate::support::daemon::Daemon;
 use crate::support::{processes, until};
-use missiond::control::requests::{UnifiedExec, WriteStdin};
-use missiond::core::model::StdinParams;
+use missiond::control::requests::{StdinParams, UnifiedExec, WriteStdin};
 use serde_json::Value;
 
 const TICKS: &str = "i=0; while :; do i=$((i+1)); echo \"tick $i\"; sleep 0.01; done";

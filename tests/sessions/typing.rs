@@ -4,8 +4,7 @@ use crate::stage::*;
 use crate::support::daemon::Daemon;
 use crate::support::until;
 use missiond::control::client::Client;
-use missiond::control::requests::Type;
-use missiond::core::model::TypeParams;
+use missiond::control::requests::{Type, TypeParams};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Bash, and zsh where it is there.

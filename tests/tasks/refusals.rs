@@ -3,8 +3,8 @@
 use crate::support::daemon::Daemon;
 use crate::support::setup::Setup;
 use missiond::control::client::{CallError, Client};
-use missiond::control::requests::Submit;
-use missiond::core::model::{Fault, SubmitParams};
+use missiond::control::requests::{Submit, SubmitParams};
+use missiond::core::model::Fault;
 use missiond::core::queue::MAX_WAITING;
 use std::fs;
 

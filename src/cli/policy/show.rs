@@ -2,8 +2,8 @@ use super::{on_disk, word};
 use crate::cli::context::Context;
 use crate::cli::failure::{Blame, Failure};
 use crate::cli::{complete, sanitise};
-use crate::control::requests::InForce;
-use crate::core::model::{OneSlot, PolicyAnswer};
+use crate::control::requests::{InForce, PolicyAnswer};
+use crate::core::model::OneSlot;
 use crate::core::policy::{Decision, Fallback, Policy};
 
 /// Prints what is in force for a slot.

@@ -1,27 +1,14 @@
-//! What each request means: from a method and its params to the slots, and back. Here is who may ask for what, and
-//! the table of methods; the methods themselves are in the files beside, by subject.
+//! From a request to its answer: who may ask for what, which slots are meant, and the way to the request's own file.
 
-mod acting;
-mod confirms;
-mod looking;
+pub(super) mod each;
 mod named;
-mod prompted;
-mod sends;
-mod session;
-mod task;
-mod tools;
-mod wait;
-
-use wait::within;
 
 use super::kinds;
 use super::permission::{self, Access, Reach};
-use super::requests::{self, Caller, Hook, Method};
+use super::requests::{self, Call, Hook, Method};
 use crate::audit::Record;
-use crate::core::claude::HookEvent;
-use crate::core::machine::{Input, Reply};
 use crate::core::model::*;
-use crate::daemon::{DaemonHandle, Order};
+use crate::daemon::DaemonHandle;
 use crate::events::Bus;
 use crate::os::peer::{Origin, Peer, PeerMarks};
 use crate::slot::Command;
@@ -107,49 +94,14 @@ impl Dispatcher {
             && !wanted.is_empty()
             && wanted.iter().all(|name| reach.contains(name))
     }
+}
 
-    /// Answers a request that the caller may ask for.
-    pub async fn call(
-        &self,
-        caller: Caller<'_>,
-        method: &str,
-        params: Value,
-    ) -> Result<Value, RpcError> {
-        let Some(request) = requests::find(method) else {
-            return Err(RpcError::no_such_method(method));
-        };
+impl Call<'_> {
+    /// Answers a request that its caller may ask for.
+    pub async fn run(self, method: &str, params: Value) -> Result<Value, RpcError> {
+        let request = requests::find(method).ok_or_else(|| RpcError::no_such_method(method))?;
         let params = self.one_of_role(method, params)?;
         kinds::check(request, &params, |name| self.kind_of(name))?;
-        (request.run)(self, params, caller).await
-    }
-
-    pub(in crate::control) async fn reload(&self) -> Result<ReloadAnswer, RpcError> {
-        self.daemon.order(|reply| Order::Reload { reply }).await
-    }
-
-    pub(in crate::control) async fn down(&self, params: DownParams) -> Result<Nothing, RpcError> {
-        self.daemon
-            .order(|reply| Order::Down {
-                keep: params.keep,
-                reply,
-            })
-            .await
-    }
-
-    pub(in crate::control) async fn hook(
-        &self,
-        params: HookParams,
-    ) -> Result<HookAnswer, RpcError> {
-        let slot = self.slot(&params.slot)?;
-        let Some(event) = HookEvent::parse(&params.payload) else {
-            return Err(RpcError::new(
-                Fault::Usage,
-                "this is not the JSON of a hook",
-            ));
-        };
-        match slot.ask(|token| Input::Heard(token, event)).await? {
-            Reply::Hook(output) => Ok(HookAnswer { output }),
-            _ => Err(RpcError::new(Fault::Failed, "the slot gave no answer")),
-        }
+        (request.run)(self, params).await
     }
 }

@@ -1,4 +1,7 @@
 use super::*;
+use crate::control::dispatch::each::done;
+use crate::control::written::request;
+use crate::slot::Request;
 
 request! {
     /// Drops the output that is kept of a session.
@@ -7,10 +10,8 @@ request! {
     names: Accepts::only_sessions("missiond screen ID");
 }
 
-async fn answer(
-    dispatcher: &Dispatcher,
-    params: OneSlot,
-    _: Caller<'_>,
-) -> Result<Done, RpcError> {
-    dispatcher.clear(params).await
+async fn answer(call: Call<'_>, one: OneSlot) -> Result<Done, RpcError> {
+    let slot = call.slot(&one.slot)?;
+    request(&slot, |reply| Request::Clear { reply }).await?;
+    Ok(done(&slot))
 }

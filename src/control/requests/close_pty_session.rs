@@ -1,3 +1,4 @@
+use super::close::end_sessions;
 use super::*;
 
 request! {
@@ -7,10 +8,28 @@ request! {
     names: Accepts::only_sessions("missiond stop ID");
 }
 
-async fn answer(
-    dispatcher: &Dispatcher,
-    params: ClosePtyParams,
-    _: Caller<'_>,
-) -> Result<ClosePtyAnswer, RpcError> {
-    dispatcher.close_pty(params).await
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClosePtyParams {
+    /// The id that `unified_exec` answered with.
+    pub session_id: String,
+    /// KILL at once.
+    #[serde(default)]
+    pub force: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ClosePtyAnswer {
+    pub success: bool,
+    pub session_id: String,
+}
+
+async fn answer(call: Call<'_>, params: ClosePtyParams) -> Result<ClosePtyAnswer, RpcError> {
+    let session_id = call.slot(&params.session_id)?.status().slot;
+    end_sessions(&call, vec![session_id.clone()], params.force)
+        .await?;
+    Ok(ClosePtyAnswer {
+        success: true,
+        session_id,
+    })
 }

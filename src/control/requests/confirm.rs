@@ -1,4 +1,15 @@
 use super::*;
+use crate::core::claude::keys::{self, Answer};
+use crate::core::claude::reading::State;
+use crate::core::machine::{Confirmation, Input, Reply, SUBMIT};
+use crate::daemon::{DaemonHandle, Order};
+use crate::once::{Active, Begun, Came, Confirming, Outcome, Record};
+use crate::slot::SlotHandle;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A key that was pressed shows within this, also on a loaded machine.
+const KEY_SHOWS: Duration = Duration::from_secs(10);
 
 request! {
     /// Answers a dialog.
@@ -7,10 +18,192 @@ request! {
     names: Accepts::Slots("missiond type ID …, missiond keys ID …");
 }
 
-async fn answer(
-    dispatcher: &Dispatcher,
-    params: ConfirmParams,
-    caller: Caller<'_>,
-) -> Result<ConfirmAnswer, RpcError> {
-    dispatcher.confirm(params, caller.peer.person()).await
+async fn answer(call: Call<'_>, params: ConfirmParams) -> Result<ConfirmAnswer, RpcError> {
+    let slot = call.slot(&params.slot)?;
+    answer_of(&params)?;
+    // A daemon that was just started has not read the dialog yet.
+    slot.has_looked().await;
+    let record = asked_now(params, &slot.status());
+    let waiter = match call.daemon.confirms.begin(record)? {
+        Begun::Ended(outcome) => return outcome.result(),
+        Begun::UnderWay(waiter) => waiter,
+        Begun::Yours(waiter, record) => {
+            let on_its_way = OnItsWay {
+                daemon: call.daemon.clone(),
+                slot,
+                person: call.peer.person(),
+                record: *record,
+                active: waiter.active(),
+            };
+            tokio::spawn(on_its_way.run());
+            waiter
+        }
+    };
+    waiter.outcome().await
+}
+
+/// The answer, and the dialog that it is for: the one that was named, else the one that is up now.
+fn asked_now(params: ConfirmParams, status: &SlotStatus) -> Record<Confirming> {
+    let up = status.dialog.as_ref().map(|dialog| dialog.id.clone());
+    let is_up = params.dialog.is_none() || params.dialog == up;
+    let id = params.id.clone();
+    let confirming = Confirming {
+        dialog: params.dialog.clone().or(up),
+        always: status.always.clone().filter(|_| is_up),
+        chosen: None,
+        asked: ConfirmParams { id: None, ..params },
+    };
+    let id = id.unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
+    Record::new(confirming.asked.slot.clone(), id, confirming)
+}
+
+/// An answer that this daemon sees to.
+struct OnItsWay {
+    daemon: DaemonHandle,
+    slot: SlotHandle,
+    person: Person,
+    record: Record<Confirming>,
+    active: Arc<Active<Confirming>>,
+}
+
+impl OnItsWay {
+    async fn run(self) {
+        let came = match self.record.entered_at {
+            Some(_) => self.look_for().await,
+            None => self.give().await,
+        };
+        let (slot, id) = (&self.record.slot, &self.record.id);
+        self.daemon.confirms.settle(slot, id, came);
+    }
+
+    async fn give(&self) -> Came<Confirming> {
+        let Confirming { asked, dialog, .. } = &self.record.request;
+        let answer = match answer_of(asked) {
+            Ok(answer) => answer,
+            Err(error) => return Came::Nothing(error),
+        };
+        let confirm = |token| {
+            Input::Confirm(Confirmation {
+                token,
+                answer,
+                dialog: dialog.clone(),
+                reason: asked.reason.clone(),
+                person: self.person.clone(),
+                id: Some(self.record.id.clone()),
+                anyway: asked.anyway,
+            })
+        };
+        let abandoned = self.active.abandoned.clone();
+        match self.slot.ask_until(abandoned.cancelled(), confirm).await {
+            Ok(Reply::Confirmed { dialog, chosen }) => self.given(dialog, chosen).await,
+            Ok(_) => failed(RpcError::new(Fault::Failed, "the slot gave no answer")),
+            Err(error) if error.fault == Fault::Refused || !self.is_entered() => {
+                Came::Nothing(error)
+            }
+            Err(error) => failed(error),
+        }
+    }
+
+    fn is_entered(&self) -> bool {
+        let (slot, id) = (&self.record.slot, &self.record.id);
+        self.daemon.confirms.is_entered(slot, id)
+    }
+
+    /// An earlier daemon was about to press the key: the dialog's end shows that it did. It is never pressed again.
+    async fn look_for(&self) -> Came<Confirming> {
+        let Confirming { dialog, chosen, .. } = self.record.request.clone();
+        let (dialog, chosen) = (dialog.unwrap_or_default(), chosen.unwrap_or_default());
+        let mut status = self.slot.watch_status();
+        let is_gone = |status: &SlotStatus| {
+            let shown = status.dialog.as_ref();
+            status.state != State::Starting && shown.is_none_or(|shown| shown.id != dialog)
+        };
+        let gone = tokio::time::timeout(KEY_SHOWS, status.wait_for(is_gone)).await;
+        let now = gone.ok().and_then(|gone| Some(gone.ok()?.dialog.clone()));
+        let Some(now) = now else {
+            return failed(unclear(&self.record.slot, "the dialog is still up"));
+        };
+        let reviews = |shown: &crate::core::claude::reading::Dialog| {
+            let mut options = shown.options.iter();
+            options.any(|choice| choice.label == SUBMIT)
+        };
+        match now.is_some_and(|shown| reviews(&shown)) {
+            true => failed(unclear(
+                &self.record.slot,
+                "what was chosen is not submitted",
+            )),
+            false => self.given(dialog, chosen).await,
+        }
+    }
+
+    /// The dialog is answered; `always` adds its rule, also for an earlier daemon that had no time to.
+    async fn given(&self, dialog: String, chosen: String) -> Came<Confirming> {
+        let asked = &self.record.request.asked;
+        // A question may have an option of that name.
+        let always =
+            asked.answer.as_deref().is_some_and(keys::is_always) && !keys::is_always(&chosen);
+        let added = match always {
+            true => self.allow_always().await.map(Some),
+            false => Ok(None),
+        };
+        match added {
+            Ok(added) => Came::End(Outcome::Answered(Box::new(ConfirmAnswer {
+                slot: self.record.slot.clone(),
+                id: Some(self.record.id.clone()),
+                dialog,
+                chosen,
+                rule: added.as_ref().and_then(|added| added.rule.clone()),
+                this_once: added.and_then(|added| added.why_not),
+            }))),
+            Err(error) => failed(error),
+        }
+    }
+
+    /// `always`: yes to this one, and a narrow rule for the next, if one would help.
+    async fn allow_always(&self) -> Result<Always, RpcError> {
+        let rule = match self.record.request.always.clone() {
+            Some(Always {
+                rule: Some(rule), ..
+            }) => rule,
+            Some(always) => return Ok(always),
+            None => {
+                return Ok(Always::from(
+                    Err("the dialog was not judged yet".to_owned()),
+                ));
+            }
+        };
+        let status = self.slot.status();
+        if status.removed {
+            let why = format!("{} was removed from the config", status.slot);
+            return Ok(Always::from(Err(why)));
+        }
+        let role = status.role;
+        self.daemon
+            .order(|reply| Order::AllowAlways { role, rule, reply })
+            .await
+    }
+}
+
+fn failed(error: RpcError) -> Came<Confirming> {
+    Came::End(Outcome::Failed(error))
+}
+
+/// Nobody knows what became of the key of a daemon that was killed.
+fn unclear(slot: &str, why: &str) -> RpcError {
+    let text = format!("the daemon was killed as it pressed the key, and {why}");
+    RpcError::new(Fault::Failed, text).next(format!(
+        "look at it: missiond pending\nthen answer it again, with another id: missiond confirm {slot} …"
+    ))
+}
+
+/// A choice or words of one's own: one of them, and not both.
+fn answer_of(params: &ConfirmParams) -> Result<Answer, RpcError> {
+    match (params.answer.clone(), params.text.clone()) {
+        (Some(choice), None) => Ok(Answer::Choice(choice)),
+        (None, Some(words)) => Ok(Answer::Words(words)),
+        _ => {
+            let text = "an answer is either `answer`, a choice of the dialog, or `text`, words of your own";
+            Err(RpcError::new(Fault::Usage, text))
+        }
+    }
 }

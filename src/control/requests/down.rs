@@ -1,4 +1,5 @@
 use super::*;
+use crate::daemon::Order;
 
 request! {
     /// Ends the daemon.
@@ -7,10 +8,19 @@ request! {
     names: Either;
 }
 
-async fn answer(
-    dispatcher: &Dispatcher,
-    params: DownParams,
-    _: Caller<'_>,
-) -> Result<Nothing, RpcError> {
-    dispatcher.down(params).await
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DownParams {
+    /// Leave the slots running in their shims.
+    #[serde(default)]
+    pub keep: bool,
+}
+
+async fn answer(call: Call<'_>, params: DownParams) -> Result<Nothing, RpcError> {
+    call.daemon
+        .order(|reply| Order::Down {
+            keep: params.keep,
+            reply,
+        })
+        .await
 }

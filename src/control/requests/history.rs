@@ -1,4 +1,5 @@
 use super::*;
+use crate::slot::Command;
 
 request! {
     /// Shows the conversation of a slot.
@@ -7,10 +8,19 @@ request! {
     names: Accepts::Slots("missiond output ID");
 }
 
-async fn answer(
-    dispatcher: &Dispatcher,
-    params: HistoryParams,
-    _: Caller<'_>,
-) -> Result<HistoryAnswer, RpcError> {
-    dispatcher.history(params).await
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HistoryParams {
+    /// The name of the slot, or `@role` where the role has one slot.
+    pub slot: String,
+    /// The last so many entries; all that fit into an answer where it is left out.
+    #[serde(default)]
+    pub last: Option<usize>,
+}
+
+async fn answer(call: Call<'_>, params: HistoryParams) -> Result<HistoryAnswer, RpcError> {
+    let last = params.last;
+    call.slot(&params.slot)?
+        .request(|reply| Command::History { last, reply })
+        .await
 }

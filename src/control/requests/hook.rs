@@ -1,4 +1,6 @@
 use super::*;
+use crate::core::claude::HookEvent;
+use crate::core::machine::{Input, Reply};
 
 request! {
     /// Passes on what Claude Code tells a hook of `missiond hook`.
@@ -7,10 +9,16 @@ request! {
     names: Either;
 }
 
-async fn answer(
-    dispatcher: &Dispatcher,
-    params: HookParams,
-    _: Caller<'_>,
-) -> Result<HookAnswer, RpcError> {
-    dispatcher.hook(params).await
+async fn answer(call: Call<'_>, params: HookParams) -> Result<HookAnswer, RpcError> {
+    let slot = call.slot(&params.slot)?;
+    let Some(event) = HookEvent::parse(&params.payload) else {
+        return Err(RpcError::new(
+            Fault::Usage,
+            "this is not the JSON of a hook",
+        ));
+    };
+    match slot.ask(|token| Input::Heard(token, event)).await? {
+        Reply::Hook(output) => Ok(HookAnswer { output }),
+        _ => Err(RpcError::new(Fault::Failed, "the slot gave no answer")),
+    }
 }

@@ -1,4 +1,10 @@
 use super::*;
+use crate::control::written::part;
+use crate::core::claude::reading::State;
+use crate::os::network::{NOT_COUNTED, traffic_of};
+use crate::slot::{SlotHandle, Wanted};
+use chrono::{DateTime, Utc};
+use std::path::PathBuf;
 
 request! {
     /// Shows one session.
@@ -7,10 +13,98 @@ request! {
     names: Accepts::only_sessions("missiond status ID");
 }
 
-async fn answer(
-    dispatcher: &Dispatcher,
-    params: OneSlot,
-    _: Caller<'_>,
-) -> Result<SessionInfo, RpcError> {
-    dispatcher.info(params).await
+/// A session, for whoever asks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionInfo {
+    pub id: String,
+    pub owner: String,
+    pub owner_pid: Option<u32>,
+    pub cols: usize,
+    pub rows: usize,
+    pub cwd: PathBuf,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// The program alone.
+    pub shell: String,
+    pub created_at: DateTime<Utc>,
+    pub ends_at: Option<DateTime<Utc>>,
+    pub pid: Option<u32>,
+    pub is_alive: bool,
+    pub state: State,
+    pub exit_code: Option<i32>,
+    pub signal: Option<i32>,
+    /// It was ended because its time was over.
+    #[serde(default)]
+    pub timed_out: bool,
+    /// Why it ended or did not start, in words.
+    pub last_error: Option<String>,
+    /// Seconds from its start until now, or until its end.
+    pub uptime: u64,
+    pub at_prompt: Option<bool>,
+    /// Bytes of output that are kept, and those that made room for newer ones.
+    pub output_bytes: u64,
+    pub dropped_bytes: u64,
+    /// Of all its processes together: resident bytes, percent of one processor, bytes from and to the disk.
+    pub memory: Option<u64>,
+    pub cpu: Option<f32>,
+    pub read_bytes: Option<u64>,
+    pub written_bytes: Option<u64>,
+    /// Over the network, where the kernel counts that for this session alone.
+    #[serde(default)]
+    pub network: Option<Traffic>,
+    /// Why that is not known of one that runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network_unknown: Option<String>,
+    pub log: PathBuf,
+}
+
+async fn answer(call: Call<'_>, one: OneSlot) -> Result<SessionInfo, RpcError> {
+    let slot = call.slot(&one.slot)?;
+    info_of(&call, &slot).await
+}
+
+pub(super) async fn info_of(dispatcher: &Dispatcher, slot: &SlotHandle) -> Result<SessionInfo, RpcError> {
+    let output = part(slot, Wanted::Range(0, 0)).await?;
+    let status = slot.status();
+    let is_alive = !status.is_over();
+    let Some(session) = status.session else {
+        return Err(RpcError::new(Fault::Failed, "it is no session"));
+    };
+    let usage = match status.pid {
+        Some(pid) => dispatcher.daemon.meter.of(vec![pid]).await.pop().flatten(),
+        None => None,
+    };
+    let network = status.pid.and_then(traffic_of);
+    let until = session.ended_at.unwrap_or_else(Utc::now);
+    let uptime = (until - session.created_at).num_seconds();
+    Ok(SessionInfo {
+        id: status.slot,
+        owner: status.owner,
+        owner_pid: session.owner_pid,
+        cols: session.cols,
+        rows: session.rows,
+        cwd: status.cwd,
+        shell: session.command.first().cloned().unwrap_or_default(),
+        command: session.command,
+        created_at: session.created_at,
+        ends_at: session.ends_at,
+        pid: status.pid,
+        is_alive,
+        state: status.state,
+        exit_code: status.exit_code,
+        signal: session.signal,
+        timed_out: session.timed_out,
+        last_error: status.last_error,
+        uptime: uptime.max(0).unsigned_abs(),
+        at_prompt: session.at_prompt,
+        output_bytes: output.total - output.start,
+        dropped_bytes: output.dropped,
+        memory: usage.map(|usage| usage.memory),
+        cpu: usage.map(|usage| usage.cpu),
+        read_bytes: usage.map(|usage| usage.read),
+        written_bytes: usage.map(|usage| usage.written),
+        network,
+        network_unknown: (is_alive && network.is_none()).then(|| NOT_COUNTED.to_owned()),
+        log: status.log,
+    })
 }

@@ -1,4 +1,18 @@
+use super::write::write;
 use super::*;
+use crate::core::claude::keys;
+use crate::core::machine::{Input, Interrupter, Interruption, Reply};
+use crate::os::blocking;
+use crate::os::peer::Origin;
+use crate::os::process_stat::Stat;
+use crate::slot::{SlotHandle, Writing};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// A command that obeys Ctrl-C has ended by then, also on a loaded machine.
+const CTRL_C_WORKS: Duration = Duration::from_secs(5);
+/// Between two looks at it.
+const LOOK: Duration = Duration::from_millis(20);
 
 request! {
     /// Stops the turn of a slot, never its program.
@@ -7,10 +21,68 @@ request! {
     names: Accepts::Slots("missiond keys ID ctrl+c");
 }
 
-async fn answer(
-    dispatcher: &Dispatcher,
-    params: OneSlot,
-    caller: Caller<'_>,
-) -> Result<InterruptAnswer, RpcError> {
-    dispatcher.interrupt(params, caller.peer).await
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct InterruptAnswer {
+    pub slot: String,
+    /// `nothing` (it was idle, or runs no command in front of it), `declined` (a dialog), `interrupted`.
+    pub effect: String,
+}
+
+async fn answer(call: Call<'_>, one: OneSlot) -> Result<InterruptAnswer, RpcError> {
+    let slot = call.slot(&one.slot)?;
+    let status = slot.status();
+    if let Some(pid) = status.pid.filter(|_| status.kind == "shell") {
+        let effect = interrupt_in_front(&slot, pid, call.peer).await?.to_owned();
+        return Ok(InterruptAnswer {
+            slot: one.slot,
+            effect,
+        });
+    }
+    let by = match call.peer.origin {
+        Origin::Outside => Interrupter::Person(call.peer.person()),
+        _ => Interrupter::Slot,
+    };
+    let interrupt = |token| Input::Interrupt(Interruption { token, by });
+    match slot.ask(interrupt).await? {
+        Reply::Interrupted(effect) => Ok(InterruptAnswer {
+            slot: one.slot,
+            effect: effect.to_owned(),
+        }),
+        _ => Err(RpcError::new(Fault::Failed, "the slot gave no answer")),
+    }
+}
+
+/// A slot of a plain program: Ctrl-C goes to the command that its shell waits for. A program that runs no command in
+/// front of it is left alone, since Ctrl-C might end it.
+async fn interrupt_in_front(
+    slot: &SlotHandle,
+    pid: u32,
+    peer: &Peer,
+) -> Result<&'static str, RpcError> {
+    let Some((group, command)) = in_front(pid).await else {
+        return Ok("nothing");
+    };
+    write(slot, Writing::raw(keys::INTERRUPT.to_vec(), peer)).await?;
+    let until = Instant::now() + CTRL_C_WORKS;
+    while Instant::now() < until {
+        let now = in_front(pid).await.map(|(group, _)| group);
+        if now != Some(group) {
+            return Ok("interrupted");
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+    let name = slot.status().slot;
+    let text = format!("Ctrl-C was pressed, but `{command}` goes on in {name}");
+    Err(RpcError::new(Fault::Failed, text).next(format!(
+        "look at it: missiond screen {name}; or end the slot's program: missiond stop {name}"
+    )))
+}
+
+/// The group and the name of the command that runs in front of a program, if one does.
+async fn in_front(pid: u32) -> Option<(u32, String)> {
+    let look = move || {
+        let stat = Stat::of(pid)?;
+        Some((stat.foreground_group()?, stat.in_foreground()?))
+    };
+    blocking::run(look).await.ok().flatten()
 }

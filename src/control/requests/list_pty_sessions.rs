@@ -1,3 +1,4 @@
+use super::unified_exec::owner_for;
 use super::*;
 
 request! {
@@ -7,10 +8,17 @@ request! {
     names: Either;
 }
 
-async fn answer(
-    dispatcher: &Dispatcher,
-    params: SessionsParams,
-    caller: Caller<'_>,
-) -> Result<ListPtyAnswer, RpcError> {
-    dispatcher.list_pty(params, caller.peer).await
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ListPtyAnswer {
+    pub success: bool,
+    pub sessions: Vec<SessionInfo>,
+}
+
+async fn answer(call: Call<'_>, params: SessionsParams) -> Result<ListPtyAnswer, RpcError> {
+    let owner = owner_for(call.peer, params.owner)?;
+    let params = SessionsParams { owner };
+    Ok(ListPtyAnswer {
+        success: true,
+        sessions: sessions::answer(call, params).await?,
+    })
 }

@@ -13,9 +13,10 @@ use crate::core::model::*;
 use crate::os::peer::Peer;
 use futures_util::future::BoxFuture;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::ops::Deref;
 use tokio_util::sync::CancellationToken;
 
 /// The type of a request, for clients: its name, what it takes and what it answers.
@@ -25,13 +26,22 @@ pub trait Method {
     type Answer: Serialize + DeserializeOwned + JsonSchema + std::marker::Send;
 }
 
-/// Who asks, and by which connection.
+/// A request under way: who asks, by which connection, and what answers.
 #[derive(Debug, Clone, Copy)]
-pub struct Caller<'a> {
-    pub peer: &'a Peer,
+pub struct Call<'a> {
+    pub(super) dispatcher: &'a Dispatcher,
+    pub(super) peer: &'a Peer,
     /// Cancelled when the connection has ended.
-    pub gone: &'a CancellationToken,
+    pub(super) gone: &'a CancellationToken,
     pub(super) subscriptions: &'a Subscriptions,
+}
+
+impl Deref for Call<'_> {
+    type Target = Dispatcher;
+
+    fn deref(&self) -> &Dispatcher {
+        self.dispatcher
+    }
 }
 
 type Answering<'a> = BoxFuture<'a, Result<Value, RpcError>>;
@@ -47,7 +57,7 @@ pub struct Entry {
     pub params: fn(&mut SchemaGenerator) -> Schema,
     pub answer: fn(&mut SchemaGenerator) -> Schema,
     /// From its parameters to its answer, both as JSON. Whether the caller may ask is known before.
-    pub(super) run: for<'a> fn(&'a Dispatcher, Value, Caller<'a>) -> Answering<'a>,
+    pub(super) run: for<'a> fn(Call<'a>, Value) -> Answering<'a>,
 }
 
 /// Makes the type of a request and its entry in the table. The function `answer` beside it answers the request.
@@ -73,9 +83,9 @@ macro_rules! request {
             names: $names,
             params: |generator| generator.subschema_for::<$params>(),
             answer: |generator| generator.subschema_for::<$answer>(),
-            run: |dispatcher, params, caller| Box::pin(async move {
+            run: |call, params| Box::pin(async move {
                 let params = parsed::<$method>(params)?;
-                as_json::<$answer>(answer(dispatcher, params, caller).await?)
+                as_json::<$answer>(answer(call, params).await?)
             }),
         };
     };
@@ -115,12 +125,12 @@ fn parsed<M: Method>(params: Value) -> Result<M::Params, RpcError> {
     serde_json::from_value(params).map_err(|error| RpcError::bad_params(M::NAME, &error))
 }
 
-fn as_json<A: Serialize>(answer: A) -> Result<Value, RpcError> {
-    serde_json::to_value(answer).map_err(|error| RpcError::new(Fault::Failed, error.to_string()))
+fn as_json<A: Serialize>(told: A) -> Result<Value, RpcError> {
+    serde_json::to_value(told).map_err(|error| RpcError::new(Fault::Failed, error.to_string()))
 }
 
 /// The answer to a request that takes its connection over: the server of the socket answers it itself.
-async fn by_connection<P, A>(_: &Dispatcher, _: P, _: Caller<'_>) -> Result<A, RpcError> {
+async fn by_connection<P, A>(_: Call<'_>, _: P) -> Result<A, RpcError> {
     let text = "this request needs a connection to the control socket";
     Err(RpcError::new(Fault::Usage, text))
 }

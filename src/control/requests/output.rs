@@ -1,4 +1,13 @@
 use super::*;
+use crate::control::written::part;
+use crate::core::terminal::plain;
+use crate::core::text::hex;
+use crate::slot::{Part, Wanted};
+use std::borrow::Cow;
+use std::time::Duration;
+
+/// The longest wait for more output; whoever wants to wait longer asks again.
+const MAX_WAIT: Duration = Duration::from_secs(60);
 
 request! {
     /// Answers with a part of what a program has written; with `wait_ms` it waits for more.
@@ -10,10 +19,110 @@ request! {
     };
 }
 
-async fn answer(
-    dispatcher: &Dispatcher,
-    params: OutputParams,
-    _: Caller<'_>,
-) -> Result<OutputAnswer, RpcError> {
-    dispatcher.output(params).await
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OutputParams {
+    /// The id of the session.
+    pub slot: String,
+    /// Begin at this byte of all that was ever written; the oldest that is kept where `None`.
+    #[serde(default)]
+    pub from: Option<u64>,
+    /// Begin so many lines before the end.
+    #[serde(default)]
+    pub lines: Option<usize>,
+    /// With its control sequences, as it was written; else as plain text.
+    #[serde(default)]
+    pub raw: bool,
+    /// Where there is nothing yet, wait for it so many milliseconds.
+    #[serde(default)]
+    pub wait_ms: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OutputAnswer {
+    pub slot: String,
+    pub text: String,
+    /// The bytes themselves, in hexadecimal digits, where they were asked for `raw` and are not all UTF-8.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hex: Option<String>,
+    /// The bytes that this is of all that was ever written: from `start` up to `end`, where to go on.
+    pub start: u64,
+    pub end: u64,
+    /// How much there is by now: more than `end` where this was only a part.
+    pub total: u64,
+    /// Bytes between what was asked for and `start` that are no longer kept.
+    pub dropped_bytes: u64,
+    pub truncated: bool,
+    pub running: bool,
+    pub exit_code: Option<i32>,
+    pub signal: Option<i32>,
+    /// Why missiond ended it, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+impl OutputAnswer {
+    /// What was written, byte for byte where it was asked for `raw`.
+    pub fn bytes(&self) -> Vec<u8> {
+        let exact = self.hex.as_deref().and_then(hex::decode);
+        exact.unwrap_or_else(|| self.text.clone().into_bytes())
+    }
+
+    /// As text, and in digits where that is not all.
+    pub fn set_bytes(&mut self, bytes: &[u8]) {
+        let text = String::from_utf8_lossy(bytes);
+        self.hex = matches!(text, Cow::Owned(_)).then(|| hex::encode(bytes));
+        self.text = text.into_owned();
+    }
+}
+
+async fn answer(call: Call<'_>, params: OutputParams) -> Result<OutputAnswer, RpcError> {
+    let slot = call.slot(&params.slot)?;
+    let wanted = match (params.from, params.lines) {
+        (_, Some(lines)) => Wanted::LastLines(lines),
+        (from, None) => Wanted::Range(from.unwrap_or(0), u64::MAX),
+    };
+    let mut pulse = slot.watch_output();
+    let mut status = slot.watch_status();
+    let wait = params.wait_ms.map_or(Duration::ZERO, Duration::from_millis);
+    let deadline = tokio::time::Instant::now() + wait.min(MAX_WAIT);
+    let part = loop {
+        pulse.mark_unchanged();
+        let is_over = status.borrow_and_update().is_over();
+        let part = part(&slot, wanted).await?;
+        if !part.bytes.is_empty() || is_over {
+            break part;
+        }
+        let more = async {
+            tokio::select! { _ = pulse.changed() => {}, _ = status.changed() => {} }
+        };
+        if tokio::time::timeout_at(deadline, more).await.is_err() {
+            break part;
+        }
+    };
+    Ok(output_answer(slot.status(), part, &params))
+}
+
+fn output_answer(status: SlotStatus, part: Part, params: &OutputParams) -> OutputAnswer {
+    // Whoever names no place wants what there is: what went before is no loss to them.
+    let dropped_bytes = part.dropped;
+    let mut answer = OutputAnswer {
+        running: !status.is_over(),
+        slot: status.slot,
+        text: String::new(),
+        hex: None,
+        start: part.start,
+        end: part.end(),
+        total: part.total,
+        dropped_bytes,
+        truncated: dropped_bytes > 0,
+        exit_code: status.exit_code,
+        signal: status.session.and_then(|session| session.signal),
+        why: status.last_error,
+    };
+    match params.raw {
+        true => answer.set_bytes(&part.bytes),
+        false => answer.text = plain(&part.bytes),
+    }
+    answer
 }

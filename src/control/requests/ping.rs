@@ -7,10 +7,6 @@ request! {
     names: Either;
 }
 
-async fn answer(
-    dispatcher: &Dispatcher,
-    _: Nothing,
-    _: Caller<'_>,
-) -> Result<Pong, RpcError> {
-    Ok(dispatcher.daemon.pong())
+async fn answer(call: Call<'_>, _: Nothing) -> Result<Pong, RpcError> {
+    Ok(call.daemon.pong())
 }

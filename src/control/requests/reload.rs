@@ -1,4 +1,5 @@
 use super::*;
+use crate::daemon::Order;
 
 request! {
     /// Takes the config and the policies as they are on the disk now.
@@ -7,10 +8,6 @@ request! {
     names: Either;
 }
 
-async fn answer(
-    dispatcher: &Dispatcher,
-    _: Nothing,
-    _: Caller<'_>,
-) -> Result<ReloadAnswer, RpcError> {
-    dispatcher.reload().await
+async fn answer(call: Call<'_>, _: Nothing) -> Result<ReloadAnswer, RpcError> {
+    call.daemon.order(|reply| Order::Reload { reply }).await
 }

@@ -1,4 +1,7 @@
 use super::*;
+use crate::control::dispatch::each::done;
+use crate::control::written::request;
+use crate::slot::Request;
 
 request! {
     /// Changes the size of a session's terminal.
@@ -7,10 +10,27 @@ request! {
     names: Accepts::only_sessions("set `cols` and `rows` in slots.toml, then: missiond restart ID");
 }
 
-async fn answer(
-    dispatcher: &Dispatcher,
-    params: ResizeParams,
-    _: Caller<'_>,
-) -> Result<Done, RpcError> {
-    dispatcher.resize(params).await
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ResizeParams {
+    /// The id of the session.
+    pub slot: String,
+    /// Columns of its terminal.
+    pub cols: u16,
+    /// Rows of its terminal.
+    pub rows: u16,
+}
+
+async fn answer(call: Call<'_>, params: ResizeParams) -> Result<Done, RpcError> {
+    let slot = call.slot(&params.slot)?;
+    let ResizeParams { cols, rows, .. } = params;
+    let sizes = 2..=1000;
+    if !sizes.contains(&cols) || !sizes.contains(&rows) {
+        return Err(RpcError::new(
+            Fault::Usage,
+            "a terminal has from 2 to 1000 columns and rows",
+        ));
+    }
+    request(&slot, |reply| Request::Resize { cols, rows, reply }).await?;
+    Ok(done(&slot))
 }

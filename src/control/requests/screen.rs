@@ -1,4 +1,5 @@
 use super::*;
+use crate::slot::Command;
 
 request! {
     /// Shows the screen of a slot or session.
@@ -7,10 +8,8 @@ request! {
     names: Either;
 }
 
-async fn answer(
-    dispatcher: &Dispatcher,
-    params: ScreenParams,
-    _: Caller<'_>,
-) -> Result<ScreenAnswer, RpcError> {
-    dispatcher.screen(params).await
+async fn answer(call: Call<'_>, params: ScreenParams) -> Result<ScreenAnswer, RpcError> {
+    call.slot(&params.slot)?
+        .request(|reply| Command::Screen { params, reply })
+        .await
 }

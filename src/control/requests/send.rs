@@ -1,4 +1,14 @@
 use super::*;
+use crate::core::claude::keys;
+use crate::core::machine::{Input, Message, Reply};
+use crate::core::queue::Outcome as Found;
+use crate::daemon::tasks::runner;
+use crate::os::peer::Origin;
+use crate::once::{Active, Begun, Came, Once, Outcome, Record, Sending, Stage, Waiter};
+use crate::slot::SlotHandle;
+use chrono::{DateTime, Utc};
+use std::sync::Arc;
+use std::time::Duration;
 
 request! {
     /// Sends a message to a slot, and answers with what Claude Code says to it.
@@ -7,10 +17,323 @@ request! {
     names: Accepts::Slots("missiond type ID …");
 }
 
-async fn answer(
-    dispatcher: &Dispatcher,
-    params: SendParams,
-    caller: Caller<'_>,
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SendParams {
+    /// The name of the slot, or `@role` where the role has one slot.
+    pub slot: String,
+    /// The message.
+    pub text: String,
+    /// Wait for the answer; else only until Claude Code has taken the message.
+    #[serde(default = "yes")]
+    pub wait: bool,
+    /// The wait for the answer fails after so many milliseconds, and the turn goes on; never where it is left out.
+    #[serde(default)]
+    pub timeout_ms: Option<u64>,
+    /// A leading `!` is meant: run it as a shell command.
+    #[serde(default)]
+    pub shell: bool,
+    /// A leading `/` is meant: run it as a command of Claude Code.
+    #[serde(default)]
+    pub slash: bool,
+    /// An id of the sender's: repeated with the same id, the message is sent once and has the same answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+async fn answer(call: Call<'_>, params: SendParams) -> Result<SendAnswer, RpcError> {
+    let slot = call.slot(&params.slot)?;
+    let name = params.slot.clone();
+    if slot.status().kind != "claude" {
+        let text = format!("{name} is a plain program, not Claude Code");
+        return Err(
+            RpcError::new(Fault::Refused, text).next(format!("missiond write {name} …"))
+        );
+    }
+    let meaning = keys::Meaning {
+        shell: params.shell,
+        slash: params.slash,
+    };
+    let text = keys::message(&params.text, meaning).map_err(|error| not_sendable(&error))?;
+    let message = Message {
+        token: None,
+        slash: params.slash && text.starts_with('/'),
+        // Its end is waited for in any case, so that its answer is known.
+        wait: true,
+        task: None,
+        id: params.id.or_else(|| Some(uuid::Uuid::new_v4().to_string())),
+        text,
+        person: (call.peer.origin == Origin::Outside).then(|| call.peer.person()),
+    };
+    let sending = Sending {
+        text: params.text,
+        plain: !params.shell && !params.slash,
+        unattended: !params.wait,
+    };
+    let id = message.id.clone().unwrap_or_default();
+    let record = Record::new(name, id, sending);
+    let limit = params.timeout_ms.map(Duration::from_millis);
+    send_once(&call, ToSend {
+        record,
+        message,
+        slot,
+        limit,
+    })
+    .await
+}
+
+/// A message as the slot is to get it.
+struct ToSend {
+    record: Record<Sending>,
+    message: Message,
+    slot: SlotHandle,
+    limit: Option<Duration>,
+}
+
+async fn send_once(dispatcher: &Dispatcher, send: ToSend) -> Result<SendAnswer, RpcError> {
+    let ToSend {
+        record,
+        message,
+        slot,
+        limit,
+    } = send;
+    let waits = !record.request.unattended;
+    let unanswered = outlined("taken", &record, &slot);
+    let handle = slot.clone();
+    let waiter = match dispatcher.daemon.sends.begin(record)? {
+        Begun::Ended(outcome) => return outcome.result(),
+        Begun::UnderWay(waiter) => waiter,
+        Begun::Yours(waiter, record) => {
+            let sends = dispatcher.daemon.sends.clone();
+            let on_its_way = OnItsWay {
+                sends,
+                slot,
+                record: *record,
+                active: waiter.active(),
+            };
+            tokio::spawn(on_its_way.run(message));
+            waiter
+        }
+    };
+    let outcome = match waits {
+        true => within(limit, waiter.outcome()).await,
+        false => within(limit, handed_over(&waiter, &handle, unanswered)).await,
+    };
+    match outcome {
+        Some(outcome) if waits => outcome,
+        Some(outcome) => {
+            waiter.leave();
+            outcome
+        }
+        None => waiter.give_up().await.unwrap_or_else(|| Err(too_late())),
+    }
+}
+
+impl Dispatcher {
+    /// Sends what an earlier daemon had taken for a sender who does not wait, and had not sent.
+    pub fn send_what_was_left(&self) {
+        for record in self.daemon.sends.unsent() {
+            let slot = self.slot(&record.slot).ok();
+            let Some((slot, message)) = slot.zip(as_message(&record)) else {
+                let why = "the daemon ended before it was sent";
+                let failed = Outcome::Failed(RpcError::new(Fault::Failed, why));
+                self.daemon
+                    .sends
+                    .settle(&record.slot, &record.id, Came::End(failed));
+                continue;
+            };
+            if let Ok(Begun::Yours(waiter, record)) = self.daemon.sends.begin(record) {
+                let on_its_way = OnItsWay {
+                    sends: self.daemon.sends.clone(),
+                    slot,
+                    record: *record,
+                    active: waiter.active(),
+                };
+                waiter.leave();
+                tokio::spawn(async move {
+                    on_its_way.slot.has_looked().await;
+                    on_its_way.run(message).await;
+                });
+            }
+        }
+    }
+}
+
+/// Returns when nobody has to wait any more for a message whose answer is not waited for.
+async fn handed_over(
+    waiter: &Waiter<Sending>,
+    slot: &SlotHandle,
+    taken: SendAnswer,
 ) -> Result<SendAnswer, RpcError> {
-    dispatcher.send(params, caller.peer).await
+    let queued = async {
+        waiter.reached(Stage::Accepted).await;
+        // One that is not in the queue is being typed, which takes a moment.
+        if slot.status().queued == 0 {
+            std::future::pending().await
+        }
+    };
+    tokio::select! {
+        biased;
+        outcome = waiter.outcome() => outcome,
+        () = waiter.reached(Stage::Taken) => Ok(taken),
+        () = queued => Ok(SendAnswer { state: "queued".to_owned(), ..taken }),
+    }
+}
+
+/// A message as the slot gets it; `None` for a command, which only its sender sends again.
+fn as_message(record: &Record<Sending>) -> Option<Message> {
+    let text = keys::message(&record.request.text, keys::Meaning::default());
+    Some(Message {
+        token: None,
+        text: text.ok().filter(|_| record.request.plain)?,
+        slash: false,
+        wait: true,
+        task: None,
+        id: Some(record.id.clone()),
+        // An earlier daemon has heard them.
+        person: None,
+    })
+}
+
+/// A message that this daemon sees to.
+struct OnItsWay {
+    sends: Once<Sending>,
+    slot: SlotHandle,
+    record: Record<Sending>,
+    active: Arc<Active<Sending>>,
+}
+
+impl OnItsWay {
+    async fn run(self, message: Message) {
+        let came = match self.record.entered_at {
+            Some(_) => self.look_for(message).await,
+            None => self.give(message).await,
+        };
+        self.sends.settle(&self.record.slot, &self.record.id, came);
+    }
+
+    async fn give(&self, message: Message) -> Came<Sending> {
+        let send = |token| {
+            Input::Send(Message {
+                token: Some(token),
+                ..message
+            })
+        };
+        let abandoned = self.active.abandoned.clone();
+        match self.slot.ask_until(abandoned.cancelled(), send).await {
+            Ok(Reply::Answered { text, source }) => {
+                Came::End(Outcome::Answered(Box::new(SendAnswer {
+                    response: text,
+                    source: Some(source.to_owned()),
+                    ..outlined("answered", &self.record, &self.slot)
+                })))
+            }
+            Ok(Reply::NeedsPerson(dialog)) => Came::Part(Box::new(Ok(SendAnswer {
+                dialog: Some(*dialog),
+                ..outlined("needs_person", &self.record, &self.slot)
+            }))),
+            Ok(_) => Came::Part(Box::new(Ok(outlined("taken", &self.record, &self.slot)))),
+            Err(error) if error.trace == Some(Trace::Untouched) => Came::Nothing(error),
+            Err(error) if error.fault == Fault::TimedOut => Came::Part(Box::new(Err(error))),
+            Err(error) => Came::End(Outcome::Failed(error)),
+        }
+    }
+
+    /// An earlier daemon has pressed Enter for it: what came of it is found in the conversation, once the slot rests.
+    async fn look_for(&self, message: Message) -> Came<Sending> {
+        self.slot.has_looked().await;
+        tokio::select! {
+            () = runner::at_rest(&self.slot) => {}
+            dialog = needs_person(&self.slot) => return Came::Part(Box::new(Ok(SendAnswer {
+                dialog: Some(dialog),
+                ..outlined("needs_person", &self.record, &self.slot)
+            }))),
+            () = self.active.abandoned.cancelled() => return Came::Part(Box::new(Err(too_late()))),
+        }
+        match find(&self.record, &self.slot).await {
+            // Enter did not reach it.
+            Came::Nothing(_) => self.give(message).await,
+            came => came,
+        }
+    }
+}
+
+/// Looks for a message in the conversation of a slot that rests, and for what was answered.
+pub(super) async fn find(record: &Record<Sending>, slot: &SlotHandle) -> Came<Sending> {
+    let failed = |text: String| Came::End(Outcome::Failed(RpcError::new(Fault::Failed, text)));
+    let entered = record.entered_at.unwrap_or(record.queued_at);
+    let text = &record.request.text;
+    let found = match record.request.plain {
+        true => runner::find(text, Some(entered), slot).await,
+        false => runner::find_command(text, entered, slot).await,
+    };
+    match found {
+        Found::Answered { text, session_id } => {
+            Came::End(Outcome::Answered(Box::new(SendAnswer {
+                response: text,
+                source: Some("transcript".to_owned()),
+                session_id,
+                ..outlined("answered", record, slot)
+            })))
+        }
+        Found::Untouched(why) => {
+            Came::Nothing(RpcError::new(Fault::Failed, why).trace(Trace::Untouched))
+        }
+        Found::Failed(why) | Found::CutOff(why) | Found::Cancelled(why) => failed(why),
+    }
+}
+
+fn outlined(state: &str, record: &Record<Sending>, slot: &SlotHandle) -> SendAnswer {
+    SendAnswer {
+        slot: record.slot.clone(),
+        id: Some(record.id.clone()),
+        state: state.to_owned(),
+        response: None,
+        duration_ms: since(record.queued_at),
+        session_id: slot.status().session_id,
+        source: None,
+        dialog: None,
+    }
+}
+
+fn since(time: DateTime<Utc>) -> u64 {
+    let passed = Utc::now().signed_duration_since(time).num_milliseconds();
+    passed.try_into().unwrap_or(0)
+}
+
+async fn needs_person(slot: &SlotHandle) -> crate::core::claude::reading::Dialog {
+    let mut status = slot.watch_status();
+    let waits = |status: &SlotStatus| status.dialog.is_some() && status.waits_because.is_some();
+    let seen = status.wait_for(waits).await.ok();
+    match seen.and_then(|status| status.dialog.clone()) {
+        Some(dialog) => dialog,
+        // The slot is gone, which others tell.
+        None => std::future::pending().await,
+    }
+}
+
+async fn within<T>(limit: Option<Duration>, outcome: impl Future<Output = T>) -> Option<T> {
+    match limit {
+        Some(limit) => tokio::time::timeout(limit, outcome).await.ok(),
+        None => Some(outcome.await),
+    }
+}
+
+fn too_late() -> RpcError {
+    RpcError::new(
+        Fault::TimedOut,
+        "the message was sent, and its turn goes on",
+    )
+}
+
+pub(super) fn not_sendable(error: &keys::NotSendable) -> RpcError {
+    match error {
+        keys::NotSendable::Slash(_) => RpcError::new(Fault::Refused, error.to_string())
+            .next("add --slash if it is meant, or begin the message with a word"),
+        _ => RpcError::new(Fault::Usage, error.to_string()),
+    }
 }

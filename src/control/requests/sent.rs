@@ -1,4 +1,8 @@
+use super::send::find;
 use super::*;
+use crate::daemon::tasks::runner;
+use crate::once::{Came, Outcome, Record, Sending};
+use chrono::{DateTime, Utc};
 
 request! {
     /// Tells what became of a message that was sent with an id.
@@ -7,10 +11,69 @@ request! {
     names: Accepts::Slots("missiond output ID");
 }
 
-async fn answer(
-    dispatcher: &Dispatcher,
-    params: SentParams,
-    _: Caller<'_>,
-) -> Result<SentAnswer, RpcError> {
-    dispatcher.sent(params).await
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SentParams {
+    /// The name of the slot, or `@role` where the role has one slot.
+    pub slot: String,
+    /// The id that the message was sent with.
+    pub id: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SentAnswer {
+    pub slot: String,
+    pub id: String,
+    /// `queued`, `sent` (its turn goes on, or needs a person), `answered`, `failed` or `dropped` (it waited and was never
+    /// sent, as `error` says; the same id may be used again).
+    pub state: String,
+    pub queued_at: DateTime<Utc>,
+    /// When Enter was pressed.
+    pub entered_at: Option<DateTime<Utc>>,
+    pub response: Option<String>,
+    pub error: Option<RpcError>,
+}
+
+/// What became of a message.
+async fn answer(call: Call<'_>, params: SentParams) -> Result<SentAnswer, RpcError> {
+    let slot = call.slot(&params.slot)?;
+    let sends = &call.daemon.sends;
+    let (mut record, under_way) = sends.look(&params.slot, &params.id)?;
+    let unclear = record.outcome.is_none() && record.entered_at.is_some() && !under_way;
+    // Its turn is over, and nobody has looked for the answer yet.
+    if unclear && runner::rests(slot.status().state) {
+        let came = find(&record, &slot).await;
+        if let Came::End(outcome) = came {
+            sends.settle(&record.slot, &record.id, Came::End(outcome.clone()));
+            record.outcome = Some(outcome);
+        }
+    }
+    Ok(about(record))
+}
+
+fn about(record: Record<Sending>) -> SentAnswer {
+    let is_dropped = record.dropped.is_some();
+    // Some commands print nothing.
+    let is_answered = matches!(record.outcome, Some(Outcome::Answered(_)));
+    let (response, error) = match record.outcome {
+        Some(Outcome::Answered(answer)) => (answer.response, None),
+        Some(Outcome::Failed(error)) => (None, Some(error)),
+        None => (None, record.dropped),
+    };
+    let state = match (&error, record.entered_at) {
+        _ if is_dropped => "dropped",
+        _ if is_answered => "answered",
+        (Some(_), _) => "failed",
+        (None, Some(_)) => "sent",
+        (None, None) => "queued",
+    };
+    SentAnswer {
+        slot: record.slot,
+        id: record.id,
+        state: state.to_owned(),
+        queued_at: record.queued_at,
+        entered_at: record.entered_at,
+        response,
+        error,
+    }
 }

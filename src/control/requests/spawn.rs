@@ -1,4 +1,13 @@
 use super::*;
+use crate::control::written::part;
+use crate::core::terminal::plain;
+use crate::daemon::{Order, end_for};
+use crate::slot::{SlotHandle, Wanted};
+use std::time::Duration;
+
+/// How long the first output of a new session is waited for: most programs speak within a few milliseconds, and for one
+/// that is silent most of a `spawn` should not be this wait.
+const FIRST_OUTPUT: Duration = Duration::from_millis(20);
 
 request! {
     /// Starts a program in a terminal of its own.
@@ -7,10 +16,65 @@ request! {
     names: Either;
 }
 
-async fn answer(
-    dispatcher: &Dispatcher,
-    params: SpawnParams,
-    caller: Caller<'_>,
-) -> Result<SpawnAnswer, RpcError> {
-    dispatcher.spawn(params, caller.gone).await
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SpawnAnswer {
+    pub id: String,
+    pub pid: Option<u32>,
+    /// What it wrote first, as plain text.
+    pub output: String,
+}
+
+async fn answer(call: Call<'_>, params: SpawnParams) -> Result<SpawnAnswer, RpcError> {
+    let slot = call.new_session(params, call.gone).await?;
+    let first = tokio::time::timeout(FIRST_OUTPUT, first_output(&slot));
+    // Many programs say nothing at first.
+    let _ = first.await;
+    let part = part(&slot, Wanted::Range(0, u64::MAX)).await?;
+    let status = slot.status();
+    Ok(SpawnAnswer {
+        id: status.slot,
+        pid: status.pid,
+        output: plain(&part.bytes),
+    })
+}
+
+impl Dispatcher {
+    pub(in crate::control) async fn new_session(
+        &self,
+        params: SpawnParams,
+        gone: &CancellationToken,
+    ) -> Result<SlotHandle, RpcError> {
+        let tied = params.with_connection;
+        let params = Box::new(params);
+        let order = |reply| Order::Spawn { params, reply };
+        let slot = self.daemon.order(order).await?;
+        if tied {
+            tokio::spawn(end_with(slot.clone(), gone.clone()));
+        }
+        Ok(slot)
+    }
+}
+
+/// Ends a session when the connection has ended on which it was asked for.
+async fn end_with(slot: SlotHandle, gone: CancellationToken) {
+    let mut status = slot.watch_status();
+    let over = async { status.wait_for(SlotStatus::is_over).await.is_ok() };
+    let is_over = tokio::select! {
+        () = gone.cancelled() => false,
+        is_over = over => is_over,
+    };
+    if !is_over {
+        let why = "its client's connection has ended".to_owned();
+        end_for(&slot, why).await;
+    }
+}
+
+/// Until the first output, or the end.
+async fn first_output(slot: &SlotHandle) {
+    let mut pulse = slot.watch_output();
+    let mut status = slot.watch_status();
+    tokio::select! {
+        _ = pulse.wait_for(|count| *count > 0) => {}
+        _ = status.wait_for(SlotStatus::is_over) => {}
+    }
 }

@@ -8,10 +8,6 @@ request! {
     names: Accepts::Slots("missiond spawn");
 }
 
-async fn answer(
-    dispatcher: &Dispatcher,
-    params: Select,
-    _: Caller<'_>,
-) -> Result<Vec<Done>, RpcError> {
-    dispatcher.each_of_config(params, Input::Start).await
+async fn answer(call: Call<'_>, params: Select) -> Result<Vec<Done>, RpcError> {
+    call.each_of_config(params, Input::Start).await
 }

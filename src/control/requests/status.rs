@@ -1,4 +1,7 @@
 use super::*;
+use crate::daemon;
+use crate::os::blocking;
+use crate::os::process_stat::Stat;
 
 request! {
     /// Shows slots, and sessions that are named.
@@ -7,10 +10,42 @@ request! {
     names: Either;
 }
 
-async fn answer(
-    dispatcher: &Dispatcher,
-    params: Select,
-    _: Caller<'_>,
-) -> Result<Vec<SlotStatus>, RpcError> {
-    dispatcher.status(params).await
+pub(super) async fn answer(call: Call<'_>, select: Select) -> Result<Vec<SlotStatus>, RpcError> {
+    let names = call.names(&select)?;
+    let mut statuses: Vec<SlotStatus> = names
+        .iter()
+        .map(|name| call.slot(name).map(|slot| slot.status()))
+        .collect::<Result<_, _>>()?;
+    measure(&call, &mut statuses).await;
+    let health = call.daemon.health();
+    for status in &mut statuses {
+        status.health.clone_from(&health);
+    }
+    Ok(statuses)
+}
+
+/// Fills in what the processes use, which is measured only for those who ask.
+async fn measure(dispatcher: &Dispatcher, statuses: &mut [SlotStatus]) {
+    let running: Vec<u32> = statuses.iter().filter_map(|status| status.pid).collect();
+    if running.is_empty() {
+        return;
+    }
+    let used = dispatcher.daemon.meter.of(running).await;
+    let of_plain = |status: &SlotStatus| status.pid.filter(|_| status.kind == "shell");
+    let pids = |status: &SlotStatus| (of_plain(status), status.pid, status.shim_pid);
+    let pids: Vec<_> = statuses.iter().map(pids).collect();
+    let in_foreground = |pid: Option<u32>| Stat::of(pid?)?.in_foreground();
+    let looked = pids.into_iter().map(move |(plain, pid, shim_pid)| {
+        let stopped = daemon::stopped(pid, shim_pid);
+        (in_foreground(plain), stopped)
+    });
+    let found = blocking::run(|| looked.collect::<Vec<_>>()).await;
+    for (status, found) in statuses.iter_mut().zip(found.unwrap_or_default()) {
+        (status.foreground, status.stopped) = found;
+    }
+    let statuses = statuses.iter_mut().filter(|status| status.pid.is_some());
+    for (status, usage) in statuses.zip(used) {
+        status.memory = usage.map(|usage| usage.memory);
+        status.cpu = usage.map(|usage| usage.cpu);
+    }
 }

@@ -8,10 +8,6 @@ request! {
     names: Accepts::Slots("missiond close ID");
 }
 
-async fn answer(
-    dispatcher: &Dispatcher,
-    params: Select,
-    _: Caller<'_>,
-) -> Result<Vec<Done>, RpcError> {
-    dispatcher.each(params, Input::Stop).await
+async fn answer(call: Call<'_>, params: Select) -> Result<Vec<Done>, RpcError> {
+    call.each(params, Input::Stop).await
 }

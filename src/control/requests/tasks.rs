@@ -1,4 +1,10 @@
+use super::submit::submitter;
 use super::*;
+use crate::core::text::excerpt;
+use crate::os::peer::Origin;
+
+/// What a list shows of a text; the whole would not fit into one answer.
+const SHOWN: usize = 400;
 
 request! {
     /// Shows the tasks.
@@ -7,10 +13,42 @@ request! {
     names: Either;
 }
 
-async fn answer(
-    dispatcher: &Dispatcher,
-    params: TasksParams,
-    caller: Caller<'_>,
-) -> Result<Vec<TaskStatus>, RpcError> {
-    dispatcher.tasks(params, caller.peer).await
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TasksParams {
+    /// Only those in one of these states; all where there is none.
+    #[serde(default)]
+    pub states: Vec<TaskState>,
+}
+
+/// A slot sees its own tasks.
+async fn answer(call: Call<'_>, params: TasksParams) -> Result<Vec<TaskStatus>, RpcError> {
+    let own = match call.peer.origin {
+        Origin::Outside => None,
+        _ => Some(submitter(call.peer)),
+    };
+    let all = call.daemon.tasks.all();
+    let wanted = all.iter().filter(|task| {
+        let state = params.states.is_empty() || params.states.contains(&task.state);
+        state && own.as_ref().is_none_or(|own| *own == task.by)
+    });
+    Ok(wanted.map(|task| in_short(task)).collect())
+}
+
+fn in_short(task: &TaskStatus) -> TaskStatus {
+    let mut short = task.clone();
+    short.truncated = cut(&mut short.text);
+    if let Some(answer) = &mut short.answer {
+        short.truncated |= cut(answer);
+    }
+    short
+}
+
+fn cut(text: &mut String) -> bool {
+    let too_long = text.len() > SHOWN;
+    if too_long {
+        text.truncate(excerpt::head(text, SHOWN).len());
+        text.push('…');
+    }
+    too_long
 }

@@ -1,4 +1,10 @@
+use super::wait::within;
 use super::*;
+use crate::control::written::{part, request, written};
+use crate::slot::{Request, SlotHandle, Typed, Wanted};
+use std::time::Duration;
+
+mod prompted;
 
 request! {
     /// Types a line into a session, with Enter behind it.
@@ -10,10 +16,123 @@ request! {
     };
 }
 
-async fn answer(
-    dispatcher: &Dispatcher,
-    params: TypeParams,
-    caller: Caller<'_>,
-) -> Result<TypeAnswer, RpcError> {
-    dispatcher.type_text(params, caller.peer.person()).await
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TypeParams {
+    /// The id of the session.
+    pub slot: String,
+    /// Entered as one, with Enter behind it.
+    pub text: String,
+    /// Wait until the shell is at its prompt again.
+    #[serde(default)]
+    pub wait: bool,
+    /// Or until nothing was written for so many milliseconds.
+    #[serde(default)]
+    pub quiet_ms: Option<u64>,
+    /// Or until the line at the cursor matches: the prompt of a program that does not say when it is done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until_prompt: Option<String>,
+    /// The wait fails after so many milliseconds, and the command goes on; never where it is left out.
+    #[serde(default)]
+    pub timeout_ms: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TypeAnswer {
+    pub slot: String,
+    /// What came of it, as plain text; `None` where nothing was waited for.
+    pub output: Option<String>,
+    /// Of the command itself; `None` where only silence was waited for.
+    pub exit_code: Option<i32>,
+    /// Some of the output is no longer there.
+    pub truncated: bool,
+}
+
+async fn answer(call: Call<'_>, params: TypeParams) -> Result<TypeAnswer, RpcError> {
+    let slot = call.slot(&params.slot)?;
+    let person = call.peer.person();
+    let until = prompted::awaited_prompt(&slot, &params).await?;
+    if let Some(prompt) = until {
+        let typed = prompted::type_until(&slot, person, &params.text, &prompt);
+        let typed = within(params.timeout_ms, typed).await?;
+        let (output, truncated) = written(&slot, typed.output).await?;
+        return Ok(TypeAnswer {
+            output: Some(prompt.without(&output, &params.text)),
+            slot: params.slot,
+            exit_code: typed.exit_code,
+            truncated,
+        });
+    }
+    let TypeParams { text, wait, .. } = params;
+    if !wait && params.quiet_ms.is_none() {
+        type_line(&slot, person, text).await?;
+        return Ok(TypeAnswer {
+            slot: params.slot,
+            output: None,
+            exit_code: None,
+            truncated: false,
+        });
+    }
+    let typed = match params.quiet_ms {
+        None => {
+            let typed = request(&slot, |reply| Request::TypeAndWait {
+                text,
+                person,
+                reply,
+            });
+            within(params.timeout_ms, typed).await?
+        }
+        Some(ms) => {
+            within(params.timeout_ms, type_until_quiet(&slot, person, text, ms)).await?
+        }
+    };
+    let (output, truncated) = written(&slot, typed.output).await?;
+    Ok(TypeAnswer {
+        slot: params.slot,
+        output: Some(output),
+        exit_code: typed.exit_code,
+        truncated,
+    })
+}
+
+/// Types a line for a person, and waits for nothing.
+async fn type_line(
+    slot: &SlotHandle,
+    person: Person,
+    text: String,
+) -> Result<(), RpcError> {
+    request(slot, |reply| Request::Type {
+        text,
+        person,
+        reply,
+    })
+    .await
+}
+
+/// For a program that does not say when it is done.
+async fn type_until_quiet(
+    slot: &SlotHandle,
+    person: Person,
+    text: String,
+    ms: u64,
+) -> Result<Typed, RpcError> {
+    let from = part(slot, Wanted::Range(u64::MAX, u64::MAX)).await?.total;
+    let mut pulse = slot.watch_output();
+    let mut status = slot.watch_status();
+    type_line(slot, person, text).await?;
+    pulse.mark_unchanged();
+    let quiet = async {
+        while let Ok(Ok(())) =
+            tokio::time::timeout(Duration::from_millis(ms), pulse.changed()).await
+        {}
+    };
+    tokio::select! {
+        () = quiet => {}
+        _ = status.wait_for(SlotStatus::is_over) => {}
+    }
+    let to = part(slot, Wanted::Range(u64::MAX, u64::MAX)).await?.total;
+    Ok(Typed {
+        exit_code: slot.status().exit_code,
+        output: Some((from, to)),
+    })
 }

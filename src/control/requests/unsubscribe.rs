@@ -7,10 +7,13 @@ request! {
     names: Either;
 }
 
-async fn answer(
-    _: &Dispatcher,
-    params: UnsubscribeParams,
-    caller: Caller<'_>,
-) -> Result<Nothing, RpcError> {
-    caller.subscriptions.end(params).await
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UnsubscribeParams {
+    /// The id of the `events` request, as it was sent.
+    pub id: Value,
+}
+
+async fn answer(call: Call<'_>, params: UnsubscribeParams) -> Result<Nothing, RpcError> {
+    call.subscriptions.end(params).await
 }

@@ -1,4 +1,10 @@
+use super::search::regex;
 use super::*;
+use crate::core::claude::reading::State;
+use crate::slot::{Command, SlotHandle};
+use regex::Regex;
+use std::future::Future;
+use std::time::Duration;
 
 request! {
     /// Answers when a slot or session is as asked: the first condition that holds ends the wait.
@@ -7,10 +13,157 @@ request! {
     names: Either;
 }
 
-async fn answer(
-    dispatcher: &Dispatcher,
-    params: WaitParams,
-    _: Caller<'_>,
-) -> Result<WaitAnswer, RpcError> {
-    dispatcher.wait(params).await
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WaitParams {
+    /// The name of the slot, or the id of the session.
+    pub slot: String,
+    /// Any of these states.
+    #[serde(default)]
+    pub states: Vec<State>,
+    /// The program ends.
+    #[serde(default)]
+    pub exit: bool,
+    /// No output for so many milliseconds.
+    #[serde(default)]
+    pub quiet_ms: Option<u64>,
+    /// A line on the screen or in the output matches.
+    #[serde(default)]
+    pub output: Option<String>,
+    /// The shell waits for a command.
+    #[serde(default)]
+    pub prompt: bool,
+    /// The wait fails after so many milliseconds; never where it is left out.
+    #[serde(default)]
+    pub timeout_ms: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WaitAnswer {
+    pub slot: String,
+    pub state: State,
+    /// The line that matched.
+    pub matched: Option<String>,
+    pub exit_code: Option<i32>,
+}
+
+async fn answer(call: Call<'_>, params: WaitParams) -> Result<WaitAnswer, RpcError> {
+    let slot = call.slot(&params.slot)?;
+    let timeout = params.timeout_ms;
+    let matched = within(timeout, wait_for(&slot, params))
+        .await
+        .map_err(|error| late(error, &slot))?;
+    let status = slot.status();
+    Ok(WaitAnswer {
+        slot: status.slot,
+        state: status.state,
+        matched,
+        exit_code: status.exit_code,
+    })
+}
+
+/// The first of what is waited for; the line that matched, where it was output.
+async fn wait_for(slot: &SlotHandle, params: WaitParams) -> Result<Option<String>, RpcError> {
+    let pattern = params.output.as_deref().map(regex).transpose()?;
+    let events = !params.states.is_empty() || params.exit || params.prompt;
+    if !events && params.quiet_ms.is_none() && pattern.is_none() {
+        return Err(RpcError::new(Fault::Usage, "nothing to wait for")
+            .next("--for STATE, --exit, --prompt, --quiet or --output"));
+    }
+    tokio::select! {
+        outcome = state_reached(slot, &params) => outcome.map(|()| None),
+        outcome = prompt(slot, params.prompt) => outcome.map(|()| None),
+        () = silence(slot, params.quiet_ms) => Ok(None),
+        matched = output(slot, pattern) => match matched {
+            // The end is waited for as well, and is what has come.
+            Err(_) if params.exit && slot.is_session() => state_reached(slot, &params).await.map(|()| None),
+            matched => matched.map(Some),
+        },
+    }
+}
+
+async fn state_reached(slot: &SlotHandle, params: &WaitParams) -> Result<(), RpcError> {
+    let mut status = slot.watch_status();
+    let is_there = |status: &SlotStatus| {
+        params.states.contains(&status.state) || (params.exit && status.is_over())
+    };
+    if params.states.is_empty() && !params.exit {
+        return std::future::pending().await;
+    }
+    let gone = |_| slot.gone();
+    status.wait_for(is_there).await.map(|_| ()).map_err(gone)
+}
+
+/// The shell says so itself, where it was told to.
+async fn prompt(slot: &SlotHandle, wanted: bool) -> Result<(), RpcError> {
+    if !wanted {
+        return std::future::pending().await;
+    }
+    let at_prompt = |status: &SlotStatus| status.session.as_ref().and_then(|s| s.at_prompt);
+    let mut status = slot.watch_status();
+    if at_prompt(&slot.status()).is_none() {
+        let name = slot.status().slot;
+        let text = format!(
+            "when {name} is at its prompt can't be told: it is no bash or zsh that missiond started, or sets no marks"
+        );
+        return Err(RpcError::new(Fault::Refused, text).next(format!(
+            "wait for silence instead: missiond wait {name} --quiet 500ms"
+        )));
+    }
+    let seen = status
+        .wait_for(|status| at_prompt(status) == Some(true) || status.is_over())
+        .await;
+    match seen.map(|status| status.is_over()) {
+        Ok(false) => Ok(()),
+        Ok(true) => Err(RpcError::new(Fault::Refused, "it has ended")),
+        Err(_) => Err(slot.gone()),
+    }
+}
+
+async fn silence(slot: &SlotHandle, quiet_ms: Option<u64>) {
+    let Some(ms) = quiet_ms else {
+        return std::future::pending().await;
+    };
+    let mut pulse = slot.watch_output();
+    pulse.mark_unchanged();
+    while let Ok(Ok(())) = tokio::time::timeout(Duration::from_millis(ms), pulse.changed()).await {}
+}
+
+async fn output(slot: &SlotHandle, pattern: Option<Regex>) -> Result<String, RpcError> {
+    let Some(pattern) = pattern else {
+        return std::future::pending().await;
+    };
+    slot.request(|reply| Command::AwaitOutput { pattern, reply })
+        .await
+}
+
+/// Either what was awaited, or its error, or the time ran out.
+pub(super) async fn within<T>(
+    timeout_ms: Option<u64>,
+    awaited: impl Future<Output = Result<T, RpcError>>,
+) -> Result<T, RpcError> {
+    let Some(ms) = timeout_ms else {
+        return awaited.await;
+    };
+    match tokio::time::timeout(Duration::from_millis(ms), awaited).await {
+        Ok(outcome) => outcome,
+        Err(_) => Err(RpcError::new(
+            Fault::TimedOut,
+            format!("not within {:.1} s", ms as f64 / 1000.0),
+        )),
+    }
+}
+
+/// A timeout says where the slot stands.
+fn late(error: RpcError, slot: &SlotHandle) -> RpcError {
+    if error.fault != Fault::TimedOut {
+        return error;
+    }
+    let status = slot.status();
+    let state = status.state.name();
+    RpcError {
+        message: format!("{}: {} is {state}", error.message, status.slot),
+        ..error
+    }
+    .next(format!("missiond status {}", status.slot))
 }

@@ -1,4 +1,6 @@
 use super::*;
+use crate::core::claude::reading::State;
+use crate::slot::Command;
 
 request! {
     /// Shows on what evidence the state of a slot rests.
@@ -7,10 +9,19 @@ request! {
     names: Accepts::Slots("missiond info ID");
 }
 
-async fn answer(
-    dispatcher: &Dispatcher,
-    params: OneSlot,
-    _: Caller<'_>,
-) -> Result<WhyAnswer, RpcError> {
-    dispatcher.why(params).await
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WhyAnswer {
+    pub slot: String,
+    pub state: State,
+    pub evidence: Vec<Evidence>,
+}
+
+async fn answer(call: Call<'_>, params: OneSlot) -> Result<WhyAnswer, RpcError> {
+    let slot = call.slot(&params.slot)?;
+    let evidence = slot.request(|reply| Command::Why { reply }).await?;
+    Ok(WhyAnswer {
+        slot: params.slot,
+        state: slot.status().state,
+        evidence,
+    })
 }

@@ -1,4 +1,6 @@
 use super::*;
+use crate::control::dispatch::each::done;
+use crate::slot::{Command, SlotHandle, Writing};
 
 request! {
     /// Writes bytes to the terminal of a slot or session.
@@ -7,10 +9,29 @@ request! {
     names: Either;
 }
 
-async fn answer(
-    dispatcher: &Dispatcher,
-    params: WriteParams,
-    caller: Caller<'_>,
-) -> Result<Done, RpcError> {
-    dispatcher.write(params, caller.peer).await
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WriteParams {
+    /// The name of the slot, or the id of the session.
+    pub slot: String,
+    /// The bytes, as numbers.
+    pub bytes: Vec<u8>,
+    /// Also where a dialog is open in a slot of Claude Code: it is written down as a person's verdict.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub into_dialog: bool,
+}
+
+async fn answer(call: Call<'_>, params: WriteParams) -> Result<Done, RpcError> {
+    let slot = call.slot(&params.slot)?;
+    let writing = Writing {
+        into_dialog: params.into_dialog,
+        ..Writing::raw(params.bytes, call.peer)
+    };
+    write(&slot, writing).await?;
+    Ok(done(&slot))
+}
+
+pub(super) async fn write(slot: &SlotHandle, writing: Writing) -> Result<(), RpcError> {
+    slot.request(|reply| Command::Write { writing, reply })
+        .await
 }

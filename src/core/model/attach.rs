@@ -12,20 +12,6 @@ const KIND_BYTES: u8 = 1;
 const KIND_JSON: u8 = 2;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct AttachParams {
-    /// The name of the slot, or the id of the session.
-    pub slot: String,
-    /// Columns of the person's terminal.
-    pub cols: u16,
-    /// Rows of the person's terminal.
-    pub rows: u16,
-    /// Only watch: no key is taken, and the slot keeps its size.
-    #[serde(default)]
-    pub read_only: bool,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AttachAnswer {
     pub slot: String,
     pub pid: Option<u32>,

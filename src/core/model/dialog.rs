@@ -2,25 +2,6 @@
 
 use super::*;
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct PendingDialog {
-    pub slot: String,
-    pub role: String,
-    pub since: DateTime<Utc>,
-    pub dialog: Dialog,
-    /// Why no rule answered it.
-    pub why: Option<String>,
-    /// What `confirm always` would do with it.
-    #[serde(default)]
-    pub always: Option<Always>,
-    /// Why what the screen shows is not to be trusted: a plain `confirm` is refused.
-    #[serde(default)]
-    pub doubtful: Option<String>,
-    /// Where the dialog is about none of them: the calls that have come to the gate and have not run.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub waiting_calls: Vec<WaitingCall>,
-}
-
 /// What `confirm always` would do with a dialog.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Always {

@@ -15,9 +15,7 @@ mod send;
 mod session;
 mod task;
 
-pub use attach::{
-    AttachAnswer, AttachParams, BrokenFrame, Ending, FromViewer, MAX_FRAME, ToViewer,
-};
+pub use attach::{AttachAnswer, BrokenFrame, Ending, FromViewer, MAX_FRAME, ToViewer};
 pub use dialog::*;
 pub use event::{Event, NO_ANSWER, What};
 pub use exit::ExitReport;
@@ -25,12 +23,11 @@ pub use fault::{Fault, Misuse, RpcError, Trace};
 pub use person::Person;
 pub use send::*;
 pub use session::*;
-pub use task::{OneTask, SubmitParams, TaskParams, TaskState, TaskStatus, TasksParams};
+pub use task::{TaskState, TaskStatus};
 
 pub use crate::core::claude::transcript::Turn;
 
 use crate::core::claude::reading::{Dialog, Login, State};
-use crate::core::policy::Summary;
 use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -50,38 +47,6 @@ pub struct Select {
     /// Names, or `@role` for every slot of a role; all slots where there is none.
     #[serde(default)]
     pub slots: Vec<String>,
-}
-
-/// Which slots, as in [`Select`], and whether what they write is told too.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct EventsParams {
-    /// Names, or `@role` for every slot of a role; all slots where there is none.
-    #[serde(default)]
-    pub slots: Vec<String>,
-    /// What their programs write is told too.
-    #[serde(default)]
-    pub data: bool,
-    /// In place of a snapshot: what has happened behind this position.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub after: Option<u64>,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct UnsubscribeParams {
-    /// The id of the `events` request, as it was sent.
-    pub id: Value,
-}
-
-impl From<Select> for EventsParams {
-    fn from(select: Select) -> EventsParams {
-        let Select { slots } = select;
-        EventsParams {
-            slots,
-            ..EventsParams::default()
-        }
-    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -263,23 +228,6 @@ pub struct Conversation {
     pub login: Option<Login>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct StatsAnswer {
-    pub total: usize,
-    pub running: usize,
-    pub idle: usize,
-    pub busy: usize,
-    pub stopped: usize,
-    /// Sessions, which are no slots: those that run, and those that have ended and are kept.
-    #[serde(default)]
-    pub sessions: usize,
-    #[serde(default)]
-    pub sessions_ended: usize,
-    /// What hampers the daemon at present.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub health: Vec<Ailment>,
-}
-
 /// One slot of several was dealt with; `error` where it was not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Done {
@@ -293,35 +241,6 @@ pub struct Done {
     pub dropped: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<RpcError>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct AdoptParams {
-    /// The name of the slot, or `@role` where the role has one slot.
-    pub slot: String,
-    /// The id of the conversation.
-    #[schemars(with = "String")]
-    pub session_id: uuid::Uuid,
-    /// Start the slot with it, where it does not run.
-    #[serde(default)]
-    pub start: bool,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct AdoptAnswer {
-    pub slot: String,
-    #[schemars(with = "String")]
-    pub session_id: uuid::Uuid,
-    /// It runs with it now; else from its next start.
-    pub running: bool,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct InterruptAnswer {
-    pub slot: String,
-    /// `nothing` (it was idle, or runs no command in front of it), `declined` (a dialog), `interrupted`.
-    pub effect: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -347,34 +266,12 @@ pub struct ScreenAnswer {
     pub lines: Vec<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct HistoryParams {
-    /// The name of the slot, or `@role` where the role has one slot.
-    pub slot: String,
-    /// The last so many entries; all that fit into an answer where it is left out.
-    #[serde(default)]
-    pub last: Option<usize>,
-}
-
 /// A conversation, or the end of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HistoryAnswer {
     pub turns: Vec<Turn>,
     /// Older entries were wanted too, and did not fit into one answer.
     pub left_out: bool,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SearchParams {
-    /// The name of the slot, or the id of the session.
-    pub slot: String,
-    /// A regular expression.
-    pub pattern: String,
-    /// At most so many matches.
-    #[serde(default)]
-    pub limit: Option<usize>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -385,59 +282,6 @@ pub struct Match {
     pub text: String,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct WaitParams {
-    /// The name of the slot, or the id of the session.
-    pub slot: String,
-    /// Any of these states.
-    #[serde(default)]
-    pub states: Vec<State>,
-    /// The program ends.
-    #[serde(default)]
-    pub exit: bool,
-    /// No output for so many milliseconds.
-    #[serde(default)]
-    pub quiet_ms: Option<u64>,
-    /// A line on the screen or in the output matches.
-    #[serde(default)]
-    pub output: Option<String>,
-    /// The shell waits for a command.
-    #[serde(default)]
-    pub prompt: bool,
-    /// The wait fails after so many milliseconds; never where it is left out.
-    #[serde(default)]
-    pub timeout_ms: Option<u64>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct WaitAnswer {
-    pub slot: String,
-    pub state: State,
-    /// The line that matched.
-    pub matched: Option<String>,
-    pub exit_code: Option<i32>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct WriteParams {
-    /// The name of the slot, or the id of the session.
-    pub slot: String,
-    /// The bytes, as numbers.
-    pub bytes: Vec<u8>,
-    /// Also where a dialog is open in a slot of Claude Code: it is written down as a person's verdict.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub into_dialog: bool,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct WhyAnswer {
-    pub slot: String,
-    pub state: State,
-    pub evidence: Vec<Evidence>,
-}
-
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
     /// `screen`, `title`, `cursor`, `hook`, `process`, …
@@ -446,27 +290,9 @@ pub struct Evidence {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct PolicyAnswer {
-    pub slot: String,
-    pub role: String,
-    /// The file on disk allows more, and waits for `reload`.
-    pub waits: bool,
-    #[serde(flatten)]
-    pub policy: Summary,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReloadAnswer {
     /// One line for each thing that changed.
     pub changes: Vec<String>,
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct DownParams {
-    /// Leave the slots running in their shims.
-    #[serde(default)]
-    pub keep: bool,
 }
 
 /// The request by which `missiond hook` passes on what Claude Code tells it.

@@ -3,8 +3,7 @@
 use super::scenario::{self, Scene};
 use super::{DemoError, Options, stand_in};
 use crate::control::client::{CallError, Client};
-use crate::control::requests::Down;
-use crate::core::model::DownParams;
+use crate::control::requests::{Down, DownParams};
 use crate::lab::rehearsal::{Endpoint, Home, HomeOptions};
 use crate::os::paths::MAX_SOCKET;
 use std::fs::{self, DirBuilder, Permissions};

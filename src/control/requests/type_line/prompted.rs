@@ -1,10 +1,9 @@
 //! Waiting for the prompt of a program that does not say when it is done: another shell, a debugger, an interpreter.
 
-use super::Dispatcher;
-use super::looking::regex;
-use super::session::{part, type_line};
-use crate::core::model::Person;
-use crate::core::model::*;
+use super::{TypeParams, type_line};
+use crate::control::requests::search::regex;
+use crate::control::written::part;
+use crate::core::model::{Person, RpcError, ScreenParams, SlotStatus};
 use crate::slot::{Command, SlotHandle, Typed, Wanted};
 use regex::Regex;
 use std::time::Duration;
@@ -57,25 +56,22 @@ impl Prompt {
     }
 }
 
-impl Dispatcher {
-    /// The prompt that is waited for, where it is one that is read from the screen: it was named, or the program is no
-    /// shell that says itself when it is done and shows a prompt now.
-    pub(super) async fn awaited_prompt(
-        &self,
-        slot: &SlotHandle,
-        params: &TypeParams,
-    ) -> Result<Option<Prompt>, RpcError> {
-        if let Some(pattern) = &params.until_prompt {
-            return Ok(Some(Prompt(regex(pattern)?)));
-        }
-        let status = slot.status();
-        let unmarked = status.session.is_some_and(|session| !session.marked);
-        if !params.wait || !unmarked || status.state == crate::core::claude::reading::State::Exited
-        {
-            return Ok(None);
-        }
-        Ok(Prompt::like(&line_at_cursor(slot).await?))
+/// The prompt that is waited for, where it is one that is read from the screen: it was named, or the program is no
+/// shell that says itself when it is done and shows a prompt now.
+pub(super) async fn awaited_prompt(
+    slot: &SlotHandle,
+    params: &TypeParams,
+) -> Result<Option<Prompt>, RpcError> {
+    if let Some(pattern) = &params.until_prompt {
+        return Ok(Some(Prompt(regex(pattern)?)));
     }
+    let status = slot.status();
+    let unmarked = status.session.is_some_and(|session| !session.marked);
+    if !params.wait || !unmarked || status.state == crate::core::claude::reading::State::Exited
+    {
+        return Ok(None);
+    }
+    Ok(Prompt::like(&line_at_cursor(slot).await?))
 }
 
 /// Types a line and returns when the prompt has come back and stands.
