@@ -1,11 +1,11 @@
 use crate::cli::context::{Context, unless_interrupted};
 use crate::cli::done;
 use crate::cli::failure::Failure;
-use crate::cli::spawn::{EnvArgs, LimitArgs, OwnerArgs, directory, memory, milliseconds};
+use crate::cli::spawn::{RunArgs, milliseconds};
 use crate::control::requests::{
-    CommandWords, ExecParams, StdinParams, ToolAnswer, UnifiedExec as Request, WriteStdin,
+    CommandWords, ExecParams, LookParams, StdinParams, ToolAnswer, UnifiedExec as Request,
+    WriteStdin,
 };
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Between a command and the first look at it.
@@ -44,27 +44,11 @@ pub struct Exec {
     /// With colours and all other control sequences
     #[arg(long)]
     raw: bool,
-    /// The directory in which it runs [default: this one]
-    #[arg(long, value_name = "DIR")]
-    cwd: Option<PathBuf>,
-    #[command(flatten)]
-    owner: OwnerArgs,
     /// The shell to run it in, as one line
     #[arg(long, value_name = "PATH")]
     shell: Option<String>,
-    /// In a login shell
-    #[arg(long)]
-    login: bool,
-    /// End it after this time (exit code 124)
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
-    timeout: Option<Duration>,
-    /// End it when its processes hold more memory than this, such as 500MB
-    #[arg(long, value_name = "SIZE", value_parser = memory)]
-    max_memory: Option<u64>,
     #[command(flatten)]
-    limits: LimitArgs,
-    #[command(flatten)]
-    env: EnvArgs,
+    run: RunArgs,
     /// The program and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
     command: Vec<String>,
@@ -77,7 +61,7 @@ fn left_running() -> Failure {
 
 impl Exec {
     pub async fn run(self, context: &Context) -> Result<(), Failure> {
-        let (timeout, raw) = (self.timeout, self.raw);
+        let (timeout, raw) = (self.run.timeout, self.raw);
         let params = self.params(context)?;
         let answer = answered(context, params);
         let answer = unless_interrupted(answer, left_running).await?;
@@ -112,50 +96,44 @@ impl Exec {
 
     fn params(self, context: &Context) -> Result<ExecParams, Failure> {
         // The program has some seconds to end after its time is over.
-        let to_its_end = self.timeout.map(|timeout| timeout + GRACE);
+        let to_its_end = self.run.timeout.map(|timeout| timeout + GRACE);
         let time = self.time.or(to_its_end).unwrap_or(YIELD);
         let command = match self.shell {
             Some(_) => CommandWords::Line(self.command.join(" ")),
             None => CommandWords::Words(self.command),
         };
         Ok(ExecParams {
-            cwd: Some(directory(context, self.cwd)?),
-            shell: self.shell,
-            login: self.login,
-            env: self.env.whole(),
-            env_clear: true,
-            owner: self.owner.owner,
-            owner_pid: self.owner.owner_pid,
-            timeout_ms: self.timeout.map(milliseconds),
-            max_memory: self.max_memory,
-            limits: self.limits.into(),
-            yield_ms: Some(milliseconds(time)),
-            max_tokens: Some(self.max_tokens),
-            raw: self.raw,
-            ..ExecParams::new(command)
+            command,
+            run: self.run.params(context, self.shell)?,
+            look: LookParams {
+                yield_ms: Some(milliseconds(time)),
+                max_tokens: Some(self.max_tokens),
+                raw: self.raw,
+            },
         })
     }
 }
 
 /// Looks as long as was asked, in several looks where one may not take so long.
 async fn answered(context: &Context, params: ExecParams) -> Result<ToolAnswer, Failure> {
-    let time = Duration::from_millis(params.yield_ms.unwrap_or_default());
-    let (max_tokens, raw) = (params.max_tokens, params.raw);
+    let look = params.look;
+    let time = Duration::from_millis(look.yield_ms.unwrap_or_default());
     let began = Instant::now();
     let mut answer = context
         .ask_for_session::<Request>(params, time.min(ONE_LOOK) + GRACE)
         .await?;
     while answer.running && began.elapsed() < time {
         let left = time.saturating_sub(began.elapsed()).min(ONE_LOOK);
-        let look = StdinParams {
+        let again = StdinParams {
             session_id: answer.session_id.clone(),
             input: String::new(),
-            yield_ms: Some(milliseconds(left)),
-            max_tokens,
-            raw,
+            look: LookParams {
+                yield_ms: Some(milliseconds(left)),
+                ..look
+            },
         };
         let more = context
-            .ask_within::<WriteStdin>(look, Some(left + GRACE))
+            .ask_within::<WriteStdin>(again, Some(left + GRACE))
             .await?;
         answer = ToolAnswer {
             output: answer.output + &more.output,

@@ -3,9 +3,8 @@ use crate::cli::failure::Failure;
 use crate::cli::sanitise;
 use crate::control::execute::environment_of_caller;
 use crate::control::requests::Spawn as Request;
-use crate::core::model::SpawnParams;
+use crate::core::model::{RunParams, SpawnParams};
 use crate::core::settings::limits::Limits;
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -24,11 +23,6 @@ pub struct Spawn {
     /// A name of your own [default: a UUID]
     #[arg(long, value_name = "NAME")]
     id: Option<String>,
-    #[command(flatten)]
-    owner: OwnerArgs,
-    /// The directory in which it runs [default: this one]
-    #[arg(long, value_name = "DIR")]
-    cwd: Option<PathBuf>,
     /// The shell to run [default: $SHELL]
     #[arg(long, value_name = "PATH")]
     shell: Option<String>,
@@ -38,45 +32,34 @@ pub struct Spawn {
     /// Rows of its terminal
     #[arg(long, value_name = "N")]
     rows: Option<u16>,
-    /// In a login shell
-    #[arg(long)]
-    login: bool,
-    /// End it after this time
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
-    timeout: Option<Duration>,
-    /// End it when its processes hold more memory than this, such as 500MB
-    #[arg(long, value_name = "SIZE", value_parser = memory)]
-    max_memory: Option<u64>,
     #[command(flatten)]
-    limits: LimitArgs,
-    #[command(flatten)]
-    env: EnvArgs,
+    run: RunArgs,
     /// The program and its arguments
     #[arg(last = true, value_name = "CMD")]
     command: Vec<String>,
 }
 
-/// Whose a session is.
+/// How the program of a session is run.
 #[derive(Debug, clap::Args)]
-pub struct OwnerArgs {
+pub struct RunArgs {
     /// Whose it is, such as orchestrator:planner [default: user]
     #[arg(long, value_name = "NAME")]
-    pub owner: Option<String>,
+    owner: Option<String>,
     /// End it when this process ends
     #[arg(long, value_name = "PID", requires = "owner")]
-    pub owner_pid: Option<u32>,
-}
-
-#[derive(Debug, clap::Args)]
-pub struct EnvArgs {
-    /// A variable on top of the environment of this command; can be given again
-    #[arg(long = "env", value_name = "NAME=VALUE", value_parser = variable)]
-    variables: Vec<(String, String)>,
-}
-
-/// What the kernel holds each process of a session to.
-#[derive(Debug, clap::Args)]
-pub struct LimitArgs {
+    owner_pid: Option<u32>,
+    /// The directory in which it runs [default: this one]
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<PathBuf>,
+    /// In a login shell
+    #[arg(long)]
+    login: bool,
+    /// End it after this time; exec then ends with 124
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub timeout: Option<Duration>,
+    /// End it when its processes hold more memory than this, such as 500MB
+    #[arg(long, value_name = "SIZE", value_parser = memory)]
+    max_memory: Option<u64>,
     /// CPU time of each process, in whole seconds; then SIGXCPU ends it
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     max_cpu: Option<Duration>,
@@ -89,47 +72,47 @@ pub struct LimitArgs {
     /// The largest file that a process may write, such as 1GB; then SIGXFSZ ends it
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     max_file_size: Option<u64>,
+    /// A variable on top of the environment of this command; can be given again
+    #[arg(long = "env", value_name = "NAME=VALUE", value_parser = variable)]
+    variables: Vec<(String, String)>,
 }
 
-impl From<LimitArgs> for Limits {
-    fn from(given: LimitArgs) -> Limits {
-        Limits {
-            cpu_ms: given.max_cpu.map(milliseconds),
-            files: given.max_files,
-            processes: given.max_processes,
-            file_size: given.max_file_size,
-        }
-    }
-}
-
-impl EnvArgs {
-    /// The whole environment: the caller's, and what was named on top.
-    pub fn whole(self) -> BTreeMap<String, String> {
-        let mut all = environment_of_caller();
-        all.extend(self.variables);
-        all
+impl RunArgs {
+    /// The parameters, with the whole environment: the caller's, and what was named on top.
+    pub fn params(self, context: &Context, shell: Option<String>) -> Result<RunParams, Failure> {
+        let mut env = environment_of_caller();
+        env.extend(self.variables);
+        Ok(RunParams {
+            owner: self.owner,
+            owner_pid: self.owner_pid,
+            cwd: Some(directory(context, self.cwd)?),
+            shell,
+            login: self.login,
+            timeout_ms: self.timeout.map(milliseconds),
+            env,
+            env_clear: true,
+            max_memory: self.max_memory,
+            limits: Limits {
+                cpu_ms: self.max_cpu.map(milliseconds),
+                files: self.max_files,
+                processes: self.max_processes,
+                file_size: self.max_file_size,
+            },
+            with_connection: false,
+        })
     }
 }
 
 impl Spawn {
     pub async fn run(self, context: &Context) -> Result<(), Failure> {
+        let shell = self.shell.or_else(|| own_shell(&self.command));
         let params = SpawnParams {
             id: self.id,
-            owner: self.owner.owner,
-            owner_pid: self.owner.owner_pid,
-            cwd: Some(directory(context, self.cwd)?),
-            shell: self.shell.or_else(|| own_shell(&self.command)),
             command: self.command,
-            login: self.login,
+            line: None,
             cols: self.cols,
             rows: self.rows,
-            timeout_ms: self.timeout.map(milliseconds),
-            env: self.env.whole(),
-            env_clear: true,
-            line: None,
-            max_memory: self.max_memory,
-            limits: self.limits.into(),
-            with_connection: false,
+            run: self.run.params(context, shell)?,
         };
         let answer = context
             .ask_for_session::<Request>(params, ANSWER_LIMIT)
@@ -157,7 +140,7 @@ fn own_shell(command: &[String]) -> Option<String> {
 }
 
 /// The directory that was named, or this one.
-pub fn directory(context: &Context, named: Option<PathBuf>) -> Result<PathBuf, Failure> {
+fn directory(context: &Context, named: Option<PathBuf>) -> Result<PathBuf, Failure> {
     let here = &context.env.cwd;
     let directory = match named {
         Some(named) if named.as_os_str().is_empty() => return Ok(named),
@@ -175,7 +158,7 @@ pub fn milliseconds(time: Duration) -> u64 {
     time.as_millis().try_into().unwrap_or(u64::MAX)
 }
 
-pub fn memory(text: &str) -> Result<u64, String> {
+fn memory(text: &str) -> Result<u64, String> {
     crate::core::settings::parse_size(text)
         .ok_or_else(|| "write a size such as 500MB or 2GB".to_owned())
 }

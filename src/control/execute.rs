@@ -6,7 +6,7 @@ use crate::control::requests::{
     Cancel, Close, CloseParams, Method, OneTask, Output, OutputParams, Spawn, Submit, SubmitParams,
     Task, TaskParams,
 };
-use crate::core::model::{Fault, RpcError, SpawnParams, TaskState};
+use crate::core::model::{Fault, RpcError, RunParams, SpawnParams, TaskState};
 use crate::core::queue::plan::{Effect, Job, Report, Run, Work};
 use crate::core::text::excerpt;
 use std::collections::BTreeMap;
@@ -244,13 +244,16 @@ impl Worker {
         let mut variables = self.environment.clone();
         variables.extend(env.clone());
         let params = SpawnParams {
-            owner: Some(self.owner.clone()),
-            // Should this process be killed, its sessions end with it.
-            owner_pid: Some(std::process::id()),
-            cwd: Some(cwd.to_owned()),
             command: ["sh", "-c", line].map(str::to_owned).to_vec(),
-            env: variables,
-            env_clear: true,
+            run: RunParams {
+                owner: Some(self.owner.clone()),
+                // Should this process be killed, its sessions end with it.
+                owner_pid: Some(std::process::id()),
+                cwd: Some(cwd.to_owned()),
+                env: variables,
+                env_clear: true,
+                ..RunParams::default()
+            },
             ..SpawnParams::default()
         };
         let session = call::<Spawn>(client, params).await?.id;

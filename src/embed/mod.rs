@@ -55,11 +55,11 @@ use crate::control::client::{Client, Dial, Notice};
 use crate::control::execute::{self, News, Settings, dial_at};
 use crate::control::identity::Wanted;
 use crate::control::requests::{
-    self, Close, CloseParams, CommandWords, EventsParams, ExecParams, Method, SendParams, Spawn,
-    Status, Submit, SubmitParams, Task, TaskParams, ToolAnswer, UnifiedExec,
+    self, Close, CloseParams, CommandWords, EventsParams, ExecParams, LookParams, Method,
+    SendParams, Spawn, Status, Submit, SubmitParams, Task, TaskParams, ToolAnswer, UnifiedExec,
 };
 use crate::core::model::{
-    Event, Fault, RpcError, Select, SlotStatus, SpawnParams, TaskState, TaskStatus,
+    Event, Fault, RpcError, RunParams, Select, SlotStatus, SpawnParams, TaskState, TaskStatus,
 };
 use crate::core::policy::PermissionPolicy;
 use crate::core::queue::plan::Run;
@@ -296,9 +296,15 @@ impl Supervisor {
     /// Runs one line in a shell and waits for its end, for at most ten minutes.
     pub async fn exec(&self, line: &str) -> Result<ToolAnswer, RpcError> {
         let params = ExecParams {
-            owner_pid: Some(std::process::id()),
-            yield_ms: Some(600_000),
-            ..ExecParams::new(CommandWords::Line(line.to_owned()))
+            command: CommandWords::Line(line.to_owned()),
+            run: RunParams {
+                owner_pid: Some(std::process::id()),
+                ..RunParams::default()
+            },
+            look: LookParams {
+                yield_ms: Some(600_000),
+                ..LookParams::default()
+            },
         };
         self.call::<UnifiedExec>(params).await
     }

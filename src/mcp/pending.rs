@@ -13,14 +13,6 @@ use tokio_util::sync::CancellationToken;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct PendingOf {
-    /// Names of slots, or @role; all slots where it is left out.
-    #[serde(default)]
-    slots: Vec<String>,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub(super) struct AnswerParams {
     /// The slot that asks.
     slot: String,
@@ -47,12 +39,9 @@ impl Server {
     #[tool(annotations(title = "Questions for a person", read_only_hint = true))]
     async fn pending(
         &self,
-        Parameters(params): Parameters<PendingOf>,
+        Parameters(select): Parameters<Select>,
         cancelled: CancellationToken,
     ) -> Told {
-        let select = Select {
-            slots: params.slots,
-        };
         self.tell::<Pending>(select, cancelled, |dialogs| answer::json(&dialogs))
             .await
     }

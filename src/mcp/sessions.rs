@@ -5,9 +5,9 @@ use super::answer::{self, Told};
 use crate::control::execute::environment_of_caller;
 use crate::control::requests::{
     ClosePtyParams, ClosePtySession, CommandWords, ExecParams, ListPtyAnswer, ListPtySessions,
-    SessionInfo, SessionsParams, StdinParams, UnifiedExec, WriteStdin,
+    LookParams, SessionInfo, SessionsParams, StdinParams, UnifiedExec, WriteStdin,
 };
-use crate::core::model::{Fault, RpcError};
+use crate::core::model::{Fault, RpcError, RunParams};
 use crate::core::settings::limits::Limits;
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::{schemars, tool, tool_router};
@@ -39,9 +39,6 @@ pub(super) struct Exec {
     /// Variables on top of the client's environment.
     #[serde(default)]
     env: BTreeMap<String, String>,
-    /// Milliseconds to wait for output, 100 unless told; less where the command ends before.
-    #[serde(default, alias = "yield_time_ms")]
-    yield_ms: Option<u64>,
     /// The command is ended after so many milliseconds.
     #[serde(default)]
     timeout_ms: Option<u64>,
@@ -51,41 +48,8 @@ pub(super) struct Exec {
     /// What the kernel holds each process of the command to.
     #[serde(default)]
     limits: Limits,
-    /// At most so many tokens of output, 10,000 unless told; more is cut in the middle.
-    #[serde(default, alias = "max_output_tokens")]
-    max_tokens: Option<usize>,
-    /// Leave control sequences in the output, such as colours.
-    #[serde(default)]
-    raw: bool,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Stdin {
-    /// The id that `unified_exec` returned.
-    session_id: String,
-    /// Written as it is: end it with \n or \r for Enter, \u0003 is Ctrl-C. Empty only looks.
-    #[serde(default, alias = "chars")]
-    input: String,
-    /// Milliseconds to wait for output, 100 unless told; less where the command ends before.
-    #[serde(default, alias = "yield_time_ms")]
-    yield_ms: Option<u64>,
-    /// At most so many tokens of output, 10,000 unless told; more is cut in the middle.
-    #[serde(default, alias = "max_output_tokens")]
-    max_tokens: Option<usize>,
-    /// Leave control sequences in the output, such as colours.
-    #[serde(default)]
-    raw: bool,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct ClosePty {
-    /// The id that `unified_exec` returned.
-    session_id: String,
-    /// Kill it at once instead of asking it to end first.
-    #[serde(default)]
-    force: bool,
+    #[serde(flatten)]
+    look: LookParams,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -114,7 +78,7 @@ impl Server {
         };
         let mut env = environment_of_caller();
         env.extend(params.env);
-        let request = ExecParams {
+        let run = RunParams {
             cwd,
             shell: params.shell,
             login: params.login,
@@ -125,10 +89,12 @@ impl Server {
             timeout_ms: params.timeout_ms,
             max_memory: params.max_memory,
             limits: params.limits,
-            yield_ms: params.yield_ms,
-            max_tokens: Some(tokens(params.max_tokens)),
-            raw: params.raw,
-            ..ExecParams::new(params.command)
+            with_connection: false,
+        };
+        let request = ExecParams {
+            command: params.command,
+            run,
+            look: bounded(params.look),
         };
         self.tell::<UnifiedExec>(request, cancelled, |told| answer::whole(&told))
             .await
@@ -143,15 +109,12 @@ impl Server {
     ))]
     async fn write_stdin(
         &self,
-        Parameters(params): Parameters<Stdin>,
+        Parameters(params): Parameters<StdinParams>,
         cancelled: CancellationToken,
     ) -> Told {
         let request = StdinParams {
-            session_id: params.session_id,
-            input: params.input,
-            yield_ms: params.yield_ms,
-            max_tokens: Some(tokens(params.max_tokens)),
-            raw: params.raw,
+            look: bounded(params.look),
+            ..params
         };
         self.tell::<WriteStdin>(request, cancelled, |told| answer::whole(&told))
             .await
@@ -166,14 +129,10 @@ impl Server {
     ))]
     async fn close_pty_session(
         &self,
-        Parameters(params): Parameters<ClosePty>,
+        Parameters(params): Parameters<ClosePtyParams>,
         cancelled: CancellationToken,
     ) -> Told {
-        let request = ClosePtyParams {
-            session_id: params.session_id,
-            force: params.force,
-        };
-        self.tell::<ClosePtySession>(request, cancelled, |told| answer::whole(&told))
+        self.tell::<ClosePtySession>(params, cancelled, |told| answer::whole(&told))
             .await
     }
 
@@ -213,8 +172,12 @@ fn directory(named: Option<PathBuf>) -> Result<PathBuf, RpcError> {
     }
 }
 
-fn tokens(wanted: Option<usize>) -> usize {
-    wanted.unwrap_or(MAX_TOKENS).min(MAX_TOKENS)
+fn bounded(look: LookParams) -> LookParams {
+    let most = look.max_tokens.unwrap_or(MAX_TOKENS).min(MAX_TOKENS);
+    LookParams {
+        max_tokens: Some(most),
+        ..look
+    }
 }
 
 fn in_short(session: &SessionInfo) -> Value {

@@ -24,21 +24,6 @@ const MAX_TURN: usize = 2_000;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct SlotsParams {
-    /// Names of slots, or @role for every slot of a role; all slots where it is left out.
-    #[serde(default)]
-    slots: Vec<String>,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct SlotParams {
-    /// The name of the slot.
-    slot: String,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub(super) struct NamedSlots {
     /// Names of slots, or @role for every slot of a role.
     #[schemars(length(min = 1))]
@@ -106,12 +91,9 @@ impl Server {
     #[tool(annotations(title = "Slots and their states", read_only_hint = true))]
     async fn status(
         &self,
-        Parameters(params): Parameters<SlotsParams>,
+        Parameters(select): Parameters<Select>,
         cancelled: CancellationToken,
     ) -> Told {
-        let select = Select {
-            slots: params.slots,
-        };
         self.tell::<Status>(select, cancelled, |statuses| {
             answer::json(&statuses.iter().map(in_short).collect::<Vec<_>>())
         })
@@ -226,10 +208,9 @@ impl Server {
     ))]
     async fn interrupt(
         &self,
-        Parameters(params): Parameters<SlotParams>,
+        Parameters(one): Parameters<OneSlot>,
         cancelled: CancellationToken,
     ) -> Told {
-        let one = OneSlot { slot: params.slot };
         self.tell::<Interrupt>(one, cancelled, |done| answer::json(&done))
             .await
     }

@@ -57,13 +57,6 @@ pub(super) struct TaskList {
     all: bool,
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct TaskId {
-    /// The id that `submit` returned.
-    id: String,
-}
-
 #[tool_router(router = tasks_router, vis = "pub(super)")]
 impl Server {
     /// Puts a prompt into the queue for a slot or a @role, and returns its id at once. `task` with the id returns the
@@ -145,10 +138,9 @@ impl Server {
     ))]
     async fn cancel(
         &self,
-        Parameters(params): Parameters<TaskId>,
+        Parameters(one): Parameters<OneTask>,
         cancelled: CancellationToken,
     ) -> Told {
-        let one = OneTask { id: params.id };
         self.tell::<Cancel>(one, cancelled, |task| answer::json(&in_short(&task)))
             .await
     }

@@ -21,7 +21,7 @@ fn a_command_that_ends_is_not_waited_for_any_longer() {
     let daemon = daemon();
     let began = Instant::now();
     let mut params = exec("echo out; exit 3");
-    params.yield_ms = Some(60_000);
+    params.look.yield_ms = Some(60_000);
     let answer = call::<UnifiedExec>(&daemon, params).unwrap();
     assert!(began.elapsed() < Duration::from_secs(50));
     assert_eq!(answer.output, "out\n");
@@ -51,7 +51,7 @@ fn a_command_that_ends_is_not_waited_for_any_longer() {
 fn each_look_gives_what_came_since_the_last() {
     let daemon = daemon();
     let mut params = exec("stty -echo; echo ready; while read -r l; do echo \"got $l\"; done");
-    params.yield_ms = Some(0);
+    params.look.yield_ms = Some(0);
     let first = call::<UnifiedExec>(&daemon, params).unwrap();
     assert!(first.running && first.exit_code.is_none());
     let id = &first.session_id;
@@ -82,8 +82,8 @@ fn each_look_gives_what_came_since_the_last() {
 fn a_budget_keeps_head_and_tail() {
     let daemon = daemon();
     let mut params = exec("seq 1 100000; echo 'the end 🦀'");
-    params.yield_ms = Some(50_000);
-    params.max_tokens = Some(100);
+    params.look.yield_ms = Some(50_000);
+    params.look.max_tokens = Some(100);
     let answer = call::<UnifiedExec>(&daemon, params).unwrap();
     assert!(
         answer.truncated && answer.output.chars().count() <= 400,
@@ -102,7 +102,7 @@ fn all_that_came_has_its_head_and_its_tail_however_much() {
     let daemon = daemon();
     for raw in [false, true] {
         let mut params = exec("seq 1 300000; echo 'the end'");
-        (params.yield_ms, params.raw) = (Some(50_000), raw);
+        (params.look.yield_ms, params.look.raw) = (Some(50_000), raw);
         let answer = call::<UnifiedExec>(&daemon, params).unwrap();
         assert!(answer.truncated && !answer.running);
         let shown = answer.output.replace('\r', "");

@@ -12,12 +12,7 @@ impl Dispatcher {
         select: Select,
         make: fn(u64) -> Input,
     ) -> Result<Vec<Done>, RpcError> {
-        let names = self.names(&select)?;
-        let slots: Vec<SlotHandle> = names
-            .iter()
-            .map(|name| self.slot(name))
-            .collect::<Result<_, _>>()?;
-        self.ask_each(slots, make).await
+        self.ask_each(self.selected(&select)?, make).await
     }
 
     /// The same for what starts a program. A slot that is not in the config is never started: refused where it is
@@ -27,26 +22,16 @@ impl Dispatcher {
         select: Select,
         make: fn(u64) -> Input,
     ) -> Result<Vec<Done>, RpcError> {
-        let names = self.names(&select)?;
-        let mut slots: Vec<SlotHandle> = names
-            .iter()
-            .map(|name| self.slot(name))
-            .collect::<Result<_, _>>()?;
+        let mut slots = self.selected(&select)?;
         if select.slots.is_empty() {
             slots.retain(|slot| !slot.status().removed);
         }
         let (removed, slots): (Vec<SlotHandle>, Vec<SlotHandle>) =
             slots.into_iter().partition(|slot| slot.status().removed);
         let mut done = self.ask_each(slots, make).await?;
-        done.extend(removed.iter().map(|slot| {
-            let status = slot.status();
-            Done {
-                error: Some(not_in_config(&status.slot)),
-                slot: status.slot,
-                state: status.state,
-                already: false,
-                dropped: Vec::new(),
-            }
+        done.extend(removed.iter().map(self::done).map(|one| Done {
+            error: Some(not_in_config(&one.slot)),
+            ..one
         }));
         Ok(done)
     }
@@ -59,17 +44,14 @@ impl Dispatcher {
         let asked = slots.iter().map(|slot| slot.ask(make));
         let outcomes = futures_util::future::join_all(asked).await;
         let done = slots.iter().zip(outcomes).map(|(slot, outcome)| {
-            let status = slot.status();
-            Done {
-                slot: status.slot,
-                state: status.state,
-                already: matches!(outcome, Ok(Reply::Already)),
-                dropped: match &outcome {
-                    Ok(Reply::Dropped(ids)) => ids.clone(),
-                    _ => Vec::new(),
-                },
-                error: outcome.err(),
+            let mut one = done(slot);
+            match outcome {
+                Ok(Reply::Already) => one.already = true,
+                Ok(Reply::Dropped(ids)) => one.dropped = ids,
+                Ok(_) => {}
+                Err(error) => one.error = Some(error),
             }
+            one
         });
         Ok(done.collect())
     }

@@ -40,6 +40,12 @@ impl Dispatcher {
         Ok(names)
     }
 
+    /// The same, as handles.
+    pub fn selected(&self, select: &Select) -> Result<Vec<SlotHandle>, RpcError> {
+        let names = self.names(select)?;
+        names.iter().map(|name| self.slot(name)).collect()
+    }
+
     /// Puts the name of a slot in the place of `@role`, where a request takes one slot and the role has one. A task is
     /// given to a role as it is: its queue finds a slot that is free.
     pub(super) fn one_of_role(&self, method: &str, mut params: Value) -> Result<Value, RpcError> {

@@ -1,7 +1,5 @@
 use super::*;
 use crate::control::dispatch::each::not_in_config;
-use crate::core::machine::Input;
-use crate::slot::Command;
 
 request! {
     /// Takes over a conversation that exists.

@@ -5,7 +5,6 @@ request! {
     /// Answers once, then the connection is the live terminal of a slot or session: frames instead of lines.
     Attach = "attach", AttachParams => AttachAnswer;
     access: PersonOnly;
-    names: Either;
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -8,7 +8,6 @@ request! {
     /// Cancels a task, and answers when it has ended.
     Cancel = "cancel", OneTask => TaskStatus;
     access: Granted("submit", OwnTasks);
-    names: Either;
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -1,7 +1,4 @@
 use super::*;
-use crate::control::dispatch::each::done;
-use crate::control::written::request;
-use crate::slot::Request;
 
 request! {
     /// Drops the output that is kept of a session.

@@ -1,6 +1,5 @@
 use super::sessions::{owner_prefix, sessions_of};
 use super::*;
-use crate::daemon::Order;
 use tokio::sync::oneshot;
 
 request! {
@@ -44,7 +43,11 @@ async fn answer(call: Call<'_>, params: CloseParams) -> Result<CloseAnswer, RpcE
     Ok(CloseAnswer { closed: ids })
 }
 
-pub(super) async fn end_sessions(dispatcher: &Dispatcher, ids: Vec<String>, force: bool) -> Result<(), RpcError> {
+pub(super) async fn end_sessions(
+    dispatcher: &Dispatcher,
+    ids: Vec<String>,
+    force: bool,
+) -> Result<(), RpcError> {
     let (done, over): (Vec<_>, Vec<_>) = ids.iter().map(|_| oneshot::channel()).unzip();
     let why = "by request".to_owned();
     let order = Order::Close {

@@ -26,8 +26,7 @@ pub struct ClosePtyAnswer {
 
 async fn answer(call: Call<'_>, params: ClosePtyParams) -> Result<ClosePtyAnswer, RpcError> {
     let session_id = call.slot(&params.session_id)?.status().slot;
-    end_sessions(&call, vec![session_id.clone()], params.force)
-        .await?;
+    end_sessions(&call, vec![session_id.clone()], params.force).await?;
     Ok(ClosePtyAnswer {
         success: true,
         session_id,

@@ -1,12 +1,9 @@
 use super::*;
 use crate::core::claude::keys::{self, Answer};
-use crate::core::claude::reading::State;
-use crate::core::machine::{Confirmation, Input, Reply, SUBMIT};
-use crate::daemon::{DaemonHandle, Order};
+use crate::core::machine::{Confirmation, SUBMIT};
+use crate::daemon::DaemonHandle;
 use crate::once::{Active, Begun, Came, Confirming, Outcome, Record};
-use crate::slot::SlotHandle;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// A key that was pressed shows within this, also on a loaded machine.
 const KEY_SHOWS: Duration = Duration::from_secs(10);

@@ -1,11 +1,9 @@
 use super::*;
-use crate::daemon::Order;
 
 request! {
     /// Ends the daemon.
     Down = "down", DownParams => Nothing;
     access: PersonOnly;
-    names: Either;
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -5,7 +5,6 @@ request! {
     /// Subscribes: after the answer come notifications, first the snapshot, then what happens.
     Events = "events", EventsParams => Nothing;
     access: Granted("events", Slots);
-    names: Either;
 }
 
 /// Which slots, as in [`Select`], and whether what they write is told too.

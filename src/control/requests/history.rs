@@ -1,5 +1,4 @@
 use super::*;
-use crate::slot::Command;
 
 request! {
     /// Shows the conversation of a slot.

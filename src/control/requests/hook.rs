@@ -1,12 +1,10 @@
 use super::*;
 use crate::core::claude::HookEvent;
-use crate::core::machine::{Input, Reply};
 
 request! {
     /// Passes on what Claude Code tells a hook of `missiond hook`.
     Hook = HOOK, HookParams => HookAnswer;
     access: OwnSlot;
-    names: Either;
 }
 
 async fn answer(call: Call<'_>, params: HookParams) -> Result<HookAnswer, RpcError> {

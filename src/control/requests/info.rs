@@ -1,9 +1,5 @@
 use super::*;
-use crate::control::written::part;
-use crate::core::claude::reading::State;
 use crate::os::network::{NOT_COUNTED, traffic_of};
-use crate::slot::{SlotHandle, Wanted};
-use chrono::{DateTime, Utc};
 use std::path::PathBuf;
 
 request! {
@@ -63,7 +59,10 @@ async fn answer(call: Call<'_>, one: OneSlot) -> Result<SessionInfo, RpcError> {
     info_of(&call, &slot).await
 }
 
-pub(super) async fn info_of(dispatcher: &Dispatcher, slot: &SlotHandle) -> Result<SessionInfo, RpcError> {
+pub(super) async fn info_of(
+    dispatcher: &Dispatcher,
+    slot: &SlotHandle,
+) -> Result<SessionInfo, RpcError> {
     let output = part(slot, Wanted::Range(0, 0)).await?;
     let status = slot.status();
     let is_alive = !status.is_over();

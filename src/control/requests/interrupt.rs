@@ -1,12 +1,9 @@
 use super::write::write;
 use super::*;
 use crate::core::claude::keys;
-use crate::core::machine::{Input, Interrupter, Interruption, Reply};
-use crate::os::blocking;
-use crate::os::peer::Origin;
+use crate::core::machine::{Interrupter, Interruption};
 use crate::os::process_stat::Stat;
-use crate::slot::{SlotHandle, Writing};
-use std::time::Duration;
+use crate::slot::Writing;
 use tokio::time::Instant;
 
 /// A command that obeys Ctrl-C has ended by then, also on a loaded machine.

@@ -5,7 +5,6 @@ request! {
     /// Lists sessions as the tools know them.
     ListPtySessions = "list_pty_sessions", SessionsParams => ListPtyAnswer;
     access: Granted("unified_exec", OwnSessions);
-    names: Either;
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -4,19 +4,29 @@
 //! answered. Dispatch, permissions and the schema are made from [`TABLE`]. A type that a layer below needs too is in
 //! [`crate::core::model`].
 
+// What the files of the requests use most is imported here once, for their `use super::*`.
 use super::dispatch::Dispatcher;
-use super::kinds::Accepts::{self, Either};
+use super::dispatch::each::done;
+use super::kinds::Accepts;
 use super::permission::Access::{self, Anybody, Granted, OwnSlot, PersonOnly};
 use super::permission::Reach::{Connection, OwnSessions, OwnTasks, Slots};
 use super::subscriptions::Subscriptions;
+use super::written::{part, request};
+use crate::core::claude::reading::State;
+use crate::core::machine::{Input, Reply};
 use crate::core::model::*;
-use crate::os::peer::Peer;
+use crate::daemon::{Order, is_of_owner};
+use crate::os::blocking;
+use crate::os::peer::{Origin, Peer};
+use crate::slot::{Command, Request, SlotHandle, Wanted};
+use chrono::{DateTime, Utc};
 use futures_util::future::BoxFuture;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::ops::Deref;
+use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// The type of a request, for clients: its name, what it takes and what it answers.
@@ -65,7 +75,7 @@ macro_rules! request {
     ($(#[doc = $doc:literal])+
      $method:ident = $name:expr, $params:ty => $answer:ty;
      access: $access:expr;
-     names: $names:expr;) => {
+     $(names: $names:expr;)?) => {
         $(#[doc = $doc])+
         #[derive(Debug)]
         pub struct $method;
@@ -80,7 +90,7 @@ macro_rules! request {
             name: $name,
             about: concat!($($doc),+),
             access: $access,
-            names: $names,
+            names: either!($($names)?),
             params: |generator| generator.subschema_for::<$params>(),
             answer: |generator| generator.subschema_for::<$answer>(),
             run: |call, params| Box::pin(async move {
@@ -91,13 +101,66 @@ macro_rules! request {
     };
 }
 
-/// The table: each request by the name of its file, in the order of the documentation.
+/// What a request may name: slots and sessions, unless it says otherwise.
+macro_rules! either {
+    () => {
+        Accepts::Either
+    };
+    ($names:expr) => {
+        $names
+    };
+}
+
+/// Makes the table: each request by the name of its file, in the order of the documentation.
 macro_rules! table {
     ($($file:ident),+ $(,)?) => {
-        $(mod $file; pub use $file::*;)+
+        $(pub use $file::*;)+
         const TABLE: &[Entry] = &[$($file::ENTRY),+];
     };
 }
+
+mod adopt;
+mod attach;
+mod cancel;
+mod clear;
+mod close;
+mod close_pty_session;
+mod confirm;
+mod down;
+mod events;
+mod history;
+mod hook;
+mod info;
+mod interrupt;
+mod list_pty_sessions;
+mod output;
+mod pending;
+mod ping;
+mod policy;
+mod reload;
+mod resize;
+mod restart;
+mod screen;
+mod search;
+mod send;
+mod sent;
+mod sessions;
+mod signal;
+mod spawn;
+mod start;
+mod stats;
+mod status;
+mod stop;
+mod submit;
+mod task;
+mod tasks;
+mod type_line;
+mod unified_exec;
+mod unsubscribe;
+mod wait;
+mod why;
+mod write;
+mod write_stdin;
 
 table! {
     ping, status, stats, start, stop, restart, adopt, send, sent, pending, confirm, interrupt, screen, history, search,

@@ -1,10 +1,8 @@
 use super::*;
-use crate::control::written::part;
 use crate::core::terminal::plain;
 use crate::core::text::hex;
-use crate::slot::{Part, Wanted};
+use crate::slot::Part;
 use std::borrow::Cow;
-use std::time::Duration;
 
 /// The longest wait for more output; whoever wants to wait longer asks again.
 const MAX_WAIT: Duration = Duration::from_secs(60);

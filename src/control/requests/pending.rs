@@ -1,12 +1,10 @@
 use super::*;
 use crate::core::claude::reading::Dialog;
-use chrono::{DateTime, Utc};
 
 request! {
     /// Shows the dialogs that wait for a person.
     Pending = "pending", Select => Vec<PendingDialog>;
     access: Granted("pending", Slots);
-    names: Either;
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

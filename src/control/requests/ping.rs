@@ -4,7 +4,6 @@ request! {
     /// Says which daemon answers here.
     Ping = "ping", Nothing => Pong;
     access: Anybody;
-    names: Either;
 }
 
 async fn answer(call: Call<'_>, _: Nothing) -> Result<Pong, RpcError> {

@@ -1,11 +1,9 @@
 use super::*;
-use crate::daemon::Order;
 
 request! {
     /// Takes the config and the policies as they are on the disk now.
     Reload = "reload", Nothing => ReloadAnswer;
     access: PersonOnly;
-    names: Either;
 }
 
 async fn answer(call: Call<'_>, _: Nothing) -> Result<ReloadAnswer, RpcError> {

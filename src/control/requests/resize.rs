@@ -1,7 +1,4 @@
 use super::*;
-use crate::control::dispatch::each::done;
-use crate::control::written::request;
-use crate::slot::Request;
 
 request! {
     /// Changes the size of a session's terminal.

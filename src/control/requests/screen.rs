@@ -1,11 +1,9 @@
 use super::*;
-use crate::slot::Command;
 
 request! {
     /// Shows the screen of a slot or session.
     Screen = "screen", ScreenParams => ScreenAnswer;
     access: Granted("screen", Slots);
-    names: Either;
 }
 
 async fn answer(call: Call<'_>, params: ScreenParams) -> Result<ScreenAnswer, RpcError> {

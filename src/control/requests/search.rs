@@ -1,9 +1,6 @@
 use super::*;
-use crate::control::written::part;
 use crate::core::terminal::plain;
 use crate::core::text::secrets;
-use crate::os::blocking;
-use crate::slot::{Command, SlotHandle, Wanted};
 use regex::Regex;
 
 /// A regex that is larger than this when compiled is an attack or a mistake.
@@ -15,7 +12,6 @@ request! {
     /// Searches what a slot has shown and said, or what a session has written.
     Search = "search", SearchParams => Vec<Match>;
     access: Granted("search", Slots);
-    names: Either;
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

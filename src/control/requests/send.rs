@@ -1,14 +1,11 @@
 use super::*;
 use crate::core::claude::keys;
-use crate::core::machine::{Input, Message, Reply};
+use crate::core::machine::Message;
 use crate::core::queue::Outcome as Found;
 use crate::daemon::tasks::runner;
 use crate::os::peer::Origin;
 use crate::once::{Active, Begun, Came, Once, Outcome, Record, Sending, Stage, Waiter};
-use crate::slot::SlotHandle;
-use chrono::{DateTime, Utc};
 use std::sync::Arc;
-use std::time::Duration;
 
 request! {
     /// Sends a message to a slot, and answers with what Claude Code says to it.
@@ -50,9 +47,7 @@ async fn answer(call: Call<'_>, params: SendParams) -> Result<SendAnswer, RpcErr
     let name = params.slot.clone();
     if slot.status().kind != "claude" {
         let text = format!("{name} is a plain program, not Claude Code");
-        return Err(
-            RpcError::new(Fault::Refused, text).next(format!("missiond write {name} …"))
-        );
+        return Err(RpcError::new(Fault::Refused, text).next(format!("missiond write {name} …")));
     }
     let meaning = keys::Meaning {
         shell: params.shell,
@@ -77,12 +72,15 @@ async fn answer(call: Call<'_>, params: SendParams) -> Result<SendAnswer, RpcErr
     let id = message.id.clone().unwrap_or_default();
     let record = Record::new(name, id, sending);
     let limit = params.timeout_ms.map(Duration::from_millis);
-    send_once(&call, ToSend {
-        record,
-        message,
-        slot,
-        limit,
-    })
+    send_once(
+        &call,
+        ToSend {
+            record,
+            message,
+            slot,
+            limit,
+        },
+    )
     .await
 }
 

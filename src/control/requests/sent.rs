@@ -2,7 +2,6 @@ use super::send::find;
 use super::*;
 use crate::daemon::tasks::runner;
 use crate::once::{Came, Outcome, Record, Sending};
-use chrono::{DateTime, Utc};
 
 request! {
     /// Tells what became of a message that was sent with an id.

@@ -1,13 +1,10 @@
 use super::info::info_of;
 use super::*;
-use crate::daemon::is_of_owner;
-use crate::slot::SlotHandle;
 
 request! {
     /// Lists sessions, also those that have ended and are kept.
     Sessions = "sessions", SessionsParams => Vec<SessionInfo>;
     access: PersonOnly;
-    names: Either;
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -18,7 +15,10 @@ pub struct SessionsParams {
     pub owner: Option<String>,
 }
 
-pub(super) async fn answer(call: Call<'_>, params: SessionsParams) -> Result<Vec<SessionInfo>, RpcError> {
+pub(super) async fn answer(
+    call: Call<'_>,
+    params: SessionsParams,
+) -> Result<Vec<SessionInfo>, RpcError> {
     let prefix = params.owner.map(owner_prefix).transpose()?;
     let mut infos = Vec::new();
     for slot in sessions_of(&call, prefix.as_deref()) {

@@ -1,9 +1,6 @@
 use super::*;
-use crate::control::written::part;
 use crate::core::terminal::plain;
-use crate::daemon::{Order, end_for};
-use crate::slot::{SlotHandle, Wanted};
-use std::time::Duration;
+use crate::daemon::end_for;
 
 /// How long the first output of a new session is waited for: most programs speak within a few milliseconds, and for one
 /// that is silent most of a `spawn` should not be this wait.
@@ -13,7 +10,6 @@ request! {
     /// Starts a program in a terminal of its own.
     Spawn = "spawn", SpawnParams => SpawnAnswer;
     access: PersonOnly;
-    names: Either;
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -44,7 +40,7 @@ impl Dispatcher {
         params: SpawnParams,
         gone: &CancellationToken,
     ) -> Result<SlotHandle, RpcError> {
-        let tied = params.with_connection;
+        let tied = params.run.with_connection;
         let params = Box::new(params);
         let order = |reply| Order::Spawn { params, reply };
         let slot = self.daemon.order(order).await?;

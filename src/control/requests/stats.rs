@@ -1,11 +1,9 @@
 use super::*;
-use crate::core::claude::reading::State;
 
 request! {
     /// Counts slots and sessions.
     Stats = "stats", Nothing => StatsAnswer;
     access: Anybody;
-    names: Either;
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

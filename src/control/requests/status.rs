@@ -1,21 +1,16 @@
 use super::*;
 use crate::daemon;
-use crate::os::blocking;
 use crate::os::process_stat::Stat;
 
 request! {
     /// Shows slots, and sessions that are named.
     Status = "status", Select => Vec<SlotStatus>;
     access: Anybody;
-    names: Either;
 }
 
 pub(super) async fn answer(call: Call<'_>, select: Select) -> Result<Vec<SlotStatus>, RpcError> {
-    let names = call.names(&select)?;
-    let mut statuses: Vec<SlotStatus> = names
-        .iter()
-        .map(|name| call.slot(name).map(|slot| slot.status()))
-        .collect::<Result<_, _>>()?;
+    let slots = call.selected(&select)?;
+    let mut statuses: Vec<SlotStatus> = slots.iter().map(SlotHandle::status).collect();
     measure(&call, &mut statuses).await;
     let health = call.daemon.health();
     for status in &mut statuses {

@@ -1,5 +1,4 @@
 use super::*;
-use crate::core::machine::Input;
 
 request! {
     /// Ends the programs of slots; they stay down.

@@ -3,7 +3,6 @@ use super::*;
 use crate::core::claude::keys;
 use crate::core::queue::{MAX_RETRIES, NewTask};
 use crate::core::settings::is_name;
-use crate::os::peer::Origin;
 use uuid::Uuid;
 
 request! {
@@ -32,8 +31,7 @@ pub struct SubmitParams {
 }
 
 async fn answer(call: Call<'_>, params: SubmitParams) -> Result<TaskStatus, RpcError> {
-    keys::message(&params.text, keys::Meaning::default())
-        .map_err(|error| not_sendable(&error))?;
+    keys::message(&params.text, keys::Meaning::default()).map_err(|error| not_sendable(&error))?;
     if params.retries > MAX_RETRIES {
         let text = format!(
             "{} retries are too many: at most {MAX_RETRIES}",

@@ -5,7 +5,6 @@ request! {
     /// Shows a task.
     Task = "task", TaskParams => TaskStatus;
     access: Granted("submit", OwnTasks);
-    names: Either;
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -26,8 +25,7 @@ async fn answer(call: Call<'_>, params: TaskParams) -> Result<TaskStatus, RpcErr
     if !params.wait {
         return Ok((*tasks.get(&params.id)?).clone());
     }
-    let settled =
-        |task: &TaskStatus| task.state.is_final() || task.state == TaskState::NeedsPerson;
+    let settled = |task: &TaskStatus| task.state.is_final() || task.state == TaskState::NeedsPerson;
     let waited = within(params.timeout_ms, tasks.wait(&params.id, settled)).await;
     match waited {
         Ok(task) => Ok((*task).clone()),

@@ -1,7 +1,6 @@
 use super::submit::submitter;
 use super::*;
 use crate::core::text::excerpt;
-use crate::os::peer::Origin;
 
 /// What a list shows of a text; the whole would not fit into one answer.
 const SHOWN: usize = 400;
@@ -10,7 +9,6 @@ request! {
     /// Shows the tasks.
     Tasks = "tasks", TasksParams => Vec<TaskStatus>;
     access: Granted("submit", OwnTasks);
-    names: Either;
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

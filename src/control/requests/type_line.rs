@@ -1,8 +1,7 @@
 use super::wait::within;
 use super::*;
-use crate::control::written::{part, request, written};
-use crate::slot::{Request, SlotHandle, Typed, Wanted};
-use std::time::Duration;
+use crate::control::written::written;
+use crate::slot::Typed;
 
 mod prompted;
 
@@ -82,9 +81,7 @@ async fn answer(call: Call<'_>, params: TypeParams) -> Result<TypeAnswer, RpcErr
             });
             within(params.timeout_ms, typed).await?
         }
-        Some(ms) => {
-            within(params.timeout_ms, type_until_quiet(&slot, person, text, ms)).await?
-        }
+        Some(ms) => within(params.timeout_ms, type_until_quiet(&slot, person, text, ms)).await?,
     };
     let (output, truncated) = written(&slot, typed.output).await?;
     Ok(TypeAnswer {
@@ -96,11 +93,7 @@ async fn answer(call: Call<'_>, params: TypeParams) -> Result<TypeAnswer, RpcErr
 }
 
 /// Types a line for a person, and waits for nothing.
-async fn type_line(
-    slot: &SlotHandle,
-    person: Person,
-    text: String,
-) -> Result<(), RpcError> {
+async fn type_line(slot: &SlotHandle, person: Person, text: String) -> Result<(), RpcError> {
     request(slot, |reply| Request::Type {
         text,
         person,

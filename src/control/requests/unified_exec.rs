@@ -1,13 +1,6 @@
 use super::*;
-use crate::control::written::{MOST_CHARACTERS, part, request, shortened};
-use crate::core::settings::limits::Limits;
+use crate::control::written::{MOST_CHARACTERS, shortened};
 use crate::core::text::excerpt::head_and_tail;
-use crate::daemon::is_of_owner;
-use crate::os::peer::Origin;
-use crate::slot::{SlotHandle, Wanted};
-use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::time::Duration;
 
 /// Between a command and the first look at it.
 const YIELD: Duration = Duration::from_millis(100);
@@ -24,7 +17,6 @@ request! {
     /// Starts a command and answers with what it writes in the first moments.
     UnifiedExec = "unified_exec", ExecParams => ToolAnswer;
     access: Granted("unified_exec", OwnSessions);
-    names: Either;
 }
 
 /// Either one line for a shell, or the program and its arguments.
@@ -44,71 +36,25 @@ pub struct ExecParams {
     /// A line for a shell, or the program and its arguments.
     #[serde(alias = "cmd")]
     pub command: CommandWords,
-    /// The directory in which it runs, an absolute path; the home directory where it is left out.
-    #[serde(default, alias = "workdir")]
-    pub cwd: Option<PathBuf>,
-    /// What runs a command that is one line; `$SHELL` unless told.
-    #[serde(default)]
-    pub shell: Option<String>,
-    /// The shell reads its profile first.
-    #[serde(default)]
-    pub login: bool,
-    /// On top of the daemon's environment.
-    #[serde(default)]
-    pub env: BTreeMap<String, String>,
-    /// `env` is the whole environment, and nothing of the daemon's is added.
-    #[serde(default)]
-    pub env_clear: bool,
-    /// The command is ended when its processes hold more bytes of memory than this.
-    #[serde(default)]
-    pub max_memory: Option<u64>,
-    /// What the kernel holds each of its processes to; never more than `[sessions] limits` in slots.toml.
-    #[serde(default)]
-    pub limits: Limits,
-    /// The session ends with the connection on which it was asked for.
-    #[serde(default)]
-    pub with_connection: bool,
-    /// Whose session it is, such as `orchestrator:planner`; `user` where it is left out.
-    #[serde(default)]
-    pub owner: Option<String>,
-    /// The session ends when this process does.
-    #[serde(default)]
-    pub owner_pid: Option<u32>,
-    /// The command is ended after so many milliseconds.
-    #[serde(default)]
-    pub timeout_ms: Option<u64>,
+    #[serde(flatten)]
+    pub run: RunParams,
+    #[serde(flatten)]
+    pub look: LookParams,
+}
+
+/// How a tool looks at what was written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LookParams {
     /// Milliseconds to wait for output, 100 unless told; less where the command ends before.
     #[serde(default, alias = "yield_time_ms")]
     pub yield_ms: Option<u64>,
-    /// 10,000 unless told, of about four characters each; what is more is left out in the middle.
+    /// At most so many tokens of output, 10,000 unless told, of about four characters each; what is more is left out in the
+    /// middle.
     #[serde(default, alias = "max_output_tokens")]
     pub max_tokens: Option<usize>,
     /// With its control sequences; else as plain text, or the screen of a program that fills it.
     #[serde(default)]
     pub raw: bool,
-}
-
-impl ExecParams {
-    /// A command with everything else as usual.
-    pub fn new(command: CommandWords) -> ExecParams {
-        ExecParams {
-            command,
-            cwd: None,
-            shell: None,
-            login: false,
-            env: BTreeMap::new(),
-            env_clear: false,
-            max_memory: None,
-            limits: Limits::default(),
-            with_connection: false,
-            owner: None,
-            owner_pid: None,
-            timeout_ms: None,
-            yield_ms: None,
-            max_tokens: None,
-            raw: false,
-        }
-    }
 }
 
 /// What a tool answers.
@@ -131,41 +77,41 @@ pub struct ToolAnswer {
     pub truncated: bool,
 }
 
-async fn answer(call: Call<'_>, mut params: ExecParams) -> Result<ToolAnswer, RpcError> {
-    params.owner = owner_for(call.peer, params.owner)?;
-    let look = Look::new(params.yield_ms, params.max_tokens, params.raw);
-    let slot = call.new_session(spawn_params(params)?, call.gone).await?;
+async fn answer(call: Call<'_>, params: ExecParams) -> Result<ToolAnswer, RpcError> {
+    let ExecParams { command, run, look } = params;
+    let (command, line) = match command {
+        CommandWords::Line(line) => (Vec::new(), Some(line)),
+        CommandWords::Words(words) if words.is_empty() => {
+            return Err(RpcError::new(Fault::Usage, "the command is empty"));
+        }
+        CommandWords::Words(words) => (words, None),
+    };
+    let owner = owner_for(call.peer, run.owner)?;
+    let params = SpawnParams {
+        command,
+        line,
+        run: RunParams { owner, ..run },
+        ..SpawnParams::default()
+    };
+    let slot = call.new_session(params, call.gone).await?;
     look.at(&slot).await
 }
 
-/// How a tool looks at what was written.
-pub(super) struct Look {
-    time: Duration,
-    characters: usize,
-    raw: bool,
-}
-
-impl Look {
-    pub(super) fn new(yield_ms: Option<u64>, max_tokens: Option<usize>, raw: bool) -> Look {
-        let tokens = max_tokens.unwrap_or(MAX_TOKENS);
-        Look {
-            time: yield_ms.map_or(YIELD, Duration::from_millis).min(MAX_YIELD),
-            characters: tokens
-                .saturating_mul(CHARACTERS_PER_TOKEN)
-                .min(MOST_CHARACTERS),
-            raw,
-        }
-    }
-
+impl LookParams {
     /// Waits as long as was asked, or until the end, and gives what has come since the last look.
-    pub(super) async fn at(&self, slot: &SlotHandle) -> Result<ToolAnswer, RpcError> {
+    pub(super) async fn at(self, slot: &SlotHandle) -> Result<ToolAnswer, RpcError> {
+        let time = self.yield_ms.map_or(YIELD, Duration::from_millis);
+        let tokens = self.max_tokens.unwrap_or(MAX_TOKENS);
+        let characters = tokens
+            .saturating_mul(CHARACTERS_PER_TOKEN)
+            .min(MOST_CHARACTERS);
         let mut status = slot.watch_status();
         let ended = status.wait_for(SlotStatus::is_over);
-        let _ = tokio::time::timeout(self.time, ended).await;
+        let _ = tokio::time::timeout(time.min(MAX_YIELD), ended).await;
         let unread = part(slot, Wanted::Unread).await?;
         let (output, truncated) = match full_screen(slot).await? {
-            Some(screen) if !self.raw => head_and_tail(screen, self.characters),
-            _ => shortened(unread, self.raw, self.characters).await?,
+            Some(screen) if !self.raw => head_and_tail(screen, characters),
+            _ => shortened(unread, self.raw, characters).await?,
         };
         let status = slot.status();
         let session = status.session.as_ref();
@@ -187,7 +133,7 @@ impl Look {
 
 /// What a program that fills the screen shows: its bytes alone would be of no use.
 async fn full_screen(slot: &SlotHandle) -> Result<Option<String>, RpcError> {
-    let screen = request(slot, |reply| crate::slot::Request::FullScreen { reply }).await?;
+    let screen = request(slot, |reply| Request::FullScreen { reply }).await?;
     Ok(screen.map(|lines| lines.join("\n").trim_end().to_owned()))
 }
 
@@ -225,28 +171,34 @@ pub(super) fn owner_for(peer: &Peer, asked: Option<String>) -> Result<Option<Str
     }
 }
 
-fn spawn_params(params: ExecParams) -> Result<SpawnParams, RpcError> {
-    let (command, line) = match params.command {
-        CommandWords::Line(line) => (Vec::new(), Some(line)),
-        CommandWords::Words(words) if words.is_empty() => {
-            return Err(RpcError::new(Fault::Usage, "the command is empty"));
-        }
-        CommandWords::Words(words) => (words, None),
-    };
-    Ok(SpawnParams {
-        command,
-        line,
-        shell: params.shell,
-        login: params.login,
-        cwd: params.cwd,
-        env: params.env,
-        env_clear: params.env_clear,
-        max_memory: params.max_memory,
-        limits: params.limits,
-        with_connection: params.with_connection,
-        owner: params.owner,
-        owner_pid: params.owner_pid,
-        timeout_ms: params.timeout_ms,
-        ..SpawnParams::default()
-    })
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_several_requests_take_is_part_of_each() {
+        let params = json!({"cmd": "true", "workdir": "/", "yield_time_ms": 5, "env": {"A": "b"}, "raw": true});
+        let exec: ExecParams = serde_json::from_value(params).unwrap();
+        assert_eq!(exec.command, CommandWords::Line("true".to_owned()));
+        assert_eq!(exec.run.cwd, Some("/".into()));
+        assert_eq!(exec.run.env["A"], "b");
+        assert_eq!((exec.look.yield_ms, exec.look.raw), (Some(5), true));
+        let told = serde_json::to_value(&exec).unwrap();
+        assert_eq!((&told["cwd"], &told["raw"]), (&json!("/"), &json!(true)));
+        let spawn: SpawnParams = serde_json::from_value(json!({"login": true})).unwrap();
+        assert!(spawn.run.login);
+    }
+
+    #[test]
+    fn what_no_request_takes_is_refused_with_its_name() {
+        let exec = json!({"command": "true", "yeild_ms": 5});
+        let error = serde_json::from_value::<ExecParams>(exec).unwrap_err();
+        assert!(error.to_string().contains("`yeild_ms`"), "{error}");
+        let error = serde_json::from_value::<SpawnParams>(json!({"run": {}})).unwrap_err();
+        assert!(error.to_string().contains("`run`"), "{error}");
+        let stdin = json!({"session_id": "a", "size": 1});
+        let error = serde_json::from_value::<StdinParams>(stdin).unwrap_err();
+        assert!(error.to_string().contains("`size`"), "{error}");
+    }
 }

@@ -4,7 +4,6 @@ request! {
     /// Ends a subscription of this connection; none of its notifications comes after the answer.
     Unsubscribe = "unsubscribe", UnsubscribeParams => Nothing;
     access: Granted("events", Connection);
-    names: Either;
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

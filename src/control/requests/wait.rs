@@ -1,16 +1,12 @@
 use super::search::regex;
 use super::*;
-use crate::core::claude::reading::State;
-use crate::slot::{Command, SlotHandle};
 use regex::Regex;
 use std::future::Future;
-use std::time::Duration;
 
 request! {
     /// Answers when a slot or session is as asked: the first condition that holds ends the wait.
     Wait = "wait", WaitParams => WaitAnswer;
     access: Granted("wait", Slots);
-    names: Either;
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

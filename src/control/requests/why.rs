@@ -1,6 +1,4 @@
 use super::*;
-use crate::core::claude::reading::State;
-use crate::slot::Command;
 
 request! {
     /// Shows on what evidence the state of a slot rests.

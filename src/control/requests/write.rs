@@ -1,12 +1,10 @@
 use super::*;
-use crate::control::dispatch::each::done;
-use crate::slot::{Command, SlotHandle, Writing};
+use crate::slot::Writing;
 
 request! {
     /// Writes bytes to the terminal of a slot or session.
     Write = "write", WriteParams => Done;
     access: PersonOnly;
-    names: Either;
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

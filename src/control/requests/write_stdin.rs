@@ -1,4 +1,3 @@
-use super::unified_exec::Look;
 use super::write::write;
 use super::*;
 use crate::slot::Writing;
@@ -18,18 +17,11 @@ request! {
 pub struct StdinParams {
     /// The id that `unified_exec` answered with.
     pub session_id: String,
-    /// Written as it is; empty only looks.
+    /// Written as it is: end it with \n or \r for Enter, \u0003 is Ctrl-C. Empty only looks.
     #[serde(default, alias = "chars")]
     pub input: String,
-    /// Milliseconds to wait for output, 100 unless told; less where the command ends before.
-    #[serde(default, alias = "yield_time_ms")]
-    pub yield_ms: Option<u64>,
-    /// 10,000 unless told, of about four characters each; what is more is left out in the middle.
-    #[serde(default, alias = "max_output_tokens")]
-    pub max_tokens: Option<usize>,
-    /// With its control sequences; else as plain text, or the screen of a program that fills it.
-    #[serde(default)]
-    pub raw: bool,
+    #[serde(flatten)]
+    pub look: LookParams,
 }
 
 async fn answer(call: Call<'_>, params: StdinParams) -> Result<ToolAnswer, RpcError> {
@@ -38,6 +30,5 @@ async fn answer(call: Call<'_>, params: StdinParams) -> Result<ToolAnswer, RpcEr
     if !bytes.is_empty() {
         write(&slot, Writing::raw(bytes, call.peer)).await?;
     }
-    let look = Look::new(params.yield_ms, params.max_tokens, params.raw);
-    look.at(&slot).await
+    params.look.at(&slot).await
 }

@@ -7,37 +7,24 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// What a new session is to be. Everything may be left out: the user's shell, then, in the home directory.
+/// How the program of a session is run: what `spawn` and `unified_exec` both take.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SpawnParams {
-    /// A name that is free; a UUID where none is given.
-    #[serde(default)]
-    pub id: Option<String>,
-    /// `user`, or `orchestrator:<agent>` with more parts behind it.
+pub struct RunParams {
+    /// Whose session it is: `user`, or `orchestrator:<agent>` with more parts behind it; `user` where it is left out.
     #[serde(default)]
     pub owner: Option<String>,
     /// The session ends when this process does.
     #[serde(default)]
     pub owner_pid: Option<u32>,
     /// The directory in which it runs, an absolute path; the home directory where it is left out.
-    #[serde(default)]
+    #[serde(default, alias = "workdir")]
     pub cwd: Option<PathBuf>,
-    /// The program and its arguments; the shell where there are none.
-    #[serde(default)]
-    pub command: Vec<String>,
     /// The shell to run; `$SHELL` where it is left out.
     #[serde(default)]
     pub shell: Option<String>,
-    /// In a login shell.
+    /// In a login shell, which reads its profile first.
     #[serde(default)]
     pub login: bool,
-    /// Columns of its terminal, 120 unless told.
-    #[serde(default)]
-    pub cols: Option<u16>,
-    /// Rows of its terminal, 40 unless told.
-    #[serde(default)]
-    pub rows: Option<u16>,
     /// The program is ended after so many milliseconds.
     #[serde(default)]
     pub timeout_ms: Option<u64>,
@@ -47,9 +34,6 @@ pub struct SpawnParams {
     /// `env` is the whole environment, and nothing of the daemon's is added.
     #[serde(default)]
     pub env_clear: bool,
-    /// One line for the shell, in place of `command`.
-    #[serde(default)]
-    pub line: Option<String>,
     /// The program is ended when its processes hold more bytes of memory than this.
     #[serde(default)]
     pub max_memory: Option<u64>,
@@ -59,6 +43,29 @@ pub struct SpawnParams {
     /// The session ends with the connection on which it was asked for.
     #[serde(default)]
     pub with_connection: bool,
+}
+
+/// What a new session is to be. Everything may be left out: the user's shell, then, in the home directory.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SpawnParams {
+    /// A name that is free; a UUID where none is given.
+    #[serde(default)]
+    pub id: Option<String>,
+    /// The program and its arguments; the shell where there are none.
+    #[serde(default)]
+    pub command: Vec<String>,
+    /// One line for the shell, in place of `command`.
+    #[serde(default)]
+    pub line: Option<String>,
+    /// Columns of its terminal, 120 unless told.
+    #[serde(default)]
+    pub cols: Option<u16>,
+    /// Rows of its terminal, 40 unless told.
+    #[serde(default)]
+    pub rows: Option<u16>,
+    #[serde(flatten)]
+    pub run: RunParams,
 }
 
 /// What the task of a session knows beside what every slot has.

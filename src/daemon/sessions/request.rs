@@ -34,13 +34,14 @@ pub(super) fn record(
     config: &SessionsConfig,
     context: &SlotContext,
 ) -> Result<Record, RpcError> {
+    let run = &params.run;
     let id = id(params.id.clone())?;
     let created_at = Utc::now();
     let terms = SessionTerms {
-        owner: owner(params.owner.clone())?,
-        owner_process: owner_process(&params)?,
+        owner: owner(run.owner.clone())?,
+        owner_process: owner_process(run.owner_pid)?,
         created_at,
-        ends_at: params
+        ends_at: run
             .timeout_ms
             .map(timeout)
             .transpose()?
@@ -48,21 +49,21 @@ pub(super) fn record(
         idle_close: config.idle_close,
         keep: config.keep,
         buffer: config.buffer,
-        max_memory: max_memory(params.max_memory)?,
-        limits: limits(params.limits, config)?,
-        with_connection: params.with_connection,
+        max_memory: max_memory(run.max_memory)?,
+        limits: limits(run.limits, config)?,
+        with_connection: run.with_connection,
         marks: None,
         command: Vec::new(),
     };
     check_words(&params)?;
     let mut record = Record {
-        cwd: cwd(params.cwd.clone(), context)?,
+        cwd: cwd(run.cwd.clone(), context)?,
         cols: size("cols", params.cols, COLS)?,
         rows: size("rows", params.rows, ROWS)?,
         id,
         command: Vec::new(),
-        env: params.env.clone(),
-        env_clear: params.env_clear,
+        env: run.env.clone(),
+        env_clear: run.env_clear,
         terms,
         ended: None,
         unknown: Map::new(),
@@ -113,8 +114,8 @@ fn owner(given: Option<String>) -> Result<String, RpcError> {
     }
 }
 
-fn owner_process(params: &SpawnParams) -> Result<Option<OwnerProcess>, RpcError> {
-    let Some(pid) = params.owner_pid else {
+fn owner_process(pid: Option<u32>) -> Result<Option<OwnerProcess>, RpcError> {
+    let Some(pid) = pid else {
         return Ok(None);
     };
     let running = running_process(pid);
@@ -160,9 +161,13 @@ fn size(what: &str, given: Option<u16>, default: u16) -> Result<u16, RpcError> {
 }
 
 fn check_words(params: &SpawnParams) -> Result<(), RpcError> {
-    let variables = params.env.iter().flat_map(|(name, value)| [name, value]);
+    let variables = params
+        .run
+        .env
+        .iter()
+        .flat_map(|(name, value)| [name, value]);
     let line = params.line.iter();
-    let words = params.command.iter().chain(&params.shell).chain(line);
+    let words = params.command.iter().chain(&params.run.shell).chain(line);
     let words = words.chain(variables);
     for word in words {
         if word.contains('\0') {
@@ -173,6 +178,7 @@ fn check_words(params: &SpawnParams) -> Result<(), RpcError> {
         }
     }
     if let Some(name) = params
+        .run
         .env
         .keys()
         .find(|name| name.is_empty() || name.contains('='))

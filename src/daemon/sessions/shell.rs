@@ -23,8 +23,9 @@ pub(super) fn fill_in(
     params: SpawnParams,
     context: &SlotContext,
 ) -> Result<(), RpcError> {
-    let named = params.shell.is_some();
+    let named = params.run.shell.is_some();
     let shell = params
+        .run
         .shell
         .or_else(|| variable(record, context, "SHELL").map(str::to_owned))
         .filter(|shell| named || is_usable(shell))
@@ -39,18 +40,18 @@ pub(super) fn fill_in(
         if !params.command.is_empty() {
             return Err(wrong("a line for a shell and a command were given").next("leave one out"));
         }
-        return line_in(record, shell, params.login, line);
+        return line_in(record, shell, params.run.login, line);
     }
     let shown = match params.command.as_slice() {
         [] => vec![shell.clone()],
         words => words.to_vec(),
     };
     record.terms.command = shown.clone();
-    let interactive = params.command.is_empty() || params.command.len() == 1 && !params.login;
+    let interactive = params.command.is_empty() || params.command.len() == 1 && !params.run.login;
     match (interactive, Shell::of(&shown[0])) {
-        (true, Some(kind)) => mark(record, &shown[0], kind, params.login, context),
-        (true, None) if params.login => record.command = vec![shown[0].clone(), "-l".into()],
-        (false, _) if params.login => record.command = in_login_shell(shell, shown),
+        (true, Some(kind)) => mark(record, &shown[0], kind, params.run.login, context),
+        (true, None) if params.run.login => record.command = vec![shown[0].clone(), "-l".into()],
+        (false, _) if params.run.login => record.command = in_login_shell(shell, shown),
         _ if named && !params.command.is_empty() => {
             return Err(wrong("a shell and a command were given")
                 .next("add --login to run the command in it, or leave one out"));

@@ -67,8 +67,7 @@ pub(super) async fn awaited_prompt(
     }
     let status = slot.status();
     let unmarked = status.session.is_some_and(|session| !session.marked);
-    if !params.wait || !unmarked || status.state == crate::core::claude::reading::State::Exited
-    {
+    if !params.wait || !unmarked || status.state == crate::core::claude::reading::State::Exited {
         return Ok(None);
     }
     Ok(Prompt::like(&line_at_cursor(slot).await?))
