@@ -144,6 +144,25 @@ fn every_method_of_the_table_is_answered() {
     assert_eq!(answer["error"]["code"], -32601, "{answer}");
 }
 
+/// Roles are those of the slots; a session has none.
+#[test]
+fn roles_show_how_their_slots_stand() {
+    let daemon = stage();
+    let socket = daemon.root().join("run/missiond/missiond.sock");
+    let role = &daemon.status("shell")["role"];
+    let expected = json!([{
+        "role": role,
+        "slots": ["shell"],
+        "idle": 1,
+        "confirming": 0,
+        "policy_waits": false,
+    }]);
+    assert_eq!(raw(&socket, "roles", &json!({}))["result"], expected);
+    assert_eq!(daemon.cmd(&["stop", "shell"]).code, 0);
+    let roles = raw(&socket, "roles", &json!({}));
+    assert_eq!(roles["result"][0]["idle"], 0, "{roles}");
+}
+
 fn raw(socket: &std::path::Path, method: &str, params: &Value) -> Value {
     let mut stream = UnixStream::connect(socket).expect("the daemon listens");
     let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});

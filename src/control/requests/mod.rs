@@ -140,6 +140,7 @@ mod policy;
 mod reload;
 mod resize;
 mod restart;
+mod roles;
 mod screen;
 mod search;
 mod send;
@@ -163,10 +164,10 @@ mod write;
 mod write_stdin;
 
 table! {
-    ping, status, stats, start, stop, restart, adopt, send, sent, pending, confirm, interrupt, screen, history, search,
-    wait, write, attach, why, events, unsubscribe, policy, submit, task, tasks, cancel, reload, down, hook, spawn,
-    sessions, info, type_line, resize, signal, close, output, clear, unified_exec, write_stdin, close_pty_session,
-    list_pty_sessions,
+    ping, status, stats, roles, start, stop, restart, adopt, send, sent, pending, confirm, interrupt, screen,
+    history, search, wait, write, attach, why, events, unsubscribe, policy, submit, task, tasks, cancel, reload,
+    down, hook, spawn, sessions, info, type_line, resize, signal, close, output, clear, unified_exec, write_stdin,
+    close_pty_session, list_pty_sessions,
 }
 
 /// All requests.
