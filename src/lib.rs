@@ -38,14 +38,14 @@
 //!
 //! - [`core`]: pure, with no IO, no clock and no runtime, so that any session can be replayed and every fault found in the
 //!   field becomes a recording in `tests/`. Its parts: `text`, `terminal`, `cast` (recordings), `claude` (all that is known of
-//!   Claude Code), `settings`, `policy`, `model` (requests, answers and events), `machine` (a slot's behaviour), `queue` (tasks).
+//!   Claude Code), `settings`, `policy`, `model` (statuses, events, errors), `machine` (a slot's behaviour), `queue` (tasks).
 //! - [`os`]: files, paths, sockets, processes, control groups.
 //! - [`hook`]: what Claude Code runs at its hooks.
 //! - [`events`], [`audit`], [`once`]: the event bus, the audit file, and requests that are done once.
 //! - [`config`]: slots.toml and policies/ on the disk. [`launch`]: what a slot's program is started with.
 //! - [`shim`]: the process that owns a PTY; the only module that names portable-pty.
 //! - [`slot`]: the task of one slot or session. [`daemon`]: all of them by name, tasks, alerts, reload.
-//! - [`control`]: the socket, its requests, its server and its client.
+//! - [`control`]: the socket, its server and its client, and a file for each request.
 //! - [`mcp`], [`embed`], [`cli`]: the ways in for models, for programs and for people. [`lab`]: stand-ins for Claude Code.
 //!
 //! # Words

@@ -464,37 +464,29 @@ async fn answer(request: Request, connection: Connection, answers: Outbox) {
         subscriptions,
         ..
     } = connection;
-    let dispatcher = &hall.dispatcher;
     let peer = peer.asking(&request);
-    let Request { method, params, .. } = &request;
-    let outcome = match dispatcher.permit(&peer, method, params).await {
-        Ok(()) if *method == Events::NAME => {
-            let listening = listen(&request, dispatcher, &answers);
-            let until_the_end = async {
-                tokio::select! { () = listening => {}, () = hall.ending.cancelled() => {} }
-            };
-            match subscriptions.run(&request.id, until_the_end).await {
+    let call = Call {
+        dispatcher: &hall.dispatcher,
+        peer: &peer,
+        gone: &gone,
+        subscriptions: &subscriptions,
+    };
+    let outcome = if request.method == Events::NAME {
+        tokio::select! {
+            subscribed = subscribe(call, &request, &answers) => match subscribed {
                 Ok(()) => return,
                 Err(error) => Err(error),
-            }
+            },
+            () = hall.ending.cancelled() => return,
         }
-        Ok(()) => {
-            let call = Call {
-                dispatcher,
-                peer: &peer,
-                gone: &gone,
-                subscriptions: &subscriptions,
-            };
-            let call = async {
-                pause::fault(Moment::Asked);
-                call.run(method, params.clone()).await
-            };
-            // Whoever asked is told, and does not wait for an answer that never comes.
-            let answer = AssertUnwindSafe(call).catch_unwind().await;
-            let answer = answer.unwrap_or_else(|_| Err(panicked(method)));
-            answer.map(|answer| peer.may_see(answer))
-        }
-        Err(refusal) => Err(refusal),
+    } else {
+        let run = async {
+            pause::fault(Moment::Asked);
+            call.run(&request.method, request.params.clone()).await
+        };
+        // Whoever asked is told, and does not wait for an answer that never comes.
+        let answer = AssertUnwindSafe(run).catch_unwind().await;
+        answer.unwrap_or_else(|_| Err(panicked(&request.method)))
     };
     let line = Line::answer(request.id.clone(), outcome.map_err(ErrorObject::from));
     if answers.try_send(line.bytes().into(), MAX_UNREAD) == Err(Refused::NoRoom) {
@@ -502,6 +494,14 @@ async fn answer(request: Request, connection: Connection, answers: Outbox) {
         // One that has gone needs no answer.
         let _ = answers.send(line.bytes()).await;
     }
+}
+
+/// Runs a subscription until it ends; an error if it can't begin.
+async fn subscribe(call: Call<'_>, request: &Request, answers: &Outbox) -> Result<(), RpcError> {
+    call.permit(call.peer, &request.method, &request.params)
+        .await?;
+    let listening = listen(request, call.dispatcher, answers);
+    call.subscriptions.run(&request.id, listening).await
 }
 
 /// In place of an answer for which there is no room: what waits for this client or for all is too much already.

@@ -97,11 +97,13 @@ impl Dispatcher {
 }
 
 impl Call<'_> {
-    /// Answers a request that its caller may ask for.
+    /// The one way in: answers a request if its caller may ask for it, with what the caller may see.
     pub async fn run(self, method: &str, params: Value) -> Result<Value, RpcError> {
+        self.permit(self.peer, method, &params).await?;
         let request = requests::find(method).ok_or_else(|| RpcError::no_such_method(method))?;
         let params = self.one_of_role(method, params)?;
         kinds::check(request, &params, |name| self.kind_of(name))?;
-        (request.run)(self, params).await
+        let answer = (request.run)(self, params).await?;
+        Ok(self.peer.may_see(answer))
     }
 }
