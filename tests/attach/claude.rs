@@ -123,6 +123,9 @@ fn acting_keys_are_written_down(daemon: &Daemon, person: &Person) {
         assert!(entry["pid"].is_number(), "{entry}");
         keys.push(entry["key"].clone());
     }
+    // They begin once more after a pause.
+    assert_eq!(keys[0], "begins to type", "{audit}");
+    keys.retain(|key| key != "begins to type");
     assert_eq!(keys, ["Enter", "Enter", "Esc"], "{audit}");
     // Claude Code puts the message back into its input box.
     person.types("\x15");
@@ -155,11 +158,15 @@ fn answered_by_hand(daemon: &Daemon, person: &Person) {
     });
     person.sees("It is made.");
     assert!(pipe.exists());
-    let audit = daemon.logged("audit.jsonl");
-    let entries: Vec<Value> = audit
-        .lines()
-        .map(|line| serde_json::from_str(line).expect("JSON"))
-        .collect();
+    let is_verdict = |entry: &Value| entry["what"] == "verdict" && entry["tool"] == "Bash";
+    // The verdict is written once the dialog is seen to be gone, which the person may see before.
+    let entries = until("the verdict of a person", || {
+        let audit = daemon.logged("audit.jsonl");
+        let entry = |line: &str| serde_json::from_str(line).ok();
+        let entries: Vec<Value> = audit.lines().filter_map(entry).collect();
+        let is_theirs = |entry: &Value| is_verdict(entry) && entry["by"] == "person";
+        entries.iter().any(is_theirs).then_some(entries)
+    });
     // That they type is written down before the first key, and each key at a dialog before it is pressed.
     let mut keys = entries
         .iter()
@@ -173,12 +180,7 @@ fn answered_by_hand(daemon: &Daemon, person: &Person) {
     assert!(pressed["pid"].is_number(), "{pressed}");
     let why = pressed["why"].as_str().expect("a reason");
     assert!(why.contains("at an attached terminal"), "{pressed}");
-    let verdicts: Vec<Value> = entries
-        .into_iter()
-        .filter(|entry: &Value| entry["what"] == "verdict" && entry["tool"] == "Bash")
-        .collect();
-    let by: Vec<&Value> = verdicts.iter().map(|entry| &entry["by"]).collect();
-    assert!(by.contains(&&json!("person")), "{verdicts:?}");
+    let verdicts: Vec<Value> = entries.into_iter().filter(is_verdict).collect();
     let his = verdicts.iter().find(|entry| entry["by"] == "person");
     let his = his.expect("it is there");
     assert_eq!(his["uid"], rustix::process::getuid().as_raw(), "{his}");

@@ -3,8 +3,8 @@ use crate::core::claude::keys;
 use crate::core::machine::Message;
 use crate::core::queue::Outcome as Found;
 use crate::daemon::tasks::runner;
-use crate::os::peer::Origin;
 use crate::once::{Active, Begun, Came, Once, Outcome, Record, Sending, Stage, Waiter};
+use crate::os::peer::Origin;
 use std::sync::Arc;
 
 request! {
