@@ -242,6 +242,8 @@ pub async fn run<S: Serving>(
     daemon.take_up_removed(living).await;
     daemon.start_all();
     daemon.look_for_running().await;
+    // Which roles the programs run in is known now.
+    daemon.hand_out().await;
     let slots = daemon.published.subscribe();
     let (tasks, keeper) = keeper::start(store, left, slots, bus.clone());
     let (health, ailments) = health::start(daemon.context.clone(), daemon.published.subscribe());

@@ -92,7 +92,7 @@ impl Daemon {
                 ));
             }
         }
-        self.rules = taken;
+        self.rules = taken.and_those_of(&self.rules);
         changes
     }
 
@@ -119,7 +119,8 @@ impl Daemon {
         in_words(change)
     }
 
-    /// Every slot gets its settings, for the next start, and its rules, for the next question.
+    /// Every slot gets its settings, for the next start, and its rules, for the next question. A program that runs in another
+    /// role keeps that one's rules until it is started again.
     pub(super) async fn hand_out(&self) {
         for slot in &self.config.slots {
             let Some(kept) = self.kept.get(&slot.name) else {
@@ -127,12 +128,18 @@ impl Daemon {
             };
             let slot = self.settled(slot);
             let rules = self.rules.of_slot(&slot);
-            let config = Arc::new(slot);
+            let role = kept.handle.status().role;
+            let running = (role != slot.role).then(|| {
+                let of_role = self.rules.of_role(&slot, &role, &self.config.file);
+                (role, of_role)
+            });
+            let reconfigure = Command::Reconfigure {
+                config: Arc::new(slot),
+                rules,
+                running,
+            };
             // A slot that is gone needs no settings.
-            let _ = kept
-                .handle
-                .send(Command::Reconfigure { config, rules })
-                .await;
+            let _ = kept.handle.send(reconfigure).await;
         }
     }
 

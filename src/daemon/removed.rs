@@ -108,10 +108,12 @@ impl Daemon {
         let config = Arc::new(slot::removed(self.settled(slot)));
         let rules = self.ask_everything();
         // One whose task has ended needs no settings.
-        let _ = kept
-            .handle
-            .send(Command::Reconfigure { config, rules })
-            .await;
+        let reconfigure = Command::Reconfigure {
+            config,
+            rules,
+            running: None,
+        };
+        let _ = kept.handle.send(reconfigure).await;
         self.let_go(name, LetGo::WhenIdle);
         in_words(&status)
     }

@@ -7,12 +7,11 @@ use crate::core::policy::{self, Ask, Decision, PermissionPolicy, Policy, Verdict
 use crate::core::settings::SlotConfig;
 use crate::os::paths::Env;
 use crate::os::real_paths::RealPaths;
-use crate::slot::SlotContext;
-use crate::slot::SlotRules;
+use crate::slot::{AskEverything, SlotContext, SlotRules};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A role's policy, and the text that it was read from.
@@ -98,6 +97,31 @@ impl Rules {
     pub fn beside(mut self, own: Option<OwnPolicy>) -> Rules {
         self.own = own;
         self
+    }
+
+    /// These rules, and those of roles that only earlier settings name: a program may run in one until it is restarted.
+    pub(super) fn and_those_of(mut self, earlier: &Rules) -> Rules {
+        for (name, role) in &earlier.roles {
+            let known = self.roles.entry(name.clone());
+            known.or_insert_with(|| role.clone());
+        }
+        self
+    }
+
+    /// The rules of a program that runs in this role, whatever role its slot has by now.
+    pub(super) fn of_role(
+        &self,
+        slot: &SlotConfig,
+        role: &str,
+        config: &Path,
+    ) -> Arc<dyn SlotRules> {
+        match self.roles.contains_key(role) {
+            true => self.of_slot(&SlotConfig {
+                role: role.to_owned(),
+                ..slot.clone()
+            }),
+            false => Arc::new(AskEverything::of_role(config, role)),
+        }
     }
 
     /// The policy of one slot. A role with no policy is a plain program's, which is never asked about.

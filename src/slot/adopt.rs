@@ -4,7 +4,7 @@ use super::Slot;
 use super::catch_up::Questions;
 use super::conversation::began_at;
 use super::journal;
-use super::removed::Launched;
+use super::removed::{AskEverything, Launched};
 use super::strays::Found;
 use super::task::{GRACE, ready};
 use crate::core::machine::{Cause, Input, NOBODY, Runs, Standing};
@@ -125,17 +125,20 @@ impl Slot {
 
     /// What the machine is to know of a program that runs already.
     pub(super) async fn take_up(&mut self, (link, hello): (ShimLink, Hello)) -> Vec<Input> {
-        let mut runs = None;
+        let (mut runs, mut inputs) = (None, Vec::new());
         if !self.machine.has_program() {
             let settings = self.machine.config().clone();
             runs = Some(self.recall_launched(hello.child_pid, &settings).await);
+            if self.running.role != settings.role {
+                let ask = AskEverything::of_role(&self.context.config, &self.running.role);
+                inputs.push(Input::Rules(self.rules.suspend(Arc::new(ask))));
+            }
         }
         self.connected(link, &hello);
         if self.machine.is_stopping() {
             // The connection that broke may have taken the order along.
             self.stop_tree(GRACE);
         }
-        let mut inputs = Vec::new();
         if let Some(runs) = runs {
             inputs.extend(self.found_running(&hello, runs));
         }

@@ -64,9 +64,12 @@ pub enum Command {
         reply: Answer<String>,
     },
     Request(Request),
+    /// New settings for the next start, and the rules of its role.
     Reconfigure {
         config: Arc<SlotConfig>,
         rules: Arc<dyn SlotRules>,
+        /// The rules of the role that the program was seen to run in, if that is another one.
+        running: Option<(String, Arc<dyn SlotRules>)>,
     },
     /// An event of the daemon that concerns this slot's log.
     Note(What),

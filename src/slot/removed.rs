@@ -170,17 +170,35 @@ pub fn removed(slot: SlotConfig) -> SlotConfig {
     }
 }
 
-/// Judges a removed slot: a person is asked about everything. The config no longer says which policy is meant for it.
+/// Asks a person about everything: the config does not say which policy is meant for the program.
 #[derive(Debug)]
 pub struct AskEverything {
-    /// The config that does not name the slot.
     config: PathBuf,
+    /// Stands for the rule.
+    rule: String,
+    why: String,
 }
 
 impl AskEverything {
+    /// For a slot that the config does not name.
     pub fn new(config: &Path) -> AskEverything {
         AskEverything {
             config: config.to_owned(),
+            rule: "(the slot was removed)".to_owned(),
+            why:
+                "the slot was removed from the config, so no policy holds for it: a person is asked"
+                    .to_owned(),
+        }
+    }
+
+    /// For a program that runs in another role than its slot has by now.
+    pub fn of_role(config: &Path, role: &str) -> AskEverything {
+        AskEverything {
+            config: config.to_owned(),
+            rule: "(the role has changed)".to_owned(),
+            why: format!(
+                "its program was started in role {role}, whose policy is not known any more: a person is asked until it is restarted"
+            ),
         }
     }
 }
@@ -191,13 +209,11 @@ impl PermissionPolicy for AskEverything {
             decision: Decision::Ask,
             // A verdict without a rule would leave the call to Claude Code's own settings.
             rule: Some(RuleRef {
-                text: "(the slot was removed)".to_owned(),
+                text: self.rule.clone(),
                 file: self.config.clone(),
                 line: 1,
             }),
-            why:
-                "the slot was removed from the config, so no policy holds for it: a person is asked"
-                    .to_owned(),
+            why: self.why.clone(),
         }
     }
 }
@@ -256,11 +272,15 @@ mod tests {
 
     #[test]
     fn nothing_is_decided_without_a_person() {
-        let judge = AskEverything::new(Path::new("/slots.toml"));
-        for (tool, input) in [
+        let file = Path::new("/slots.toml");
+        let judges = [
+            AskEverything::new(file),
+            AskEverything::of_role(file, "coder"),
+        ];
+        for (judge, (tool, input)) in judges.iter().zip([
             ("Read", serde_json::json!({"file_path": "/src/a"})),
             ("Bash", serde_json::json!({"command": "ls"})),
-        ] {
+        ]) {
             let ask = Ask {
                 tool: tool.to_owned(),
                 input,
@@ -272,7 +292,7 @@ mod tests {
             assert_eq!(verdict.decision, Decision::Ask);
             assert!(verdict.rule.is_some());
             assert!(!judge.only_reads_the_project(&ask));
+            assert_eq!(judge.known(), KnownRules::default());
         }
-        assert_eq!(judge.known(), KnownRules::default());
     }
 }

@@ -54,6 +54,8 @@ type Answer = Pin<Box<dyn Future<Output = Input> + Send>>;
 /// The rules of one slot, and the questions to them that are on their way.
 pub(super) struct RuleBook {
     rules: Arc<dyn SlotRules>,
+    /// Those of another role, for the next start.
+    next: Option<Arc<dyn SlotRules>>,
     under_way: FuturesUnordered<Answer>,
     places: Arc<Semaphore>,
 }
@@ -62,6 +64,7 @@ impl RuleBook {
     pub fn new(rules: Arc<dyn SlotRules>) -> RuleBook {
         RuleBook {
             rules,
+            next: None,
             under_way: FuturesUnordered::new(),
             places: Arc::new(Semaphore::new(MAX_THREADS)),
         }
@@ -69,8 +72,31 @@ impl RuleBook {
 
     /// Takes new rules, for the questions that come.
     pub fn replace(&mut self, rules: Arc<dyn SlotRules>) -> KnownRules {
-        self.rules = rules;
+        (self.rules, self.next) = (rules, None);
         self.rules.known()
+    }
+
+    /// Takes these rules for the next start: the running program has another role, whose rules may have changed too.
+    pub fn put_off(
+        &mut self,
+        next: Arc<dyn SlotRules>,
+        running: Option<Arc<dyn SlotRules>>,
+    ) -> KnownRules {
+        let known = self.replace(running.unwrap_or_else(|| self.rules.clone()));
+        self.next = Some(next);
+        known
+    }
+
+    /// A program with another role than the slot's is taken up: a person is asked until the rules of its role are known.
+    pub fn suspend(&mut self, instead: Arc<dyn SlotRules>) -> KnownRules {
+        let next = self.next.take().unwrap_or_else(|| self.rules.clone());
+        self.put_off(next, Some(instead))
+    }
+
+    /// The program is started anew: the rules that were put off hold from now on.
+    pub fn begin(&mut self) -> Option<KnownRules> {
+        let next = self.next.take()?;
+        Some(self.replace(next))
     }
 
     pub fn deny_rules(&self) -> Vec<String> {

@@ -78,7 +78,8 @@ impl Slot {
                 let env = self.slot_environment();
                 let probe = probe::probe(self.running.clone(), self.context.clone(), env);
                 self.probe = Some(Box::pin(probe));
-                Vec::new()
+                let rules = self.rules.begin();
+                rules.map(Input::Rules).into_iter().collect()
             }
             Err(not_started) => vec![not_started.into()],
         }

@@ -286,7 +286,11 @@ impl Slot {
                 let ended = self.session.as_ref().is_some_and(Session::has_ended);
                 self.screen.await_output(pattern, reply, ended);
             }
-            Command::Reconfigure { config, rules } => self.reconfigure(config, rules).await,
+            Command::Reconfigure {
+                config,
+                rules,
+                running,
+            } => self.reconfigure(config, rules, running).await,
             Command::Request(request) => self.requested(request).await,
             Command::Note(what) => self.tell(what),
             Command::Restore => self.restore(),
@@ -300,11 +304,23 @@ impl Slot {
         self.running = config;
     }
 
-    async fn reconfigure(&mut self, config: Arc<SlotConfig>, rules: Arc<dyn SlotRules>) {
-        let known = self.rules.replace(rules);
+    async fn reconfigure(
+        &mut self,
+        config: Arc<SlotConfig>,
+        rules: Arc<dyn SlotRules>,
+        running: Option<(String, Arc<dyn SlotRules>)>,
+    ) {
         if self.running.removed && !config.removed {
             self.recall_settings(&config).await;
         }
+        let keeps_role = !self.machine.is_gone() && self.running.role != config.role;
+        let known = match keeps_role {
+            true => {
+                let of_role = running.filter(|(role, _)| *role == self.running.role);
+                self.rules.put_off(rules, of_role.map(|(_, rules)| rules))
+            }
+            false => self.rules.replace(rules),
+        };
         self.input(Input::Rules(known)).await;
         self.input(Input::Settings(config)).await;
     }

@@ -51,6 +51,7 @@ impl Slot {
             changed: self.has_new_settings(),
             new_settings: self.new_settings(),
             cwd: self.machine.running().cwd.clone(),
+            role: self.machine.running().role.clone(),
             ..first_status(self.machine.config(), &self.paths)
         };
         self.shown.publish(now);

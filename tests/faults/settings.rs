@@ -2,6 +2,7 @@
 
 use crate::support::daemon::Daemon;
 use crate::support::setup::Setup;
+use crate::support::until;
 use chrono::{DateTime, Utc};
 use missiond::lab::rehearsal::Step;
 use serde_json::{Value, json};
@@ -157,4 +158,56 @@ fn a_program_without_a_record_of_its_start_is_taken_up_and_nothing_is_guessed() 
     daemon.cmd(&["restart", "coder"]).expect(0);
     daemon.wait_state("coder", "idle");
     assert!(may_write(&daemon, &new.join("restarted.txt")));
+}
+
+/// An edit of the file gives a running program nothing, nor does a reload; the next start has the new role.
+#[test]
+fn a_program_is_judged_by_the_role_in_which_it_was_started() {
+    let setup = Setup::new()
+        .slot("coder")
+        .slot_with("other", "autostart = false")
+        .policy("other", "allow = [\"Edit(**)\"]\n");
+    let Some(mut daemon) = Daemon::start(&setup) else {
+        return;
+    };
+    daemon.wait_state("coder", "idle");
+    let cwd = daemon.cwd("coder");
+    let text = fs::read_to_string(daemon.config()).expect("a config");
+    let wider = text.replacen("role = \"coder\"", "role = \"other\"", 1);
+    assert_ne!(wider, text);
+    fs::write(daemon.config(), wider).expect("a config");
+    until("it is reported", || {
+        let status = daemon.status("coder");
+        (status["changed"] == true).then_some(())
+    });
+    let is_waiting = |daemon: &Daemon| {
+        let status = daemon.status("coder");
+        let told = ["role", "changed", "new_settings"].map(|key| status[key].clone());
+        assert_eq!(
+            told,
+            [json!("coder"), json!(true), json!(["role"])],
+            "{status}"
+        );
+    };
+    is_waiting(&daemon);
+    assert!(!may_write(&daemon, &cwd.join("edited.txt")));
+    daemon.cmd(&["reload"]).expect(0);
+    is_waiting(&daemon);
+    assert!(!may_write(&daemon, &cwd.join("reloaded.txt")));
+
+    // No slot names the old role any more, so that the next daemon has no policy for it.
+    daemon.crash();
+    daemon.again();
+    daemon.wait_state("coder", "idle");
+    is_waiting(&daemon);
+    assert!(!may_write(&daemon, &cwd.join("adopted.txt")));
+
+    daemon.cmd(&["restart", "coder"]).expect(0);
+    daemon.wait_state("coder", "idle");
+    let status = daemon.status("coder");
+    assert_eq!(
+        (&status["role"], &status["changed"]),
+        (&json!("other"), &json!(false))
+    );
+    assert!(may_write(&daemon, &cwd.join("restarted.txt")));
 }

@@ -65,7 +65,12 @@ impl Dispatcher {
     /// Whether `[mcp]` of a slot's role grants this to the programs inside it.
     fn is_granted(&self, own: &str, method: &str, params: &Value) -> bool {
         let policies = self.daemon.policies();
-        let Some(grants) = policies.get(own).map(|standing| &standing.policy.grants) else {
+        // A program that runs in another role than its slot has by now is granted nothing.
+        let slots = self.daemon.slots();
+        let role = slots.get(own).map(|slot| slot.status().role);
+        let standing = policies.get(own);
+        let standing = standing.filter(|standing| Some(&standing.role) == role.as_ref());
+        let Some(grants) = standing.map(|standing| &standing.policy.grants) else {
             return false;
         };
         let Access::Granted(word, reach) = permission::access(method) else {
