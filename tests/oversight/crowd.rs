@@ -112,7 +112,6 @@ fn a_crowd_in_a_slot_keeps_nobody_out() {
         }
         hook(&daemon, "two");
     }
-    hook(&daemon, "one");
     soon(&daemon, &["stop", "two"]);
     soon(&daemon, &["stop", "one"]);
     soon(&daemon, &["down", "--yes"]);
