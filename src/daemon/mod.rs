@@ -238,12 +238,7 @@ pub async fn run<S: Serving>(
         daemon.notify.subscribe(),
         &daemon.context.socket,
     );
-    daemon.load_sessions()?;
-    daemon.take_up_removed(living).await;
-    daemon.start_all();
-    daemon.look_for_running().await;
-    // Which roles the programs run in is known now.
-    daemon.hand_out().await;
+    daemon.bring_up(living).await?;
     let slots = daemon.published.subscribe();
     let (tasks, keeper) = keeper::start(store, left, slots, bus.clone());
     let (health, ailments) = health::start(daemon.context.clone(), daemon.published.subscribe());
@@ -251,10 +246,7 @@ pub async fn run<S: Serving>(
     let server = serve(handle.clone(), door.take_listener());
     let listeners = server.as_ref().map(Serving::listeners);
     let mut ground = Ground::new(door, &daemon.context, listeners);
-    tracing::info!(socket = %daemon.context.socket.display(), slots = daemon.kept.len(), "ready");
-    if host.is_own {
-        service::ready(daemon.kept.len());
-    }
+    daemon.announce(host.is_own);
     if let Some(ready) = host.ready {
         // A program that no longer waits for it is ending.
         let _ = ready.send(handle);
@@ -284,6 +276,26 @@ pub async fn run<S: Serving>(
 }
 
 impl Daemon {
+    /// Takes up what runs already, and starts the rest.
+    async fn bring_up(&mut self, living: Vec<shim::Handle>) -> Result<(), DaemonError> {
+        self.load_sessions()?;
+        self.take_up_removed(living).await;
+        self.start_all();
+        self.look_for_running().await;
+        // Which roles the programs run in is known now.
+        self.hand_out().await;
+        Ok(())
+    }
+
+    /// Says that the daemon answers.
+    fn announce(&self, is_own: bool) {
+        let slots = self.kept.len();
+        tracing::info!(socket = %self.context.socket.display(), slots, "ready");
+        if is_own {
+            service::ready(slots);
+        }
+    }
+
     /// With no slots yet.
     fn new(
         config: Config,

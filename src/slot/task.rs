@@ -199,11 +199,6 @@ impl Slot {
                     purpose,
                     person,
                 } => {
-                    let approves = purpose == Purpose::Approves;
-                    if let Some(error) = unaudited.clone().filter(|_| approves) {
-                        inputs.push(press::unpressed(error, None));
-                        continue;
-                    }
                     let key = Key {
                         bytes,
                         name: key,
@@ -212,7 +207,7 @@ impl Slot {
                         person,
                         is_raw: false,
                     };
-                    inputs.extend(self.press_if_unchanged(key).await);
+                    inputs.extend(self.press_audited(key, unaudited.clone()).await);
                 }
                 Effect::NoEffect { key, why, person } => {
                     self.note_no_effect(key, person.as_ref(), &why).await;
@@ -240,6 +235,15 @@ impl Slot {
             }
         }
         inputs
+    }
+
+    /// A key that approves is not pressed if its verdict could not be written.
+    async fn press_audited(&mut self, key: Key, unaudited: Option<RpcError>) -> Option<Input> {
+        let approves = key.purpose == Purpose::Approves;
+        match unaudited.filter(|_| approves) {
+            Some(error) => Some(press::unpressed(error, None)),
+            None => self.press_if_unchanged(key).await,
+        }
     }
 
     pub(super) async fn command(&mut self, command: Command) {
