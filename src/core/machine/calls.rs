@@ -229,8 +229,10 @@ impl Calls {
 
     /// Keys were pressed, or the turn was interrupted, so that any of the calls may be decided on.
     pub fn all_answered(&mut self) {
-        self.open.iter_mut().for_each(|open| open.answered = true);
-        self.changes += 1;
+        for open in self.open.iter_mut().filter(|open| !open.answered) {
+            open.answered = true;
+            self.changes += 1;
+        }
     }
 
     /// How many wait for a person.
