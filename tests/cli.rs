@@ -1,5 +1,7 @@
 //! The command line as people and scripts meet it: what it prints, how it ends, what it asks the daemon.
 
+#[path = "cli/bare.rs"]
+mod bare;
 #[path = "cli/fake.rs"]
 mod fake;
 #[path = "cli/following.rs"]

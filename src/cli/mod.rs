@@ -33,6 +33,7 @@ mod adopt;
 mod ask;
 mod attach;
 mod audit;
+mod bare;
 mod cancel;
 mod clear;
 mod close;
@@ -105,6 +106,9 @@ struct Cli {
 }
 
 const EXAMPLES: &str = "\
+Without a command, on a terminal: what every slot does if a daemon runs, else how to begin. With -c, or not on a
+terminal: the same as `missiond run`.
+
 Examples:
   missiond init                        write a first config
   missiond up                          start the daemon and its slots
@@ -184,7 +188,11 @@ pub fn main() -> ExitCode {
     cli.flags.apply_colour();
     let context = Context::new(cli.flags);
     let json = context.out.json;
-    match dispatch(cli.command.unwrap_or_default(), &context) {
+    let outcome = match cli.command {
+        Some(command) => dispatch(command, &context),
+        None => bare::run(&context),
+    };
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             let failure = failure.addressed(&context.target());
@@ -201,12 +209,6 @@ fn parse() -> Result<Cli, clap::Error> {
         verb => envelope::speak_as(&format!("cli {}", verb.unwrap_or_default())),
     }
     Cli::from_arg_matches(&matches)
-}
-
-impl Default for Command {
-    fn default() -> Command {
-        Command::Run(run::Run::default())
-    }
 }
 
 /// Help and version are answers; anything else is wrong usage, in JSON where the line asked for it.

@@ -8,6 +8,7 @@ use crate::core::text::redraw;
 use anstream::adapter::strip_str;
 use std::io::IsTerminal;
 use std::time::Duration;
+use tokio::signal::unix::{SignalKind, signal};
 
 /// How often `--watch` looks: the ages in the table count seconds.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -29,6 +30,14 @@ pub struct Status {
 }
 
 impl Status {
+    /// All slots, drawn again and again unless a program reads it.
+    pub fn overview(context: &Context) -> Status {
+        Status {
+            slots: AnySlots::default(),
+            watch: !context.out.json,
+        }
+    }
+
     pub async fn run(self, context: &Context) -> Result<(), Failure> {
         let select = self.slots.select();
         if self.watch {
@@ -66,7 +75,7 @@ async fn shown(context: &Context, mut statuses: Vec<SlotStatus>) -> Vec<String> 
 }
 
 /// What stands on the disk and does not hold, with the next step.
-fn not_taken(daemon: &Pong, target: &str) -> Vec<String> {
+pub fn not_taken(daemon: &Pong, target: &str) -> Vec<String> {
     let fault = daemon.config_fault.as_ref().map(|fault| {
         let fault = sanitise::one_line(fault);
         format!("the config on the disk is not taken: {fault}; see: missiond reload{target}")
@@ -90,6 +99,9 @@ async fn watch(context: &Context, select: &Select) -> Result<(), Failure> {
         return Err(Failure::usage("--watch draws on a terminal")
             .next("what happens, as lines of JSON: missiond events -f"));
     }
+    // From here on, so that Ctrl-C ends it in order whenever it comes.
+    let ended = signal(SignalKind::interrupt());
+    let mut ended = ended.map_err(|error| Failure::failed(format!("no Ctrl-C: {error}")))?;
     let mut drawn = 0;
     loop {
         let mut rows = shown(context, context.ask::<Request>(select.clone()).await?).await;
@@ -104,7 +116,7 @@ async fn watch(context: &Context, select: &Select) -> Result<(), Failure> {
         drawn = rows.len();
         tokio::select! {
             () = tokio::time::sleep(AGAIN) => {}
-            _ = tokio::signal::ctrl_c() => return Ok(()),
+            _ = ended.recv() => return Ok(()),
         }
     }
 }

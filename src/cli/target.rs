@@ -187,7 +187,15 @@ pub fn config_file(context: &Context) -> Result<PathBuf, Failure> {
 
 /// The config of a daemon that is to be started.
 pub fn config_to_run(context: &Context) -> Result<PathBuf, Failure> {
-    Ok(context.env.cwd.join(config_file(context)?))
+    let file = config_file(context).map_err(|failure| match ran_last(context) {
+        Some(last) if context.named_config().is_none() => {
+            let next = failure.next.clone().unwrap_or_default();
+            let last = up_with(&last);
+            failure.next(format!("the daemon that ran last: {last}\n{next}"))
+        }
+        _ => failure,
+    })?;
+    Ok(context.env.cwd.join(file))
 }
 
 /// What the config says about the daemon; the slots in it are the daemon's concern.
@@ -309,8 +317,18 @@ fn no_daemon(context: &Context, message: &str) -> Failure {
 
 /// How the person gets a daemon.
 pub fn how_to_start(context: &Context) -> String {
-    match (context.named_config(), context.env.config_file(None)) {
-        (Some(named), _) => format!("start one with: missiond up -c {}", named.display()),
+    if let Some(named) = context.named_config() {
+        return format!("start one with: {}", up_with(named));
+    }
+    let default = context.env.config_file(None);
+    let is_default = |file: &PathBuf| default.as_ref().is_ok_and(|it| same_file(file, it));
+    let last = ran_last(context).filter(|file| !is_default(file));
+    match (last, default) {
+        (Some(last), Ok(_)) => {
+            let last = up_with(&last);
+            format!("start one with: missiond up\nor the one that ran last: {last}")
+        }
+        (Some(last), Err(_)) => format!("the last one can be started with: {}", up_with(&last)),
         (None, Ok(_)) => "start one with: missiond up".to_owned(),
         (None, Err(PathError::NoConfig { here: None, .. })) if sessions_left(context) > 0 => {
             "its sessions live on; bring them back with: missiond up".to_owned()
@@ -322,6 +340,21 @@ pub fn how_to_start(context: &Context) -> String {
         }
         (None, Err(_)) => "start one with: missiond up -c slots.toml".to_owned(),
     }
+}
+
+fn up_with(config: &Path) -> String {
+    format!("missiond up -c {}", quoted(&config.display().to_string()))
+}
+
+/// The config of the daemon that was started last, by what stands in its lock, if the config is still there.
+fn ran_last(context: &Context) -> Option<PathBuf> {
+    let locks = context.env.all_locks().into_iter();
+    let dated = locks.filter_map(|lock| {
+        let began = lock.metadata().and_then(|file| file.modified()).ok()?;
+        Some((began, Holder::read(&lock)?.config))
+    });
+    let there = dated.filter(|(_, config)| config.is_file());
+    there.max().map(|(_, config)| config)
 }
 
 fn is_silent(socket: &Path) -> Failure {

@@ -280,3 +280,34 @@ pub fn event(seq: u64, what: Value) -> Line {
 pub fn text_of(path: &Path) -> String {
     path.display().to_string()
 }
+
+/// The program on a terminal, where a person answers a question; what it said and how it ended.
+pub fn answered(home: &Home, arguments: &[&str], question: &str, answer: &str) -> (String, u32) {
+    use portable_pty::{CommandBuilder, PtySize, native_pty_system};
+    let size = PtySize {
+        cols: 200,
+        ..PtySize::default()
+    };
+    let terminal = native_pty_system().openpty(size).unwrap();
+    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_missiond"));
+    command.env_clear();
+    command.env("HOME", home.dir.path());
+    command.env("XDG_RUNTIME_DIR", home.path("run"));
+    command.cwd(home.dir.path());
+    command.args(arguments);
+    let mut child = terminal.slave.spawn_command(command).unwrap();
+    drop(terminal.slave);
+    let mut reader = terminal.master.try_clone_reader().unwrap();
+    let mut writer = terminal.master.take_writer().unwrap();
+    let (mut said, mut chunk, mut is_answered) = (String::new(), [0; 4096], false);
+    // Its end is an error on a terminal.
+    while let Ok(count @ 1..) = std::io::Read::read(&mut reader, &mut chunk) {
+        said += &String::from_utf8_lossy(&chunk[..count]);
+        if !is_answered && said.contains(question) {
+            is_answered = true;
+            std::io::Write::write_all(&mut writer, answer.as_bytes()).unwrap();
+        }
+    }
+    assert!(is_answered, "{said:?}");
+    (said, child.wait().unwrap().exit_code())
+}

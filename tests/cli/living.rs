@@ -1,6 +1,6 @@
 //! `run`, `up` and `down` with the daemon itself.
 
-use crate::fake::{Home, text_of};
+use crate::fake::{Home, answered, text_of};
 use rustix::process::{Pid, Signal, getsid, kill_process};
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
@@ -10,20 +10,20 @@ use std::time::{Duration, Instant};
 const SLOT: &str = "[[slot]]\nname = \"cat\"\nkind = \"shell\"\ncwd = \".\"\ncommand = [\"cat\"]\n";
 
 /// A home whose daemons are ended with it, however a test ends.
-struct Living {
-    home: Home,
+pub struct Living {
+    pub home: Home,
     configs: Vec<PathBuf>,
 }
 
 impl Living {
-    fn new() -> Living {
+    pub fn new() -> Living {
         Living {
             home: Home::new(),
             configs: Vec::new(),
         }
     }
 
-    fn config(&mut self, file: &str, daemon: &str) -> String {
+    pub fn config(&mut self, file: &str, daemon: &str) -> String {
         let path = self
             .home
             .write(file, &format!("[daemon]\n{daemon}\n{SLOT}"));
@@ -354,37 +354,6 @@ fn a_session_needs_no_config_and_no_daemon_before_it() {
     home.run(&["info", "one"]).exits(0);
     home.run(&["down"]).exits(4);
     home.run(&["down", "--yes"]).exits(0);
-}
-
-/// The program on a terminal, where a person answers a question; what it said and how it ended.
-fn answered(home: &Home, arguments: &[&str], question: &str, answer: &str) -> (String, u32) {
-    use portable_pty::{CommandBuilder, PtySize, native_pty_system};
-    let size = PtySize {
-        cols: 200,
-        ..PtySize::default()
-    };
-    let terminal = native_pty_system().openpty(size).unwrap();
-    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_missiond"));
-    command.env_clear();
-    command.env("HOME", home.dir.path());
-    command.env("XDG_RUNTIME_DIR", home.path("run"));
-    command.cwd(home.dir.path());
-    command.args(arguments);
-    let mut child = terminal.slave.spawn_command(command).unwrap();
-    drop(terminal.slave);
-    let mut reader = terminal.master.try_clone_reader().unwrap();
-    let mut writer = terminal.master.take_writer().unwrap();
-    let (mut said, mut chunk, mut is_answered) = (String::new(), [0; 4096], false);
-    // Its end is an error on a terminal.
-    while let Ok(count @ 1..) = std::io::Read::read(&mut reader, &mut chunk) {
-        said += &String::from_utf8_lossy(&chunk[..count]);
-        if !is_answered && said.contains(question) {
-            is_answered = true;
-            std::io::Write::write_all(&mut writer, answer.as_bytes()).unwrap();
-        }
-    }
-    assert!(is_answered, "{said:?}");
-    (said, child.wait().unwrap().exit_code())
 }
 
 #[test]

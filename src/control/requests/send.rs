@@ -53,7 +53,8 @@ async fn answer(call: Call<'_>, params: SendParams) -> Result<SendAnswer, RpcErr
         shell: params.shell,
         slash: params.slash,
     };
-    let text = keys::message(&params.text, meaning).map_err(|error| not_sendable(&error))?;
+    let text = keys::message(&params.text, meaning)
+        .map_err(|error| not_sendable(&error, call.peer, &name))?;
     let message = Message {
         token: None,
         slash: params.slash && text.starts_with('/'),
@@ -328,10 +329,17 @@ fn too_late() -> RpcError {
     )
 }
 
-pub(super) fn not_sendable(error: &keys::NotSendable) -> RpcError {
-    match error {
-        keys::NotSendable::Slash(_) => RpcError::new(Fault::Refused, error.to_string())
-            .next("add --slash if it is meant, or begin the message with a word"),
-        _ => RpcError::new(Fault::Usage, error.to_string()),
+/// The next step for a command of Claude Code leads to a person's `send`: nothing else sends one.
+pub(super) fn not_sendable(error: &keys::NotSendable, peer: &Peer, to: &str) -> RpcError {
+    if !matches!(error, keys::NotSendable::Slash(_)) {
+        return RpcError::new(Fault::Usage, error.to_string());
     }
+    let slot = if to.starts_with('@') { "SLOT" } else { to };
+    let meant = match peer.origin {
+        Origin::Outside => format!("if that is meant: missiond send {slot} --slash '/…'"),
+        _ => "if that is meant: only a person can send one".to_owned(),
+    };
+    RpcError::new(Fault::Refused, error.to_string()).next(format!(
+        "{meant}\nif it is not: begin the message with a word"
+    ))
 }

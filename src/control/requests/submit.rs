@@ -31,7 +31,8 @@ pub struct SubmitParams {
 }
 
 async fn answer(call: Call<'_>, params: SubmitParams) -> Result<TaskStatus, RpcError> {
-    keys::message(&params.text, keys::Meaning::default()).map_err(|error| not_sendable(&error))?;
+    keys::message(&params.text, keys::Meaning::default())
+        .map_err(|error| not_sendable(&error, call.peer, &params.slot))?;
     if params.retries > MAX_RETRIES {
         let text = format!(
             "{} retries are too many: at most {MAX_RETRIES}",
