@@ -12,6 +12,7 @@ mod faults {
     mod logs;
     mod once;
     mod paths;
+    mod policies;
     mod positions;
     mod races;
     mod removed;

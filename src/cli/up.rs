@@ -2,6 +2,7 @@ use crate::cli::context::Context;
 use crate::cli::failure::{Blame, Failure};
 use crate::cli::run;
 use crate::cli::settle::{self, FailedSlot, Settled};
+use crate::cli::status;
 use crate::cli::target::{self, Place};
 use crate::cli::trust::{self, Folders};
 use crate::config;
@@ -70,6 +71,8 @@ struct Answer<'a> {
     starting: Vec<String>,
     /// The slots that wait at a dialog.
     asking: Vec<String>,
+    /// What stands on the disk and does not hold, with the next step.
+    not_taken: Vec<String>,
     #[serde(flatten)]
     folders: &'a Folders,
 }
@@ -270,6 +273,7 @@ async fn report(
         return Err(another(place, &pong));
     }
     let settled = settle::settled(context, place).await?;
+    let not_taken = status::not_taken(&pong, &context.target());
     let remarks = settled.remarks(&context.target());
     let Settled {
         total,
@@ -291,13 +295,17 @@ async fn report(
             failed,
             starting,
             asking,
+            not_taken,
             folders,
         })?;
     } else if failure.is_none() {
         let how = if started { "is up" } else { "was up already" };
         let up = format!("{} {how}, pid {}", pong.name, pong.pid);
         context.out.done(up)?;
-        remarks.iter().try_for_each(|text| context.out.done(text))?;
+        let remarks = remarks.iter().chain(&not_taken);
+        remarks
+            .into_iter()
+            .try_for_each(|text| context.out.done(text))?;
     }
     folders.tell(context)?;
     failure.map_or(Ok(()), Err)

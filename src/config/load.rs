@@ -5,17 +5,18 @@ use crate::core::policy::Policy;
 use crate::core::settings::{DaemonConfig, Kind};
 use crate::core::settings::{Draft, DraftSlot, Places, parse, parse_daemon};
 use crate::core::text::diagnostic::{ConfigError, Problem, Source, nearest};
+use crate::os::files;
 use crate::os::paths::Env;
 use crate::os::trusted_file::{self, Exposed, Trusted};
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Far more than anybody writes by hand; what is longer is some other file.
-const MAX_FILE: u64 = 1024 * 1024;
+pub(super) const MAX_MIB: u64 = 1;
 
 /// An editor that saves replaces the file once, not several times within the moment between two looks.
 const MOST_TRIES: usize = 3;
@@ -119,7 +120,8 @@ fn exposed_problem(file: &Path, exposed: &Exposed) -> Problem {
 }
 
 fn source_of(file: &Path, opened: File) -> Result<Source, Box<Problem>> {
-    let bytes = bounded(opened).map_err(|error| Box::new(unreadable(file, &error)))?;
+    let bytes =
+        files::bounded(opened, MAX_MIB).map_err(|error| Box::new(unreadable(file, &error)))?;
     match String::from_utf8(bytes) {
         Ok(text) => Ok(Source::new(file, text)),
         Err(error) => {
@@ -131,15 +133,6 @@ fn source_of(file: &Path, opened: File) -> Result<Source, Box<Problem>> {
             Err(Box::new(problem))
         }
     }
-}
-
-pub(super) fn bounded(opened: File) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    opened.take(MAX_FILE + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX_FILE {
-        return Err(io::Error::other("it is longer than 1 MiB"));
-    }
-    Ok(bytes)
 }
 
 fn unreadable(file: &Path, error: &io::Error) -> Problem {

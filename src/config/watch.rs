@@ -1,8 +1,8 @@
 //! Tells when slots.toml or a policy has other content than before. The only module that names notify.
 
 use super::Config;
-use super::load::bounded;
-use crate::os::blocking;
+use super::load::MAX_MIB;
+use crate::os::{blocking, files};
 use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -124,7 +124,7 @@ fn look_at(file: &Path) -> io::Result<Seen> {
     let opened = File::open(file)?;
     let found = opened.metadata()?;
     Ok(Seen {
-        hash: Sha256::digest(bounded(opened)?).into(),
+        hash: Sha256::digest(files::bounded(opened, MAX_MIB)?).into(),
         mode: found.mode(),
         owner: (found.uid(), found.gid()),
     })

@@ -7,6 +7,7 @@ mod error;
 mod health;
 mod holder;
 mod host;
+mod kept_policies;
 mod orphans;
 mod places;
 mod reload;
@@ -278,6 +279,10 @@ pub async fn run<S: Serving>(
 impl Daemon {
     /// Takes up what runs already, and starts the rest.
     async fn bring_up(&mut self, living: Vec<shim::Handle>) -> Result<(), DaemonError> {
+        if !living.is_empty() {
+            self.take_over_policies();
+        }
+        self.keep_policies();
         self.load_sessions()?;
         self.take_up_removed(living).await;
         self.start_all();

@@ -3,6 +3,7 @@
 
 use super::Daemon;
 use super::door::Door;
+use super::kept_policies;
 use crate::core::model::What;
 use crate::os::directory_watch::DirectoryWatch;
 use crate::os::paths;
@@ -210,6 +211,9 @@ impl Daemon {
             }
             *lost != before
         });
+        if !kept_policies::file(&self.context.state).exists() {
+            self.keep_policies();
+        }
         for (name, kept) in &self.kept {
             let runs = kept.handle.status().shim_pid.is_some();
             if self.context.has_lost_files(name, runs) {

@@ -1,19 +1,21 @@
 //! Taking the config and the policies as they are now on the disk.
 
+use super::kept_policies::{self, Texts};
 use super::rules::{OwnPolicy, Rules};
 use super::{Daemon, Kept};
-use crate::config::{self, Change, Config};
+use crate::config::{self, Change, Config, RolePolicy};
 use crate::core::model::{Always, Fault, ReloadAnswer, RpcError, What};
 use crate::core::policy::{self, Policy};
 use crate::core::settings::SlotConfig;
 use crate::core::text::diagnostic::ConfigError;
 use crate::os::files;
 use crate::slot::Command;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 impl Daemon {
-    /// A person wants the files as they are, wider rules included.
+    /// A person wants the files as they are, also where they allow more.
     pub(super) async fn reload(&mut self) -> Result<ReloadAnswer, RpcError> {
         // Whoever reloads has seen the status.
         self.lost.send_replace(Vec::new());
@@ -23,7 +25,7 @@ impl Daemon {
         })
     }
 
-    /// The files changed under us. A policy that only narrows holds at once; one that widens waits for a person.
+    /// The files changed under us. A policy that only narrows holds at once; one that allows more waits for a person.
     pub(super) async fn files_changed(&mut self) {
         if let Err(error) = self.take(Wider::None).await {
             tracing::error!("the config on disk is not taken:\n{error}");
@@ -56,19 +58,88 @@ impl Daemon {
         for change in &slots {
             changes.push(self.apply(change, &before).await);
         }
+        self.keep_policies();
         self.hand_out().await;
         self.publish();
-        for text in &changes {
-            tracing::info!("{text}");
-            self.context.bus.publish(
-                None,
-                What::Config {
-                    ok: true,
-                    text: text.clone(),
-                },
-            );
-        }
+        self.tell_changes(&changes);
         Ok(ReloadAnswer { changes })
+    }
+
+    fn tell_changes(&self, changes: &[String]) {
+        for text in changes {
+            tracing::info!("{text}");
+            let text = text.clone();
+            let change = What::Config { ok: true, text };
+            self.context.bus.publish(None, change);
+        }
+    }
+
+    /// Goes on with the policies that were in force in the daemon before, if it was killed and what it started still runs.
+    /// A file that has changed since then is taken, or waits, as in a daemon that runs.
+    pub(super) fn take_over_policies(&mut self) {
+        match kept_policies::load(&self.context.state) {
+            Ok(texts) => {
+                let (policies, not_read) = self.parse_kept(&texts);
+                let own = self.rules.own.clone();
+                let kept = Rules::of(&policies, &self.config, &self.context).beside(own);
+                let on_disk = std::mem::replace(&mut self.rules, kept);
+                let changes = self.take_rules(on_disk, Wider::None);
+                self.tell_changes(&changes);
+                not_read.into_iter().for_each(|why| self.not_known(&why));
+            }
+            Err(error) => {
+                let file = kept_policies::file(&self.context.state);
+                self.not_known(&format!("{} can't be read: {error}", file.display()));
+            }
+        }
+    }
+
+    /// The policies of these texts, and why some are none.
+    fn parse_kept(&self, texts: &Texts) -> (BTreeMap<String, RolePolicy>, Vec<String>) {
+        let (mut policies, mut not_read) = (BTreeMap::new(), Vec::new());
+        let daemon = &self.config.daemon;
+        let base = self.config.file.parent().unwrap_or(Path::new("/"));
+        for (role, text) in texts {
+            match Policy::parse(text, &daemon.policy_file(role), base) {
+                Ok(policy) => {
+                    let (text, policy) = (text.as_str().into(), Arc::new(policy));
+                    policies.insert(role.clone(), RolePolicy { text, policy });
+                }
+                Err(faults) => {
+                    let why = ConfigError::from(faults).in_short();
+                    not_read.push(format!("the policy {role} that was in force: {why}"));
+                }
+            }
+        }
+        (policies, not_read)
+    }
+
+    /// The policies on the disk were taken without a comparison: a person has to look at them.
+    fn not_known(&self, why: &str) {
+        let text = format!(
+            "what was in force before is not known ({why}): the policies on the disk are in force; \
+             look through them, then: missiond reload"
+        );
+        tracing::warn!("{text}");
+        self.lost.send_modify(|lost| lost.push(text.clone()));
+        self.context.bus.publish(None, What::Warning { text });
+    }
+
+    /// Writes down which policies are in force, for a daemon that takes over from this one. If that fails, those of the
+    /// last time stay written down: a person has taken them too.
+    pub(super) fn keep_policies(&self) {
+        let roles = self.rules.roles.iter();
+        let texts = roles.map(|(name, role)| (name.clone(), role.text.to_string()));
+        if let Err(error) = kept_policies::save(&self.context.state, texts.collect()) {
+            let file = kept_policies::file(&self.context.state);
+            let text = format!(
+                "the policies in force can't be written down in {}: {error}; if this daemon is killed, the \
+                 next one does not know them",
+                file.display()
+            );
+            tracing::warn!("{text}");
+            self.context.bus.publish(None, What::Warning { text });
+        }
     }
 
     fn take_rules(&mut self, new: Rules, wider: Wider<'_>) -> Vec<String> {
@@ -88,7 +159,7 @@ impl Daemon {
                 old.waits = true;
                 taken.roles.insert(role.clone(), old);
                 changes.push(format!(
-                    "policy {role}: wider on disk, not taken; missiond reload takes it"
+                    "policy {role}: the file allows more, and is not taken; missiond reload takes it"
                 ));
             }
         }

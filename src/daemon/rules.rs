@@ -76,13 +76,22 @@ pub struct Rules {
 impl Rules {
     /// The policies of a config, with missiond's own files protected.
     pub fn new(config: &Config, context: &SlotContext) -> Rules {
+        Rules::of(&config.policies, config, context)
+    }
+
+    /// The same for policies that were not read with the config.
+    pub(super) fn of(
+        policies: &BTreeMap<String, RolePolicy>,
+        config: &Config,
+        context: &SlotContext,
+    ) -> Rules {
         let protected = protected(config, context);
         let role = |read: &RolePolicy| Role {
             text: read.text.clone(),
             policy: Arc::new(Policy::clone(&read.policy).protecting(protected.clone())),
             waits: false,
         };
-        let roles = config.policies.iter();
+        let roles = policies.iter();
         Rules {
             roles: roles
                 .map(|(name, read)| (name.clone(), role(read)))

@@ -43,6 +43,19 @@ pub fn replace(path: &Path, text: &str) -> io::Result<()> {
     std::fs::rename(&beside, &target)
 }
 
+/// The bytes of a file that has at most this many MiB.
+pub fn bounded(opened: File, mebibytes: u64) -> io::Result<Vec<u8>> {
+    let most = mebibytes << 20;
+    let mut bytes = Vec::new();
+    opened.take(most + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > most {
+        true => Err(io::Error::other(format!(
+            "it is longer than {mebibytes} MiB"
+        ))),
+        false => Ok(bytes),
+    }
+}
+
 /// Whether the disk has room again after it was full. A few bytes are always found somewhere, and a log that goes
 /// on with each of them would fail with the next line.
 pub fn has_room(file: &File) -> bool {

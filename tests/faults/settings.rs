@@ -195,7 +195,7 @@ fn a_program_is_judged_by_the_role_in_which_it_was_started() {
     is_waiting(&daemon);
     assert!(!may_write(&daemon, &cwd.join("reloaded.txt")));
 
-    // No slot names the old role any more, so that the next daemon has no policy for it.
+    // No slot names the old role any more; the next daemon knows its policy all the same.
     daemon.crash();
     daemon.again();
     daemon.wait_state("coder", "idle");

@@ -1,0 +1,98 @@
+//! The texts of the policies in force, kept in the state directory: a daemon that takes over running programs goes on with
+//! the rules that a person has taken, not with those that a file has by now.
+
+use crate::core::text::hex;
+use crate::os::files;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Not `*.json`: those are what is kept of a slot.
+const FILE: &str = "policies.in-force";
+
+/// A policy has at most 1 MiB, and people have a few dozen roles at most.
+const MAX_MIB: u64 = 16;
+
+/// The text of each role's policy.
+pub(super) type Texts = BTreeMap<String, String>;
+
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    /// Of the texts: a policy that lost its last lines may still be one, with fewer rules.
+    sha256: String,
+    texts: Texts,
+}
+
+pub(super) fn file(state: &Path) -> PathBuf {
+    state.join(FILE)
+}
+
+pub(super) fn save(state: &Path, texts: Texts) -> io::Result<()> {
+    let sha256 = digest(&texts)?;
+    let text = serde_json::to_string(&Kept { sha256, texts }).map_err(io::Error::other)?;
+    if text.len() as u64 > MAX_MIB << 20 {
+        let most = format!("together they are longer than {MAX_MIB} MiB");
+        return Err(io::Error::other(most));
+    }
+    files::replace(&file(state), &text)
+}
+
+pub(super) fn load(state: &Path) -> io::Result<Texts> {
+    let text = files::bounded(File::open(file(state))?, MAX_MIB)?;
+    let kept: Kept = serde_json::from_slice(&text).map_err(io::Error::other)?;
+    match digest(&kept.texts)? == kept.sha256 {
+        true => Ok(kept.texts),
+        false => Err(io::Error::other("it is not as it was written")),
+    }
+}
+
+fn digest(texts: &Texts) -> io::Result<String> {
+    let bytes = serde_json::to_vec(texts).map_err(io::Error::other)?;
+    Ok(hex::encode(&Sha256::digest(bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn texts_are_read_as_they_were_written_or_not_at_all() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = dir.path();
+        assert_eq!(load(state).unwrap_err().kind(), io::ErrorKind::NotFound);
+        let texts = Texts::from([("coder".to_owned(), "deny = [\"Bash(rm *)\"]\n".to_owned())]);
+        save(state, texts.clone()).unwrap();
+        assert_eq!(load(state).unwrap(), texts);
+        let mode = file(state).metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+
+        let written = std::fs::read(file(state)).unwrap();
+        let mut found = 0;
+        for at in 0..written.len() {
+            // Each byte in turn is another one, and the file ends there.
+            let mut changed = written.clone();
+            changed[at] ^= 1;
+            std::fs::write(file(state), &changed).unwrap();
+            found += usize::from(load(state).is_ok_and(|read| read != texts));
+            std::fs::write(file(state), &written[..at]).unwrap();
+            found += usize::from(load(state).is_ok());
+        }
+        assert_eq!(found, 0, "damage that nobody noticed");
+    }
+
+    #[test]
+    fn more_than_the_bound_is_neither_written_nor_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = dir.path();
+        let long = |length| Texts::from([("coder".to_owned(), "#".repeat(length))]);
+        save(state, long(1 << 20)).unwrap();
+        assert!(save(state, long(16 << 20)).is_err());
+        assert_eq!(load(state).unwrap(), long(1 << 20), "the one before stays");
+        std::fs::write(file(state), " ".repeat((16 << 20) + 1)).unwrap();
+        assert!(load(state).unwrap_err().to_string().contains("longer"));
+    }
+}
