@@ -44,7 +44,8 @@ struct Until {
     /// The shell of a session waits for a command
     #[arg(long)]
     prompt: bool,
-    /// A line of the screen or the output matches this regular expression
+    /// A line that the program which runs shows, or prints from now on, matches this regular expression; what a program
+    /// that has ended printed does not count
     #[arg(long, value_name = "REGEX")]
     output: Option<String>,
 }

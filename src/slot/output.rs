@@ -26,6 +26,8 @@ pub(super) struct Output {
     read: u64,
     /// The pieces up to this time were read from an earlier daemon.
     read_before: Option<At>,
+    /// Where the output of the last program begins; before it is that of programs that have ended.
+    run: u64,
 }
 
 /// A part of the output.
@@ -77,7 +79,20 @@ impl Output {
             overflows: false,
             read: 0,
             read_before: None,
+            run: 0,
         }
+    }
+
+    /// Another program writes from `at` on. A recording that is read again says so again.
+    pub fn begin_run(&mut self, at: At) {
+        if self.seen.is_none_or(|seen| at >= seen) {
+            self.run = self.end;
+        }
+    }
+
+    /// From where on the output that is kept is of the last program.
+    pub fn run(&self) -> u64 {
+        self.run.max(self.start())
     }
 
     /// Before what was written is taken in again: an agent has read all up to `at`.

@@ -117,6 +117,7 @@ impl Slot {
                 self.has_kept(bytes, &taken);
             }
             What::Marker(text) if text == CLEARED => self.screen.clear_output(),
+            marker if marker.begins_a_run() => self.screen.begin_run(event.at),
             _ => {}
         }
     }

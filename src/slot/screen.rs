@@ -43,6 +43,17 @@ pub(super) struct Drawn {
     pub taken: Taken,
 }
 
+/// Who writes what is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Writer {
+    /// The program that runs.
+    Runs,
+    /// The next program of the slot: none runs now.
+    IsToStart,
+    /// The program of a session, which has ended.
+    HasEnded,
+}
+
 /// The size that a terminal is to have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Fit {
@@ -132,6 +143,11 @@ impl Screen {
         self.terminal = terminal;
         self.viewers.redraw(Instant::now());
         self.terminal.take_replies()
+    }
+
+    /// Another program begins at `at`, in a recording that is read.
+    pub fn begin_run(&mut self, at: At) {
+        self.output.begin_run(at);
     }
 
     /// A terminal was drawn anew at `at`, which the program did not do.
@@ -235,17 +251,25 @@ impl Screen {
 
 /// Who waits for a line of it.
 impl Screen {
-    /// Replies when a line matches; at once, and for the last time, if the program has `ended` and writes no more.
-    pub fn await_output(&mut self, pattern: Regex, reply: Answer<String>, ended: bool) {
-        // All of what no more comes to; else only what may be meant, and not what was long before.
-        let seen = match ended {
-            true => self.output.start(),
-            false => self.output.last_lines(self.lines_that_count),
+    /// Replies when a line of the program matches, or of the next one if none runs; at once, and for the last time, if
+    /// the program of a session has ended and none follows.
+    pub fn await_output(&mut self, pattern: Regex, reply: Answer<String>, writer: Writer) {
+        let seen = match writer {
+            // Only what may be meant, and not what was long before.
+            Writer::Runs => self.output.last_lines(self.lines_that_count),
+            Writer::IsToStart => self.output.end(),
+            Writer::HasEnded => self.output.start(),
         };
-        self.waiters.add(pattern, reply, seen);
-        self.check_waiters();
-        if ended {
-            self.disappoint_waiters();
+        self.waiters
+            .add(pattern, reply, seen.max(self.output.run()));
+        match writer {
+            Writer::Runs => self.check_waiters(),
+            // The screen is still that of the program before.
+            Writer::IsToStart => {}
+            Writer::HasEnded => {
+                self.check_waiters();
+                self.disappoint_waiters();
+            }
         }
     }
 
@@ -299,10 +323,10 @@ mod tests {
         }
     }
 
-    fn waits(screen: &mut Screen, pattern: &str, ended: bool) -> Waiting {
+    fn waits(screen: &mut Screen, pattern: &str, writer: Writer) -> Waiting {
         let (reply, answer) = oneshot::channel();
         let pattern = Regex::new(pattern).expect("a pattern");
-        screen.await_output(pattern, reply, ended);
+        screen.await_output(pattern, reply, writer);
         answer
     }
 
@@ -379,14 +403,14 @@ mod tests {
     fn no_line_of_a_plain_program_is_missed_and_a_drawn_one_is_read_from_the_screen() {
         let gone = b"done\r\n\x1b[H\x1b[2J\x1b[3J";
         let mut plain = screen(Kind::Shell);
-        let mut found = waits(&mut plain, "^done", false);
+        let mut found = waits(&mut plain, "^done", Writer::Runs);
         plain.feed(At::from_millis(1), gone);
         assert_eq!(
             found.try_recv().expect("an answer").expect("a line"),
             "done"
         );
         let mut drawn = screen(Kind::Claude);
-        let mut found = waits(&mut drawn, "^done$", false);
+        let mut found = waits(&mut drawn, "^done$", Writer::Runs);
         drawn.feed(At::from_millis(1), gone);
         drawn.check_waiters();
         assert_eq!(found.try_recv(), Err(TryRecvError::Empty));
@@ -402,9 +426,47 @@ mod tests {
     fn who_waits_for_a_program_that_has_ended_is_answered_at_once() {
         let mut screen = screen(Kind::Shell);
         screen.feed(At::from_millis(1), b"one\r\n");
-        let mut found = waits(&mut screen, "one", true);
+        let mut found = waits(&mut screen, "one", Writer::HasEnded);
         assert!(matches!(found.try_recv(), Ok(Ok(_))));
-        let mut none = waits(&mut screen, "two", true);
+        let mut none = waits(&mut screen, "two", Writer::HasEnded);
         assert!(matches!(none.try_recv(), Ok(Err(_))));
+    }
+
+    /// What a program that has ended wrote is not what somebody waits for now, whatever of it is kept or drawn.
+    #[test]
+    fn only_the_program_that_runs_is_waited_for() {
+        for kind in [Kind::Shell, Kind::Claude] {
+            let mut screen = screen(kind);
+            screen.clear((120, 40));
+            screen.begin_run(At::from_millis(1));
+            screen.feed(At::from_millis(2), b"ready\r\n");
+            let mut runs = waits(&mut screen, "ready", Writer::Runs);
+            assert!(matches!(runs.try_recv(), Ok(Ok(_))), "{kind:?}");
+
+            // It has ended, and its screen still stands there.
+            let mut down = waits(&mut screen, "ready", Writer::IsToStart);
+            assert_eq!(down.try_recv(), Err(TryRecvError::Empty), "{kind:?}");
+
+            // The recording is read from its beginning at each start.
+            screen.clear((120, 40));
+            screen.begin_run(At::from_millis(1));
+            screen.begin_run(At::from_millis(3));
+            let mut early = waits(&mut screen, "ready", Writer::Runs);
+            screen.check_waiters();
+            for waiting in [&mut down, &mut early] {
+                assert_eq!(waiting.try_recv(), Err(TryRecvError::Empty), "{kind:?}");
+            }
+            screen.feed(At::from_millis(4), b"soon\r\nready\r\n");
+            screen.check_waiters();
+            for waiting in [&mut down, &mut early] {
+                assert!(matches!(waiting.try_recv(), Ok(Ok(_))), "{kind:?}");
+            }
+
+            // A broken connection: the same program goes on, and what it wrote counts.
+            screen.begin_run(At::from_millis(1));
+            screen.begin_run(At::from_millis(3));
+            let mut late = waits(&mut screen, "soon", Writer::Runs);
+            assert!(matches!(late.try_recv(), Ok(Ok(_))), "{kind:?}");
+        }
     }
 }

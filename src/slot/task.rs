@@ -13,7 +13,7 @@ use super::press::{self, Key};
 use super::requests::Request;
 use super::rotation::Rotation;
 use super::rules::{RuleBook, SlotRules};
-use super::screen::Screen;
+use super::screen::{Screen, Writer};
 use super::session::{self, Session};
 use super::shown::Shown;
 use super::stream::SoFar;
@@ -288,7 +288,12 @@ impl Slot {
             Command::Why { reply } => drop(reply.send(Ok(self.evidence()))),
             Command::AwaitOutput { pattern, reply } => {
                 let ended = self.session.as_ref().is_some_and(Session::has_ended);
-                self.screen.await_output(pattern, reply, ended);
+                let writer = match self.machine.has_program() {
+                    _ if ended => Writer::HasEnded,
+                    true => Writer::Runs,
+                    false => Writer::IsToStart,
+                };
+                self.screen.await_output(pattern, reply, writer);
             }
             Command::Reconfigure {
                 config,

@@ -136,3 +136,25 @@ fn down_asks_before_it_ends_a_command_of_a_shell() {
     daemon.cmd(&["down"]).expect(0);
     daemon.ended();
 }
+
+/// What a program that has ended wrote is not what somebody waits for now: neither before its slot runs again, nor then.
+#[test]
+fn a_wait_for_output_is_for_the_program_that_runs() {
+    let once = "[ -e once ] && exec sleep 1000; touch once; echo ready; exec sleep 1000";
+    let mut daemon = shells(&["a"], once);
+    let wait = |daemon: &Daemon, timeout: &str, code: i32| {
+        let wait = ["wait", "a", "--output", "ready", "--timeout", timeout];
+        daemon.cmd(&wait).expect(code);
+    };
+    wait(&daemon, "50s", 0);
+    daemon.cmd(&["stop", "a"]).expect(0);
+    wait(&daemon, "1s", 124);
+    daemon.cmd(&["start", "a"]).expect(0);
+    daemon.wait_state("a", "idle");
+    wait(&daemon, "1s", 124);
+    // The next daemon reads the output of both from the recording.
+    daemon.crash();
+    daemon.again();
+    daemon.wait_state("a", "idle");
+    wait(&daemon, "1s", 124);
+}

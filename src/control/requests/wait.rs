@@ -23,7 +23,8 @@ pub struct WaitParams {
     /// No output for so many milliseconds.
     #[serde(default)]
     pub quiet_ms: Option<u64>,
-    /// A line on the screen or in the output matches.
+    /// A line matches that the program which runs has on its screen or among its last lines, or prints from now on. What an
+    /// earlier program printed does not count.
     #[serde(default)]
     pub output: Option<String>,
     /// The shell waits for a command.
