@@ -145,6 +145,8 @@ pub enum FromShim {
     NotRotated { reason: String },
     /// Something that a person should know and that stops nothing, such as a full disk; told once.
     Trouble { text: String },
+    /// Somebody other than the daemon told the shim to end, so it ends the program; that may take seconds.
+    Ends,
     /// The child and all its descendants have ended, and all that they wrote was passed on.
     Exited(ExitReport),
 }

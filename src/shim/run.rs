@@ -159,6 +159,7 @@ impl Shim {
                 clear(&signals.end, &mut self.buffer);
                 self.dismissed = true;
                 self.stop(SHUTDOWN_GRACE);
+                self.report(FromShim::Ends);
             }
             if self.held().is_none() {
                 self.pump_output();

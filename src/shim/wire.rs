@@ -210,6 +210,7 @@ mod tests {
             any::<u64>().prop_map(|n| FromShim::Written { n }),
             (any::<u64>(), ".*").prop_map(|(n, reason)| FromShim::Refused { n, reason }),
             ".*".prop_map(|text| FromShim::Trouble { text }),
+            Just(FromShim::Ends),
             at().prop_map(|at| FromShim::Rotated { at }),
             ".*".prop_map(|reason| FromShim::NotRotated { reason }),
             (any::<Option<i32>>(), any::<Option<i32>>())

@@ -27,6 +27,8 @@ use uuid::Uuid;
 pub(super) enum Heard {
     /// The frames that are due, often none, and until when nothing came, where that is told.
     Frames(Vec<Frame>, Option<At>),
+    /// The shim ends the program, and nobody here has told it to.
+    Ends,
     Exited(ExitReport),
     Lost(LinkError),
 }
@@ -43,6 +45,7 @@ impl Slot {
                 }
                 self.settle_typing().await;
             }
+            Heard::Ends => self.input(Input::ShimEnds).await,
             Heard::Exited(report) => self.ended(report).await,
             Heard::Lost(error) => self.lost(error).await,
         }
@@ -89,6 +92,7 @@ impl Slot {
             Ok(FromShim::NotRotated { reason }) => self.not_rotated(&reason),
             Ok(FromShim::Refused { n, reason }) => self.not_written(n, &reason),
             Ok(FromShim::Trouble { text }) => self.warn(&text),
+            Ok(FromShim::Ends) => return Heard::Ends,
             Ok(FromShim::Exited(report)) => return Heard::Exited(report),
             Err(error) => return Heard::Lost(error),
         }

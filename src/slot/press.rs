@@ -95,7 +95,7 @@ impl Slot {
         }
         let enough = Instant::now() + LOOKS_FOR;
         let mut patience = ARRIVES;
-        // An end is heard in its turn; no key matters any more.
+        // An end is heard in its turn; no key matters any more, nor that the shim begins to end its program.
         while let Some(message) = self.link.next_within(patience).await {
             if let Heard::Frames(frames, quiet) = self.take_in(Ok(message)) {
                 frames.iter().for_each(|frame| self.see(frame));

@@ -213,3 +213,26 @@ fn a_daemon_that_was_stopped_hears_of_an_end_before_it_misses_it() {
     stop.end().expect(0);
     is_ended_in_order(&daemon, "a");
 }
+
+/// The program has five seconds to end after its shim was told to. It is not at rest in that time, and takes nothing.
+#[test]
+fn a_slot_whose_shim_is_told_to_end_is_not_at_rest_until_its_program_has_ended() {
+    let daemon = shells(
+        &["a"],
+        "trap '' TERM HUP; echo up; while :; do sleep 1; done",
+    );
+    let wait = ["wait", "a", "--output", "up", "--timeout", "20s"];
+    daemon.cmd(&wait).expect(0);
+    signal(&daemon.status("a")["shim_pid"], Signal::TERM);
+    until("the exit", || {
+        daemon.log("a").contains("exit      ").then_some(())
+    });
+    let log = daemon.log("a");
+    let line = |part: &str| log.lines().position(|line| line.contains(part));
+    let (state, exit) = (line("idle -> exited"), line("exit      "));
+    assert!(state.is_some() && state < exit, "{log}");
+    until("the next start", || {
+        let status = daemon.status("a");
+        (status["state"] == "idle" && status["restarts"] == 1).then_some(())
+    });
+}

@@ -34,6 +34,7 @@ pub fn read(words: &[&str], token: u64, now: Instant) -> Result<Input, String> {
         ["started", "with", "a", "conversation"] => started(true),
         ["not", "started", ref why @ ..] => not_started(why)?,
         ["ended", ref how @ ..] => ended(how)?,
+        ["shim", "ends"] => Input::ShimEnds,
         ["screen", state, ref rest @ ..] => Input::Saw(screen(state, rest)?),
         ["dialog", id, ref rest @ ..] => Input::Saw(dialog(id, rest)?),
         ["send", text] => send(token, text, true),

@@ -160,6 +160,8 @@ pub enum Input {
     WasTyped(String),
     /// This message was taken at that time, and no daemon has told what came of it.
     WasInTurn(String, Instant),
+    /// Its shim was told to end, by somebody other than the daemon, and ends the program.
+    ShimEnds,
     /// New rules are in force.
     Rules(KnownRules),
     /// New settings, for the next start.

@@ -25,6 +25,11 @@ pub(super) enum Ending {
 }
 
 impl Ending {
+    pub(super) fn of_shim() -> Ending {
+        let words = "it was told to end, by somebody other than the daemon";
+        Ending::Failing(Cause::ShimLost, words.to_owned())
+    }
+
     fn reason(&self) -> Option<String> {
         match self {
             Ending::ByPerson => None,

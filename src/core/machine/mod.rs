@@ -209,6 +209,7 @@ impl Machine {
             (Life::Up(_), Input::Found(answer)) => self.turn_found(answer, now),
             (Life::Up(_), Input::Measured(measure)) => self.measured(measure, now),
             (Life::Up(_), Input::Expire(why)) => self.end(life::Ending::ByLimit(why)),
+            (Life::Up(_), Input::ShimEnds) => self.end(life::Ending::of_shim()),
             (Life::Up(_), Input::Typed { person, strokes }) => self.typed(&person, &strokes, now),
             (Life::Up(_), Input::KeyboardFree) => self.keyboard_is_free(),
             (Life::Up(up), Input::KeysWritten) => up.gate.calls.all_answered(),
@@ -226,6 +227,7 @@ impl Machine {
                 | Input::Found(_)
                 | Input::Measured(_)
                 | Input::Expire(_)
+                | Input::ShimEnds
                 | Input::Typed { .. }
                 | Input::KeyboardFree
                 | Input::KeysWritten
