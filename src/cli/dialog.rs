@@ -58,7 +58,10 @@ pub fn render(who: &str, asked: &Asked, target: &str) -> String {
     }
     let why_not = asked.always.and_then(|always| always.why_not.as_deref());
     if let Some(why_not) = why_not.filter(|_| is_call(dialog) && !is_doubtful(asked)) {
-        text += &format!("  only this once: {}\n", sanitise::one_line(why_not));
+        text += &format!(
+            "  `always` would add no rule: {}\n",
+            sanitise::one_line(why_not)
+        );
     }
     text += "  answer with:\n";
     for command in commands(asked, target) {

@@ -74,6 +74,23 @@ fn a_reload_is_seen_at_the_dialog_that_waits(daemon: &Daemon) {
     assert_eq!(again["always"]["why_not"], why_not, "{again}");
     let why = daemon.cmd(&["why", "coder"]).expect(0);
     assert!(why.stdout.contains("denied by Bash(mkfifo own)"), "{why}");
+
+    // The other way round: a rule allows it by now, but Claude Code was told to ask.
+    let allows = format!("{POLICY}allow = [\"Bash(mkfifo own)\"]\n");
+    fs::write(policy_file(daemon), allows).expect("a policy");
+    daemon.cmd(&["reload"]).expect(0);
+    let shown = until("the new verdict", || {
+        let shown = daemon.cmd(&["pending"]).expect(0);
+        let is_new = shown.stdout.contains("allowed by Bash(mkfifo own)");
+        is_new.then_some(shown)
+    });
+    let older = "this dialog is older and waits for you: the rules would say yes";
+    let why = daemon.cmd(&["why", "coder"]).expect(0);
+    assert!(shown.stdout.contains(older), "{shown}");
+    assert!(why.stdout.contains(older), "{why}");
+    let no_rule = "`always` would add no rule: allowed by Bash(mkfifo own) already";
+    assert!(shown.stdout.contains(no_rule), "{shown}");
+    assert!(!shown.stdout.contains("asks by itself"), "{shown}");
     assert!(!daemon.cwd("coder").join("own").exists());
 }
 

@@ -151,10 +151,7 @@ impl Machine {
             open => format!(" ({open} calls wait at once)"),
         };
         match up.gate.calls.asked_by(dialog, &self.running().cwd) {
-            Some(open) if open.allowed => {
-                format!("Claude Code asks by itself, though {}{several}", open.why)
-            }
-            Some(open) => format!("{}{several}", open.why),
+            Some(open) => format!("{}{several}", open.why_asked()),
             None => format!("the gate has not seen this call{several}"),
         }
     }

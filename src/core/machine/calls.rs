@@ -70,6 +70,9 @@ pub(super) struct OpenAsk {
     /// A key that decides was pressed on its dialog, by a person or for one.
     #[serde(default)]
     pub answered: bool,
+    /// What the rules say of it by now, if they have changed since it was judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub now: Option<Verdict>,
 }
 
 impl OpenAsk {
@@ -78,15 +81,24 @@ impl OpenAsk {
         self.mark.is_some() && !self.answered
     }
 
-    fn judged_again(&mut self, verdict: &Verdict) {
-        let Verdict { decision, why, .. } = verdict;
-        self.why = match decision {
-            Decision::Allow if self.allowed => why.clone(),
-            Decision::Allow | Decision::Deny => {
-                format!("{why} by now, but it was asked before: it waits for you")
-            }
-            Decision::Silent | Decision::Ask => why.clone(),
+    /// Why a person is asked: what the rules say, also of a dialog that is older than they are.
+    pub fn why_asked(&self) -> String {
+        let (decision, why) = match &self.now {
+            Some(now) => (now.decision, &now.why),
+            None if self.allowed => (Decision::Allow, &self.why),
+            None => (Decision::Ask, &self.why),
         };
+        let older = |answer| {
+            format!(
+                "{why} since the rules have changed, but this dialog is older and waits for you: the rules would say {answer}"
+            )
+        };
+        match decision {
+            Decision::Allow if self.allowed => format!("Claude Code asks by itself, though {why}"),
+            Decision::Allow => older("yes"),
+            Decision::Deny => older("no"),
+            Decision::Silent | Decision::Ask => why.clone(),
+        }
     }
 }
 
@@ -199,7 +211,7 @@ impl Calls {
     pub fn judged_again(&mut self, ask: &Ask, verdict: &Verdict) {
         for open in &mut self.open {
             if open.tool == ask.tool && open.input == ask.input && open.at == ask.at {
-                open.judged_again(verdict);
+                open.now = Some(verdict.clone());
                 self.changes += 1;
             }
         }

@@ -136,6 +136,7 @@ impl Machine {
                 mark: mark.clone(),
                 by_agent,
                 answered: false,
+                now: None,
             });
         }
         let reason = match (decision, mark) {

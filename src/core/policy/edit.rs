@@ -27,7 +27,7 @@ pub fn narrow_rule_for(ask: &Ask) -> Option<String> {
 pub fn rule_for_always(policy: &Policy, ask: &Ask, paths: &dyn Paths) -> Result<String, String> {
     let now = decide(policy, ask, paths);
     if now.decision == Decision::Allow {
-        return Err(format!("{} already; Claude Code asks by itself", now.why));
+        return Err(format!("{} already", now.why));
     }
     let nameless = || format!("no rule can name this call of {}", ask.tool);
     let text = candidate(ask).ok_or_else(nameless)?;

@@ -5,6 +5,7 @@ use serde_json::json;
 fn ask(id: &str, tool: &str, input: Value, mark: Option<&str>) -> OpenAsk {
     OpenAsk {
         answered: false,
+        now: None,
         id: Some(id.into()),
         tool: tool.into(),
         input,
@@ -454,5 +455,55 @@ fn a_note_is_bounded_and_says_if_something_is_missing() {
         let mut next = Calls::default();
         next.take_up(Some(broken));
         assert!(next.open.is_empty() && next.missed_may_wait, "{broken}");
+    }
+}
+
+/// What a person reads about a call that waits, by what the gate told Claude Code and what the rules say by now.
+#[test]
+fn a_person_reads_the_verdict_in_force_and_what_it_means_for_the_dialog() {
+    use Decision::{Allow, Ask, Deny, Silent};
+    let by_itself = "Claude Code asks by itself, though the rule says so";
+    let plain = "the rule says so";
+    let older = |answer: &str| {
+        format!(
+            "the rule says so since the rules have changed, but this dialog is older and waits for you: the rules would \
+             say {answer}"
+        )
+    };
+    let cases = [
+        (true, None, by_itself.to_owned()),
+        (true, Some(Allow), by_itself.to_owned()),
+        (true, Some(Ask), plain.to_owned()),
+        (true, Some(Silent), plain.to_owned()),
+        (true, Some(Deny), older("no")),
+        (false, None, plain.to_owned()),
+        (false, Some(Ask), plain.to_owned()),
+        (false, Some(Silent), plain.to_owned()),
+        (false, Some(Allow), older("yes")),
+        (false, Some(Deny), older("no")),
+    ];
+    for (allowed, now, expected) in cases {
+        let mut calls = Calls::default();
+        let before = match now {
+            Some(_) => "another rule said so",
+            None => plain,
+        };
+        calls.open(OpenAsk {
+            allowed,
+            why: before.to_owned(),
+            ..ask("t1", "Bash", json!({"command": "make"}), None)
+        });
+        let call = crate::core::policy::Ask {
+            tool: "Bash".to_owned(),
+            input: json!({"command": "make"}),
+            cwd: "/work".into(),
+            at: None,
+            complete: true,
+        };
+        if let Some(decision) = now {
+            calls.judged_again(&call, &Verdict::without_rule(decision, plain));
+        }
+        let shown = calls.waiting()[0].why_asked();
+        assert_eq!(shown, expected, "{allowed} {now:?}");
     }
 }
