@@ -40,6 +40,7 @@ use crate::events::Bus;
 use crate::once::{Confirming, Once, Request, Sending};
 use crate::os::orphans::Shims;
 use crate::os::paths::{self, Env};
+use crate::os::pause::{self, Moment};
 use crate::os::usage::Meter;
 use crate::os::worktree;
 use crate::shim;
@@ -224,6 +225,7 @@ pub async fn run<S: Serving>(
     serve: impl FnOnce(DaemonHandle, Option<UnixListener>) -> Option<S>,
 ) -> Result<(), DaemonError> {
     let mut door = Door::open(&config, env).await?;
+    pause::at(Moment::Bound).await;
     let mut signals = host.signals()?;
     let context = Arc::new(context(&config, env, &door, &host)?);
     let reaper = host.is_own.then(|| orphans::adopt(context.shims.clone()));

@@ -44,13 +44,55 @@ pub(super) struct Restored {
     pub listener: Option<UnixListener>,
 }
 
+/// Says when to look.
+#[derive(Debug, Default)]
+struct Lookout {
+    watch: Option<DirectoryWatch>,
+    /// When to look without being told. A notice that was read stands here too.
+    due: Option<Instant>,
+}
+
+impl Lookout {
+    /// Watches these directories from now on: with `true` also what is in a directory. One that is not there can't be
+    /// watched, nor any if the user's watches are used up: then it is looked at from time to time.
+    fn watch<'a>(&mut self, directories: impl IntoIterator<Item = (&'a Path, bool)>) {
+        let watch = DirectoryWatch::for_losses(directories);
+        self.due = watch.is_err().then(|| Instant::now() + LOOK);
+        self.watch = watch.ok();
+    }
+
+    fn look_by(&mut self, time: Instant) {
+        self.due = Some(self.due.map_or(time, |due| due.min(time)));
+    }
+
+    /// Returns when something may be lost. Cancel-safe: what was noticed is kept until the next [`Lookout::watch`].
+    async fn stirred(&mut self) {
+        loop {
+            let told = async {
+                match &self.watch {
+                    Some(watch) => watch.changed().await,
+                    None => std::future::pending().await,
+                }
+            };
+            let due = async {
+                match self.due {
+                    Some(due) => tokio::time::sleep_until(due).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = due => return,
+                () = told => self.look_by(Instant::now() + SETTLED),
+            }
+        }
+    }
+}
+
 #[derive(Debug)]
 struct Places {
     door: Door,
     needed: Vec<Needed>,
-    watch: Option<DirectoryWatch>,
-    /// When to look without being told.
-    due: Option<Instant>,
+    lookout: Lookout,
 }
 
 impl Places {
@@ -74,29 +116,12 @@ impl Places {
         let mut places = Places {
             door,
             needed,
-            watch: None,
-            due: None,
+            lookout: Lookout::default(),
         };
         places.watch();
+        // The socket is older than the watch: what was lost in between is not told.
+        places.lookout.look_by(Instant::now());
         places
-    }
-
-    /// Returns when something may be lost.
-    pub async fn stirred(&mut self) {
-        let told = async {
-            match &self.watch {
-                Some(watch) => watch.changed().await,
-                None => std::future::pending().await,
-            }
-        };
-        let due = async {
-            match self.due {
-                Some(due) => tokio::time::sleep_until(due).await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! { () = told => {}, () = due => {} }
-        tokio::time::sleep(SETTLED).await;
     }
 
     /// Makes again what is lost.
@@ -109,7 +134,7 @@ impl Places {
         restored.missing = again.missing;
         restored.listener = again.listener.or(restored.listener);
         if !restored.missing.is_empty() {
-            self.due = Some(Instant::now() + RETRY);
+            self.lookout.look_by(Instant::now() + RETRY);
         }
         restored
     }
@@ -139,8 +164,6 @@ impl Places {
         restored
     }
 
-    /// A directory that is not there can't be watched, nor any if the user's watches are used up: then it is looked at
-    /// from time to time.
     fn watch(&mut self) {
         let own = self
             .needed
@@ -151,9 +174,7 @@ impl Places {
         let parents = named.filter_map(|needed| needed.path.parent());
         let socket = self.door.socket().parent();
         let all = own.chain(parents.chain(socket).map(|parent: &Path| (parent, true)));
-        let watch = DirectoryWatch::for_losses(all);
-        self.due = watch.is_err().then(|| Instant::now() + LOOK);
-        self.watch = watch.ok();
+        self.lookout.watch(all);
     }
 }
 
@@ -181,7 +202,7 @@ impl Ground {
 
     /// Returns when something may be lost.
     pub async fn stirred(&mut self) {
-        self.places.stirred().await;
+        self.places.lookout.stirred().await;
     }
 }
 
@@ -221,5 +242,30 @@ impl Daemon {
                 let _ = kept.handle.send(Command::Restore).await;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_loss_is_not_forgotten_if_nobody_waits_to_the_end() {
+        let place = tempfile::tempdir().expect("a directory");
+        let file = place.path().join("socket");
+        std::fs::write(&file, "").expect("a file");
+        let mut lookout = Lookout::default();
+        lookout.watch([(place.path(), true)]);
+        std::fs::remove_file(&file).expect("it is ours");
+        // Something else comes again and again, before the pause is over.
+        for _ in 0..10 {
+            let moment = Duration::from_millis(1);
+            let _ = tokio::time::timeout(moment, lookout.stirred()).await;
+        }
+        let limit = Duration::from_secs(20);
+        let stirred = tokio::time::timeout(limit, lookout.stirred()).await;
+        assert!(stirred.is_ok(), "the loss is noticed");
+        lookout.watch([(place.path(), true)]);
+        assert!(lookout.due.is_none(), "it was looked at");
     }
 }

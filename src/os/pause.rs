@@ -24,6 +24,8 @@ pub enum Moment {
     Pressed,
     /// A program has ended, and the next one is not yet started.
     BeforeStart,
+    /// The daemon's socket is there, and nobody answers at it yet.
+    Bound,
     /// A client has asked for something.
     Asked,
     /// Something was read from the keyboard of an attached terminal, by the thread that reads it.
@@ -41,6 +43,7 @@ impl Moment {
             Moment::Audited => "audited",
             Moment::Pressed => "pressed",
             Moment::BeforeStart => "before-start",
+            Moment::Bound => "bound",
             Moment::Asked => "asked",
             Moment::KeyRead => "key-read",
             Moment::KeyTaken => "key-taken",

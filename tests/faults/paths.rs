@@ -1,6 +1,7 @@
 //! Directories and sockets of missiond's own are removed, while it runs or while it does not: nothing that lives is
 //! lost, and what was removed is there again.
 
+use super::races::Held;
 use super::shells::*;
 use super::survival::at_a_dialog;
 use crate::support::daemon::{Daemon, missiond};
@@ -284,6 +285,22 @@ fn a_client_finds_its_way_while_the_socket_is_missing() {
     daemon.cmd(&["status"]).expect(0);
     echoes(&daemon, "hello");
     daemon.cmd(&["down", "--yes"]).expect(0);
+}
+
+/// What is removed between the daemon's first use of it and its first answer is made again too.
+#[test]
+fn what_is_removed_during_a_start_is_made_again() {
+    let mut daemon = shells(&["a"], ECHOES);
+    daemon.wait_state("a", "idle");
+    let before = daemon.status("a");
+    for lost in [Lost::ControlSocket, Lost::Runtime, Lost::State] {
+        let mut held = Held::restart_and_arrive(&mut daemon, "bound");
+        lost.remove(&daemon);
+        held.let_go();
+        is_made_again(&daemon, "a", lost);
+        is_same_program(&daemon, "a", &before, "after a start");
+        echoes(&daemon, &format!("{lost:?}"));
+    }
 }
 
 /// A recording is bounded also while there is no daemon, and reads the same afterwards.

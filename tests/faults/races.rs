@@ -11,6 +11,7 @@ use missiond::core::terminal::Terminal;
 use serde_json::Value;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// A daemon that stops at a moment until it is let go.
 pub struct Held {
@@ -22,6 +23,20 @@ pub struct Held {
 impl Held {
     /// Starts the daemon again, to be held at `moment`.
     pub fn restart(daemon: &mut Daemon, moment: &str) -> Held {
+        let (held, program) = Held::crashed(daemon, moment);
+        daemon.again_as(program);
+        held
+    }
+
+    /// The same for a moment that comes before it answers.
+    pub fn restart_and_arrive(daemon: &mut Daemon, moment: &str) -> Held {
+        let (mut held, program) = Held::crashed(daemon, moment);
+        daemon.begin_as(program);
+        held.arrives();
+        held
+    }
+
+    fn crashed(daemon: &mut Daemon, moment: &str) -> (Held, Command) {
         let pipe = daemon.root().join(format!("held-{moment}"));
         rustix::fs::mknodat(
             rustix::fs::CWD,
@@ -34,8 +49,7 @@ impl Held {
         daemon.crash();
         let mut program = missiond(daemon.root());
         program.env("MISSIOND_PAUSE", format!("{moment}:{}", pipe.display()));
-        daemon.again_as(program);
-        Held { pipe, grip: None }
+        (Held { pipe, grip: None }, program)
     }
 
     /// Returns when the daemon has come to the moment.

@@ -91,9 +91,14 @@ impl Daemon {
 
     /// The same with another binary or another environment.
     pub fn again_as(&mut self, program: Command) {
+        self.begin_as(program);
+        self.wait_until_it_answers();
+    }
+
+    /// The same, without waiting until it answers.
+    pub fn begin_as(&mut self, program: Command) {
         self.child.wait().expect("it is a child");
         self.child = spawn(program, self.root.path());
-        self.wait_until_it_answers();
     }
 
     /// The exit code of a daemon that ends by itself.
