@@ -9,6 +9,11 @@ use std::time::{Duration, Instant};
 
 /// How long the daemon may be away: for an upgrade, or for a person who has to type `missiond up`.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// A daemon that takes connections is there, and starts on a loaded machine: it gets longer to answer.
+const SLOW: Duration = Duration::from_secs(120);
+/// A connection that is not answered within this time is given up, and another one is tried: the daemon that it was made
+/// to may have been killed, or be stuck.
+const TRY: Duration = Duration::from_secs(5);
 /// Between two tries.
 const PAUSE: Duration = Duration::from_millis(100);
 /// A connection that is lost sooner than this has come to nothing.
@@ -83,7 +88,8 @@ impl Daemon<'_> {
         loop {
             // Also before the first try: a daemon that has just been killed may still be taking connections.
             tokio::time::sleep(PAUSE).await;
-            match Client::connect_to(&self.target.socket, &self.target.wanted).await {
+            let Target { socket, wanted, .. } = &self.target;
+            let limit = match Client::connect_within(socket, wanted, TRY.min(patience)).await {
                 Ok(client) => {
                     self.connected = Instant::now();
                     out.note("the daemon is back");
@@ -91,22 +97,28 @@ impl Daemon<'_> {
                 }
                 // Another daemon has taken its place.
                 Err(error @ CallError::Rpc(_)) if !error.is_full() => return Err(error.into()),
-                Err(_) if begun.elapsed() < patience => {}
-                Err(_) if patience < PATIENCE => {
+                Err(CallError::Silent(_)) if patience == PATIENCE => {
+                    (SLOW, CallError::Silent(SLOW))
+                }
+                Err(error) => (patience, error),
+            };
+            match limit {
+                (limit, _) if begun.elapsed() < limit => {}
+                _ if patience < PATIENCE => {
                     return Err(Failure::timed_out("the daemon has gone")
                         .next("start it with: missiond up"));
                 }
-                Err(error) => return Err(stayed_away(error)),
+                (limit, error) => return Err(stayed_away(limit, error)),
             }
         }
     }
 }
 
-fn stayed_away(error: CallError) -> Failure {
-    if error.is_full() {
+fn stayed_away(limit: Duration, error: CallError) -> Failure {
+    if error.is_full() || matches!(error, CallError::Silent(_)) {
         return error.into();
     }
-    let shown = humantime::format_duration(PATIENCE);
+    let shown = humantime::format_duration(limit);
     let text = format!("the daemon has gone, and is not back after {shown}: {error}");
     Failure::new(Blame::NoDaemon, text).next("start it with: missiond up")
 }

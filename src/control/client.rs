@@ -103,13 +103,23 @@ impl Client {
 
     /// Connects, and checks that the daemon which answers is the wanted one. Nothing else is sent to another daemon.
     pub async fn connect_to(socket: &Path, wanted: &Wanted) -> Result<Client, CallError> {
-        let mut client = Client::connect(socket).await?;
-        if *wanted != Wanted::AtSocket {
-            let asked = client.call::<Ping>(Nothing {});
-            let answer = tokio::time::timeout(HANDSHAKE_LIMIT, asked).await;
-            let daemon = answer.map_err(|_| CallError::Silent(HANDSHAKE_LIMIT))??;
-            wanted.check(socket, &daemon)?;
+        match wanted {
+            Wanted::AtSocket => Client::connect(socket).await,
+            _ => Client::connect_within(socket, wanted, HANDSHAKE_LIMIT).await,
         }
+    }
+
+    /// The same for a daemon that has to answer within this time.
+    pub async fn connect_within(
+        socket: &Path,
+        wanted: &Wanted,
+        limit: Duration,
+    ) -> Result<Client, CallError> {
+        let mut client = Client::connect(socket).await?;
+        let asked = client.call::<Ping>(Nothing {});
+        let answer = tokio::time::timeout(limit, asked).await;
+        let daemon = answer.map_err(|_| CallError::Silent(limit))??;
+        wanted.check(socket, &daemon)?;
         Ok(client)
     }
 

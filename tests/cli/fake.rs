@@ -17,8 +17,15 @@ use std::time::Duration;
 /// Far longer than anything here takes: a test that waits this long has failed.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A `ping` that never comes.
-const NEVER: usize = usize::MAX;
+/// What becomes of a `ping`, the first being 0; the others are answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ping {
+    Answered,
+    /// The daemon dies under this one, and is back at once.
+    Lost(usize),
+    /// This one is taken and never answered.
+    Unanswered(usize),
+}
 
 pub enum Reply {
     Result(Value),
@@ -88,7 +95,7 @@ impl Home {
             "name": name, "version": "9.9.9", "pid": pid,
             "config": self.path("slots.toml"), "logs": self.path("logs"),
         });
-        self.fake(name, pong, NEVER, answer)
+        self.fake(name, pong, Ping::Answered, answer)
     }
 
     /// The same, pretending to run with this config.
@@ -102,36 +109,42 @@ impl Home {
             "name": name, "version": "9.9.9", "pid": std::process::id(),
             "config": config, "logs": self.path("logs"),
         });
-        self.fake(name, pong, NEVER, answer)
+        self.fake(name, pong, Ping::Answered, answer)
     }
 
-    /// The same for a daemon that dies under this `ping`, the first being 0, and is back at once.
-    pub fn dying_daemon(
+    /// The same for a daemon that does not answer each `ping`.
+    pub fn failing_daemon(
         &self,
         name: &str,
-        lost: usize,
+        ping: Ping,
         answer: impl Fn(&str, &Value) -> Reply + Send + Sync + 'static,
     ) -> Receiver<Request> {
         let pong = json!({
             "name": name, "version": "9.9.9", "pid": std::process::id(),
             "config": self.path("slots.toml"), "logs": self.path("logs"),
         });
-        self.fake(name, pong, lost, answer)
+        self.fake(name, pong, ping, answer)
     }
 
     fn fake(
         &self,
         name: &str,
         pong: Value,
-        lost: usize,
+        ping: Ping,
         answer: impl Fn(&str, &Value) -> Reply + Send + Sync + 'static,
     ) -> Receiver<Request> {
         let listener = UnixListener::bind(self.socket(name)).unwrap();
         let (heard, requests) = channel();
         let pings = AtomicUsize::new(0);
         let answer = Arc::new(move |request: &Request| match request.method.as_str() {
-            "ping" if pings.fetch_add(1, Ordering::Relaxed) == lost => Reply::Raw(Vec::new()),
-            "ping" => Reply::Result(pong.clone()),
+            "ping" => {
+                let number = pings.fetch_add(1, Ordering::Relaxed);
+                match ping {
+                    Ping::Lost(lost) if lost == number => Reply::Raw(Vec::new()),
+                    Ping::Unanswered(silent) if silent == number => Reply::Silence,
+                    _ => Reply::Result(pong.clone()),
+                }
+            }
             method => answer(method, &request.params),
         });
         thread::spawn(move || {

@@ -1,6 +1,6 @@
 //! `events` and `wait`.
 
-use crate::fake::{Home, Reply, event, status};
+use crate::fake::{Home, Ping, Reply, event, status};
 use missiond::core::model::Fault;
 use missiond::core::model::envelope::{self, Line, Request};
 use serde_json::{Value, json};
@@ -129,6 +129,36 @@ fn events_go_on_behind_the_last_position_after_the_daemon_was_lost() {
         .map(|request| request.params["after"].clone())
         .collect();
     assert_eq!(asked, [json!(null), json!(8), json!(30), json!(30)]);
+}
+
+/// A connection to a daemon that is killed before it answers, or is stuck, says nothing about the next connection.
+#[test]
+fn a_connection_that_is_not_answered_is_made_again() {
+    let home = Home::new();
+    let streams = Mutex::new(0);
+    home.write("slots.toml", "");
+    // It is asked who it is to find it, then on the connection of the first stream, then on that of the second.
+    drop(
+        home.failing_daemon("missiond", Ping::Unanswered(2), move |_, _| {
+            let mut streams = streams.lock().unwrap();
+            *streams += 1;
+            match *streams {
+                1 => Reply::Stream(vec![snapshot(7), live()]),
+                _ => Reply::Open(vec![event(8, json!({"event": "interrupted"}))]),
+            }
+        }),
+    );
+    let mut child = home
+        .command(&["events", "-f", "-c", "slots.toml"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let heard: Vec<String> = lines.take(2).map(Result::unwrap).collect();
+    child.kill().unwrap();
+    let told = child.wait_with_output().unwrap();
+    assert_eq!(seqs(&heard.join("\n")), [7, 8], "{told:?}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `send`, `pending` and `confirm`.
 
-use crate::fake::{Home, PATIENCE, Reply, dialog};
+use crate::fake::{Home, PATIENCE, Ping, Reply, dialog};
 use missiond::core::model::Fault;
 use serde_json::{Value, json};
 use std::process::Stdio;
@@ -261,8 +261,9 @@ fn a_daemon_that_dies_before_it_is_asked_is_waited_for() {
                 let home = Home::new();
                 let config = home.write("slots.toml", "");
                 let answer = answer.clone();
-                let requests =
-                    home.dying_daemon("missiond", lost, move |_, _| Reply::Result(answer.clone()));
+                let requests = home.failing_daemon("missiond", Ping::Lost(lost), move |_, _| {
+                    Reply::Result(answer.clone())
+                });
                 let mut args = args.clone();
                 if named {
                     args.extend(["-c", config.to_str().unwrap()]);
