@@ -1,6 +1,6 @@
 //! What holds after every step.
 
-use super::place::Place;
+use super::place::{Place, Sent};
 use super::steps::parent_of;
 use anyhow::Context;
 use serde_json::Value;
@@ -24,6 +24,8 @@ pub struct Checks {
     most_memory_kb: u64,
     events: usize,
     turns: usize,
+    /// Messages that were answered and stand in no transcript.
+    unwritten: usize,
 }
 
 impl Checks {
@@ -42,6 +44,7 @@ impl Checks {
             most_memory_kb: 0,
             events: 0,
             turns: 0,
+            unwritten: 0,
         };
         checks.all_are_back(place)?;
         Ok(checks)
@@ -54,7 +57,7 @@ impl Checks {
         for mut sent in std::mem::take(&mut place.sent) {
             match sent.client.try_wait()? {
                 None => place.sent.push(sent),
-                Some(status) if status.success() => drop(place.answered.insert(sent.text)),
+                Some(status) if status.success() => answered(place, sent)?,
                 Some(_) => {}
             }
         }
@@ -88,11 +91,12 @@ impl Checks {
 
     pub fn figures(&self) -> String {
         format!(
-            "{} steps, {} events, {} messages in conversations; slowest return of a slot {:.1} s, most memory of the \
-             daemon {} MB",
+            "{} steps, {} events, {} messages in conversations, {} answered ones that Claude Code lost; slowest return of a slot \
+             {:.1} s, most memory of the daemon {} MB",
             self.steps,
             self.events,
             self.turns,
+            self.unwritten,
             self.slowest_return.as_secs_f64(),
             self.most_memory_kb / 1000,
         )
@@ -127,7 +131,9 @@ impl Checks {
         (kb > MAX_MEMORY_KB).then(|| format!("the daemon holds {kb} kB"))
     }
 
-    /// No message stands twice in the conversations, and one that was answered stands there.
+    /// No message stands twice in the conversations, and one whose answer missiond has read in the transcript stands there.
+    /// Claude Code writes its transcript a while after the end of a turn: what it had not written when it was killed is lost,
+    /// and missiond has then told the answer by the hook or the screen.
     fn messages(&mut self, place: &Place) -> anyhow::Result<Vec<String>> {
         let mut found: BTreeMap<String, usize> = BTreeMap::new();
         let projects = place.home.path().join(".claude/projects");
@@ -141,20 +147,23 @@ impl Checks {
             }
         }
         self.turns = found.len();
-        let lost = place.answered.iter();
-        let lost = lost.filter(|text| !found.contains_key(*text));
-        let lost = lost.map(|text| format!("{text:?} was answered, and stands nowhere"));
+        let is_lost = |text: &&String| !found.contains_key(*text);
+        self.unwritten = place.answered.iter().filter(is_lost).count();
+        let lost = place.written.iter().filter(is_lost);
+        let lost =
+            lost.map(|text| format!("{text:?} was answered in a transcript, and stands in none"));
         let lost: Vec<String> = lost.collect();
         let twice = found.into_iter().filter(|(_, count)| *count > 1);
         let twice = twice.map(|(text, count)| format!("{text:?} was sent {count} times"));
         Ok(lost.into_iter().chain(twice).collect())
     }
 
-    /// The positions of the events go on with no gap and no double.
+    /// The positions of the events go on with no gap and no double, and each message that was answered is told once.
     fn positions(&mut self, place: &Place) -> anyhow::Result<Vec<String>> {
         let heard = fs::read_to_string(place.root().join("events.jsonl"))?;
         let mut failures = Vec::new();
         let mut last: Option<u64> = None;
+        let mut told: BTreeMap<String, usize> = BTreeMap::new();
         for line in heard.lines() {
             let event: Value = serde_json::from_str(line).with_context(|| line.to_owned())?;
             let Some(seq) = event["seq"].as_u64() else {
@@ -165,13 +174,36 @@ impl Checks {
                 continue;
             }
             self.events += 1;
+            if event["event"] == "message" {
+                let text = event["text"].as_str().unwrap_or_default();
+                *told.entry(text.to_owned()).or_default() += 1;
+            }
             if last.is_some_and(|last| seq != last + 1) {
                 failures.push(format!("an event at {seq} follows the one at {last:?}"));
             }
             last = Some(seq);
         }
+        for text in &place.answered {
+            let count = told.get(text).copied().unwrap_or_default();
+            if count != 1 {
+                failures.push(format!(
+                    "{text:?} was answered, and is {count} times in the events"
+                ));
+            }
+        }
         Ok(failures)
     }
+}
+
+/// A client has printed its answer.
+fn answered(place: &mut Place, sent: Sent) -> anyhow::Result<()> {
+    let output = sent.client.wait_with_output()?;
+    let answer: Value = serde_json::from_slice(&output.stdout)?;
+    if answer["source"] == "transcript" {
+        place.written.insert(sent.text.clone());
+    }
+    place.answered.insert(sent.text);
+    Ok(())
 }
 
 /// Why a slot is not as it should be.

@@ -40,6 +40,8 @@ pub struct Place {
     pub messages: BTreeSet<String>,
     /// Those whose client has printed an answer.
     pub answered: BTreeSet<String>,
+    /// Those of them whose answer missiond has read in the transcript.
+    pub written: BTreeSet<String>,
     /// The files that a person has allowed to be made.
     pub allowed: BTreeSet<String>,
     /// A file that fills the disk of the logs, while it is there.
@@ -106,6 +108,7 @@ impl Place {
             sent: Vec::new(),
             messages: BTreeSet::new(),
             answered: BTreeSet::new(),
+            written: BTreeSet::new(),
             allowed: BTreeSet::new(),
             full: false,
             has_small_disk,

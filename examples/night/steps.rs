@@ -184,7 +184,7 @@ fn send(place: &mut Place, slot: &str, text: String) -> anyhow::Result<()> {
     let client = place
         .missiond(&["send", slot, &text, "--id", &id, "--json"])
         .stdin(Stdio::null())
-        .stdout(Stdio::null())
+        .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()?;
     place.messages.insert(text.clone());
