@@ -5,6 +5,7 @@ mod support;
 mod attach {
     mod asked;
     mod claude;
+    mod dashboard;
     mod endings;
     mod harmless;
     mod keys;

@@ -76,6 +76,7 @@ mod stop;
 mod submit;
 mod task;
 mod tasks;
+mod top;
 mod trust;
 mod type_line;
 mod up;
@@ -112,6 +113,7 @@ terminal: the same as `missiond run`.
 Examples:
   missiond init                        write a first config
   missiond up                          start the daemon and its slots
+  missiond top                         all slots on one screen; answer there
   missiond status                      what every slot does, those that need you first
   missiond send coder 'Run the tests'  send a message and print the answer
   missiond pending                     what the slots ask you
@@ -128,6 +130,7 @@ enum Command {
     Up(up::Up),
     Down(down::Down),
     Status(status::Status),
+    Top(top::Top),
     Start(start::Start),
     Stop(stop::Stop),
     #[command(alias = "respawn")]
@@ -240,6 +243,7 @@ fn dispatch(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Up(verb) => block_on(verb.run(context)),
         Command::Down(verb) => block_on(verb.run(context)),
         Command::Status(verb) => block_on(verb.run(context)),
+        Command::Top(verb) => block_on(verb.run(context)),
         Command::Start(verb) => block_on(verb.run(context)),
         Command::Stop(verb) => block_on(verb.run(context)),
         Command::Restart(verb) => block_on(verb.run(context)),

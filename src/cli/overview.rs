@@ -11,6 +11,7 @@ const GROUPS: [(&str, &[&str]); 8] = [
         "Slots",
         &[
             "status",
+            "top",
             "send",
             "pending",
             "confirm",

@@ -97,7 +97,7 @@ fn coloured(cell: Cell, state: State) -> Cell {
 }
 
 /// What it does or waits for, and what a person should know about it, in one line.
-fn doing(status: &SlotStatus) -> String {
+pub fn doing(status: &SlotStatus) -> String {
     let waits = || status.dialog.as_ref().map(question);
     let said = status.doing.clone().or_else(waits);
     let mut parts: Vec<String> = said

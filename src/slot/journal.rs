@@ -153,6 +153,16 @@ pub fn log_lines(event: &Event) -> String {
     out
 }
 
+/// What happened, and where, in one line for a person who looks on.
+pub fn log_summary(event: &Event) -> String {
+    let (word, text) = words(&event.what);
+    let text = secrets::mask(&plain(&text));
+    let first = text.lines().next().unwrap_or_default();
+    let time: DateTime<Local> = event.time.into();
+    let slot = event.slot.as_deref().unwrap_or("daemon");
+    format!("{} {slot}: {word} {first}", time.format("%H:%M:%S"))
+}
+
 /// The width of a timestamp and a word, so that further lines stand under the first.
 const INDENT: usize = 41;
 

@@ -1,0 +1,104 @@
+//! A line of a slot's screen, with its colours, as spans. Pure.
+
+use crate::cli::sanitise;
+use crate::core::terminal::sequences::{Kind, Piece, Sequences};
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::{Line, Span};
+
+/// Colours and weights are obeyed, every other sequence is left out.
+pub fn line(text: &str, colours: bool) -> Line<'static> {
+    let mut spans: Vec<Span<'static>> = Vec::new();
+    let mut style = Style::default();
+    Sequences::default().split(text.as_bytes(), |Piece { kind, raw }| match kind {
+        Kind::Text => {
+            let text = sanitise::text(&String::from_utf8_lossy(raw)).into_owned();
+            spans.push(Span::styled(text, style));
+        }
+        Kind::Csi if colours && raw.ends_with(b"m") => {
+            let body = &raw[2..raw.len() - 1];
+            style = select(style, &String::from_utf8_lossy(body));
+        }
+        _ => {}
+    });
+    Line::from(spans)
+}
+
+/// Applies the parameters of one "select graphic rendition".
+fn select(mut style: Style, parameters: &str) -> Style {
+    let numbers = parameters.split([';', ':']);
+    let numbers: Vec<u8> = numbers.map(|n| n.parse().unwrap_or(0)).collect();
+    let mut rest = numbers.as_slice();
+    while let [first, tail @ ..] = rest {
+        rest = tail;
+        style = match *first {
+            0 => Style::default(),
+            1 => style.add_modifier(Modifier::BOLD),
+            2 => style.add_modifier(Modifier::DIM),
+            3 => style.add_modifier(Modifier::ITALIC),
+            4 => style.add_modifier(Modifier::UNDERLINED),
+            7 => style.add_modifier(Modifier::REVERSED),
+            22 => style.remove_modifier(Modifier::BOLD | Modifier::DIM),
+            23 => style.remove_modifier(Modifier::ITALIC),
+            24 => style.remove_modifier(Modifier::UNDERLINED),
+            27 => style.remove_modifier(Modifier::REVERSED),
+            n @ 30..=37 => style.fg(Color::Indexed(n - 30)),
+            n @ 90..=97 => style.fg(Color::Indexed(n - 90 + 8)),
+            n @ 40..=47 => style.bg(Color::Indexed(n - 40)),
+            n @ 100..=107 => style.bg(Color::Indexed(n - 100 + 8)),
+            39 => style.fg(Color::Reset),
+            49 => style.bg(Color::Reset),
+            n @ (38 | 48) => {
+                let (colour, behind) = extended(rest);
+                rest = behind;
+                match (n, colour) {
+                    (38, Some(colour)) => style.fg(colour),
+                    (48, Some(colour)) => style.bg(colour),
+                    _ => style,
+                }
+            }
+            _ => style,
+        };
+    }
+    style
+}
+
+/// A colour of the palette of 256, or by its red, green and blue.
+fn extended(numbers: &[u8]) -> (Option<Color>, &[u8]) {
+    match numbers {
+        [5, index, rest @ ..] => (Some(Color::Indexed(*index)), rest),
+        [2, red, green, blue, rest @ ..] => (Some(Color::Rgb(*red, *green, *blue)), rest),
+        _ => (None, &[]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_become_styles_and_nothing_else_is_obeyed() {
+        let line = line("a\u{1b}[1;31mb\u{1b}[38;5;208mc\u{1b}[0m\u{1b}[2Jd", true);
+        let parts: Vec<(&str, Style)> = line
+            .spans
+            .iter()
+            .map(|span| (span.content.as_ref(), span.style))
+            .collect();
+        let bold = Style::default().add_modifier(Modifier::BOLD);
+        assert_eq!(
+            parts,
+            [
+                ("a", Style::default()),
+                ("b", bold.fg(Color::Indexed(1))),
+                ("c", bold.fg(Color::Indexed(208))),
+                ("d", Style::default()),
+            ]
+        );
+    }
+
+    #[test]
+    fn without_colours_the_text_stays() {
+        let line = line("\u{1b}[31mred\u{1b}[0m", false);
+        assert_eq!(line.to_string(), "red");
+        assert!(line.spans.iter().all(|span| span.style == Style::default()));
+    }
+}

@@ -1,0 +1,236 @@
+//! The ask under the cursor, as rows of text. Pure.
+
+use crate::cli::sanitise;
+use crate::core::claude::reading::{Dialog, DialogKind};
+use crate::core::model::{SlotStatus, WaitingCall};
+use serde_json::{Map, Value};
+use unicode_width::UnicodeWidthChar;
+
+/// The width of the labels.
+pub const INDENT: usize = 8;
+/// The width of the line before each row of the request.
+pub const GUTTER: usize = 2;
+
+/// What a row is, for its colour. What comes from the slot has a line before it: no request can look like missiond's own
+/// text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tone {
+    Plain,
+    Request,
+    Removed,
+    Added,
+    Doubt,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// Stands before the first line of a part.
+    pub label: &'static str,
+    pub text: String,
+    pub tone: Tone,
+}
+
+/// A card: what is asked, whole, and what is said of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Card {
+    pub request: Vec<Row>,
+    pub about: Vec<Row>,
+}
+
+impl Tone {
+    pub fn is_from_slot(self) -> bool {
+        matches!(self, Tone::Request | Tone::Removed | Tone::Added)
+    }
+}
+
+impl Card {
+    /// The card of a slot that asks something, for a panel of this width.
+    pub fn of(status: &SlotStatus, width: usize) -> Option<Card> {
+        let dialog = status.dialog.as_ref();
+        if dialog.is_none() && status.waiting_calls.is_empty() {
+            return None;
+        }
+        let mut request = Rows::new(width);
+        if let Some(why) = &status.doubtful {
+            request.put("DOUBT", why, Tone::Doubt);
+        }
+        if let Some(dialog) = dialog {
+            request.dialog(dialog);
+        }
+        for call in &status.waiting_calls {
+            request.call(call);
+        }
+        let mut about = Rows::new(width);
+        about.about(status);
+        Some(Card {
+            request: request.rows,
+            about: about.rows,
+        })
+    }
+}
+
+/// Rows that are wrapped to a width.
+struct Rows {
+    width: usize,
+    rows: Vec<Row>,
+}
+
+impl Rows {
+    fn new(width: usize) -> Rows {
+        let width = width.saturating_sub(INDENT + GUTTER).max(10);
+        Rows {
+            width,
+            rows: Vec::new(),
+        }
+    }
+
+    /// A part with its label; control characters become visible, so that the text can draw nothing itself.
+    fn put(&mut self, label: &'static str, text: &str, tone: Tone) {
+        let shown = sanitise::text(text);
+        let mut label = Some(label);
+        for line in shown.lines() {
+            for text in wrapped(&line.replace('\t', "    "), self.width) {
+                let label = label.take().unwrap_or_default();
+                self.rows.push(Row { label, text, tone });
+            }
+        }
+    }
+
+    fn dialog(&mut self, dialog: &Dialog) {
+        let tool = dialog.tool.as_deref().unwrap_or_default();
+        match &dialog.input {
+            Some(input) => self.input(tool, input),
+            None => self.put("asks", &question(dialog), Tone::Request),
+        }
+        if !dialog.complete {
+            let text = "the screen shows only a part of it: attach to see all";
+            self.put("", text, Tone::Doubt);
+        }
+        if dialog.kind == DialogKind::Permission {
+            return;
+        }
+        for (index, option) in dialog.options.iter().enumerate() {
+            let tick = match option.checked {
+                Some(true) => "[x] ",
+                Some(false) => "[ ] ",
+                None => "",
+            };
+            let label = sanitise::one_line(&option.label);
+            let text = format!("{}  {tick}{label}", index + 1);
+            let part = if index == 0 { "options" } else { "" };
+            self.put(part, &text, Tone::Request);
+            if let Some(description) = &option.description {
+                self.put("", &format!("   {description}"), Tone::Request);
+            }
+        }
+    }
+
+    fn call(&mut self, call: &WaitingCall) {
+        let text = format!(
+            "{} waits at the gate, not the one on the screen:",
+            call.tool
+        );
+        self.put("gate", &text, Tone::Doubt);
+        if let Some(input) = call.input.as_object() {
+            self.input(&call.tool, input);
+        }
+    }
+
+    /// An edit as what goes and what comes; anything else by the names of its parts.
+    fn input(&mut self, tool: &str, input: &Map<String, Value>) {
+        self.put("tool", tool, Tone::Plain);
+        for (key, value) in input {
+            let text = value.as_str().map_or(value.to_string(), str::to_owned);
+            match key.as_str() {
+                "command" => self.put("runs", &text, Tone::Request),
+                "file_path" | "path" => self.put("file", &text, Tone::Request),
+                "url" => self.put("url", &text, Tone::Request),
+                "old_string" => self.put("", &prefixed("- ", &text), Tone::Removed),
+                "new_string" | "content" => self.put("", &prefixed("+ ", &text), Tone::Added),
+                _ => self.put("", &format!("{key}: {text}"), Tone::Request),
+            }
+        }
+    }
+
+    fn about(&mut self, status: &SlotStatus) {
+        self.put("in", &status.cwd.display().to_string(), Tone::Plain);
+        if let Some(why) = &status.waits_because {
+            self.put("policy", why, Tone::Plain);
+        }
+        let is_call = |dialog: &Dialog| dialog.kind == DialogKind::Permission;
+        if !status.dialog.as_ref().is_some_and(is_call) {
+            return;
+        }
+        let always = status.always.as_ref();
+        match always.map(|always| (&always.rule, &always.why_not)) {
+            Some((Some(rule), _)) => {
+                let text = format!("would add to {}.toml: allow {rule}", status.role);
+                self.put("always", &text, Tone::Plain);
+            }
+            Some((None, Some(why_not))) => self.put("once", why_not, Tone::Plain),
+            _ => {}
+        }
+    }
+}
+
+/// What a dialog asks that is about no tool call.
+fn question(dialog: &Dialog) -> String {
+    let options: Vec<&str> = dialog.options.iter().map(|o| o.label.as_str()).collect();
+    let is_rule = |line: &str| line.chars().all(|c| matches!(c, '─' | '╌' | '━' | ' '));
+    let is_option = |line: &str| options.iter().any(|label| line.ends_with(label));
+    let lines = dialog.text.lines().map(str::trim);
+    let lines = lines.filter(|line| !is_rule(line) && !is_option(line));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn prefixed(mark: &str, text: &str) -> String {
+    let lines = text.lines().map(|line| format!("{mark}{line}\n"));
+    lines.collect()
+}
+
+/// Breaks a line by its width, so that each character of it is shown.
+fn wrapped(line: &str, width: usize) -> Vec<String> {
+    let mut rows = vec![String::new()];
+    let mut used = 0;
+    for c in line.chars() {
+        let wide = c.width().unwrap_or(0);
+        if used + wide > width {
+            rows.push(String::new());
+            used = 0;
+        }
+        used += wide;
+        if let Some(row) = rows.last_mut() {
+            row.push(c);
+        }
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    fn shown(rows: &[Row]) -> String {
+        let line = |row: &Row| format!("{:<8}{}|\n", row.label, row.text);
+        rows.iter().map(line).collect()
+    }
+
+    #[test]
+    fn no_character_of_a_request_is_left_out() {
+        let command = "echo 'a very long line' \u{1b}[2J && rm -r target\nsecond";
+        let card = Card::of(&sample::asks("coder", command), 30).unwrap();
+        insta::assert_snapshot!(shown(&card.request), @r"
+        tool    Bash|
+        runs    echo 'a very long li|
+                ne' \x1b[2J && rm -r|
+                 target|
+                second|
+        ");
+    }
+
+    #[test]
+    fn a_slot_that_asks_nothing_has_no_card() {
+        assert_eq!(Card::of(&sample::idle("coder"), 80), None);
+    }
+}

@@ -1,0 +1,545 @@
+//! The dashboard on the screen. Pure: it draws what [`Dashboard`] knows into a buffer.
+
+mod columns;
+
+use super::ansi;
+use super::card::{Card, INDENT, Row, Tone};
+use super::state::{Dashboard, Filter, Link, Mode};
+use crate::cli::{sanitise, table};
+use crate::core::model::SlotStatus;
+use chrono::{DateTime, Local, Utc};
+use columns::{Columns, fit, marks};
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Clear, Paragraph};
+use unicode_width::UnicodeWidthStr;
+
+/// From this size on, the terminal of the chosen slot has a panel of its own.
+const WIDE: (u16, u16) = (140, 30);
+/// The table takes no more than this share of the height, in percent, if something is shown below it.
+const TABLE_SHARE: u16 = 45;
+
+/// How it is drawn.
+#[derive(Debug, Clone, Copy)]
+pub struct Look {
+    pub now: DateTime<Utc>,
+    /// Letters of ASCII alone.
+    pub ascii: bool,
+    pub colours: bool,
+}
+
+/// What the drawing found out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Drawn {
+    /// The request under the cursor is on the screen to its end.
+    pub end_is_shown: bool,
+    /// How far the whole request can be scrolled.
+    pub scrolled_at_most: usize,
+    /// The chosen slot's terminal is on the screen.
+    pub shows_terminal: bool,
+}
+
+pub fn draw(frame: &mut Frame, dashboard: &Dashboard, look: Look) -> Drawn {
+    let mut canvas = Canvas {
+        frame,
+        dashboard,
+        look,
+        drawn: Drawn::default(),
+    };
+    canvas.all();
+    canvas.drawn
+}
+
+struct Canvas<'a, 'b> {
+    frame: &'a mut Frame<'b>,
+    dashboard: &'a Dashboard,
+    look: Look,
+    drawn: Drawn,
+}
+
+impl Canvas<'_, '_> {
+    fn all(&mut self) {
+        let area = self.frame.area();
+        let [header, body, keys, last] = Layout::vertical([
+            Constraint::Length(1),
+            Constraint::Min(1),
+            Constraint::Length(2),
+            Constraint::Length(1),
+        ])
+        .areas(area);
+        self.header(header);
+        match self.dashboard.mode() {
+            Mode::Help => self.help(body),
+            Mode::Whole(scrolled) => self.whole(body, *scrolled),
+            _ => self.body(body),
+        }
+        self.keys(keys);
+        self.last(last);
+    }
+
+    fn body(&mut self, area: Rect) {
+        let wide = area.width >= WIDE.0 && area.height >= WIDE.1;
+        if !wide {
+            return self.column(area, self.dashboard.shows_terminal());
+        }
+        let [left, right] =
+            Layout::horizontal([Constraint::Percentage(62), Constraint::Fill(1)]).areas(area);
+        self.column(left, false);
+        self.terminal(right, true);
+    }
+
+    /// The table, and below it the ask or the terminal.
+    fn column(&mut self, area: Rect, terminal: bool) {
+        let rows = u16::try_from(self.dashboard.rows().len()).unwrap_or(u16::MAX);
+        let share = (area.height * TABLE_SHARE / 100).max(4);
+        let height = rows
+            .saturating_add(2)
+            .min(share.max(area.height.saturating_sub(18)));
+        let [table, below] =
+            Layout::vertical([Constraint::Length(height), Constraint::Fill(1)]).areas(area);
+        self.table(table);
+        if below.height < 3 {
+            return;
+        }
+        let card = self.dashboard.current();
+        let card = card.and_then(|status| Card::of(status, usize::from(below.width)));
+        match card {
+            Some(card) if !terminal => self.card(below, &card),
+            _ => self.terminal(below, false),
+        }
+    }
+
+    fn colour(&self, colour: Color) -> Style {
+        match self.look.colours {
+            true => Style::default().fg(colour),
+            false => Style::default(),
+        }
+    }
+
+    fn dim(&self) -> Style {
+        Style::default().add_modifier(Modifier::DIM)
+    }
+
+    fn text(&mut self, area: Rect, line: impl Into<Line<'static>>) {
+        self.frame.render_widget(Paragraph::new(line.into()), area);
+    }
+
+    fn header(&mut self, area: Rect) {
+        let count = |filter: Filter| {
+            let slots = self.dashboard.slots().iter();
+            slots.filter(|status| Filter::of(status) == filter).count()
+        };
+        let waits = count(Filter::Waits);
+        let mut spans = vec![Span::styled(" missiond  ", Modifier::BOLD)];
+        let urgent = if waits > 0 {
+            self.colour(Color::Yellow)
+        } else {
+            self.dim()
+        };
+        spans.push(Span::styled(format!("{waits} wait"), urgent));
+        let rest = format!(
+            "  {} work  {} idle  {} down",
+            count(Filter::Works),
+            count(Filter::Idle),
+            count(Filter::Down)
+        );
+        spans.push(Span::raw(rest));
+        if self.dashboard.filter() != Filter::All {
+            spans.push(Span::raw(format!(
+                "   only: {}",
+                self.dashboard.filter().name()
+            )));
+        }
+        if !self.dashboard.needle().is_empty() {
+            let needle = sanitise::one_line(self.dashboard.needle());
+            spans.push(Span::raw(format!("   filter: {needle}")));
+        }
+        self.text(area, Line::from(spans));
+        let cost: f64 = self
+            .dashboard
+            .slots()
+            .iter()
+            .filter_map(|slot| slot.cost)
+            .sum();
+        let cost = if cost > 0.0 {
+            format!("${cost:.2}   ")
+        } else {
+            String::new()
+        };
+        let clock = self.look.now.with_timezone(&Local).format("%H:%M:%S");
+        let right = Line::from(format!("{cost}{clock} ")).right_aligned();
+        self.text(area, right);
+    }
+
+    fn rule(&self, left: &str, right: &str, width: u16) -> Line<'static> {
+        let dash = if self.look.ascii { "-" } else { "─" };
+        let width = usize::from(width);
+        let right = match right {
+            "" => String::new(),
+            right => format!(" {right} {dash}"),
+        };
+        let room = width.saturating_sub(right.width() + 4);
+        let left = match left {
+            "" => String::new(),
+            left => format!(" {} ", fit(left, room)),
+        };
+        let used = left.width() + right.width() + 1;
+        let line = dash.repeat(width.saturating_sub(used));
+        Line::styled(format!("{dash}{left}{line}{right}"), self.dim())
+    }
+
+    fn table(&mut self, area: Rect) {
+        let rows = self.dashboard.rows();
+        let columns = Columns::of(&rows, usize::from(area.width));
+        let head = columns.head();
+        self.text(Rect { height: 1, ..area }, Line::styled(head, self.dim()));
+        let room = usize::from(area.height.saturating_sub(1));
+        let cursor = self.dashboard.cursor().unwrap_or(0);
+        // The last line says how many more there are.
+        let fits = rows.len() <= room;
+        let shown = if fits { room } else { room.saturating_sub(1) };
+        let first = cursor.saturating_sub(shown.saturating_sub(1));
+        let lines: Vec<Line> = rows
+            .iter()
+            .skip(first)
+            .take(shown)
+            .map(|status| self.row(status, &columns))
+            .collect();
+        let more = rows.len().saturating_sub(first + lines.len());
+        for (index, line) in lines.into_iter().enumerate() {
+            self.text(line_of(area, 1 + index), line);
+        }
+        if !fits {
+            let dots = if self.look.ascii { "..." } else { "…" };
+            let text = format!("   {dots} {first} above, {more} below (j/k)");
+            self.text(line_of(area, room), Line::styled(text, self.dim()));
+        }
+        if rows.is_empty() {
+            let text = match (self.dashboard.link(), self.dashboard.slots().is_empty()) {
+                (Link::Live, true) => "   no slots in the config; :sessions lists sessions",
+                (Link::Live, false) => "   no slot is like this; f shows others",
+                _ => "",
+            };
+            self.text(line_of(area, 1), Line::raw(text));
+        }
+    }
+
+    fn row(&self, status: &SlotStatus, columns: &Columns) -> Line<'static> {
+        let current = self.dashboard.current();
+        let is_current = current.is_some_and(|current| current.slot == status.slot);
+        let seconds = self
+            .look
+            .now
+            .signed_duration_since(status.since)
+            .num_seconds();
+        let (mark, word) = marks(status, self.look.ascii);
+        let style = match Filter::of(status) {
+            Filter::Waits => self.urgency(seconds).add_modifier(Modifier::BOLD),
+            Filter::Down => self.colour(Color::Red),
+            Filter::Idle => self.dim(),
+            Filter::Works | Filter::All => Style::default(),
+        };
+        let pointer = match (is_current, self.look.ascii) {
+            (true, false) => "▸",
+            (true, true) => ">",
+            (false, _) => " ",
+        };
+        let cells = columns.row(status, word, &table::age(seconds));
+        let line = Line::from(vec![
+            Span::raw(pointer),
+            Span::styled(format!("{mark} "), style),
+            Span::styled(cells, style),
+        ]);
+        match is_current {
+            true => line.patch_style(Style::default().add_modifier(Modifier::REVERSED)),
+            false => line,
+        }
+    }
+
+    /// Who waits longer is more urgent.
+    fn urgency(&self, seconds: i64) -> Style {
+        match seconds {
+            ..60 => self.colour(Color::Yellow),
+            60..300 => self.colour(Color::LightRed),
+            _ => self.colour(Color::Red),
+        }
+    }
+
+    fn card(&mut self, area: Rect, card: &Card) {
+        let Some(status) = self.dashboard.current() else {
+            return;
+        };
+        let heading = self.heading(status);
+        let which = self.which(status);
+        self.text(line_of(area, 0), self.rule(&heading, &which, area.width));
+        let inner = Rect {
+            y: area.y + 1,
+            height: area.height - 1,
+            ..area
+        };
+        let overlay = self.overlay(status);
+        let room = usize::from(inner.height).saturating_sub(overlay.len());
+        let (request, about) = (card.request.len(), card.about.len());
+        // What is asked comes first; what is said of it has to fit behind it.
+        let shown = request.min(room.saturating_sub(about.min(3)).max(1));
+        self.drawn.end_is_shown = shown == request;
+        let mut lines: Vec<Line> = card.request[..shown]
+            .iter()
+            .map(|row| self.card_row(row))
+            .collect();
+        if shown < request {
+            let text = format!(
+                "{:INDENT$} {} more lines: e shows all of it",
+                "",
+                request - shown + 1
+            );
+            lines.pop();
+            lines.push(Line::styled(text, Modifier::BOLD));
+        }
+        lines.extend(card.about.iter().map(|row| self.card_row(row)));
+        lines.truncate(room);
+        lines.extend(overlay);
+        self.frame.render_widget(Paragraph::new(lines), inner);
+    }
+
+    fn heading(&self, status: &SlotStatus) -> String {
+        let seconds = self
+            .look
+            .now
+            .signed_duration_since(status.since)
+            .num_seconds();
+        let answered = status.dialog.as_ref();
+        let answered = answered.is_some_and(|dialog| self.dashboard.is_answered(dialog));
+        let state = match answered {
+            true => "answered here, its dialog is still up",
+            false => "nobody has answered",
+        };
+        format!("{} asks, {}, {state}", status.slot, table::age(seconds))
+    }
+
+    /// `1 of 2 · d-7`.
+    fn which(&self, status: &SlotStatus) -> String {
+        let waiting = self.dashboard.waiting();
+        let at = waiting.iter().position(|other| other.slot == status.slot);
+        let id = status
+            .dialog
+            .as_ref()
+            .map_or("", |dialog| dialog.id.as_str());
+        let place = at.map_or(0, |at| at + 1);
+        format!("{place} of {}  {}", waiting.len(), sanitise::one_line(id))
+    }
+
+    fn card_row(&self, row: &Row) -> Line<'static> {
+        let style = match row.tone {
+            Tone::Plain => Style::default(),
+            Tone::Request => Style::default().add_modifier(Modifier::BOLD),
+            Tone::Removed => self.colour(Color::Red),
+            Tone::Added => self.colour(Color::Green),
+            Tone::Doubt => self.colour(Color::Red).add_modifier(Modifier::BOLD),
+        };
+        let label = format!(" {:<width$}", row.label, width = INDENT - 1);
+        let gutter = match (row.tone.is_from_slot(), self.look.ascii) {
+            (true, false) => "│ ",
+            (true, true) => "| ",
+            (false, _) => "",
+        };
+        Line::from(vec![
+            Span::styled(label, self.dim()),
+            Span::styled(gutter, self.dim()),
+            Span::styled(row.text.clone(), style),
+        ])
+    }
+
+    /// What the person is asked before an answer goes out.
+    fn overlay(&self, status: &SlotStatus) -> Vec<Line<'static>> {
+        let bold = |text: String| Line::styled(text, Modifier::BOLD);
+        match self.dashboard.mode() {
+            Mode::Always => {
+                let rule = status
+                    .always
+                    .as_ref()
+                    .and_then(|always| always.rule.as_deref());
+                let rule = sanitise::one_line(rule.unwrap_or_default());
+                let text = format!(" a again: yes, and {}.toml allows {rule}", status.role);
+                vec![bold(text), Line::raw(" any other key: back")]
+            }
+            Mode::Options => {
+                let options = status.dialog.iter().flat_map(|dialog| &dialog.options);
+                let lines = options.enumerate().map(|(index, option)| {
+                    let label = sanitise::one_line(&option.label);
+                    bold(format!(" {}  {label}", index + 1))
+                });
+                let lines = lines.take(9);
+                lines
+                    .chain([Line::raw(" a number chooses, any other key: back")])
+                    .collect()
+            }
+            Mode::Alike(asks) => {
+                let names: Vec<&str> = asks.iter().map(|(slot, _)| slot.as_str()).collect();
+                let text = format!(" {} ask the same: {}", asks.len(), names.join(", "));
+                let keys = " y: yes to these, n: no to these, any other key: back";
+                vec![bold(text), Line::raw(keys)]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The live screen of the chosen slot: the part of it that fits, the lowest rows first.
+    fn terminal(&mut self, area: Rect, beside: bool) {
+        self.drawn.shows_terminal = true;
+        let border = u16::from(beside);
+        let area = Rect {
+            x: area.x + border,
+            width: area.width.saturating_sub(border),
+            ..area
+        };
+        let Some(status) = self.dashboard.current() else {
+            return;
+        };
+        let picture = self.dashboard.picture();
+        let size = picture.map(|picture| format!("{}x{}", picture.cols, picture.rows));
+        let heading = format!("{} live", status.slot);
+        let rule = self.rule(&heading, &size.unwrap_or_default(), area.width);
+        self.text(line_of(area, 0), rule);
+        let Some(picture) = picture else {
+            return;
+        };
+        let is_blank = |line: &String| line.trim().is_empty();
+        let used = picture.lines.iter().rposition(|line| !is_blank(line));
+        let used = used.map_or(0, |last| last + 1);
+        let room = usize::from(area.height.saturating_sub(1));
+        let first = used.saturating_sub(room);
+        let lines = picture.lines[first..used].iter();
+        let lines: Vec<Line> = lines
+            .map(|line| ansi::line(line, self.look.colours))
+            .collect();
+        let inner = Rect {
+            y: area.y + 1,
+            height: area.height.saturating_sub(1),
+            ..area
+        };
+        self.frame.render_widget(Paragraph::new(lines), inner);
+    }
+
+    /// The whole request, over everything but the keys.
+    fn whole(&mut self, area: Rect, scrolled: usize) {
+        let Some(status) = self.dashboard.current() else {
+            return;
+        };
+        let Some(card) = Card::of(status, usize::from(area.width)) else {
+            return;
+        };
+        let room = usize::from(area.height.saturating_sub(1));
+        let most = card.request.len().saturating_sub(room);
+        let first = scrolled.min(most);
+        let last = (first + room).min(card.request.len());
+        let place = format!("lines {} to {last} of {}", first + 1, card.request.len());
+        let heading = self.heading(status);
+        self.text(line_of(area, 0), self.rule(&heading, &place, area.width));
+        let lines = card.request[first..last].iter();
+        let lines: Vec<Line> = lines.map(|row| self.card_row(row)).collect();
+        let inner = Rect {
+            y: area.y + 1,
+            height: area.height.saturating_sub(1),
+            ..area
+        };
+        self.frame.render_widget(Paragraph::new(lines), inner);
+        self.drawn.scrolled_at_most = most;
+        self.drawn.end_is_shown = first == most;
+    }
+
+    fn help(&mut self, area: Rect) {
+        self.frame.render_widget(Clear, area);
+        let lines: Vec<Line> = HELP
+            .iter()
+            .map(|line| Line::raw(format!(" {line}")))
+            .collect();
+        self.frame.render_widget(Paragraph::new(lines), area);
+    }
+
+    fn keys(&mut self, area: Rect) {
+        let asks = self
+            .dashboard
+            .current()
+            .is_some_and(super::state::needs_person);
+        let lines = match self.dashboard.mode() {
+            Mode::Prompt(prompt) => [
+                format!(" {}: {}_", prompt.label(), sanitise::text(prompt.text())),
+                " Enter sends it, Esc leaves".to_owned(),
+            ],
+            Mode::Whole(_) => [
+                " j/k, Space: scroll   y once   n no   N no, because   a always   Esc: back"
+                    .to_owned(),
+                String::new(),
+            ],
+            _ if asks => [
+                " y once   n no   N no, because   a always   A all alike   o options   e whole"
+                    .to_owned(),
+                " Enter attach   w next waiting   v terminal   s send   i interrupt   ? help   q"
+                    .to_owned(),
+            ],
+            _ => [
+                " Enter attach   s send   i interrupt   R restart   X stop   S start   L log"
+                    .to_owned(),
+                " j/k move   w next waiting   f show only   / filter   : command   ? help   q"
+                    .to_owned(),
+            ],
+        };
+        for (index, line) in lines.into_iter().enumerate() {
+            self.text(line_of(area, index), Line::raw(line));
+        }
+    }
+
+    fn last(&mut self, area: Rect) {
+        let (text, style) = match self.dashboard.link() {
+            Link::Connecting => (" connecting".to_owned(), self.dim()),
+            Link::Live => {
+                let notice = sanitise::one_line(self.dashboard.notice());
+                (format!(" live  {notice}"), self.dim())
+            }
+            Link::Lost(why) => {
+                let why = sanitise::one_line(why);
+                let text = format!(" DAEMON AWAY: {why}; what is shown is old. Slots live on.");
+                (text, self.colour(Color::Red).add_modifier(Modifier::BOLD))
+            }
+        };
+        let text = fit(&text, usize::from(area.width));
+        self.text(area, Line::styled(text, style));
+    }
+}
+
+const HELP: [&str; 20] = [
+    "The table shows every slot, those that wait for you first.",
+    "",
+    "j k, arrows     move                 g G       first, last",
+    "w               next that waits      f         only: waits, works …",
+    "/               filter by name       Esc       all again",
+    "",
+    "y               yes, this once       n         no",
+    "N               no, with a reason    a         yes, and a rule for it",
+    "A               the same answer to all slots that ask the same",
+    "o               choose an option     t         answer in your own words",
+    "e               the whole request: yes works once its end was on the screen",
+    "",
+    "Enter           attach; ctrl-q comes back",
+    "v               terminal or ask      L         follow the log",
+    "s               send a message       i         interrupt the turn",
+    "R R             restart              X X       stop           S  start",
+    ":               any command of missiond, such as  :history coder",
+    "q               leave; slots and daemon go on",
+    "",
+    "any key: back",
+];
+
+fn line_of(area: Rect, index: usize) -> Rect {
+    let index = u16::try_from(index).unwrap_or(u16::MAX);
+    let y = area.y.saturating_add(index);
+    let inside = index < area.height;
+    Rect {
+        y: if inside { y } else { area.y },
+        height: u16::from(inside),
+        ..area
+    }
+}

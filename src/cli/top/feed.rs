@@ -1,0 +1,205 @@
+//! What comes from the daemon: statuses, events and the screen of one slot. Each source is a task of its own; what it
+//! finds goes into one bounded queue.
+
+use crate::cli::context::{ANSWER_LIMIT, call};
+use crate::cli::target::Target;
+use crate::control::client::{CallError, Client, Notice};
+use crate::control::requests::{EventsParams, Screen, Status};
+use crate::core::model::{Event, ScreenAnswer, ScreenParams, Select, SlotStatus, What};
+use futures_util::StreamExt;
+use std::collections::BTreeSet;
+use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, sleep, sleep_until};
+
+/// News that wait for the drawing; a source waits with it while the queue is full.
+pub const MAX_NEWS: usize = 32;
+/// Between two tries to reach a daemon that is away.
+const TRY_AGAIN: Duration = Duration::from_millis(500);
+/// Events of this time are looked up together.
+const GATHER: Duration = Duration::from_millis(100);
+/// What processes use is only known by measuring: this often.
+const MEASURE: Duration = Duration::from_secs(5);
+
+#[derive(Debug)]
+pub enum News {
+    Statuses {
+        statuses: Vec<SlotStatus>,
+        all: bool,
+    },
+    Happened(Box<Event>),
+    Picture(ScreenAnswer),
+    Lost(String),
+    /// What came of something that the person did.
+    Done(String),
+}
+
+/// Follows all slots until nobody wants the news any more.
+pub async fn statuses(target: Target, news: mpsc::Sender<News>) {
+    loop {
+        let lost = match listen(&target, &news).await {
+            Ok(()) => return,
+            Err(error) => error.to_string(),
+        };
+        if news.send(News::Lost(lost)).await.is_err() {
+            return;
+        }
+        sleep(TRY_AGAIN).await;
+    }
+}
+
+/// `Ok` if nobody listens any more.
+async fn listen(target: &Target, news: &mpsc::Sender<News>) -> Result<(), CallError> {
+    let events = Client::connect_to(&target.socket, &target.wanted).await?;
+    let mut client = Client::connect_to(&target.socket, &target.wanted).await?;
+    let mut events = std::pin::pin!(events.events(Select::default()).await?);
+    let mut stale = Stale::All;
+    let mut look_at = Instant::now();
+    loop {
+        tokio::select! {
+            notice = events.next() => {
+                let ended = || CallError::Lost("the daemon has ended the stream".to_owned());
+                let notice = notice.ok_or_else(ended)??;
+                if stale.is_empty() {
+                    look_at = Instant::now() + GATHER;
+                }
+                stale.note(&notice);
+                if let Notice::Event(event) = notice
+                    && is_told(&event.what)
+                    && news.send(News::Happened(event)).await.is_err()
+                {
+                    return Ok(());
+                }
+                look_at = look_at.min(Instant::now() + MEASURE);
+            }
+            () = sleep_until(look_at) => {
+                let (select, all) = stale.select();
+                let statuses = ask(&mut client, select).await?;
+                if news.send(News::Statuses { statuses, all }).await.is_err() {
+                    return Ok(());
+                }
+                stale = Stale::Nothing;
+                look_at = Instant::now() + MEASURE;
+            }
+        }
+    }
+}
+
+/// A slot that has gone since is no longer to be named: then all are asked for.
+async fn ask(client: &mut Client, select: Select) -> Result<Vec<SlotStatus>, CallError> {
+    match call::<Status>(client, select, Some(ANSWER_LIMIT)).await {
+        Err(CallError::Rpc(_)) => {
+            call::<Status>(client, Select::default(), Some(ANSWER_LIMIT)).await
+        }
+        answer => answer,
+    }
+}
+
+/// Which slots have to be asked for again.
+enum Stale {
+    /// Only what is measured.
+    Nothing,
+    Some(BTreeSet<String>),
+    All,
+}
+
+impl Stale {
+    fn is_empty(&self) -> bool {
+        matches!(self, Stale::Nothing)
+    }
+
+    fn note(&mut self, notice: &Notice) {
+        let slot = match notice {
+            Notice::Event(event) if matches!(event.what, What::Config { .. }) => None,
+            Notice::Event(event) => event.slot.clone(),
+            _ => None,
+        };
+        match (self, slot) {
+            (Stale::All, _) => {}
+            (Stale::Some(slots), Some(slot)) => drop(slots.insert(slot)),
+            (stale @ Stale::Nothing, Some(slot)) => *stale = Stale::Some(BTreeSet::from([slot])),
+            (stale, None) => *stale = Stale::All,
+        }
+    }
+
+    /// What to ask for, and whether that is everything.
+    fn select(&self) -> (Select, bool) {
+        match self {
+            Stale::Some(slots) => (
+                Select {
+                    slots: slots.iter().cloned().collect(),
+                },
+                false,
+            ),
+            Stale::Nothing | Stale::All => (Select::default(), true),
+        }
+    }
+}
+
+/// Whether a person wants to read of it in one line.
+fn is_told(what: &What) -> bool {
+    !matches!(
+        what,
+        What::Snapshot { .. } | What::Data { .. } | What::Text { .. } | What::State { .. }
+    )
+}
+
+/// Follows the screen of the slot that is `wanted`, and asks for it at most once in each `pause`.
+pub async fn pictures(
+    target: Target,
+    mut wanted: watch::Receiver<Option<String>>,
+    news: mpsc::Sender<News>,
+    pause: Duration,
+) {
+    loop {
+        let slot = wanted.borrow_and_update().clone();
+        let follow = async {
+            match slot {
+                Some(slot) => watch_screen(&target, slot, &news, pause).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            ended = follow => match ended {
+                Ok(()) => return,
+                // The daemon is away, or the slot is: the statuses tell of it.
+                Err(_) => sleep(TRY_AGAIN).await,
+            },
+            changed = wanted.changed() => if changed.is_err() { return },
+        }
+    }
+}
+
+async fn watch_screen(
+    target: &Target,
+    slot: String,
+    news: &mpsc::Sender<News>,
+    pause: Duration,
+) -> Result<(), CallError> {
+    let mut client = Client::connect_to(&target.socket, &target.wanted).await?;
+    let events = Client::connect_to(&target.socket, &target.wanted).await?;
+    let params = EventsParams {
+        slots: vec![slot.clone()],
+        data: true,
+        after: None,
+    };
+    let mut events = std::pin::pin!(events.events(params).await?);
+    loop {
+        let params = ScreenParams {
+            slot: slot.clone(),
+            lines: None,
+            ansi: true,
+        };
+        let picture = call::<Screen>(&mut client, params, Some(ANSWER_LIMIT)).await?;
+        if news.send(News::Picture(picture)).await.is_err() {
+            return Ok(());
+        }
+        let ended = || CallError::Lost("the daemon has ended the stream".to_owned());
+        events.next().await.ok_or_else(ended)??;
+        let until = Instant::now() + pause;
+        // What comes meanwhile is on the next picture.
+        while let Ok(more) = tokio::time::timeout_at(until, events.next()).await {
+            more.ok_or_else(ended)??;
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Slots for the tests of the dashboard.
+
+use crate::core::claude::reading::State;
+use crate::core::model::SlotStatus;
+use serde_json::json;
+
+pub fn status(slot: &str, state: State, since: &str) -> SlotStatus {
+    serde_json::from_value(json!({
+        "slot": slot, "role": "coder", "kind": "claude", "state": state, "since": since,
+        "started_at": null, "pid": 41822, "restarts": 0, "session_id": null, "task_id": null,
+        "cwd": "/src/app", "dialog": null, "gate": "hook", "mode": null, "last_error": null,
+        "owner": "missiond", "log": "/logs/x.log", "doing": null, "background": 0, "queued": 0,
+        "changed": false
+    }))
+    .unwrap()
+}
+
+pub fn idle(slot: &str) -> SlotStatus {
+    status(slot, State::Idle, "2026-01-01T08:00:00Z")
+}
+
+pub fn works(slot: &str, doing: &str) -> SlotStatus {
+    let mut works = status(slot, State::ToolRunning, "2026-01-01T09:58:57Z");
+    works.doing = Some(doing.to_owned());
+    (works.cpu, works.memory) = (Some(12.3), Some(455_000_000));
+    works.conversation.context_left = Some(52);
+    works
+}
+
+/// A slot whose dialog asks whether a command may run.
+pub fn asks(slot: &str, command: &str) -> SlotStatus {
+    let mut asks = status(slot, State::Confirming, "2026-01-01T09:55:48Z");
+    asks.dialog = serde_json::from_value(json!({
+        "id": format!("d-{slot}"), "kind": "permission", "tool": "Bash", "input": {"command": command},
+        "text": "Do you want to proceed?", "options": [{"label": "Yes"}, {"label": "No"}],
+        "selected": 0, "complete": true
+    }))
+    .unwrap();
+    asks.waits_because = Some("no rule allows `sudo install`".to_owned());
+    asks.always = Some(Ok("Bash(sudo install *)".to_owned()).into());
+    asks
+}
+
+/// A slot that asks which of two colours it shall take.
+pub fn question(slot: &str) -> SlotStatus {
+    let mut asks = status(slot, State::Confirming, "2026-01-01T09:59:22Z");
+    asks.dialog = serde_json::from_value(json!({
+        "id": format!("q-{slot}"), "kind": "question", "tool": null, "input": null,
+        "text": "Which colour?", "options": [{"label": "Red"}, {"label": "Blue"}],
+        "selected": 0, "complete": true
+    }))
+    .unwrap();
+    asks
+}

@@ -1,0 +1,317 @@
+//! The dashboard as a person sees it, and what keys do.
+
+use super::draw::{Drawn, Look, draw};
+use super::sample;
+use super::state::{Action, Dashboard, Mode};
+use crate::core::model::SlotStatus;
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use std::time::{Duration, Instant};
+
+struct Scene {
+    dashboard: Dashboard,
+    now: Instant,
+}
+
+impl Scene {
+    fn of(statuses: Vec<SlotStatus>) -> Scene {
+        let now = Instant::now();
+        let mut dashboard = Dashboard::default();
+        dashboard.connected();
+        dashboard.update(statuses, true, now);
+        Scene { dashboard, now }
+    }
+
+    fn usual() -> Scene {
+        let mut down = sample::status(
+            "migrate",
+            crate::core::claude::reading::State::Exited,
+            "2026-01-01T09:55:00Z",
+        );
+        down.doing = Some("usage limit, back at 10:00".to_owned());
+        down.pid = None;
+        Scene::of(vec![
+            sample::idle("reader"),
+            sample::works("api", "Edit src/api/auth.rs"),
+            sample::asks(
+                "coder",
+                "make release PREFIX=/usr/local && sudo install -m755 target/release/app /usr/local/bin/app",
+            ),
+            sample::question("docs"),
+            down,
+        ])
+    }
+
+    fn wait(&mut self, milliseconds: u64) {
+        self.now += Duration::from_millis(milliseconds);
+    }
+
+    /// Draws it as the loop does.
+    fn screen(&mut self, cols: u16, rows: u16) -> String {
+        let mut terminal = Terminal::new(TestBackend::new(cols, rows)).unwrap();
+        let look = Look {
+            now: "2026-01-01T10:00:00Z".parse().unwrap(),
+            ascii: false,
+            colours: true,
+        };
+        let mut drawn = Drawn::default();
+        let dashboard = &self.dashboard;
+        terminal
+            .draw(|frame| drawn = draw(frame, dashboard, look))
+            .unwrap();
+        self.dashboard.drawn(drawn);
+        let text = terminal.backend().to_string();
+        let rows = text.lines().map(|row| row.trim_matches('"').trim_end());
+        rows.collect::<Vec<_>>().join("\n")
+    }
+
+    fn press(&mut self, keys: &str) -> Option<Action> {
+        let mut last = None;
+        for c in keys.chars() {
+            let code = match c {
+                '\n' => KeyCode::Enter,
+                '\u{1b}' => KeyCode::Esc,
+                c => KeyCode::Char(c),
+            };
+            last = self
+                .dashboard
+                .key(KeyEvent::new(code, KeyModifiers::NONE), self.now);
+        }
+        last
+    }
+}
+
+fn answered(action: Option<Action>) -> Option<(String, String, String)> {
+    match action? {
+        Action::Answer(params) => Some((params.slot, params.answer?, params.dialog?)),
+        _ => None,
+    }
+}
+
+fn clock_masked(screen: &str) -> String {
+    let clock = regex::Regex::new(r"\d\d:\d\d:\d\d").unwrap();
+    clock.replace(screen, "hh:mm:ss").into_owned()
+}
+
+#[test]
+fn the_slot_that_waits_longest_stands_first_with_its_whole_request() {
+    let mut scene = Scene::usual();
+    insta::assert_snapshot!("screen_80x24", clock_masked(&scene.screen(80, 24)));
+}
+
+#[test]
+fn a_wide_terminal_shows_the_live_screen_beside_it() {
+    let mut scene = Scene::usual();
+    let lines = vec![
+        "● The build is green.".to_owned(),
+        "\u{1b}[1mDo you want to proceed?\u{1b}[0m".to_owned(),
+    ];
+    scene.dashboard.shown(crate::core::model::ScreenAnswer {
+        slot: "coder".into(),
+        cols: 120,
+        rows: 40,
+        title: String::new(),
+        cursor: (0, 0),
+        lines,
+    });
+    insta::assert_snapshot!("screen_160x34", clock_masked(&scene.screen(160, 34)));
+}
+
+#[test]
+fn an_ask_is_answered_by_its_id_and_the_next_one_comes() {
+    let mut scene = Scene::usual();
+    scene.screen(80, 24);
+    scene.wait(400);
+    let given = answered(scene.press("y")).unwrap();
+    assert_eq!(given, ("coder".into(), "yes".into(), "d-coder".into()));
+    assert_eq!(scene.dashboard.current().unwrap().slot, "docs");
+    // The same ask is not answered twice.
+    assert_eq!(scene.press("ky"), None);
+}
+
+#[test]
+fn an_ask_that_has_just_come_is_not_answered() {
+    let mut scene = Scene::usual();
+    scene.screen(80, 24);
+    scene.wait(399);
+    assert_eq!(scene.press("y"), None);
+    assert_eq!(scene.press("n"), None);
+    scene.wait(1);
+    assert!(scene.press("n").is_some());
+}
+
+#[test]
+fn a_changed_ask_starts_again() {
+    let mut scene = Scene::usual();
+    scene.screen(80, 24);
+    scene.wait(1000);
+    let mut other = sample::asks("coder", "rm -r target");
+    other.dialog.as_mut().unwrap().id = "d-2".into();
+    scene.dashboard.update(vec![other], false, scene.now);
+    assert_eq!(scene.press("y"), None, "the new ask has just come");
+    scene.wait(400);
+    assert_eq!(scene.press("y"), None, "its end was not on the screen yet");
+    scene.screen(80, 24);
+    assert_eq!(answered(scene.press("y")).unwrap().2, "d-2");
+}
+
+#[test]
+fn a_long_request_has_to_be_read_to_its_end() {
+    let command: String = (1..60).map(|n| format!("echo {n}\n")).collect();
+    let mut scene = Scene::of(vec![sample::asks("coder", &command)]);
+    scene.screen(80, 24);
+    scene.wait(400);
+    assert_eq!(scene.press("y"), None);
+    assert!(scene.dashboard.notice().contains("read it to its end"));
+    scene.press("e");
+    for scrolled in [0, 10, 20, 30, 40] {
+        scene.screen(80, 24);
+        assert_eq!(scene.press("y"), None, "{scrolled} of 60 lines are above");
+        scene.press(" ");
+    }
+    scene.screen(80, 24);
+    assert_eq!(answered(scene.press("y")).unwrap().1, "yes");
+}
+
+#[test]
+fn a_no_needs_no_reading_and_can_have_a_reason() {
+    let command: String = (1..60).map(|n| format!("echo {n}\n")).collect();
+    let mut scene = Scene::of(vec![sample::asks("coder", &command)]);
+    scene.wait(400);
+    let action = scene.press("Nnot now\n");
+    let Some(Action::Answer(params)) = action else {
+        panic!("{action:?}");
+    };
+    assert_eq!(params.answer.as_deref(), Some("no"));
+    assert_eq!(params.reason.as_deref(), Some("not now"));
+}
+
+#[test]
+fn a_doubtful_ask_takes_only_a_no() {
+    let mut asks = sample::asks("coder", "ls");
+    asks.doubtful = Some("the gate knows another call".into());
+    let mut scene = Scene::of(vec![asks]);
+    let shown = scene.screen(80, 24);
+    assert!(
+        shown.contains("DOUBT  the gate knows another call"),
+        "{shown}"
+    );
+    scene.wait(400);
+    assert_eq!(scene.press("y"), None);
+    assert_eq!(scene.press("a"), None);
+    assert_eq!(answered(scene.press("n")).unwrap().1, "no");
+}
+
+#[test]
+fn always_shows_the_rule_first() {
+    let mut scene = Scene::usual();
+    scene.screen(80, 24);
+    scene.wait(400);
+    assert_eq!(scene.press("a"), None);
+    let shown = scene.screen(80, 24);
+    assert!(
+        shown.contains("coder.toml allows Bash(sudo install *)"),
+        "{shown}"
+    );
+    assert_eq!(answered(scene.press("a")).unwrap().1, "always");
+}
+
+#[test]
+fn a_question_is_answered_by_the_label_of_a_number() {
+    let mut scene = Scene::of(vec![sample::question("docs")]);
+    scene.screen(80, 24);
+    scene.wait(400);
+    assert_eq!(scene.press("y"), None, "yes is no answer to a question");
+    assert_eq!(answered(scene.press("2")).unwrap().1, "Blue");
+}
+
+#[test]
+fn asks_that_are_the_same_get_one_answer_by_their_ids() {
+    let mut scene = Scene::of(vec![
+        sample::asks("a", "make"),
+        sample::asks("b", "make"),
+        sample::asks("c", "make clean"),
+    ]);
+    scene.screen(80, 24);
+    scene.wait(400);
+    scene.press("A");
+    assert!(matches!(scene.dashboard.mode(), Mode::Alike(asks) if asks.len() == 2));
+    // One that comes while the person looks is not in the list.
+    let late = sample::asks("d", "make");
+    scene.dashboard.update(vec![late], false, scene.now);
+    let Some(Action::AnswerAll(asks)) = scene.press("y") else {
+        panic!("no answer");
+    };
+    let asks: Vec<_> = asks.into_iter().map(|ask| ask.dialog.unwrap()).collect();
+    assert_eq!(asks, ["d-a", "d-b"]);
+}
+
+#[test]
+fn restart_and_stop_need_a_second_press_in_time() {
+    let mut scene = Scene::of(vec![sample::idle("reader")]);
+    assert_eq!(scene.press("R"), None);
+    scene.wait(2000);
+    assert_eq!(scene.press("R"), None);
+    scene.wait(1999);
+    assert_eq!(scene.press("R"), Some(Action::Restart("reader".into())));
+    assert_eq!(scene.press("XR"), None, "another key between them");
+}
+
+#[test]
+fn a_paste_answers_nothing() {
+    let mut scene = Scene::usual();
+    scene.screen(80, 24);
+    scene.wait(1000);
+    scene.dashboard.paste("yyyy");
+    assert!(scene.dashboard.notice().contains("ignored"));
+    scene.press("s");
+    scene.dashboard.paste("run the tests");
+    let sent = scene.press("\n");
+    let expected = Action::Send {
+        slot: "coder".into(),
+        text: "run the tests".into(),
+    };
+    assert_eq!(sent, Some(expected));
+}
+
+#[test]
+fn nothing_is_answered_while_the_daemon_is_away() {
+    let mut scene = Scene::usual();
+    scene.screen(80, 24);
+    scene.wait(400);
+    scene.dashboard.lost("no daemon answers".into());
+    assert_eq!(scene.press("n"), None);
+    let shown = scene.screen(80, 24);
+    assert!(shown.contains("DAEMON AWAY: no daemon answers"), "{shown}");
+}
+
+#[test]
+fn any_size_can_be_drawn() {
+    for cols in (1..200).step_by(7) {
+        for rows in 1..60 {
+            Scene::usual().screen(cols, rows);
+        }
+    }
+}
+
+#[test]
+fn an_old_terminal_gets_ascii_alone() {
+    let scene = Scene::usual();
+    let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
+    let look = Look {
+        now: "2026-01-01T10:00:00Z".parse().unwrap(),
+        ascii: true,
+        colours: false,
+    };
+    terminal
+        .draw(|frame| {
+            draw(frame, &scene.dashboard, look);
+        })
+        .unwrap();
+    let buffer = terminal.backend().buffer();
+    for cell in buffer.content() {
+        assert!(cell.symbol().is_ascii(), "{}", cell.symbol());
+        assert_eq!(cell.fg, ratatui::style::Color::Reset);
+    }
+}
