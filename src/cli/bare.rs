@@ -5,6 +5,7 @@ use crate::cli::failure::{Blame, Failure};
 use crate::cli::run::Run;
 use crate::cli::status::Status;
 use crate::cli::steps;
+use crate::cli::top::Top;
 use crate::control::requests::Ping;
 use crate::core::model::Nothing;
 use std::io::IsTerminal;
@@ -15,7 +16,7 @@ first steps:
   missiond init               write a first config
   missiond doctor             see what is installed, and what would go wrong
   missiond up                 start the daemon and its slots
-  missiond                    see what every slot does
+  missiond                    see what every slot does, and answer it
   missiond send SLOT 'TEXT'   send a message and print the answer
   missiond pending            see what the slots ask you
   missiond --help             all commands";
@@ -23,16 +24,21 @@ first steps:
 /// On a terminal a person looks: at the slots of the daemon that runs, or for a way to begin. Everything else starts a
 /// daemon, as services do; so does a config that is named by -c.
 pub fn run(context: &Context) -> Result<(), Failure> {
-    let looks = std::io::stdout().is_terminal() && context.flags.config.is_none();
+    let looks = is_terminal() && context.flags.config.is_none();
     match looks {
         true => block_on(look(context)),
         false => Run::default().run(context),
     }
 }
 
+fn is_terminal() -> bool {
+    std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
+}
+
 async fn look(context: &Context) -> Result<(), Failure> {
     match context.ask::<Ping>(Nothing {}).await {
-        Ok(_) => Status::overview(context).run(context).await,
+        Ok(_) if context.out.json => Status::default().run(context).await,
+        Ok(_) => Top::default().run(context).await,
         Err(none) if none.blame == Blame::NoDaemon => {
             context.out.line(how_to_begin(context, &none))
         }

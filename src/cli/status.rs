@@ -14,7 +14,7 @@ use tokio::signal::unix::{SignalKind, signal};
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// Shows what every slot does, those that need you first.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 #[command(after_help = "\
 Examples:
   missiond status
@@ -30,14 +30,6 @@ pub struct Status {
 }
 
 impl Status {
-    /// All slots, drawn again and again unless a program reads it.
-    pub fn overview(context: &Context) -> Status {
-        Status {
-            slots: AnySlots::default(),
-            watch: !context.out.json,
-        }
-    }
-
     pub async fn run(self, context: &Context) -> Result<(), Failure> {
         let select = self.slots.select();
         if self.watch {

@@ -4,7 +4,7 @@ use crate::cli::sanitise;
 use crate::core::claude::reading::{Dialog, DialogKind};
 use crate::core::model::{SlotStatus, WaitingCall};
 use serde_json::{Map, Value};
-use unicode_width::UnicodeWidthChar;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// The width of the labels.
 pub const INDENT: usize = 8;
@@ -188,21 +188,20 @@ fn prefixed(mark: &str, text: &str) -> String {
     lines.collect()
 }
 
-/// Breaks a line by its width, so that each character of it is shown.
+/// Breaks a line by its width, behind a space if there is one in the second half of the row. Every character is shown.
 fn wrapped(line: &str, width: usize) -> Vec<String> {
-    let mut rows = vec![String::new()];
-    let mut used = 0;
+    let mut rows = Vec::new();
+    let mut row = String::new();
     for c in line.chars() {
-        let wide = c.width().unwrap_or(0);
-        if used + wide > width {
-            rows.push(String::new());
-            used = 0;
+        if row.width() + c.width().unwrap_or(0) > width {
+            let space = row.rfind(' ').map(|at| at + 1);
+            let at = space.filter(|at| row[..*at].width() * 2 >= width);
+            let rest = row.split_off(at.unwrap_or(row.len()));
+            rows.push(std::mem::replace(&mut row, rest));
         }
-        used += wide;
-        if let Some(row) = rows.last_mut() {
-            row.push(c);
-        }
+        row.push(c);
     }
+    rows.push(row);
     rows
 }
 
@@ -222,9 +221,9 @@ mod tests {
         let card = Card::of(&sample::asks("coder", command), 30).unwrap();
         insta::assert_snapshot!(shown(&card.request), @r"
         tool    Bash|
-        runs    echo 'a very long li|
-                ne' \x1b[2J && rm -r|
-                 target|
+        runs    echo 'a very long |
+                line' \x1b[2J && rm |
+                -r target|
                 second|
         ");
     }

@@ -21,6 +21,9 @@ const WIDE: (u16, u16) = (140, 30);
 /// The table takes no more than this share of the height, in percent, if something is shown below it.
 const TABLE_SHARE: u16 = 45;
 
+/// The height of the events on a wide screen.
+const EVENTS: u16 = 8;
+
 /// How it is drawn.
 #[derive(Debug, Clone, Copy)]
 pub struct Look {
@@ -86,8 +89,26 @@ impl Canvas<'_, '_> {
         }
         let [left, right] =
             Layout::horizontal([Constraint::Percentage(62), Constraint::Fill(1)]).areas(area);
-        self.column(left, false);
+        let [column, events] =
+            Layout::vertical([Constraint::Fill(1), Constraint::Length(EVENTS)]).areas(left);
+        self.column(column, false);
+        self.events(events);
         self.terminal(right, true);
+    }
+
+    /// What happened last, the newest first: an answer can be followed here until its tool has run.
+    fn events(&mut self, area: Rect) {
+        let rule = self.rule("events", "", area.width);
+        self.text(line_of(area, 0), rule);
+        let room = usize::from(area.height.saturating_sub(1));
+        let width = usize::from(area.width);
+        let lines = self.dashboard.events().take(room);
+        let lines: Vec<String> = lines
+            .map(|event| fit(&format!(" {}", sanitise::one_line(event)), width))
+            .collect();
+        for (index, line) in lines.into_iter().enumerate() {
+            self.text(line_of(area, index + 1), Line::raw(line));
+        }
     }
 
     /// The table, and below it the ask or the terminal.
@@ -497,7 +518,10 @@ impl Canvas<'_, '_> {
             Link::Connecting => (" connecting".to_owned(), self.dim()),
             Link::Live => {
                 let notice = sanitise::one_line(self.dashboard.notice());
-                (format!(" live  {notice}"), self.dim())
+                match self.dashboard.warning().filter(|_| notice.is_empty()) {
+                    Some(warning) => (format!(" {warning}"), self.colour(Color::Red)),
+                    None => (format!(" live  {notice}"), self.dim()),
+                }
             }
             Link::Lost(why) => {
                 let why = sanitise::one_line(why);

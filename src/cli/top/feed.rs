@@ -4,8 +4,10 @@
 use crate::cli::context::{ANSWER_LIMIT, call};
 use crate::cli::target::Target;
 use crate::control::client::{CallError, Client, Notice};
-use crate::control::requests::{EventsParams, Screen, Status};
-use crate::core::model::{Event, ScreenAnswer, ScreenParams, Select, SlotStatus, What};
+use crate::control::requests::{EventsParams, Ping, Screen, Status};
+use crate::core::model::{
+    Event, Nothing, Pong, ScreenAnswer, ScreenParams, Select, SlotStatus, What,
+};
 use futures_util::StreamExt;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -27,6 +29,8 @@ pub enum News {
         statuses: Vec<SlotStatus>,
         all: bool,
     },
+    /// The daemon itself.
+    Daemon(Box<Pong>),
     Happened(Box<Event>),
     Picture(ScreenAnswer),
     Lost(String),
@@ -75,6 +79,11 @@ async fn listen(target: &Target, news: &mpsc::Sender<News>) -> Result<(), CallEr
             () = sleep_until(look_at) => {
                 let (select, all) = stale.select();
                 let statuses = ask(&mut client, select).await?;
+                if all {
+                    let daemon = call::<Ping>(&mut client, Nothing {}, Some(ANSWER_LIMIT)).await?;
+                    // Whoever has gone does not take the statuses either.
+                    let _ = news.send(News::Daemon(Box::new(daemon))).await;
+                }
                 if news.send(News::Statuses { statuses, all }).await.is_err() {
                     return Ok(());
                 }

@@ -17,6 +17,7 @@ mod tui;
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::flags::Colour;
+use crate::cli::status::not_taken;
 use crate::cli::target::{self, Target};
 use crate::slot::journal::log_summary;
 use crossterm::event::{Event, EventStream, KeyEventKind};
@@ -178,7 +179,8 @@ impl Loop {
                 self.dashboard.connected();
                 self.dashboard.update(statuses, all, Instant::now());
             }
-            News::Happened(event) => self.dashboard.say(log_summary(&event)),
+            News::Daemon(daemon) => self.dashboard.warn(not_taken(&daemon, "")),
+            News::Happened(event) => self.dashboard.happened(log_summary(&event)),
             News::Picture(picture) => self.dashboard.shown(picture),
             News::Lost(why) => self.dashboard.lost(why),
             News::Done(told) => self.dashboard.say(told),

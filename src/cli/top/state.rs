@@ -7,7 +7,11 @@ use super::prompt::Prompt;
 use crate::cli::table;
 use crate::core::claude::reading::{Dialog, State};
 use crate::core::model::{ConfirmParams, ScreenAnswer, SlotStatus};
+use std::collections::VecDeque;
 use std::time::Instant;
+
+/// More than fit on a large screen.
+const MAX_EVENTS: usize = 60;
 
 /// What the loop has to do for the person.
 #[derive(Debug, Clone, PartialEq)]
@@ -123,6 +127,10 @@ pub struct Dashboard {
     terminal: bool,
     link: Link,
     notice: String,
+    /// What is wrong with the daemon or its config, with the next step.
+    warnings: Vec<String>,
+    /// The latest events, the newest last.
+    events: VecDeque<String>,
     picture: Option<ScreenAnswer>,
     /// The ask under the cursor, and since when it is there.
     card: Option<(String, String, Instant)>,
@@ -153,6 +161,16 @@ impl Dashboard {
 
     pub fn notice(&self) -> &str {
         &self.notice
+    }
+
+    /// The first of what is wrong with the daemon or its config.
+    pub fn warning(&self) -> Option<&str> {
+        self.warnings.first().map(String::as_str)
+    }
+
+    /// The latest events, the newest first.
+    pub fn events(&self) -> impl Iterator<Item = &str> {
+        self.events.iter().rev().map(String::as_str)
     }
 
     pub fn slots(&self) -> &[SlotStatus] {
@@ -216,6 +234,18 @@ impl Dashboard {
 
     pub fn say(&mut self, text: impl Into<String>) {
         self.notice = text.into();
+    }
+
+    pub fn warn(&mut self, warnings: Vec<String>) {
+        self.warnings = warnings;
+    }
+
+    pub fn happened(&mut self, event: String) {
+        if self.events.len() == MAX_EVENTS {
+            self.events.pop_front();
+        }
+        self.say(event.clone());
+        self.events.push_back(event);
     }
 
     pub fn shown(&mut self, picture: ScreenAnswer) {

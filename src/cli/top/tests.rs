@@ -115,6 +115,12 @@ fn a_wide_terminal_shows_the_live_screen_beside_it() {
         cursor: (0, 0),
         lines,
     });
+    for text in [
+        "verdict ask Bash: make release",
+        "dialog Bash: make release",
+    ] {
+        scene.dashboard.happened(format!("09:55:48 coder: {text}"));
+    }
     insta::assert_snapshot!("screen_160x34", clock_masked(&scene.screen(160, 34)));
 }
 
@@ -284,6 +290,19 @@ fn nothing_is_answered_while_the_daemon_is_away() {
     assert_eq!(scene.press("n"), None);
     let shown = scene.screen(80, 24);
     assert!(shown.contains("DAEMON AWAY: no daemon answers"), "{shown}");
+}
+
+#[test]
+fn what_is_wrong_with_the_config_is_shown_until_something_happens() {
+    let mut scene = Scene::usual();
+    scene
+        .dashboard
+        .warn(vec!["the policy coder on the disk allows more".into()]);
+    let shown = scene.screen(80, 24);
+    assert!(
+        shown.ends_with(" the policy coder on the disk allows more"),
+        "{shown}"
+    );
 }
 
 #[test]
