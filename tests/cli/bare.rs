@@ -17,8 +17,8 @@ fn on_a_terminal_it_shows_the_slots_or_how_to_begin() {
     assert!(said.contains("missiond up -c slots.toml"), "{said}");
 
     home.run(&["up", "-c", &config]).exits(0);
-    // Drawn over and over until somebody ends it.
-    let (said, code) = answered(home, &[], "idle", CTRL_C);
+    // The dashboard, until somebody leaves it.
+    let (said, code) = answered(home, &[], "cat", CTRL_C);
     assert_eq!(code, 0, "{said}");
     assert!(said.contains("SLOT") && said.contains("cat"), "{said}");
     let (said, _) = answered(home, &["--json"], "]", "");
