@@ -140,7 +140,7 @@ impl Slot {
             self.stop_tree(GRACE);
         }
         if let Some(runs) = runs {
-            inputs.extend(self.found_running(&hello, runs));
+            inputs.extend(self.found_running(&hello, runs).await);
         }
         self.link.written(hello.last_input);
         inputs.extend(self.catch_up(&hello, Questions::Answered).await);
@@ -198,14 +198,19 @@ impl Slot {
         Some(Input::WasInTurn(text, began))
     }
 
-    fn found_running(&mut self, hello: &Hello, runs: Runs) -> impl Iterator<Item = Input> + use<> {
+    async fn found_running(
+        &mut self,
+        hello: &Hello,
+        runs: Runs,
+    ) -> impl Iterator<Item = Input> + use<> {
         let pid = hello.child_pid;
         self.shown.takes_up();
         self.started_at = self.began(pid).or(self.started_at);
         self.tell(What::Adopted { pid });
-        self.memory.settings =
-            std::fs::read_to_string(self.context.settings_file(&self.running.name)).ok();
-        self.recall_conversation(pid);
+        let settings = self.context.settings_file(&self.running.name);
+        self.memory
+            .set_settings(std::fs::read_to_string(settings).ok());
+        self.recall_conversation(pid).await;
         if let Some(id) = self.memory.session().map(|session| session.id) {
             self.hold(id);
         }

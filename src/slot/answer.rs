@@ -2,7 +2,7 @@
 
 use crate::core::claude::transcript;
 use crate::core::machine::Answer;
-use crate::os::blocking;
+use crate::os::blocking::Worker;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -20,25 +20,24 @@ const MAX_TURN: u64 = 64 * 1024 * 1024;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     pub transcript: PathBuf,
-    pub offset: u64,
-}
-
-impl Place {
-    /// The end of the file as it is now; its beginning where it does not exist yet.
-    pub fn end_of(transcript: &Path) -> Place {
-        let offset = std::fs::metadata(transcript).map_or(0, |meta| meta.len());
-        Place {
-            transcript: transcript.to_owned(),
-            offset,
-        }
-    }
+    /// `None` if the file system did not say: what is in the file may be the answer of an earlier turn.
+    pub offset: Option<u64>,
 }
 
 /// Waits for the turn's last line. Where the transcript has none, the answer comes from what was on the screen.
-pub async fn find(place: Option<Place>, on_screen: Option<String>, failed: bool) -> Answer {
+pub async fn find(
+    place: Option<Place>,
+    on_screen: Option<String>,
+    failed: bool,
+    worker: &Worker,
+) -> Answer {
     let patience = if failed { SHORT_PATIENCE } else { PATIENCE };
-    let looked = match place {
-        Some(place) => look_for_end(&place, patience).await,
+    let offset = place.as_ref().and_then(|place| place.offset);
+    let looked = match place.zip(offset) {
+        Some((place, offset)) => {
+            let place = (place.transcript, offset);
+            look_for_end(&place, patience, worker).await
+        }
         None => transcript::Ending::default(),
     };
     // A command may end with nothing to say.
@@ -56,10 +55,14 @@ pub async fn find(place: Option<Place>, on_screen: Option<String>, failed: bool)
     }
 }
 
-async fn look_for_end(place: &Place, patience: Duration) -> transcript::Ending {
+async fn look_for_end(
+    place: &(PathBuf, u64),
+    patience: Duration,
+    worker: &Worker,
+) -> transcript::Ending {
     let deadline = tokio::time::Instant::now() + patience;
     loop {
-        let ending = ending_at(place.clone()).await;
+        let ending = ending_at(place.clone(), worker).await;
         if ending.is_whole || tokio::time::Instant::now() >= deadline {
             return ending;
         }
@@ -68,16 +71,16 @@ async fn look_for_end(place: &Place, patience: Duration) -> transcript::Ending {
 }
 
 /// How the turn ends by now. The file may be large or on a file system that does not answer: a thread reads it.
-async fn ending_at(place: Place) -> transcript::Ending {
-    let read = move || read_from(&place).map(|text| transcript::ending(text.lines()));
-    let ending = blocking::run(read).await.and_then(|ending| ending);
+async fn ending_at((file, offset): (PathBuf, u64), worker: &Worker) -> transcript::Ending {
+    let read = move || read_from(&file, offset).map(|text| transcript::ending(text.lines()));
+    let ending = worker.run(read).await.flatten();
     ending.unwrap_or_default()
 }
 
-fn read_from(place: &Place) -> std::io::Result<String> {
-    let mut file = std::fs::File::open(&place.transcript)?;
+fn read_from(file: &Path, offset: u64) -> std::io::Result<String> {
+    let mut file = std::fs::File::open(file)?;
     let length = file.metadata()?.len();
-    let start = place.offset.max(length.saturating_sub(MAX_TURN));
+    let start = offset.max(length.saturating_sub(MAX_TURN));
     file.seek(SeekFrom::Start(start))?;
     let mut bytes = Vec::new();
     file.take(MAX_TURN).read_to_end(&mut bytes)?;

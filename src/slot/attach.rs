@@ -196,8 +196,7 @@ impl Slot {
     /// The own size is remembered, since a daemon that is killed meanwhile leaves it to the next one.
     fn take_size(&mut self, Fit { own, ask }: Fit) {
         if self.memory.own_size != own {
-            self.memory.own_size = own;
-            self.save_memory();
+            self.memory.change(|memory| memory.own_size = own);
         }
         if let Some((cols, rows)) = ask {
             self.tell_shim(&ToShim::Resize { cols, rows });
@@ -209,8 +208,7 @@ impl Slot {
         if !self.link.is_open() {
             return Err(self.not_running());
         }
-        self.memory.own_size = Some(size);
-        self.save_memory();
+        self.memory.change(|memory| memory.own_size = Some(size));
         self.fit();
         Ok(())
     }

@@ -1,11 +1,14 @@
 //! Which conversation a slot has, which it takes over, and where it is written.
 
 use super::Slot;
+use super::handle::Answer;
+use super::lookups::LookedUp;
 use super::witness::process_start;
 use crate::core::model::{Fault, RpcError, What};
 use crate::core::settings::{Kind, SlotConfig};
 use crate::launch::{self, SessionStart};
 use serde::Deserialize;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use uuid::Uuid;
@@ -22,24 +25,90 @@ struct Record {
     written: Option<SystemTime>,
 }
 
+/// A conversation that a program is to go on with, and where to look for it.
+#[derive(Debug, Clone)]
+pub(super) struct Wanted {
+    id: Uuid,
+    transcript: Option<PathBuf>,
+    records: Option<PathBuf>,
+}
+
+/// What was found of it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Kept {
+    id: Uuid,
+    has_transcript: bool,
+    /// The process that has it open.
+    holder: Option<u32>,
+}
+
+impl Wanted {
+    /// May hang with the file system.
+    pub(super) fn look(&self) -> Kept {
+        Kept {
+            id: self.id,
+            has_transcript: self.transcript.as_ref().is_some_and(|path| path.exists()),
+            holder: self
+                .records
+                .as_deref()
+                .and_then(|records| holder_in(records, self.id)),
+        }
+    }
+}
+
+impl Kept {
+    /// The process that has this conversation open.
+    pub(super) fn holder_of(&self, id: Uuid) -> Option<u32> {
+        self.holder.filter(|_| self.id == id)
+    }
+}
+
+/// Whether a conversation can be taken over: where its transcript is, and who has it open.
+pub(super) struct Claim {
+    transcript: Result<(), RpcError>,
+    holder: Option<u32>,
+}
+
 impl Slot {
-    /// The same conversation by its id, never the latest in the directory. One that died before its first
-    /// message has no transcript and is begun anew under its id; one whose transcript is gone is not.
-    pub(super) fn session_to_start(&mut self, config: &SlotConfig) -> SessionStart {
+    /// The conversation that the next start is to go on with, if it is to be none that is new.
+    pub(super) fn wanted_conversation(&self, config: &SlotConfig) -> Option<Wanted> {
         let new_in_config = config.session.filter(|id| !self.memory.knows(*id));
-        let adopted = self.memory.adopted;
         let remembered = self
             .memory
             .session()
             .map(|session| session.id)
             .filter(|_| config.resume);
-        let known = adopted.or(new_in_config).or(remembered).or(config.session);
-        match known {
-            Some(id) if self.transcript_of(id).is_some_and(|path| path.exists()) => {
-                SessionStart::Resume(id)
+        let adopted = self.memory.adopted;
+        let id = adopted
+            .or(new_in_config)
+            .or(remembered)
+            .or(config.session)?;
+        Some(Wanted {
+            id,
+            transcript: self.transcript_of(id),
+            records: self.records_of_home(),
+        })
+    }
+
+    /// The same conversation by its id, never the latest in the directory. One that died before its first
+    /// message has no transcript and is begun anew under its id; one whose transcript is gone is not.
+    pub(super) fn session_to_start(
+        &mut self,
+        config: &SlotConfig,
+        kept: Option<Kept>,
+    ) -> SessionStart {
+        let new_in_config = config.session.filter(|id| !self.memory.knows(*id));
+        let adopted = self.memory.adopted;
+        match kept {
+            Some(Kept {
+                id,
+                has_transcript: true,
+                ..
+            }) => SessionStart::Resume(id),
+            Some(Kept { id, .. }) if self.memory.has_begun(id) => {
+                SessionStart::New(self.replace(id))
             }
-            Some(id) if self.memory.has_begun(id) => SessionStart::New(self.replace(id)),
-            Some(id) => {
+            Some(Kept { id, .. }) => {
                 if new_in_config.or(adopted) == Some(id) {
                     self.warn(&format!(
                         "there is no conversation {id} in {}; one is begun under this id",
@@ -55,8 +124,7 @@ impl Slot {
     /// Claude Code no longer knows the conversation: a fresh one, once, and a person is told.
     pub(super) fn replace(&mut self, lost: Uuid) -> Uuid {
         let fresh = Uuid::new_v4();
-        self.memory.enter(fresh, None);
-        self.save_memory();
+        self.memory.change(|memory| memory.enter(fresh, None));
         self.warn(&format!("conversation {lost} is gone; a new one is begun"));
         self.tell(What::Session {
             session_id: fresh.to_string(),
@@ -78,9 +146,27 @@ impl Slot {
             .or_else(|| launch::transcript_path(&self.slot_environment(), &self.running.cwd, id))
     }
 
-    /// A conversation that this slot goes on with from its next start. Whether that start is to come now.
-    pub(super) fn take_over(&mut self, id: Uuid) -> Result<bool, RpcError> {
-        let name = self.running.name.clone();
+    /// A conversation that this slot goes on with from its next start. The reply says whether that start is to come now.
+    pub(super) fn take_over(&mut self, id: Uuid, reply: Answer<bool>) {
+        if let Err(refusal) = self.may_take_over() {
+            return drop(reply.send(Err(refusal)));
+        }
+        let cwd = self.machine.config().cwd.clone();
+        let (env, records) = (self.slot_environment(), self.records_of_home());
+        let is_known = self.memory.knows(id);
+        let look = move || Claim {
+            transcript: match is_known {
+                true => Ok(()),
+                false => find_transcript(&env, id, &cwd),
+            },
+            holder: records.and_then(|records| holder_in(&records, id)),
+        };
+        self.lookups
+            .of_claude(look, move |found| LookedUp::Claim(id, reply, found));
+    }
+
+    fn may_take_over(&self) -> Result<(), RpcError> {
+        let name = &self.running.name;
         if self.running.kind == Kind::Shell {
             let text = format!("{name} is a plain program, which has no conversation");
             return Err(RpcError::new(Fault::Refused, text));
@@ -90,83 +176,97 @@ impl Slot {
             return Err(RpcError::new(Fault::Refused, text)
                 .next(format!("wait until it is idle, or: missiond stop {name}")));
         }
-        let config = self.machine.config().clone();
-        self.find_transcript(id, &config.cwd)?;
+        Ok(())
+    }
+
+    /// Takes a conversation over, now that its files were looked at.
+    pub(super) fn claimed(&mut self, id: Uuid, claim: io::Result<Claim>) -> Result<bool, RpcError> {
+        // It may have begun to work meanwhile.
+        self.may_take_over()?;
+        let unknown = |error: io::Error| RpcError::new(Fault::Failed, error.to_string());
+        let Claim { transcript, holder } = claim.map_err(unknown)?;
+        transcript?;
         let own = self
             .memory
             .session()
             .is_some_and(|session| session.id == id);
-        let holder = self
-            .holder_of(id)
-            .filter(|_| !(own && self.machine.is_up()));
-        if let Some(pid) = holder {
+        let runs_here = own && self.machine.is_up();
+        if let Some(pid) = holder.filter(|_| !runs_here) {
             let text = format!("conversation {id} is open in another Claude Code: pid {pid}");
             return Err(RpcError::new(Fault::Refused, text).next("end that one first"));
         }
-        if own && self.machine.is_up() {
+        if runs_here {
             return Ok(false);
         }
-        self.memory.adopted = Some(id);
-        self.save_memory();
+        self.memory.change(|memory| memory.adopted = Some(id));
         Ok(self.machine.is_up())
     }
 
-    /// A slip in the id, or another directory, is told apart from a conversation that is not there.
-    fn find_transcript(&self, id: Uuid, cwd: &Path) -> Result<(), RpcError> {
-        let env = self.slot_environment();
-        let place = launch::transcript_path(&env, cwd, id);
-        if place.as_ref().is_some_and(|path| path.is_file()) || self.memory.knows(id) {
-            return Ok(());
-        }
-        let refused = |text: String| RpcError::new(Fault::Usage, text);
-        let Some(elsewhere) = launch::transcript_elsewhere(&env, id) else {
-            let shown = place.map_or("its place".to_owned(), |path| path.display().to_string());
-            return Err(refused(format!(
-                "there is no conversation {id}: {shown} is not there"
-            ))
-            .next("its id is in `claude --resume`, and the name of its file"));
-        };
-        let text = format!(
-            "conversation {id} belongs to another directory than {}: {}",
-            cwd.display(),
-            elsewhere.display()
-        );
-        Err(refused(text).next("adopt it into a slot whose `cwd` is that directory"))
+    /// Where Claude Code keeps its records for this slot.
+    fn records_of_home(&self) -> Option<PathBuf> {
+        let own = launch::own_directory(&self.slot_environment());
+        own.map(|own| own.join("sessions"))
     }
 
-    /// Whether Claude Code itself has noted that it is in this conversation by now: in its record, or, since versions
-    /// before 2.1.128 write that once or not at all, by the directory that it makes for a conversation which begins.
-    pub(super) fn has_entered(&self, id: Uuid) -> bool {
+    /// Finds out whether Claude Code itself has noted that it is in this conversation by now: in its record, or, since
+    /// versions before 2.1.128 write that once or not at all, by the directory that it makes for a conversation which
+    /// begins. May hang with the file system.
+    pub(super) fn look_whether_entered(&self, id: Uuid) -> impl FnOnce() -> bool + Send + use<> {
         let own = launch::own_directory(&self.slot_environment());
-        let Some((own, pid)) = own.zip(self.machine.pid()) else {
-            return false;
-        };
-        let record = Record::read(&own.join(format!("sessions/{pid}.json")));
-        record.is_some_and(|record| record.session_id == id && record.is_alive())
-            || was_made_by(pid, &own.join(format!("session-env/{id}")))
+        let own = own.zip(self.machine.pid());
+        move || {
+            own.is_some_and(|(own, pid)| {
+                let record = Record::read(&own.join(format!("sessions/{pid}.json")));
+                record.is_some_and(|record| record.session_id == id && record.is_alive())
+                    || was_made_by(pid, &own.join(format!("session-env/{id}")))
+            })
+        }
     }
 
     /// The memory of the slot may be lost: then Claude Code's own record tells which conversation it has open.
-    pub(super) fn recall_conversation(&mut self, pid: u32) {
-        let own = launch::own_directory(&self.slot_environment());
-        let Some(own) = own.filter(|_| self.memory.session().is_none()) else {
+    pub(super) async fn recall_conversation(&mut self, pid: u32) {
+        let records = self.records_of_home();
+        let Some(records) = records.filter(|_| self.memory.session().is_none()) else {
             return;
         };
-        let record = Record::read(&own.join(format!("sessions/{pid}.json")));
-        if let Some(record) = record.filter(|record| record.pid == pid && record.is_alive()) {
-            self.memory.enter(record.session_id, None);
-            self.save_memory();
+        let look = move || Record::read(&records.join(format!("{pid}.json")));
+        let is_own = |record: &Record| record.pid == pid && record.is_alive();
+        let record = self.lookups.conversations().run(look).await;
+        if let Some(record) = record.ok().flatten().filter(is_own) {
+            self.memory
+                .change(|memory| memory.enter(record.session_id, None));
         }
     }
+}
 
-    /// The process of another Claude Code of the same home that has this conversation open.
-    pub(super) fn holder_of(&self, id: Uuid) -> Option<u32> {
-        let records = launch::own_directory(&self.slot_environment())?.join("sessions");
-        let files = std::fs::read_dir(records).ok()?.flatten();
-        let mut records = files.filter_map(|file| Record::read(&file.path()));
-        let held = records.find(|record| record.session_id == id && record.is_alive());
-        held.map(|record| record.pid)
+/// A slip in the id, or another directory, is told apart from a conversation that is not there.
+fn find_transcript(env: &[(String, String)], id: Uuid, cwd: &Path) -> Result<(), RpcError> {
+    let place = launch::transcript_path(env, cwd, id);
+    if place.as_ref().is_some_and(|path| path.is_file()) {
+        return Ok(());
     }
+    let refused = |text: String| RpcError::new(Fault::Usage, text);
+    let Some(elsewhere) = launch::transcript_elsewhere(env, id) else {
+        let shown = place.map_or("its place".to_owned(), |path| path.display().to_string());
+        return Err(refused(format!(
+            "there is no conversation {id}: {shown} is not there"
+        ))
+        .next("its id is in `claude --resume`, and the name of its file"));
+    };
+    let text = format!(
+        "conversation {id} belongs to another directory than {}: {}",
+        cwd.display(),
+        elsewhere.display()
+    );
+    Err(refused(text).next("adopt it into a slot whose `cwd` is that directory"))
+}
+
+/// The process of a Claude Code that has this conversation open, by the records in this directory.
+fn holder_in(records: &Path, id: Uuid) -> Option<u32> {
+    let files = std::fs::read_dir(records).ok()?.flatten();
+    let mut records = files.filter_map(|file| Record::read(&file.path()));
+    let held = records.find(|record| record.session_id == id && record.is_alive());
+    held.map(|record| record.pid)
 }
 
 /// Whether a file or directory is no older than this process.

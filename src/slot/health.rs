@@ -1,6 +1,7 @@
 //! Looking at a slot from time to time: whether it lives, and what it uses. What that means is for the machine.
 
 use super::Slot;
+use super::lookups::LookedUp;
 use crate::core::machine::{Input, Measure, lifted_in};
 use crate::os::usage::Usage;
 use chrono::{DateTime, Local, TimeDelta, Utc};
@@ -20,6 +21,8 @@ const WORKING: u32 = 1;
 #[derive(Debug)]
 pub(super) struct HealthCheck {
     looked: Instant,
+    /// A look has begun.
+    looking: bool,
     busy: bool,
     signs: Signs,
     tools_cpu: Option<Duration>,
@@ -40,6 +43,7 @@ impl HealthCheck {
     pub fn new(now: Instant) -> HealthCheck {
         HealthCheck {
             looked: now,
+            looking: false,
             busy: false,
             signs: Signs::default(),
             tools_cpu: None,
@@ -56,14 +60,32 @@ impl Slot {
         let stall = care.stall_after.filter(|_| self.machine.is_busy());
         let memory = care.max_memory.filter(|_| self.machine.is_up());
         let stall = stall.map(|after| (after / LOOKS_PER_STALL).min(PACE));
+        if self.health.looking {
+            return None;
+        }
         let pace = [stall, memory.map(|_| MEMORY_PACE)].into_iter().flatten();
         Some(self.health.looked + pace.min()?)
     }
 
-    pub(super) async fn look(&mut self) {
+    /// Begins a look: at the transcript first, which may lie on a file system that does not answer.
+    pub(super) fn begin_look(&mut self) {
+        self.health.looking = true;
+        let transcript = self.transcript();
+        self.lookups.of_claude(
+            move || transcript.and_then(|path| Some(std::fs::metadata(path).ok()?.len())),
+            |length| LookedUp::TranscriptLength(length.ok()),
+        );
+    }
+
+    /// The look itself. A transcript of unknown length is no sign of life.
+    pub(super) async fn check_health(&mut self, transcript: Option<Option<u64>>) {
         let now = Instant::now();
         let busy = self.machine.is_busy();
-        let signs = self.signs();
+        let screen = self.screen.terminal().screen();
+        let signs = Signs {
+            words: words(screen.lines.iter().map(|line| line.text.as_str())),
+            transcript: transcript.unwrap_or(self.health.signs.transcript),
+        };
         let mut alive = !busy || !self.health.busy || signs != self.health.signs;
         let counted = self.machine.config().care.max_memory.is_some();
         let usage = if counted || !alive {
@@ -75,6 +97,7 @@ impl Slot {
         alive |= self.tools_work(tools_cpu, now);
         self.health = HealthCheck {
             looked: now,
+            looking: false,
             busy,
             signs,
             tools_cpu,
@@ -105,17 +128,6 @@ impl Slot {
         };
         let since = now.saturating_duration_since(self.health.looked);
         tools_cpu.saturating_sub(before) * 100 > since * WORKING
-    }
-
-    fn signs(&self) -> Signs {
-        let screen = self.screen.terminal().screen();
-        let transcript = self.transcript();
-        Signs {
-            words: words(screen.lines.iter().map(|line| line.text.as_str())),
-            transcript: transcript
-                .and_then(|path| std::fs::metadata(path).ok())
-                .map(|found| found.len()),
-        }
     }
 }
 

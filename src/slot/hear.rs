@@ -3,12 +3,14 @@
 use super::Slot;
 use super::health;
 use super::last_end;
+use super::memory::Memory;
+use super::memory_file::{Course, SaveNews};
 use super::output::Taken;
 use super::stream::SoFar;
 use crate::audit::Record;
 use crate::core::claude::reading::{Seen, State};
 use crate::core::claude::{HookEvent, HookWhat};
-use crate::core::machine::{Input, KERNEL_KILLED, Past, Reply, Sight};
+use crate::core::machine::{Input, KERNEL_KILLED, Sight};
 use crate::core::model::ExitReport;
 use crate::core::model::{Ending, Fault, RpcError, What};
 use crate::core::settings::Kind;
@@ -17,9 +19,9 @@ use crate::core::text::secrets;
 use crate::launch;
 use crate::os::files;
 use crate::shim::{FromShim, LinkError, ToShim};
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
+use std::io;
 use std::path::{Component, Path};
-use std::time::Instant;
 use uuid::Uuid;
 
 /// What a message of the shim comes to.
@@ -66,7 +68,7 @@ impl Slot {
         let (mut frames, mut quiet) = (Vec::new(), None);
         match message {
             Ok(FromShim::Output { at, bytes }) => {
-                self.witnesses.wrote = Some(Instant::now());
+                self.witnesses.wrote();
                 let drawn = self.screen.feed(at, &bytes);
                 frames = drawn.frames;
                 self.has_kept(&bytes, &drawn.taken);
@@ -107,6 +109,7 @@ impl Slot {
             }
             self.see(&frame);
             self.bring_news().await;
+            self.look_for_login().await;
         }
     }
 
@@ -118,7 +121,6 @@ impl Slot {
         }
         self.observer.see(frame);
         self.follow_text();
-        self.note_login();
     }
 
     /// A screen that nobody knows and that stays is a view that takes the keys.
@@ -233,7 +235,8 @@ impl Slot {
         self.turn_began = None;
     }
 
-    pub(super) fn note_hook(&mut self, input: &Input) {
+    /// `entered`: Claude Code has noted that it is in the conversation that the hook speaks of.
+    pub(super) fn note_hook(&mut self, input: &Input, entered: bool) {
         let Input::Heard(_, event) = input else {
             return;
         };
@@ -243,36 +246,58 @@ impl Slot {
         self.witnesses.heard(&event.what);
         self.tell_displayed(&event.what);
         if !matches!(event.what, HookWhat::Displayed { .. }) {
-            self.follow_session(event);
+            self.follow_session(event, entered);
         }
-        if event.what == HookWhat::PromptTaken && self.memory.begin() {
-            self.save_memory();
+        if event.what == HookWhat::PromptTaken {
+            self.memory.change_if(Memory::begin);
         }
-        if event.what == HookWhat::SessionStart && self.memory.gated != self.machine.pid() {
-            self.memory.gated = self.machine.pid();
-            self.save_memory();
+        let pid = self.machine.pid();
+        if event.what == HookWhat::SessionStart && self.memory.gated != pid {
+            self.memory.change(|memory| memory.gated = pid);
         }
     }
 
     /// Why a hook's word counts for nothing: it speaks of a conversation that this slot does not have. That a new one
     /// has begun is not believed because a hook says so: a tool can play the hook.
-    fn stranger(&self, event: &HookEvent) -> Option<String> {
+    fn stranger(&self, event: &HookEvent, entered: bool) -> Option<String> {
         // A figure allows nothing, and after `/clear` it may come before the start of the new one is told.
         if matches!(event.what, HookWhat::Cost(_)) {
             return None;
         }
         let id = event.session_id.as_deref().unwrap_or("none");
-        let is_own = |id: Uuid| self.memory.knows(id) || self.has_entered(id);
+        let is_own = |id: Uuid| self.memory.knows(id) || entered;
         (!id.parse().is_ok_and(is_own))
             .then(|| format!("a hook spoke of the session {id}, which this slot does not have"))
     }
 
+    /// The conversation that a hook speaks of, if it is another than the present one: then it has to be looked up whether
+    /// Claude Code is in it by now.
+    pub(super) fn other_conversation(&self, input: &Input) -> Option<Uuid> {
+        let Input::Heard(_, event) = input else {
+            return None;
+        };
+        if matches!(event.what, HookWhat::Cost(_)) {
+            return None;
+        }
+        let id = event.session_id.as_ref()?.parse().ok()?;
+        let present = self.memory.session().map(|session| session.id);
+        (present != Some(id)).then_some(id)
+    }
+
+    /// Takes a command for the machine; one that is a hook of another conversation only if that is this slot's.
+    pub(super) async fn take_input(&mut self, input: Input, entered: bool) {
+        if self.is_from_own_session(&input, entered).await {
+            self.note_hook(&input, entered);
+            self.input(input).await;
+        }
+    }
+
     /// Whether this input may go on to the machine; a hook that may not is refused and written down.
-    pub(super) async fn is_from_own_session(&mut self, input: &Input) -> bool {
+    async fn is_from_own_session(&mut self, input: &Input, entered: bool) -> bool {
         let Input::Heard(token, event) = input else {
             return true;
         };
-        let Some(why) = self.stranger(event) else {
+        let Some(why) = self.stranger(event, entered) else {
             return true;
         };
         let record = Record::stranger(&self.running.name, event, &why);
@@ -284,21 +309,20 @@ impl Slot {
 
     /// `/clear` begins a new conversation under a new id, and a hook is how one hears of it. A late word of an earlier
     /// one leads nowhere.
-    pub(super) fn follow_session(&mut self, event: &HookEvent) {
+    fn follow_session(&mut self, event: &HookEvent, entered: bool) {
         let Some(id) = event.session_id.as_ref().and_then(|id| id.parse().ok()) else {
             return;
         };
         let before = self.memory.session().map(|session| session.id);
-        if before != Some(id) && !self.has_entered(id) {
+        if before != Some(id) && !entered {
             return;
         }
         let transcript = event.transcript.clone();
         let transcript = transcript.filter(|path| self.is_transcript_of(id, path));
-        if !self.memory.enter(id, transcript) {
+        if !self.memory.change_if(|memory| memory.enter(id, transcript)) {
             return;
         }
         self.hold(id);
-        self.save_memory();
         if before.is_some_and(|before| before != id) {
             self.tell(What::Session {
                 session_id: id.to_string(),
@@ -319,35 +343,17 @@ impl Slot {
 
     /// What a daemon must know that comes after one that was killed.
     pub(super) fn keep_in_mind(&mut self) {
-        if self.ends_in_order {
-            return;
-        }
-        let (past, standing) = (self.machine.past(), self.machine.standing());
-        let typed = self.machine.typed_last();
-        let known = self.memory.typed.as_deref();
-        let held_until = self.machine.held_until().and_then(health::by_the_clock);
-        let same_hold = same_time(held_until, self.memory.held_until);
-        if (past, &standing, typed) != (self.memory.past, &self.memory.standing, known)
-            || !same_hold
-            || self.unsaved.is_some()
-        {
-            self.memory.typed = typed.map(str::to_owned);
-            self.memory.held_until = held_until;
-            (self.memory.past, self.memory.standing) = (past, standing);
-            self.save_memory();
-        }
-    }
-
-    pub(super) fn end_in_order(&mut self) {
-        self.ends_in_order = true;
-        (self.memory.past, self.memory.standing) = (Past::default(), None);
-        self.memory.held_until = None;
-        self.save_memory();
+        self.memory.follow(Course {
+            past: self.machine.past(),
+            standing: self.machine.standing(),
+            typed: self.machine.typed_last().map(str::to_owned),
+            held_until: self.machine.held_until().and_then(health::by_the_clock),
+        });
     }
 
     /// Somebody removed files of the slot: they are written again from what is known, and the shim does the same.
     pub(super) fn restore(&mut self) {
-        self.save_memory();
+        self.memory.save();
         self.save_record();
         self.restore_settings();
         self.tell_shim(&ToShim::Restore);
@@ -363,39 +369,14 @@ impl Slot {
         }
     }
 
-    pub(super) fn save_memory(&mut self) {
-        let file = self.context.memory_file(&self.running.name);
-        let fault = self.memory.save(&file).err();
-        let fault = fault.map(|error| format!("{} can't be written: {error}", file.display()));
-        let failed_before = std::mem::replace(&mut self.unsaved, fault.clone()).is_some();
-        match fault {
-            Some(fault) if !failed_before => self.warn(&fault),
-            None if failed_before => self.warn(&format!("{} is written again", file.display())),
-            _ => {}
+    /// The memory was written, or could not be.
+    pub(super) fn memory_written(&mut self, written: io::Result<()>) {
+        let (news, settled) = self.memory.settle(written);
+        if let Some(SaveNews::Failing(text) | SaveNews::Recovered(text)) = news {
+            self.warn(&text);
         }
-    }
-
-    /// An answer to whoever changed whether the slot is to run. It is no success if the next daemon would not know.
-    pub(super) fn saved(&mut self, reply: Result<Reply, RpcError>) -> Result<Reply, RpcError> {
-        if !matches!(reply, Ok(Reply::Done | Reply::Already)) {
-            return reply;
+        for (token, reply) in settled {
+            self.reply(token, reply);
         }
-        self.keep_in_mind();
-        let Some(fault) = &self.unsaved else {
-            return reply;
-        };
-        let text = format!("it is done, but could not be saved: {fault}");
-        Err(RpcError::new(Fault::Failed, text).next(
-            "a daemon that is started again would not know of it: make room on the disk of the state directory, \
-             then give the command again",
-        ))
-    }
-}
-
-/// A moment that was counted from another now is the same within a second.
-fn same_time(one: Option<DateTime<Utc>>, other: Option<DateTime<Utc>>) -> bool {
-    match (one, other) {
-        (Some(one), Some(other)) => (one - other).abs() < TimeDelta::seconds(1),
-        (one, other) => one == other,
     }
 }

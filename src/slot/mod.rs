@@ -16,7 +16,9 @@ mod history;
 pub mod journal;
 mod last_end;
 mod link;
+mod lookups;
 mod memory;
+mod memory_file;
 mod output;
 mod owner;
 mod press;
@@ -59,6 +61,7 @@ pub(crate) use witness::process_start;
 pub use writing::Writing;
 
 use crate::core::claude::reading::Observer;
+use crate::core::claude::transcript::Figures;
 use crate::core::machine::{self, Machine, Reply, Sight, Token};
 use crate::core::model::HistoryAnswer;
 use crate::core::settings::SlotConfig;
@@ -71,7 +74,8 @@ use health::HealthCheck;
 use journal::Journal;
 use last_end::LastEnd;
 use link::Link;
-use memory::Memory;
+use lookups::Lookups;
+use memory_file::MemoryFile;
 use probe::Probe;
 use rotation::Rotation;
 use rules::RuleBook;
@@ -87,7 +91,7 @@ use stream::SoFar;
 use witness::Witnesses;
 
 /// The future that looks for the answer of the turn that has just ended.
-type Search = Pin<Box<dyn Future<Output = machine::Answer> + Send>>;
+type Search = Pin<Box<dyn Future<Output = (machine::Answer, Option<Figures>)> + Send>>;
 
 /// Everything that the task of a slot owns. The files of this folder are its parts, and what the task does.
 pub struct Slot {
@@ -103,7 +107,7 @@ pub struct Slot {
     observer: Observer,
     journal: Journal,
     paths: Paths,
-    memory: Memory,
+    memory: MemoryFile,
     started_at: Option<DateTime<Utc>>,
     last_end: LastEnd,
     witnesses: Witnesses,
@@ -119,6 +123,7 @@ pub struct Slot {
     replies: HashMap<Token, Answer<Reply>>,
     /// Who asked for the conversation when its last answer was not in it yet, and how much of it.
     readers: Vec<(Option<usize>, Answer<HistoryAnswer>)>,
+    lookups: Lookups,
     rotation: Rotation,
     health: HealthCheck,
     session: Option<Session>,
@@ -126,10 +131,6 @@ pub struct Slot {
     catching: Option<Box<CatchingUp>>,
     /// The audit could not be written the last time, which was told.
     audit_fails: bool,
-    /// Why its memory could not be saved the last time, which was told.
-    unsaved: Option<String>,
-    /// The daemon ends, and the slot with it: the next one begins as it is set.
-    ends_in_order: bool,
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! and may hang on a file system that does not answer, so the slot's task does not wait for it.
 
 use super::context::SlotContext;
+use super::conversation::{Kept, Wanted};
 use super::start::NotStarted;
 use crate::core::claude::Version;
 use crate::core::machine::Cause;
@@ -10,6 +11,7 @@ use crate::core::settings::{Kind, SlotConfig};
 use crate::launch::{self, NoVersion};
 use crate::os::blocking;
 use crate::os::worktree;
+use serde_json::Value;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -23,12 +25,17 @@ pub(super) struct Probed {
     pub env: Vec<(String, String)>,
     /// The version of Claude Code, or why it is not known; `None` for a plain program.
     pub version: Option<Result<Version, NoVersion>>,
+    /// The conversation that it is to go on with.
+    pub conversation: Option<Kept>,
+    /// The status line that a person has set, if missiond has to set another one.
+    pub status_line: Option<Value>,
 }
 
 pub(super) async fn probe(
     config: Arc<SlotConfig>,
     context: Arc<SlotContext>,
     env: Vec<(String, String)>,
+    conversation: Option<Wanted>,
 ) -> Result<Probed, NotStarted> {
     make_worktree(&config, &context).await?;
     let program = find_program(config.clone(), &env).await?;
@@ -39,11 +46,36 @@ pub(super) async fn probe(
             Some(launch::installed_version(&program, args, &env, &config.cwd).await)
         }
     };
+    let (conversation, status_line) = match config.kind {
+        Kind::Shell => (None, None),
+        Kind::Claude => look_at_home(config, env.clone(), conversation).await?,
+    };
     Ok(Probed {
         program,
         env,
         version,
+        conversation,
+        status_line,
     })
+}
+
+/// What Claude Code has of the conversation, and what it shows at its status line.
+async fn look_at_home(
+    config: Arc<SlotConfig>,
+    env: Vec<(String, String)>,
+    conversation: Option<Wanted>,
+) -> Result<(Option<Kept>, Option<Value>), NotStarted> {
+    let look = move || {
+        let project = config.project_settings.then_some(config.cwd.as_path());
+        let counts = config.care.max_cost.is_some();
+        let status_line = counts.then(|| launch::own_status_line(&env, project));
+        (
+            conversation.map(|wanted| wanted.look()),
+            status_line.flatten(),
+        )
+    };
+    let looked = blocking::run(look).await;
+    looked.map_err(|error| NotStarted::new(Cause::Failed, error))
 }
 
 /// Git is not stopped half way where the start is cancelled: it would leave half a worktree.

@@ -110,8 +110,7 @@ impl Slot {
         let read = self.screen.output().read_up_to();
         let read = read.and_then(|at| u64::try_from(at.as_micros()).ok());
         if read.is_some() && read != self.memory.read {
-            self.memory.read = read;
-            self.save_memory();
+            self.memory.change(|memory| memory.read = read);
         }
     }
 

@@ -3,6 +3,7 @@
 
 use super::Slot;
 use super::journal::cap_of;
+use super::lookups::LookedUp;
 use crate::core::claude::reading::State;
 use crate::os::files;
 use crate::os::log_file::Cap;
@@ -22,6 +23,8 @@ pub(super) struct Rotation {
     pub recording: PathBuf,
     /// Output since the file's length was looked at.
     unlooked: usize,
+    /// The file is being looked at.
+    looking: bool,
     /// How often the rotation that is under way was asked for; 0 when there is none.
     attempts: u32,
 }
@@ -47,8 +50,20 @@ impl Slot {
     /// At best when the program is quiet.
     pub(super) fn rotate_if_due(&mut self) {
         self.rotation.unlooked = 0;
-        let length = std::fs::metadata(&self.rotation.recording).map_or(0, |file| file.len());
-        let sizes = length / self.cap().bytes;
+        if std::mem::replace(&mut self.rotation.looking, true) {
+            return;
+        }
+        let recording = self.rotation.recording.clone();
+        self.lookups.of_recording(
+            move || std::fs::metadata(&recording).map(|file| file.len()),
+            |length| LookedUp::RecordingLength(length.flatten().ok()),
+        );
+    }
+
+    /// The recording was looked at.
+    pub(super) fn rotate_if_long(&mut self, length: Option<u64>) {
+        self.rotation.looking = false;
+        let sizes = length.unwrap_or(0) / self.cap().bytes;
         // A snapshot is a screen that was drawn at once: it can't say that this one is not drawn for its size yet.
         let drawn = !self.screen.terminal().is_outdated() || sizes >= 4;
         if sizes > 0 && drawn && self.rotation.attempts == 0 && self.may_rotate(sizes) {
@@ -73,9 +88,16 @@ impl Slot {
 
     fn ask_for_rotation(&mut self) {
         self.rotation.attempts += 1;
+        let (recording, files) = (self.rotation.recording.clone(), self.cap().files);
+        self.lookups.of_recording(
+            // If this fails the oldest file is overwritten, which keeps the total.
+            move || drop(files::make_room(&recording, files)),
+            |_| LookedUp::RoomMade,
+        );
+    }
+
+    pub(super) fn send_rotation(&mut self) {
         let recording = &self.rotation.recording;
-        // Where this fails the oldest file is overwritten, which keeps the total.
-        let _ = files::make_room(recording, self.cap().files);
         let message = ToShim::Rotate {
             to: files::rotated(recording, 1),
             seen: self.screen.terminal().last_change(),

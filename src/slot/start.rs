@@ -3,6 +3,7 @@
 use super::Slot;
 use super::catch_up::Questions;
 use super::context::SlotContext;
+use super::conversation::Kept;
 use super::conversation_locks::ConversationLock;
 use super::health::HealthCheck;
 use super::journal::cap_of;
@@ -20,6 +21,7 @@ use crate::os::pause::{self, Moment};
 use crate::os::{cgroup, files, headroom};
 use crate::shim::{Hello, Keeper, LaunchError, ShimLink, ShimSpec};
 use chrono::Utc;
+use serde_json::Value;
 use std::path::PathBuf;
 use std::time::Instant;
 use uuid::Uuid;
@@ -63,6 +65,8 @@ impl From<LaunchError> for NotStarted {
 struct Start {
     spec: ShimSpec,
     session: Option<SessionStart>,
+    /// What was found of the conversation that it goes on with.
+    conversation: Option<Kept>,
     /// Whether its screens were tried.
     known: bool,
 }
@@ -76,7 +80,9 @@ impl Slot {
             Ok(Some(inputs)) => inputs,
             Ok(None) => {
                 let env = self.slot_environment();
-                let probe = probe::probe(self.running.clone(), self.context.clone(), env);
+                let conversation = self.wanted_conversation(&self.running);
+                let config = self.running.clone();
+                let probe = probe::probe(config, self.context.clone(), env, conversation);
                 self.probe = Some(Box::pin(probe));
                 let rules = self.rules.begin();
                 rules.map(Input::Rules).into_iter().collect()
@@ -129,10 +135,11 @@ impl Slot {
                 NotStarted::new(Cause::Failed, reason)
             })?;
         }
-        let claim = self.claim_alone(start.session)?;
+        let claim = self.claim_alone(start.session, start.conversation)?;
         let (link, hello) = launch_shim(&self.context, &start.spec).await?;
         self.forget_screen();
-        self.memory.own_size = None;
+        self.memory
+            .change_if(|memory| memory.own_size.take().is_some());
         self.connected(link, &hello);
         self.conversation_lock = claim;
         let seen = self.catch_up(&hello, Questions::Open).await;
@@ -174,8 +181,9 @@ impl Slot {
         let strange = (!known).then_some(pid);
         let launched = Some(Launched::new(pid, self.started_at, &self.running));
         if (self.memory.unrehearsed, &self.memory.launched) != (strange, &launched) {
-            (self.memory.unrehearsed, self.memory.launched) = (strange, launched);
-            self.save_memory();
+            self.memory.change(|memory| {
+                (memory.unrehearsed, memory.launched) = (strange, launched);
+            });
         }
     }
 
@@ -197,10 +205,11 @@ impl Slot {
 
     fn enter_session(&mut self, session: Option<SessionStart>) -> Option<String> {
         let id = session?.id();
-        let adopted = self.memory.adopted.take().is_some();
-        if self.memory.enter(id, None) || adopted {
-            self.save_memory();
-        }
+        self.memory.change_if(|memory| {
+            // Another one may have been taken over meanwhile.
+            let adopted = memory.adopted.take_if(|adopted| *adopted == id);
+            memory.enter(id, None) || adopted.is_some()
+        });
         Some(id.to_string())
     }
 
@@ -216,6 +225,7 @@ impl Slot {
     fn claim_alone(
         &self,
         session: Option<SessionStart>,
+        kept: Option<Kept>,
     ) -> Result<Option<ConversationLock>, NotStarted> {
         let Some(id) = session.map(|session| session.id()) else {
             return Ok(None);
@@ -226,7 +236,7 @@ impl Slot {
         };
         let claim = self.context.conversation_locks.take(id, &self.running.name);
         let claim = claim.map_err(|slot| taken(format!("slot {slot}")))?;
-        match self.holder_of(id) {
+        match kept.and_then(|kept| kept.holder_of(id)) {
             Some(pid) => Err(taken(format!("another Claude Code: pid {pid}"))),
             None => Ok(Some(claim)),
         }
@@ -260,8 +270,8 @@ impl Slot {
                 let version = version.ok();
                 check_version(config.care.version, version)?;
                 known = self.knows_screens(version, &argv);
-                let start = self.session_to_start(&config);
-                let settings = self.write_settings(&config, version)?;
+                let start = self.session_to_start(&config, probed.conversation);
+                let settings = self.write_settings(&config, version, probed.status_line)?;
                 argv.extend(launch::claude_args(&config, start, &settings, version));
                 session = Some(start);
             }
@@ -290,6 +300,7 @@ impl Slot {
         Ok(Start {
             spec,
             session,
+            conversation: probed.conversation,
             known,
         })
     }
@@ -315,21 +326,20 @@ impl Slot {
         &mut self,
         config: &SlotConfig,
         version: Option<Version>,
+        status_line: Option<Value>,
     ) -> Result<PathBuf, NotStarted> {
         let file = self.context.settings_file(&config.name);
         let hook = launch::hook_command(&self.context.program, &self.context.socket, &config.name);
         let denied = self.rules.deny_rules();
         let mut settings = launch::settings_json(&hook, &denied, &config.mode, version);
         if config.care.max_cost.is_some() {
-            let project = config.project_settings.then_some(config.cwd.as_path());
-            let own = launch::own_status_line(&self.slot_environment(), project);
-            settings = launch::with_status_line(settings, &hook, own);
+            settings = launch::with_status_line(settings, &hook, status_line);
         }
         let text = settings.to_string();
         files::replace(&file, &text).map_err(|error| {
             NotStarted::new(Cause::Failed, format!("{}: {error}", file.display()))
         })?;
-        self.memory.settings = Some(text);
+        self.memory.set_settings(Some(text));
         Ok(file)
     }
 

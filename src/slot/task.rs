@@ -7,7 +7,9 @@ use super::health::{self, HealthCheck};
 use super::journal::{Journal, Paths, cap_of};
 use super::last_end::LastEnd;
 use super::link::Link;
+use super::lookups::{LookedUp, Lookups};
 use super::memory::Memory;
+use super::memory_file::MemoryFile;
 use super::output::{FOR_SLOTS, Output};
 use super::press::{self, Key};
 use super::requests::Request;
@@ -33,6 +35,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot, watch};
+use uuid::Uuid;
 
 /// Between TERM and KILL: Claude Code ends within a second; a tool may have to clean up.
 pub(super) const GRACE: Duration = Duration::from_secs(5);
@@ -60,7 +63,7 @@ impl Slot {
         rules: Arc<dyn SlotRules>,
     ) -> (Slot, Option<String>) {
         let paths = Paths::new(&context.logs, &config.name);
-        let (memory, fault) = Memory::load(&context.memory_file(&config.name));
+        let (memory, fault) = MemoryFile::open(&context.memory_file(&config.name));
         let machine = recalled(&memory, config.clone(), rules.known());
         let status = first_status(&config, &paths);
         let terms = config.terms.clone();
@@ -90,13 +93,12 @@ impl Slot {
             searching: None,
             replies: HashMap::new(),
             readers: Vec::new(),
+            lookups: Lookups::new(),
             rotation: Rotation::default(),
             health: HealthCheck::new(Instant::now()),
             session,
             catching: None,
             audit_fails: false,
-            unsaved: None,
-            ends_in_order: false,
         };
         (slot, fault)
     }
@@ -118,6 +120,8 @@ impl Slot {
             let look = self.health_check_due();
             // Before the recording is read, nobody knows what a key would meet.
             let knows = self.catching.is_none();
+            // What waits for a look at the files is done when that is over.
+            let looking = self.witnesses.are_looking();
             tokio::select! {
                 // Commands first, then what is due, then output: an interrupt, a stop or a timer never waits behind a
                 // program that writes without a pause.
@@ -127,24 +131,27 @@ impl Slot {
                         return self.shut_down(keep, done, queue).await;
                     }
                     Some(command) => self.take(command).await,
-                    None => return,
+                    None => return drop(self.memory.flush().await),
                 },
                 probed = done_by(&mut self.probe) => self.probed(probed).await,
                 judged = self.rules.answered() => self.input(judged).await,
                 answer = done_by(&mut self.searching), if knows => {
                     self.searching = None;
-                    self.note_figures();
+                    let (answer, figures) = answer;
+                    self.witnesses.told(figures);
                     self.input(Input::Found(answer)).await;
                 }
-                () = until(self.machine.poll_timeout()), if knows => {
-                    // What is done now rests on what they say now.
-                    self.ask_witnesses().await;
-                    self.input(Input::TimePassed).await;
+                written = self.memory.written() => self.memory_written(written),
+                found = self.lookups.next() => self.looked_up(found).await,
+                () = until(self.machine.poll_timeout()), if knows && !looking => {
+                    self.timer_is_due().await;
                 }
-                () = until(self.witnesses.due()), if knows => self.ask_witnesses().await,
+                () = until(self.witnesses.due()), if knows && !looking => {
+                    self.ask_witnesses().await;
+                }
                 () = self.witnesses.noted(), if knows => self.ask_witnesses().await,
                 () = until(self.screen.fits_again()) => self.fit(),
-                () = until(look) => self.look().await,
+                () = until(look) => self.begin_look(),
                 () = until(self.link.stop_due()) => self.stop_is_overdue().await,
                 () = session::due(self.session.as_ref()) => self.look_after_session().await,
                 () = until(self.screen.drawing_due()) => self.screen.draw(),
@@ -255,9 +262,9 @@ impl Slot {
             } => {
                 self.replies.insert(token, reply);
                 let id = message_id(&input);
-                if self.is_from_own_session(&input).await {
-                    self.note_hook(&input);
-                    self.input(*input).await;
+                match self.other_conversation(&input) {
+                    Some(conversation) => self.look_up_hook(input, conversation).await,
+                    None => self.take_input(*input, false).await,
                 }
                 if let Some(id) = id.filter(|_| self.replies.contains_key(&token)) {
                     // Whether it waits there is in the status by now.
@@ -284,8 +291,8 @@ impl Slot {
                 reply,
             } => self.search(pattern, limit, reply),
             Command::History { last, reply } => self.tell_history(last, reply),
-            Command::TakeOver { session, reply } => drop(reply.send(self.take_over(session))),
-            Command::Why { reply } => drop(reply.send(Ok(self.evidence()))),
+            Command::TakeOver { session, reply } => self.take_over(session, reply),
+            Command::Why { reply } => self.tell_why(reply),
             Command::AwaitOutput { pattern, reply } => {
                 let ended = self.session.as_ref().is_some_and(Session::has_ended);
                 let writer = match self.machine.has_program() {
@@ -304,6 +311,27 @@ impl Slot {
             Command::Note(what) => self.tell(what),
             Command::Restore => self.restore(),
             Command::Shutdown { .. } => {}
+        }
+    }
+
+    /// A hook of another conversation waits until it is known whether Claude Code is in that.
+    async fn look_up_hook(&mut self, input: Box<Input>, conversation: Uuid) {
+        let look = self.look_whether_entered(conversation);
+        if let Some(input) = self.lookups.of_hook(input, look) {
+            self.take_input(*input, false).await;
+        }
+    }
+
+    /// Something was looked up in files.
+    async fn looked_up(&mut self, found: LookedUp) {
+        match found {
+            LookedUp::Evidence(at, found) => self.looked_at_files(at, found).await,
+            LookedUp::Why(reply, found) => drop(reply.send(Ok(self.evidence(&found)))),
+            LookedUp::Hook(input, entered) => self.take_input(*input, entered).await,
+            LookedUp::Claim(id, reply, found) => drop(reply.send(self.claimed(id, found))),
+            LookedUp::RecordingLength(length) => self.rotate_if_long(length),
+            LookedUp::RoomMade => self.send_rotation(),
+            LookedUp::TranscriptLength(length) => self.check_health(length).await,
         }
     }
 
@@ -345,7 +373,7 @@ impl Slot {
             self.fit();
             self.link.flush().await;
         } else {
-            self.end_in_order();
+            self.memory.end_in_order();
             self.input(Input::Stop(NOBODY)).await;
             while !self.machine.is_gone() && self.link.is_open() {
                 if self.catching.is_some() {
@@ -368,6 +396,9 @@ impl Slot {
                 }
             }
         }
+        for (token, reply) in self.memory.flush().await {
+            self.reply(token, reply);
+        }
         let _ = done.send(());
     }
 }
@@ -382,7 +413,7 @@ fn message_id(input: &Input) -> Option<String> {
 
 /// A machine that knows what an earlier daemon knew.
 fn recalled(memory: &Memory, config: Arc<SlotConfig>, rules: KnownRules) -> Machine {
-    let seed = uuid::Uuid::new_v4().as_u64_pair().0;
+    let seed = Uuid::new_v4().as_u64_pair().0;
     let mut machine = Machine::new(config, rules, seed);
     let held_until = memory.held_until.and_then(health::moment_of);
     machine.recall(memory.past, memory.standing.as_ref(), held_until);

@@ -4,6 +4,7 @@ use super::Slot;
 use super::answer::{self, Place};
 use super::journal::News;
 use super::press::Key;
+use super::witness::figures_of;
 use crate::audit::Record;
 use crate::core::claude::reading::State;
 use crate::core::machine::{Decider, Deciding, Purpose, Reply, Token};
@@ -13,9 +14,13 @@ use crate::once::Stage;
 use crate::os::blocking;
 use crate::shim::{LinkError, MAX_NOTE, ToShim};
 use std::io;
+use std::time::Duration;
 
 /// For the open calls, with room for what is around them.
 const NOTE: usize = MAX_NOTE - 1024;
+
+/// How long Enter waits for the length of the transcript. Without it the answer is taken from the screen.
+const END_KNOWN: Duration = Duration::from_millis(500);
 
 impl Slot {
     /// Whether what was decided may be done: without its entry in the audit nothing is allowed, by whomever.
@@ -89,7 +94,7 @@ impl Slot {
         });
         if key.purpose == Purpose::Submits {
             self.note_entered();
-            self.turn_began = self.transcript().map(|path| Place::end_of(&path));
+            self.turn_began = self.end_of_transcript().await;
         }
         let Err(error) = self.link.press(&key.name, key.bytes) else {
             return true;
@@ -201,7 +206,27 @@ impl Slot {
         let place = self.answer_place();
         let on_screen = crate::core::claude::reading::last_answer(&self.screen.terminal().screen());
         let failed = self.machine.turn_failed();
-        self.searching = Some(Box::pin(answer::find(place, on_screen, failed)));
+        let (worker, transcript) = (self.lookups.conversations().clone(), self.transcript());
+        self.searching = Some(Box::pin(async move {
+            let answer = answer::find(place, on_screen, failed, &worker).await;
+            let figures = worker.run(move || figures_of(&transcript?)).await;
+            (answer, figures.ok().flatten())
+        }));
+    }
+
+    /// Where the turn begins that Enter begins: the key is not pressed before that is known, or can't be.
+    async fn end_of_transcript(&mut self) -> Option<Place> {
+        let transcript = self.transcript()?;
+        let path = transcript.clone();
+        let length = self.lookups.conversations().run(move || {
+            let found = std::fs::metadata(path);
+            found.map_or(0, |found| found.len())
+        });
+        let offset = tokio::time::timeout(END_KNOWN, length).await;
+        Some(Place {
+            transcript,
+            offset: offset.ok().and_then(Result::ok),
+        })
     }
 
     /// Where the turn began; `/clear` may have begun another file since.
@@ -211,7 +236,7 @@ impl Slot {
             (Some(now), Some(began)) if began.transcript == now => Some(began),
             (Some(now), _) => Some(Place {
                 transcript: now,
-                offset: 0,
+                offset: Some(0),
             }),
             (None, began) => began,
         }
@@ -227,9 +252,16 @@ impl Slot {
         // Whoever is answered finds it in the status too, and the next daemon knows of it.
         self.publish();
         self.keep_calls();
-        let reply = match audited {
-            true => self.saved(reply),
-            false => reply.map(|reply| self.machine.unallowed(reply)),
+        let reply = match (audited, reply) {
+            (true, Ok(reply @ (Reply::Done | Reply::Already))) => {
+                self.keep_in_mind();
+                let Some((_, reply)) = self.memory.hold(token, reply) else {
+                    return;
+                };
+                reply
+            }
+            (true, reply) => reply,
+            (false, reply) => reply.map(|reply| self.machine.unallowed(reply)),
         };
         self.reply(token, reply);
     }
@@ -274,8 +306,7 @@ impl Slot {
 
     fn enter_state(&mut self, state: State) {
         if let Some(since) = self.shown.enter(state, self.memory.state) {
-            self.memory.state = Some(since);
-            self.save_memory();
+            self.memory.change(|memory| memory.state = Some(since));
         }
     }
 

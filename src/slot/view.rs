@@ -2,12 +2,14 @@
 
 use super::Slot;
 use super::journal::Paths;
+use super::witness::FileEvidence;
 use crate::config::keys_that_differ;
 use crate::core::claude::reading::State;
 use crate::core::machine::Known;
 use crate::core::model::{Conversation, Evidence, ScreenAnswer, ScreenParams, SlotStatus};
 use crate::core::settings::{Gate, Kind, SlotConfig};
 use chrono::Utc;
+use std::io;
 use std::time::Instant;
 
 impl Slot {
@@ -98,8 +100,10 @@ impl Slot {
         }
     }
 
-    /// What each witness says of the slot's state.
-    pub(super) fn evidence(&self) -> Vec<Evidence> {
+    /// What each witness says of the slot's state, with what the files say.
+    pub(super) fn evidence(&self, files: &io::Result<FileEvidence>) -> Vec<Evidence> {
+        let (none, unread) = (FileEvidence::default(), files.as_ref().err());
+        let files = files.as_ref().unwrap_or(&none);
         let screen = self.screen.terminal().screen();
         let mut evidence = vec![says("machine", self.machine.state().name().to_owned())];
         let reading = crate::core::claude::reading::read(&screen);
@@ -109,7 +113,7 @@ impl Slot {
                 .iter()
                 .map(|because| says("screen", because.clone())),
         );
-        let witnesses = self.witness_all();
+        let witnesses = self.witness_all(files);
         let others = witnesses.iter().skip(1);
         evidence.extend(others.map(|witness| says(witness.name, witness.to_string())));
         evidence.push(says(
@@ -118,7 +122,8 @@ impl Slot {
         ));
         let more = [
             ("activity", self.last_activity()),
-            ("transcript", self.last_of_transcript()),
+            ("files", unread.map(io::Error::to_string)),
+            ("transcript", files.last_of_transcript()),
             ("conversation", in_words(&self.conversation())),
             ("removed", self.machine.config().removed.then(why_removed)),
             ("policy", self.machine.why_a_person()),

@@ -1,22 +1,26 @@
 //! What can be learned of a slot beside its screen, read where it lies.
 
 use super::Slot;
+use super::handle::Answer;
+use super::lookups::LookedUp;
 use crate::core::claude::HookWhat;
 use crate::core::claude::reading::witness::{self, Weighed, Witness};
-use crate::core::claude::reading::{Login, State};
+use crate::core::claude::reading::{Dialog, Login, State};
 use crate::core::claude::transcript;
-use crate::core::claude::transcript::Figures;
-use crate::core::machine::{Input, Known, target_of};
-use crate::core::model::{Conversation, WaitingCall};
+use crate::core::claude::transcript::{Figures, Turn};
+use crate::core::machine::{Input, Known, call_in_a_line};
+use crate::core::model::{Conversation, Evidence};
 use crate::core::settings::{Gate, Kind};
 use crate::core::text::secrets;
 use crate::os::directory_watch::DirectoryWatch;
 use crate::os::process_stat::Stat;
 use chrono::{DateTime, Utc};
+use serde_json::Value;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use tokio::runtime::Handle;
 
 /// How soon the witnesses are asked again while they differ: Claude Code notes a change within 0.2 s.
 const ASK_AGAIN: Duration = Duration::from_millis(250);
@@ -40,19 +44,102 @@ pub(super) struct LastHook {
 /// What is remembered of the witnesses between two times of asking.
 #[derive(Debug, Default)]
 pub(super) struct Witnesses {
-    pub(super) hook: Option<LastHook>,
+    hook: Option<LastHook>,
     /// When the program wrote last.
-    pub(super) wrote: Option<Instant>,
+    wrote: Option<Instant>,
     /// What the machine was told last.
     doubt: Option<String>,
     /// As the last answer had them.
     figures: Option<Figures>,
     ask_again: Option<Instant>,
-    /// Why a request is tried again, as the transcript has it, and when that was looked at.
-    login: Option<Login>,
+    /// The look at the files that is under way, by when it was asked for.
+    looking: Option<Instant>,
+    /// Something has happened since that began.
+    look_again: bool,
+    /// What the files said last, or why they said nothing.
+    files: FileEvidence,
+    unanswered: Option<String>,
+    /// When the transcript was last looked at for the login.
     looked_for_login: Option<Instant>,
     /// Where Claude Code keeps its records, once it has begun to.
     records: Option<DirectoryWatch>,
+}
+
+/// The files that can tell something of a program.
+#[derive(Debug)]
+struct EvidenceFiles {
+    pid: u32,
+    records: Option<PathBuf>,
+    transcript: Option<PathBuf>,
+    /// To hear of changes of the records.
+    watch: Option<Handle>,
+}
+
+/// What they say.
+#[derive(Debug, Default)]
+pub(super) struct FileEvidence {
+    /// What Claude Code notes of the session. Absent before its first screen, and in older versions.
+    record: Option<Witness>,
+    /// The end of the transcript, if that was asked for.
+    transcript: Option<TranscriptEnd>,
+    watch: Option<DirectoryWatch>,
+}
+
+#[derive(Debug, Default)]
+struct TranscriptEnd {
+    /// Calls without a result.
+    open_calls: Vec<(String, Value)>,
+    /// The last entry, in a line.
+    last: Option<String>,
+    /// Why a request is tried again.
+    login: Option<Login>,
+}
+
+impl EvidenceFiles {
+    /// May hang with the file system.
+    fn read(self) -> FileEvidence {
+        let records = self.records.as_deref();
+        let record = records.and_then(|records| {
+            let json = read_end(&records.join(format!("{}.json", self.pid))).ok()?;
+            witness::record(&json, process_start(self.pid).as_deref())
+        });
+        // Older versions keep none. Without a watch, where the kernel has no more of them to give, the record is read
+        // whenever the screen changes.
+        let watch = records.filter(|place| self.watch.is_some() && place.is_dir());
+        let watch = watch.and_then(|place| {
+            let _runtime = self.watch.as_ref()?.enter();
+            DirectoryWatch::for_changes(place).ok()
+        });
+        FileEvidence {
+            record,
+            transcript: self.transcript.map(|file| TranscriptEnd::read(&file)),
+            watch,
+        }
+    }
+}
+
+impl TranscriptEnd {
+    fn read(file: &Path) -> TranscriptEnd {
+        let text = read_end(file).unwrap_or_default();
+        let turns = transcript::turns(text.lines());
+        let waiting = turns
+            .iter()
+            .rev()
+            .take_while(|turn| turn.role == "tool_call");
+        let open_calls = waiting.filter_map(|turn| Some((turn.tool.clone()?, turn.input.clone()?)));
+        let why = transcript::tried_again(text.lines());
+        TranscriptEnd {
+            open_calls: open_calls.collect(),
+            last: turns.last().map(in_a_line),
+            login: why.and_then(|why| Login::read(&why)),
+        }
+    }
+}
+
+fn in_a_line(turn: &Turn) -> String {
+    let said: String = secrets::mask(&turn.text).chars().take(80).collect();
+    let tool = turn.tool.as_ref().map(|tool| format!(" {tool}"));
+    format!("{}{}: {said}", turn.role, tool.unwrap_or_default())
 }
 
 impl Witnesses {
@@ -80,12 +167,38 @@ impl Witnesses {
         self.ask_again
     }
 
+    /// Whether a look at the files is under way.
+    pub(super) fn are_looking(&self) -> bool {
+        self.looking.is_some()
+    }
+
+    /// The program has written something.
+    pub(super) fn wrote(&mut self) {
+        self.wrote = Some(Instant::now());
+    }
+
+    /// What the last answer tells of the conversation.
+    pub(super) fn told(&mut self, figures: Option<Figures>) {
+        self.figures = figures.or(self.figures.take());
+    }
+
     /// Returns when Claude Code has noted something: a record may change with nothing new on the screen.
     pub(super) async fn noted(&self) {
         match &self.records {
             Some(records) => records.changed().await,
             None => std::future::pending().await,
         }
+    }
+
+    /// What the files said. If they were not read, what they said before is old.
+    fn take(&mut self, found: io::Result<FileEvidence>) {
+        self.looking = None;
+        self.unanswered = found
+            .as_ref()
+            .err()
+            .map(|error| format!("what Claude Code notes of itself can't be read: {error}"));
+        self.files = found.unwrap_or_default();
+        self.records = self.files.watch.take().or(self.records.take());
     }
 
     /// The program they spoke of has ended.
@@ -95,30 +208,106 @@ impl Witnesses {
 }
 
 impl Slot {
-    /// Asks everyone, and tells the machine where the outcome has changed.
+    /// Asks everyone, and tells the machine if the outcome has changed: at once, or when the files were looked at.
     pub(super) async fn ask_witnesses(&mut self) {
-        let doubt = match witness::weigh(&self.witness_all()) {
+        if self.witnesses.are_looking() {
+            self.witnesses.look_again = true;
+            return;
+        }
+        let Some(files) = self.evidence_files(self.wants_transcript()) else {
+            return self.weigh_witnesses().await;
+        };
+        let now = Instant::now();
+        self.witnesses.looking = Some(now);
+        self.lookups.of_claude(
+            move || files.read(),
+            move |found| LookedUp::Evidence(now, found),
+        );
+    }
+
+    /// The files were looked at. What waited for that, because it must rest on what they say now, is done.
+    pub(super) async fn looked_at_files(&mut self, at: Instant, found: io::Result<FileEvidence>) {
+        if self.witnesses.looking != Some(at) {
+            // It was for a program that has ended.
+            return;
+        }
+        self.witnesses.take(found);
+        if self.catching.is_some() {
+            return;
+        }
+        self.weigh_witnesses().await;
+        let due = self.machine.poll_timeout();
+        let due = due.filter(|due| *due <= Instant::now());
+        if due.is_some_and(|due| due <= at) {
+            self.input(Input::TimePassed).await;
+        }
+        if std::mem::take(&mut self.witnesses.look_again) {
+            self.ask_witnesses().await;
+        }
+    }
+
+    /// A timer of the machine is due: what is done now rests on what the witnesses say now.
+    pub(super) async fn timer_is_due(&mut self) {
+        self.ask_witnesses().await;
+        if !self.witnesses.are_looking() {
+            self.input(Input::TimePassed).await;
+        }
+    }
+
+    async fn weigh_witnesses(&mut self) {
+        let doubt = match witness::weigh(&self.witness_all(&self.witnesses.files)) {
+            _ if self.machine.is_up() && self.witnesses.unanswered.is_some() => {
+                self.witnesses.unanswered.clone()
+            }
             Weighed::Doubt { why } if self.machine.is_up() => Some(why),
             _ => self.machine.strange_options(),
         };
         self.witnesses.ask_again = doubt.as_ref().map(|_| Instant::now() + ASK_AGAIN);
-        self.watch_records();
         if self.witnesses.doubt != doubt {
             self.witnesses.doubt = doubt.clone();
             self.input(Input::Witnessed(doubt)).await;
         }
     }
 
+    /// The files that are to be looked at; `None` if there is nothing to be found in them.
+    fn evidence_files(&self, with_transcript: bool) -> Option<EvidenceFiles> {
+        if self.running.kind == Kind::Shell {
+            return None;
+        }
+        let pid = self.machine.pid()?;
+        let watches = self.machine.is_up() && self.witnesses.records.is_none();
+        Some(EvidenceFiles {
+            pid,
+            records: self.records.clone(),
+            transcript: self.transcript().filter(|_| with_transcript),
+            watch: watches.then(Handle::current),
+        })
+    }
+
+    /// Answers with what each witness says.
+    pub(super) fn tell_why(&mut self, reply: Answer<Vec<Evidence>>) {
+        match self.evidence_files(true) {
+            None => {
+                let evidence = self.evidence(&Ok(FileEvidence::default()));
+                drop(reply.send(Ok(evidence)));
+            }
+            Some(files) => self.lookups.of_claude(
+                move || files.read(),
+                move |found| LookedUp::Why(reply, found),
+            ),
+        }
+    }
+
     /// The screen, and those who can confirm it. Nothing is known of a plain program.
-    pub(super) fn witness_all(&self) -> Vec<Witness> {
+    pub(super) fn witness_all(&self, files: &FileEvidence) -> Vec<Witness> {
         if self.running.kind == Kind::Shell {
             return Vec::new();
         }
         let mut witnesses = vec![witness::screen(self.observer.observed())];
         witnesses.extend(self.gate_on_dialog());
         witnesses.push(witness::title(&self.screen.terminal().title()));
-        witnesses.extend(self.session_record());
-        witnesses.extend(self.calls_in_transcript());
+        witnesses.extend(files.record.clone());
+        witnesses.extend(self.calls_in_transcript(files));
         if let Some(hook) = &self.witnesses.hook {
             let says = format!("{} {}", hook.time.to_rfc3339(), hook.says);
             let agents_ask = self.machine.agents_ask();
@@ -134,11 +323,10 @@ impl Slot {
         }
         let known = self.machine.gate_knows_dialog()?;
         let calls = self.machine.waiting_calls();
-        let in_a_line = |call: &WaitingCall| match target_of(&call.input) {
-            Some(target) => format!("{}: {target}", call.tool),
-            None => call.tool.clone(),
-        };
-        let waiting: Vec<String> = calls.iter().map(in_a_line).collect();
+        let waiting: Vec<String> = calls
+            .iter()
+            .map(|call| call_in_a_line(&call.tool, &call.input))
+            .collect();
         Some(match known {
             Known::Waits => witness::gate_that_asked(),
             Known::Allowed => witness::gate_that_allowed(),
@@ -146,75 +334,45 @@ impl Slot {
         })
     }
 
-    /// What Claude Code notes of the session. Absent before its first screen, and in older versions.
-    fn session_record(&self) -> Option<Witness> {
-        let pid = self.machine.pid()?;
-        let file = self.records.as_ref()?.join(format!("{pid}.json"));
-        let json = read_end(&file).ok()?;
-        witness::record(&json, process_start(pid).as_deref())
-    }
-
-    /// Without it, where the kernel has no more of them to give, the record is read whenever the screen changes.
-    fn watch_records(&mut self) {
-        let claude = self.machine.is_up() && self.running.kind == Kind::Claude;
-        if claude && self.witnesses.records.is_none() {
-            // Older versions keep none, and this is asked at every frame.
-            let records = self.records.as_ref().filter(|place| place.is_dir());
-            self.witnesses.records =
-                records.and_then(|place| DirectoryWatch::for_changes(place).ok());
-        }
-    }
-
     /// Where a rule may allow by the screen alone, the transcript has to know the call.
-    fn calls_in_transcript(&self) -> Option<Witness> {
-        if self.running.gate != Gate::Screen || self.machine.is_gated() {
-            return None;
-        }
-        let dialog = self.observer.observed().dialog.as_ref()?;
-        let text = self.transcript().and_then(|file| read_end(&file).ok());
-        let turns = transcript::turns(text.unwrap_or_default().lines());
-        let waiting = turns
-            .iter()
-            .rev()
-            .take_while(|turn| turn.role == "tool_call");
-        let open: Vec<_> = waiting
-            .filter_map(|turn| Some((turn.tool.as_deref()?, turn.input.as_ref()?)))
+    fn needs_calls(&self) -> Option<&Dialog> {
+        let by_screen = self.running.gate == Gate::Screen && !self.machine.is_gated();
+        self.observer
+            .observed()
+            .dialog
+            .as_ref()
+            .filter(|_| by_screen)
+    }
+
+    fn calls_in_transcript(&self, files: &FileEvidence) -> Option<Witness> {
+        let dialog = self.needs_calls()?;
+        let calls = files.transcript.as_ref().map(|end| &end.open_calls);
+        let open: Vec<_> = calls
+            .into_iter()
+            .flatten()
+            .map(|(tool, input)| (tool.as_str(), input))
             .collect();
         witness::transcript(dialog, &open)
     }
 
-    /// The last entry of the conversation, in a line.
-    pub(super) fn last_of_transcript(&self) -> Option<String> {
-        let session = self.memory.session()?;
-        let text = read_end(&self.transcript_of(session.id)?).ok()?;
-        let turn = transcript::turns(text.lines()).pop()?;
-        let said: String = secrets::mask(&turn.text).chars().take(80).collect();
-        let tool = turn.tool.map(|tool| format!(" {tool}")).unwrap_or_default();
-        Some(format!("{}{tool}: {said}", turn.role))
+    /// Whether the end of the transcript is to be read: for the call of a dialog, or, while a request is tried again, since
+    /// older versions say in the transcript alone that the login was refused.
+    fn wants_transcript(&self) -> bool {
+        self.needs_calls().is_some() || self.may_lack_login()
     }
 
-    /// After a turn: what its answer tells of the conversation.
-    pub(super) fn note_figures(&mut self) {
-        let text = self.transcript().and_then(|file| read_end(&file).ok());
-        let told = text.and_then(|text| transcript::figures(text.lines()));
-        self.witnesses.figures = told.or(self.witnesses.figures.take());
-    }
-
-    /// While a request is tried again, older versions say in the transcript alone that the login was refused.
-    pub(super) fn note_login(&mut self) {
+    fn may_lack_login(&self) -> bool {
         let observed = self.observer.observed();
-        if observed.state != State::Thinking || observed.reading.notices.login.is_some() {
-            self.witnesses.login = None;
-            return;
+        observed.state == State::Thinking && observed.reading.notices.login.is_none()
+    }
+
+    /// At each frame: the transcript is looked at from time to time while a request may be tried again.
+    pub(super) async fn look_for_login(&mut self) {
+        let is_early = |at: Instant| at.elapsed() < LOOK_FOR_LOGIN;
+        if self.may_lack_login() && !self.witnesses.looked_for_login.is_some_and(is_early) {
+            self.witnesses.looked_for_login = Some(Instant::now());
+            self.ask_witnesses().await;
         }
-        let looked = self.witnesses.looked_for_login;
-        if looked.is_some_and(|at| at.elapsed() < LOOK_FOR_LOGIN) {
-            return;
-        }
-        self.witnesses.looked_for_login = Some(Instant::now());
-        let text = self.transcript().and_then(|file| read_end(&file).ok());
-        let why = text.and_then(|text| transcript::tried_again(text.lines()));
-        self.witnesses.login = why.and_then(|why| Login::read(&why));
     }
 
     pub(super) fn conversation(&self) -> Conversation {
@@ -225,14 +383,32 @@ impl Slot {
             context_tokens: figures.map(|figures| figures.context_tokens),
             context_left: notices.context_left,
             compacting: notices.compacting,
-            login: notices.login.or(self.witnesses.login),
+            login: notices.login.or(self.login_refused()),
         }
+    }
+
+    fn login_refused(&self) -> Option<Login> {
+        let end = self.witnesses.files.transcript.as_ref();
+        end.filter(|_| self.may_lack_login())?.login
     }
 
     pub(super) fn last_activity(&self) -> Option<String> {
         let ago = self.witnesses.wrote?.elapsed().as_secs_f64();
         Some(format!("last output {ago:.1} s ago"))
     }
+}
+
+impl FileEvidence {
+    /// The last entry of the conversation, in a line.
+    pub(super) fn last_of_transcript(&self) -> Option<String> {
+        self.transcript.as_ref()?.last.clone()
+    }
+}
+
+/// May hang with the file system.
+pub(super) fn figures_of(transcript: &Path) -> Option<Figures> {
+    let text = read_end(transcript).ok()?;
+    transcript::figures(text.lines())
 }
 
 fn read_end(file: &Path) -> io::Result<String> {

@@ -141,6 +141,48 @@ fn a_record_that_says_otherwise_makes_an_idle_slot_doubtful_until_it_agrees() {
     );
 }
 
+/// The file system of Claude Code's home may hang: here a pipe that nobody writes stands in place of its record. The slot is
+/// doubtful, and everything that a person needs answers.
+#[test]
+fn a_record_that_hangs_delays_no_interrupt() {
+    let Some(daemon) = Daemon::start(&Setup::new().slot("coder")) else {
+        return;
+    };
+    daemon.wait_state("coder", "idle");
+    let pid = daemon.status("coder")["pid"].as_u64().expect("it runs");
+    let records = daemon.home().join(".claude/sessions");
+    let (away, file) = (records.with_extension("away"), format!("{pid}.json"));
+    until("the record", || records.join(&file).exists().then_some(()));
+    daemon
+        .cmd(&["send", "--no-wait", "coder", "JSON:[{\"hang\":600}]"])
+        .expect(0);
+    daemon.wait_state("coder", "thinking");
+    std::fs::rename(&records, &away).expect("a directory of ours");
+    std::fs::create_dir(&records).expect("a directory of ours");
+    let pipe = records.join(&file);
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.is_ok_and(|made| made.success()));
+
+    let why = daemon.cmd(&["why", "coder"]).expect(0);
+    assert!(
+        why.stdout.contains("the file system does not answer"),
+        "{why}"
+    );
+    until("the slot to be doubtful", || {
+        let doubt = daemon.status("coder")["doubtful"].clone();
+        doubt.as_str()?.contains("can't be read").then_some(())
+    });
+    // It hangs since seconds, and still does: nobody has opened the pipe.
+    daemon.cmd(&["interrupt", "coder"]).expect(0);
+    daemon.wait_state("coder", "idle");
+    daemon.cmd(&["screen", "coder"]).expect(0);
+
+    std::fs::remove_file(&pipe).expect("a file of ours");
+    std::fs::remove_dir_all(&records).expect("a directory of ours");
+    std::fs::rename(&away, &records).expect("a directory of ours");
+    daemon.cmd(&["stop", "coder"]).expect(0);
+}
+
 /// Draws the dialog over the lower rows of the slot's terminal, as a process of the same user can.
 fn paint(daemon: &Daemon) {
     let cols = daemon.json(&["screen", "coder"])["cols"].as_u64();

@@ -222,10 +222,7 @@ impl Machine {
     pub fn hidden_question(&self) -> Option<String> {
         let up = self.up().filter(|up| up.hides_question())?;
         let open = up.gate.calls.unanswered()?;
-        Some(match up::target_of(&open.input) {
-            Some(target) => format!("{}: {target}", open.tool),
-            None => open.tool.clone(),
-        })
+        Some(up::call_in_a_line(&open.tool, &open.input))
     }
 
     /// Whether an agent of Claude Code waits for a person, also when the turn is over.

@@ -54,7 +54,7 @@ pub use limits::{Measure, Past};
 pub use refusal::Refusal;
 pub use runs::Runs;
 pub use several::SUBMIT;
-pub use up::{about, target_of};
+pub use up::{about, call_in_a_line, target_of};
 pub use waits::{ENTER_IS_LOST, IDLE_IS_OVER, PASTE_IS_HIDDEN, PASTE_SETTLES, SETTLED};
 
 use crate::core::claude::HookEvent;

@@ -435,6 +435,14 @@ pub fn about(dialog: &Dialog) -> String {
     }
 }
 
+/// A call for a person: its tool and what it is about.
+pub fn call_in_a_line(tool: &str, input: &Value) -> String {
+    match target_of(input) {
+        Some(target) => format!("{tool}: {target}"),
+        None => tool.to_owned(),
+    }
+}
+
 /// What a tool call is about, in a line.
 pub fn target_of(input: &Value) -> Option<String> {
     const KEYS: [&str; 9] = [
