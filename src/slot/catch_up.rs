@@ -4,7 +4,7 @@
 
 use super::Slot;
 use super::handle::{Command, MAX_COMMANDS};
-use super::replay::{Piece, Reading, Replayed};
+use super::replay::{Fetched, Piece, Reading, Replayed};
 use super::requests::Request;
 use crate::core::cast::Broken;
 use crate::core::claude::reading::Observer;
@@ -18,6 +18,9 @@ use std::time::{Duration, Instant};
 /// How long commands wait for a recording to be read: nearly all are read sooner, and then nobody sees a slot whose
 /// screen is not known yet. A longer one is read on between commands.
 const AT_FIRST: Duration = Duration::from_secs(1);
+
+/// How long one look at the recording waits before the shim is told that it will be read on.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Whether what a program asked its terminal is still to be answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,12 +63,8 @@ impl Slot {
             let at = hello.ended_at.filter(|_| questions == Questions::Answered);
             (report, at)
         });
-        let reading = match self.begin_reading(&hello.recording, hello.recorded) {
-            Ok(reading) => reading,
-            Err(error) => return self.unreadable(&error, exit).await,
-        };
         self.catching = Some(Box::new(CatchingUp {
-            reading,
+            reading: Reading::new(&hello.recording, hello.recorded, self.running.kind),
             questions,
             is_ours,
             overflowed,
@@ -75,22 +74,22 @@ impl Slot {
         }));
         let enough = Instant::now() + AT_FIRST;
         while self.catching.is_some() && Instant::now() < enough {
-            if let Some(inputs) = self.read_on().await {
+            let fetched = fetched(&mut self.catching).await;
+            if let Some(inputs) = self.read_on(fetched).await {
                 return inputs;
             }
-            tokio::task::yield_now().await;
         }
         Vec::new()
     }
 
     /// One turn of reading the recording, and what follows where it was the last.
-    pub(super) async fn go_on_catching_up(&mut self) {
+    pub(super) async fn go_on_catching_up(&mut self, fetched: Option<Result<Fetched, Broken>>) {
         let postponed = self
             .catching
             .as_mut()
             .map(|at| std::mem::take(&mut at.postponed));
         let postponed = postponed.unwrap_or_default();
-        let Some(inputs) = self.read_on().await else {
+        let Some(inputs) = self.read_on(fetched).await else {
             if let Some(catching) = &mut self.catching {
                 catching.postponed = postponed;
             }
@@ -126,44 +125,40 @@ impl Slot {
         catching.is_none_or(|catching| catching.postponed.len() < MAX_COMMANDS)
     }
 
-    /// Reads one piece; what comes of the whole, where that was the last.
-    async fn read_on(&mut self) -> Option<Vec<Input>> {
+    /// Draws one piece; what comes of the whole, where that was the last.
+    async fn read_on(&mut self, fetched: Option<Result<Fetched, Broken>>) -> Option<Vec<Input>> {
         let mut catching = self.catching.take()?;
         self.link.say_taking();
-        let piece = match self.link.stop_due() {
-            Some(_) => Ok(self.read_no_more(catching.reading)),
-            None => self.read_piece(catching.reading),
-        };
-        match piece {
-            Ok(Piece::More(reading)) => {
-                catching.reading = *reading;
+        let is_stopped = self.link.stop_due().is_some();
+        let replayed = match fetched {
+            _ if is_stopped => self.read_no_more(catching.reading),
+            Some(Ok(fetched)) => match self.draw_piece(catching.reading, fetched) {
+                Piece::Done(replayed) => Some(*replayed),
+                Piece::More(reading) => {
+                    catching.reading = *reading;
+                    self.catching = Some(catching);
+                    return None;
+                }
+            },
+            Some(Err(error)) => return Some(self.unreadable(&error, catching.exit).await),
+            None => {
                 self.catching = Some(catching);
-                None
+                return None;
             }
-            Ok(Piece::Done(replayed)) => {
-                let CatchingUp {
-                    questions,
-                    is_ours,
-                    overflowed,
-                    exit,
-                    ..
-                } = *catching;
-                let told = is_ours && !overflowed;
-                let seen = self.caught_up(*replayed, questions, told);
-                Some(self.with_exit(seen, exit).await)
-            }
-            Err(error) => Some(self.unreadable(&error, catching.exit).await),
-        }
+        };
+        let told = catching.is_ours && !catching.overflowed;
+        let seen = replayed.and_then(|all| self.caught_up(all, catching.questions, told));
+        Some(self.with_exit(seen, catching.exit).await)
     }
 
     /// The shim was told to end the program, and its answer is read only behind the recording. A long recording would
     /// delay it until the shim counts as one that does not answer. In the state `Stopping` no key is pressed, so that
     /// nothing depends on the screen.
-    fn read_no_more(&mut self, reading: Reading) -> Piece {
+    fn read_no_more(&mut self, reading: Reading) -> Option<Replayed> {
         self.warn(
             "it is stopped before all that it wrote was read: its screen and its output have a gap, its recording has none",
         );
-        Piece::Done(Box::new(reading.cut_short()))
+        reading.cut_short()
     }
 
     /// `tells` is whether output that did not fit is news: what an earlier daemon has seen overflow, it has told.
@@ -205,6 +200,19 @@ impl Slot {
             inputs.push(self.take_leave(report, at).await);
         }
         inputs
+    }
+}
+
+/// The next piece of the recording, if it comes soon; never, if none is being read.
+pub(super) async fn fetched(
+    catching: &mut Option<Box<CatchingUp>>,
+) -> Option<Result<Fetched, Broken>> {
+    match catching {
+        Some(catching) => {
+            let fetched = tokio::time::timeout(PATIENCE, catching.reading.fetched());
+            fetched.await.ok()
+        }
+        None => std::future::pending().await,
     }
 }
 

@@ -6,9 +6,12 @@ use crate::core::cast::{Broken, Event, Header, Recording, What};
 use crate::core::claude::reading::Observer;
 use crate::core::settings::Kind;
 use crate::core::terminal::{Frame, Terminal};
+use crate::os::blocking;
 use std::fs::File;
+use std::future::Future;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 
 /// How much of a recording is read frame by frame, at its end: that takes ten times as long as drawing it. The
 /// input box is drawn hundreds of times in so much; where it was not, all is read.
@@ -20,16 +23,28 @@ type Opened = Recording<BufReader<std::io::Take<File>>>;
 /// Between two turns the task takes commands, and the runtime runs other tasks.
 const AT_A_TIME: u64 = 16 << 10;
 
-/// A recording on its way into a slot, read in bounded pieces.
+/// A recording on its way into a slot, in bounded pieces. Threads read the file, and the slot's task draws what they read.
 pub(super) struct Reading {
     path: PathBuf,
     length: u64,
-    recording: Opened,
-    /// The first two events, which had to be looked at together.
-    early: std::vec::IntoIter<Event>,
-    replay: Replay,
+    /// Whether frames are wanted, and not the output alone.
+    kind: Kind,
+    fetching: Fetching,
+    /// Once the file is open.
+    replay: Option<Replay>,
     /// Whether this is the first time through, in which the output is kept.
     is_first: bool,
+}
+
+type Fetching = Pin<Box<dyn Future<Output = Result<Fetched, Broken>> + Send>>;
+
+/// A piece that was read.
+pub(super) struct Fetched {
+    recording: Opened,
+    size: u64,
+    /// Each event, and the position in the file behind it.
+    events: Vec<(Event, u64)>,
+    is_last: bool,
 }
 
 /// What a recording has come to.
@@ -55,58 +70,37 @@ impl Slot {
     }
 
     async fn replay_whole(&mut self, path: &Path) -> Result<Replayed, Broken> {
-        let mut reading = self.begin_reading(path, u64::MAX)?;
+        let mut reading = Reading::new(path, u64::MAX, self.running.kind);
         loop {
-            match self.read_piece(reading)? {
+            let fetched = reading.fetched().await?;
+            match self.draw_piece(reading, fetched) {
                 Piece::More(more) => reading = *more,
                 Piece::Done(replayed) => return Ok(*replayed),
             }
-            tokio::task::yield_now().await;
         }
     }
 
-    /// Opens a recording that is to be fed to a fresh terminal.
-    pub(super) fn begin_reading(&mut self, path: &Path, length: u64) -> Result<Reading, Broken> {
-        let size = std::fs::metadata(path).map_or(0, |file| file.len());
-        let closely = match self.running.kind {
-            Kind::Claude => Some(size.min(length).saturating_sub(READ_CLOSELY)),
-            Kind::Shell => None,
-        };
-        let mut recording = open(path, length)?;
-        let replay = Replay::new(recording.header(), closely);
-        let first = recording.next().transpose()?;
-        let second = recording.next().transpose()?;
-        if let (Some(first), Some(second)) = (&first, &second)
-            && second.is_continuation()
-        {
-            // After a rotation the screen is drawn again, which the program did not do.
-            self.screen.pass_over(first.at);
-        }
-        let early: Vec<Event> = first.into_iter().chain(second).collect();
-        Ok(Reading {
-            path: path.to_owned(),
-            length,
-            recording,
-            early: early.into_iter(),
-            replay,
-            is_first: true,
-        })
-    }
-
-    /// Reads on, for one turn of the task. The output is kept, and shown to those who are attached.
-    pub(super) fn read_piece(&mut self, mut reading: Reading) -> Result<Piece, Broken> {
-        let enough = reading.recording.position() + AT_A_TIME;
-        while reading.recording.position() < enough {
-            let Some(event) = reading.next_event()? else {
-                return reading.finish();
-            };
-            reading.replay.take(&event, reading.recording.position());
-            if !reading.is_first {
-                continue;
+    /// Draws a piece. The output is kept, and shown to those who are attached.
+    pub(super) fn draw_piece(&mut self, mut reading: Reading, fetched: Fetched) -> Piece {
+        let mut replay = match reading.replay.take() {
+            Some(replay) => replay,
+            None => {
+                if let [(first, _), (second, _), ..] = &fetched.events[..]
+                    && second.is_continuation()
+                {
+                    // After a rotation the screen is drawn again, which the program did not do.
+                    self.screen.pass_over(first.at);
+                }
+                reading.begin(&fetched)
             }
-            self.keep_event(&event, &reading.replay.terminal);
+        };
+        for (event, position) in &fetched.events {
+            replay.take(event, *position);
+            if reading.is_first {
+                self.keep_event(event, &replay.terminal);
+            }
         }
-        Ok(Piece::More(Box::new(reading)))
+        reading.go_on(replay, fetched)
     }
 
     fn keep_event(&mut self, event: &Event, drawn: &Terminal) {
@@ -130,47 +124,115 @@ pub(super) enum Piece {
 }
 
 impl Reading {
-    fn next_event(&mut self) -> Result<Option<Event>, Broken> {
-        match self.early.next() {
-            Some(event) => Ok(Some(event)),
-            None => self.recording.next().transpose(),
+    /// A recording that is to be fed to a fresh terminal.
+    pub(super) fn new(path: &Path, length: u64, kind: Kind) -> Reading {
+        Reading {
+            path: path.to_owned(),
+            length,
+            kind,
+            fetching: fetch_first(path.to_owned(), length),
+            replay: None,
+            is_first: true,
         }
+    }
+
+    /// The next piece. Whoever stops waiting for it can go on later.
+    pub(super) async fn fetched(&mut self) -> Result<Fetched, Broken> {
+        (&mut self.fetching).await
+    }
+
+    fn begin(&self, fetched: &Fetched) -> Replay {
+        let end = fetched.size.min(self.length);
+        let closely = match (self.kind, self.is_first) {
+            (Kind::Shell, _) => None,
+            (Kind::Claude, true) => Some(end.saturating_sub(READ_CLOSELY)),
+            (Kind::Claude, false) => Some(0),
+        };
+        Replay::new(fetched.recording.header(), closely)
     }
 
     /// What was read so far, for a slot that is being stopped. Nothing is to follow from what it shows.
-    pub(super) fn cut_short(self) -> Replayed {
-        Replayed {
-            terminal: self.replay.terminal,
-            observer: self.replay.observer,
+    pub(super) fn cut_short(self) -> Option<Replayed> {
+        let replay = self.replay?;
+        Some(Replayed {
+            terminal: replay.terminal,
+            observer: replay.observer,
             has_read: false,
-        }
+        })
     }
 
-    /// All was read. Where what the observer says hangs on what was only drawn, all is read again, frame by frame.
-    fn finish(mut self) -> Result<Piece, Broken> {
-        if self.replay.is_known {
-            let Replay {
-                terminal,
-                observer,
-                has_read,
-                ..
-            } = self.replay;
-            return Ok(Piece::Done(Box::new(Replayed {
-                terminal,
-                observer,
-                has_read,
-            })));
+    /// Reads on. Where all was read, and what the observer says hangs on what was only drawn, all is read again, frame by
+    /// frame.
+    fn go_on(mut self, replay: Replay, fetched: Fetched) -> Piece {
+        match fetched.is_last {
+            false => {
+                self.fetching = fetch_more(fetched.recording, fetched.size);
+                self.replay = Some(replay);
+            }
+            true if replay.is_known => {
+                let Replay {
+                    terminal,
+                    observer,
+                    has_read,
+                    ..
+                } = replay;
+                return Piece::Done(Box::new(Replayed {
+                    terminal,
+                    observer,
+                    has_read,
+                }));
+            }
+            true => {
+                self.fetching = fetch_first(self.path.clone(), self.length);
+                self.is_first = false;
+            }
         }
-        self.recording = open(&self.path, self.length)?;
-        self.replay = Replay::new(self.recording.header(), Some(0));
-        self.is_first = false;
-        Ok(Piece::More(Box::new(self)))
+        Piece::More(Box::new(self))
     }
 }
 
-fn open(path: &Path, length: u64) -> Result<Opened, Broken> {
-    let file = File::open(path).map_err(|source| Broken::Read { line: 0, source })?;
-    Recording::read(BufReader::new(file.take(length)))
+/// Opens a recording and reads its first piece.
+fn fetch_first(path: PathBuf, length: u64) -> Fetching {
+    on_thread(move || {
+        let broken = |source| Broken::Read { line: 0, source };
+        let file = File::open(&path).map_err(broken)?;
+        let size = file.metadata().map_or(0, |file| file.len());
+        let recording = Recording::read(BufReader::new(file.take(length)))?;
+        // The first two events have to be looked at together.
+        fetch(recording, size, 2)
+    })
+}
+
+fn fetch_more(recording: Opened, size: u64) -> Fetching {
+    on_thread(move || fetch(recording, size, 0))
+}
+
+/// Reads a piece, with so many events at least.
+fn fetch(mut recording: Opened, size: u64, at_least: usize) -> Result<Fetched, Broken> {
+    let enough = recording.position() + AT_A_TIME;
+    let (mut events, mut is_last) = (Vec::new(), false);
+    while events.len() < at_least || recording.position() < enough {
+        match recording.next().transpose()? {
+            Some(event) => events.push((event, recording.position())),
+            None => {
+                is_last = true;
+                break;
+            }
+        }
+    }
+    Ok(Fetched {
+        recording,
+        size,
+        events,
+        is_last,
+    })
+}
+
+fn on_thread(work: impl FnOnce() -> Result<Fetched, Broken> + Send + 'static) -> Fetching {
+    Box::pin(async move {
+        let done = blocking::run(work).await;
+        done.unwrap_or_else(|source| Err(Broken::Read { line: 0, source }))
+    })
 }
 
 /// A recording on its way into a terminal.

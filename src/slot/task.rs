@@ -1,6 +1,7 @@
 //! The one task that owns a slot: it brings inputs to the machine and does what the machine says.
 
 use super::Slot;
+use super::catch_up;
 use super::context::SlotContext;
 use super::handle::{Command, MAX_COMMANDS, SlotHandle};
 use super::health::{self, HealthCheck};
@@ -161,7 +162,9 @@ impl Slot {
                     // A program that never pauses must not keep the runtime from hearing anybody else.
                     tokio::task::yield_now().await;
                 }
-                () = tokio::task::yield_now(), if !knows => self.go_on_catching_up().await,
+                fetched = catch_up::fetched(&mut self.catching) => {
+                    self.go_on_catching_up(fetched).await;
+                }
             }
         }
     }
@@ -378,7 +381,8 @@ impl Slot {
             while !self.machine.is_gone() && self.link.is_open() {
                 if self.catching.is_some() {
                     // The end of the program may stand behind the recording.
-                    self.go_on_catching_up().await;
+                    let fetched = catch_up::fetched(&mut self.catching).await;
+                    self.go_on_catching_up(fetched).await;
                     continue;
                 }
                 let due = self.link.stop_due();

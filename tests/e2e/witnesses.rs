@@ -152,11 +152,15 @@ fn a_record_that_hangs_delays_no_interrupt() {
     let pid = daemon.status("coder")["pid"].as_u64().expect("it runs");
     let records = daemon.home().join(".claude/sessions");
     let (away, file) = (records.with_extension("away"), format!("{pid}.json"));
-    until("the record", || records.join(&file).exists().then_some(()));
     daemon
         .cmd(&["send", "--no-wait", "coder", "JSON:[{\"hang\":600}]"])
         .expect(0);
     daemon.wait_state("coder", "thinking");
+    // It is written again when the turn is over: not before the interrupt.
+    until("the record", || {
+        let text = std::fs::read_to_string(records.join(&file)).ok()?;
+        text.contains("\"status\":\"busy\"").then_some(())
+    });
     std::fs::rename(&records, &away).expect("a directory of ours");
     std::fs::create_dir(&records).expect("a directory of ours");
     let pipe = records.join(&file);
