@@ -43,11 +43,11 @@ impl Slot {
         let first = match (found, standing) {
             // Its program is started once, by whoever made it.
             _ if self.session.is_some() => None,
-            (false, _) if self.running.removed => None,
+            (false, _) if self.program.settings().removed => None,
             // Its end was under way when the daemon was killed.
             (true, Some(Standing::Down { .. })) => Some(Input::Stop(NOBODY)),
             (false, Some(Standing::Wanted)) => Some(Input::Start(NOBODY)),
-            (false, None) if self.running.autostart => Some(Input::Start(NOBODY)),
+            (false, None) if self.program.settings().autostart => Some(Input::Start(NOBODY)),
             _ => None,
         };
         let effects = first.map(|input| self.machine.handle(input, Instant::now()));
@@ -60,11 +60,11 @@ impl Slot {
     /// No shim answers. One of a session may have been stopped; what a dead one left is ended. A slot whose shim was
     /// stopped waits for it: it may be started yet. A shim that lives is left alone, whether it can be reached or not.
     async fn take_up_left(&mut self) -> bool {
-        let has_nobody_else = self.session.is_some() || self.running.removed;
+        let has_nobody_else = self.session.is_some() || self.program.settings().removed;
         if has_nobody_else && self.may_have_shim() && self.take_up_awoken().await {
             return true;
         }
-        let has_socket = self.context.has_shim_socket(&self.running.name);
+        let has_socket = self.context.has_shim_socket(&self.program.settings().name);
         let found = match has_socket || (self.session.is_some() && self.may_have_shim()) {
             true => self.end_orphans().await,
             false => Some(Found::Ended(0)),
@@ -87,7 +87,7 @@ impl Slot {
     /// A session that has ended has none, unless its socket says otherwise.
     fn may_have_shim(&self) -> bool {
         let ended = self.session.as_ref().map(|session| session.ended.is_some());
-        !ended.unwrap_or(false) || self.context.has_shim_socket(&self.running.name)
+        !ended.unwrap_or(false) || self.context.has_shim_socket(&self.program.settings().name)
     }
 
     /// Connects to the slot's shim and goes on from where the program is; false where there is none.
@@ -102,7 +102,7 @@ impl Slot {
     }
 
     pub(super) async fn find_shim(&mut self) -> Result<(ShimLink, Hello), LaunchError> {
-        let socket = self.context.shim_socket(&self.running.name);
+        let socket = self.context.shim_socket(&self.program.settings().name);
         let socket = socket.map_err(|error| LaunchError::Refused(error.to_string()))?;
         let nobody = match ShimLink::adopt(&socket).await {
             Err(nobody @ LaunchError::Connect { .. }) => nobody,
@@ -112,7 +112,7 @@ impl Slot {
             return Err(nobody);
         }
         // The socket may be gone, and not the shim.
-        let (context, slot) = (self.context.clone(), self.running.name.clone());
+        let (context, slot) = (self.context.clone(), self.program.settings().name.clone());
         match blocking::run(move || context.shim(&slot)).await.flatten() {
             Ok(Some(shim)) => match ShimLink::summon(&shim, &socket).await {
                 Err(LaunchError::Unreached { .. }) if !shim.runs() => Err(nobody),
@@ -129,8 +129,9 @@ impl Slot {
         if !self.machine.has_program() {
             let settings = self.machine.config().clone();
             runs = Some(self.recall_launched(hello.child_pid, &settings).await);
-            if self.running.role != settings.role {
-                let ask = AskEverything::of_role(&self.context.config, &self.running.role);
+            if self.program.settings().role != settings.role {
+                let ask =
+                    AskEverything::of_role(&self.context.config, &self.program.settings().role);
                 inputs.push(Input::Rules(self.rules.suspend(Arc::new(ask))));
             }
         }
@@ -188,10 +189,10 @@ impl Slot {
 
     /// The message that the program was at when the daemon before was killed, unless that has told what came of it.
     fn unanswered(&self) -> Option<Input> {
-        if self.running.kind == Kind::Shell {
+        if self.program.settings().kind == Kind::Shell {
             return None;
         }
-        let (taken, text) = journal::unanswered(&self.paths)?;
+        let (taken, text) = journal::unanswered(self.log.paths())?;
         let passed = (Utc::now() - taken).to_std().unwrap_or_default();
         let now = Instant::now();
         let began = now.checked_sub(passed).unwrap_or(now);
@@ -205,9 +206,11 @@ impl Slot {
     ) -> impl Iterator<Item = Input> + use<> {
         let pid = hello.child_pid;
         self.shown.takes_up();
-        self.started_at = self.began(pid).or(self.started_at);
+        if let Some(at) = self.began(pid) {
+            self.program.was_started(at);
+        }
         self.tell(What::Adopted { pid });
-        let settings = self.context.settings_file(&self.running.name);
+        let settings = self.context.settings_file(&self.program.settings().name);
         self.memory
             .set_settings(std::fs::read_to_string(settings).ok());
         self.recall_conversation(pid).await;
@@ -218,7 +221,7 @@ impl Slot {
         let started = Input::Started { pid, continues };
         let strange = self.memory.unrehearsed == Some(pid);
         let gated = self.memory.gated == Some(pid);
-        let plain = self.running.kind == Kind::Shell;
+        let plain = self.program.settings().kind == Kind::Shell;
         let typed = self.memory.typed.clone().map(Input::WasTyped);
         let more = [
             typed,

@@ -95,7 +95,7 @@ impl Slot {
         Ok(Seat {
             id,
             answer: AttachAnswer {
-                slot: self.running.name.clone(),
+                slot: self.program.settings().name.clone(),
                 pid: self.machine.pid(),
             },
         })
@@ -137,31 +137,31 @@ impl Slot {
         person: &Person,
     ) -> Result<(), RpcError> {
         let decides = strokes.iter().any(|stroke| *stroke != Stroke::Move);
-        let slot = &self.running.name;
+        let slot = &self.program.settings().name;
         let Some(dialog) = self.machine.dialog().filter(|_| decides) else {
             if !self.machine.person_types() {
                 let record = Record::key(slot, "begins to type", WHO).by(person);
-                self.audited(record).await?;
+                self.log.audited(record).await?;
             }
             self.note_acting_key(strokes, bytes, person).await;
             return Ok(());
         };
         let why = format!("{WHO}, at the dialog {}", dialog.id);
         let record = Record::key(slot, &shown(bytes), &why).by(person);
-        self.audited(record).await
+        self.log.audited(record).await
     }
 
     /// Outside of a dialog, what stops a turn and what sends a message is in the audit, and nothing of what was typed.
     async fn note_acting_key(&mut self, strokes: &[Stroke], bytes: &[u8], person: &Person) {
         let key = match bytes.contains(&CTRL_C) {
-            _ if self.running.kind == Kind::Shell => return,
+            _ if self.program.settings().kind == Kind::Shell => return,
             true => "Ctrl-C",
             false if strokes.contains(&Stroke::Escape) => "Esc",
             false if strokes.contains(&Stroke::Enter) => "Enter",
             false => return,
         };
-        let record = Record::key(&self.running.name, key, WHO).by(person);
-        self.noted(record).await;
+        let record = Record::key(&self.program.settings().name, key, WHO).by(person);
+        self.log.noted(record).await;
     }
 
     fn viewer_resized(&mut self, id: u64, size: Size) {

@@ -54,7 +54,7 @@ impl Slot {
         let is_blank = !self.machine.has_program();
         if is_blank {
             self.screen.clear((hello.cols, hello.rows));
-            self.observer = Observer::new();
+            self.claude.observe_with(Observer::new());
         }
         self.screen.begin_anew();
         let is_ours = questions == Questions::Open || !self.screen.output().is_new();
@@ -64,7 +64,11 @@ impl Slot {
             (report, at)
         });
         self.catching = Some(Box::new(CatchingUp {
-            reading: Reading::new(&hello.recording, hello.recorded, self.running.kind),
+            reading: Reading::new(
+                &hello.recording,
+                hello.recorded,
+                self.program.settings().kind,
+            ),
             questions,
             is_ours,
             overflowed,
@@ -168,7 +172,7 @@ impl Slot {
         questions: Questions,
         tells: bool,
     ) -> Option<Input> {
-        self.observer = replayed.observer;
+        self.claude.observe_with(replayed.observer);
         let replies = self.screen.replayed(replayed.terminal);
         if tells && self.screen.output().has_overflowed() {
             self.tell_overflow();

@@ -143,7 +143,9 @@ impl Slot {
     pub(super) fn transcript_of(&self, id: Uuid) -> Option<PathBuf> {
         let told = self.memory.sessions.iter().find(|session| session.id == id);
         told.and_then(|session| session.transcript.clone())
-            .or_else(|| launch::transcript_path(&self.slot_environment(), &self.running.cwd, id))
+            .or_else(|| {
+                launch::transcript_path(&self.slot_environment(), &self.program.settings().cwd, id)
+            })
     }
 
     /// A conversation that this slot goes on with from its next start. The reply says whether that start is to come now.
@@ -166,8 +168,8 @@ impl Slot {
     }
 
     fn may_take_over(&self) -> Result<(), RpcError> {
-        let name = &self.running.name;
-        if self.running.kind == Kind::Shell {
+        let name = &self.program.settings().name;
+        if self.program.settings().kind == Kind::Shell {
             let text = format!("{name} is a plain program, which has no conversation");
             return Err(RpcError::new(Fault::Refused, text));
         }
@@ -203,7 +205,7 @@ impl Slot {
     }
 
     /// Where Claude Code keeps its records for this slot.
-    fn records_of_home(&self) -> Option<PathBuf> {
+    pub(super) fn records_of_home(&self) -> Option<PathBuf> {
         let own = launch::own_directory(&self.slot_environment());
         own.map(|own| own.join("sessions"))
     }

@@ -6,11 +6,10 @@ use super::last_end;
 use super::memory::Memory;
 use super::memory_file::{Course, SaveNews};
 use super::output::Taken;
-use super::stream::SoFar;
 use crate::audit::Record;
-use crate::core::claude::reading::{Seen, State};
+use crate::core::claude::reading::State;
 use crate::core::claude::{HookEvent, HookWhat};
-use crate::core::machine::{Input, KERNEL_KILLED, Sight};
+use crate::core::machine::{Input, KERNEL_KILLED};
 use crate::core::model::ExitReport;
 use crate::core::model::{Ending, Fault, RpcError, What};
 use crate::core::settings::Kind;
@@ -68,7 +67,7 @@ impl Slot {
         let (mut frames, mut quiet) = (Vec::new(), None);
         match message {
             Ok(FromShim::Output { at, bytes }) => {
-                self.witnesses.wrote();
+                self.claude.witnesses_mut().wrote();
                 let drawn = self.screen.feed(at, &bytes);
                 frames = drawn.frames;
                 self.has_kept(&bytes, &drawn.taken);
@@ -104,7 +103,7 @@ impl Slot {
     /// Reads each whole frame; what has not changed is not told again. Nothing is read from a plain program's screen.
     pub(super) async fn read(&mut self, frames: Vec<Frame>) {
         for frame in frames {
-            if self.running.kind == Kind::Claude {
+            if self.program.settings().kind == Kind::Claude {
                 self.wait_on_screen(frame.at).await;
             }
             self.see(&frame);
@@ -116,16 +115,16 @@ impl Slot {
     /// The one way in which a frame is taken in, also just before a key.
     pub(super) fn see(&mut self, frame: &Frame) {
         self.screen.check_waiters();
-        if self.running.kind == Kind::Shell {
+        if self.program.settings().kind == Kind::Shell {
             return;
         }
-        self.observer.see(frame);
+        self.claude.see(frame);
         self.follow_text();
     }
 
     /// A screen that nobody knows and that stays is a view that takes the keys.
     async fn wait_on_screen(&mut self, at: At) {
-        if self.observer.wait(at).is_some() {
+        if self.claude.wait(at) {
             self.bring_news().await;
         }
     }
@@ -139,26 +138,10 @@ impl Slot {
 
     /// What was observed, if it is news to the machine.
     pub(super) fn news(&mut self) -> Option<Input> {
-        if self.running.kind == Kind::Shell {
+        if self.program.settings().kind == Kind::Shell {
             return None;
         }
-        let sight = self.sight();
-        let before = self.last_sight.replace(sight.clone());
-        (before.as_ref() != Some(&sight)).then_some(Input::Saw(sight))
-    }
-
-    fn sight(&self) -> Sight {
-        let observed = self.observer.observed();
-        Sight {
-            state: observed.state,
-            certain: observed.reading.seen != Seen::Unknown,
-            redrawing: self.observer.awaits_drawing(),
-            dialog: observed.dialog.clone(),
-            composer: observed.reading.composer.clone(),
-            mode: observed.reading.mode.clone(),
-            last_error: observed.reading.last_error.clone(),
-            background: observed.reading.background,
-        }
+        self.claude.news()
     }
 
     pub(super) async fn ended(&mut self, report: ExitReport) {
@@ -177,7 +160,7 @@ impl Slot {
             code: report.code,
             signal: report.signal,
         });
-        self.conversation_lock = None;
+        self.program.hold(None);
         if let Some(shim) = self.link.dismiss().await {
             self.context.shims.ended(shim);
         }
@@ -185,8 +168,8 @@ impl Slot {
         let said = self.last_words().into_iter().chain(kernel);
         let said = said.reduce(|words, more| format!("{words} / {more}"));
         let screen = self.lower_screen();
-        self.last_end.note(report.clone(), at, screen);
-        self.forget_screen();
+        self.program.last_end_mut().note(report.clone(), at, screen);
+        self.claude.forget();
         self.note_end(&report, at.unwrap_or_else(Utc::now));
         let lifted = said.as_deref().and_then(health::lifted);
         Input::Ended {
@@ -199,11 +182,11 @@ impl Slot {
     /// Where a slot is given up, its last screen stands below the reason.
     pub(super) fn tell_with_screen(&mut self, mut what: What) {
         if let What::Exit { ended_at, .. } = &mut what {
-            *ended_at = self.last_end.take_time();
+            *ended_at = self.program.last_end_mut().take_time();
         }
         let gave_up = matches!(what, What::GaveUp { .. });
         self.tell(what);
-        if gave_up && let Some(screen) = self.last_end.take_screen() {
+        if gave_up && let Some(screen) = self.program.last_end_mut().take_screen() {
             self.warn(&format!("its last screen was:\n{screen}"));
         }
     }
@@ -217,22 +200,14 @@ impl Slot {
     /// What a program that failed to start said last.
     pub(super) fn last_words(&self) -> Option<String> {
         if self
-            .last_sight
-            .as_ref()
+            .claude
+            .last_seen()
             .is_some_and(|sight| sight.state != State::Starting && sight.state != State::Exited)
         {
             return None;
         }
         let lines = self.screen.terminal().whole_lines(LAST_SCREEN);
         last_end::words_in(&secrets::mask_rows(&lines))
-    }
-
-    pub(super) fn forget_screen(&mut self) {
-        self.last_sight = None;
-        self.so_far = SoFar::default();
-        self.witnesses.forget();
-        self.searching = None;
-        self.turn_began = None;
     }
 
     /// `entered`: Claude Code has noted that it is in the conversation that the hook speaks of.
@@ -243,7 +218,7 @@ impl Slot {
         if matches!(event.what, HookWhat::Cost(_)) {
             return;
         }
-        self.witnesses.heard(&event.what);
+        self.claude.witnesses_mut().heard(&event.what);
         self.tell_displayed(&event.what);
         if !matches!(event.what, HookWhat::Displayed { .. }) {
             self.follow_session(event, entered);
@@ -300,10 +275,11 @@ impl Slot {
         let Some(why) = self.stranger(event, entered) else {
             return true;
         };
-        let record = Record::stranger(&self.running.name, event, &why);
-        self.noted(record).await;
+        let record = Record::stranger(&self.program.settings().name, event, &why);
+        self.log.noted(record).await;
         self.warn(&format!("refused: {why}"));
-        self.reply(*token, Err(RpcError::new(Fault::Refused, why)));
+        self.clients
+            .reply(*token, Err(RpcError::new(Fault::Refused, why)));
         false
     }
 
@@ -360,7 +336,7 @@ impl Slot {
     }
 
     fn restore_settings(&mut self) {
-        let file = self.context.settings_file(&self.running.name);
+        let file = self.context.settings_file(&self.program.settings().name);
         let Some(text) = self.memory.settings.as_ref().filter(|_| !file.exists()) else {
             return;
         };
@@ -376,7 +352,7 @@ impl Slot {
             self.warn(&text);
         }
         for (token, reply) in settled {
-            self.reply(token, reply);
+            self.clients.reply(token, reply);
         }
     }
 }

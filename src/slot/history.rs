@@ -21,9 +21,6 @@ use uuid::Uuid;
 /// Lines of scrollback that a search reads: all that the terminal keeps.
 const ALL_LINES: usize = 10_000;
 
-/// Clients that may wait for the end of a turn; further ones get the conversation as it is.
-const MAX_READERS: usize = 64;
-
 /// The entries of one answer, as JSON: the answer must fit into a line of the control socket ([`crate::core::model::MAX_LINE`]).
 const MAX_ANSWER: usize = 7 << 20;
 
@@ -149,18 +146,20 @@ impl Slot {
     /// Answers with the conversation. Claude Code writes the end of a turn into the transcript a moment after it has
     /// drawn it: a client that asks in between waits for it.
     pub(super) fn tell_history(&mut self, last: Option<usize>, reply: Answer<HistoryAnswer>) {
-        self.readers.retain(|(_, reply)| !reply.is_closed());
-        if self.machine.awaits_answer() && self.readers.len() < MAX_READERS {
-            return self.readers.push((last, reply));
+        let now = match self.machine.awaits_answer() {
+            true => self.clients.hold((last, reply)),
+            false => Some((last, reply)),
+        };
+        if let Some((last, reply)) = now {
+            self.read_history(last, reply);
         }
-        self.read_history(last, reply);
     }
 
     pub(super) fn tell_readers(&mut self) {
-        if self.readers.is_empty() || self.machine.awaits_answer() {
+        if self.machine.awaits_answer() {
             return;
         }
-        for (last, reply) in std::mem::take(&mut self.readers) {
+        for (last, reply) in self.clients.take_readers() {
             self.read_history(last, reply);
         }
     }
@@ -188,7 +187,7 @@ impl Slot {
         let sessions = self.memory.sessions.iter();
         Transcripts {
             env: self.slot_environment(),
-            cwd: self.running.cwd.clone(),
+            cwd: self.program.settings().cwd.clone(),
             sessions: sessions
                 .map(|session| (session.id, session.transcript.clone()))
                 .collect(),

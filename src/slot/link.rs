@@ -1,6 +1,7 @@
 //! The connection to the shim of the slot's program. Each input has a number, so that the shim writes it once; what a person
 //! has written is kept until the shim says that it is written.
 
+use super::rotation::Rotation;
 use crate::shim::{FromShim, Hello, LinkError, ShimLink, ToShim};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -29,6 +30,7 @@ pub(super) struct Link {
     /// The number of the note that the shim keeps for the next daemon, 0 for the one that it had when it was connected
     /// to. `None` if it is an older one, which keeps none.
     kept: Option<u64>,
+    rotation: Rotation,
 }
 
 impl Link {
@@ -39,6 +41,7 @@ impl Link {
         self.shim_pid = Some(hello.shim_pid);
         self.last_input = hello.last_input;
         self.kept = hello.note.as_ref().map(|_| 0);
+        self.rotation = Rotation::of(hello.recording.clone());
     }
 
     /// Whether the shim is to be told the note with this number.
@@ -50,6 +53,11 @@ impl Link {
     pub fn keep(&mut self, number: u64, note: String) -> Result<(), LinkError> {
         self.kept = Some(number);
         self.send(&ToShim::Keep { note })
+    }
+
+    /// The rotation of the file that the shim writes.
+    pub fn rotation(&mut self) -> &mut Rotation {
+        &mut self.rotation
     }
 
     /// Its program is another one than before: what people wrote was for the other.

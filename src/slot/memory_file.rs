@@ -284,7 +284,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let worker = Worker::new(Duration::from_millis(50));
         let (_release, released) = mpsc::channel::<()>();
-        let hung = worker.run(move || drop(released.recv())).await;
+        let hung = worker.run(move || released.recv()).await;
         assert!(hung.is_err());
         let mut file = MemoryFile::new(Memory::default(), &dir.path().join("a.json"), worker);
         file.save();

@@ -6,6 +6,8 @@ mod answer;
 mod attach;
 mod audience;
 mod catch_up;
+mod claude;
+mod clients;
 mod context;
 mod conversation;
 mod conversation_locks;
@@ -16,6 +18,7 @@ mod history;
 pub mod journal;
 mod last_end;
 mod link;
+mod log;
 mod lookups;
 mod memory;
 mod memory_file;
@@ -23,6 +26,7 @@ mod output;
 mod owner;
 mod press;
 mod probe;
+mod program;
 mod prompt;
 pub mod record;
 mod remains;
@@ -60,77 +64,40 @@ pub use task::start;
 pub(crate) use witness::process_start;
 pub use writing::Writing;
 
-use crate::core::claude::reading::Observer;
-use crate::core::claude::transcript::Figures;
-use crate::core::machine::{self, Machine, Reply, Sight, Token};
-use crate::core::model::HistoryAnswer;
-use crate::core::settings::SlotConfig;
-use answer::Place;
+use crate::core::machine::Machine;
 use catch_up::CatchingUp;
-use chrono::{DateTime, Utc};
-use conversation_locks::ConversationLock;
-use handle::Answer;
+use claude::Claude;
+use clients::Clients;
 use health::HealthCheck;
-use journal::Journal;
-use last_end::LastEnd;
 use link::Link;
+use log::SlotLog;
 use lookups::Lookups;
 use memory_file::MemoryFile;
-use probe::Probe;
-use rotation::Rotation;
+use program::SlotProgram;
 use rules::RuleBook;
 use screen::Screen;
 use session::Session;
 use shown::Shown;
-use std::collections::HashMap;
-use std::future::Future;
-use std::path::PathBuf;
-use std::pin::Pin;
 use std::sync::Arc;
-use stream::SoFar;
-use witness::Witnesses;
-
-/// The future that looks for the answer of the turn that has just ended.
-type Search = Pin<Box<dyn Future<Output = (machine::Answer, Option<Figures>)> + Send>>;
 
 /// Everything that the task of a slot owns. The files of this folder are its parts, and what the task does.
 pub struct Slot {
     context: Arc<SlotContext>,
-    /// The settings that the running program was started with.
-    running: Arc<SlotConfig>,
+    program: SlotProgram,
     machine: Machine,
     rules: RuleBook,
-    /// What has to be known before the program is started, on its way.
-    probe: Option<Probe>,
     link: Link,
     screen: Screen,
-    observer: Observer,
-    journal: Journal,
-    paths: Paths,
+    log: SlotLog,
     memory: MemoryFile,
-    started_at: Option<DateTime<Utc>>,
-    last_end: LastEnd,
-    witnesses: Witnesses,
-    /// The conversation that its program has open.
-    conversation_lock: Option<ConversationLock>,
-    /// Where Claude Code would keep its records, found once for each program: it is asked for at every frame.
-    records: Option<PathBuf>,
-    so_far: SoFar,
-    last_sight: Option<Sight>,
+    claude: Claude,
     shown: Shown,
-    turn_began: Option<Place>,
-    searching: Option<Search>,
-    replies: HashMap<Token, Answer<Reply>>,
-    /// Who asked for the conversation when its last answer was not in it yet, and how much of it.
-    readers: Vec<(Option<usize>, Answer<HistoryAnswer>)>,
+    clients: Clients,
     lookups: Lookups,
-    rotation: Rotation,
     health: HealthCheck,
     session: Option<Session>,
     /// The recording, while what was written before this connection is being read.
     catching: Option<Box<CatchingUp>>,
-    /// The audit could not be written the last time, which was told.
-    audit_fails: bool,
 }
 
 #[cfg(test)]

@@ -40,15 +40,15 @@ impl Slot {
     /// fits.
     pub(super) async fn press_if_unchanged(&mut self, key: Key) -> Option<Input> {
         pause::at(Moment::Decided).await;
-        let record = key.record(&self.running.name);
+        let record = key.record(&self.program.settings().name);
         if key.purpose == Purpose::Declines {
-            self.noted(record).await;
-        } else if let Err(error) = self.audited(record).await {
+            self.log.noted(record).await;
+        } else if let Err(error) = self.log.audited(record).await {
             return Some(unpressed(error, None));
         }
         pause::at(Moment::Audited).await;
         self.note_decided().await;
-        let before = self.last_sight.clone();
+        let before = self.claude.last_seen().cloned();
         let news = match self.look_again().await {
             Looked::Still(news) => news,
             // What approves goes only to a screen that has stood still.
@@ -84,13 +84,13 @@ impl Slot {
 
     /// A key that is in the audit was not pressed, or had no effect.
     pub(super) async fn note_no_effect(&mut self, key: &str, person: Option<&Person>, why: &str) {
-        let record = Record::no_effect(&self.running.name, key, why);
-        self.noted(record.by_any(person)).await;
+        let record = Record::no_effect(&self.program.settings().name, key, why);
+        self.log.noted(record.by_any(person)).await;
     }
 
     /// Takes in all that has come from the program, up to the end of a frame, and no longer than [`LOOKS_FOR`].
     pub(super) async fn look_again(&mut self) -> Looked {
-        if self.running.kind == Kind::Shell {
+        if self.program.settings().kind == Kind::Shell {
             return Looked::Still(None);
         }
         let enough = Instant::now() + LOOKS_FOR;
@@ -99,7 +99,7 @@ impl Slot {
         while let Some(message) = self.link.next_within(patience).await {
             if let Heard::Frames(frames, quiet) = self.take_in(Ok(message)) {
                 frames.iter().for_each(|frame| self.see(frame));
-                quiet.and_then(|at| self.observer.wait(at));
+                quiet.map(|at| self.claude.wait(at));
             }
             if Instant::now() > enough {
                 self.screen.check_waiters();

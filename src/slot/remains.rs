@@ -154,7 +154,8 @@ impl Slot {
         &mut self,
         work: impl FnOnce(&Strays) -> io::Result<T> + Send + 'static,
     ) -> io::Result<T> {
-        let strays = strays_of(&self.context, &self.running.name).map_err(io::Error::other)?;
+        let strays =
+            strays_of(&self.context, &self.program.settings().name).map_err(io::Error::other)?;
         blocking::run(move || work(&strays)).await?
     }
 }

@@ -58,10 +58,10 @@ pub(super) struct Replayed {
 impl Slot {
     /// The screen and the output of a program that is long gone.
     pub(super) async fn replay_ended(&mut self) {
-        let recording = self.paths.recording.clone();
+        let recording = self.log.paths().recording.clone();
         match self.replay_whole(&recording).await {
             Ok(replayed) => {
-                self.observer = replayed.observer;
+                self.claude.observe_with(replayed.observer);
                 // What it asked its terminal is asked no more.
                 drop(self.screen.replayed(replayed.terminal));
             }
@@ -70,7 +70,7 @@ impl Slot {
     }
 
     async fn replay_whole(&mut self, path: &Path) -> Result<Replayed, Broken> {
-        let mut reading = Reading::new(path, u64::MAX, self.running.kind);
+        let mut reading = Reading::new(path, u64::MAX, self.program.settings().kind);
         loop {
             let fetched = reading.fetched().await?;
             match self.draw_piece(reading, fetched) {

@@ -166,10 +166,15 @@ impl Slot {
             person: Some(person.clone()),
             is_raw: true,
         };
-        self.audited(key.record(&self.running.name)).await?;
+        self.log
+            .audited(key.record(&self.program.settings().name))
+            .await?;
         let bytes = key.bytes.clone();
         if !self.press(key).await {
-            let text = format!("the shim of {} was not reached", self.running.name);
+            let text = format!(
+                "the shim of {} was not reached",
+                self.program.settings().name
+            );
             return Err(RpcError::new(Fault::Failed, text));
         }
         self.keep_raw(bytes);

@@ -41,19 +41,19 @@ impl Rotation {
 
 impl Slot {
     pub(super) fn has_written(&mut self, bytes: usize) {
-        self.rotation.unlooked += bytes;
-        if self.rotation.unlooked >= LOOK_EVERY {
+        self.link.rotation().unlooked += bytes;
+        if self.link.rotation().unlooked >= LOOK_EVERY {
             self.rotate_if_due();
         }
     }
 
     /// At best when the program is quiet.
     pub(super) fn rotate_if_due(&mut self) {
-        self.rotation.unlooked = 0;
-        if std::mem::replace(&mut self.rotation.looking, true) {
+        self.link.rotation().unlooked = 0;
+        if std::mem::replace(&mut self.link.rotation().looking, true) {
             return;
         }
-        let recording = self.rotation.recording.clone();
+        let recording = self.link.rotation().recording.clone();
         self.lookups.of_recording(
             move || std::fs::metadata(&recording).map(|file| file.len()),
             |length| LookedUp::RecordingLength(length.flatten().ok()),
@@ -62,11 +62,11 @@ impl Slot {
 
     /// The recording was looked at.
     pub(super) fn rotate_if_long(&mut self, length: Option<u64>) {
-        self.rotation.looking = false;
+        self.link.rotation().looking = false;
         let sizes = length.unwrap_or(0) / self.cap().bytes;
         // A snapshot is a screen that was drawn at once: it can't say that this one is not drawn for its size yet.
         let drawn = !self.screen.terminal().is_outdated() || sizes >= 4;
-        if sizes > 0 && drawn && self.rotation.attempts == 0 && self.may_rotate(sizes) {
+        if sizes > 0 && drawn && self.link.rotation().attempts == 0 && self.may_rotate(sizes) {
             self.ask_for_rotation();
         }
     }
@@ -83,12 +83,12 @@ impl Slot {
     }
 
     fn cap(&self) -> Cap {
-        cap_of(&self.running.care)
+        cap_of(&self.program.settings().care)
     }
 
     fn ask_for_rotation(&mut self) {
-        self.rotation.attempts += 1;
-        let (recording, files) = (self.rotation.recording.clone(), self.cap().files);
+        self.link.rotation().attempts += 1;
+        let (recording, files) = (self.link.rotation().recording.clone(), self.cap().files);
         self.lookups.of_recording(
             // If this fails the oldest file is overwritten, which keeps the total.
             move || drop(files::make_room(&recording, files)),
@@ -97,7 +97,7 @@ impl Slot {
     }
 
     pub(super) fn send_rotation(&mut self) {
-        let recording = &self.rotation.recording;
+        let recording = &self.link.rotation().recording;
         let message = ToShim::Rotate {
             to: files::rotated(recording, 1),
             seen: self.screen.terminal().last_change(),
@@ -107,14 +107,14 @@ impl Slot {
     }
 
     pub(super) fn rotated(&mut self) {
-        self.rotation.attempts = 0;
+        self.link.rotation().attempts = 0;
     }
 
     pub(super) fn not_rotated(&mut self, reason: &str) {
-        if self.rotation.attempts < MAX_ATTEMPTS {
+        if self.link.rotation().attempts < MAX_ATTEMPTS {
             return self.ask_for_rotation();
         }
-        tracing::debug!(slot = %self.running.name, "not rotated: {reason}");
-        self.rotation.attempts = 0;
+        tracing::debug!(slot = %self.program.settings().name, "not rotated: {reason}");
+        self.link.rotation().attempts = 0;
     }
 }

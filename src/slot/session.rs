@@ -345,11 +345,11 @@ impl Slot {
     }
 
     pub(super) fn save_record(&mut self) {
-        let Some(made) = Record::of(&self.running) else {
+        let Some(made) = Record::of(self.program.settings()) else {
             return;
         };
-        let file = self.context.session_file(&self.running.name);
-        let (cols, rows) = (self.running.cols, self.running.rows);
+        let file = self.context.session_file(&self.program.settings().name);
+        let (cols, rows) = (self.program.settings().cols, self.program.settings().rows);
         let ended = self
             .session
             .as_ref()
@@ -368,7 +368,7 @@ impl Slot {
 
     /// A session that no shim has any more: how it ended is known, or it went with its shim.
     pub(super) async fn take_up_ended(&mut self) {
-        let has_run = self.paths.recording.exists();
+        let has_run = self.log.paths().recording.exists();
         let known = self
             .session
             .as_ref()
@@ -393,7 +393,7 @@ impl Slot {
                 ExitReport::UNKNOWN
             }
         };
-        self.last_end.recall(report);
+        self.program.last_end_mut().recall(report);
     }
 
     pub(super) fn clear_output(&mut self) {

@@ -9,7 +9,6 @@ use super::health::HealthCheck;
 use super::journal::cap_of;
 use super::probe::{self, Probed};
 use super::removed::Launched;
-use super::rotation::Rotation;
 use super::task::ready;
 use crate::core::claude::Version;
 use crate::core::machine::{Cause, Input, Runs};
@@ -75,15 +74,15 @@ impl Slot {
     /// Begins to start the program with the settings as they are now. [`Slot::probed`] goes on once the probe is done.
     pub(super) async fn spawn(&mut self) -> Vec<Input> {
         self.runs_with(self.machine.config().clone());
-        self.journal.set_cap(cap_of(&self.running.care));
+        self.log.keep(&self.program.settings().care);
         match self.take_up_left_over().await {
             Ok(Some(inputs)) => inputs,
             Ok(None) => {
                 let env = self.slot_environment();
-                let conversation = self.wanted_conversation(&self.running);
-                let config = self.running.clone();
+                let conversation = self.wanted_conversation(self.program.settings());
+                let config = self.program.settings().clone();
                 let probe = probe::probe(config, self.context.clone(), env, conversation);
-                self.probe = Some(Box::pin(probe));
+                self.program.begin_probe(Box::pin(probe));
                 let rules = self.rules.begin();
                 rules.map(Input::Rules).into_iter().collect()
             }
@@ -114,7 +113,6 @@ impl Slot {
 
     /// Starts the program, now that all is known for it.
     pub(super) async fn probed(&mut self, probed: Result<Probed, NotStarted>) {
-        self.probe = None;
         let started = match probed.and_then(|probed| self.prepare(probed)) {
             Ok(start) => self.launch(start).await,
             Err(not_started) => Err(not_started),
@@ -137,11 +135,11 @@ impl Slot {
         }
         let claim = self.claim_alone(start.session, start.conversation)?;
         let (link, hello) = launch_shim(&self.context, &start.spec).await?;
-        self.forget_screen();
+        self.claude.forget();
         self.memory
             .change_if(|memory| memory.own_size.take().is_some());
         self.connected(link, &hello);
-        self.conversation_lock = claim;
+        self.program.hold(claim);
         let seen = self.catch_up(&hello, Questions::Open).await;
         let resumed = matches!(start.session, Some(SessionStart::Resume(_)));
         let session_id = self.enter_session(start.session);
@@ -155,10 +153,10 @@ impl Slot {
             continues: resumed,
         };
         // The settings may have changed since this start began.
-        let settings = Input::RunsWith(Runs::with(self.running.clone()));
+        let settings = Input::RunsWith(Runs::with(self.program.settings().clone()));
         let strange = (!start.known).then_some(Input::Unrehearsed);
         self.note_start(hello.child_pid, start.known);
-        let ready = (self.running.kind == Kind::Shell).then(ready);
+        let ready = (self.program.settings().kind == Kind::Shell).then(ready);
         let inputs = [Some(started), Some(settings), strange, ready]
             .into_iter()
             .flatten();
@@ -179,7 +177,11 @@ impl Slot {
     /// A daemon that takes the program over later has no version to go by, and maybe no settings.
     fn note_start(&mut self, pid: u32, known: bool) {
         let strange = (!known).then_some(pid);
-        let launched = Some(Launched::new(pid, self.started_at, &self.running));
+        let launched = Some(Launched::new(
+            pid,
+            self.program.started_at(),
+            self.program.settings(),
+        ));
         if (self.memory.unrehearsed, &self.memory.launched) != (strange, &launched) {
             self.memory.change(|memory| {
                 (memory.unrehearsed, memory.launched) = (strange, launched);
@@ -191,15 +193,12 @@ impl Slot {
         self.link.connect(link, hello);
         self.context
             .shims
-            .joined(&self.running.name, hello.shim_pid);
-        self.records =
-            launch::own_directory(&self.slot_environment()).map(|own| own.join("sessions"));
-        self.rotation = Rotation::of(hello.recording.clone());
+            .joined(&self.program.settings().name, hello.shim_pid);
         if !self.machine.has_program() {
-            self.started_at = Some(Utc::now());
+            self.program.was_started(Utc::now());
             self.link.begin_anew();
         }
-        self.last_end.runs_again();
+        self.program.last_end_mut().runs_again();
         self.health = HealthCheck::new(Instant::now());
     }
 
@@ -215,7 +214,7 @@ impl Slot {
 
     pub(super) fn slot_environment(&self) -> Vec<(String, String)> {
         launch::environment(
-            &self.running,
+            self.program.settings(),
             &self.context.socket,
             self.context.environment.iter().cloned(),
         )
@@ -234,7 +233,10 @@ impl Slot {
             let reason = format!("its conversation is open in {by}");
             NotStarted::new(Cause::SessionInUse, reason)
         };
-        let claim = self.context.conversation_locks.take(id, &self.running.name);
+        let claim = self
+            .context
+            .conversation_locks
+            .take(id, &self.program.settings().name);
         let claim = claim.map_err(|slot| taken(format!("slot {slot}")))?;
         match kept.and_then(|kept| kept.holder_of(id)) {
             Some(pid) => Err(taken(format!("another Claude Code: pid {pid}"))),
@@ -244,18 +246,19 @@ impl Slot {
 
     /// The program has this conversation open; one that another slot has stays with that.
     pub(super) fn hold(&mut self, id: Uuid) {
-        let held = self
-            .conversation_lock
-            .as_ref()
-            .is_some_and(|claim| claim.is_for(id));
-        if !held && let Ok(claim) = self.context.conversation_locks.take(id, &self.running.name) {
-            self.conversation_lock = Some(claim);
+        if !self.program.holds(id)
+            && let Ok(claim) = self
+                .context
+                .conversation_locks
+                .take(id, &self.program.settings().name)
+        {
+            self.program.hold(Some(claim));
         }
     }
 
     /// What the program is started with. Everything that can be found wrong before the spawn is found by now.
     fn prepare(&mut self, probed: Probed) -> Result<Start, NotStarted> {
-        let config = self.running.clone();
+        let config = self.program.settings().clone();
         let program = probed.program.display().to_string();
         if let Some(Err(reason)) = &probed.version {
             self.warn(&format!("the version of {program} is unknown: {reason}"));
@@ -284,7 +287,7 @@ impl Slot {
             env: probed.env,
             cols: config.cols,
             rows: config.rows,
-            recording: self.paths.recording.clone(),
+            recording: self.log.paths().recording.clone(),
             socket: self
                 .context
                 .shim_socket(&config.name)
@@ -316,7 +319,7 @@ impl Slot {
                 "Claude Code {version} has not passed a rehearsal: nothing is allowed by its screen alone, while hooks \
                  hold as ever; to change that: {}, then missiond restart {}",
                 rehearsed::how_to(command),
-                self.running.name
+                self.program.settings().name
             ));
         }
         known
@@ -344,7 +347,7 @@ impl Slot {
     }
 
     pub(super) fn not_running(&self) -> RpcError {
-        let name = &self.running.name;
+        let name = &self.program.settings().name;
         if self.session.is_some() {
             let text = format!("{name} has ended: it takes no more input");
             return RpcError::new(Fault::Refused, text).next(format!("missiond output {name}"));

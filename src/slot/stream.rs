@@ -4,6 +4,7 @@ use super::Slot;
 use crate::core::claude::HookWhat;
 use crate::core::claude::reading::{self, State, Stream};
 use crate::core::model::What;
+use crate::core::terminal::Terminal;
 
 /// What of the answer was told.
 #[derive(Debug, Default)]
@@ -13,25 +14,39 @@ pub(super) struct SoFar {
     stream: Stream,
 }
 
+impl SoFar {
+    /// A hook tells the lines.
+    pub fn comes_by_hook(&mut self) {
+        self.by_hook = true;
+    }
+
+    /// What is new of the answer, by the screen.
+    pub fn follow(&mut self, state: State, terminal: &Terminal) -> Option<String> {
+        if self.by_hook {
+            return None;
+        }
+        if state != State::Responding {
+            self.stream = Stream::default();
+            return None;
+        }
+        let rows = reading::being_written(&terminal.screen()).unwrap_or_default();
+        self.stream.grow(rows)
+    }
+}
+
 impl Slot {
     pub(super) fn tell_displayed(&mut self, what: &HookWhat) {
         if let HookWhat::Displayed { text, .. } = what {
-            self.so_far.by_hook = true;
+            self.claude.so_far().comes_by_hook();
             self.tell_text(text.clone(), "hook");
         }
     }
 
     /// After each frame.
     pub(super) fn follow_text(&mut self) {
-        if self.so_far.by_hook {
-            return;
-        }
-        if self.observer.observed().state != State::Responding {
-            self.so_far.stream = Stream::default();
-            return;
-        }
-        let rows = reading::being_written(&self.screen.terminal().screen()).unwrap_or_default();
-        if let Some(text) = self.so_far.stream.grow(rows) {
+        let state = self.claude.observed().state;
+        let text = self.claude.so_far().follow(state, self.screen.terminal());
+        if let Some(text) = text {
             self.tell_text(text, "screen");
         }
     }

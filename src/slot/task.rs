@@ -2,37 +2,34 @@
 
 use super::Slot;
 use super::catch_up;
+use super::claude::{Claude, ClaudeNews};
+use super::clients::Clients;
 use super::context::SlotContext;
 use super::handle::{Command, MAX_COMMANDS, SlotHandle};
 use super::health::{self, HealthCheck};
-use super::journal::{Journal, Paths, cap_of};
-use super::last_end::LastEnd;
 use super::link::Link;
+use super::log::SlotLog;
 use super::lookups::{LookedUp, Lookups};
 use super::memory::Memory;
 use super::memory_file::MemoryFile;
 use super::output::{FOR_SLOTS, Output};
 use super::press::{self, Key};
+use super::program::SlotProgram;
 use super::requests::Request;
-use super::rotation::Rotation;
 use super::rules::{RuleBook, SlotRules};
 use super::screen::{Screen, Writer};
 use super::session::{self, Session};
 use super::shown::Shown;
-use super::stream::SoFar;
 use super::view::first_status;
-use super::witness::Witnesses;
 use crate::audit::Record;
-use crate::core::claude::reading::{Observer, State};
+use crate::core::claude::reading::State;
 use crate::core::machine::{Effect, Input, KnownRules, Machine, NOBODY, Purpose, Sight};
 use crate::core::model::{Ending, RpcError, What};
 use crate::core::settings::{SessionTerms, SlotConfig};
 use crate::core::terminal::At;
 use crate::once::Stage;
 use chrono::{DateTime, Utc};
-use std::collections::{HashMap, VecDeque};
-use std::future::Future;
-use std::pin::Pin;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -63,43 +60,29 @@ impl Slot {
         config: Arc<SlotConfig>,
         rules: Arc<dyn SlotRules>,
     ) -> (Slot, Option<String>) {
-        let paths = Paths::new(&context.logs, &config.name);
+        let log = SlotLog::new(&context, &config);
         let (memory, fault) = MemoryFile::open(&context.memory_file(&config.name));
         let machine = recalled(&memory, config.clone(), rules.known());
-        let status = first_status(&config, &paths);
+        let status = first_status(&config, log.paths());
         let terms = config.terms.clone();
         let output = recalled_output(&memory, terms.as_ref());
         let session = terms.map(|terms| Session::new(terms, &context.session_file(&config.name)));
         let slot = Slot {
             shown: Shown::new(status, recalled_since(&memory, &machine)),
             screen: Screen::new(&config, output),
-            observer: Observer::new(),
-            journal: Journal::new(&paths, cap_of(&config.care)),
-            running: config,
+            log,
+            program: SlotProgram::new(config),
             context,
             machine,
             rules: RuleBook::new(rules),
-            probe: None,
             link: Link::default(),
-            paths,
             memory,
-            started_at: None,
-            last_end: LastEnd::default(),
-            witnesses: Witnesses::default(),
-            conversation_lock: None,
-            records: None,
-            so_far: SoFar::default(),
-            last_sight: None,
-            turn_began: None,
-            searching: None,
-            replies: HashMap::new(),
-            readers: Vec::new(),
+            claude: Claude::default(),
+            clients: Clients::default(),
             lookups: Lookups::new(),
-            rotation: Rotation::default(),
             health: HealthCheck::new(Instant::now()),
             session,
             catching: None,
-            audit_fails: false,
         };
         (slot, fault)
     }
@@ -122,7 +105,7 @@ impl Slot {
             // Before the recording is read, nobody knows what a key would meet.
             let knows = self.catching.is_none();
             // What waits for a look at the files is done when that is over.
-            let looking = self.witnesses.are_looking();
+            let looking = self.claude.witnesses().are_looking();
             tokio::select! {
                 // Commands first, then what is due, then output: an interrupt, a stop or a timer never waits behind a
                 // program that writes without a pause.
@@ -134,23 +117,17 @@ impl Slot {
                     Some(command) => self.take(command).await,
                     None => return drop(self.memory.flush().await),
                 },
-                probed = done_by(&mut self.probe) => self.probed(probed).await,
+                probed = self.program.probed() => self.probed(probed).await,
                 judged = self.rules.answered() => self.input(judged).await,
-                answer = done_by(&mut self.searching), if knows => {
-                    self.searching = None;
-                    let (answer, figures) = answer;
-                    self.witnesses.told(figures);
-                    self.input(Input::Found(answer)).await;
-                }
                 written = self.memory.written() => self.memory_written(written),
                 found = self.lookups.next() => self.looked_up(found).await,
                 () = until(self.machine.poll_timeout()), if knows && !looking => {
                     self.timer_is_due().await;
                 }
-                () = until(self.witnesses.due()), if knows && !looking => {
-                    self.ask_witnesses().await;
-                }
-                () = self.witnesses.noted(), if knows => self.ask_witnesses().await,
+                news = self.claude.next(), if knows => match news {
+                    ClaudeNews::Answer(answer) => self.input(Input::Found(answer)).await,
+                    ClaudeNews::Witnesses => self.ask_witnesses().await,
+                },
                 () = until(self.screen.fits_again()) => self.fit(),
                 () = until(look) => self.begin_look(),
                 () = until(self.link.stop_due()) => self.stop_is_overdue().await,
@@ -199,8 +176,9 @@ impl Slot {
                     unaudited = unaudited.or(audited.err());
                 }
                 Effect::Alarm(why, ask) => {
-                    let record = Record::alarm(&self.running.name, &ask.tool, &ask.input, &why);
-                    self.noted(record).await;
+                    let record =
+                        Record::alarm(&self.program.settings().name, &ask.tool, &ask.input, &why);
+                    self.log.noted(record).await;
                 }
                 Effect::Press {
                     bytes,
@@ -241,7 +219,7 @@ impl Slot {
                     self.publish();
                     inputs.extend(self.spawn().await);
                 }
-                Effect::CancelSpawn => self.probe = None,
+                Effect::CancelSpawn => self.program.cancel_probe(),
             }
         }
         inputs
@@ -263,24 +241,24 @@ impl Slot {
                 input,
                 reply,
             } => {
-                self.replies.insert(token, reply);
+                self.clients.wait(token, reply);
                 let id = message_id(&input);
                 match self.other_conversation(&input) {
                     Some(conversation) => self.look_up_hook(input, conversation).await,
                     None => self.take_input(*input, false).await,
                 }
-                if let Some(id) = id.filter(|_| self.replies.contains_key(&token)) {
+                if let Some(id) = id.filter(|_| self.clients.waits(token)) {
                     // Whether it waits there is in the status by now.
                     self.publish();
                     self.context
                         .sends
-                        .reached(&self.running.name, &id, Stage::Accepted);
+                        .reached(&self.program.settings().name, &id, Stage::Accepted);
                 }
                 self.ask_witnesses().await;
             }
             Command::Withdraw(token) => {
                 self.input(Input::Withdraw(token)).await;
-                self.replies.remove(&token);
+                self.clients.forget(token);
             }
             Command::Write { writing, reply } => {
                 let written = self.write(writing).await;
@@ -341,7 +319,7 @@ impl Slot {
     /// The program that runs, or that is to be started, has these settings.
     pub(super) fn runs_with(&mut self, config: Arc<SlotConfig>) {
         self.screen.set_program(&config);
-        self.running = config;
+        self.program.runs_with(config);
     }
 
     async fn reconfigure(
@@ -350,13 +328,13 @@ impl Slot {
         rules: Arc<dyn SlotRules>,
         running: Option<(String, Arc<dyn SlotRules>)>,
     ) {
-        if self.running.removed && !config.removed {
+        if self.program.settings().removed && !config.removed {
             self.recall_settings(&config).await;
         }
-        let keeps_role = !self.machine.is_gone() && self.running.role != config.role;
+        let keeps_role = !self.machine.is_gone() && self.program.settings().role != config.role;
         let known = match keeps_role {
             true => {
-                let of_role = running.filter(|(role, _)| *role == self.running.role);
+                let of_role = running.filter(|(role, _)| *role == self.program.settings().role);
                 self.rules.put_off(rules, of_role.map(|(_, rules)| rules))
             }
             false => self.rules.replace(rules),
@@ -401,7 +379,7 @@ impl Slot {
             }
         }
         for (token, reply) in self.memory.flush().await {
-            self.reply(token, reply);
+            self.clients.reply(token, reply);
         }
         let _ = done.send(());
     }
@@ -451,14 +429,6 @@ pub(super) fn ready() -> Input {
         last_error: None,
         background: 0,
     })
-}
-
-/// The result of a future that is under way; never, where there is none.
-async fn done_by<T>(under_way: &mut Option<Pin<Box<dyn Future<Output = T> + Send>>>) -> T {
-    match under_way {
-        Some(under_way) => under_way.await,
-        None => std::future::pending().await,
-    }
 }
 
 pub(super) async fn until(deadline: Option<Instant>) {

@@ -2,18 +2,16 @@
 
 use super::Slot;
 use super::answer::{self, Place};
-use super::journal::News;
 use super::press::Key;
 use super::witness::figures_of;
 use crate::audit::Record;
 use crate::core::claude::reading::State;
 use crate::core::machine::{Decider, Deciding, Purpose, Reply, Token};
-use crate::core::model::{Fault, RpcError, What};
+use crate::core::model::{RpcError, What};
 use crate::core::policy::{Ask, Decision, Verdict};
 use crate::once::Stage;
 use crate::os::blocking;
 use crate::shim::{LinkError, MAX_NOTE, ToShim};
-use std::io;
 use std::time::Duration;
 
 /// For the open calls, with room for what is around them.
@@ -33,9 +31,9 @@ impl Slot {
         let allows = verdict.decision == Decision::Allow;
         let record = self.verdict_record(verdict, ask, decider);
         if allows {
-            return self.audited(record).await;
+            return self.log.audited(record).await;
         }
-        self.noted(record).await;
+        self.log.noted(record).await;
         Ok(())
     }
 
@@ -50,39 +48,8 @@ impl Slot {
             partial: !ask.complete,
             ..decided_by(
                 decider,
-                Record::verdict(&self.running.name, &ask.tool, &ask.input),
+                Record::verdict(&self.program.settings().name, &ask.tool, &ask.input),
             )
-        }
-    }
-
-    /// Writes down what is done only if it is written down.
-    pub(super) async fn audited(&mut self, record: Record) -> Result<(), RpcError> {
-        let written = self.context.audit.write(record).await;
-        self.tell_audit(&written);
-        written.map(drop).map_err(|error| {
-            let text = format!("the audit can't be written ({error}), so nothing was pressed");
-            RpcError::new(Fault::Refused, text).next(format!(
-                "make room on the disk of {}; what works: missiond confirm {slot} no, missiond interrupt {slot}, missiond stop {slot}",
-                self.context.logs.display(),
-                slot = self.running.name,
-            ))
-        })
-    }
-
-    /// Writes down what is done in any case.
-    pub(super) async fn noted(&mut self, record: Record) {
-        let written = self.context.audit.note(record).await;
-        self.tell_audit(&written);
-    }
-
-    fn tell_audit(&mut self, written: &io::Result<u64>) {
-        let failed_before = std::mem::replace(&mut self.audit_fails, written.is_err());
-        match written {
-            Err(error) if !failed_before => {
-                self.warn(&format!("the audit can't be written: {error}"));
-            }
-            Ok(_) if failed_before => self.warn("the audit is written again"),
-            _ => {}
         }
     }
 
@@ -94,7 +61,8 @@ impl Slot {
         });
         if key.purpose == Purpose::Submits {
             self.note_entered();
-            self.turn_began = self.end_of_transcript().await;
+            let place = self.end_of_transcript().await;
+            self.claude.begin_turn(place);
         }
         let Err(error) = self.link.press(&key.name, key.bytes) else {
             return true;
@@ -111,10 +79,8 @@ impl Slot {
         self.warn(&format!("keys were not written: {reason}"));
         if let Some(key) = self.link.refused(number) {
             let why = format!("the key was not written: {reason}");
-            let record = Record::no_effect(&self.running.name, &key, &why);
-            let audit = self.context.audit.clone();
-            // If it can't be written, that is counted in the hole.
-            tokio::spawn(async move { drop(audit.note(record).await) });
+            let record = Record::no_effect(&self.program.settings().name, &key, &why);
+            self.log.note_soon(record);
         }
     }
 
@@ -123,7 +89,11 @@ impl Slot {
         let Some(id) = self.machine.message_id() else {
             return;
         };
-        if let Err(error) = self.context.sends.entered(&self.running.name, id, |_| {}) {
+        if let Err(error) = self
+            .context
+            .sends
+            .entered(&self.program.settings().name, id, |_| {})
+        {
             self.warn(&format!(
                 "that a message is sent can't be written down: {error}"
             ));
@@ -132,7 +102,10 @@ impl Slot {
 
     /// Whoever asks what became of the message learns that it was dropped.
     pub(super) async fn note_dropped(&mut self, id: String, why: RpcError) {
-        let (sends, slot) = (self.context.sends.clone(), self.running.name.clone());
+        let (sends, slot) = (
+            self.context.sends.clone(),
+            self.program.settings().name.clone(),
+        );
         let note = move || sends.dropped(&slot, &id, why);
         if let Err(error) = blocking::run(note).await.and_then(|noted| noted) {
             self.warn(&format!(
@@ -146,7 +119,10 @@ impl Slot {
         let Some(Deciding { id, dialog, chosen }) = self.machine.deciding() else {
             return;
         };
-        let (confirms, slot) = (self.context.confirms.clone(), self.running.name.clone());
+        let (confirms, slot) = (
+            self.context.confirms.clone(),
+            self.program.settings().name.clone(),
+        );
         let note = move || {
             confirms.entered(&slot, &id, |confirming| {
                 confirming.dialog = Some(dialog);
@@ -203,11 +179,11 @@ impl Slot {
     }
 
     pub(super) fn find_answer(&mut self) {
-        let place = self.answer_place();
+        let place = self.claude.answer_place(self.transcript());
         let on_screen = crate::core::claude::reading::last_answer(&self.screen.terminal().screen());
         let failed = self.machine.turn_failed();
         let (worker, transcript) = (self.lookups.conversations().clone(), self.transcript());
-        self.searching = Some(Box::pin(async move {
+        self.claude.search(Box::pin(async move {
             let answer = answer::find(place, on_screen, failed, &worker).await;
             let figures = worker.run(move || figures_of(&transcript?)).await;
             (answer, figures.ok().flatten())
@@ -227,19 +203,6 @@ impl Slot {
             transcript,
             offset: offset.ok().and_then(Result::ok),
         })
-    }
-
-    /// Where the turn began; `/clear` may have begun another file since.
-    pub(super) fn answer_place(&mut self) -> Option<Place> {
-        let began = self.turn_began.clone();
-        match (self.transcript(), began) {
-            (Some(now), Some(began)) if began.transcript == now => Some(began),
-            (Some(now), _) => Some(Place {
-                transcript: now,
-                offset: Some(0),
-            }),
-            (None, began) => began,
-        }
     }
 
     /// Replies; without its entry in the audit nothing is allowed.
@@ -263,14 +226,7 @@ impl Slot {
             (true, reply) => reply,
             (false, reply) => reply.map(|reply| self.machine.unallowed(reply)),
         };
-        self.reply(token, reply);
-    }
-
-    pub(super) fn reply(&mut self, token: Token, reply: Result<Reply, RpcError>) {
-        if let Some(waiting) = self.replies.remove(&token) {
-            // A client that went away needs no answer.
-            let _ = waiting.send(reply);
-        }
+        self.clients.reply(token, reply);
     }
 
     pub(super) fn tell(&mut self, what: What) {
@@ -283,25 +239,11 @@ impl Slot {
         if let (What::Message { .. }, Some(id)) = (&what, self.machine.message_id()) {
             self.context
                 .sends
-                .reached(&self.running.name, id, Stage::Taken);
+                .reached(&self.program.settings().name, id, Stage::Taken);
         }
         // Who is told of an event finds it in the status too.
         self.publish();
-        let event = self.context.bus.publish(Some(&self.running.name), what);
-        match self.journal.note(&event) {
-            None => {}
-            Some(News::Failing(error)) => {
-                let log = self.paths.log.display();
-                let text = format!("the log can't be written ({log}): {error}");
-                tracing::error!(slot = %self.running.name, "{text}");
-                self.context
-                    .bus
-                    .publish(Some(&self.running.name), What::Warning { text });
-            }
-            Some(News::Recovered { lost }) => self.warn(&format!(
-                "the log goes on; {lost} events are missing from it"
-            )),
-        }
+        self.log.tell(what);
     }
 
     fn enter_state(&mut self, state: State) {

@@ -17,7 +17,7 @@ impl Slot {
         let now = SlotStatus {
             state: self.machine.state(),
             since: self.shown.since(),
-            started_at: self.started_at.filter(|_| self.machine.is_up()),
+            started_at: self.program.started_at().filter(|_| self.machine.is_up()),
             pid: self.machine.pid(),
             shim_pid: self.link.shim_pid().filter(|_| self.link.is_open()),
             restarts: self.machine.restarts(),
@@ -42,10 +42,15 @@ impl Slot {
                 .session
                 .as_ref()
                 .map(|session| session.status(self.screen.terminal().size())),
-            exit_code: self.last_end.report().and_then(|report| report.code),
+            exit_code: self
+                .program
+                .last_end()
+                .report()
+                .and_then(|report| report.code),
             cause: self.machine.cause().map(str::to_owned),
             cost: self
-                .running
+                .program
+                .settings()
                 .care
                 .max_cost
                 .map(|_| self.machine.past().cost.as_f64()),
@@ -54,31 +59,33 @@ impl Slot {
             new_settings: self.new_settings(),
             cwd: self.machine.running().cwd.clone(),
             role: self.machine.running().role.clone(),
-            ..first_status(self.machine.config(), &self.paths)
+            ..first_status(self.machine.config(), self.log.paths())
         };
         self.shown.publish(now);
     }
 
     fn has_new_settings(&self) -> bool {
         let config = self.machine.config();
-        self.machine.is_up() && !config.removed && **config != *self.running
+        self.machine.is_up() && !config.removed && config != self.program.settings()
     }
 
     /// The names of the settings that the running program does not have yet.
     fn new_settings(&self) -> Vec<String> {
         match self.has_new_settings() {
-            true => keys_that_differ(&*self.running, &**self.machine.config()),
+            true => keys_that_differ(&**self.program.settings(), &**self.machine.config()),
             false => Vec::new(),
         }
     }
 
     pub(super) fn gate(&self) -> &'static str {
-        match self.running.kind {
+        match self.program.settings().kind {
             Kind::Shell => "none",
             // The project's own settings can change what the hook has judged.
-            Kind::Claude if self.machine.is_gated() && self.running.project_settings => "weak",
+            Kind::Claude if self.machine.is_gated() && self.program.settings().project_settings => {
+                "weak"
+            }
             Kind::Claude if self.machine.is_gated() => "hook",
-            Kind::Claude if self.running.gate == Gate::Screen => "screen",
+            Kind::Claude if self.program.settings().gate == Gate::Screen => "screen",
             Kind::Claude => "ungated",
         }
     }
@@ -91,7 +98,7 @@ impl Slot {
             None => screen.lines.iter().map(|line| line.text.clone()).collect(),
         };
         ScreenAnswer {
-            slot: self.running.name.clone(),
+            slot: self.program.settings().name.clone(),
             cols: screen.cols,
             rows: screen.rows,
             title: screen.title,
@@ -133,7 +140,7 @@ impl Slot {
             more.into_iter()
                 .filter_map(|(name, words)| Some(says(name, words?))),
         );
-        if let Some(report) = self.last_end.report() {
+        if let Some(report) = self.program.last_end().report() {
             let how = match (report.code, report.signal) {
                 (_, Some(signal)) => format!("ended by signal {signal}"),
                 (Some(code), None) => format!("ended with exit code {code}"),

@@ -3,6 +3,7 @@
 use super::Slot;
 use super::handle::Answer;
 use super::lookups::LookedUp;
+use super::task::until;
 use crate::core::claude::HookWhat;
 use crate::core::claude::reading::witness::{self, Weighed, Witness};
 use crate::core::claude::reading::{Dialog, Login, State};
@@ -162,11 +163,6 @@ impl Witnesses {
         });
     }
 
-    /// When they are to be asked again, though nothing has changed on the screen.
-    pub(super) fn due(&self) -> Option<Instant> {
-        self.ask_again
-    }
-
     /// Whether a look at the files is under way.
     pub(super) fn are_looking(&self) -> bool {
         self.looking.is_some()
@@ -183,10 +179,19 @@ impl Witnesses {
     }
 
     /// Returns when Claude Code has noted something: a record may change with nothing new on the screen.
-    pub(super) async fn noted(&self) {
+    async fn noted(&self) {
         match &self.records {
             Some(records) => records.changed().await,
             None => std::future::pending().await,
+        }
+    }
+
+    /// Returns when they are to be asked again, though nothing has changed on the screen.
+    pub(super) async fn have_news(&self) {
+        let again = self.ask_again.filter(|_| !self.are_looking());
+        tokio::select! {
+            () = until(again) => {}
+            () = self.noted() => {}
         }
     }
 
@@ -200,25 +205,20 @@ impl Witnesses {
         self.files = found.unwrap_or_default();
         self.records = self.files.watch.take().or(self.records.take());
     }
-
-    /// The program they spoke of has ended.
-    pub(super) fn forget(&mut self) {
-        *self = Witnesses::default();
-    }
 }
 
 impl Slot {
     /// Asks everyone, and tells the machine if the outcome has changed: at once, or when the files were looked at.
     pub(super) async fn ask_witnesses(&mut self) {
-        if self.witnesses.are_looking() {
-            self.witnesses.look_again = true;
+        if self.claude.witnesses().are_looking() {
+            self.claude.witnesses_mut().look_again = true;
             return;
         }
         let Some(files) = self.evidence_files(self.wants_transcript()) else {
             return self.weigh_witnesses().await;
         };
         let now = Instant::now();
-        self.witnesses.looking = Some(now);
+        self.claude.witnesses_mut().looking = Some(now);
         self.lookups.of_claude(
             move || files.read(),
             move |found| LookedUp::Evidence(now, found),
@@ -227,11 +227,11 @@ impl Slot {
 
     /// The files were looked at. What waited for that, because it must rest on what they say now, is done.
     pub(super) async fn looked_at_files(&mut self, at: Instant, found: io::Result<FileEvidence>) {
-        if self.witnesses.looking != Some(at) {
+        if self.claude.witnesses().looking != Some(at) {
             // It was for a program that has ended.
             return;
         }
-        self.witnesses.take(found);
+        self.claude.witnesses_mut().take(found);
         if self.catching.is_some() {
             return;
         }
@@ -241,7 +241,7 @@ impl Slot {
         if due.is_some_and(|due| due <= at) {
             self.input(Input::TimePassed).await;
         }
-        if std::mem::take(&mut self.witnesses.look_again) {
+        if std::mem::take(&mut self.claude.witnesses_mut().look_again) {
             self.ask_witnesses().await;
         }
     }
@@ -249,36 +249,36 @@ impl Slot {
     /// A timer of the machine is due: what is done now rests on what the witnesses say now.
     pub(super) async fn timer_is_due(&mut self) {
         self.ask_witnesses().await;
-        if !self.witnesses.are_looking() {
+        if !self.claude.witnesses().are_looking() {
             self.input(Input::TimePassed).await;
         }
     }
 
     async fn weigh_witnesses(&mut self) {
-        let doubt = match witness::weigh(&self.witness_all(&self.witnesses.files)) {
-            _ if self.machine.is_up() && self.witnesses.unanswered.is_some() => {
-                self.witnesses.unanswered.clone()
+        let doubt = match witness::weigh(&self.witness_all(&self.claude.witnesses().files)) {
+            _ if self.machine.is_up() && self.claude.witnesses().unanswered.is_some() => {
+                self.claude.witnesses().unanswered.clone()
             }
             Weighed::Doubt { why } if self.machine.is_up() => Some(why),
             _ => self.machine.strange_options(),
         };
-        self.witnesses.ask_again = doubt.as_ref().map(|_| Instant::now() + ASK_AGAIN);
-        if self.witnesses.doubt != doubt {
-            self.witnesses.doubt = doubt.clone();
+        self.claude.witnesses_mut().ask_again = doubt.as_ref().map(|_| Instant::now() + ASK_AGAIN);
+        if self.claude.witnesses().doubt != doubt {
+            self.claude.witnesses_mut().doubt = doubt.clone();
             self.input(Input::Witnessed(doubt)).await;
         }
     }
 
     /// The files that are to be looked at; `None` if there is nothing to be found in them.
     fn evidence_files(&self, with_transcript: bool) -> Option<EvidenceFiles> {
-        if self.running.kind == Kind::Shell {
+        if self.program.settings().kind == Kind::Shell {
             return None;
         }
         let pid = self.machine.pid()?;
-        let watches = self.machine.is_up() && self.witnesses.records.is_none();
+        let watches = self.machine.is_up() && self.claude.witnesses().records.is_none();
         Some(EvidenceFiles {
             pid,
-            records: self.records.clone(),
+            records: self.records_of_home(),
             transcript: self.transcript().filter(|_| with_transcript),
             watch: watches.then(Handle::current),
         })
@@ -300,15 +300,15 @@ impl Slot {
 
     /// The screen, and those who can confirm it. Nothing is known of a plain program.
     pub(super) fn witness_all(&self, files: &FileEvidence) -> Vec<Witness> {
-        if self.running.kind == Kind::Shell {
+        if self.program.settings().kind == Kind::Shell {
             return Vec::new();
         }
-        let mut witnesses = vec![witness::screen(self.observer.observed())];
+        let mut witnesses = vec![witness::screen(self.claude.observed())];
         witnesses.extend(self.gate_on_dialog());
         witnesses.push(witness::title(&self.screen.terminal().title()));
         witnesses.extend(files.record.clone());
         witnesses.extend(self.calls_in_transcript(files));
-        if let Some(hook) = &self.witnesses.hook {
+        if let Some(hook) = &self.claude.witnesses().hook {
             let says = format!("{} {}", hook.time.to_rfc3339(), hook.says);
             let agents_ask = self.machine.agents_ask();
             witnesses.push(witness::hook(hook.between_turns, agents_ask, says));
@@ -336,12 +336,8 @@ impl Slot {
 
     /// Where a rule may allow by the screen alone, the transcript has to know the call.
     fn needs_calls(&self) -> Option<&Dialog> {
-        let by_screen = self.running.gate == Gate::Screen && !self.machine.is_gated();
-        self.observer
-            .observed()
-            .dialog
-            .as_ref()
-            .filter(|_| by_screen)
+        let by_screen = self.program.settings().gate == Gate::Screen && !self.machine.is_gated();
+        self.claude.observed().dialog.as_ref().filter(|_| by_screen)
     }
 
     fn calls_in_transcript(&self, files: &FileEvidence) -> Option<Witness> {
@@ -362,22 +358,28 @@ impl Slot {
     }
 
     fn may_lack_login(&self) -> bool {
-        let observed = self.observer.observed();
+        let observed = self.claude.observed();
         observed.state == State::Thinking && observed.reading.notices.login.is_none()
     }
 
     /// At each frame: the transcript is looked at from time to time while a request may be tried again.
     pub(super) async fn look_for_login(&mut self) {
         let is_early = |at: Instant| at.elapsed() < LOOK_FOR_LOGIN;
-        if self.may_lack_login() && !self.witnesses.looked_for_login.is_some_and(is_early) {
-            self.witnesses.looked_for_login = Some(Instant::now());
+        if self.may_lack_login()
+            && !self
+                .claude
+                .witnesses()
+                .looked_for_login
+                .is_some_and(is_early)
+        {
+            self.claude.witnesses_mut().looked_for_login = Some(Instant::now());
             self.ask_witnesses().await;
         }
     }
 
     pub(super) fn conversation(&self) -> Conversation {
-        let figures = self.witnesses.figures.as_ref();
-        let notices = &self.observer.observed().reading.notices;
+        let figures = self.claude.witnesses().figures.as_ref();
+        let notices = &self.claude.observed().reading.notices;
         Conversation {
             model: figures.map(|figures| figures.model.clone()),
             context_tokens: figures.map(|figures| figures.context_tokens),
@@ -388,12 +390,12 @@ impl Slot {
     }
 
     fn login_refused(&self) -> Option<Login> {
-        let end = self.witnesses.files.transcript.as_ref();
+        let end = self.claude.witnesses().files.transcript.as_ref();
         end.filter(|_| self.may_lack_login())?.login
     }
 
     pub(super) fn last_activity(&self) -> Option<String> {
-        let ago = self.witnesses.wrote?.elapsed().as_secs_f64();
+        let ago = self.claude.witnesses().wrote?.elapsed().as_secs_f64();
         Some(format!("last output {ago:.1} s ago"))
     }
 }

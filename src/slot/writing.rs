@@ -40,7 +40,7 @@ impl Slot {
         if !self.link.is_open() {
             return Err(self.not_running());
         }
-        if self.running.kind == Kind::Claude {
+        if self.program.settings().kind == Kind::Claude {
             // A dialog may have come since the screen was last read.
             if let Some(news) = self.look_again().await.news() {
                 self.input(news).await;
@@ -60,7 +60,7 @@ impl Slot {
         writing: Writing,
         reach: KeysReach,
     ) -> Result<(), RpcError> {
-        let name = self.running.name.clone();
+        let name = self.program.settings().name.clone();
         let refused = |text: String| RpcError::new(Fault::Refused, text);
         if !writing.into_dialog {
             return Err(self.machine.needs_the_flag(&reach));
@@ -79,7 +79,7 @@ impl Slot {
             .verdict_on_keys(&strokes(&writing.bytes), decider.clone());
         let why = written.verdict.why.clone();
         let record = self.verdict_record(written.verdict, &written.ask, decider.clone());
-        self.audited(record).await?;
+        self.log.audited(record).await?;
         self.tell(written.event);
         let key = Key {
             bytes: writing.bytes,

@@ -35,7 +35,7 @@ impl Slot {
     }
 
     fn may_type(&self) -> Result<(), RpcError> {
-        let name = &self.running.name;
+        let name = &self.program.settings().name;
         let refused = |text: String| Err(RpcError::new(Fault::Refused, text));
         if !self.link.is_open() {
             return Err(self.not_running());
@@ -110,7 +110,7 @@ impl Slot {
             let exit_code = Some(code);
             self.reply_typing(Ok(Typed { exit_code, output }));
         } else if prompt.is_unfinished() {
-            let name = &self.running.name;
+            let name = &self.program.settings().name;
             let text = format!("{name} waits for the rest of the command");
             let error = RpcError::new(Fault::Refused, text).next(format!(
                 "type the rest, or give it up: missiond keys {name} ctrl+c"
@@ -178,7 +178,7 @@ impl Slot {
     }
 
     fn fail_typing(&mut self, why: &str) {
-        let error = cant_tell(&self.running.name, why);
+        let error = cant_tell(&self.program.settings().name, why);
         self.reply_typing(Err(error));
     }
 
