@@ -11,6 +11,7 @@ mod faults {
     mod last_word;
     mod logs;
     mod once;
+    mod orphans;
     mod paths;
     mod policies;
     mod positions;
@@ -22,6 +23,5 @@ mod faults {
     mod shortage;
     mod socket;
     mod stopped;
-    mod strays;
     mod survival;
 }

@@ -2,7 +2,7 @@
 //! decided by.
 
 use super::Slot;
-use super::hear::Heard;
+use super::inbound::Heard;
 use crate::audit::Record;
 use crate::core::machine::{Input, Purpose, Sight};
 use crate::core::model::{Fault, Person, RpcError};

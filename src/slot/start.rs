@@ -127,7 +127,7 @@ impl Slot {
         pause::at(Moment::BeforeStart).await;
         // A session's program is its first: nothing can be left of one before it.
         if self.session.is_none() {
-            self.end_strays().await.map_err(|error| {
+            self.end_orphans_before_start().await.map_err(|error| {
                 let reason =
                     format!("what an earlier program may have left can't be ended: {error}");
                 NotStarted::new(Cause::Failed, reason)

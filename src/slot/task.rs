@@ -205,7 +205,7 @@ impl Slot {
                 }
                 Effect::Drop { id, why } => self.note_dropped(id, why).await,
                 Effect::StopTree => self.stop_tree(GRACE),
-                Effect::EndRemains => self.end_remains().await,
+                Effect::EndOrphans => self.end_orphans_and_shim().await,
                 Effect::Repaint => self.repaint(),
                 Effect::Judge(question) => self.rules.ask(*question),
                 Effect::FindAnswer => self.find_answer(),

@@ -227,7 +227,7 @@ fn a_killed_shim_is_a_crash_and_leaves_nobody() {
         .into_iter()
         .filter(|&p| p != daemon_pid && processes::all_of(daemon.root()).contains(&p))
         .collect();
-    assert!(left.is_empty(), "strays beside {after}: {left:?}");
+    assert!(left.is_empty(), "orphans beside {after}: {left:?}");
     let status = daemon.status("a");
     assert_eq!(status["restarts"], 1, "{status}");
 }

@@ -14,7 +14,7 @@ pub fn words(effect: &Effect, name_of: impl Fn(u64) -> String) -> String {
         Effect::Press { key, reason, .. } => format!("key {key} ({reason})"),
         Effect::NoEffect { key, why, .. } => format!("audit: no effect of {key} ({why})"),
         Effect::StopTree => "end the program".to_owned(),
-        Effect::EndRemains => "end what is left of it".to_owned(),
+        Effect::EndOrphans => "end what is left of it".to_owned(),
         Effect::Repaint => "have the screen drawn again".to_owned(),
         Effect::FindAnswer => "look for the answer".to_owned(),
         Effect::Judge(question) => asked(question),

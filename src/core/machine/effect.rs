@@ -32,7 +32,7 @@ pub enum Effect {
     /// End the whole tree of the slot.
     StopTree,
     /// End what a shim that is gone has left of it, and one that does not answer.
-    EndRemains,
+    EndOrphans,
     /// Have the program draw its whole screen again, with no key: something else may be drawn over it.
     Repaint,
     /// Look for the answer of the turn that has just ended.

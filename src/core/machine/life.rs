@@ -135,11 +135,11 @@ impl Machine {
             Life::Down { .. } | Life::Waiting { .. } if start_again => self.start(token),
             // Something of it may run on all the same, with a shim that is gone or does not answer.
             Life::Down { .. } => {
-                self.effects.push(Effect::EndRemains);
+                self.effects.push(Effect::EndOrphans);
                 self.reply(token, Ok(Reply::Done));
             }
             Life::Waiting { .. } => {
-                self.effects.push(Effect::EndRemains);
+                self.effects.push(Effect::EndOrphans);
                 let dropped = self.stay_down(self.stopper(&[token]), STOPPED.to_owned());
                 self.reply(token, Ok(stopped(dropped)));
             }
@@ -155,7 +155,7 @@ impl Machine {
             Life::Launching if start_again => self.start(token),
             Life::Launching => {
                 self.effects.push(Effect::CancelSpawn);
-                self.effects.push(Effect::EndRemains);
+                self.effects.push(Effect::EndOrphans);
                 self.refuse_starters("it was stopped before it had started");
                 let dropped = self.stay_down(self.stopper(&[token]), STOPPED.to_owned());
                 self.reply(token, Ok(stopped(dropped)));

@@ -121,7 +121,7 @@ impl World {
                     );
                 }
                 Effect::StopTree => assert!(self.running, "nothing runs that could be stopped"),
-                Effect::EndRemains => assert!(!self.running, "what runs is no remains"),
+                Effect::EndOrphans => assert!(!self.running, "what runs is no orphan"),
                 Effect::Tell(What::GaveUp { .. }) => self.gave_up = true,
                 Effect::Tell(What::Restart { delay_ms, .. }) if !self.limited => {
                     let most = Duration::from_secs(60).mul_f64(1.1).as_millis() as u64;

@@ -24,7 +24,7 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// How a slot's processes are recognised, and where its shim listens while there is one.
 #[derive(Debug)]
-pub(super) struct Strays {
+pub(super) struct OrphanProcesses {
     pub slot: String,
     /// Where the daemon keeps its state, by which its shims are known.
     pub home: PathBuf,
@@ -43,7 +43,7 @@ pub(super) enum Found {
     Ended(usize),
 }
 
-impl Strays {
+impl OrphanProcesses {
     /// Ends what a dead shim left. A shim that lives has `patience` to go; if it does not, it is left alone. A process
     /// that cleared its environment is found by the slot's control group only.
     pub fn end(&self, patience: Duration) -> io::Result<Found> {

@@ -2,7 +2,7 @@
 
 use super::Slot;
 use super::context::SlotContext;
-use super::strays::{self, Found, Strays};
+use super::orphan_processes::{self, Found, OrphanProcesses};
 use crate::core::model::ExitReport;
 use crate::os::paths::PathError;
 use crate::os::{blocking, cgroup};
@@ -21,10 +21,10 @@ const MAX_WAITING: usize = 16 << 10;
 
 /// Ends what a killed shim left of a slot or session that nobody knows any more, and removes its socket.
 pub async fn end_forgotten(context: &SlotContext, slot: &str) {
-    let Ok(strays) = strays_of(context, slot) else {
+    let Ok(orphans) = orphans_of(context, slot) else {
         return;
     };
-    match blocking::run(move || strays.end(Duration::ZERO)).await {
+    match blocking::run(move || orphans.end(Duration::ZERO)).await {
         Ok(Ok(Found::Ended(ended))) => {
             tracing::info!("{slot} is no more: {ended} processes were ended");
         }
@@ -33,8 +33,8 @@ pub async fn end_forgotten(context: &SlotContext, slot: &str) {
     }
 }
 
-fn strays_of(context: &SlotContext, slot: &str) -> Result<Strays, PathError> {
-    Ok(Strays {
+fn orphans_of(context: &SlotContext, slot: &str) -> Result<OrphanProcesses, PathError> {
+    Ok(OrphanProcesses {
         slot: slot.to_owned(),
         home: context.state.clone(),
         control_socket: context.socket.clone(),
@@ -64,7 +64,7 @@ impl Slot {
         self.link.close();
         let postponed = self.give_up_catching_up();
         self.warn("its shim does not answer, and is ended with its program");
-        self.end_remains().await;
+        self.end_orphans_and_shim().await;
         self.ended(ExitReport::UNKNOWN).await;
         for command in postponed {
             self.take(command).await;
@@ -104,36 +104,38 @@ impl Slot {
 
     /// The same for a shim that may have been stopped.
     pub(super) async fn take_up_awoken(&mut self) -> bool {
-        let woken = self.with_strays(|strays| strays.wake_shim()).await;
+        let woken = self.with_orphans(|orphans| orphans.wake_shim()).await;
         woken.unwrap_or(false) && self.take_up_again().await
     }
 
     /// Somebody wants an end: what a shim that was killed left behind must not go on, nor one that does not answer.
-    pub(super) async fn end_remains(&mut self) {
-        let ended = self.with_strays(|strays| strays.end_with_shim()).await;
-        self.tell_strays(ended);
+    pub(super) async fn end_orphans_and_shim(&mut self) {
+        let ended = self.with_orphans(|orphans| orphans.end_with_shim()).await;
+        self.tell_orphans(ended);
     }
 
     /// The same where a shim that lives is left alone, which is told. `None` if nothing can be said.
     pub(super) async fn end_orphans(&mut self) -> Option<Found> {
-        let ended = self.with_strays(|strays| strays.end(Duration::ZERO)).await;
-        self.tell_strays(ended)
+        let ended = self
+            .with_orphans(|orphans| orphans.end(Duration::ZERO))
+            .await;
+        self.tell_orphans(ended)
     }
 
     /// Before a start, whether a socket is left or not. No second program may run beside one that lives.
-    pub(super) async fn end_strays(&mut self) -> io::Result<()> {
+    pub(super) async fn end_orphans_before_start(&mut self) -> io::Result<()> {
         let ended = self
-            .with_strays(|strays| strays.end(strays::DISMISSAL))
+            .with_orphans(|orphans| orphans.end(orphan_processes::DISMISSAL))
             .await?;
         if let Found::Living(shim) = &ended {
             let lives = LaunchError::Unreached { pid: shim.pid() };
             return Err(io::Error::other(lives.to_string()));
         }
-        self.tell_strays(Ok(ended));
+        self.tell_orphans(Ok(ended));
         Ok(())
     }
 
-    fn tell_strays(&mut self, ended: io::Result<Found>) -> Option<Found> {
+    fn tell_orphans(&mut self, ended: io::Result<Found>) -> Option<Found> {
         match &ended {
             Ok(Found::Ended(0)) => {}
             Ok(Found::Ended(count)) => self.warn(&format!(
@@ -150,12 +152,12 @@ impl Slot {
         ended.ok()
     }
 
-    async fn with_strays<T: Send + 'static>(
+    async fn with_orphans<T: Send + 'static>(
         &mut self,
-        work: impl FnOnce(&Strays) -> io::Result<T> + Send + 'static,
+        work: impl FnOnce(&OrphanProcesses) -> io::Result<T> + Send + 'static,
     ) -> io::Result<T> {
-        let strays =
-            strays_of(&self.context, &self.program.settings().name).map_err(io::Error::other)?;
-        blocking::run(move || work(&strays)).await?
+        let orphans =
+            orphans_of(&self.context, &self.program.settings().name).map_err(io::Error::other)?;
+        blocking::run(move || work(&orphans)).await?
     }
 }

@@ -36,7 +36,7 @@ fn stop_ends_the_whole_tree_also_the_deaf() {
     let begun = Instant::now();
     daemon.cmd(&["stop", "a"]).expect(0);
     println!("stopped after {:?}", begun.elapsed());
-    assert_eq!(of_slots(&daemon), [0i32; 0], "strays");
+    assert_eq!(of_slots(&daemon), [0i32; 0], "orphans");
 }
 
 /// With nobody who starts it again, and so nobody who would clean up for that.
@@ -48,7 +48,7 @@ fn what_a_killed_shim_leaves_is_ended_at_once() {
     assert!(socket.exists());
     processes::kill(shim_of(&daemon, "a"));
     daemon.wait_state("a", "exited");
-    assert_eq!(of_slots(&daemon), [0i32; 0], "strays");
+    assert_eq!(of_slots(&daemon), [0i32; 0], "orphans");
     assert!(!socket.exists(), "its socket is removed");
     let log = daemon.log("a");
     assert!(log.contains("exit      shim lost"), "{log}");
@@ -67,7 +67,7 @@ fn the_next_daemon_ends_what_a_killed_shim_left() {
     processes::kill(shim);
     daemon.again();
     daemon.wait_state("a", "exited");
-    assert_eq!(of_slots(&daemon), [0i32; 0], "strays");
+    assert_eq!(of_slots(&daemon), [0i32; 0], "orphans");
     assert!(daemon.log("a").contains("shim lost"), "{}", daemon.log("a"));
 }
 
@@ -85,7 +85,7 @@ fn sigterm_ends_everything_in_order_and_a_second_one_forces() {
     signal(&daemon, Signal::TERM);
     assert_eq!(daemon.wait_for_its_end(), Some(0));
     assert!(!socket.exists(), "the socket is removed");
-    assert_eq!(of_slots(&daemon), [0i32; 0], "strays");
+    assert_eq!(of_slots(&daemon), [0i32; 0], "orphans");
     assert!(daemon.log("a").contains("exit"), "{}", daemon.log("a"));
 
     let mut daemon = shells(&["a"], STUBBORN);
@@ -101,7 +101,7 @@ fn sigterm_ends_everything_in_order_and_a_second_one_forces() {
         begun.elapsed() < Duration::from_secs(5),
         "it waited for the grace"
     );
-    assert_eq!(of_slots(&daemon), [0i32; 0], "strays");
+    assert_eq!(of_slots(&daemon), [0i32; 0], "orphans");
     let log = daemon.log("a");
     assert!(log.contains("ended by missiond: signal 9"), "{log}");
 }
@@ -133,5 +133,5 @@ fn nothing_of_claude_code_is_left_after_a_stop() {
     }
     daemon.cmd(&["stop", "coder"]).expect(0);
     daemon.wait_state("coder", "exited");
-    assert_eq!(of_slots(&daemon), [0i32; 0], "strays");
+    assert_eq!(of_slots(&daemon), [0i32; 0], "orphans");
 }
