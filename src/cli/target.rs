@@ -13,7 +13,7 @@ use crate::core::text::quoting::quoted;
 use crate::daemon::Holder;
 use crate::os::files::same_file;
 use crate::os::paths::PathError;
-use crate::slot::record::Record;
+use crate::slot::record::SessionRecord;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -170,7 +170,7 @@ pub fn sessions_left(context: &Context) -> usize {
     let daemon = no_config(context).and_then(|file| config::for_sessions_alone(&file).ok());
     let state = context.env.state_dir().ok();
     match daemon.zip(state) {
-        Some((config, state)) => Record::running_in(&state.join(config.daemon.name)),
+        Some((config, state)) => SessionRecord::running_in(&state.join(config.daemon.name)),
         None => 0,
     }
 }

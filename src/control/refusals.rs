@@ -4,7 +4,7 @@
 use super::dispatch::Dispatcher;
 use super::places::Source;
 use crate::core::model::What;
-use crate::slot::Command;
+use crate::slot::SlotCommand;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -93,7 +93,7 @@ impl Refusals {
         };
         if let Some(slot) = slot {
             // A slot that is gone has no log.
-            let _ = slot.send(Command::Note(What::Warning { text })).await;
+            let _ = slot.send(SlotCommand::Note(What::Warning { text })).await;
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::dispatch::Dispatcher;
 use crate::core::model::{Event, What};
-use crate::slot::{Command, Part, Request, SlotHandle, Wanted};
+use crate::slot::{OutputPart, SlotCommand, SlotHandle, TerminalRequest, WantedOutput};
 use chrono::Utc;
 use std::collections::BTreeMap;
 use tokio::sync::watch;
@@ -95,8 +95,8 @@ impl Tails {
     }
 }
 
-async fn part(slot: &SlotHandle, from: u64) -> Option<Part> {
-    let wanted = Wanted::Range(from, from.saturating_add(PIECE));
-    let request = |reply| Command::Request(Request::Output { wanted, reply });
+async fn part(slot: &SlotHandle, from: u64) -> Option<OutputPart> {
+    let wanted = WantedOutput::Range(from, from.saturating_add(PIECE));
+    let request = |reply| SlotCommand::Terminal(TerminalRequest::Output { wanted, reply });
     slot.request(request).await.ok()
 }

@@ -4,7 +4,7 @@ use crate::core::model::{Fault, RpcError};
 use crate::core::terminal::plain;
 use crate::core::text::excerpt::head_and_tail;
 use crate::os::blocking;
-use crate::slot::{Command, Part, Request, SlotHandle, Wanted};
+use crate::slot::{OutputPart, SlotCommand, SlotHandle, TerminalRequest, WantedOutput};
 use tokio::sync::oneshot;
 
 /// Characters of the longest text that goes into an answer: as JSON it fits into a line of the protocol, whatever
@@ -16,13 +16,14 @@ const SHORT: usize = 64 << 10;
 
 pub(super) async fn request<T>(
     slot: &SlotHandle,
-    make: impl FnOnce(oneshot::Sender<Result<T, RpcError>>) -> Request,
+    make: impl FnOnce(oneshot::Sender<Result<T, RpcError>>) -> TerminalRequest,
 ) -> Result<T, RpcError> {
-    slot.request(|reply| Command::Request(make(reply))).await
+    slot.request(|reply| SlotCommand::Terminal(make(reply)))
+        .await
 }
 
-pub(super) async fn part(slot: &SlotHandle, wanted: Wanted) -> Result<Part, RpcError> {
-    request(slot, |reply| Request::Output { wanted, reply }).await
+pub(super) async fn part(slot: &SlotHandle, wanted: WantedOutput) -> Result<OutputPart, RpcError> {
+    request(slot, |reply| TerminalRequest::Output { wanted, reply }).await
 }
 
 /// All that was written in this range, as plain text, and whether some of it is missing.
@@ -33,13 +34,13 @@ pub(super) async fn written(
     let Some((from, to)) = range else {
         return Ok((String::new(), false));
     };
-    let part = part(slot, Wanted::Whole(from, to)).await?;
+    let part = part(slot, WantedOutput::Whole(from, to)).await?;
     shortened(part, false, MOST_CHARACTERS).await
 }
 
 /// The head and the tail of a part as text, of at most so many characters, and whether something is missing.
 pub(super) async fn shortened(
-    part: Part,
+    part: OutputPart,
     raw: bool,
     most: usize,
 ) -> Result<(String, bool), RpcError> {

@@ -6,7 +6,7 @@ use super::Slots;
 use crate::core::model::{Ailment, Condition, SlotStatus, What};
 use crate::os::process_stat::Stat;
 use crate::os::{blocking, headroom};
-use crate::slot::{Command, SlotContext};
+use crate::slot::{SlotCommand, SlotContext};
 use chrono::{DateTime, Local, Utc};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -169,7 +169,7 @@ impl Health {
             Trouble::Stopped(name) => {
                 let Some(slot) = slots.get(name) else { return };
                 // One that has ended meanwhile has nothing to say.
-                let told = slot.send(Command::Note(what));
+                let told = slot.send(SlotCommand::Note(what));
                 let _ = tokio::time::timeout(LONGEST, told).await;
             }
             _ => {

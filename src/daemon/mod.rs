@@ -44,7 +44,7 @@ use crate::os::pause::{self, Moment};
 use crate::os::usage::Meter;
 use crate::os::worktree;
 use crate::shim;
-use crate::slot::{self, Command, SlotContext, SlotHandle};
+use crate::slot::{self, SlotCommand, SlotContext, SlotHandle};
 use door::Door;
 use health::Ailments;
 use host::{Signals, Wish};
@@ -546,7 +546,7 @@ impl Daemon {
             let (done, ended) = oneshot::channel();
             if kept
                 .handle
-                .send(Command::Shutdown { keep, done })
+                .send(SlotCommand::Shutdown { keep, done })
                 .await
                 .is_ok()
             {

@@ -7,7 +7,7 @@ use super::kept_policies;
 use crate::core::model::What;
 use crate::os::directory_watch::DirectoryWatch;
 use crate::os::paths;
-use crate::slot::{Command, SlotContext};
+use crate::slot::{SlotCommand, SlotContext};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::net::UnixListener;
@@ -239,7 +239,7 @@ impl Daemon {
             let runs = kept.handle.status().shim_pid.is_some();
             if self.context.has_lost_files(name, runs) {
                 // A slot whose task has ended has nothing to lose.
-                let _ = kept.handle.send(Command::Restore).await;
+                let _ = kept.handle.send(SlotCommand::Restore).await;
             }
         }
     }

@@ -9,7 +9,7 @@ use crate::core::policy::{self, Policy};
 use crate::core::settings::SlotConfig;
 use crate::core::text::diagnostic::ConfigError;
 use crate::os::files;
-use crate::slot::Command;
+use crate::slot::SlotCommand;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -204,7 +204,7 @@ impl Daemon {
                 let of_role = self.rules.of_role(&slot, &role, &self.config.file);
                 (role, of_role)
             });
-            let reconfigure = Command::Reconfigure {
+            let reconfigure = SlotCommand::Reconfigure {
                 config: Arc::new(slot),
                 rules,
                 running,

@@ -11,7 +11,7 @@ use crate::os::files::same_file;
 use crate::os::process_stat::Stat;
 use crate::shim;
 use crate::slot::SlotRules;
-use crate::slot::{self, AskEverything, Command, Launched, SlotContext, SlotHandle};
+use crate::slot::{self, AskEverything, Launched, SlotCommand, SlotContext, SlotHandle};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -108,7 +108,7 @@ impl Daemon {
         let config = Arc::new(slot::removed(self.settled(slot)));
         let rules = self.ask_everything();
         // One whose task has ended needs no settings.
-        let reconfigure = Command::Reconfigure {
+        let reconfigure = SlotCommand::Reconfigure {
             config,
             rules,
             running: None,
@@ -128,7 +128,7 @@ impl Daemon {
             until_it_may_go(&handle, &context, &slot, when).await;
             let (done, ended) = oneshot::channel();
             if handle
-                .send(Command::Shutdown { keep: false, done })
+                .send(SlotCommand::Shutdown { keep: false, done })
                 .await
                 .is_ok()
             {

@@ -4,7 +4,7 @@ use super::Slot;
 use super::catch_up::Questions;
 use super::conversation::began_at;
 use super::journal;
-use super::orphan_processes::Found;
+use super::orphan_processes::OrphansFound;
 use super::removed::{AskEverything, Launched};
 use super::task::{GRACE, ready};
 use crate::core::machine::{Cause, Input, NOBODY, Runs, Standing};
@@ -67,15 +67,15 @@ impl Slot {
         let has_socket = self.context.has_shim_socket(&self.program.settings().name);
         let found = match has_socket || (self.session.is_some() && self.may_have_shim()) {
             true => self.end_orphans().await,
-            false => Some(Found::Ended(0)),
+            false => Some(OrphansFound::Ended(0)),
         };
         match found {
-            Some(Found::Ended(_)) if self.session.is_some() => self.take_up_ended().await,
-            Some(Found::Ended(_)) if has_socket => {
+            Some(OrphansFound::Ended(_)) if self.session.is_some() => self.take_up_ended().await,
+            Some(OrphansFound::Ended(_)) if has_socket => {
                 self.warn("its shim was killed while there was no daemon");
                 self.tell(shim_lost());
             }
-            Some(Found::Living(shim)) if self.session.is_some() => {
+            Some(OrphansFound::Living(shim)) if self.session.is_some() => {
                 let lives = LaunchError::Unreached { pid: shim.pid() };
                 self.machine.recall_end(Some(lives.to_string()));
             }

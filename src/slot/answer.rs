@@ -18,7 +18,7 @@ const MAX_TURN: u64 = 64 * 1024 * 1024;
 
 /// Where in which file the turn began.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct TurnPlace {
     pub transcript: PathBuf,
     /// `None` if the file system did not say: what is in the file may be the answer of an earlier turn.
     pub offset: Option<u64>,
@@ -26,7 +26,7 @@ pub struct Place {
 
 /// Waits for the turn's last line. Where the transcript has none, the answer comes from what was on the screen.
 pub async fn find(
-    place: Option<Place>,
+    place: Option<TurnPlace>,
     on_screen: Option<String>,
     failed: bool,
     worker: &Worker,

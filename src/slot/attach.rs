@@ -4,7 +4,7 @@
 use super::Slot;
 use super::audience::Size;
 use super::handle::Answer;
-use super::screen::Fit;
+use super::screen::SizeFit;
 use super::writing::shown;
 use crate::audit::Record;
 use crate::core::machine::{Input, Stroke, strokes};
@@ -194,7 +194,7 @@ impl Slot {
     }
 
     /// The own size is remembered, since a daemon that is killed meanwhile leaves it to the next one.
-    fn take_size(&mut self, Fit { own, ask }: Fit) {
+    fn take_size(&mut self, SizeFit { own, ask }: SizeFit) {
         if self.memory.own_size != own {
             self.memory.change(|memory| memory.own_size = own);
         }

@@ -27,7 +27,7 @@ pub type Size = (u16, u16);
 
 /// What a viewer's terminal shows.
 #[derive(Debug)]
-enum Shown {
+enum ViewerShows {
     /// Nothing that can be relied on.
     Nothing,
     /// The program's own bytes.
@@ -41,10 +41,10 @@ enum Shown {
 }
 
 #[derive(Debug)]
-struct Seated {
+struct SeatedViewer {
     id: u64,
     viewer: Viewer,
-    shown: Shown,
+    shown: ViewerShows,
     /// When it is to be shown the screen.
     due: Option<Instant>,
     /// What stood on the person's terminal before has been moved out of the way.
@@ -54,7 +54,7 @@ struct Seated {
 /// Everybody who looks at a slot.
 #[derive(Debug, Default)]
 pub(super) struct Audience {
-    seated: Vec<Seated>,
+    seated: Vec<SeatedViewer>,
     last_id: u64,
     passage: Passage,
     /// The size that the shim was asked for and has not reported yet.
@@ -71,10 +71,10 @@ impl Audience {
     /// To be shown the screen at the next [`Audience::draw`].
     pub fn add(&mut self, viewer: Viewer) -> u64 {
         self.last_id += 1;
-        self.seated.push(Seated {
+        self.seated.push(SeatedViewer {
             id: self.last_id,
             viewer,
-            shown: Shown::Nothing,
+            shown: ViewerShows::Nothing,
             due: Some(Instant::now()),
             made_room: false,
         });
@@ -161,7 +161,7 @@ impl Audience {
 
     pub fn draw(&mut self, terminal: &Terminal, slot: &str, now: Instant) {
         let inside = self.passage.is_inside_long();
-        let due = |seated: &&mut Seated| seated.due.is_some_and(|due| due <= now);
+        let due = |seated: &&mut SeatedViewer| seated.due.is_some_and(|due| due <= now);
         for seated in self.seated.iter_mut().filter(due) {
             seated.draw(terminal, slot, inside, now);
         }
@@ -172,7 +172,7 @@ impl Audience {
         let now = Instant::now();
         let late = self.seated.iter_mut().filter(|seated| seated.due.is_some());
         late.for_each(|seated| seated.draw(terminal, slot, false, now));
-        let leave = |seated: Seated| {
+        let leave = |seated: SeatedViewer| {
             // Who has gone meanwhile need not be told.
             let _ = seated.viewer.end.send(ending.clone());
             seated.viewer.person.uid
@@ -181,9 +181,9 @@ impl Audience {
     }
 }
 
-impl Seated {
+impl SeatedViewer {
     fn forget(&mut self, now: Instant) {
-        self.shown = Shown::Nothing;
+        self.shown = ViewerShows::Nothing;
         self.due = Some(now);
     }
 
@@ -195,7 +195,7 @@ impl Seated {
         size: Size,
         now: Instant,
     ) {
-        let Shown::Live {
+        let ViewerShows::Live {
             below_is_missing,
             begins_later,
         } = &mut self.shown
@@ -227,7 +227,7 @@ impl Seated {
         let bytes = if self.viewer.size == size_of(terminal) {
             let mut bytes = self.room(terminal);
             bytes.extend(terminal.snapshot());
-            self.shown = Shown::Live {
+            self.shown = ViewerShows::Live {
                 below_is_missing: terminal.is_alternate(),
                 begins_later: inside_long,
             };
@@ -236,11 +236,11 @@ impl Seated {
             let (cols, rows) = self.viewer.size;
             let picture = terminal.picture(cols.into(), rows.into(), &self.note(terminal, slot));
             let before = match &self.shown {
-                Shown::Picture(before) => Some(before),
+                ViewerShows::Picture(before) => Some(before),
                 _ => None,
             };
             let bytes = picture.since(before);
-            self.shown = Shown::Picture(picture);
+            self.shown = ViewerShows::Picture(picture);
             bytes
         };
         if !bytes.is_empty() && !self.send(bytes.into()) {

@@ -3,9 +3,9 @@
 //! terminal writes them in seconds.
 
 use super::Slot;
-use super::handle::{Command, MAX_COMMANDS};
-use super::replay::{Fetched, Piece, Reading, Replayed};
-use super::requests::Request;
+use super::handle::{MAX_COMMANDS, SlotCommand};
+use super::replay::{Fetched, RecordingReader, ReplayPiece, Replayed};
+use super::requests::TerminalRequest;
 use crate::core::cast::Broken;
 use crate::core::claude::reading::Observer;
 use crate::core::machine::Input;
@@ -33,7 +33,7 @@ pub(super) enum Questions {
 
 /// The recording is being read. Until that is done, nothing is read from the shim, and no key is pressed.
 pub(super) struct CatchingUp {
-    reading: Reading,
+    reading: RecordingReader,
     questions: Questions,
     /// Whether this daemon has seen the program's output before, or is the first to see it.
     is_ours: bool,
@@ -44,7 +44,7 @@ pub(super) struct CatchingUp {
     /// How and when the program has ended, where it has.
     exit: Option<(ExitReport, Option<DateTime<Utc>>)>,
     /// Commands that need to know the screen, in their order.
-    postponed: VecDeque<Command>,
+    postponed: VecDeque<SlotCommand>,
 }
 
 impl Slot {
@@ -64,7 +64,7 @@ impl Slot {
             (report, at)
         });
         self.catching = Some(Box::new(CatchingUp {
-            reading: Reading::new(
+            reading: RecordingReader::new(
                 &hello.recording,
                 hello.recorded,
                 self.program.settings().kind,
@@ -108,13 +108,13 @@ impl Slot {
     }
 
     /// Reads no more of the recording; returns the commands that waited for it.
-    pub(super) fn give_up_catching_up(&mut self) -> VecDeque<Command> {
+    pub(super) fn give_up_catching_up(&mut self) -> VecDeque<SlotCommand> {
         let catching = self.catching.take();
         catching.map_or_else(VecDeque::new, |catching| catching.postponed)
     }
 
     /// Takes a command now, or keeps it until the screen is known.
-    pub(super) async fn take(&mut self, command: Command) {
+    pub(super) async fn take(&mut self, command: SlotCommand) {
         match &mut self.catching {
             Some(catching) if catching.postpones(&command) => {
                 catching.postponed.push_back(command);
@@ -137,8 +137,8 @@ impl Slot {
         let replayed = match fetched {
             _ if is_stopped => self.read_no_more(catching.reading),
             Some(Ok(fetched)) => match self.draw_piece(catching.reading, fetched) {
-                Piece::Done(replayed) => Some(*replayed),
-                Piece::More(reading) => {
+                ReplayPiece::Done(replayed) => Some(*replayed),
+                ReplayPiece::More(reading) => {
                     catching.reading = *reading;
                     self.catching = Some(catching);
                     return None;
@@ -158,7 +158,7 @@ impl Slot {
     /// The shim was told to end the program, and its answer is read only behind the recording. A long recording would
     /// delay it until the shim counts as one that does not answer. In the state `Stopping` no key is pressed, so that
     /// nothing depends on the screen.
-    fn read_no_more(&mut self, reading: Reading) -> Option<Replayed> {
+    fn read_no_more(&mut self, reading: RecordingReader) -> Option<Replayed> {
         self.warn(
             "it is stopped before all that it wrote was read: its screen and its output have a gap, its recording has none",
         );
@@ -222,26 +222,26 @@ pub(super) async fn fetched(
 
 impl CatchingUp {
     /// Whether this command waits until the recording is read. An end never does.
-    fn postpones(&self, command: &Command) -> bool {
+    fn postpones(&self, command: &SlotCommand) -> bool {
         match command {
-            Command::Machine { input, .. } => !matches!(**input, Input::Stop(_)),
-            Command::Request(request) => !matches!(
+            SlotCommand::Machine { input, .. } => !matches!(**input, Input::Stop(_)),
+            SlotCommand::Terminal(request) => !matches!(
                 request,
-                Request::Leave(_) | Request::Hurry | Request::Signal { .. }
+                TerminalRequest::Leave(_) | TerminalRequest::Hurry | TerminalRequest::Signal { .. }
             ),
-            Command::Screen { .. } => self.is_blank,
-            Command::Note(_)
-            | Command::Reconfigure { .. }
-            | Command::Restore
-            | Command::Shutdown { .. } => false,
-            Command::Withdraw(_)
-            | Command::Write { .. }
-            | Command::View(_)
-            | Command::Search { .. }
-            | Command::History { .. }
-            | Command::TakeOver { .. }
-            | Command::Why { .. }
-            | Command::AwaitOutput { .. } => true,
+            SlotCommand::Screen { .. } => self.is_blank,
+            SlotCommand::Note(_)
+            | SlotCommand::Reconfigure { .. }
+            | SlotCommand::Restore
+            | SlotCommand::Shutdown { .. } => false,
+            SlotCommand::Withdraw(_)
+            | SlotCommand::Write { .. }
+            | SlotCommand::View(_)
+            | SlotCommand::Search { .. }
+            | SlotCommand::History { .. }
+            | SlotCommand::TakeOver { .. }
+            | SlotCommand::Why { .. }
+            | SlotCommand::AwaitOutput { .. } => true,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What a slot knows of Claude Code: what its screen shows, what the other witnesses say, and the turn that is under way.
 
-use super::answer::Place;
+use super::answer::TurnPlace;
 use super::stream::SoFar;
 use super::witness::Witnesses;
 use crate::core::claude::reading::{Observed, Observer, Seen};
@@ -30,7 +30,7 @@ pub(super) struct Claude {
     last_seen: Option<Sight>,
     so_far: SoFar,
     witnesses: Witnesses,
-    turn_began: Option<Place>,
+    turn_began: Option<TurnPlace>,
     searching: Option<Search>,
 }
 
@@ -91,15 +91,15 @@ impl Claude {
     }
 
     /// A turn begins, at this place of the transcript.
-    pub fn begin_turn(&mut self, place: Option<Place>) {
+    pub fn begin_turn(&mut self, place: Option<TurnPlace>) {
         self.turn_began = place;
     }
 
     /// Where the turn began; `/clear` may have begun another transcript since.
-    pub fn answer_place(&self, now: Option<PathBuf>) -> Option<Place> {
+    pub fn answer_place(&self, now: Option<PathBuf>) -> Option<TurnPlace> {
         match (now, self.turn_began.clone()) {
             (Some(now), Some(began)) if began.transcript == now => Some(began),
-            (Some(now), _) => Some(Place {
+            (Some(now), _) => Some(TurnPlace {
                 transcript: now,
                 offset: Some(0),
             }),
@@ -162,7 +162,7 @@ mod tests {
         let (one, other) = (PathBuf::from("/one"), PathBuf::from("/other"));
         let place = |transcript: &PathBuf, offset| {
             let transcript = transcript.clone();
-            Some(Place { transcript, offset })
+            Some(TurnPlace { transcript, offset })
         };
         assert_eq!(claude.answer_place(None), None);
         claude.begin_turn(place(&one, Some(7)));

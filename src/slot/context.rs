@@ -1,7 +1,7 @@
 //! What all slots of a daemon share.
 
 use super::conversation_locks::ConversationLocks;
-use super::journal::Paths;
+use super::journal::SlotPaths;
 use crate::audit::Audit;
 use crate::events::Bus;
 use crate::once::{Confirming, Once, Sending};
@@ -86,7 +86,7 @@ impl SlotContext {
     /// Whether what is kept of a slot was removed or, while its program runs, the recording or the shim's socket.
     pub fn has_lost_files(&self, slot: &str, runs: bool) -> bool {
         let is_gone = |path: PathBuf| path.symlink_metadata().is_err();
-        let recording = || Paths::new(&self.logs, slot).recording;
+        let recording = || SlotPaths::new(&self.logs, slot).recording;
         is_gone(self.memory_file(slot))
             || (runs && (is_gone(recording()) || !self.has_shim_socket(slot)))
     }

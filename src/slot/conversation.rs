@@ -16,7 +16,7 @@ use uuid::Uuid;
 /// What Claude Code notes of each of its processes, as far as it matters here.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Record {
+struct ProcessRecord {
     pid: u32,
     session_id: Uuid,
     proc_start: Option<String>,
@@ -27,7 +27,7 @@ struct Record {
 
 /// A conversation that a program is to go on with, and where to look for it.
 #[derive(Debug, Clone)]
-pub(super) struct Wanted {
+pub(super) struct WantedConversation {
     id: Uuid,
     transcript: Option<PathBuf>,
     records: Option<PathBuf>,
@@ -35,17 +35,17 @@ pub(super) struct Wanted {
 
 /// What was found of it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Kept {
+pub(super) struct KeptConversation {
     id: Uuid,
     has_transcript: bool,
     /// The process that has it open.
     holder: Option<u32>,
 }
 
-impl Wanted {
+impl WantedConversation {
     /// May hang with the file system.
-    pub(super) fn look(&self) -> Kept {
-        Kept {
+    pub(super) fn look(&self) -> KeptConversation {
+        KeptConversation {
             id: self.id,
             has_transcript: self.transcript.as_ref().is_some_and(|path| path.exists()),
             holder: self
@@ -56,7 +56,7 @@ impl Wanted {
     }
 }
 
-impl Kept {
+impl KeptConversation {
     /// The process that has this conversation open.
     pub(super) fn holder_of(&self, id: Uuid) -> Option<u32> {
         self.holder.filter(|_| self.id == id)
@@ -71,7 +71,7 @@ pub(super) struct Claim {
 
 impl Slot {
     /// The conversation that the next start is to go on with, if it is to be none that is new.
-    pub(super) fn wanted_conversation(&self, config: &SlotConfig) -> Option<Wanted> {
+    pub(super) fn wanted_conversation(&self, config: &SlotConfig) -> Option<WantedConversation> {
         let new_in_config = config.session.filter(|id| !self.memory.knows(*id));
         let remembered = self
             .memory
@@ -83,7 +83,7 @@ impl Slot {
             .or(new_in_config)
             .or(remembered)
             .or(config.session)?;
-        Some(Wanted {
+        Some(WantedConversation {
             id,
             transcript: self.transcript_of(id),
             records: self.records_of_home(),
@@ -95,20 +95,20 @@ impl Slot {
     pub(super) fn session_to_start(
         &mut self,
         config: &SlotConfig,
-        kept: Option<Kept>,
+        kept: Option<KeptConversation>,
     ) -> SessionStart {
         let new_in_config = config.session.filter(|id| !self.memory.knows(*id));
         let adopted = self.memory.adopted;
         match kept {
-            Some(Kept {
+            Some(KeptConversation {
                 id,
                 has_transcript: true,
                 ..
             }) => SessionStart::Resume(id),
-            Some(Kept { id, .. }) if self.memory.has_begun(id) => {
+            Some(KeptConversation { id, .. }) if self.memory.has_begun(id) => {
                 SessionStart::New(self.replace(id))
             }
-            Some(Kept { id, .. }) => {
+            Some(KeptConversation { id, .. }) => {
                 if new_in_config.or(adopted) == Some(id) {
                     self.warn(&format!(
                         "there is no conversation {id} in {}; one is begun under this id",
@@ -218,7 +218,7 @@ impl Slot {
         let own = own.zip(self.machine.pid());
         move || {
             own.is_some_and(|(own, pid)| {
-                let record = Record::read(&own.join(format!("sessions/{pid}.json")));
+                let record = ProcessRecord::read(&own.join(format!("sessions/{pid}.json")));
                 record.is_some_and(|record| record.session_id == id && record.is_alive())
                     || was_made_by(pid, &own.join(format!("session-env/{id}")))
             })
@@ -231,8 +231,8 @@ impl Slot {
         let Some(records) = records.filter(|_| self.memory.session().is_none()) else {
             return;
         };
-        let look = move || Record::read(&records.join(format!("{pid}.json")));
-        let is_own = |record: &Record| record.pid == pid && record.is_alive();
+        let look = move || ProcessRecord::read(&records.join(format!("{pid}.json")));
+        let is_own = |record: &ProcessRecord| record.pid == pid && record.is_alive();
         let record = self.lookups.conversations().run(look).await;
         if let Some(record) = record.ok().flatten().filter(is_own) {
             self.memory
@@ -266,7 +266,7 @@ fn find_transcript(env: &[(String, String)], id: Uuid, cwd: &Path) -> Result<(),
 /// The process of a Claude Code that has this conversation open, by the records in this directory.
 fn holder_in(records: &Path, id: Uuid) -> Option<u32> {
     let files = std::fs::read_dir(records).ok()?.flatten();
-    let mut records = files.filter_map(|file| Record::read(&file.path()));
+    let mut records = files.filter_map(|file| ProcessRecord::read(&file.path()));
     let held = records.find(|record| record.session_id == id && record.is_alive());
     held.map(|record| record.pid)
 }
@@ -288,12 +288,12 @@ pub(super) fn began_at(pid: u32) -> Option<SystemTime> {
     Some(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds))
 }
 
-impl Record {
-    fn read(path: &Path) -> Option<Record> {
+impl ProcessRecord {
+    fn read(path: &Path) -> Option<ProcessRecord> {
         let text = std::fs::read_to_string(path).ok()?;
-        let record: Record = serde_json::from_str(&text).ok()?;
+        let record: ProcessRecord = serde_json::from_str(&text).ok()?;
         let written = path.metadata().and_then(|found| found.modified());
-        Some(Record {
+        Some(ProcessRecord {
             written: written.ok(),
             ..record
         })
@@ -352,7 +352,7 @@ mod tests {
             .spawn()
             .expect("sleep");
         let pid = child.id();
-        let of = |proc_start| Record {
+        let of = |proc_start| ProcessRecord {
             pid,
             session_id: Uuid::nil(),
             proc_start,
@@ -361,10 +361,10 @@ mod tests {
         let began = process_start(pid);
         assert!(began.is_some());
         let records = [of(began), of(None)];
-        assert!(records.iter().all(Record::is_alive));
+        assert!(records.iter().all(ProcessRecord::is_alive));
         assert!(!of(Some("1".to_owned())).is_alive(), "another process");
         let before = began_at(pid).expect("it runs") - Duration::from_secs(1);
-        let of_an_earlier_one = Record {
+        let of_an_earlier_one = ProcessRecord {
             written: Some(before),
             ..of(None)
         };
@@ -372,7 +372,7 @@ mod tests {
         child.kill().expect("it is ours");
         let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         waitid(WaitId::Pid(Pid::from_child(&child)), ended).expect("it ends");
-        assert!(!records.iter().any(Record::is_alive));
+        assert!(!records.iter().any(ProcessRecord::is_alive));
         child.wait().expect("it has ended");
     }
 }

@@ -1,7 +1,7 @@
 //! The way to a slot from outside: commands over a bounded queue, each with one reply.
 
 use super::attach::{Seat, Viewer, Viewing};
-use super::requests::Request;
+use super::requests::TerminalRequest;
 use super::rules::SlotRules;
 use super::writing::Writing;
 use crate::core::machine::{Input, Reply, Token};
@@ -23,7 +23,7 @@ pub const MAX_COMMANDS: usize = 128;
 pub type Answer<T> = oneshot::Sender<Result<T, RpcError>>;
 
 #[derive(Debug)]
-pub enum Command {
+pub enum SlotCommand {
     /// For the machine, which replies to the token sooner or later.
     Machine {
         token: Token,
@@ -63,7 +63,7 @@ pub enum Command {
         pattern: Regex,
         reply: Answer<String>,
     },
-    Request(Request),
+    Terminal(TerminalRequest),
     /// New settings for the next start, and the rules of its role.
     Reconfigure {
         config: Arc<SlotConfig>,
@@ -84,7 +84,7 @@ pub enum Command {
 
 #[derive(Debug, Clone)]
 pub struct SlotHandle {
-    commands: mpsc::Sender<Command>,
+    commands: mpsc::Sender<SlotCommand>,
     status: watch::Receiver<SlotStatus>,
     /// Counts pieces of output, for those who wait for silence.
     pulse: watch::Receiver<u64>,
@@ -95,7 +95,7 @@ pub struct SlotHandle {
 
 impl SlotHandle {
     pub fn new(
-        commands: mpsc::Sender<Command>,
+        commands: mpsc::Sender<SlotCommand>,
         status: watch::Receiver<SlotStatus>,
         pulse: watch::Receiver<u64>,
         looked: watch::Receiver<bool>,
@@ -164,7 +164,7 @@ impl SlotHandle {
         let token = self.tokens.fetch_add(1, Ordering::Relaxed);
         let (reply, mut answer) = oneshot::channel();
         let input = Box::new(make(token));
-        self.send(Command::Machine {
+        self.send(SlotCommand::Machine {
             token,
             input,
             reply,
@@ -177,7 +177,7 @@ impl SlotHandle {
         let answer = tokio::select! {
             answer = &mut answer => answer,
             () = stop => {
-                self.send(Command::Withdraw(token)).await?;
+                self.send(SlotCommand::Withdraw(token)).await?;
                 answer.await
             }
         };
@@ -186,7 +186,10 @@ impl SlotHandle {
     }
 
     /// Sends a command that carries its own reply, and waits for it.
-    pub async fn request<T>(&self, make: impl FnOnce(Answer<T>) -> Command) -> Result<T, RpcError> {
+    pub async fn request<T>(
+        &self,
+        make: impl FnOnce(Answer<T>) -> SlotCommand,
+    ) -> Result<T, RpcError> {
         let (reply, answer) = oneshot::channel();
         self.send(make(reply)).await?;
         answer.await.unwrap_or_else(|_| Err(self.gone()))
@@ -194,15 +197,15 @@ impl SlotHandle {
 
     /// Attaches a terminal.
     pub async fn join(&self, viewer: Viewer) -> Result<Seat, RpcError> {
-        self.request(|reply| Command::View(Viewing::Join { viewer, reply }))
+        self.request(|reply| SlotCommand::View(Viewing::Join { viewer, reply }))
             .await
     }
 
     pub async fn view(&self, viewing: Viewing) -> Result<(), RpcError> {
-        self.send(Command::View(viewing)).await
+        self.send(SlotCommand::View(viewing)).await
     }
 
-    pub async fn send(&self, command: Command) -> Result<(), RpcError> {
+    pub async fn send(&self, command: SlotCommand) -> Result<(), RpcError> {
         let sent = self.commands.send(command).await;
         sent.map_err(|_| self.gone().trace(Trace::Untouched))
     }
@@ -231,7 +234,7 @@ async fn after(limit: Option<Duration>) {
 }
 
 struct WithdrawOnDrop<'a> {
-    commands: &'a mpsc::Sender<Command>,
+    commands: &'a mpsc::Sender<SlotCommand>,
     token: Option<Token>,
 }
 
@@ -239,7 +242,7 @@ impl Drop for WithdrawOnDrop<'_> {
     fn drop(&mut self) {
         if let Some(token) = self.token {
             // A full queue means that the machine answers soon anyway, to nobody.
-            let _ = self.commands.try_send(Command::Withdraw(token));
+            let _ = self.commands.try_send(SlotCommand::Withdraw(token));
         }
     }
 }

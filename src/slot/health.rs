@@ -24,7 +24,7 @@ pub(super) struct HealthCheck {
     /// A look has begun.
     looking: bool,
     busy: bool,
-    signs: Signs,
+    signs: SignsOfLife,
     tools_cpu: Option<Duration>,
     /// When the last sign of life was seen.
     active: Instant,
@@ -34,7 +34,7 @@ pub(super) struct HealthCheck {
 
 /// What moves when something is done: the words on the screen and the transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Signs {
+struct SignsOfLife {
     words: u64,
     transcript: Option<u64>,
 }
@@ -45,7 +45,7 @@ impl HealthCheck {
             looked: now,
             looking: false,
             busy: false,
-            signs: Signs::default(),
+            signs: SignsOfLife::default(),
             tools_cpu: None,
             active: now,
             memory_kills: memory_kills(),
@@ -82,7 +82,7 @@ impl Slot {
         let now = Instant::now();
         let busy = self.machine.is_busy();
         let screen = self.screen.terminal().screen();
-        let signs = Signs {
+        let signs = SignsOfLife {
             words: words(screen.lines.iter().map(|line| line.text.as_str())),
             transcript: transcript.unwrap_or(self.health.signs.transcript),
         };

@@ -25,7 +25,7 @@ use uuid::Uuid;
 
 /// What a message of the shim comes to.
 #[derive(Debug)]
-pub(super) enum Heard {
+pub(super) enum ShimNews {
     /// The frames that are due, often none, and until when nothing came, where that is told.
     Frames(Vec<Frame>, Option<At>),
     /// The shim ends the program, and nobody here has told it to.
@@ -39,16 +39,16 @@ const LAST_SCREEN: usize = 20;
 impl Slot {
     pub(super) async fn hear_shim(&mut self, message: Result<FromShim, LinkError>) {
         match self.take_in(message) {
-            Heard::Frames(frames, quiet) => {
+            ShimNews::Frames(frames, quiet) => {
                 self.read(frames).await;
                 if let Some(at) = quiet {
                     self.wait_on_screen(at).await;
                 }
                 self.settle_typing().await;
             }
-            Heard::Ends => self.input(Input::ShimEnds).await,
-            Heard::Exited(report) => self.ended(report).await,
-            Heard::Lost(error) => self.lost(error).await,
+            ShimNews::Ends => self.input(Input::ShimEnds).await,
+            ShimNews::Exited(report) => self.ended(report).await,
+            ShimNews::Lost(error) => self.lost(error).await,
         }
     }
 
@@ -63,7 +63,7 @@ impl Slot {
     }
 
     /// Brings a message of the shim to the terminal. What follows from it is for the caller.
-    pub(super) fn take_in(&mut self, message: Result<FromShim, LinkError>) -> Heard {
+    pub(super) fn take_in(&mut self, message: Result<FromShim, LinkError>) -> ShimNews {
         let (mut frames, mut quiet) = (Vec::new(), None);
         match message {
             Ok(FromShim::Output { at, bytes }) => {
@@ -93,11 +93,11 @@ impl Slot {
             Ok(FromShim::NotRotated { reason }) => self.not_rotated(&reason),
             Ok(FromShim::Refused { n, reason }) => self.not_written(n, &reason),
             Ok(FromShim::Trouble { text }) => self.warn(&text),
-            Ok(FromShim::Ends) => return Heard::Ends,
-            Ok(FromShim::Exited(report)) => return Heard::Exited(report),
-            Err(error) => return Heard::Lost(error),
+            Ok(FromShim::Ends) => return ShimNews::Ends,
+            Ok(FromShim::Exited(report)) => return ShimNews::Exited(report),
+            Err(error) => return ShimNews::Lost(error),
         }
-        Heard::Frames(frames, quiet)
+        ShimNews::Frames(frames, quiet)
     }
 
     /// Reads each whole frame; what has not changed is not told again. Nothing is read from a plain program's screen.

@@ -15,16 +15,16 @@ use std::time::Duration;
 
 /// Where a slot's files are.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Paths {
+pub struct SlotPaths {
     pub log: PathBuf,
     pub events: PathBuf,
     pub recording: PathBuf,
 }
 
-impl Paths {
+impl SlotPaths {
     /// Slot names are checked when the config is loaded: they hold no path.
-    pub fn new(logs: &Path, slot: &str) -> Paths {
-        Paths {
+    pub fn new(logs: &Path, slot: &str) -> SlotPaths {
+        SlotPaths {
             log: logs.join(format!("{slot}.log")),
             events: logs.join(format!("{slot}.events.jsonl")),
             recording: logs.join(format!("{slot}.cast")),
@@ -46,7 +46,7 @@ pub struct Journal {
 
 /// What a person should know of the journal itself.
 #[derive(Debug)]
-pub enum News {
+pub enum JournalNews {
     Failing(io::Error),
     /// It is written again, and this many events are missing from it.
     Recovered {
@@ -64,7 +64,7 @@ pub(super) fn cap_of(care: &Care) -> Cap {
 
 impl Journal {
     /// `cap` holds for each of the two files.
-    pub fn new(paths: &Paths, cap: Cap) -> Journal {
+    pub fn new(paths: &SlotPaths, cap: Cap) -> Journal {
         Journal {
             log: LogFile::new(&paths.log, cap),
             events: LogFile::new(&paths.events, cap),
@@ -78,12 +78,12 @@ impl Journal {
     }
 
     /// Writes the event to both files. There is news when writing begins to fail and when it works again.
-    pub fn note(&mut self, event: &Event) -> Option<News> {
+    pub fn note(&mut self, event: &Event) -> Option<JournalNews> {
         match (self.write(event), self.lost) {
             (Ok(()), None) => None,
             (Ok(()), Some(lost)) => {
                 self.lost = None;
-                Some(News::Recovered { lost })
+                Some(JournalNews::Recovered { lost })
             }
             (Err(_), Some(lost)) => {
                 self.lost = Some(lost + 1);
@@ -91,7 +91,7 @@ impl Journal {
             }
             (Err(error), None) => {
                 self.lost = Some(1);
-                Some(News::Failing(error))
+                Some(JournalNews::Failing(error))
             }
         }
     }
@@ -114,7 +114,7 @@ const MAX_TAIL: u64 = 1024 * 1024;
 
 /// The last message of which the events tell no end, and when it was taken. The daemon that has told of the message may
 /// have been killed before it was answered.
-pub fn unanswered(paths: &Paths) -> Option<(DateTime<Utc>, String)> {
+pub fn unanswered(paths: &SlotPaths) -> Option<(DateTime<Utc>, String)> {
     let tail = read_tail(&paths.events).ok()?;
     let events = tail.lines().rev().map(serde_json::from_str::<Event>);
     for event in events.filter_map(Result::ok) {
@@ -350,7 +350,7 @@ mod tests {
     #[test]
     fn a_message_is_unanswered_until_its_end_is_told() {
         let dir = tempfile::tempdir().unwrap();
-        let paths = Paths::new(dir.path(), "a");
+        let paths = SlotPaths::new(dir.path(), "a");
         assert_eq!(unanswered(&paths), None);
         let mut journal = Journal::new(&paths, cap_of(&Care::default()));
         let message = |text: &str| What::Message { text: text.into() };
@@ -422,7 +422,7 @@ mod tests {
     #[test]
     fn secrets_do_not_reach_either_file() {
         let dir = tempfile::tempdir().unwrap();
-        let paths = Paths::new(dir.path(), "a");
+        let paths = SlotPaths::new(dir.path(), "a");
         let mut journal = Journal::new(&paths, cap_of(&Care::default()));
         let text = "use sk-ant-api03-abcdefghijkl".to_owned();
         assert!(

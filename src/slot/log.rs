@@ -1,7 +1,7 @@
 //! What a slot says for the record: events go to everybody who listens and to its journal, entries to the audit.
 
 use super::context::SlotContext;
-use super::journal::{Journal, News, Paths, cap_of};
+use super::journal::{Journal, JournalNews, SlotPaths, cap_of};
 use crate::audit::{Audit, Record};
 use crate::core::model::{Fault, RpcError, What};
 use crate::core::settings::{Care, SlotConfig};
@@ -11,7 +11,7 @@ use std::io;
 #[derive(Debug)]
 pub(super) struct SlotLog {
     slot: String,
-    paths: Paths,
+    paths: SlotPaths,
     bus: Bus,
     journal: Journal,
     audit: Audit,
@@ -21,7 +21,7 @@ pub(super) struct SlotLog {
 
 impl SlotLog {
     pub fn new(context: &SlotContext, config: &SlotConfig) -> SlotLog {
-        let paths = Paths::new(&context.logs, &config.name);
+        let paths = SlotPaths::new(&context.logs, &config.name);
         SlotLog {
             slot: config.name.clone(),
             bus: context.bus.clone(),
@@ -32,7 +32,7 @@ impl SlotLog {
         }
     }
 
-    pub fn paths(&self) -> &Paths {
+    pub fn paths(&self) -> &SlotPaths {
         &self.paths
     }
 
@@ -45,13 +45,13 @@ impl SlotLog {
         let event = self.bus.publish(Some(&self.slot), what);
         match self.journal.note(&event) {
             None => {}
-            Some(News::Failing(error)) => {
+            Some(JournalNews::Failing(error)) => {
                 let log = self.paths.log.display();
                 let text = format!("the log can't be written ({log}): {error}");
                 tracing::error!(slot = %self.slot, "{text}");
                 self.bus.publish(Some(&self.slot), What::Warning { text });
             }
-            Some(News::Recovered { lost }) => self.warn(&format!(
+            Some(JournalNews::Recovered { lost }) => self.warn(&format!(
                 "the log goes on; {lost} events are missing from it"
             )),
         }
@@ -108,7 +108,7 @@ mod tests {
     use std::path::Path;
 
     fn log_in(directory: &Path) -> SlotLog {
-        let paths = Paths::new(directory, "coder");
+        let paths = SlotPaths::new(directory, "coder");
         let care = Care::default();
         SlotLog {
             slot: "coder".to_owned(),

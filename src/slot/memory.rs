@@ -18,7 +18,7 @@ const MAX_SESSIONS: usize = 32;
 pub struct Memory {
     /// The conversations, the present one last.
     #[serde(default)]
-    pub sessions: Vec<Session>,
+    pub sessions: Vec<KeptSession>,
     /// The process whose gate was heard.
     #[serde(default)]
     pub gated: Option<u32>,
@@ -44,7 +44,7 @@ pub struct Memory {
     pub standing: Option<Standing>,
     /// The state that it was last in.
     #[serde(default)]
-    pub state: Option<Since>,
+    pub state: Option<StateSince>,
     /// When the usage limit is lifted for which messages wait.
     #[serde(default)]
     pub held_until: Option<DateTime<Utc>>,
@@ -61,13 +61,13 @@ pub struct Memory {
 
 /// A state, and since when a slot is in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Since {
+pub struct StateSince {
     pub state: State,
     pub since: DateTime<Utc>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Session {
+pub struct KeptSession {
     pub id: Uuid,
     pub transcript: Option<PathBuf>,
     /// Whether a message was ever taken in it: then it has a transcript.
@@ -110,7 +110,7 @@ impl Memory {
         self.sessions.iter().any(|session| session.id == id)
     }
 
-    pub fn session(&self) -> Option<&Session> {
+    pub fn session(&self) -> Option<&KeptSession> {
         self.sessions.last()
     }
 
@@ -135,7 +135,7 @@ impl Memory {
             }
             _ => {
                 self.sessions.retain(|session| session.id != id);
-                self.sessions.push(Session {
+                self.sessions.push(KeptSession {
                     id,
                     transcript,
                     begun: false,

@@ -51,15 +51,15 @@ mod writing;
 pub use attach::{Seat, Viewer, Viewing};
 pub use context::SlotContext;
 pub use conversation_locks::ConversationLocks;
-pub use handle::{Command, SlotHandle};
-pub use journal::Paths;
+pub use handle::{SlotCommand, SlotHandle};
+pub use journal::SlotPaths;
 pub use orphans::end_forgotten;
-pub use output::{Part, Wanted};
+pub use output::{OutputPart, WantedOutput};
 pub use owner::running_process;
 pub use removed::{AskEverything, Launched, removed};
-pub use requests::Request;
+pub use requests::TerminalRequest;
 pub use rules::SlotRules;
-pub use session::{Typed, exit_code};
+pub use session::{TypedCommand, exit_code};
 pub use task::start;
 pub(crate) use witness::process_start;
 pub use writing::Writing;
@@ -76,8 +76,8 @@ use memory_file::MemoryFile;
 use program::SlotProgram;
 use rules::RuleBook;
 use screen::Screen;
-use session::Session;
-use shown::Shown;
+use session::PlainSession;
+use shown::PublishedStatus;
 use std::sync::Arc;
 
 /// Everything that the task of a slot owns. The files of this folder are its parts, and what the task does.
@@ -91,11 +91,11 @@ pub struct Slot {
     log: SlotLog,
     memory: MemoryFile,
     claude: Claude,
-    shown: Shown,
+    shown: PublishedStatus,
     clients: Clients,
     lookups: Lookups,
     health: HealthCheck,
-    session: Option<Session>,
+    session: Option<PlainSession>,
     /// The recording, while what was written before this connection is being read.
     catching: Option<Box<CatchingUp>>,
 }

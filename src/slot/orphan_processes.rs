@@ -36,7 +36,7 @@ pub(super) struct OrphanProcesses {
 
 /// What was found of a slot.
 #[derive(Debug)]
-pub(super) enum Found {
+pub(super) enum OrphansFound {
     /// Its shim lives, and nothing was ended.
     Living(Handle),
     /// Nothing, or what a dead shim left: this many processes, which were ended.
@@ -46,15 +46,15 @@ pub(super) enum Found {
 impl OrphanProcesses {
     /// Ends what a dead shim left. A shim that lives has `patience` to go; if it does not, it is left alone. A process
     /// that cleared its environment is found by the slot's control group only.
-    pub fn end(&self, patience: Duration) -> io::Result<Found> {
+    pub fn end(&self, patience: Duration) -> io::Result<OrphansFound> {
         match self.shim()? {
-            Some(shim) if !ends_within(&shim, patience) => Ok(Found::Living(shim)),
-            _ => Ok(Found::Ended(self.end_tree())),
+            Some(shim) if !ends_within(&shim, patience) => Ok(OrphansFound::Living(shim)),
+            _ => Ok(OrphansFound::Ended(self.end_tree())),
         }
     }
 
     /// The same with a shim that lives and is of no use: it is told to end, and killed where it does not.
-    pub fn end_with_shim(&self) -> io::Result<Found> {
+    pub fn end_with_shim(&self) -> io::Result<OrphansFound> {
         if let Some(shim) = self.shim()? {
             shim.dismiss();
             if !ends_within(&shim, SHIM_ENDS) {
@@ -62,7 +62,7 @@ impl OrphanProcesses {
                 ends_within(&shim, KILL_PATIENCE);
             }
         }
-        Ok(Found::Ended(self.end_tree()))
+        Ok(OrphansFound::Ended(self.end_tree()))
     }
 
     /// Lets a shim go on that was stopped; whether there is one.

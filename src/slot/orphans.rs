@@ -2,7 +2,7 @@
 
 use super::Slot;
 use super::context::SlotContext;
-use super::orphan_processes::{self, Found, OrphanProcesses};
+use super::orphan_processes::{self, OrphanProcesses, OrphansFound};
 use crate::core::model::ExitReport;
 use crate::os::paths::PathError;
 use crate::os::{blocking, cgroup};
@@ -25,10 +25,10 @@ pub async fn end_forgotten(context: &SlotContext, slot: &str) {
         return;
     };
     match blocking::run(move || orphans.end(Duration::ZERO)).await {
-        Ok(Ok(Found::Ended(ended))) => {
+        Ok(Ok(OrphansFound::Ended(ended))) => {
             tracing::info!("{slot} is no more: {ended} processes were ended");
         }
-        Ok(Ok(Found::Living(_))) => tracing::warn!("{slot} is no more, and its shim runs"),
+        Ok(Ok(OrphansFound::Living(_))) => tracing::warn!("{slot} is no more, and its shim runs"),
         Ok(Err(error)) | Err(error) => tracing::warn!("what is left of {slot}: {error}"),
     }
 }
@@ -115,7 +115,7 @@ impl Slot {
     }
 
     /// The same where a shim that lives is left alone, which is told. `None` if nothing can be said.
-    pub(super) async fn end_orphans(&mut self) -> Option<Found> {
+    pub(super) async fn end_orphans(&mut self) -> Option<OrphansFound> {
         let ended = self
             .with_orphans(|orphans| orphans.end(Duration::ZERO))
             .await;
@@ -127,7 +127,7 @@ impl Slot {
         let ended = self
             .with_orphans(|orphans| orphans.end(orphan_processes::DISMISSAL))
             .await?;
-        if let Found::Living(shim) = &ended {
+        if let OrphansFound::Living(shim) = &ended {
             let lives = LaunchError::Unreached { pid: shim.pid() };
             return Err(io::Error::other(lives.to_string()));
         }
@@ -135,13 +135,13 @@ impl Slot {
         Ok(())
     }
 
-    fn tell_orphans(&mut self, ended: io::Result<Found>) -> Option<Found> {
+    fn tell_orphans(&mut self, ended: io::Result<OrphansFound>) -> Option<OrphansFound> {
         match &ended {
-            Ok(Found::Ended(0)) => {}
-            Ok(Found::Ended(count)) => self.warn(&format!(
+            Ok(OrphansFound::Ended(0)) => {}
+            Ok(OrphansFound::Ended(count)) => self.warn(&format!(
                 "{count} processes of a shim that is gone were ended"
             )),
-            Ok(Found::Living(shim)) => {
+            Ok(OrphansFound::Living(shim)) => {
                 let lives = LaunchError::Unreached { pid: shim.pid() };
                 self.warn(&format!("{lives}; it is left alone"));
             }

@@ -1,8 +1,8 @@
 //! What goes out of a slot: keys, entries of the audit and the journal, replies.
 
 use super::Slot;
-use super::answer::{self, Place};
-use super::press::Key;
+use super::answer::{self, TurnPlace};
+use super::press::DecidedKey;
 use super::witness::figures_of;
 use crate::audit::Record;
 use crate::core::claude::reading::State;
@@ -54,7 +54,7 @@ impl Slot {
     }
 
     /// Its entry is in the audit by now. Returns whether it is on its way to the program.
-    pub(super) async fn press(&mut self, key: Key) -> bool {
+    pub(super) async fn press(&mut self, key: DecidedKey) -> bool {
         self.tell(What::Key {
             key: key.name.clone(),
             reason: key.reason.clone(),
@@ -191,7 +191,7 @@ impl Slot {
     }
 
     /// Where the turn begins that Enter begins: the key is not pressed before that is known, or can't be.
-    async fn end_of_transcript(&mut self) -> Option<Place> {
+    async fn end_of_transcript(&mut self) -> Option<TurnPlace> {
         let transcript = self.transcript()?;
         let path = transcript.clone();
         let length = self.lookups.conversations().run(move || {
@@ -199,7 +199,7 @@ impl Slot {
             found.map_or(0, |found| found.len())
         });
         let offset = tokio::time::timeout(END_KNOWN, length).await;
-        Some(Place {
+        Some(TurnPlace {
             transcript,
             offset: offset.ok().and_then(Result::ok),
         })

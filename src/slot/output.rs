@@ -32,7 +32,7 @@ pub(super) struct Output {
 
 /// A part of the output.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Part {
+pub struct OutputPart {
     pub bytes: Vec<u8>,
     pub start: u64,
     /// All that there is by now.
@@ -41,7 +41,7 @@ pub struct Part {
     pub dropped: u64,
 }
 
-impl Part {
+impl OutputPart {
     pub fn end(&self) -> u64 {
         self.start + self.bytes.len() as u64
     }
@@ -49,7 +49,7 @@ impl Part {
 
 /// What of the output is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wanted {
+pub enum WantedOutput {
     /// From this byte up to that one, as much as fits into an answer.
     Range(u64, u64),
     /// The same, and all of it.
@@ -174,33 +174,33 @@ impl Output {
         self.end
     }
 
-    pub fn wanted(&mut self, wanted: Wanted, finished: bool) -> Part {
+    pub fn wanted(&mut self, wanted: WantedOutput, finished: bool) -> OutputPart {
         match wanted {
-            Wanted::Range(from, to) => self.part(from, to),
-            Wanted::Whole(from, to) => self.whole(from, to),
-            Wanted::LastLines(lines) => self.part(self.last_lines(lines), u64::MAX),
-            Wanted::Unread => self.read_on(finished),
+            WantedOutput::Range(from, to) => self.part(from, to),
+            WantedOutput::Whole(from, to) => self.whole(from, to),
+            WantedOutput::LastLines(lines) => self.part(self.last_lines(lines), u64::MAX),
+            WantedOutput::Unread => self.read_on(finished),
         }
     }
 
     /// From `from` on, up to `to` and to what fits into one answer, never ending inside a character.
-    pub fn part(&self, from: u64, to: u64) -> Part {
+    pub fn part(&self, from: u64, to: u64) -> OutputPart {
         self.at_most(AT_ONCE, from, to)
     }
 
     /// The same with all that is kept of it, for those who make it shorter before they hand it on: taken at once, so
     /// that what comes meanwhile can't push its end out.
-    pub fn whole(&self, from: u64, to: u64) -> Part {
+    pub fn whole(&self, from: u64, to: u64) -> OutputPart {
         self.at_most(usize::MAX, from, to)
     }
 
-    fn at_most(&self, most: usize, from: u64, to: u64) -> Part {
+    fn at_most(&self, most: usize, from: u64, to: u64) -> OutputPart {
         let start = from.clamp(self.start(), self.end);
         let skip = (start - self.start()) as usize;
         let wanted = usize::try_from(to.saturating_sub(start)).unwrap_or(usize::MAX);
         let length = wanted.min(most).min(self.kept.len() - skip);
         let length = self.whole_characters(skip, length);
-        Part {
+        OutputPart {
             bytes: self.copy(skip, length),
             start,
             total: self.end,
@@ -218,7 +218,7 @@ impl Output {
 
     /// All that has come since an agent last looked; `finished` where no more will come. A control sequence whose end
     /// is still to come waits for it.
-    pub fn read_on(&mut self, finished: bool) -> Part {
+    pub fn read_on(&mut self, finished: bool) -> OutputPart {
         let mut part = self.whole(self.read, u64::MAX);
         if !finished {
             part.bytes.truncate(whole_sequences(&part.bytes));

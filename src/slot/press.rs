@@ -2,7 +2,7 @@
 //! decided by.
 
 use super::Slot;
-use super::inbound::Heard;
+use super::inbound::ShimNews;
 use crate::audit::Record;
 use crate::core::machine::{Input, Purpose, Sight};
 use crate::core::model::{Fault, Person, RpcError};
@@ -24,7 +24,7 @@ const MOVING: &str = "the key was withheld: the screen does not stand still";
 
 /// A key that the machine wants pressed.
 #[derive(Debug)]
-pub(super) struct Key {
+pub(super) struct DecidedKey {
     pub bytes: Vec<u8>,
     pub name: String,
     pub reason: String,
@@ -38,7 +38,7 @@ pub(super) struct Key {
 impl Slot {
     /// What was seen meanwhile is for the machine, with the news that the key was withheld where it no longer
     /// fits.
-    pub(super) async fn press_if_unchanged(&mut self, key: Key) -> Option<Input> {
+    pub(super) async fn press_if_unchanged(&mut self, key: DecidedKey) -> Option<Input> {
         pause::at(Moment::Decided).await;
         let record = key.record(&self.program.settings().name);
         if key.purpose == Purpose::Declines {
@@ -97,7 +97,7 @@ impl Slot {
         let mut patience = ARRIVES;
         // An end is heard in its turn; no key matters any more, nor that the shim begins to end its program.
         while let Some(message) = self.link.next_within(patience).await {
-            if let Heard::Frames(frames, quiet) = self.take_in(Ok(message)) {
+            if let ShimNews::Frames(frames, quiet) = self.take_in(Ok(message)) {
                 frames.iter().for_each(|frame| self.see(frame));
                 quiet.map(|at| self.claude.wait(at));
             }
@@ -136,7 +136,7 @@ impl Looked {
     }
 }
 
-impl Key {
+impl DecidedKey {
     /// Its entry in the audit.
     pub(super) fn record(&self, slot: &str) -> Record {
         Record::key(slot, &self.name, &self.reason).by_any(self.person.as_ref())

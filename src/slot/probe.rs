@@ -3,7 +3,7 @@
 //! and may hang on a file system that does not answer, so the slot's task does not wait for it.
 
 use super::context::SlotContext;
-use super::conversation::{Kept, Wanted};
+use super::conversation::{KeptConversation, WantedConversation};
 use super::start::NotStarted;
 use crate::core::claude::Version;
 use crate::core::machine::Cause;
@@ -26,7 +26,7 @@ pub(super) struct Probed {
     /// The version of Claude Code, or why it is not known; `None` for a plain program.
     pub version: Option<Result<Version, NoVersion>>,
     /// The conversation that it is to go on with.
-    pub conversation: Option<Kept>,
+    pub conversation: Option<KeptConversation>,
     /// The status line that a person has set, if missiond has to set another one.
     pub status_line: Option<Value>,
 }
@@ -35,7 +35,7 @@ pub(super) async fn probe(
     config: Arc<SlotConfig>,
     context: Arc<SlotContext>,
     env: Vec<(String, String)>,
-    conversation: Option<Wanted>,
+    conversation: Option<WantedConversation>,
 ) -> Result<Probed, NotStarted> {
     make_worktree(&config, &context).await?;
     let program = find_program(config.clone(), &env).await?;
@@ -63,8 +63,8 @@ pub(super) async fn probe(
 async fn look_at_home(
     config: Arc<SlotConfig>,
     env: Vec<(String, String)>,
-    conversation: Option<Wanted>,
-) -> Result<(Option<Kept>, Option<Value>), NotStarted> {
+    conversation: Option<WantedConversation>,
+) -> Result<(Option<KeptConversation>, Option<Value>), NotStarted> {
     let look = move || {
         let project = config.project_settings.then_some(config.cwd.as_path());
         let counts = config.care.max_cost.is_some();

@@ -3,7 +3,7 @@
 use crate::core::terminal::{Found, Mark, Marks};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
+enum PromptPhase {
     /// It has not said anything yet.
     Unseen,
     /// Between a command and the next prompt.
@@ -25,9 +25,9 @@ pub(super) struct Finished {
 }
 
 #[derive(Debug)]
-pub(super) struct Prompt {
+pub(super) struct ShellPrompt {
     marks: Marks,
-    phase: Phase,
+    phase: PromptPhase,
     /// Where the output of the command that runs began.
     began: Option<u64>,
     /// And where it ended, where the shell says so before it draws.
@@ -37,11 +37,11 @@ pub(super) struct Prompt {
     shown: Option<u64>,
 }
 
-impl Prompt {
-    pub fn new(token: &str) -> Prompt {
-        Prompt {
+impl ShellPrompt {
+    pub fn new(token: &str) -> ShellPrompt {
+        ShellPrompt {
             marks: Marks::new(token),
-            phase: Phase::Unseen,
+            phase: PromptPhase::Unseen,
             began: None,
             ended: None,
             finished: None,
@@ -58,14 +58,14 @@ impl Prompt {
 
     fn heard(&mut self, found: Found) {
         match found.mark {
-            Mark::Ready if self.phase == Phase::Drawing => self.phase = Phase::Ready,
+            Mark::Ready if self.phase == PromptPhase::Drawing => self.phase = PromptPhase::Ready,
             Mark::Ready => {}
-            Mark::Continues => self.phase = Phase::Unfinished,
+            Mark::Continues => self.phase = PromptPhase::Unfinished,
             Mark::Runs => {
                 // Several lines that were typed as one are several commands: they count as one.
                 self.began.get_or_insert(found.end);
                 self.ended = None;
-                self.phase = Phase::Running;
+                self.phase = PromptPhase::Running;
             }
             // What is said again is of a prompt that is drawn.
             Mark::OutputEnds => drop(self.ended.get_or_insert(found.start)),
@@ -75,14 +75,14 @@ impl Prompt {
                 let end = self.ended.take().unwrap_or(found.start);
                 let output = self.began.take().map(|began| (began, end));
                 self.finished = Some(Finished { code, output });
-                self.phase = Phase::Drawing;
+                self.phase = PromptPhase::Drawing;
             }
         }
     }
 
     /// A command is on its way, and what comes next is its end.
     pub fn submit(&mut self) {
-        self.phase = Phase::Submitted;
+        self.phase = PromptPhase::Submitted;
         self.finished = None;
     }
 
@@ -90,20 +90,20 @@ impl Prompt {
     /// said so yet.
     pub fn written(&mut self, bytes: &[u8]) {
         if self.takes_lines() && matches!(bytes.last(), Some(b'\r' | b'\n')) {
-            self.phase = Phase::Submitted;
+            self.phase = PromptPhase::Submitted;
         }
     }
 
     pub fn is_seen(&self) -> bool {
-        self.phase != Phase::Unseen
+        self.phase != PromptPhase::Unseen
     }
 
     pub fn is_ready(&self) -> bool {
-        self.phase == Phase::Ready
+        self.phase == PromptPhase::Ready
     }
 
     pub fn is_unfinished(&self) -> bool {
-        self.phase == Phase::Unfinished
+        self.phase == PromptPhase::Unfinished
     }
 
     /// A line that is typed now is a command, or the rest of one.
@@ -136,12 +136,12 @@ mod tests {
         format!("{ended}{}$ {}", mark("A"), mark("B"))
     }
 
-    fn fed(prompt: &mut Prompt, text: &str) {
+    fn fed(prompt: &mut ShellPrompt, text: &str) {
         prompt.feed(text.as_bytes());
     }
 
-    fn ready() -> (Prompt, usize) {
-        let mut prompt = Prompt::new("t");
+    fn ready() -> (ShellPrompt, usize) {
+        let mut prompt = ShellPrompt::new("t");
         assert!(!prompt.is_seen());
         fed(&mut prompt, &shown(1, 0));
         assert!(prompt.is_ready());

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 pub const ROLE: &str = "session";
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Record {
+pub struct SessionRecord {
     pub id: String,
     pub command: Vec<String>,
     pub cwd: PathBuf,
@@ -62,8 +62,8 @@ impl Ended {
     }
 }
 
-impl Record {
-    pub fn load(path: &Path) -> io::Result<Record> {
+impl SessionRecord {
+    pub fn load(path: &Path) -> io::Result<SessionRecord> {
         let text = std::fs::read_to_string(path)?;
         serde_json::from_str(&text).map_err(io::Error::other)
     }
@@ -72,13 +72,13 @@ impl Record {
     pub fn running_in(state: &Path) -> usize {
         let files = std::fs::read_dir(sessions_dir(state));
         let files = files.into_iter().flatten().flatten();
-        let records = files.filter_map(|file| Record::load(&file.path()).ok());
+        let records = files.filter_map(|file| SessionRecord::load(&file.path()).ok());
         records.filter(|record| record.ended.is_none()).count()
     }
 
     /// For a session whose file can't be read: it may run, and must not be lost sight of.
-    pub fn unknown(id: &str) -> Record {
-        Record {
+    pub fn unknown(id: &str) -> SessionRecord {
+        SessionRecord {
             id: id.to_owned(),
             command: vec!["unknown".to_owned()],
             cwd: PathBuf::from("/"),
@@ -106,8 +106,8 @@ impl Record {
     }
 
     /// The record of a session that runs as `slot`; `None` if that is no session.
-    pub fn of(slot: &SlotConfig) -> Option<Record> {
-        Some(Record {
+    pub fn of(slot: &SlotConfig) -> Option<SessionRecord> {
+        Some(SessionRecord {
             id: slot.name.clone(),
             command: slot.command.clone(),
             cwd: slot.cwd.clone(),

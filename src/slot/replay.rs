@@ -24,14 +24,14 @@ type Opened = Recording<BufReader<std::io::Take<File>>>;
 const AT_A_TIME: u64 = 16 << 10;
 
 /// A recording on its way into a slot, in bounded pieces. Threads read the file, and the slot's task draws what they read.
-pub(super) struct Reading {
+pub(super) struct RecordingReader {
     path: PathBuf,
     length: u64,
     /// Whether frames are wanted, and not the output alone.
     kind: Kind,
     fetching: Fetching,
     /// Once the file is open.
-    replay: Option<Replay>,
+    replay: Option<RecordingReplay>,
     /// Whether this is the first time through, in which the output is kept.
     is_first: bool,
 }
@@ -70,18 +70,22 @@ impl Slot {
     }
 
     async fn replay_whole(&mut self, path: &Path) -> Result<Replayed, Broken> {
-        let mut reading = Reading::new(path, u64::MAX, self.program.settings().kind);
+        let mut reading = RecordingReader::new(path, u64::MAX, self.program.settings().kind);
         loop {
             let fetched = reading.fetched().await?;
             match self.draw_piece(reading, fetched) {
-                Piece::More(more) => reading = *more,
-                Piece::Done(replayed) => return Ok(*replayed),
+                ReplayPiece::More(more) => reading = *more,
+                ReplayPiece::Done(replayed) => return Ok(*replayed),
             }
         }
     }
 
     /// Draws a piece. The output is kept, and shown to those who are attached.
-    pub(super) fn draw_piece(&mut self, mut reading: Reading, fetched: Fetched) -> Piece {
+    pub(super) fn draw_piece(
+        &mut self,
+        mut reading: RecordingReader,
+        fetched: Fetched,
+    ) -> ReplayPiece {
         let mut replay = match reading.replay.take() {
             Some(replay) => replay,
             None => {
@@ -118,15 +122,15 @@ impl Slot {
 }
 
 /// What a turn has come to.
-pub(super) enum Piece {
-    More(Box<Reading>),
+pub(super) enum ReplayPiece {
+    More(Box<RecordingReader>),
     Done(Box<Replayed>),
 }
 
-impl Reading {
+impl RecordingReader {
     /// A recording that is to be fed to a fresh terminal.
-    pub(super) fn new(path: &Path, length: u64, kind: Kind) -> Reading {
-        Reading {
+    pub(super) fn new(path: &Path, length: u64, kind: Kind) -> RecordingReader {
+        RecordingReader {
             path: path.to_owned(),
             length,
             kind,
@@ -141,14 +145,14 @@ impl Reading {
         (&mut self.fetching).await
     }
 
-    fn begin(&self, fetched: &Fetched) -> Replay {
+    fn begin(&self, fetched: &Fetched) -> RecordingReplay {
         let end = fetched.size.min(self.length);
         let closely = match (self.kind, self.is_first) {
             (Kind::Shell, _) => None,
             (Kind::Claude, true) => Some(end.saturating_sub(READ_CLOSELY)),
             (Kind::Claude, false) => Some(0),
         };
-        Replay::new(fetched.recording.header(), closely)
+        RecordingReplay::new(fetched.recording.header(), closely)
     }
 
     /// What was read so far, for a slot that is being stopped. Nothing is to follow from what it shows.
@@ -163,20 +167,20 @@ impl Reading {
 
     /// Reads on. Where all was read, and what the observer says hangs on what was only drawn, all is read again, frame by
     /// frame.
-    fn go_on(mut self, replay: Replay, fetched: Fetched) -> Piece {
+    fn go_on(mut self, replay: RecordingReplay, fetched: Fetched) -> ReplayPiece {
         match fetched.is_last {
             false => {
                 self.fetching = fetch_more(fetched.recording, fetched.size);
                 self.replay = Some(replay);
             }
             true if replay.is_known => {
-                let Replay {
+                let RecordingReplay {
                     terminal,
                     observer,
                     has_read,
                     ..
                 } = replay;
-                return Piece::Done(Box::new(Replayed {
+                return ReplayPiece::Done(Box::new(Replayed {
                     terminal,
                     observer,
                     has_read,
@@ -187,7 +191,7 @@ impl Reading {
                 self.is_first = false;
             }
         }
-        Piece::More(Box::new(self))
+        ReplayPiece::More(Box::new(self))
     }
 }
 
@@ -236,7 +240,7 @@ fn on_thread(work: impl FnOnce() -> Result<Fetched, Broken> + Send + 'static) ->
 }
 
 /// A recording on its way into a terminal.
-struct Replay {
+struct RecordingReplay {
     terminal: Terminal,
     observer: Observer,
     /// The byte from which on frames are read; `None` where nobody wants to know.
@@ -247,9 +251,9 @@ struct Replay {
     has_read: bool,
 }
 
-impl Replay {
-    fn new(header: &Header, closely: Option<u64>) -> Replay {
-        Replay {
+impl RecordingReplay {
+    fn new(header: &Header, closely: Option<u64>) -> RecordingReplay {
+        RecordingReplay {
             terminal: Terminal::new(header.cols, header.rows),
             observer: Observer::new(),
             closely,

@@ -2,9 +2,9 @@
 
 use super::Slot;
 use super::handle::Answer;
-use super::output::{Part, Wanted};
-use super::press::Key;
-use super::session::Typed;
+use super::output::{OutputPart, WantedOutput};
+use super::press::DecidedKey;
+use super::session::TypedCommand;
 use crate::core::claude::keys;
 use crate::core::machine::Purpose;
 use crate::core::model::Person;
@@ -13,15 +13,13 @@ use crate::shim::ToShim;
 use std::time::Duration;
 
 #[derive(Debug)]
-pub enum Request {
+pub enum TerminalRequest {
     Output {
-        wanted: Wanted,
-        reply: Answer<Part>,
+        wanted: WantedOutput,
+        reply: Answer<OutputPart>,
     },
     /// Forgets the output that is kept.
-    Clear {
-        reply: Answer<()>,
-    },
+    Clear { reply: Answer<()> },
     /// A line, with Enter behind it.
     Type {
         text: String,
@@ -32,7 +30,7 @@ pub enum Request {
     TypeAndWait {
         text: String,
         person: Person,
-        reply: Answer<Typed>,
+        reply: Answer<TypedCommand>,
     },
     Resize {
         cols: u16,
@@ -40,14 +38,9 @@ pub enum Request {
         reply: Answer<()>,
     },
     /// To whatever runs in the foreground.
-    Signal {
-        signal: i32,
-        reply: Answer<()>,
-    },
+    Signal { signal: i32, reply: Answer<()> },
     /// The screen of a program that fills it; `None` for one that writes lines.
-    FullScreen {
-        reply: Answer<Option<Vec<String>>>,
-    },
+    FullScreen { reply: Answer<Option<Vec<String>>> },
     /// Its program is to be ended, for this reason.
     End(String),
     /// It is about to be closed, for this reason.
@@ -57,23 +50,23 @@ pub enum Request {
 }
 
 impl Slot {
-    pub(super) async fn requested(&mut self, request: Request) {
+    pub(super) async fn requested(&mut self, request: TerminalRequest) {
         match request {
-            Request::Output { wanted, reply } => {
+            TerminalRequest::Output { wanted, reply } => {
                 let finished = !self.link.is_open();
                 drop(reply.send(Ok(self.screen.read_output(wanted, finished))));
                 self.remember_read();
             }
-            Request::Clear { reply } => {
+            TerminalRequest::Clear { reply } => {
                 self.clear_output();
                 drop(reply.send(Ok(())));
             }
-            Request::Type {
+            TerminalRequest::Type {
                 text,
                 person,
                 reply,
             } => drop(reply.send(self.type_line(&text, &person).await)),
-            Request::TypeAndWait {
+            TerminalRequest::TypeAndWait {
                 text,
                 person,
                 reply,
@@ -81,27 +74,27 @@ impl Slot {
                 Ok(bytes) => self.type_and_wait(bytes, person, reply).await,
                 Err(error) => drop(reply.send(Err(error))),
             },
-            Request::Resize { cols, rows, reply } => {
+            TerminalRequest::Resize { cols, rows, reply } => {
                 drop(reply.send(self.resize((cols, rows))));
             }
-            Request::Signal { signal, reply } => {
+            TerminalRequest::Signal { signal, reply } => {
                 let foreground = true;
                 drop(reply.send(self.order(&ToShim::Signal { signal, foreground })));
             }
-            Request::FullScreen { reply } => {
+            TerminalRequest::FullScreen { reply } => {
                 let screen = self.screen.terminal().screen();
                 let lines = || screen.lines.iter().map(|line| line.text.clone()).collect();
                 drop(reply.send(Ok(screen.modes.alt_screen.then(lines))));
             }
-            Request::End(why) => self.end_for(why).await,
-            Request::Leave(why) => {
+            TerminalRequest::End(why) => self.end_for(why).await,
+            TerminalRequest::Leave(why) => {
                 if let Some(session) = &mut self.session {
                     session.leaves(why);
                 }
             }
-            Request::Hurry if self.link.is_open() => self.stop_tree(Duration::ZERO),
+            TerminalRequest::Hurry if self.link.is_open() => self.stop_tree(Duration::ZERO),
             // Its program has ended.
-            Request::Hurry => {}
+            TerminalRequest::Hurry => {}
         }
     }
 
@@ -158,7 +151,7 @@ impl Slot {
         person: &Person,
         bytes: Vec<u8>,
     ) -> Result<(), RpcError> {
-        let key = Key {
+        let key = DecidedKey {
             name: format!("{what} of {} bytes", bytes.len()),
             reason: "a person writes to the terminal".to_owned(),
             bytes,

@@ -4,7 +4,7 @@
 use super::attach::Viewer;
 use super::audience::{Audience, Size};
 use super::handle::Answer;
-use super::output::{Output, Part, Taken, Wanted};
+use super::output::{Output, OutputPart, Taken, WantedOutput};
 use super::waiters::Waiters;
 use crate::core::model::{Ending, Fault, RpcError};
 use crate::core::settings::{Kind, SlotConfig};
@@ -36,7 +36,7 @@ pub(super) struct Screen {
 }
 
 /// What comes of a piece of output.
-pub(super) struct Drawn {
+pub(super) struct DrawnOutput {
     pub frames: Vec<Frame>,
     /// What the terminal answers to the program.
     pub replies: Vec<u8>,
@@ -56,7 +56,7 @@ pub(super) enum Writer {
 
 /// The size that a terminal is to have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Fit {
+pub(super) struct SizeFit {
     /// The size that it gets back when nobody is attached any more, for the slot's memory.
     pub own: Option<Size>,
     /// The size that the shim is to be asked for.
@@ -104,7 +104,7 @@ impl Screen {
     }
 
     /// The program wrote this at `at`.
-    pub fn feed(&mut self, at: At, bytes: &[u8]) -> Drawn {
+    pub fn feed(&mut self, at: At, bytes: &[u8]) -> DrawnOutput {
         // As the recording has it, so that a replay draws the same.
         let text = String::from_utf8_lossy(bytes);
         let frames = self.terminal.feed(at, text.as_bytes());
@@ -113,7 +113,7 @@ impl Screen {
             .pass_on(text.as_bytes(), &self.terminal, Instant::now());
         self.draw();
         self.check_written();
-        Drawn {
+        DrawnOutput {
             frames,
             replies: self.terminal.take_replies(),
             taken,
@@ -157,7 +157,7 @@ impl Screen {
         }
     }
 
-    pub fn read_output(&mut self, wanted: Wanted, finished: bool) -> Part {
+    pub fn read_output(&mut self, wanted: WantedOutput, finished: bool) -> OutputPart {
         self.output.wanted(wanted, finished)
     }
 
@@ -215,14 +215,14 @@ impl Screen {
     }
 
     /// The size of the smallest terminal that is attached, or `own` if none is.
-    pub fn fit(&mut self, own: Option<Size>) -> Fit {
+    pub fn fit(&mut self, own: Option<Size>) -> SizeFit {
         self.fits_again = None;
         let smallest = self.viewers.smallest();
         let Some(wanted) = smallest.or(own) else {
-            return Fit { own, ask: None };
+            return SizeFit { own, ask: None };
         };
         let kept = own.unwrap_or_else(|| self.viewers.size(&self.terminal));
-        Fit {
+        SizeFit {
             own: smallest.map(|_| kept),
             ask: self.ask(wanted),
         }
@@ -230,10 +230,10 @@ impl Screen {
 
     /// Has the program draw all of its screen: it does so when its terminal changes its size. A row less is
     /// enough, and no key is pressed for it.
-    pub fn repaint(&mut self, own: Option<Size>) -> Fit {
+    pub fn repaint(&mut self, own: Option<Size>) -> SizeFit {
         let (cols, rows) = self.viewers.size(&self.terminal);
         self.fits_again = Some(Instant::now() + DRAWN_SMALLER);
-        Fit {
+        SizeFit {
             own: own.or(Some((cols, rows))),
             ask: self.ask((cols, rows.saturating_sub(1).max(1))),
         }
@@ -335,18 +335,18 @@ mod tests {
     #[test]
     fn a_terminal_gets_its_own_size_back_when_nobody_is_attached() {
         let mut screen = screen(Kind::Claude);
-        let unchanged = Fit {
+        let unchanged = SizeFit {
             own: None,
             ask: None,
         };
         assert_eq!(screen.fit(None), unchanged);
         let id = screen.join(viewer((80, 24))).expect("there is room");
-        let smaller = Fit {
+        let smaller = SizeFit {
             own: Some((120, 40)),
             ask: Some((80, 24)),
         };
         assert_eq!(screen.fit(None), smaller);
-        let asked = Fit {
+        let asked = SizeFit {
             ask: None,
             ..smaller
         };
@@ -355,7 +355,7 @@ mod tests {
         screen.types(id);
         let (_, typed_last) = screen.leave(id).expect("it is there");
         assert!(typed_last);
-        let own = Fit {
+        let own = SizeFit {
             own: None,
             ask: Some((120, 40)),
         };
@@ -365,13 +365,13 @@ mod tests {
     #[test]
     fn a_row_less_for_a_moment_makes_a_program_draw() {
         let mut screen = screen(Kind::Claude);
-        let less = Fit {
+        let less = SizeFit {
             own: Some((120, 40)),
             ask: Some((120, 39)),
         };
         assert_eq!(screen.repaint(None), less);
         assert!(screen.fits_again().is_some());
-        let own = Fit {
+        let own = SizeFit {
             own: None,
             ask: Some((120, 40)),
         };

@@ -7,8 +7,8 @@ use super::adopt::shim_lost;
 use super::handle::Answer;
 use super::output::Taken;
 use super::owner::Owner;
-use super::prompt::Prompt;
-use super::record::{Ended, Record};
+use super::prompt::ShellPrompt;
+use super::record::{Ended, SessionRecord};
 use crate::core::machine::{Cause, Input};
 use crate::core::model::ExitReport;
 use crate::core::model::Person;
@@ -35,20 +35,20 @@ const REPLACED: Duration = Duration::from_secs(1);
 /// The marker in the recording behind which the output was cleared.
 pub(super) const CLEARED: &str = "output cleared";
 
-pub(super) struct Session {
+pub(super) struct PlainSession {
     pub terms: SessionTerms,
     pub ended: Option<Ended>,
-    pub prompt: Option<Prompt>,
-    typing: Option<Typing>,
+    pub prompt: Option<ShellPrompt>,
+    typing: Option<AwaitedCommand>,
     /// When something was last written or read.
     active: Instant,
     owner: Owner,
     /// Why it is to be removed.
     leaving: Option<String>,
     /// That it is to end was said, and why.
-    ending: Option<Ending>,
+    ending: Option<SessionEnding>,
     /// What ran when a command was typed.
-    program: Option<Program>,
+    program: Option<ShellProgram>,
     /// Since when it is known that something else runs there.
     replaced: Option<Instant>,
     /// Why nothing more is to be heard from the shell.
@@ -57,54 +57,59 @@ pub(super) struct Session {
 
 /// Why a program is ended by missiond.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Ending {
+struct SessionEnding {
     why: String,
     /// Its own time was over.
     timed_out: bool,
 }
 
-impl Ending {
-    fn of(why: String) -> Ending {
+impl SessionEnding {
+    fn of(why: String) -> SessionEnding {
         let timed_out = false;
-        Ending { why, timed_out }
+        SessionEnding { why, timed_out }
     }
 }
 
 /// A process, by its program and its words: `exec bash` leaves the same program.
 #[derive(PartialEq, Eq)]
-struct Program {
+struct ShellProgram {
     file: PathBuf,
     words: Vec<u8>,
 }
 
 /// Somebody waits for a command.
-struct Typing {
-    stage: Stage,
+struct AwaitedCommand {
+    stage: TypingStage,
     began: Instant,
-    reply: Answer<Typed>,
+    reply: Answer<TypedCommand>,
 }
 
-enum Stage {
+enum TypingStage {
     /// For the first prompt; then this is written.
-    Prompt(Vec<u8>, Person),
+    ShellPrompt(Vec<u8>, Person),
     /// For the prompt behind it. Its output began here at the earliest.
     Command(u64),
 }
 
 /// A command that was typed has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Typed {
+pub struct TypedCommand {
     pub exit_code: Option<i32>,
     /// What it wrote, by its place in the output.
     pub output: Option<(u64, u64)>,
 }
 
-impl Session {
+impl PlainSession {
     /// As it is on the disk, where it is there already.
-    pub fn new(terms: SessionTerms, file: &Path) -> Session {
-        let ended = Record::load(file).ok().and_then(|record| record.ended);
-        let prompt = terms.marks.as_ref().map(|marks| Prompt::new(&marks.token));
-        Session {
+    pub fn new(terms: SessionTerms, file: &Path) -> PlainSession {
+        let ended = SessionRecord::load(file)
+            .ok()
+            .and_then(|record| record.ended);
+        let prompt = terms
+            .marks
+            .as_ref()
+            .map(|marks| ShellPrompt::new(&marks.token));
+        PlainSession {
             owner: Owner::watch(terms.owner_process.filter(|_| ended.is_none())),
             terms,
             ended,
@@ -179,7 +184,7 @@ impl Session {
 
     /// How long it may be idle, where it is one that can be idle now: a shell at its prompt.
     fn idle_limit(&self) -> Option<Duration> {
-        let rests = self.prompt.as_ref().is_some_and(Prompt::is_ready);
+        let rests = self.prompt.as_ref().is_some_and(ShellPrompt::is_ready);
         self.terms.idle_close.filter(|_| rests)
     }
 
@@ -191,14 +196,14 @@ impl Session {
     }
 
     /// Why its program is to be ended now.
-    fn must_end(&self) -> Option<Ending> {
+    fn must_end(&self) -> Option<SessionEnding> {
         if self.ended.is_some() || self.ending.is_some() {
             return None;
         }
         let over = self.terms.ends_at.filter(|at| *at <= Utc::now());
         if let Some(at) = over {
             let time = (at - self.terms.created_at).to_std().unwrap_or_default();
-            return Some(Ending {
+            return Some(SessionEnding {
                 why: format!("timed out after {}", words(time)),
                 timed_out: true,
             });
@@ -209,7 +214,7 @@ impl Session {
             .filter(|_| self.owner.is_gone())?
             .pid;
         let why = format!("its owner, process {pid}, has ended");
-        Some(Ending::of(why))
+        Some(SessionEnding::of(why))
     }
 }
 
@@ -233,7 +238,7 @@ pub(super) fn first_status(terms: &SessionTerms) -> SessionStatus {
 }
 
 /// Returns when a session needs to be looked after; never for a slot that is none.
-pub(super) async fn due(session: Option<&Session>) {
+pub(super) async fn due(session: Option<&PlainSession>) {
     let Some(session) = session else {
         return std::future::pending().await;
     };
@@ -269,7 +274,7 @@ impl Slot {
         }
     }
 
-    async fn must_end(&mut self) -> Option<Ending> {
+    async fn must_end(&mut self) -> Option<SessionEnding> {
         let session = self.session.as_ref()?;
         if let Some(ending) = session.must_end() {
             return Some(ending);
@@ -278,7 +283,7 @@ impl Slot {
         // What runs behind a prompt is no idle session, however silent, nor is one that somebody looks at.
         if self.screen.viewers() == 0 && self.is_alone().await {
             let why = format!("idle at its prompt for {}", words(idle));
-            return Some(Ending::of(why));
+            return Some(SessionEnding::of(why));
         }
         self.session.as_mut()?.is_active();
         None
@@ -286,14 +291,14 @@ impl Slot {
 
     /// Somebody outside has a reason to end it.
     pub(super) async fn end_for(&mut self, why: String) {
-        let runs_on = |session: &Session| session.ended.is_none() && session.ending.is_none();
+        let runs_on = |session: &PlainSession| session.ended.is_none() && session.ending.is_none();
         if self.session.as_ref().is_some_and(runs_on) {
-            self.end_session(Ending::of(why)).await;
+            self.end_session(SessionEnding::of(why)).await;
         }
     }
 
     /// Ends the program. What it has written is kept, as after every end.
-    async fn end_session(&mut self, ending: Ending) {
+    async fn end_session(&mut self, ending: SessionEnding) {
         let why = ending.why.clone();
         if let Some(session) = &mut self.session {
             session.ending = Some(ending);
@@ -345,7 +350,7 @@ impl Slot {
     }
 
     pub(super) fn save_record(&mut self) {
-        let Some(made) = Record::of(self.program.settings()) else {
+        let Some(made) = SessionRecord::of(self.program.settings()) else {
             return;
         };
         let file = self.context.session_file(&self.program.settings().name);
@@ -354,12 +359,12 @@ impl Slot {
             .session
             .as_ref()
             .and_then(|session| session.ended.clone());
-        let record = Record {
+        let record = SessionRecord {
             cols,
             rows,
             ended,
             // Somebody may have removed it.
-            ..Record::load(&file).unwrap_or(made)
+            ..SessionRecord::load(&file).unwrap_or(made)
         };
         if let Err(error) = record.save(&file) {
             self.warn(&format!("{} can't be written: {error}", file.display()));

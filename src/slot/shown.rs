@@ -1,13 +1,13 @@
 //! What everybody sees of a slot without asking its task: the latest status, and that something was written.
 
-use super::memory::Since;
+use super::memory::StateSince;
 use crate::core::claude::reading::State;
 use crate::core::model::SlotStatus;
 use chrono::{DateTime, Utc};
 use tokio::sync::watch;
 
 #[derive(Debug)]
-pub(super) struct Shown {
+pub(super) struct PublishedStatus {
     status: watch::Sender<SlotStatus>,
     /// Counts the outputs of the program.
     pulse: watch::Sender<u64>,
@@ -17,9 +17,9 @@ pub(super) struct Shown {
     recalls_state: bool,
 }
 
-impl Shown {
-    pub fn new(status: SlotStatus, since: DateTime<Utc>) -> Shown {
-        Shown {
+impl PublishedStatus {
+    pub fn new(status: SlotStatus, since: DateTime<Utc>) -> PublishedStatus {
+        PublishedStatus {
             status: watch::Sender::new(status),
             pulse: watch::Sender::new(0),
             since,
@@ -56,7 +56,7 @@ impl Shown {
 
     /// The slot enters a state. A daemon that takes it up in the state in which an earlier one has left it goes on counting
     /// from `before`. Returns what the next daemon must know; `None` while that is not known here.
-    pub fn enter(&mut self, state: State, before: Option<Since>) -> Option<Since> {
+    pub fn enter(&mut self, state: State, before: Option<StateSince>) -> Option<StateSince> {
         if self.recalls_state && state == State::Starting {
             self.since = Utc::now();
             return None;
@@ -65,7 +65,7 @@ impl Shown {
         let recalled = before.filter(|before| taken_up && before.state == state);
         self.since = recalled.map_or_else(Utc::now, |before| before.since);
         let since = self.since;
-        Some(Since { state, since })
+        Some(StateSince { state, since })
     }
 }
 
@@ -73,20 +73,20 @@ impl Shown {
 mod tests {
     use super::*;
     use crate::core::settings::SlotConfig;
-    use crate::slot::journal::Paths;
+    use crate::slot::journal::SlotPaths;
     use crate::slot::view::first_status;
     use std::path::Path;
 
-    fn shown() -> Shown {
+    fn shown() -> PublishedStatus {
         let config = SlotConfig::sample("coder", "/work");
-        let status = first_status(&config, &Paths::new(Path::new("/logs"), "coder"));
-        Shown::new(status, DateTime::UNIX_EPOCH)
+        let status = first_status(&config, &SlotPaths::new(Path::new("/logs"), "coder"));
+        PublishedStatus::new(status, DateTime::UNIX_EPOCH)
     }
 
     #[test]
     fn a_slot_that_is_taken_up_in_the_same_state_goes_on_counting() {
         let since = DateTime::UNIX_EPOCH;
-        let left = |state| Some(Since { state, since });
+        let left = |state| Some(StateSince { state, since });
         for (taken_up, before, goes_on) in [
             (true, State::Idle, true),
             (true, State::Thinking, false),

@@ -3,7 +3,7 @@
 use super::Slot;
 use super::catch_up::Questions;
 use super::context::SlotContext;
-use super::conversation::Kept;
+use super::conversation::KeptConversation;
 use super::conversation_locks::ConversationLock;
 use super::health::HealthCheck;
 use super::journal::cap_of;
@@ -61,11 +61,11 @@ impl From<LaunchError> for NotStarted {
 }
 
 /// A program on its way into a shim.
-struct Start {
+struct ProgramStart {
     spec: ShimSpec,
     session: Option<SessionStart>,
     /// What was found of the conversation that it goes on with.
-    conversation: Option<Kept>,
+    conversation: Option<KeptConversation>,
     /// Whether its screens were tried.
     known: bool,
 }
@@ -122,7 +122,7 @@ impl Slot {
         }
     }
 
-    async fn launch(&mut self, start: Start) -> Result<Vec<Input>, NotStarted> {
+    async fn launch(&mut self, start: ProgramStart) -> Result<Vec<Input>, NotStarted> {
         self.check_headroom(&start.spec)?;
         pause::at(Moment::BeforeStart).await;
         // A session's program is its first: nothing can be left of one before it.
@@ -224,7 +224,7 @@ impl Slot {
     fn claim_alone(
         &self,
         session: Option<SessionStart>,
-        kept: Option<Kept>,
+        kept: Option<KeptConversation>,
     ) -> Result<Option<ConversationLock>, NotStarted> {
         let Some(id) = session.map(|session| session.id()) else {
             return Ok(None);
@@ -257,7 +257,7 @@ impl Slot {
     }
 
     /// What the program is started with. Everything that can be found wrong before the spawn is found by now.
-    fn prepare(&mut self, probed: Probed) -> Result<Start, NotStarted> {
+    fn prepare(&mut self, probed: Probed) -> Result<ProgramStart, NotStarted> {
         let config = self.program.settings().clone();
         let program = probed.program.display().to_string();
         if let Some(Err(reason)) = &probed.version {
@@ -300,7 +300,7 @@ impl Slot {
             },
             cap: Some(cap_of(&config.care)),
         };
-        Ok(Start {
+        Ok(ProgramStart {
             spec,
             session,
             conversation: probed.conversation,

@@ -5,7 +5,7 @@ use super::catch_up;
 use super::claude::{Claude, ClaudeNews};
 use super::clients::Clients;
 use super::context::SlotContext;
-use super::handle::{Command, MAX_COMMANDS, SlotHandle};
+use super::handle::{MAX_COMMANDS, SlotCommand, SlotHandle};
 use super::health::{self, HealthCheck};
 use super::link::Link;
 use super::log::SlotLog;
@@ -13,13 +13,13 @@ use super::lookups::{LookedUp, Lookups};
 use super::memory::Memory;
 use super::memory_file::MemoryFile;
 use super::output::{FOR_SLOTS, Output};
-use super::press::{self, Key};
+use super::press::{self, DecidedKey};
 use super::program::SlotProgram;
-use super::requests::Request;
+use super::requests::TerminalRequest;
 use super::rules::{RuleBook, SlotRules};
 use super::screen::{Screen, Writer};
-use super::session::{self, Session};
-use super::shown::Shown;
+use super::session::{self, PlainSession};
+use super::shown::PublishedStatus;
 use super::view::first_status;
 use crate::audit::Record;
 use crate::core::claude::reading::State;
@@ -66,9 +66,10 @@ impl Slot {
         let status = first_status(&config, log.paths());
         let terms = config.terms.clone();
         let output = recalled_output(&memory, terms.as_ref());
-        let session = terms.map(|terms| Session::new(terms, &context.session_file(&config.name)));
+        let session =
+            terms.map(|terms| PlainSession::new(terms, &context.session_file(&config.name)));
         let slot = Slot {
-            shown: Shown::new(status, recalled_since(&memory, &machine)),
+            shown: PublishedStatus::new(status, recalled_since(&memory, &machine)),
             screen: Screen::new(&config, output),
             log,
             program: SlotProgram::new(config),
@@ -91,7 +92,7 @@ impl Slot {
 impl Slot {
     async fn run(
         mut self,
-        mut queue: mpsc::Receiver<Command>,
+        mut queue: mpsc::Receiver<SlotCommand>,
         fault: Option<String>,
         looked: watch::Sender<bool>,
     ) {
@@ -111,7 +112,7 @@ impl Slot {
                 // program that writes without a pause.
                 biased;
                 command = queue.recv(), if self.takes_commands() => match command {
-                    Some(Command::Shutdown { keep, done }) => {
+                    Some(SlotCommand::Shutdown { keep, done }) => {
                         return self.shut_down(keep, done, queue).await;
                     }
                     Some(command) => self.take(command).await,
@@ -187,7 +188,7 @@ impl Slot {
                     purpose,
                     person,
                 } => {
-                    let key = Key {
+                    let key = DecidedKey {
                         bytes,
                         name: key,
                         reason,
@@ -226,7 +227,11 @@ impl Slot {
     }
 
     /// A key that approves is not pressed if its verdict could not be written.
-    async fn press_audited(&mut self, key: Key, unaudited: Option<RpcError>) -> Option<Input> {
+    async fn press_audited(
+        &mut self,
+        key: DecidedKey,
+        unaudited: Option<RpcError>,
+    ) -> Option<Input> {
         let approves = key.purpose == Purpose::Approves;
         match unaudited.filter(|_| approves) {
             Some(error) => Some(press::unpressed(error, None)),
@@ -234,9 +239,9 @@ impl Slot {
         }
     }
 
-    pub(super) async fn command(&mut self, command: Command) {
+    pub(super) async fn command(&mut self, command: SlotCommand) {
         match command {
-            Command::Machine {
+            SlotCommand::Machine {
                 token,
                 input,
                 reply,
@@ -256,26 +261,26 @@ impl Slot {
                 }
                 self.ask_witnesses().await;
             }
-            Command::Withdraw(token) => {
+            SlotCommand::Withdraw(token) => {
                 self.input(Input::Withdraw(token)).await;
                 self.clients.forget(token);
             }
-            Command::Write { writing, reply } => {
+            SlotCommand::Write { writing, reply } => {
                 let written = self.write(writing).await;
                 drop(reply.send(written));
             }
-            Command::View(viewing) => self.view(viewing).await,
-            Command::Screen { params, reply } => drop(reply.send(Ok(self.screen(&params)))),
-            Command::Search {
+            SlotCommand::View(viewing) => self.view(viewing).await,
+            SlotCommand::Screen { params, reply } => drop(reply.send(Ok(self.screen(&params)))),
+            SlotCommand::Search {
                 pattern,
                 limit,
                 reply,
             } => self.search(pattern, limit, reply),
-            Command::History { last, reply } => self.tell_history(last, reply),
-            Command::TakeOver { session, reply } => self.take_over(session, reply),
-            Command::Why { reply } => self.tell_why(reply),
-            Command::AwaitOutput { pattern, reply } => {
-                let ended = self.session.as_ref().is_some_and(Session::has_ended);
+            SlotCommand::History { last, reply } => self.tell_history(last, reply),
+            SlotCommand::TakeOver { session, reply } => self.take_over(session, reply),
+            SlotCommand::Why { reply } => self.tell_why(reply),
+            SlotCommand::AwaitOutput { pattern, reply } => {
+                let ended = self.session.as_ref().is_some_and(PlainSession::has_ended);
                 let writer = match self.machine.has_program() {
                     _ if ended => Writer::HasEnded,
                     true => Writer::Runs,
@@ -283,15 +288,15 @@ impl Slot {
                 };
                 self.screen.await_output(pattern, reply, writer);
             }
-            Command::Reconfigure {
+            SlotCommand::Reconfigure {
                 config,
                 rules,
                 running,
             } => self.reconfigure(config, rules, running).await,
-            Command::Request(request) => self.requested(request).await,
-            Command::Note(what) => self.tell(what),
-            Command::Restore => self.restore(),
-            Command::Shutdown { .. } => {}
+            SlotCommand::Terminal(request) => self.requested(request).await,
+            SlotCommand::Note(what) => self.tell(what),
+            SlotCommand::Restore => self.restore(),
+            SlotCommand::Shutdown { .. } => {}
         }
     }
 
@@ -347,7 +352,7 @@ impl Slot {
         mut self,
         keep: bool,
         done: oneshot::Sender<()>,
-        mut queue: mpsc::Receiver<Command>,
+        mut queue: mpsc::Receiver<SlotCommand>,
     ) {
         if keep {
             self.dismiss_viewers(&Ending::DaemonEnds);
@@ -371,7 +376,7 @@ impl Slot {
                     () = until(due) => self.stop_is_overdue().await,
                     // Nothing else is of use to anybody now.
                     Some(command) = queue.recv() => {
-                        if let Command::Request(request @ Request::Hurry) = command {
+                        if let SlotCommand::Terminal(request @ TerminalRequest::Hurry) = command {
                             self.requested(request).await;
                         }
                     }

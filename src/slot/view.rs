@@ -1,7 +1,7 @@
 //! What a slot shows of itself when it is asked.
 
 use super::Slot;
-use super::journal::Paths;
+use super::journal::SlotPaths;
 use super::witness::FileEvidence;
 use crate::config::keys_that_differ;
 use crate::core::claude::reading::State;
@@ -158,7 +158,7 @@ fn why_removed() -> String {
 }
 
 /// Of a slot that has not yet looked whether its program runs.
-pub(super) fn first_status(config: &SlotConfig, paths: &Paths) -> SlotStatus {
+pub(super) fn first_status(config: &SlotConfig, paths: &SlotPaths) -> SlotStatus {
     SlotStatus {
         slot: config.name.clone(),
         role: config.role.clone(),

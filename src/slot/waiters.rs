@@ -10,7 +10,7 @@ use regex::Regex;
 /// Clients that may wait for output of one slot at once.
 const MAX_WAITERS: usize = 64;
 
-struct Waiter {
+struct OutputWaiter {
     pattern: Regex,
     reply: Answer<String>,
     /// Up to where it has seen what was written.
@@ -20,7 +20,7 @@ struct Waiter {
 /// Those who wait for output of one slot.
 #[derive(Default)]
 pub(super) struct Waiters {
-    waiting: Vec<Waiter>,
+    waiting: Vec<OutputWaiter>,
 }
 
 impl Waiters {
@@ -36,7 +36,7 @@ impl Waiters {
             let _ = reply.send(Err(RpcError::new(Fault::Refused, text)));
             return;
         }
-        self.waiting.push(Waiter {
+        self.waiting.push(OutputWaiter {
             pattern,
             reply,
             seen,
@@ -53,7 +53,7 @@ impl Waiters {
         self.satisfy(|waiter| waiter.read_on(output));
     }
 
-    fn satisfy(&mut self, mut found: impl FnMut(&mut Waiter) -> Option<String>) {
+    fn satisfy(&mut self, mut found: impl FnMut(&mut OutputWaiter) -> Option<String>) {
         for mut waiter in std::mem::take(&mut self.waiting) {
             match found(&mut waiter) {
                 // A client that went away needs no answer.
@@ -73,7 +73,7 @@ impl Waiters {
     }
 }
 
-impl Waiter {
+impl OutputWaiter {
     fn matching(&self, lines: &[String]) -> Option<String> {
         let at = lines.iter().position(|line| self.pattern.is_match(line))?;
         Some(secrets::mask_rows(lines).swap_remove(at))
@@ -104,7 +104,7 @@ mod tests {
         let mut output = Output::new(1 << 20);
         output.push(At::from_millis(1), b"before\r\nhal");
         let (reply, _answer) = oneshot::channel();
-        let mut waiter = Waiter {
+        let mut waiter = OutputWaiter {
             pattern: Regex::new("^(before|half|4999|\\? )$").expect("a pattern"),
             reply,
             seen: 8,

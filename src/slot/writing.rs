@@ -2,7 +2,7 @@
 //! take it, or where the person has said that the dialog is meant.
 
 use super::Slot;
-use super::press::Key;
+use super::press::DecidedKey;
 use crate::core::machine::{Decider, Input, KeysReach, Purpose, strokes, verdict_event};
 use crate::core::model::Person;
 use crate::core::model::{Fault, RpcError};
@@ -81,7 +81,7 @@ impl Slot {
         let record = self.verdict_record(written.verdict, &written.ask, decider.clone());
         self.log.audited(record).await?;
         self.tell(written.event);
-        let key = Key {
+        let key = DecidedKey {
             bytes: writing.bytes,
             name: keys,
             reason: why,

@@ -11,7 +11,7 @@ use crate::core::model::*;
 use crate::daemon::DaemonHandle;
 use crate::events::Bus;
 use crate::os::peer::{Origin, Peer, PeerMarks};
-use crate::slot::Command;
+use crate::slot::SlotCommand;
 use serde_json::Value;
 
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl Dispatcher {
             // A hook that shows a line waits for nobody: on a busy machine it has ended before it is heard.
             _ if method == Hook::NAME && peer.origin == Origin::Untold => tracing::debug!("{text}"),
             // One that is gone has no log to write to.
-            Some(slot) => drop(slot.send(Command::Note(What::Warning { text })).await),
+            Some(slot) => drop(slot.send(SlotCommand::Note(What::Warning { text })).await),
             None => tracing::warn!("{text}"),
         }
         Err(refusal)

@@ -44,7 +44,7 @@ async fn answer(call: Call<'_>, params: AdoptParams) -> Result<AdoptAnswer, RpcE
         return Err(RpcError::new(Fault::Refused, text));
     }
     let restarts = slot
-        .request(|reply| Command::TakeOver { session, reply })
+        .request(|reply| SlotCommand::TakeOver { session, reply })
         .await?;
     if restarts {
         slot.ask(Input::Restart).await?;

@@ -9,6 +9,6 @@ request! {
 
 async fn answer(call: Call<'_>, one: OneSlot) -> Result<Done, RpcError> {
     let slot = call.slot(&one.slot)?;
-    request(&slot, |reply| Request::Clear { reply }).await?;
+    request(&slot, |reply| TerminalRequest::Clear { reply }).await?;
     Ok(done(&slot))
 }

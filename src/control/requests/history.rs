@@ -20,6 +20,6 @@ pub struct HistoryParams {
 async fn answer(call: Call<'_>, params: HistoryParams) -> Result<HistoryAnswer, RpcError> {
     let last = params.last;
     call.slot(&params.slot)?
-        .request(|reply| Command::History { last, reply })
+        .request(|reply| SlotCommand::History { last, reply })
         .await
 }

@@ -63,7 +63,7 @@ pub(super) async fn info_of(
     dispatcher: &Dispatcher,
     slot: &SlotHandle,
 ) -> Result<SessionInfo, RpcError> {
-    let output = part(slot, Wanted::Range(0, 0)).await?;
+    let output = part(slot, WantedOutput::Range(0, 0)).await?;
     let status = slot.status();
     let is_alive = !status.is_over();
     let Some(session) = status.session else {

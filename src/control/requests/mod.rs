@@ -18,7 +18,7 @@ use crate::core::model::*;
 use crate::daemon::{Order, is_of_owner};
 use crate::os::blocking;
 use crate::os::peer::{Origin, Peer};
-use crate::slot::{Command, Request, SlotHandle, Wanted};
+use crate::slot::{SlotCommand, SlotHandle, TerminalRequest, WantedOutput};
 use chrono::{DateTime, Utc};
 use futures_util::future::BoxFuture;
 use schemars::{JsonSchema, Schema, SchemaGenerator};

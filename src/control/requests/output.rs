@@ -1,7 +1,7 @@
 use super::*;
 use crate::core::terminal::plain;
 use crate::core::text::hex;
-use crate::slot::Part;
+use crate::slot::OutputPart;
 use std::borrow::Cow;
 
 /// The longest wait for more output; whoever wants to wait longer asks again.
@@ -77,8 +77,8 @@ impl OutputAnswer {
 async fn answer(call: Call<'_>, params: OutputParams) -> Result<OutputAnswer, RpcError> {
     let slot = call.slot(&params.slot)?;
     let wanted = match (params.from, params.lines) {
-        (_, Some(lines)) => Wanted::LastLines(lines),
-        (from, None) => Wanted::Range(from.unwrap_or(0), u64::MAX),
+        (_, Some(lines)) => WantedOutput::LastLines(lines),
+        (from, None) => WantedOutput::Range(from.unwrap_or(0), u64::MAX),
     };
     let mut pulse = slot.watch_output();
     let mut status = slot.watch_status();
@@ -101,7 +101,7 @@ async fn answer(call: Call<'_>, params: OutputParams) -> Result<OutputAnswer, Rp
     Ok(output_answer(slot.status(), part, &params))
 }
 
-fn output_answer(status: SlotStatus, part: Part, params: &OutputParams) -> OutputAnswer {
+fn output_answer(status: SlotStatus, part: OutputPart, params: &OutputParams) -> OutputAnswer {
     // Whoever names no place wants what there is: what went before is no loss to them.
     let dropped_bytes = part.dropped;
     let mut answer = OutputAnswer {

@@ -28,6 +28,6 @@ async fn answer(call: Call<'_>, params: ResizeParams) -> Result<Done, RpcError> 
             "a terminal has from 2 to 1000 columns and rows",
         ));
     }
-    request(&slot, |reply| Request::Resize { cols, rows, reply }).await?;
+    request(&slot, |reply| TerminalRequest::Resize { cols, rows, reply }).await?;
     Ok(done(&slot))
 }

@@ -8,6 +8,6 @@ request! {
 
 async fn answer(call: Call<'_>, params: ScreenParams) -> Result<ScreenAnswer, RpcError> {
     call.slot(&params.slot)?
-        .request(|reply| Command::Screen { params, reply })
+        .request(|reply| SlotCommand::Screen { params, reply })
         .await
 }

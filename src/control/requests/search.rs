@@ -32,7 +32,7 @@ async fn answer(call: Call<'_>, params: SearchParams) -> Result<Vec<Match>, RpcE
     if slot.is_session() {
         return search_output(&slot, pattern, limit).await;
     }
-    slot.request(|reply| Command::Search {
+    slot.request(|reply| SlotCommand::Search {
         pattern,
         limit,
         reply,
@@ -46,7 +46,7 @@ async fn search_output(
     pattern: Regex,
     limit: usize,
 ) -> Result<Vec<Match>, RpcError> {
-    let bytes = part(slot, Wanted::Whole(0, u64::MAX)).await?.bytes;
+    let bytes = part(slot, WantedOutput::Whole(0, u64::MAX)).await?.bytes;
     let searched = blocking::run(move || {
         // Masked first: a pattern must not find out what it is not shown.
         let rows: Vec<String> = plain(&bytes).lines().map(str::to_owned).collect();

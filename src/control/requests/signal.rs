@@ -23,7 +23,7 @@ pub struct SignalParams {
 async fn answer(call: Call<'_>, params: SignalParams) -> Result<Done, RpcError> {
     let slot = call.slot(&params.slot)?;
     let signal = signal_number(&params.signal)?;
-    request(&slot, |reply| Request::Signal { signal, reply }).await?;
+    request(&slot, |reply| TerminalRequest::Signal { signal, reply }).await?;
     Ok(done(&slot))
 }
 

@@ -25,7 +25,7 @@ async fn answer(call: Call<'_>, params: SpawnParams) -> Result<SpawnAnswer, RpcE
     let first = tokio::time::timeout(FIRST_OUTPUT, first_output(&slot));
     // Many programs say nothing at first.
     let _ = first.await;
-    let part = part(&slot, Wanted::Range(0, u64::MAX)).await?;
+    let part = part(&slot, WantedOutput::Range(0, u64::MAX)).await?;
     let status = slot.status();
     Ok(SpawnAnswer {
         id: status.slot,

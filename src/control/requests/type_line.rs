@@ -1,7 +1,7 @@
 use super::wait::within;
 use super::*;
 use crate::control::written::written;
-use crate::slot::Typed;
+use crate::slot::TypedCommand;
 
 mod prompted;
 
@@ -74,7 +74,7 @@ async fn answer(call: Call<'_>, params: TypeParams) -> Result<TypeAnswer, RpcErr
     }
     let typed = match params.quiet_ms {
         None => {
-            let typed = request(&slot, |reply| Request::TypeAndWait {
+            let typed = request(&slot, |reply| TerminalRequest::TypeAndWait {
                 text,
                 person,
                 reply,
@@ -94,7 +94,7 @@ async fn answer(call: Call<'_>, params: TypeParams) -> Result<TypeAnswer, RpcErr
 
 /// Types a line for a person, and waits for nothing.
 async fn type_line(slot: &SlotHandle, person: Person, text: String) -> Result<(), RpcError> {
-    request(slot, |reply| Request::Type {
+    request(slot, |reply| TerminalRequest::Type {
         text,
         person,
         reply,
@@ -108,8 +108,10 @@ async fn type_until_quiet(
     person: Person,
     text: String,
     ms: u64,
-) -> Result<Typed, RpcError> {
-    let from = part(slot, Wanted::Range(u64::MAX, u64::MAX)).await?.total;
+) -> Result<TypedCommand, RpcError> {
+    let from = part(slot, WantedOutput::Range(u64::MAX, u64::MAX))
+        .await?
+        .total;
     let mut pulse = slot.watch_output();
     let mut status = slot.watch_status();
     type_line(slot, person, text).await?;
@@ -123,8 +125,10 @@ async fn type_until_quiet(
         () = quiet => {}
         _ = status.wait_for(SlotStatus::is_over) => {}
     }
-    let to = part(slot, Wanted::Range(u64::MAX, u64::MAX)).await?.total;
-    Ok(Typed {
+    let to = part(slot, WantedOutput::Range(u64::MAX, u64::MAX))
+        .await?
+        .total;
+    Ok(TypedCommand {
         exit_code: slot.status().exit_code,
         output: Some((from, to)),
     })

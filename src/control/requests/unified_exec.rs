@@ -108,7 +108,7 @@ impl LookParams {
         let mut status = slot.watch_status();
         let ended = status.wait_for(SlotStatus::is_over);
         let _ = tokio::time::timeout(time.min(MAX_YIELD), ended).await;
-        let unread = part(slot, Wanted::Unread).await?;
+        let unread = part(slot, WantedOutput::Unread).await?;
         let (output, truncated) = match full_screen(slot).await? {
             Some(screen) if !self.raw => head_and_tail(screen, characters),
             _ => shortened(unread, self.raw, characters).await?,
@@ -133,7 +133,7 @@ impl LookParams {
 
 /// What a program that fills the screen shows: its bytes alone would be of no use.
 async fn full_screen(slot: &SlotHandle) -> Result<Option<String>, RpcError> {
-    let screen = request(slot, |reply| Request::FullScreen { reply }).await?;
+    let screen = request(slot, |reply| TerminalRequest::FullScreen { reply }).await?;
     Ok(screen.map(|lines| lines.join("\n").trim_end().to_owned()))
 }
 

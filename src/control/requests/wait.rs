@@ -130,7 +130,7 @@ async fn output(slot: &SlotHandle, pattern: Option<Regex>) -> Result<String, Rpc
     let Some(pattern) = pattern else {
         return std::future::pending().await;
     };
-    slot.request(|reply| Command::AwaitOutput { pattern, reply })
+    slot.request(|reply| SlotCommand::AwaitOutput { pattern, reply })
         .await
 }
 

@@ -16,7 +16,7 @@ pub struct WhyAnswer {
 
 async fn answer(call: Call<'_>, params: OneSlot) -> Result<WhyAnswer, RpcError> {
     let slot = call.slot(&params.slot)?;
-    let evidence = slot.request(|reply| Command::Why { reply }).await?;
+    let evidence = slot.request(|reply| SlotCommand::Why { reply }).await?;
     Ok(WhyAnswer {
         slot: params.slot,
         state: slot.status().state,

@@ -30,6 +30,6 @@ async fn answer(call: Call<'_>, params: WriteParams) -> Result<Done, RpcError> {
 }
 
 pub(super) async fn write(slot: &SlotHandle, writing: Writing) -> Result<(), RpcError> {
-    slot.request(|reply| Command::Write { writing, reply })
+    slot.request(|reply| SlotCommand::Write { writing, reply })
         .await
 }

@@ -15,8 +15,8 @@ use crate::core::text::diagnostic::Problem;
 use crate::os::headroom::Shortage;
 use crate::os::paths;
 use crate::os::{files, headroom};
-use crate::slot::record::{Ended, Record};
-use crate::slot::{self, Command, Paths, Request, SlotHandle};
+use crate::slot::record::{Ended, SessionRecord};
+use crate::slot::{self, SlotCommand, SlotHandle, SlotPaths, TerminalRequest};
 use chrono::{DateTime, Utc};
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
@@ -91,14 +91,14 @@ impl Daemon {
     }
 
     /// The daemon that was to start it was killed before it did: there is no recording, and no shim.
-    fn has_never_run(&self, record: &Record) -> bool {
-        let recording = Paths::new(&self.context.logs, &record.id).recording;
+    fn has_never_run(&self, record: &SessionRecord) -> bool {
+        let recording = SlotPaths::new(&self.context.logs, &record.id).recording;
         let shim = || self.context.shim(&record.id);
         record.ended.is_none() && !recording.exists() && matches!(shim(), Ok(None))
     }
 
     /// Starts its task; the program is not started by that.
-    fn add_session(&mut self, record: &Record) -> SlotHandle {
+    fn add_session(&mut self, record: &SessionRecord) -> SlotHandle {
         let config = record.slot();
         let rules = self.rules.of_slot(&config);
         let (handle, task) = slot::start(self.context.clone(), Arc::new(config), rules);
@@ -154,7 +154,7 @@ impl Daemon {
         if self.kept.contains_key(id) {
             return taken(format!("there is a session `{id}` already"));
         }
-        if Paths::new(&self.context.logs, id)
+        if SlotPaths::new(&self.context.logs, id)
             .all()
             .iter()
             .any(|path| path.exists())
@@ -245,8 +245,8 @@ impl Daemon {
         }
         let (id, why) = (id.to_owned(), why.to_owned());
         kept.leaving = Some(tokio::spawn(async move {
-            let leave = Request::Leave(why.clone());
-            let _ = handle.send(Command::Request(leave)).await;
+            let leave = TerminalRequest::Leave(why.clone());
+            let _ = handle.send(SlotCommand::Terminal(leave)).await;
             if force {
                 hurry(&handle).await;
             }
@@ -287,7 +287,7 @@ impl Daemon {
 
     /// What a session leaves on the disk. Its own log goes with it: there may be thousands in a day.
     fn remove_files(&self, id: &str) {
-        for path in Paths::new(&self.context.logs, id).all() {
+        for path in SlotPaths::new(&self.context.logs, id).all() {
             let _ = files::remove_with_rotated(&path);
         }
         let _ = std::fs::remove_file(self.context.memory_file(id));
@@ -317,8 +317,8 @@ impl Daemon {
 }
 
 /// A file that can't be read is set aside for one that says little: its session may run, and must not be lost.
-fn read_or_replace(file: &Path) -> Option<Record> {
-    let error = match Record::load(file) {
+fn read_or_replace(file: &Path) -> Option<SessionRecord> {
+    let error = match SessionRecord::load(file) {
         Ok(record) => return Some(record),
         Err(error) => error,
     };
@@ -327,7 +327,7 @@ fn read_or_replace(file: &Path) -> Option<Record> {
     let (shown, aside) = (file.display(), aside.display());
     tracing::error!("{shown} can't be read ({error}); it is kept as {aside}");
     let id = file.file_stem()?.to_str().filter(|id| is_name(id))?;
-    let record = Record::unknown(id);
+    let record = SessionRecord::unknown(id);
     record.save(file).ok()?;
     Some(record)
 }
@@ -376,12 +376,14 @@ async fn steward(handle: SlotHandle, orders: mpsc::Sender<Order>) {
 /// Ends the program of a session; what it has written is kept as after every end.
 pub async fn end_for(handle: &SlotHandle, why: String) {
     // One that is gone has ended.
-    let _ = handle.send(Command::Request(Request::End(why))).await;
+    let _ = handle
+        .send(SlotCommand::Terminal(TerminalRequest::End(why)))
+        .await;
 }
 
 async fn end(handle: &SlotHandle) {
     let (done, ended) = oneshot::channel();
-    let shutdown = Command::Shutdown { keep: false, done };
+    let shutdown = SlotCommand::Shutdown { keep: false, done };
     if handle.send(shutdown).await.is_ok() {
         let _ = ended.await;
     }
@@ -389,7 +391,9 @@ async fn end(handle: &SlotHandle) {
 
 /// The program is killed, and not asked first.
 pub(super) async fn hurry(handle: &SlotHandle) {
-    let _ = handle.send(Command::Request(Request::Hurry)).await;
+    let _ = handle
+        .send(SlotCommand::Terminal(TerminalRequest::Hurry))
+        .await;
 }
 
 impl From<Shortage> for RpcError {

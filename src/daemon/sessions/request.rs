@@ -6,7 +6,7 @@ use crate::core::settings;
 use crate::core::settings::limits::Limits;
 use crate::core::settings::{DAEMONS_OWN, OwnerProcess, SessionTerms, SessionsConfig};
 use crate::launch::{self, LaunchError};
-use crate::slot::record::Record;
+use crate::slot::record::SessionRecord;
 use crate::slot::{SlotContext, running_process};
 use chrono::{TimeDelta, Utc};
 use serde_json::Map;
@@ -33,7 +33,7 @@ pub(super) fn record(
     params: SpawnParams,
     config: &SessionsConfig,
     context: &SlotContext,
-) -> Result<Record, RpcError> {
+) -> Result<SessionRecord, RpcError> {
     let run = &params.run;
     let id = id(params.id.clone())?;
     let created_at = Utc::now();
@@ -56,7 +56,7 @@ pub(super) fn record(
         command: Vec::new(),
     };
     check_words(&params)?;
-    let mut record = Record {
+    let mut record = SessionRecord {
         cwd: cwd(run.cwd.clone(), context)?,
         cols: size("cols", params.cols, COLS)?,
         rows: size("rows", params.rows, ROWS)?,
@@ -208,7 +208,7 @@ fn cwd(given: Option<PathBuf>, context: &SlotContext) -> Result<PathBuf, RpcErro
 }
 
 /// Before anything is made for it.
-fn check_program(record: &Record, context: &SlotContext) -> Result<(), RpcError> {
+fn check_program(record: &SessionRecord, context: &SlotContext) -> Result<(), RpcError> {
     let slot = record.slot();
     let env = launch::environment(&slot, &context.socket, context.environment.iter().cloned());
     let path = env

@@ -10,7 +10,7 @@ use crate::core::settings::{Shell, ShellMarks};
 use crate::os::files;
 use crate::os::paths;
 use crate::slot::SlotContext;
-use crate::slot::record::Record;
+use crate::slot::record::SessionRecord;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ const SHELLS: [&str; 2] = ["/bin/bash", "/bin/sh"];
 
 /// Names the program, and with it the marks.
 pub(super) fn fill_in(
-    record: &mut Record,
+    record: &mut SessionRecord,
     params: SpawnParams,
     context: &SlotContext,
 ) -> Result<(), RpcError> {
@@ -62,7 +62,12 @@ pub(super) fn fill_in(
 }
 
 /// One line, by `-c`.
-fn line_in(record: &mut Record, shell: String, login: bool, line: String) -> Result<(), RpcError> {
+fn line_in(
+    record: &mut SessionRecord,
+    shell: String,
+    login: bool,
+    line: String,
+) -> Result<(), RpcError> {
     if line.trim().is_empty() {
         return Err(wrong("the command is empty"));
     }
@@ -74,7 +79,11 @@ fn line_in(record: &mut Record, shell: String, login: bool, line: String) -> Res
 }
 
 /// A variable as the session will have it.
-fn variable<'a>(record: &'a Record, context: &'a SlotContext, name: &str) -> Option<&'a str> {
+fn variable<'a>(
+    record: &'a SessionRecord,
+    context: &'a SlotContext,
+    name: &str,
+) -> Option<&'a str> {
     let own = record.env.get(name).map(String::as_str);
     let daemons = || context.variable(name).filter(|_| !record.env_clear);
     own.or_else(daemons).filter(|value| !value.is_empty())
@@ -109,7 +118,13 @@ impl Shell {
     }
 }
 
-fn mark(record: &mut Record, program: &str, shell: Shell, login: bool, context: &SlotContext) {
+fn mark(
+    record: &mut SessionRecord,
+    program: &str,
+    shell: Shell,
+    login: bool,
+    context: &SlotContext,
+) {
     let directory = context.shell_dir(&record.id);
     let token = uuid::Uuid::new_v4().simple().to_string();
     record.terms.marks = Some(ShellMarks { shell, token });
@@ -133,7 +148,7 @@ fn mark(record: &mut Record, program: &str, shell: Shell, login: bool, context: 
 }
 
 /// Leads the shell to a file of ours, which puts the variable back as it was.
-fn replace_variable(record: &mut Record, context: &SlotContext, name: &str, value: String) {
+fn replace_variable(record: &mut SessionRecord, context: &SlotContext, name: &str, value: String) {
     let theirs = variable(record, context, name)
         .unwrap_or_default()
         .to_owned();
@@ -142,7 +157,7 @@ fn replace_variable(record: &mut Record, context: &SlotContext, name: &str, valu
 }
 
 /// Writes the files that the shell reads at its start.
-pub(super) fn write(record: &Record, context: &SlotContext) -> io::Result<()> {
+pub(super) fn write(record: &SessionRecord, context: &SlotContext) -> io::Result<()> {
     let Some(marks) = &record.terms.marks else {
         return Ok(());
     };

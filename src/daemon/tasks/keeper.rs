@@ -7,7 +7,7 @@ use crate::core::model::{Fault, RpcError, SlotStatus, TaskStatus, What};
 use crate::core::queue::{Effect, NewTask, Outcome, Queue, SlotView, unknown_task};
 use crate::daemon::{Reply, Slots};
 use crate::events::Bus;
-use crate::slot::{Command as SlotCommand, SlotHandle};
+use crate::slot::{SlotCommand, SlotHandle};
 use chrono::{DateTime, Utc};
 use std::collections::HashMap;
 use std::io;
@@ -22,7 +22,7 @@ const MAX_COMMANDS: usize = 64;
 type Tasks = Arc<Vec<Arc<TaskStatus>>>;
 
 #[derive(Debug)]
-enum Command {
+enum QueueCommand {
     Submit {
         new: NewTask,
         reply: Reply<Arc<TaskStatus>>,
@@ -40,26 +40,26 @@ enum Command {
 /// The way to the queue from outside.
 #[derive(Debug, Clone)]
 pub struct TasksHandle {
-    commands: mpsc::Sender<Command>,
+    commands: mpsc::Sender<QueueCommand>,
     tasks: watch::Receiver<Tasks>,
 }
 
 impl TasksHandle {
     /// Puts a task into the queue. It is on the disk when this returns.
     pub async fn submit(&self, new: NewTask) -> Result<Arc<TaskStatus>, RpcError> {
-        self.ask(|reply| Command::Submit { new, reply }).await
+        self.ask(|reply| QueueCommand::Submit { new, reply }).await
     }
 
     /// Ends a task, or has it taken back from its slot: [`TasksHandle::wait`] tells when that has happened.
     pub async fn cancel(&self, id: &str) -> Result<(), RpcError> {
         let id = id.to_owned();
-        self.ask(|reply| Command::Cancel { id, reply }).await
+        self.ask(|reply| QueueCommand::Cancel { id, reply }).await
     }
 
     /// Gives out nothing more: the slots are about to be ended.
     pub async fn close(&self) {
         // A keeper that is gone gives out nothing either.
-        let _ = self.ask(|reply| Command::Close { reply }).await;
+        let _ = self.ask(|reply| QueueCommand::Close { reply }).await;
     }
 
     /// All that are kept, in the order of their submission.
@@ -90,7 +90,7 @@ impl TasksHandle {
         self.get(id)
     }
 
-    async fn ask<T>(&self, make: impl FnOnce(Reply<T>) -> Command) -> Result<T, RpcError> {
+    async fn ask<T>(&self, make: impl FnOnce(Reply<T>) -> QueueCommand) -> Result<T, RpcError> {
         let (reply, answer) = oneshot::channel();
         let sent = self.commands.send(make(reply)).await;
         sent.map_err(|_| ending())?;
@@ -148,7 +148,7 @@ struct Keeper {
 }
 
 impl Keeper {
-    async fn run(mut self, mut orders: mpsc::Receiver<Command>, effects: Vec<Effect>) {
+    async fn run(mut self, mut orders: mpsc::Receiver<QueueCommand>, effects: Vec<Effect>) {
         let moved = Arc::new(Notify::new());
         let mut watchers = self.watch_slots(&moved);
         self.perform(effects).await;
@@ -200,9 +200,9 @@ impl Keeper {
         watchers
     }
 
-    async fn obey(&mut self, order: Command) {
+    async fn obey(&mut self, order: QueueCommand) {
         match order {
-            Command::Submit { new, reply } => {
+            QueueCommand::Submit { new, reply } => {
                 // The address is checked against the slots as they are now.
                 self.look().await;
                 let taken = self.submit(new).await;
@@ -210,7 +210,7 @@ impl Keeper {
                 let effects = self.queue.advance(Utc::now());
                 self.perform(effects).await;
             }
-            Command::Cancel { id, reply } => {
+            QueueCommand::Cancel { id, reply } => {
                 let outcome = self.queue.cancel(&id, Utc::now());
                 let outcome = match outcome {
                     Ok(effects) => {
@@ -222,7 +222,7 @@ impl Keeper {
                 self.publish();
                 let _ = reply.send(outcome);
             }
-            Command::Close { reply } => {
+            QueueCommand::Close { reply } => {
                 self.queue.close();
                 let _ = reply.send(Ok(()));
             }

@@ -7,7 +7,7 @@ use crate::core::machine::{Input, Interrupter, Interruption, Message, Reply, Tok
 use crate::core::model::{RpcError, TaskStatus, Trace, Turn};
 use crate::core::queue::Outcome;
 use crate::core::text::secrets;
-use crate::slot::{Command, SlotHandle};
+use crate::slot::{SlotCommand, SlotHandle};
 use chrono::{DateTime, Utc};
 use std::sync::Arc;
 use std::time::Duration;
@@ -88,7 +88,7 @@ pub async fn look_for(task: Arc<TaskStatus>, slot: SlotHandle, back: Cancellatio
 
 /// Looks in the conversation of a slot that rests for a message that was given to it at `given`, and for its answer.
 pub async fn find(text: &str, given: Option<DateTime<Utc>>, slot: &SlotHandle) -> Outcome {
-    let history = slot.request(|reply| Command::History { last: None, reply });
+    let history = slot.request(|reply| SlotCommand::History { last: None, reply });
     match history.await {
         Ok(history) => found_in(&history.turns, text, given, slot.status().state),
         Err(error) => Outcome::Failed(format!("the daemon was away: {}", error.message)),
@@ -97,7 +97,7 @@ pub async fn find(text: &str, given: Option<DateTime<Utc>>, slot: &SlotHandle) -
 
 /// The same for a command of Claude Code or of a shell. Some leave no trace in the conversation: then nobody knows.
 pub async fn find_command(text: &str, given: DateTime<Utc>, slot: &SlotHandle) -> Outcome {
-    let history = slot.request(|reply| Command::History { last: None, reply });
+    let history = slot.request(|reply| SlotCommand::History { last: None, reply });
     match history.await {
         Ok(history) => command_in(&history.turns, text, given),
         Err(error) => Outcome::Failed(format!("the daemon was away: {}", error.message)),

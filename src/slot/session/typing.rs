@@ -1,6 +1,9 @@
 //! Commands that are typed into a session, and waited for.
 
-use super::{FIRST_PROMPT, Program, Prompt, REPLACED, SHOWN, Stage, Typed, Typing, exit_code};
+use super::{
+    AwaitedCommand, FIRST_PROMPT, REPLACED, SHOWN, ShellProgram, ShellPrompt, TypedCommand,
+    TypingStage, exit_code,
+};
 use crate::core::model::ExitReport;
 use crate::core::model::Person;
 use crate::core::model::{Fault, RpcError};
@@ -16,13 +19,13 @@ impl Slot {
         &mut self,
         bytes: Vec<u8>,
         person: Person,
-        reply: Answer<Typed>,
+        reply: Answer<TypedCommand>,
     ) {
         match self.may_type() {
             Err(error) => drop(reply.send(Err(error))),
             Ok(()) => {
-                let typing = Typing {
-                    stage: Stage::Prompt(bytes, person),
+                let typing = AwaitedCommand {
+                    stage: TypingStage::ShellPrompt(bytes, person),
                     began: Instant::now(),
                     reply,
                 };
@@ -81,9 +84,9 @@ impl Slot {
             return;
         }
         match &mut typing.stage {
-            Stage::Prompt(bytes, person) if prompt.takes_lines() => {
+            TypingStage::ShellPrompt(bytes, person) if prompt.takes_lines() => {
                 let (bytes, person) = (std::mem::take(bytes), person.clone());
-                typing.stage = Stage::Command(self.screen.output().end());
+                typing.stage = TypingStage::Command(self.screen.output().end());
                 prompt.submit();
                 // Which program is asked to run it; another one would not say when it is done.
                 session.program = self.machine.pid().and_then(program_of);
@@ -92,9 +95,11 @@ impl Slot {
                     self.reply_typing(Err(error));
                 }
             }
-            Stage::Prompt(..) if typing.began.elapsed() < FIRST_PROMPT => self.settle_silence(),
-            Stage::Prompt(..) => self.fail_typing("it has not shown a prompt"),
-            Stage::Command(_) => self.settle_command(),
+            TypingStage::ShellPrompt(..) if typing.began.elapsed() < FIRST_PROMPT => {
+                self.settle_silence()
+            }
+            TypingStage::ShellPrompt(..) => self.fail_typing("it has not shown a prompt"),
+            TypingStage::Command(_) => self.settle_command(),
         }
     }
 
@@ -108,7 +113,7 @@ impl Slot {
         };
         if let Some(Finished { code, output }) = prompt.finished() {
             let exit_code = Some(code);
-            self.reply_typing(Ok(Typed { exit_code, output }));
+            self.reply_typing(Ok(TypedCommand { exit_code, output }));
         } else if prompt.is_unfinished() {
             let name = &self.program.settings().name;
             let text = format!("{name} waits for the rest of the command");
@@ -162,13 +167,13 @@ impl Slot {
             return;
         };
         let answer = match typing.stage {
-            Stage::Prompt(..) => Err(RpcError::new(
+            TypingStage::ShellPrompt(..) => Err(RpcError::new(
                 Fault::Failed,
                 "it ended before its prompt came; nothing was typed",
             )),
-            Stage::Command(from) => {
-                let began = session.prompt.as_ref().and_then(Prompt::began);
-                Ok(Typed {
+            TypingStage::Command(from) => {
+                let began = session.prompt.as_ref().and_then(ShellPrompt::began);
+                Ok(TypedCommand {
                     exit_code: exit_code(report),
                     output: Some((began.unwrap_or(from), self.screen.output().end())),
                 })
@@ -182,7 +187,7 @@ impl Slot {
         self.reply_typing(Err(error));
     }
 
-    fn reply_typing(&mut self, answer: Result<Typed, RpcError>) {
+    fn reply_typing(&mut self, answer: Result<TypedCommand, RpcError>) {
         let typing = self
             .session
             .as_mut()
@@ -202,8 +207,8 @@ fn cant_tell(name: &str, why: &str) -> RpcError {
     ))
 }
 
-fn program_of(pid: u32) -> Option<Program> {
-    Some(Program {
+fn program_of(pid: u32) -> Option<ShellProgram> {
+    Some(ShellProgram {
         file: std::fs::read_link(format!("/proc/{pid}/exe")).ok()?,
         words: std::fs::read(format!("/proc/{pid}/cmdline")).ok()?,
     })

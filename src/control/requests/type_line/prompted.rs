@@ -4,7 +4,7 @@ use super::{TypeParams, type_line};
 use crate::control::requests::search::regex;
 use crate::control::written::part;
 use crate::core::model::{Person, RpcError, ScreenParams, SlotStatus};
-use crate::slot::{Command, SlotHandle, Typed, Wanted};
+use crate::slot::{SlotCommand, SlotHandle, TypedCommand, WantedOutput};
 use regex::Regex;
 use std::time::Duration;
 
@@ -79,8 +79,8 @@ pub(super) async fn type_until(
     person: Person,
     text: &str,
     prompt: &Prompt,
-) -> Result<Typed, RpcError> {
-    let end = Wanted::Range(u64::MAX, u64::MAX);
+) -> Result<TypedCommand, RpcError> {
+    let end = WantedOutput::Range(u64::MAX, u64::MAX);
     let from = part(slot, end).await?.total;
     let mut pulse = slot.watch_output();
     let mut status = slot.watch_status();
@@ -100,7 +100,7 @@ pub(super) async fn type_until(
         }
     }
     let to = part(slot, end).await?.total;
-    Ok(Typed {
+    Ok(TypedCommand {
         exit_code: slot.status().exit_code.filter(|_| is_over),
         output: Some((from, to)),
     })
@@ -114,7 +114,7 @@ async fn line_at_cursor(slot: &SlotHandle) -> Result<String, RpcError> {
         ansi: false,
     };
     let screen = slot
-        .request(|reply| Command::Screen { params, reply })
+        .request(|reply| SlotCommand::Screen { params, reply })
         .await?;
     let (row, _) = screen.cursor;
     Ok(screen.lines.get(row).cloned().unwrap_or_default())
