@@ -7,6 +7,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::process::ExitCode;
 
 mod address;
+mod ansi;
 mod columns;
 mod complete;
 mod context;
@@ -25,6 +26,7 @@ mod rehearse;
 mod sanitise;
 mod slots;
 mod states;
+mod svg;
 mod table;
 mod tail;
 mod target;

@@ -1,6 +1,6 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
-use crate::cli::{complete, sanitise};
+use crate::cli::{complete, sanitise, svg};
 use crate::control::requests::Screen as Request;
 use crate::core::model::ScreenParams;
 
@@ -10,7 +10,8 @@ use crate::core::model::ScreenParams;
 Examples:
   missiond screen coder
   missiond screen coder -n 200          the last 200 lines, those that scrolled away too
-  missiond screen coder --ansi | less -R")]
+  missiond screen coder --ansi | less -R
+  missiond screen coder --svg > coder.svg")]
 pub struct Screen {
     /// The slot
     #[arg(add = complete::slots())]
@@ -21,11 +22,14 @@ pub struct Screen {
     /// With colours, also into a pipe
     #[arg(long)]
     ansi: bool,
+    /// As a picture: one SVG file, which any browser shows
+    #[arg(long, conflicts_with_all = ["ansi", "lines"])]
+    svg: bool,
 }
 
 impl Screen {
     pub async fn run(self, context: &Context) -> Result<(), Failure> {
-        let ansi = self.ansi;
+        let ansi = self.ansi || self.svg;
         let params = ScreenParams {
             slot: self.slot,
             lines: self.lines,
@@ -34,6 +38,10 @@ impl Screen {
         let screen = context.ask::<Request>(params).await?;
         if context.out.json {
             return context.out.json(&screen);
+        }
+        if self.svg {
+            let picture = svg::picture(&screen.lines, screen.cols, screen.rows);
+            return context.out.raw(picture.as_bytes());
         }
         let lines = screen.lines.iter().map(|line| {
             if ansi {

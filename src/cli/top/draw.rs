@@ -2,10 +2,9 @@
 
 mod columns;
 
-use super::ansi;
 use super::card::{Card, INDENT, Row, Tone};
 use super::state::{Dashboard, Filter, Link, Mode};
-use crate::cli::{sanitise, table};
+use crate::cli::{ansi, sanitise, table};
 use crate::core::model::SlotStatus;
 use chrono::{DateTime, Local, Utc};
 use columns::{Columns, fit, marks};

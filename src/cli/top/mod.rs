@@ -2,7 +2,6 @@
 //! `card` show it, `feed` brings what happens, `act` does what the person wants, `tui` is the person's terminal.
 
 mod act;
-mod ansi;
 mod card;
 mod draw;
 mod feed;
@@ -37,7 +36,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// The same over a network, where each drawing travels.
 const PAUSE_FAR: Duration = Duration::from_millis(200);
 
-/// Shows all slots, who waits for you and for how long, and takes your answers.
+/// Shows all slots, who waits for you, and takes your answers.
 ///
 /// The slots that wait for you come first. Below the table stands the whole request of the slot under the cursor, with
 /// the reason why no rule answered it; y answers yes once its end was on the screen, n answers no. With nothing to
