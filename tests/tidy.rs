@@ -356,6 +356,46 @@ fn every_list_here_names_something_that_exists() {
     );
 }
 
+/// The tests that docs/supervision.md names for what is promised there.
+fn named_tests(page: &str) -> Vec<&str> {
+    let table = page.split("## What is promised").nth(1).unwrap_or_default();
+    let rows = table.lines().filter(|line| line.starts_with("| "));
+    let cells = rows.filter_map(|row| row.split(" | ").nth(2));
+    let quoted = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2));
+    quoted.collect()
+}
+
+/// The names of all tests, in `tests` and beside the code.
+fn tests() -> BTreeSet<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut all = sources();
+    collect(root, &root.join("tests"), &mut all);
+    let mut names = BTreeSet::new();
+    for source in &all {
+        let mut is_marked = false;
+        for line in source.text.lines().map(str::trim) {
+            is_marked |= line.starts_with("#[test]") || line.starts_with("#[tokio::test");
+            if let Some((_, function)) = line.split_once("fn ").filter(|_| is_marked) {
+                names.extend(function.split('(').next().map(str::to_owned));
+                is_marked = false;
+            }
+        }
+    }
+    names
+}
+
+#[test]
+fn each_promise_has_tests_that_exist() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/supervision.md");
+    let page = std::fs::read_to_string(page).expect("a page");
+    let named = named_tests(&page);
+    assert!(named.len() > 30, "only {} tests are named", named.len());
+    let tests = tests();
+    let missing = named.iter().filter(|name| !tests.contains(**name));
+    let missing = missing.map(|name| format!("docs/supervision.md names {name}, which is no test"));
+    report(&missing.collect::<Vec<_>>());
+}
+
 #[test]
 fn no_file_has_two_subjects() {
     let long = sources()
