@@ -57,7 +57,7 @@ impl Checks {
         for mut sent in std::mem::take(&mut place.sent) {
             match sent.client.try_wait()? {
                 None => place.sent.push(sent),
-                Some(status) if status.success() => answered(place, sent)?,
+                Some(status) if status.success() => failures.extend(answered(place, sent)?),
                 Some(_) => {}
             }
         }
@@ -195,15 +195,18 @@ impl Checks {
     }
 }
 
-/// A client has printed its answer.
-fn answered(place: &mut Place, sent: Sent) -> anyhow::Result<()> {
+/// A client has printed its answer, which must be the one to its message.
+fn answered(place: &mut Place, sent: Sent) -> anyhow::Result<Option<String>> {
     let output = sent.client.wait_with_output()?;
     let answer: Value = serde_json::from_slice(&output.stdout)?;
     if answer["source"] == "transcript" {
         place.written.insert(sent.text.clone());
     }
+    let is_own = |wanted: &String| answer["response"] == *wanted;
+    let is_wrong = sent.answer.is_some_and(|wanted| !is_own(&wanted));
+    let wrong = is_wrong.then(|| format!("{:?} was answered with {answer}", sent.text));
     place.answered.insert(sent.text);
-    Ok(())
+    Ok(wrong)
 }
 
 /// Why a slot is not as it should be.

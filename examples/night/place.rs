@@ -22,6 +22,8 @@ const COUNTS: &str = "i=0; while :; do i=$((i+1)); echo line $i; sleep 0.2; done
 /// A message that was given to `missiond send`, and the client that waits for its answer.
 pub struct Sent {
     pub text: String,
+    /// What the endpoint answers to it, if no person decides on that.
+    pub answer: Option<String>,
     pub client: Child,
 }
 

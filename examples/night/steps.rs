@@ -125,7 +125,8 @@ impl Step {
         match self {
             Step::Send(slot) => {
                 let text = format!("Night message {} for {slot}", place.next());
-                send(place, slot, text)?;
+                let answer = format!("You said: {text}");
+                send(place, slot, text, Some(answer))?;
             }
             Step::Dialog { slot, allow } => dialog(place, slot, *allow)?,
             Step::KillProgram(slot) => kill(program_of(place, slot)?),
@@ -179,7 +180,7 @@ impl Step {
     }
 }
 
-fn send(place: &mut Place, slot: &str, text: String) -> anyhow::Result<()> {
+fn send(place: &mut Place, slot: &str, text: String, answer: Option<String>) -> anyhow::Result<()> {
     let id = format!("night-{}", place.next());
     let client = place
         .missiond(&["send", slot, &text, "--id", &id, "--json"])
@@ -188,7 +189,11 @@ fn send(place: &mut Place, slot: &str, text: String) -> anyhow::Result<()> {
         .stderr(Stdio::null())
         .spawn()?;
     place.messages.insert(text.clone());
-    place.sent.push(Sent { text, client });
+    place.sent.push(Sent {
+        text,
+        answer,
+        client,
+    });
     Ok(())
 }
 
@@ -202,7 +207,7 @@ fn dialog(place: &mut Place, slot: &str, allow: bool) -> anyhow::Result<()> {
         Scripted::text("I have tried."),
     ];
     place.endpoint.on(&text, script);
-    send(place, slot, text)?;
+    send(place, slot, text, None)?;
     let end = Instant::now() + Duration::from_secs(20);
     while Instant::now() < end {
         std::thread::sleep(Duration::from_millis(300));
