@@ -5,7 +5,7 @@ use super::answer::{self, TurnPlace};
 use super::press::DecidedKey;
 use super::witness::figures_of;
 use crate::audit::Record;
-use crate::core::claude::reading::State;
+use crate::core::claude::reading::{self, State};
 use crate::core::machine::{Decider, Deciding, Purpose, Reply, Token};
 use crate::core::model::{RpcError, What};
 use crate::core::policy::{Ask, Decision, Verdict};
@@ -180,7 +180,9 @@ impl Slot {
 
     pub(super) fn find_answer(&mut self) {
         let place = self.claude.answer_place(self.transcript());
-        let on_screen = crate::core::claude::reading::last_answer(&self.screen.terminal().screen());
+        let screen = self.screen.terminal().screen();
+        let message = self.machine.typed_last();
+        let on_screen = message.and_then(|message| reading::answer_to(&screen, message));
         let failed = self.machine.turn_failed();
         let (worker, transcript) = (self.lookups.conversations().clone(), self.transcript());
         self.claude.search(Box::pin(async move {

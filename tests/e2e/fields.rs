@@ -70,6 +70,7 @@ fn what_stands_beside_the_choices_or_the_input_box_is_no_hindrance() {
     choices_with_previews(&daemon);
     a_message_under_the_shortcuts(&daemon);
     a_view_is_left_as_the_refusal_says(&daemon);
+    a_view_that_was_closed_has_no_answer_of_another_turn(&daemon);
 }
 
 /// A digit only moves there, and Enter takes the marked row.
@@ -143,6 +144,40 @@ fn a_view_is_left_as_the_refusal_says(daemon: &Daemon) {
     );
     daemon.cmd(&["interrupt", "coder"]).expect(0);
     daemon.wait_state("coder", "idle");
+}
+
+/// Claude Code notes nothing of a view that was closed with Esc, and what stands on the screen then is the answer of the
+/// turn before.
+fn a_view_that_was_closed_has_no_answer_of_another_turn(daemon: &Daemon) {
+    let before = answers(daemon).len();
+    daemon.cmd(&["send", "coder", "a message"]).expect(0);
+    for view in ["/help", "/resume"] {
+        daemon.cmd(&["send", "coder", "--slash", view]).expect(5);
+        daemon.cmd(&["interrupt", "coder"]).expect(0);
+        daemon.wait_state("coder", "idle");
+        // It is not typed before the turn of the command is over.
+        let after = format!("after {}", &view[1..]);
+        daemon.cmd(&["send", "coder", &after]).expect(0);
+    }
+    let told = [
+        "You said: a message",
+        "You said: after help",
+        "Resume cancelled",
+        "You said: after resume",
+    ];
+    assert_eq!(answers(daemon)[before..], told);
+}
+
+/// The answers that were told, in order.
+fn answers(daemon: &Daemon) -> Vec<String> {
+    let events = daemon.logged("coder.events.jsonl");
+    let events = events
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    events
+        .filter(|event| event["event"] == "answer")
+        .filter_map(|event| event["text"].as_str().map(str::to_owned))
+        .collect()
 }
 
 /// Goes on when Claude Code asks about a call of its own.

@@ -217,10 +217,10 @@ fn entered(entry: &Value, text: &str) -> Turn {
     }
 }
 
-/// Newer versions note what a command has printed as a line of the system.
+/// Newer versions note what a command has printed as a line of the system, and the command with it if it has opened a view.
 fn local_command(entry: &Value) -> Option<Turn> {
-    let output = output(entry["content"].as_str()?)?;
-    Some(turn(entry, COMMAND_OUTPUT, output))
+    let told = entered(entry, entry["content"].as_str()?);
+    matches!(told.role.as_str(), COMMAND | COMMAND_OUTPUT).then_some(told)
 }
 
 /// What a command of Claude Code or of the shell has printed.
@@ -429,6 +429,26 @@ mod tests {
             Some("Compacted")
         );
         assert!(!ends(&[older]).is_whole, "a message may look like it");
+    }
+
+    /// 2.1.325 notes a command that has opened a view as a line of the system, once the view is closed.
+    #[test]
+    fn a_command_that_opened_a_view_ends_by_what_it_prints() {
+        let noted = |text: &str| {
+            json!({"type": "system", "subtype": "local_command", "isMeta": false, "content": text})
+                .to_string()
+        };
+        let command = noted(
+            "<command-name>/resume</command-name>\n  <command-message>resume</command-message>\n  <command-args></command-args>",
+        );
+        let printed = noted("<local-command-stdout>Resume cancelled</local-command-stdout>");
+        let lines = [command, printed, noted("something else")];
+        let told = turns(lines.iter().map(String::as_str));
+        let roles: Vec<&str> = told.iter().map(|turn| turn.role.as_str()).collect();
+        assert_eq!(roles, ["command", "command_output"]);
+        let ending = ends(&lines);
+        assert_eq!(ending.text.as_deref(), Some("Resume cancelled"));
+        assert!(ending.is_whole);
     }
 
     #[test]

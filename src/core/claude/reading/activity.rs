@@ -120,13 +120,26 @@ fn says_thinking(text: &str) -> bool {
 
 /// The last entry begins above the screen. Text is indented by its bullet, output and changes further.
 fn beyond_the_screen(page: &Page, end: usize) -> Seen {
-    // A notice stands at the right margin above the input box: `◐ medium · /effort`.
-    let is_notice = |row: usize| page.row(row).indent() > page.cols() / 2;
-    let last = page.above(end, |row| !page.is_blank(row) && !is_notice(row));
+    let last = page.above(end, |row| !page.is_blank(row) && !is_notice(page, row));
     match last {
         Some(row) if page.row(row).indent() == 2 && !page.row(row).is_muted() => Seen::Responding,
         _ => Seen::Thinking,
     }
+}
+
+/// A notice stands at the right margin above the input box: `◐ medium · /effort`.
+pub(super) fn is_notice(page: &Page, row: usize) -> bool {
+    page.row(row).indent() > page.cols() / 2
+}
+
+/// Whether the entry in row `head` is a call, with what came of it right below.
+pub(super) fn has_output(page: &Page, head: usize) -> bool {
+    let next = (head + 1..page.len()).find(|row| is_output(page, *row) || page.is_blank(*row));
+    next.is_some_and(|row| is_output(page, row))
+}
+
+pub(super) fn is_output(page: &Page, row: usize) -> bool {
+    page.text(row).trim_start().starts_with(OUTPUT)
 }
 
 /// The first row of the last entry: the sign in the first column blinks for a running tool, so an entry
@@ -138,11 +151,11 @@ pub(super) fn last_entry(page: &Page, end: usize) -> Option<usize> {
     })
 }
 
-fn is_bullet(text: &str) -> bool {
+pub(super) fn is_bullet(text: &str) -> bool {
     text.starts_with(BULLETS)
 }
 
-fn is_prompt(text: &str) -> bool {
+pub(super) fn is_prompt(text: &str) -> bool {
     text.starts_with(['❯', '>', '!', '#'])
 }
 

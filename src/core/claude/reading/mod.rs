@@ -21,7 +21,7 @@ mod stream;
 mod tests;
 pub mod witness;
 
-pub use answer::last_answer;
+pub use answer::answer_to;
 #[cfg(test)]
 pub(crate) use observer::PATIENCES;
 pub use observer::{Observed, Observer};

@@ -40,20 +40,30 @@ pub fn being_written(screen: &Screen) -> Option<Vec<String>> {
     let found = Box::find(&page)?;
     let end = activity::spinner(&page, found.top).unwrap_or(found.top);
     let head = activity::last_entry(&page, end).unwrap_or(0);
+    Some(rows_of_entry(&page, head, end))
+}
+
+/// The rows of the entry of the conversation from `head` to `end`, without its bullet, its indentation and what Claude Code
+/// says at the right margin below it.
+pub(super) fn rows_of_entry(page: &Page, head: usize, end: usize) -> Vec<String> {
     let text = |row: usize| {
         let text = page.text(row);
         let indent = indent(text).min(composer::PROMPT_WIDTH);
         let text = text.trim_start_matches(activity::BULLETS);
         text.get(indent..).unwrap_or_default().trim_end().to_owned()
     };
-    let mut rows: Vec<String> = (head..end).map(text).collect();
+    let belongs = |row: &usize| {
+        let is_own = page.is_blank(*row) || page.row(*row).indent() >= composer::PROMPT_WIDTH;
+        *row == head || is_own && !activity::is_notice(page, *row)
+    };
+    let mut rows: Vec<String> = (head..end).take_while(belongs).map(text).collect();
     if let Some(first) = rows.first_mut() {
         *first = first.trim_start().to_owned();
     }
     while rows.last().is_some_and(String::is_empty) {
         rows.pop();
     }
-    Some(rows)
+    rows
 }
 
 #[cfg(test)]
