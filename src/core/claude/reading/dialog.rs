@@ -3,6 +3,7 @@
 use super::options::{Options, goes_on};
 use super::page::{Page, join_label};
 use super::permission;
+use super::values;
 use super::{Dialog, DialogKind};
 use serde_json::{Map, Value};
 use unicode_width::UnicodeWidthStr;
@@ -120,8 +121,8 @@ impl<'a, 'p> Found<'a, 'p> {
             .is_some_and(|input| input.contains_key("command"));
         // A call whose input could not be read is not known, whatever its title says.
         let unread = kind == DialogKind::Permission && tool.is_some() && input.is_none();
-        let doubtful = is_command && permission::is_command_doubtful(self)
-            || permission::has_wrapped_value(self);
+        let doubtful =
+            is_command && permission::is_command_doubtful(self) || values::has_wrapped_value(self);
         Dialog {
             id: String::new(),
             kind,

@@ -19,6 +19,7 @@ mod same;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod values;
 pub mod witness;
 
 pub use answer::answer_to;

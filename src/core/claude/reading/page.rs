@@ -262,6 +262,12 @@ pub(super) fn joints(rows: &[&str], width: usize) -> Vec<Joint> {
         .collect()
 }
 
+/// Whether the first word of a row would have fitted behind the row before it.
+pub(super) fn has_room(last: &str, row: &str, width: usize) -> bool {
+    let word = row.trim_start().split(' ').next().unwrap_or_default();
+    word.is_empty() || last.width() + indent(row).max(1) + word.width() <= width
+}
+
 /// The joint between a row of which so many columns are `filled`, of which the last word has `before`, and the next row.
 fn joint(filled: usize, before: usize, row: &str, width: usize) -> Joint {
     let blanks = indent(row);
@@ -374,9 +380,49 @@ mod tests {
         }
     }
 
+    /// Where a row has room for the word that follows, the text has a line break.
+    #[test]
+    fn a_row_with_room_ends_a_line() {
+        let words = ["a", "bcd", "漢字", "efghijklm", "xyzxyzxyzxyzxyzxyz"];
+        let between = [" ", "\n", "\n ", "\n  "];
+        for width in 5..24 {
+            for first in words {
+                for second in words {
+                    for third in words {
+                        for (one, two) in
+                            between.iter().flat_map(|one| between.map(|two| (one, two)))
+                        {
+                            let text = format!("{first}{one}{second}{two}{third}");
+                            let lines = text.lines().map(|line| wrapped(line, width));
+                            let lines: Vec<Vec<String>> = lines.collect();
+                            let ends = |line: &Vec<String>| {
+                                (1..=line.len())
+                                    .map(|row| row == line.len())
+                                    .collect::<Vec<_>>()
+                            };
+                            let is_line: Vec<bool> = lines.iter().flat_map(ends).collect();
+                            let rows = lines.concat();
+                            for (pair, is_line) in rows.windows(2).zip(is_line) {
+                                let room = has_room(&pair[0], &pair[1], width);
+                                // A row with nothing but an indent is blank.
+                                let tells = !pair[0].trim().is_empty();
+                                assert!(
+                                    is_line || !room || !tells,
+                                    "{text:?} in {width}: {rows:?}"
+                                );
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
     /// Wraps as the library does that Claude Code uses: a word that is longer than a row begins where it saves a row.
     fn wrapped(text: &str, width: usize) -> Vec<String> {
-        let mut rows = vec![String::new()];
+        let start = text.len() - text.trim_start().len();
+        let mut rows = vec![text[..start].to_owned()];
+        let text = text.trim_start();
         for (index, word) in text.split(' ').enumerate() {
             let mut filled = rows.last().map_or(0, |row| row.width());
             if index > 0 {

@@ -3,7 +3,8 @@
 use super::activity;
 use super::called::Called;
 use super::dialog::{Found, is_cut_note};
-use super::page::{Joint, Page, join, join_label, joints};
+use super::page::{Joint, Page, has_room, join, join_label, joints};
+use super::values::{arguments, no_values, values};
 use serde_json::{Map, Value};
 use std::ops::Range;
 use unicode_width::UnicodeWidthStr;
@@ -27,7 +28,7 @@ const TITLES: [(&str, &str); 12] = [
     ("Web search", "WebSearch"),
 ];
 
-type Input = Option<Map<String, Value>>;
+pub(super) type Input = Option<Map<String, Value>>;
 
 pub(super) fn tool_and_input(found: &Found) -> (Option<String>, Input) {
     if found.top.is_none() {
@@ -162,7 +163,7 @@ pub(super) fn end_of_values(found: &Found) -> Option<usize> {
 }
 
 /// The rows between the two dashed lines, where the dialog has them.
-fn dashed(found: &Found) -> Option<Range<usize>> {
+pub(super) fn dashed(found: &Found) -> Option<Range<usize>> {
     let body = found.body();
     let is_dashed = |row: &usize| found.page.text(*row).starts_with("╌╌╌");
     let mut dashes = body.filter(is_dashed);
@@ -214,20 +215,29 @@ fn has_unseen_note(found: &Found, last: usize) -> bool {
 const NOT_SHOWN: char = '\u{fffd}';
 
 /// The joints of the rows of a command. The call stands above the dialog as well, wrapped at other places: what the rows
-/// of the dialog don't tell, those may.
+/// of the dialog don't tell for certain, those may.
 fn command_joints(found: &Found, texts: &[&str], width: usize) -> Vec<Joint> {
     let called = Called::above(found);
+    let barred = command_rows(found)
+        .first()
+        .is_some_and(|row| is_barred(found.page, *row));
     let signs = |text: &str| text.chars().filter(|c| !c.is_whitespace()).count();
     let mut place = 0;
-    let joints = joints(texts, width).into_iter().zip(texts);
-    let shown = |joint, place| match joint {
-        Joint::Doubtful => called.joint_at(texts, place).unwrap_or(Joint::Doubtful),
-        joint => joint,
-    };
+    let joints = joints(texts, width).into_iter().zip(texts.windows(2));
     joints
-        .map(|(joint, text)| {
-            place += signs(text);
-            shown(joint, place)
+        .map(|(joint, pair)| {
+            place += signs(pair[0]);
+            // Versions with a bar beside the command never show the blank at which they wrap, and others only behind a row
+            // that is full: any other row that begins with a blank is a line.
+            let shows_blank = !barred && pair[0].width() >= width;
+            let joint = match joint {
+                Joint::Shown if !shows_blank => Joint::Line,
+                joint => joint,
+            };
+            match has_room(pair[0], pair[1], width) && joint == Joint::Line {
+                true => joint,
+                false => called.joint_at(texts, place).unwrap_or(joint),
+            }
         })
         .collect()
 }
@@ -312,7 +322,7 @@ pub(super) fn is_barred(page: &Page, row: usize) -> bool {
 
 /// The rows that are indented further than the title, from the first such row to the next blank one
 /// that is followed by something less indented.
-fn indented_block<'f>(found: &'f Found) -> impl Iterator<Item = usize> + 'f {
+pub(super) fn indented_block<'f>(found: &'f Found) -> impl Iterator<Item = usize> + 'f {
     let page = found.page;
     let title = found.title_indent();
     let deep = move |row: usize| page.row(row).indent() > title;
@@ -468,99 +478,6 @@ fn uncapitalised(word: &str) -> String {
     let mut chars = word.chars();
     let first = chars.next().into_iter().flat_map(char::to_lowercase);
     first.chain(chars).collect()
-}
-
-/// The `name: value` rows between the dashed lines, or below the row with the tool's name; a value of several lines stands
-/// below its name, with a bar along its left side. Nothing, where a row can't be read.
-fn values(found: &Found) -> Input {
-    let page = found.page;
-    let rows: Vec<usize> = match dashed(found) {
-        Some(rows) => rows.collect(),
-        None => indented_block(found).skip(1).collect(),
-    };
-    let texts = rows.into_iter().map(|row| page.text(row).trim());
-    let mut values: Vec<(String, Vec<&str>)> = Vec::new();
-    for text in texts.take_while(|text| !text.starts_with("About the ")) {
-        match (
-            text.strip_prefix('│'),
-            text.split_once(": "),
-            text.strip_suffix(':'),
-        ) {
-            (Some(line), _, _) => values
-                .last_mut()?
-                .1
-                .push(line.strip_prefix(' ').unwrap_or(line)),
-            (None, Some((key, value)), _) => values.push((key.to_owned(), vec![value])),
-            (None, None, Some(key)) => values.push((key.to_owned(), Vec::new())),
-            (None, None, None) if text.is_empty() => {}
-            (None, None, None) => return None,
-        }
-    }
-    let values = values
-        .into_iter()
-        .map(|(key, lines)| (key, value_of(&lines.join("\n"))));
-    Some(values.collect::<Map<String, Value>>()).filter(|values| !values.is_empty())
-}
-
-/// Whether a value of a call to a tool of a server stands in several rows and two of them may be one line: the rows don't
-/// tell what stood where they meet.
-pub(super) fn has_wrapped_value(found: &Found) -> bool {
-    let page = found.page;
-    let Some(rows) = end_of_values(found).and_then(|_| dashed(found)) else {
-        return false;
-    };
-    let may_go_on = |row: usize| {
-        let next = page.text(row + 1).trim_start_matches(['│', ' ']);
-        let word = next.split_whitespace().next().unwrap_or_default();
-        page.text(row).width() + word.width() + WRAP_MARGIN >= page.cols()
-    };
-    (rows.start..rows.end.saturating_sub(1))
-        .any(|row| is_barred(page, row) && is_barred(page, row + 1) && may_go_on(row))
-}
-
-/// Columns that a value's block may leave free at its right side, with the blank between two words.
-const WRAP_MARGIN: usize = 8;
-
-/// The input of a call that is written with nothing in it: `demo - look (MCP)`, or `demo — Look Tool: (MCP)` with no values
-/// between it and what is said about the tool.
-fn no_values(found: &Found, named: &str) -> Input {
-    let (before, after) = named.split_once("(MCP)")?;
-    let after = after.trim_start();
-    let has_values = after.starts_with('(') && !after.starts_with("()");
-    let empty = !before.contains('(') && !has_values && dashed(found).is_none();
-    empty.then(Map::new)
-}
-
-fn value_of(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|_| Value::from(text))
-}
-
-/// The values of a call on one row: `demo - look (MCP)(what: "the sky", n: 3)`.
-fn arguments(row: &str) -> Input {
-    let call = row.replacen("(MCP)", "", 1);
-    let mut rest = call.split_once('(')?.1;
-    let mut values = Map::new();
-    while let Some((key, text)) = rest.split_once(": ") {
-        let end = value_end(text)?;
-        let value = value_of(&text[..end]);
-        rest = text[end..].trim_start_matches([',', ' ']);
-        values.insert(key.to_owned(), value);
-    }
-    (!values.is_empty()).then_some(values)
-}
-
-/// Where the value that `text` begins with ends: after its closing quote, or before `,` or `)`.
-fn value_end(text: &str) -> Option<usize> {
-    let Some(quoted) = text.strip_prefix('"') else {
-        return text.find([',', ')']);
-    };
-    let mut escaped = false;
-    let close = quoted.char_indices().find(|(_, c)| {
-        let ends = *c == '"' && !escaped;
-        escaped = *c == '\\' && !escaped;
-        ends
-    })?;
-    Some(close.0 + 2)
 }
 
 fn call(text: &str) -> Option<(&'static str, &str)> {

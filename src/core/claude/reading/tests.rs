@@ -203,6 +203,69 @@ fn a_command_of_several_rows_is_marked() {
     assert!(!dialog(BASH).several_rows);
 }
 
+/// A line break before a row that is indented by a blank looks like wrapping. With a bar beside the command the blank at
+/// which a line was wrapped is never shown, without one only behind a row that is full.
+#[test]
+fn a_row_that_begins_with_a_blank_is_a_line_unless_the_row_above_is_full() {
+    let choices = " Do you want to proceed?\n ❯ 1. Yes\n   2. No\n\n Esc to cancel";
+    let command = |rows: &str| {
+        let dialog = dialog(&format!("RULE\n Bash command\n{rows}\n{choices}"));
+        assert!(dialog.complete, "{rows}");
+        input(&dialog, "command").map(str::to_owned)
+    };
+    // 54 columns are left for a command, and 56 beside a bar.
+    for (length, joint) in [(46, "\n "), (47, "\n "), (48, " ")] {
+        let file = "x".repeat(length);
+        let plain = command(&format!(
+            "\n   touch {file}\n    rm after\n   \x1b[2mMake it\x1b[22m\n"
+        ));
+        assert_eq!(plain, Some(format!("touch {file}{joint}rm after")));
+    }
+    for length in 48..=50 {
+        let file = "x".repeat(length);
+        let barred = command(&format!(
+            " Make it\nDASH\n │ touch {file}\n │  rm after\nDASH"
+        ));
+        assert_eq!(barred, Some(format!("touch {file}\n rm after")));
+    }
+}
+
+/// A line that ends where the next word has no room looks like a wrapped one. The call above the dialog is wrapped at other
+/// places, and may tell.
+#[test]
+fn the_call_tells_whether_a_line_ends_or_is_wrapped() {
+    let (one, two) = ("x".repeat(30), "y".repeat(17));
+    let command = |call: &str| {
+        let dialog = dialog(&format!(
+            "❯ go\n\n● Doing it\n  ⎿  $ {call}\n\nRULE\n Bash command\n x\nDASH\n │ touch {one} {two}\n │ rm after\nDASH\n Do you want to proceed?\n ❯ 1. Yes\n   2. No\n\n Esc to cancel"
+        ));
+        input(&dialog, "command").map(str::to_owned)
+    };
+    let wrapped = command(&format!("touch {one}\n     {two} rm\n     after"));
+    assert_eq!(wrapped, Some(format!("touch {one} {two} rm after")));
+    let line = command(&format!("touch {one}\n     {two}\n     rm after"));
+    assert_eq!(line, Some(format!("touch {one} {two}\nrm after")));
+}
+
+/// The rows of a value of several lines may be one line that was wrapped, in versions with dashed lines and without.
+#[test]
+fn a_value_that_may_be_wrapped_is_not_whole() {
+    let asked = |dashes: &str, value: &str| {
+        dialog(&format!(
+            "RULE\n Tool use\n\n   demo — Look Tool: (MCP)\n{dashes}\n   what:\n{value}\n   where: \"here\"\n{dashes}\n   About the demo — Look Tool:\n   │ Looks at something\n\n Do you want to proceed?\n ❯ 1. Yes\n   2. No\n\n Esc to cancel"
+        ))
+    };
+    let long = "word ".repeat(COLS / 5 - 2);
+    let wrapped = format!("     │ {}\n     │ word and more", long.trim());
+    for dashes in ["DASH", ""] {
+        assert!(!asked(dashes, &wrapped).complete, "{dashes:?}");
+        assert!(
+            asked(dashes, "     │ one\n     │ two").complete,
+            "{dashes:?}"
+        );
+    }
+}
+
 #[test]
 fn a_login_that_is_refused_is_named_while_it_is_tried_again() {
     let login = |line: &str| {
