@@ -26,6 +26,8 @@ impl Machine {
             up.asks.last_kind = Some(dialog.kind);
             fill_in(dialog, &up.gate.calls, &cwd);
         }
+        let resized = up.is_redrawing();
+        up.asks.identity.name(sight.dialog.as_mut(), resized);
         let is_whole = |dialog: Option<&Dialog>| dialog.is_some_and(|dialog| dialog.complete);
         let becomes_whole = !is_whole(up.dialog()) && is_whole(sight.dialog.as_ref());
         let relabelled = is_relabelled(up.dialog(), sight.dialog.as_ref());

@@ -16,6 +16,7 @@ mod effect;
 mod gate;
 mod held;
 mod holds;
+mod identity;
 mod input;
 mod interrupting;
 mod judging;

@@ -4,6 +4,7 @@ use super::calls::Calls;
 use super::doubt::Dispute;
 use super::drawings::Drawings;
 use super::held::Held;
+use super::identity::Identity;
 use super::keyboard::{ByHand, Typing};
 use super::late::Late;
 use super::modes::Modes;
@@ -190,6 +191,7 @@ pub(super) struct ForPerson {
 pub(super) struct DialogFacts {
     /// The dialog as the screen has it, without what the gate knows of it.
     pub shown: Option<Dialog>,
+    pub identity: Identity,
     /// Since when it stands there unchanged.
     pub since: Option<Instant>,
     pub drawings: Drawings,

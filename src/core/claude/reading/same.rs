@@ -6,20 +6,20 @@ use serde_json::{Map, Value};
 /// Whether `now` may be the dialog `before`, drawn again for another size. Wrapping moves blanks and breaks labels, and a
 /// low screen shows only the lower part; all else must be as it was.
 pub(super) fn is_drawn_again(before: &Dialog, now: &Dialog) -> bool {
-    if (before.kind, &before.tool) != (now.kind, &now.tool) {
+    // The title, which names the tool, may be off the screen.
+    let tools = before.tool.as_ref().zip(now.tool.as_ref());
+    if before.kind != now.kind || tools.is_some_and(|(before, now)| before != now) {
         return false;
     }
-    match (&before.input, &now.input) {
-        (Some(before), Some(now)) => values(before) == values(now),
-        _ => {
-            let (before, now) = (squeezed(&before.text), squeezed(&now.text));
-            let (long, short) = match before.len() >= now.len() {
-                true => (before, now),
-                false => (now, before),
-            };
-            !short.is_empty() && long.ends_with(&short)
-        }
-    }
+    let inputs = before.input.as_ref().zip(now.input.as_ref());
+    before.tool == now.tool && inputs.is_some_and(|(before, now)| values(before) == values(now))
+        || is_lower_part(&squeezed(&before.text), &squeezed(&now.text))
+}
+
+/// Whether one of the texts is the end of the other.
+fn is_lower_part(one: &str, other: &str) -> bool {
+    let shorter = one.len().min(other.len());
+    shorter > 0 && (one.ends_with(other) || other.ends_with(one))
 }
 
 /// Whether `now` is the dialog `before`, cut or wrapped by a terminal that has another size: each of its rows is a part of
@@ -89,7 +89,7 @@ mod tests {
             &asks("touch a c", "Bash\ntouch a c")
         ));
         let other_tool = Dialog {
-            tool: None,
+            tool: Some("Edit".to_owned()),
             ..before.clone()
         };
         assert!(!is_drawn_again(&before, &other_tool));

@@ -7,6 +7,7 @@ mod drawings;
 mod dying;
 mod gate;
 mod held;
+mod identity;
 mod interrupting;
 mod judging;
 mod keyboard;

@@ -1,0 +1,63 @@
+//! Which dialog is which. The reader tells dialogs apart by what they show, which changes with the size of the terminal and
+//! is the same for two dialogs of which only the end is on the screen. The gate knows which call each one asks about.
+
+use crate::core::claude::reading::Dialog;
+use crate::core::text::hex;
+use sha2::{Digest, Sha256};
+
+/// The id of the dialog that is up.
+#[derive(Debug, Default)]
+pub(super) struct Identity {
+    up: Option<Named>,
+}
+
+#[derive(Debug)]
+struct Named {
+    /// The id that the reader gave.
+    read: String,
+    /// The call that it asks about, by Claude Code's own id.
+    call: Option<String>,
+    /// The id that everybody is told.
+    id: String,
+}
+
+impl Identity {
+    /// Gives the dialog that is up its id. `resized` if the program has just drawn its screen for another size: a dialog
+    /// about the same call is then the same one, however it is drawn.
+    pub fn name(&mut self, dialog: Option<&mut Dialog>, resized: bool) {
+        let Some(dialog) = dialog else {
+            self.up = None;
+            return;
+        };
+        let read = std::mem::take(&mut dialog.id);
+        let call = dialog.request.clone().filter(|id| !id.is_empty());
+        let named = match self.up.take() {
+            Some(up) if up.read == read => up.goes_on(call),
+            Some(up) if resized && call.is_some() && up.call == call => Named { read, ..up },
+            _ => Named {
+                id: read.clone(),
+                read,
+                call,
+            },
+        };
+        dialog.id = named.id.clone();
+        self.up = Some(named);
+    }
+}
+
+impl Named {
+    /// The reader takes the dialog for the same one. If it asks about another call, it is another one.
+    fn goes_on(self, call: Option<String>) -> Named {
+        match (&self.call, &call) {
+            (Some(before), Some(now)) if before != now => {
+                let tag = hex::encode(&Sha256::digest(now)[..4]);
+                let id = format!("{}-{tag}", self.read);
+                Named { id, call, ..self }
+            }
+            _ => Named {
+                call: call.or(self.call),
+                ..self
+            },
+        }
+    }
+}
