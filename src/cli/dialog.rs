@@ -33,16 +33,39 @@ impl<'a> Asked<'a> {
     }
 }
 
-impl<'a> From<&'a PendingDialog> for Asked<'a> {
-    fn from(pending: &'a PendingDialog) -> Asked<'a> {
-        Asked {
-            why: pending.why.as_deref(),
-            always: pending.always.as_ref(),
-            doubtful: pending.doubtful.as_deref(),
-            waiting_calls: &pending.waiting_calls,
-            ..Asked::new(&pending.slot, &pending.dialog)
-        }
+/// What waits in a slot: a dialog, or a call that the screen does not show.
+pub fn render_pending(who: &str, pending: &PendingDialog, target: &str) -> String {
+    let Some(dialog) = &pending.dialog else {
+        return hidden(who, pending, target);
+    };
+    let asked = Asked {
+        why: pending.why.as_deref(),
+        always: pending.always.as_ref(),
+        doubtful: pending.doubtful.as_deref(),
+        waiting_calls: &pending.waiting_calls,
+        ..Asked::new(&pending.slot, dialog)
+    };
+    render(who, &asked, target)
+}
+
+fn hidden(who: &str, pending: &PendingDialog, target: &str) -> String {
+    let mut text =
+        format!("{who} has a call that waits for you, and its screen does not show it\n");
+    if let Some(doubt) = &pending.doubtful {
+        text += &format!("  DOUBTFUL: {}\n", sanitise::one_line(doubt));
     }
+    text += &waiting(&pending.waiting_calls);
+    let slot = quoted(&pending.slot);
+    text += "  something may be written over its dialog; have it drawn again with:\n";
+    text + &format!("    missiond confirm{target} {slot} no\n")
+}
+
+fn waiting(calls: &[WaitingCall]) -> String {
+    let shown = |call: &WaitingCall| {
+        let tool = sanitise::one_line(&call.tool);
+        format!("  at the gate waits: {tool}\n") + &deeper(&known(call))
+    };
+    calls.iter().map(shown).collect()
 }
 
 /// `who` is the slot as the heading names it; `target` names the daemon in the commands.
@@ -105,11 +128,7 @@ fn doubt(asked: &Asked) -> String {
     let mut text = format!("  DOUBTFUL: {}\n", sanitise::one_line(why));
     text += "  the screen shows:\n";
     text += &deeper(&shown(asked.dialog));
-    for call in asked.waiting_calls {
-        text += &format!("  at the gate waits: {}\n", sanitise::one_line(&call.tool));
-        text += &deeper(&known(call));
-    }
-    text
+    text + &waiting(asked.waiting_calls)
 }
 
 /// What the gate knows of a call: of questions their words and labels, else the whole input.

@@ -5,7 +5,7 @@ use crate::cli::{dialog, table};
 use crate::control::requests::{Pending as Request, PendingDialog};
 use chrono::Utc;
 
-/// Shows every dialog that waits for a person, and how to answer it.
+/// Shows every dialog and every call that waits for a person, and how to answer it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -44,5 +44,5 @@ fn show(pending: &PendingDialog, target: &str) -> String {
         pending.role,
         table::age(waited)
     );
-    dialog::render(&slot, &pending.into(), target)
+    dialog::render_pending(&slot, pending, target)
 }

@@ -93,7 +93,7 @@ async fn needs_person(context: &Context, task: &TaskStatus) -> Failure {
     let pending = context.ask::<Pending>(Select { slots }).await;
     for waiting in pending.unwrap_or_default() {
         if !context.out.json {
-            let shown = dialog::render(&slot, &(&waiting).into(), &context.target());
+            let shown = dialog::render_pending(&slot, &waiting, &context.target());
             context.out.aside(shown);
         }
     }

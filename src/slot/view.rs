@@ -5,7 +5,6 @@ use super::journal::SlotPaths;
 use super::witness::FileEvidence;
 use crate::config::keys_that_differ;
 use crate::core::claude::reading::State;
-use crate::core::machine::Known;
 use crate::core::model::{Conversation, Evidence, ScreenAnswer, ScreenParams, SlotStatus};
 use crate::core::settings::{Gate, Kind, SlotConfig};
 use chrono::Utc;
@@ -34,10 +33,7 @@ impl Slot {
             always: self.machine.always(),
             conversation: self.conversation(),
             doubtful: self.machine.distrust(),
-            waiting_calls: match self.machine.gate_knows_dialog() {
-                Some(Known::Not) => self.machine.waiting_calls(),
-                _ => Vec::new(),
-            },
+            waiting_calls: self.machine.calls_not_shown(),
             session: self
                 .session
                 .as_ref()

@@ -327,6 +327,13 @@ fn no_message_reaches_the_dialog(forges: bool) {
             fs::write(record, &at_rest).expect("it can be written");
         }
     });
+    // The call is listed at once, before anybody doubts the screen.
+    until("the call without its dialog", || {
+        let waiting = daemon.json(&["pending"]).get_mut(0)?.take();
+        let call = &waiting["waiting_calls"][0]["input"]["command"];
+        let hidden = waiting["dialog"].is_null() && call == "mkfifo pipe";
+        (hidden && waiting["doubtful"].is_null()).then_some(())
+    });
     // Longer than a turn lasts about which the screen alone says that it is over.
     for after_a_kill in [false, true] {
         if after_a_kill {

@@ -2,7 +2,7 @@ use super::*;
 use crate::core::claude::reading::Dialog;
 
 request! {
-    /// Shows the dialogs that wait for a person.
+    /// Shows the dialogs that wait for a person, and the calls that wait without one on the screen.
     Pending = "pending", Select => Vec<PendingDialog>;
     access: Granted("pending", Slots);
 }
@@ -12,7 +12,8 @@ pub struct PendingDialog {
     pub slot: String,
     pub role: String,
     pub since: DateTime<Utc>,
-    pub dialog: Dialog,
+    /// `None` if a call waits that the screen does not show.
+    pub dialog: Option<Dialog>,
     /// Why no rule answered it.
     pub why: Option<String>,
     /// What `confirm always` would do with it.
@@ -21,10 +22,12 @@ pub struct PendingDialog {
     /// Why what the screen shows is not to be trusted: a plain `confirm` is refused.
     #[serde(default)]
     pub doubtful: Option<String>,
-    /// Where the dialog is about none of them: the calls that have come to the gate and have not run.
+    /// The calls that have come to the gate and have not run, if the screen shows no dialog about one of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting_calls: Vec<WaitingCall>,
 }
+
+const HIDDEN: &str = "a call waits for you, and the screen does not show its dialog";
 
 async fn answer(call: Call<'_>, select: Select) -> Result<Vec<PendingDialog>, RpcError> {
     let statuses = status::answer(call, select).await?;
@@ -40,12 +43,15 @@ async fn answer(call: Call<'_>, select: Select) -> Result<Vec<PendingDialog>, Rp
             waiting_calls,
             ..
         } = status;
-        dialog.map(|dialog| PendingDialog {
+        let is_hidden = dialog.is_none() && !waiting_calls.is_empty();
+        let waits = is_hidden || dialog.is_some();
+        let why = waits_because.or_else(|| is_hidden.then(|| HIDDEN.to_owned()));
+        waits.then_some(PendingDialog {
             slot,
             role,
             since,
             dialog,
-            why: waits_because,
+            why,
             always,
             doubtful,
             waiting_calls,

@@ -149,6 +149,9 @@ impl Machine {
     /// A person's answer, to the dialog that they saw.
     pub(super) fn confirm(&mut self, confirmation: Confirmation, now: Instant) {
         let token = confirmation.token;
+        if let Some(error) = self.hidden_dialog() {
+            return self.reply(token, Err(error));
+        }
         let (dialog, picks) = match self.may_confirm(&confirmation) {
             Ok(found) => found,
             Err(error) => return self.reply(token, Err(error)),

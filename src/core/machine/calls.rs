@@ -220,8 +220,12 @@ impl Calls {
     /// The call of the conversation itself that waits for a person. While there is one, Claude Code shows its dialog, or
     /// that of another call: it is not at rest, whatever the screen shows.
     pub fn unanswered(&self) -> Option<&OpenAsk> {
+        self.all_unanswered().next()
+    }
+
+    pub fn all_unanswered(&self) -> impl Iterator<Item = &OpenAsk> {
         let waits = |open: &&OpenAsk| open.is_unanswered() && !open.by_agent;
-        self.open.iter().find(waits)
+        self.open.iter().filter(waits)
     }
 
     /// A key that decides is pressed on this dialog, or was not pressed after all. If it can't be told which call the

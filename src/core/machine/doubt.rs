@@ -132,11 +132,7 @@ impl Machine {
             .up()
             .map(|up| up.gate.calls.waiting())
             .unwrap_or_default();
-        let call = |open: &calls::OpenAsk| WaitingCall {
-            tool: open.tool.clone(),
-            input: open.input.clone(),
-        };
-        calls.into_iter().map(call).collect()
+        calls.into_iter().map(gate::call_of).collect()
     }
 
     /// What is wrong with the dialog on the screen by itself. The gate knows the call of a permission dialog, and not its

@@ -6,7 +6,7 @@ use super::judging::GateCall;
 use super::up::{Hands, Over};
 use super::*;
 use crate::core::claude::{HookWhat, gate_output};
-use crate::core::model::NO_ANSWER;
+use crate::core::model::{NO_ANSWER, WaitingCall};
 use crate::core::policy::gate::denied_if_not_asked;
 use std::path::PathBuf;
 
@@ -225,6 +225,32 @@ impl Machine {
         Some(up::call_in_a_line(&open.tool, &open.input))
     }
 
+    /// Why a call that waits can't be answered: the screen shows Claude Code at rest. The program draws its screen again,
+    /// with no key, which brings back a dialog that something was written over.
+    pub(super) fn hidden_dialog(&mut self) -> Option<RpcError> {
+        let call = self.hidden_question()?;
+        self.effects.push(Effect::Repaint);
+        let name = &self.config.name;
+        let text = format!(
+            "a call waits for you in {name}, and its screen does not show the dialog, so no key was pressed: {call}"
+        );
+        Some(Refusal::HiddenDialog.says(text).next(format!(
+            "its screen is drawn again: answer when the dialog is back (missiond pending {name}); if it does not come back, \
+             another process writes over it: missiond stop {name} ends the call"
+        )))
+    }
+
+    /// The calls that have come to the gate and have not run, if the screen shows no dialog about one of them.
+    pub fn calls_not_shown(&self) -> Vec<WaitingCall> {
+        match self.up() {
+            Some(up) if up.hides_question() => {
+                up.gate.calls.all_unanswered().map(call_of).collect()
+            }
+            _ if self.gate_knows_dialog() == Some(Known::Not) => self.waiting_calls(),
+            _ => Vec::new(),
+        }
+    }
+
     /// Whether an agent of Claude Code waits for a person, also when the turn is over.
     pub fn agents_ask(&self) -> bool {
         self.up().is_some_and(|up| up.gate.calls.agents_ask())
@@ -262,6 +288,13 @@ impl Machine {
             up.gate.calls.close_turn();
         }
         self.turn_is_over(over);
+    }
+}
+
+pub(super) fn call_of(open: &OpenAsk) -> WaitingCall {
+    WaitingCall {
+        tool: open.tool.clone(),
+        input: open.input.clone(),
     }
 }
 

@@ -49,6 +49,9 @@ impl Machine {
     /// Stops the turn, never the program.
     pub(super) fn interrupt(&mut self, interruption: Interruption, now: Instant) {
         let Interruption { token, ref by } = interruption;
+        if let Some(error) = self.hidden_dialog() {
+            return self.reply(token, Err(error));
+        }
         let name = self.config.name.clone();
         let Some(up) = self.up_mut() else {
             let error = Refusal::NotRunning.says(format!("{name} is not running"));

@@ -64,6 +64,8 @@ refusals! {
     /// Somebody else's text stands in the input box.
     ForeignDraft "foreign_draft" Refused,
     NoDialog "no_dialog" Refused,
+    /// A call waits for a person, and the screen does not show its dialog.
+    HiddenDialog "hidden_dialog" Refused,
     /// Another dialog is up than the one that was answered.
     OtherDialog "other_dialog" Refused,
     /// Keys are pressed for somebody else at the moment.

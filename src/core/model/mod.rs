@@ -182,7 +182,7 @@ pub struct SlotStatus {
     pub conversation: Conversation,
     /// Why what its screen shows is not to be trusted: nothing is answered by rule until it is `None` again.
     pub doubtful: Option<String>,
-    /// Where the dialog on the screen is about none of them: the calls that have come to the gate and have not run.
+    /// The calls that have come to the gate and have not run, if the screen shows no dialog about one of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting_calls: Vec<WaitingCall>,
     /// For one that was made at run time.

@@ -412,3 +412,45 @@ fn a_screen_at_rest_that_is_disputed_ends_no_turn() {
         assert_eq!(looks, !disputes, "disputed: {disputes}");
     }
 }
+
+/// A screen at rest is painted over the dialog of a call that waits.
+#[test]
+fn a_call_that_the_screen_hides_is_known_and_gets_no_key() {
+    let mut bench = Bench::idle();
+    bench.hear(8, HookWhat::SessionStart);
+    bench.send(7, "go");
+    bench.arrives("go");
+    bench.see(screen(State::Thinking, ""));
+    let input = json!({"command": "git push"});
+    bench.hear(
+        9,
+        HookWhat::BeforeTool {
+            tool: "Bash".into(),
+            input: input.clone(),
+            id: Some("t1".into()),
+        },
+    );
+    bench.settled(dialog("d1", "git push"));
+    assert!(bench.machine.calls_not_shown().is_empty());
+    bench.keys.clear();
+    bench.see(screen(State::Idle, ""));
+    let hidden = bench.machine.calls_not_shown();
+    assert_eq!(hidden.len(), 1);
+    assert_eq!(
+        (hidden[0].tool.as_str(), &hidden[0].input),
+        ("Bash", &input)
+    );
+    bench.others.clear();
+    for (token, answer) in [(20, "no"), (21, "yes")] {
+        bench.put(confirm(token, answer, None));
+        let refused = bench.replies[&token].as_ref().expect_err("no dialog is up");
+        assert!(refused.message.contains("git push"), "{refused:?}");
+        assert_eq!(refused.refusal, Some("hidden_dialog"));
+    }
+    bench.put(interrupt(22));
+    assert_eq!(bench.fault(22), Some(Fault::Refused));
+    assert!(bench.has(&Effect::Repaint), "the dialog is drawn again");
+    assert!(bench.keys.is_empty(), "{:?}", bench.keys);
+    bench.see(at(dialog("d2", "git push")));
+    assert!(bench.machine.calls_not_shown().is_empty());
+}
