@@ -357,43 +357,60 @@ pub fn empty_free_line(dialog: &Dialog) -> Option<usize> {
 }
 
 /// The one option that says yes to this dialog and to nothing more. Where permission is asked for it is the first one:
-/// a yes in another place was painted.
+/// a yes in another place was painted. Where a plan is shown, it may also be the only yes that there is, if what it switches
+/// to is the mode that asks each time: no mode but plan mode itself allows less.
 fn plain_yes(dialog: &Dialog) -> Option<Pick> {
     let asks_permission = dialog.kind == DialogKind::Permission;
     let is_first = |index: &usize| *index == 0 && dialog.options[0].number == Some(1);
     let exact = position(&dialog.options, |label| label.eq_ignore_ascii_case("yes"));
+    let says_no_more = |label: &str| begins_with_word(label, "yes") && !widens(label);
     exact
+        .or_else(|| only(&dialog.options, says_no_more))
         .or_else(|| {
-            only(&dialog.options, |label| {
-                begins_with_word(label, "yes") && !widens(label)
+            let only_yes = only(&dialog.options, |label| begins_with_word(label, "yes"));
+            only_yes.filter(|index| {
+                dialog.kind == DialogKind::Plan && leaves_plan(&dialog.options[*index].label)
             })
         })
         .filter(|index| !asks_permission || is_first(index))
         .map(Pick::Option)
 }
 
-/// Whether the options of a permission dialog stand in the order that every version has: a plain yes, then what allows
-/// more, then the no, with numbers from one on. Labels in another order were painted, and a key would reach another option
-/// than the one that is read. Someone who writes into an option changes its label.
+/// Whether the options of a permission dialog or of a plan stand in the order that every version has. Labels in another order
+/// were painted, and a key would reach another option than the one that is read. Someone who writes into an option changes
+/// its label.
 pub fn in_known_order(dialog: &Dialog) -> bool {
-    if dialog.kind != DialogKind::Permission || dialog.digits == Digits::Write {
+    let of_call = matches!(dialog.kind, DialogKind::Permission | DialogKind::Plan);
+    if !of_call || dialog.digits == Digits::Write || dialog.options.is_empty() {
         return true;
     }
-    let Some((first, rest)) = dialog.options.split_first() else {
-        return true;
-    };
     let says_yes = |choice: &Choice| begins_with_word(&choice.label, "yes");
-    let says_more = |choice: &Choice| says_yes(choice) && widens(&choice.label);
-    let (between, ends) = match rest.split_last() {
-        Some((last, between)) if !says_yes(last) => (between, true),
-        _ => (rest, false),
-    };
+    let yes = dialog.options.iter().take_while(|choice| says_yes(choice));
+    let (yes, rest) = dialog.options.split_at(yes.count());
     let mut numbered = dialog.options.iter().zip(1..);
     // A screen that is too low may end before the no.
     numbered.all(|(choice, number)| choice.number == Some(number))
-        && (says_yes(first) && !widens(&first.label))
-        && between.iter().all(says_more)
-        && (ends || !dialog.complete)
+        && (rest.len() == 1 || rest.is_empty() && !dialog.complete)
+        && match dialog.kind {
+            DialogKind::Permission => asks_in_order(yes),
+            _ => plan_in_order(yes),
+        }
+}
+
+/// For a permission: a plain yes, then what allows more.
+fn asks_in_order(yes: &[Choice]) -> bool {
+    let says_more = |choice: &Choice| widens(&choice.label);
+    yes.split_first()
+        .is_some_and(|(first, more)| !says_more(first) && more.iter().all(says_more))
+}
+
+/// For a plan: what allows more, then the yes with which each edit is asked about; or one yes, which allows no more.
+fn plan_in_order(yes: &[Choice]) -> bool {
+    let says_more = |choice: &Choice| widens(&choice.label) && !leaves_plan(&choice.label);
+    yes.split_last().is_some_and(|(last, more)| {
+        let is_one_of_several = last.label.to_lowercase().contains("manually");
+        !says_more(last) && more.iter().all(says_more) && is_one_of_several != more.is_empty()
+    })
 }
 
 /// Whether every option that says no is pressed as Esc.
@@ -522,6 +539,7 @@ fn step(bytes: &[u8], name: &str, decides: bool) -> Step {
 
 mod list;
 mod words;
+use words::leaves_plan;
 use words::{Word, begins_with_word, by_label, position, whole_label};
 pub use words::{is_always, is_no, widens};
 #[cfg(test)]

@@ -90,6 +90,75 @@ fn whatever_is_painted_no_is_esc_and_yes_is_the_first_number() {
     }
 }
 
+/// The options of plans in all recorded versions.
+const PLANS: [&[&str]; 6] = [
+    &["Yes", "No"],
+    &[
+        "Yes, and switch to default (ask each time) for this session",
+        "No",
+    ],
+    &[
+        "Yes, and use auto mode",
+        "Yes, manually approve edits",
+        "Tell Claude what to change",
+    ],
+    &[
+        "Yes, auto-accept edits",
+        "Yes, manually approve edits",
+        "Tell Claude what to change",
+    ],
+    &[
+        "Yes, and auto-accept edits",
+        "Yes, and manually approve edits",
+        "No, keep planning",
+    ],
+    &[
+        "Yes, clear context and auto-accept edits (shift+tab)",
+        "Yes, auto-accept edits",
+        "Yes, manually approve edits",
+        "Type here to tell Claude what to change",
+    ],
+];
+
+/// A yes to a plan is the option that asks about each edit, and labels in any other order were painted.
+#[test]
+fn a_yes_to_a_plan_grants_no_more_than_to_be_asked() {
+    for labels in PLANS {
+        let plan = |labels: &[&str]| dialog(DialogKind::Plan, labels, true);
+        assert!(in_known_order(&plan(labels)), "{labels:?}");
+        let wanted = labels.len().saturating_sub(2);
+        assert_eq!(
+            pick(&plan(labels), "yes"),
+            Ok(Pick::Option(wanted)),
+            "{labels:?}"
+        );
+        assert_eq!(pick(&plan(labels), "no"), Ok(Pick::Esc), "{labels:?}");
+        for (one, other) in [
+            (wanted, labels.len() - 1),
+            (0, labels.len() - 1),
+            (0, wanted.max(1)),
+        ] {
+            let mut painted = labels.to_vec();
+            painted.swap(one, other);
+            assert!(!in_known_order(&plan(&painted)), "{painted:?}");
+        }
+        let painted: Vec<&str> = labels[wanted..].to_vec();
+        if wanted == 0 {
+            continue;
+        }
+        assert!(!in_known_order(&plan(&painted)), "{painted:?}");
+    }
+    let only_more = [
+        "Yes, and switch to accept edits (shift+tab) for this session",
+        "No",
+    ];
+    assert!(pick(&dialog(DialogKind::Plan, &only_more, true), "yes").is_err());
+    let two = [PLANS[1][0], "Yes, and use auto mode", "No"];
+    assert!(pick(&dialog(DialogKind::Plan, &two, true), "yes").is_err());
+    let at_permission = dialog(DialogKind::Permission, PLANS[1], true);
+    assert!(pick(&at_permission, "yes").is_err());
+}
+
 #[test]
 fn a_permission_dialog_has_all_numbers_and_a_no_in_the_end() {
     let known = |labels: &[&str]| in_known_order(&dialog(DialogKind::Permission, labels, true));

@@ -105,6 +105,16 @@ pub fn widens(label: &str) -> bool {
     MORE.iter().any(|more| label.contains(more))
 }
 
+/// Whether a yes to a plan goes back to the mode that asks each time, and to nothing more:
+/// `Yes, and switch to default (ask each time) for this session`.
+pub(super) fn leaves_plan(label: &str) -> bool {
+    const MODES: [&str; 2] = ["default (ask each time)", "manual (ask each time)"];
+    let label = label.to_lowercase();
+    let mode = label.strip_prefix("yes, and switch to ");
+    let mode = mode.map(|mode| mode.trim_end_matches(" for this session"));
+    mode.is_some_and(|mode| MODES.contains(&mode))
+}
+
 /// Whether a label begins with these whole words.
 pub(super) fn begins_with_word(label: &str, word: &str) -> bool {
     let label = label.to_lowercase();

@@ -85,10 +85,12 @@ fn a_call_of_a_program_that_does_not_run_is_not_allowed() {
 
 #[test]
 fn a_dialog_of_a_program_that_nobody_knows_is_left_to_a_person() {
-    let plan = Dialog {
+    let mut plan = Dialog {
         kind: DialogKind::Plan,
         ..dialog("k1", "")
     };
+    plan.options.drain(1..3);
+    plan.options[1].number = Some(2);
     let screen_decides = SlotConfig {
         gate: Gate::Screen,
         ..config()
