@@ -21,6 +21,8 @@ const ADDED: [&str; 2] = [TALK_INSTEAD, "Skip interview and plan immediately"];
 pub struct Question<'a> {
     pub text: &'a str,
     pub offers: Vec<Offer<'a>>,
+    /// Whether several can be ticked; `None` if the call does not say.
+    several: Option<bool>,
 }
 
 /// One of the answers that a question offers.
@@ -45,16 +47,26 @@ pub fn of(input: &Value) -> Vec<Question<'_>> {
     let question = |value| Question {
         text: text(value, "question"),
         offers: list(value.get("options")).map(offer).collect(),
+        several: value.get("multiSelect").and_then(Value::as_bool),
     };
     list(input.get("questions")).map(question).collect()
 }
 
 /// Whether a dialog shows one of the questions of a call, with its answers in their order, or their last page.
 pub fn shows_one(input: &Value, dialog: &Dialog) -> bool {
-    is_review(dialog)
-        || of(input)
+    let questions = of(input);
+    is_review(dialog) && has_review(&questions)
+        || questions
             .iter()
             .any(|question| question.is_shown_by(dialog))
+}
+
+/// Whether the answers are shown once more before they count. One answer to one question counts at once.
+fn has_review(questions: &[Question]) -> bool {
+    questions.len() > 1
+        || questions
+            .iter()
+            .any(|question| question.several != Some(false))
 }
 
 fn is_review(dialog: &Dialog) -> bool {
@@ -65,7 +77,23 @@ fn is_review(dialog: &Dialog) -> bool {
 
 impl Question<'_> {
     fn is_shown_by(&self, dialog: &Dialog) -> bool {
-        self.has_text(dialog) && self.has_order(dialog) && self.has_labels(dialog)
+        self.has_text(dialog)
+            && self.has_order(dialog)
+            && self.has_labels(dialog)
+            && self.has_ticks(dialog)
+    }
+
+    /// Whether the answers can be ticked if several can be chosen, and only then: a key that sets a tick in one question
+    /// answers another one at once.
+    fn has_ticks(&self, dialog: &Dialog) -> bool {
+        let is_offer = |choice: &&Choice| {
+            choice
+                .number
+                .is_some_and(|n| n as usize <= self.offers.len())
+        };
+        let mut offers = dialog.options.iter().filter(is_offer);
+        self.several
+            .is_none_or(|several| offers.all(|choice| choice.checked.is_some() == several))
     }
 
     /// A screen that is too low shows the end of the text.

@@ -91,6 +91,29 @@ fn what_was_painted_over_a_question_is_not_known() {
     assert!(!shows_one(&json!({"command": "ls"}), &other));
 }
 
+/// Ticks are there if several answers can be chosen, and the page with all answers if there is more than one to give.
+#[test]
+fn ticks_and_the_last_page_are_held_against_the_call() {
+    let asks = |several: bool| {
+        let options = json!([{"label": "Red"}, {"label": "Blue"}]);
+        json!({"questions": [{"question": "Which?", "options": options, "multiSelect": several}]})
+    };
+    let shown = |ticks: bool| {
+        let mut shown = dialog("Which?", &[(1, "Red", ""), (2, "Blue", ""), TYPE]);
+        let options = shown.options.iter_mut();
+        options.for_each(|choice| choice.checked = ticks.then_some(false));
+        shown
+    };
+    let review = dialog("Review", &[(1, "Submit answers", ""), (2, "Cancel", "")]);
+    for several in [false, true] {
+        for ticks in [false, true] {
+            let known = shows_one(&asks(several), &shown(ticks));
+            assert_eq!(known, several == ticks, "{several} {ticks}");
+        }
+        assert_eq!(shows_one(&asks(several), &review), several);
+    }
+}
+
 /// On a screen that is too low the first rows are missing; those that are there are held against the call.
 #[test]
 fn a_part_of_a_question_is_known_by_its_numbers() {
