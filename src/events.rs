@@ -8,8 +8,8 @@
 mod log;
 mod recent;
 
-pub use log::{Replay, gap};
-pub use recent::{Events, Missed, Told};
+pub use log::{EventReplay, gap};
+pub use recent::{Missed, RecentEvents, Told};
 
 use crate::core::model::{Event, What};
 use chrono::Utc;
@@ -45,7 +45,7 @@ struct Ledger {
 #[derive(Debug)]
 pub struct Listener {
     pub position: u64,
-    pub events: Events,
+    pub events: RecentEvents,
 }
 
 impl Default for Bus {
@@ -95,13 +95,13 @@ impl Bus {
         let ledger = self.ledger();
         Listener {
             position: ledger.last,
-            events: Events::new(self.ledger.clone(), ledger.last, self.told.subscribe()),
+            events: RecentEvents::new(self.ledger.clone(), ledger.last, self.told.subscribe()),
         }
     }
 
     /// What is kept of the events behind `after`, up to `until`. It reads files: not for a task that must not wait.
-    pub fn replay(&self, after: u64, until: u64) -> Replay {
-        Replay::new(self.path.clone(), after, until)
+    pub fn replay(&self, after: u64, until: u64) -> EventReplay {
+        EventReplay::new(self.path.clone(), after, until)
     }
 
     fn ledger(&self) -> MutexGuard<'_, Ledger> {

@@ -99,7 +99,7 @@ pub struct Record<R: Request> {
     pub entered_at: Option<DateTime<Utc>>,
     /// How it has ended.
     #[serde(default)]
-    pub outcome: Option<Outcome<R>>,
+    pub outcome: Option<OnceOutcome<R>>,
     /// Why it was dropped while it waited for its turn: it was not done, and the same id may be used again.
     #[serde(default)]
     pub dropped: Option<RpcError>,
@@ -122,16 +122,16 @@ impl<R: Request> Record<R> {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", bound = "")]
-pub enum Outcome<R: Request> {
+pub enum OnceOutcome<R: Request> {
     Answered(Box<R::Answer>),
     Failed(RpcError),
 }
 
-impl<R: Request> Outcome<R> {
+impl<R: Request> OnceOutcome<R> {
     pub fn result(self) -> Result<R::Answer, RpcError> {
         match self {
-            Outcome::Answered(answer) => Ok(*answer),
-            Outcome::Failed(error) => Err(error),
+            OnceOutcome::Answered(answer) => Ok(*answer),
+            OnceOutcome::Failed(error) => Err(error),
         }
     }
 }
@@ -168,16 +168,16 @@ pub enum Stage {
 }
 
 /// One who waits for a request. When the last one goes, the request is taken back if it still waits.
-pub struct Waiter<R: Request>(Arc<Active<R>>);
+pub struct OnceWaiter<R: Request>(Arc<Active<R>>);
 
 /// What is to be done about a request.
 pub enum Begun<R: Request> {
     /// It has ended before.
-    Ended(Outcome<R>),
+    Ended(OnceOutcome<R>),
     /// Somebody is at work on it.
-    UnderWay(Waiter<R>),
+    UnderWay(OnceWaiter<R>),
     /// The caller is to see to it, as far as it has come.
-    Yours(Waiter<R>, Box<Record<R>>),
+    Yours(OnceWaiter<R>, Box<Record<R>>),
 }
 
 impl<R: Request> Once<R> {
@@ -205,7 +205,7 @@ impl<R: Request> Once<R> {
             return Ok(Begun::Ended(outcome));
         }
         if let Some(active) = active.get(&key) {
-            return Ok(Begun::UnderWay(Waiter::new(active)));
+            return Ok(Begun::UnderWay(OnceWaiter::new(active)));
         }
         let record = match known {
             Some(known) => Record {
@@ -229,7 +229,7 @@ impl<R: Request> Once<R> {
             abandoned: CancellationToken::new(),
         });
         active.insert(key, entry.clone());
-        Ok(Begun::Yours(Waiter::new(&entry), Box::new(record)))
+        Ok(Begun::Yours(OnceWaiter::new(&entry), Box::new(record)))
     }
 
     /// The key is about to be pressed that does it: from now on it counts as done. `note` adds what is known by now.
@@ -390,7 +390,7 @@ pub enum Came<R: Request> {
     Nothing(RpcError),
     /// It was done, and what comes of it is not known yet.
     Part(Box<Result<R::Answer, RpcError>>),
-    End(Outcome<R>),
+    End(OnceOutcome<R>),
 }
 
 impl<R: Request> Came<R> {
@@ -403,10 +403,10 @@ impl<R: Request> Came<R> {
     }
 }
 
-impl<R: Request> Waiter<R> {
-    fn new(active: &Arc<Active<R>>) -> Waiter<R> {
+impl<R: Request> OnceWaiter<R> {
+    fn new(active: &Arc<Active<R>>) -> OnceWaiter<R> {
         active.waiting.fetch_add(1, Ordering::Relaxed);
-        Waiter(active.clone())
+        OnceWaiter(active.clone())
     }
 
     pub fn active(&self) -> Arc<Active<R>> {
@@ -442,7 +442,7 @@ impl<R: Request> Waiter<R> {
     }
 }
 
-impl<R: Request> Drop for Waiter<R> {
+impl<R: Request> Drop for OnceWaiter<R> {
     fn drop(&mut self) {
         if self.0.waiting.fetch_sub(1, Ordering::Relaxed) == 1 {
             self.0.abandoned.cancel();
@@ -478,8 +478,8 @@ mod tests {
         Record::new("a".into(), "x".into(), sending)
     }
 
-    fn failed() -> Outcome<Sending> {
-        Outcome::Failed(RpcError::new(Fault::Failed, "no answer"))
+    fn failed() -> OnceOutcome<Sending> {
+        OnceOutcome::Failed(RpcError::new(Fault::Failed, "no answer"))
     }
 
     #[test]

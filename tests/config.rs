@@ -6,7 +6,9 @@ mod access;
 #[path = "config/cli.rs"]
 mod cli;
 
-use missiond::config::{Change, Changed, Config, Watch, diff, load, load_at_home, watch};
+use missiond::config::{
+    Config, ConfigChange, ConfigChanged, ConfigWatch, diff, load, load_at_home, watch,
+};
 use missiond::core::settings::{Gate, Kind, Restart};
 use missiond::core::text::diagnostic::ConfigError;
 use missiond::core::text::diagnostic::render;
@@ -217,15 +219,15 @@ fn a_reload_is_told_slot_by_slot_and_key_by_key() {
     assert_eq!(
         changes,
         [
-            Change::Daemon {
+            ConfigChange::Daemon {
                 keys: vec!["logs".into()]
             },
-            Change::Added { slot: slot("new") },
-            Change::Changed {
+            ConfigChange::Added { slot: slot("new") },
+            ConfigChange::Changed {
                 slot: slot("changed"),
                 keys: vec!["cols".into(), "prompt".into()]
             },
-            Change::Removed { slot: slot("gone") },
+            ConfigChange::Removed { slot: slot("gone") },
         ]
     );
 }
@@ -233,7 +235,7 @@ fn a_reload_is_told_slot_by_slot_and_key_by_key() {
 /// Far longer than any machine needs: only a fault reaches it.
 const LONG: Duration = Duration::from_secs(30);
 
-async fn next(watch: &mut Watch) -> Changed {
+async fn next(watch: &mut ConfigWatch) -> ConfigChanged {
     let next = tokio::time::timeout(LONG, watch.changed()).await;
     next.expect("a change is told").expect("the watch lives")
 }

@@ -3,7 +3,7 @@
 //! A new case is two files and no code: `<version>-<cols>x<rows>/<case>.cast` and `<case>.truth.json`.
 //! A moment says what is true at recorded second `t`; what it does not mention is not checked.
 
-use missiond::core::cast::{Recording, What};
+use missiond::core::cast::{CastKind, Recording};
 use missiond::core::claude::keys::in_known_order;
 use missiond::core::claude::reading::witness::{self, Weighed};
 use missiond::core::claude::reading::{
@@ -138,13 +138,13 @@ fn frames(cast: &[u8], split: impl Fn(&str) -> Vec<Vec<u8>>) -> (Vec<Frame>, At)
         let event = event.expect("an event");
         last = event.at;
         match event.what {
-            What::Output(text) => {
+            CastKind::Output(text) => {
                 for piece in split(&text) {
                     frames.extend(terminal.feed(event.at, &piece));
                 }
             }
-            What::Resize { cols, rows } => frames.extend(terminal.resize(event.at, cols, rows)),
-            What::Marker(_) | What::Exit => frames.extend(terminal.quiet(event.at)),
+            CastKind::Resize { cols, rows } => frames.extend(terminal.resize(event.at, cols, rows)),
+            CastKind::Marker(_) | CastKind::Exit => frames.extend(terminal.quiet(event.at)),
         }
     }
     let end = last + LAST_STANDS;
@@ -485,7 +485,7 @@ fn resizes(cast: &[u8]) -> Vec<At> {
     let events = Recording::read(cast)
         .expect("a header")
         .map(|event| event.expect("an event"));
-    let is_resize = |what: &What| matches!(what, What::Resize { .. });
+    let is_resize = |what: &CastKind| matches!(what, CastKind::Resize { .. });
     let times: Vec<At> = events
         .filter(|event| is_resize(&event.what))
         .map(|event| event.at)
@@ -542,7 +542,7 @@ fn a_snapshot_reads_as_the_screen_it_was_taken_of() {
         let (cols, rows) = (recording.header().cols, recording.header().rows);
         let mut terminal = Terminal::new(cols, rows);
         for event in recording {
-            if let What::Output(text) = event.expect("an event").what {
+            if let CastKind::Output(text) = event.expect("an event").what {
                 terminal.feed(At::ZERO, text.as_bytes());
             }
         }
@@ -574,7 +574,7 @@ proptest! {
         let recording = Recording::read(bytes.as_slice()).expect("a header");
         let mut output: Vec<u8> = Vec::new();
         for event in recording {
-            if let What::Output(text) = event.expect("an event").what {
+            if let CastKind::Output(text) = event.expect("an event").what {
                 output.extend_from_slice(text.as_bytes());
             }
         }

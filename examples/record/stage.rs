@@ -132,7 +132,7 @@ impl<'a> Stage<'a> {
             socket: home.path().join("shim.sock"),
             limits: Default::default(),
             cgroup: None,
-            keeper: missiond::shim::Keeper::default(),
+            keeper: missiond::shim::ShimKeeper::default(),
             cap: None,
         };
         let started = Actor::start(&spec, &place.missiond, CancellationToken::new()).await;

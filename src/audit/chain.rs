@@ -1,7 +1,7 @@
 //! The chain in the file: each entry holds the hash of the one before, so that a changed, missing or swapped
 //! line shows.
 
-use super::{Entry, Gap, Kind, Record, hash_of};
+use super::{AuditGap, Entry, Kind, Record, hash_of};
 use crate::os::files::{self, LinesFromEnd};
 use crate::os::log_file::{Cap, LogFile};
 use chrono::{DateTime, Utc};
@@ -48,7 +48,7 @@ impl FromStr for Head {
 /// A fault in the chain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[error("line {line}: {fault}")]
-pub struct Broken {
+pub struct BrokenChain {
     /// How many rotations ago the file was begun anew; 0 is the present one.
     pub rotations: usize,
     pub line: usize,
@@ -64,28 +64,31 @@ pub struct Verified {
     /// Of the heads that were asked about, those that stand in it.
     pub found: Vec<Head>,
     /// The times in which it could not be written.
-    pub holes: Vec<Gap>,
+    pub holes: Vec<AuditGap>,
     /// The last line has no end: it was being written, or a crash cut it off. It counts for nothing.
     pub is_torn: bool,
 }
 
 /// Checks the audit file at `path` and those that it was rotated to.
-pub fn verify_files(path: &Path, heads: &[Head]) -> io::Result<Result<Verified, Broken>> {
+pub fn verify_files(path: &Path, heads: &[Head]) -> io::Result<Result<Verified, BrokenChain>> {
     let files = files::with_rotated(path)?;
     verify(files.into_iter().map(BufReader::new).collect(), heads)
 }
 
 /// Checks a whole audit, the oldest file first. `heads` are what is known of it from elsewhere: each that is not
 /// older than what is kept must stand in it.
-pub fn verify(inputs: Vec<impl BufRead>, heads: &[Head]) -> io::Result<Result<Verified, Broken>> {
+pub fn verify(
+    inputs: Vec<impl BufRead>,
+    heads: &[Head],
+) -> io::Result<Result<Verified, BrokenChain>> {
     let files = inputs.len();
-    let mut check = Check::new(heads, files);
+    let mut check = ChainCheck::new(heads, files);
     for (at, input) in inputs.into_iter().enumerate() {
         let rotations = files - 1 - at;
         for (index, line) in lines(input).enumerate() {
             if let Err(fault) = check.line(line?, rotations == 0) {
                 let line = index + 1;
-                return Ok(Err(Broken {
+                return Ok(Err(BrokenChain {
                     rotations,
                     line,
                     fault,
@@ -97,23 +100,27 @@ pub fn verify(inputs: Vec<impl BufRead>, heads: &[Head]) -> io::Result<Result<Ve
 }
 
 /// A chain on the way from its first line to its last.
-struct Check<'h> {
+struct ChainCheck<'h> {
     heads: &'h [Head],
     /// Whether entries may be missing before the first: older files are dropped where so many are kept.
     may_begin_late: bool,
     verified: Verified,
 }
 
-impl Check<'_> {
-    fn new(heads: &[Head], files: usize) -> Check<'_> {
-        Check {
+impl ChainCheck<'_> {
+    fn new(heads: &[Head], files: usize) -> ChainCheck<'_> {
+        ChainCheck {
             heads,
             may_begin_late: files >= KEPT.files,
             verified: Verified::default(),
         }
     }
 
-    fn line(&mut self, Line { text, is_torn }: Line, in_present_file: bool) -> Result<(), String> {
+    fn line(
+        &mut self,
+        ChainLine { text, is_torn }: ChainLine,
+        in_present_file: bool,
+    ) -> Result<(), String> {
         if is_torn && in_present_file {
             self.verified.is_torn = true;
             return Ok(());
@@ -155,13 +162,13 @@ impl Check<'_> {
         Ok(())
     }
 
-    fn end(self) -> Result<Verified, Broken> {
+    fn end(self) -> Result<Verified, BrokenChain> {
         // The head of a chain without an entry says nothing: its number is 0.
         let first = self.verified.first.unwrap_or(1);
         let is_missing = |head: &&Head| head.seq >= first && !self.verified.found.contains(head);
         match self.heads.iter().find(is_missing) {
             None => Ok(self.verified),
-            Some(head) => Err(Broken {
+            Some(head) => Err(BrokenChain {
                 rotations: 0,
                 line: usize::try_from(head.seq).unwrap_or(usize::MAX),
                 fault: format!(
@@ -209,12 +216,12 @@ fn is_as_written(line: &str, hash: &str) -> bool {
 /// The longest line that is looked at: an entry with the longest input that a hook passes on, twice escaped.
 const LONGEST_LINE: u64 = 32 << 20;
 
-struct Line {
+struct ChainLine {
     text: String,
     is_torn: bool,
 }
 
-fn lines(mut input: impl BufRead) -> impl Iterator<Item = io::Result<Line>> {
+fn lines(mut input: impl BufRead) -> impl Iterator<Item = io::Result<ChainLine>> {
     std::iter::from_fn(move || {
         let mut bytes = Vec::new();
         let read = input
@@ -227,7 +234,7 @@ fn lines(mut input: impl BufRead) -> impl Iterator<Item = io::Result<Line>> {
                 let is_torn = bytes.pop_if(|last| *last == b'\n').is_none();
                 // What is no text was not written here, and must not be taken for the text that was.
                 let text = String::from_utf8(bytes).unwrap_or_default();
-                Some(Ok(Line { text, is_torn }))
+                Some(Ok(ChainLine { text, is_torn }))
             }
             Err(error) => Some(Err(error)),
         }
@@ -344,7 +351,7 @@ mod tests {
         std::fs::read_to_string(&path).unwrap()
     }
 
-    fn verified(text: &str) -> Result<Verified, Broken> {
+    fn verified(text: &str) -> Result<Verified, BrokenChain> {
         verify(vec![text.as_bytes()], &[]).unwrap()
     }
 

@@ -1,6 +1,6 @@
 //! The head of the chain, kept in the state directory: an audit file that was cut or replaced does not hold it.
 
-use super::{Gap, Head, hash_of};
+use super::{AuditGap, Head, hash_of};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::fs::OpenOptions;
@@ -14,14 +14,14 @@ const LENGTH: usize = 512;
 
 /// What the state directory says of an audit file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct KeptHead {
     #[serde(flatten)]
     pub head: Head,
     /// Entries that could not be written, and are not yet in the audit as a hole.
-    pub gap: Option<Gap>,
+    pub gap: Option<AuditGap>,
 }
 
-impl Kept {
+impl KeptHead {
     /// The file in the state directory of a daemon. An audit in another log directory has another one.
     pub fn file(state: &Path, audit: &Path) -> PathBuf {
         let directory = audit.parent().and_then(|dir| dir.canonicalize().ok());
@@ -32,7 +32,7 @@ impl Kept {
     }
 
     /// A file that is not there says nothing. An error names the file.
-    pub fn load(file: &Path) -> io::Result<Option<Kept>> {
+    pub fn load(file: &Path) -> io::Result<Option<KeptHead>> {
         let fault = |error: &dyn fmt::Display| {
             io::Error::other(format!("{} can't be read: {error}", file.display()))
         };
@@ -51,9 +51,11 @@ impl Kept {
         let Ok(entries) = std::fs::read_dir(states) else {
             return Ok(Vec::new());
         };
-        let files = entries.flatten().map(|one| Kept::file(&one.path(), audit));
-        let kept = files.map(|file| Kept::load(&file));
-        let kept: Vec<Option<Kept>> = kept.collect::<io::Result<_>>()?;
+        let files = entries
+            .flatten()
+            .map(|one| KeptHead::file(&one.path(), audit));
+        let kept = files.map(|file| KeptHead::load(&file));
+        let kept: Vec<Option<KeptHead>> = kept.collect::<io::Result<_>>()?;
         Ok(kept.into_iter().flatten().map(|kept| kept.head).collect())
     }
 
@@ -89,23 +91,23 @@ mod tests {
     #[test]
     fn it_is_read_as_it_was_written_and_never_grows() {
         let dir = tempfile::tempdir().unwrap();
-        let file = Kept::file(dir.path(), &dir.path().join("audit.jsonl"));
-        assert_eq!(Kept::load(&file).unwrap(), None);
-        let full = Kept {
+        let file = KeptHead::file(dir.path(), &dir.path().join("audit.jsonl"));
+        assert_eq!(KeptHead::load(&file).unwrap(), None);
+        let full = KeptHead {
             head: Head {
                 seq: u64::MAX,
                 hash: hash_of(b""),
             },
-            gap: Some(Gap {
+            gap: Some(AuditGap {
                 lost: u64::MAX,
                 refused: u64::MAX,
                 from: Utc::now(),
                 to: Utc::now(),
             }),
         };
-        for kept in [Kept::default(), full, Kept::default()] {
+        for kept in [KeptHead::default(), full, KeptHead::default()] {
             kept.save(&file).unwrap();
-            assert_eq!(Kept::load(&file).unwrap(), Some(kept));
+            assert_eq!(KeptHead::load(&file).unwrap(), Some(kept));
             assert_eq!(file.metadata().unwrap().len(), LENGTH as u64);
         }
     }

@@ -6,8 +6,8 @@ mod kept;
 mod witness;
 mod writer;
 
-pub use chain::{Broken, Head, Verified, entries, verify, verify_files};
-pub use kept::Kept;
+pub use chain::{BrokenChain, Head, Verified, entries, verify, verify_files};
+pub use kept::KeptHead;
 pub use writer::Audit;
 
 use crate::core::claude::HookEvent;
@@ -82,7 +82,7 @@ pub enum Kind {
     Refused,
     /// A tool call is not what the gate has judged.
     Alarm,
-    /// Entries are missing here, since they could not be written; the input is a [`Gap`].
+    /// Entries are missing here, since they could not be written; the input is a [`AuditGap`].
     Hole,
 }
 
@@ -101,7 +101,7 @@ impl Kind {
 
 /// A time in which the audit could not be written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Gap {
+pub struct AuditGap {
     /// Entries of what was done all the same, such as a denial.
     pub lost: u64,
     /// Entries of what was therefore not done.
@@ -167,8 +167,8 @@ impl Record {
         }
     }
 
-    fn hole(gap: &Gap) -> Record {
-        let Gap { lost, refused, .. } = gap;
+    fn hole(gap: &AuditGap) -> Record {
+        let AuditGap { lost, refused, .. } = gap;
         Record {
             why: format!(
                 "the audit could not be written: {lost} entries are lost, {refused} deeds were refused"

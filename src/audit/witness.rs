@@ -31,7 +31,7 @@ impl Default for SystemLog {
 }
 
 #[derive(Debug)]
-pub struct Witness {
+pub struct AuditWitness {
     log: SystemLog,
     audit: PathBuf,
     told: u64,
@@ -39,10 +39,10 @@ pub struct Witness {
     pub due: Option<Instant>,
 }
 
-impl Witness {
+impl AuditWitness {
     /// Tells at once where the chain stands.
-    pub fn new(log: SystemLog, audit: PathBuf, head: &Head) -> Witness {
-        let mut witness = Witness {
+    pub fn new(log: SystemLog, audit: PathBuf, head: &Head) -> AuditWitness {
+        let mut witness = AuditWitness {
             log,
             audit,
             told: 0,

@@ -1,8 +1,8 @@
 //! The one writer of the audit file.
 
 use super::chain::{Chain, KEPT};
-use super::witness::{SystemLog, Witness};
-use super::{Gap, Head, Kept, Record};
+use super::witness::{AuditWitness, SystemLog};
+use super::{AuditGap, Head, KeptHead, Record};
 use crate::core::text::secrets;
 use crate::os::{blocking, files};
 use chrono::{DateTime, SecondsFormat, Utc};
@@ -45,14 +45,14 @@ impl Audit {
 
     /// The same, with another system log.
     fn open_with(path: &Path, state: &Path, log: SystemLog) -> io::Result<Audit> {
-        let kept_file = Kept::file(state, path);
-        let kept = Kept::load(&kept_file).unwrap_or_else(|error| {
+        let kept_file = KeptHead::file(state, path);
+        let kept = KeptHead::load(&kept_file).unwrap_or_else(|error| {
             tracing::warn!("the head of the audit is not known: {error}");
             None
         });
         let kept = kept.unwrap_or_default();
         let chain = Chain::open(path, KEPT, &kept.head)?;
-        let witness = Witness::new(log, path.to_owned(), &chain.head);
+        let witness = AuditWitness::new(log, path.to_owned(), &chain.head);
         let (written, to_sync) = watch::channel(chain.head.seq);
         let (failing, fails) = watch::channel(None);
         tokio::spawn(keep_safe(path.to_owned(), to_sync));
@@ -100,14 +100,14 @@ impl Audit {
 
 struct Writer {
     chain: Chain,
-    witness: Witness,
+    witness: AuditWitness,
     written: watch::Sender<u64>,
     failing: watch::Sender<Option<String>>,
     kept_file: PathBuf,
     /// The last head could be kept.
     keeps: bool,
     /// The time in which nothing could be written, until that is an entry.
-    gap: Option<Gap>,
+    gap: Option<AuditGap>,
 }
 
 impl Writer {
@@ -150,7 +150,7 @@ impl Writer {
 
     fn widen_gap(&mut self, deed: Deed) {
         let now = now();
-        let gap = self.gap.get_or_insert(Gap {
+        let gap = self.gap.get_or_insert(AuditGap {
             lost: 0,
             refused: 0,
             from: now,
@@ -175,7 +175,7 @@ impl Writer {
 
     /// A head that can't be kept is reported once: the chain is whole without it.
     fn keep_head(&mut self) {
-        let kept = Kept {
+        let kept = KeptHead {
             head: self.chain.head.clone(),
             gap: self.gap.clone(),
         };

@@ -1,7 +1,7 @@
 //! A line of a slot's screen, with its colours, as spans. Pure.
 
 use crate::cli::sanitise;
-use crate::core::terminal::sequences::{Kind, Piece, Sequences};
+use crate::core::terminal::sequences::{SequenceKind, SequencePiece, Sequences};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 
@@ -9,12 +9,12 @@ use ratatui::text::{Line, Span};
 pub fn line(text: &str, colours: bool) -> Line<'static> {
     let mut spans: Vec<Span<'static>> = Vec::new();
     let mut style = Style::default();
-    Sequences::default().split(text.as_bytes(), |Piece { kind, raw }| match kind {
-        Kind::Text => {
+    Sequences::default().split(text.as_bytes(), |SequencePiece { kind, raw }| match kind {
+        SequenceKind::Text => {
             let text = sanitise::text(&String::from_utf8_lossy(raw)).into_owned();
             spans.push(Span::styled(text, style));
         }
-        Kind::Csi if colours && raw.ends_with(b"m") => {
+        SequenceKind::Csi if colours && raw.ends_with(b"m") => {
             let body = &raw[2..raw.len() - 1];
             style = select(style, &String::from_utf8_lossy(body));
         }

@@ -1,4 +1,4 @@
-use crate::audit::{self, Broken, Entry, Head, Verified};
+use crate::audit::{self, BrokenChain, Entry, Head, Verified};
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::follow::{self, LINES_BEFORE_FOLLOWING, Which};
@@ -121,7 +121,7 @@ impl Verify {
         let unreadable = |error| follow::unreadable(file, &error);
         // The heads first: what is written meanwhile comes behind them.
         let states = context.env.state_dir()?;
-        let kept = audit::Kept::heads(&states, file)
+        let kept = audit::KeptHead::heads(&states, file)
             .map_err(|error| Failure::failed(error.to_string()))?;
         let is_kept = !kept.is_empty();
         let heads = [self.heads, kept].concat();
@@ -178,7 +178,7 @@ fn good(context: &Context, file: &Path, verified: &Verified, is_kept: bool) -> R
 }
 
 /// A hole in a line.
-fn in_words(hole: &audit::Gap) -> String {
+fn in_words(hole: &audit::AuditGap) -> String {
     let local = |time: DateTime<Utc>| {
         DateTime::<Local>::from(time).to_rfc3339_opts(SecondsFormat::Millis, false)
     };
@@ -191,7 +191,7 @@ fn in_words(hole: &audit::Gap) -> String {
     )
 }
 
-fn bad(context: &Context, file: &Path, broken: &Broken) -> Result<Failure, Failure> {
+fn bad(context: &Context, file: &Path, broken: &BrokenChain) -> Result<Failure, Failure> {
     let file = match broken.rotations {
         0 => file.to_owned(),
         rotations => files::rotated(file, rotations),

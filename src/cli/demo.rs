@@ -1,6 +1,6 @@
 use crate::cli::context::Context;
 use crate::cli::failure::{Blame, Failure};
-use crate::lab::demo::{self, DemoError, Mode, Options, Program};
+use crate::lab::demo::{self, DemoError, DemoOptions, Mode, StageProgram};
 use crate::launch::resolve_program;
 use std::path::PathBuf;
 
@@ -33,11 +33,11 @@ impl Demo {
             Failure::failed(format!("this program's own path is unknown: {error}"))
         })?;
         let program = if self.real {
-            Program::Claude(self.claude(context)?)
+            StageProgram::Claude(self.claude(context)?)
         } else {
-            Program::StandIn
+            StageProgram::StandIn
         };
-        let options = Options {
+        let options = DemoOptions {
             missiond,
             program,
             mode: Mode::of_process(context.out.json),

@@ -1,7 +1,7 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::{reach, reader};
-use crate::mcp::{Options, Server, registration};
+use crate::mcp::{McpOptions, McpServer, registration};
 
 /// Serves the daemon as tools of an MCP client, on stdio.
 ///
@@ -31,11 +31,11 @@ impl Mcp {
         if self.print_config {
             return self.print(context);
         }
-        let options = Options {
+        let options = McpOptions {
             read_only: self.read_only,
             allow_confirm: self.allow_confirm,
         };
-        let server = Server::new(reach::dial(context), options);
+        let server = McpServer::new(reach::dial(context), options);
         let serving = async { server.serve().await.map_err(Failure::failed) };
         reader::while_read(serving).await
     }

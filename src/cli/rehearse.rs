@@ -7,8 +7,8 @@ use crate::cli::target::config_to_run;
 use crate::config;
 use crate::core::claude::Version;
 use crate::core::settings::{Kind, SlotConfig};
-use crate::lab::rehearsal::{self, Company, Outcome, Progress, Verdict};
-use crate::launch::rehearsed::{self, Program};
+use crate::lab::rehearsal::{self, Company, SceneOutcome, SceneProgress, SceneVerdict};
+use crate::launch::rehearsed::{self, RehearsedProgram};
 use crate::launch::{environment, installed_version, process_environment, resolve_program};
 use crate::os::paths::ensure_private_dir;
 use anstyle::{AnsiColor, Style};
@@ -31,7 +31,7 @@ pub async fn run(context: &Context, named: &[String]) -> Result<(), Failure> {
     let chosen = choose(context, named).await?;
     // Before the rehearsal: a program that is replaced meanwhile was not rehearsed.
     let words = chosen.command.join(" ");
-    let program = Program::new(chosen.version, &chosen.command)
+    let program = RehearsedProgram::new(chosen.version, &chosen.command)
         .map_err(|error| Failure::failed(format!("{words}: {error}")))?;
     let said = format!("rehearsing {words}, {}", chosen.version);
     context.out.note(sanitise::text(&said));
@@ -126,7 +126,7 @@ fn found(program: &str, path: &str, cwd: &Path) -> Result<PathBuf, Failure> {
 }
 
 /// Rehearses until the end or a signal; either way nothing is left behind.
-async fn play(context: &Context, chosen: &Chosen) -> Result<Vec<Outcome>, Failure> {
+async fn play(context: &Context, chosen: &Chosen) -> Result<Vec<SceneOutcome>, Failure> {
     let missiond = std::env::current_exe()
         .map_err(|error| Failure::failed(format!("this program's own path is unknown: {error}")))?;
     let cancel = CancellationToken::new();
@@ -159,7 +159,11 @@ async fn cancel_at_signal(cancel: CancellationToken) {
     cancel.cancel();
 }
 
-fn keep(context: &Context, program: Program, outcomes: &[Outcome]) -> Result<(), Failure> {
+fn keep(
+    context: &Context,
+    program: RehearsedProgram,
+    outcomes: &[SceneOutcome],
+) -> Result<(), Failure> {
     let state = context
         .env
         .state_dir()
@@ -173,7 +177,7 @@ fn keep(context: &Context, program: Program, outcomes: &[Outcome]) -> Result<(),
 }
 
 /// On a terminal the scene that goes on is shown, and replaced by its result.
-fn show(context: &Context, progress: Progress<'_>) {
+fn show(context: &Context, progress: SceneProgress<'_>) {
     if context.out.json {
         return;
     }
@@ -181,19 +185,19 @@ fn show(context: &Context, progress: Progress<'_>) {
     let live = std::io::stdout().is_terminal();
     // Whoever does not read any more will see the exit code.
     let _ = match progress {
-        Progress::Begins(scene) if live => write!(stdout, "  …   {scene}\r"),
-        Progress::Begins(_) => Ok(()),
-        Progress::Ended(outcome) => writeln!(stdout, "{}", line(outcome)),
+        SceneProgress::Begins(scene) if live => write!(stdout, "  …   {scene}\r"),
+        SceneProgress::Begins(_) => Ok(()),
+        SceneProgress::Ended(outcome) => writeln!(stdout, "{}", line(outcome)),
     };
     let _ = stdout.flush();
 }
 
-fn line(outcome: &Outcome) -> String {
+fn line(outcome: &SceneOutcome) -> String {
     let (word, colour) = match (outcome.result, outcome.needed) {
-        (Verdict::Holds, _) => ("ok  ", AnsiColor::Green),
-        (Verdict::Fails, true) => ("fail", AnsiColor::Red),
-        (Verdict::Fails, false) => ("warn", AnsiColor::Yellow),
-        (Verdict::NotTried, _) => ("skip", AnsiColor::Yellow),
+        (SceneVerdict::Holds, _) => ("ok  ", AnsiColor::Green),
+        (SceneVerdict::Fails, true) => ("fail", AnsiColor::Red),
+        (SceneVerdict::Fails, false) => ("warn", AnsiColor::Yellow),
+        (SceneVerdict::NotTried, _) => ("skip", AnsiColor::Yellow),
     };
     let style = Style::new().bold().fg_color(Some(colour.into()));
     let why = match &outcome.why {

@@ -1,6 +1,6 @@
 //! Text from a slot on its way to a person's terminal: shown, never obeyed. Pure.
 
-use crate::core::terminal::sequences::{Kind, Piece, Sequences};
+use crate::core::terminal::sequences::{SequenceKind, SequencePiece, Sequences};
 use std::borrow::Cow;
 
 /// Characters that a terminal acts on, or that reorder what a person reads.
@@ -98,15 +98,15 @@ impl Stream {
             unfinished,
         } = self;
         let mut shown = String::with_capacity(bytes.len());
-        sequences.split(bytes, |Piece { kind, raw }| match kind {
-            Kind::Text => {
+        sequences.split(bytes, |SequencePiece { kind, raw }| match kind {
+            SequenceKind::Text => {
                 unfinished.extend_from_slice(raw);
                 let whole = whole_characters(unfinished);
                 let text: Vec<u8> = unfinished.drain(..whole).collect();
                 let keep = |c| matches!(c, '\n' | '\t' | '\r' | '\u{8}');
                 shown.push_str(&replace(&String::from_utf8_lossy(&text), keep, escape));
             }
-            Kind::Csi if is_harmless(raw) => shown.push_str(&String::from_utf8_lossy(raw)),
+            SequenceKind::Csi if is_harmless(raw) => shown.push_str(&String::from_utf8_lossy(raw)),
             _ => {}
         });
         shown

@@ -8,7 +8,7 @@ use serde_json::Value;
 /// One difference between two configurations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Change {
+pub enum ConfigChange {
     /// Keys of `[daemon]`; they take effect when the daemon is started again.
     Daemon {
         keys: Vec<String>,
@@ -35,19 +35,19 @@ pub enum Change {
 }
 
 /// `[daemon]` first, then the slots in the order of the new file, the removed ones last.
-pub fn diff(old: &Config, new: &Config) -> Vec<Change> {
+pub fn diff(old: &Config, new: &Config) -> Vec<ConfigChange> {
     let daemon = keys_that_differ(&old.daemon, &new.daemon);
-    let daemon = (!daemon.is_empty()).then_some(Change::Daemon { keys: daemon });
+    let daemon = (!daemon.is_empty()).then_some(ConfigChange::Daemon { keys: daemon });
     let notify = keys_that_differ(&old.notify, &new.notify);
-    let notify = (!notify.is_empty()).then_some(Change::Notify { keys: notify });
+    let notify = (!notify.is_empty()).then_some(ConfigChange::Notify { keys: notify });
     let sessions = keys_that_differ(&old.sessions, &new.sessions);
-    let sessions = (!sessions.is_empty()).then_some(Change::Sessions { keys: sessions });
+    let sessions = (!sessions.is_empty()).then_some(ConfigChange::Sessions { keys: sessions });
     let kept_or_added = new.slots.iter().filter_map(|slot| change(old, slot));
     let removed = old
         .slots
         .iter()
         .filter(|slot| find(new, &slot.name).is_none())
-        .map(|slot| Change::Removed {
+        .map(|slot| ConfigChange::Removed {
             slot: slot.name.clone(),
         });
     daemon
@@ -59,13 +59,13 @@ pub fn diff(old: &Config, new: &Config) -> Vec<Change> {
         .collect()
 }
 
-fn change(old: &Config, new: &SlotConfig) -> Option<Change> {
+fn change(old: &Config, new: &SlotConfig) -> Option<ConfigChange> {
     let slot = new.name.clone();
     let Some(old) = find(old, &slot) else {
-        return Some(Change::Added { slot });
+        return Some(ConfigChange::Added { slot });
     };
     let keys = keys_that_differ(old, new);
-    (!keys.is_empty()).then_some(Change::Changed { slot, keys })
+    (!keys.is_empty()).then_some(ConfigChange::Changed { slot, keys })
 }
 
 fn find<'a>(config: &'a Config, name: &str) -> Option<&'a SlotConfig> {

@@ -6,10 +6,10 @@ mod load;
 mod places;
 mod watch;
 
-pub use diff::{Change, diff, keys_that_differ};
+pub use diff::{ConfigChange, diff, keys_that_differ};
 pub use load::{for_sessions_alone, load, load_at_home, load_daemon, read_source};
 pub use places::LOG_LOCK;
-pub use watch::{Changed, Watch, WatchError, watch};
+pub use watch::{ConfigChanged, ConfigWatch, WatchError, watch};
 
 use crate::core::policy::Policy;
 use crate::core::settings::{DaemonConfig, NotifyConfig, SessionsConfig, SlotConfig};

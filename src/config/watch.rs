@@ -22,12 +22,12 @@ const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
 /// The content of a watched file is not what it was. It says nothing about which: load again and compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Changed;
+pub struct ConfigChanged;
 
 /// Watches for as long as it lives.
 #[derive(Debug)]
-pub struct Watch {
-    changes: mpsc::Receiver<Changed>,
+pub struct ConfigWatch {
+    changes: mpsc::Receiver<ConfigChanged>,
     _watcher: RecommendedWatcher,
 }
 
@@ -38,16 +38,16 @@ pub struct WatchError {
     pub source: notify::Error,
 }
 
-impl Watch {
+impl ConfigWatch {
     /// The next change; nothing is lost in between, since one that waits stands for all.
-    pub async fn changed(&mut self) -> Option<Changed> {
+    pub async fn changed(&mut self) -> Option<ConfigChanged> {
         self.changes.recv().await
     }
 }
 
 /// Begins to watch the files of this configuration, as they are now. Needs a tokio runtime. Watch anew
 /// after a reload: the policies may be elsewhere.
-pub fn watch(config: &Config) -> Result<Watch, WatchError> {
+pub fn watch(config: &Config) -> Result<ConfigWatch, WatchError> {
     let file = config.file.clone();
     let policies = config.daemon.policies.clone();
     // One that waits stands for all that follow: the content is compared, not the events.
@@ -72,7 +72,7 @@ pub fn watch(config: &Config) -> Result<Watch, WatchError> {
     let files = Files { file, policies };
     let before = files.contents();
     tokio::spawn(compare(files, before, stirrings, tell));
-    Ok(Watch {
+    Ok(ConfigWatch {
         changes,
         _watcher: watcher,
     })
@@ -88,11 +88,11 @@ fn directories(file: &Path, policies: &Path) -> BTreeSet<PathBuf> {
     all.map(Path::to_owned).collect()
 }
 
-type Contents = BTreeMap<PathBuf, Option<Seen>>;
+type Contents = BTreeMap<PathBuf, Option<SeenFile>>;
 
 /// What decides whether a file is to be loaded again: its content, and who can change it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Seen {
+struct SeenFile {
     hash: [u8; 32],
     mode: u32,
     owner: (u32, u32),
@@ -120,10 +120,10 @@ impl Files {
     }
 }
 
-fn look_at(file: &Path) -> io::Result<Seen> {
+fn look_at(file: &Path) -> io::Result<SeenFile> {
     let opened = File::open(file)?;
     let found = opened.metadata()?;
-    Ok(Seen {
+    Ok(SeenFile {
         hash: Sha256::digest(files::bounded(opened, MAX_MIB)?).into(),
         mode: found.mode(),
         owner: (found.uid(), found.gid()),
@@ -135,7 +135,7 @@ async fn compare(
     files: Files,
     mut before: Contents,
     mut stirrings: mpsc::Receiver<()>,
-    tell: mpsc::Sender<Changed>,
+    tell: mpsc::Sender<ConfigChanged>,
 ) {
     while stirrings.recv().await.is_some() {
         settle(&mut stirrings).await;
@@ -150,7 +150,7 @@ async fn compare(
         if now != before {
             before = now;
             // Full means that a change is waiting to be heard, and this one with it.
-            if let Err(mpsc::error::TrySendError::Closed(_)) = tell.try_send(Changed) {
+            if let Err(mpsc::error::TrySendError::Closed(_)) = tell.try_send(ConfigChanged) {
                 return;
             }
         }

@@ -6,7 +6,7 @@ use crate::control::requests::EventsParams;
 use crate::core::model::envelope::{self, Lagged, Line, Live, Request};
 use crate::core::model::{Event, RpcError, Select, SlotStatus, What};
 use crate::events::{self, Listener, Missed, Told, gap};
-use crate::os::outbox::{Gone, Outbox};
+use crate::os::outbox::{Outbox, OutboxGone};
 use serde_json::Value;
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -75,7 +75,7 @@ fn choose(
 }
 
 impl Listening<'_> {
-    async fn run(&mut self, ready: Line, after: Option<u64>) -> Result<(), Gone> {
+    async fn run(&mut self, ready: Line, after: Option<u64>) -> Result<(), OutboxGone> {
         self.answers.send(ready.bytes()).await?;
         let mut events = match after {
             Some(after) => self.catch_up_after(after).await?,
@@ -96,7 +96,7 @@ impl Listening<'_> {
     }
 
     /// How the slots stand. The position is taken first: what a snapshot may not show yet is told behind it.
-    async fn snapshots(&mut self) -> Result<events::Events, Gone> {
+    async fn snapshots(&mut self) -> Result<events::RecentEvents, OutboxGone> {
         let Listener { position, events } = self.dispatcher.bus().listen();
         self.position = position;
         for status in self.dispatcher.statuses(&self.selected) {
@@ -105,7 +105,7 @@ impl Listening<'_> {
         Ok(events)
     }
 
-    async fn snapshot(&mut self, status: SlotStatus) -> Result<(), Gone> {
+    async fn snapshot(&mut self, status: SlotStatus) -> Result<(), OutboxGone> {
         let name = status.slot.clone();
         let event = Event {
             seq: self.position,
@@ -121,7 +121,7 @@ impl Listening<'_> {
 
     /// What has happened since `after`, from the event log, until nothing is left to read there. What happens during
     /// that is in the log too, so a listener that reads slowly misses nothing.
-    async fn catch_up_after(&mut self, after: u64) -> Result<events::Events, Gone> {
+    async fn catch_up_after(&mut self, after: u64) -> Result<events::RecentEvents, OutboxGone> {
         self.position = after;
         let events = loop {
             let Listener { position, events } = self.dispatcher.bus().listen();
@@ -137,7 +137,7 @@ impl Listening<'_> {
         Ok(events)
     }
 
-    async fn replay(&mut self, until: u64) -> Result<(), Gone> {
+    async fn replay(&mut self, until: u64) -> Result<(), OutboxGone> {
         let mut replay = self.dispatcher.bus().replay(self.position, until);
         let (ahead, mut read) = mpsc::channel(READ_AHEAD);
         // It ends when all is read, or when nobody takes it any more.
@@ -156,8 +156,8 @@ impl Listening<'_> {
         Ok(())
     }
 
-    async fn heard(&mut self, told: Option<Result<Arc<Told>, Missed>>) -> Result<(), Gone> {
-        match told.ok_or(Gone)? {
+    async fn heard(&mut self, told: Option<Result<Arc<Told>, Missed>>) -> Result<(), OutboxGone> {
+        match told.ok_or(OutboxGone)? {
             Ok(told) => {
                 let seq = told.event.seq;
                 if seq > self.position + 1 {
@@ -174,7 +174,7 @@ impl Listening<'_> {
                 let params = serde_json::to_value(Lagged { missed }).unwrap_or_default();
                 let lagged = Line::notification(envelope::LAGGED, params);
                 self.answers.send(lagged.bytes()).await?;
-                Err(Gone)
+                Err(OutboxGone)
             }
         }
     }
@@ -188,7 +188,7 @@ impl Listening<'_> {
     }
 
     /// All that a program has written comes before its end, and after its start.
-    async fn tell(&mut self, told: &Told) -> Result<(), Gone> {
+    async fn tell(&mut self, told: &Told) -> Result<(), OutboxGone> {
         let event = &told.event;
         let is_end = matches!(event.what, What::Exit { .. } | What::Closed { .. });
         if let Some(name) = event.slot.as_ref().filter(|_| is_end) {
@@ -204,7 +204,7 @@ impl Listening<'_> {
         Ok(())
     }
 
-    async fn catch_up(&mut self, name: &str) -> Result<(), Gone> {
+    async fn catch_up(&mut self, name: &str) -> Result<(), OutboxGone> {
         if !self.data {
             return Ok(());
         }
@@ -213,7 +213,7 @@ impl Listening<'_> {
     }
 
     /// What a slot has written since the last look.
-    async fn pass_on(&mut self, name: &str) -> Result<(), Gone> {
+    async fn pass_on(&mut self, name: &str) -> Result<(), OutboxGone> {
         while let Some(event) = self.tails.next(name, self.position).await {
             self.answers.send(event_line(event)).await?;
         }

@@ -3,7 +3,7 @@
 
 use super::requests;
 use crate::core::model::{Fault, RpcError};
-use crate::os::peer::{Origin, Peer};
+use crate::os::peer::{Peer, PeerOrigin};
 use serde_json::Value;
 
 /// Who may call a request.
@@ -43,24 +43,24 @@ pub fn check(peer: &Peer, method: &str, params: &Value, granted: bool) -> Result
     let access = access(method);
     match &peer.origin {
         _ if access == Access::OwnSlot => check_hook(peer, params),
-        Origin::Outside => Ok(()),
+        PeerOrigin::Outside => Ok(()),
         _ if access == Access::Anybody => Ok(()),
-        Origin::Slot(_) if granted => Ok(()),
-        Origin::Slot(slot) => Err(refused(format!(
+        PeerOrigin::Slot(_) if granted => Ok(()),
+        PeerOrigin::Slot(slot) => Err(refused(format!(
             "`{method}` was called from inside slot {slot}: nobody approves himself"
         ))),
-        Origin::Left(slot) => Err(RpcError::new(
+        PeerOrigin::Left(slot) => Err(RpcError::new(
             Fault::Refused,
             format!("`{method}` was called by a process that may be left over from slot {slot}, whose shim was killed"),
         )
         .next(format!("a person does this in a terminal that was open before {slot} was started, or in a new login session"))),
-        Origin::Daemon => Err(refused(format!(
+        PeerOrigin::Daemon => Err(refused(format!(
             "`{method}` was called by something that the daemon runs, such as the command of [notify]: it is no person"
         ))),
-        Origin::Untold => Err(refused(format!(
+        PeerOrigin::Untold => Err(refused(format!(
             "`{method}` was called by a process that can't be told from one inside a slot"
         ))),
-        Origin::Unseen(fault) => Err(RpcError::new(
+        PeerOrigin::Unseen(fault) => Err(RpcError::new(
             Fault::Failed,
             format!("who calls `{method}` can't be looked up: {fault}"),
         )
@@ -72,15 +72,15 @@ pub fn check(peer: &Peer, method: &str, params: &Value, granted: bool) -> Result
 fn check_hook(peer: &Peer, params: &Value) -> Result<(), RpcError> {
     let named = params.get("slot").and_then(Value::as_str);
     match (&peer.origin, named) {
-        (Origin::Slot(slot), Some(named)) if slot == named => Ok(()),
+        (PeerOrigin::Slot(slot), Some(named)) if slot == named => Ok(()),
         (origin, named) => {
             let from = match origin {
-                Origin::Slot(slot) => format!("slot {slot}"),
-                Origin::Outside => "outside of all slots".to_owned(),
-                Origin::Left(slot) => format!("what may be left of slot {slot}"),
-                Origin::Daemon => "something that the daemon runs".to_owned(),
-                Origin::Untold => "an unknown place".to_owned(),
-                Origin::Unseen(fault) => format!("a place that can't be looked up ({fault})"),
+                PeerOrigin::Slot(slot) => format!("slot {slot}"),
+                PeerOrigin::Outside => "outside of all slots".to_owned(),
+                PeerOrigin::Left(slot) => format!("what may be left of slot {slot}"),
+                PeerOrigin::Daemon => "something that the daemon runs".to_owned(),
+                PeerOrigin::Untold => "an unknown place".to_owned(),
+                PeerOrigin::Unseen(fault) => format!("a place that can't be looked up ({fault})"),
             };
             let named = named.unwrap_or("no slot");
             let text = format!("a hook of {named} was called from {from}");
@@ -120,7 +120,7 @@ mod tests {
     use crate::core::policy::GRANTABLE;
     use serde_json::json;
 
-    fn from(origin: Origin) -> Peer {
+    fn from(origin: PeerOrigin) -> Peer {
         Peer {
             pid: Some(7),
             uid: 1000,
@@ -129,7 +129,7 @@ mod tests {
         }
     }
 
-    fn may(origin: Origin, method: &str) -> bool {
+    fn may(origin: PeerOrigin, method: &str) -> bool {
         check(&from(origin), method, &json!({"slot": "coder"}), false).is_ok()
     }
 
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn a_person_may_do_everything_but_play_a_hook() {
         for method in methods_for(|_| true).chain(["no such method"]) {
-            let outside = may(Origin::Outside, method);
+            let outside = may(PeerOrigin::Outside, method);
             assert_eq!(outside, method != Hook::NAME, "{method}");
         }
     }
@@ -149,10 +149,10 @@ mod tests {
     #[test]
     fn a_slot_and_the_unknown_see_the_status_and_do_nothing() {
         for origin in [
-            Origin::Slot("coder".into()),
-            Origin::Left("coder".into()),
-            Origin::Daemon,
-            Origin::Untold,
+            PeerOrigin::Slot("coder".into()),
+            PeerOrigin::Left("coder".into()),
+            PeerOrigin::Daemon,
+            PeerOrigin::Untold,
         ] {
             let not_for_all = |access| !matches!(access, Access::Anybody | Access::OwnSlot);
             for method in methods_for(not_for_all).chain(["no such method"]) {
@@ -194,18 +194,18 @@ mod tests {
 
     #[test]
     fn a_hook_is_heard_from_its_own_slot_only() {
-        assert!(may(Origin::Slot("coder".into()), Hook::NAME));
+        assert!(may(PeerOrigin::Slot("coder".into()), Hook::NAME));
         for origin in [
-            Origin::Slot("reader".into()),
-            Origin::Left("coder".into()),
-            Origin::Daemon,
-            Origin::Untold,
-            Origin::Outside,
+            PeerOrigin::Slot("reader".into()),
+            PeerOrigin::Left("coder".into()),
+            PeerOrigin::Daemon,
+            PeerOrigin::Untold,
+            PeerOrigin::Outside,
         ] {
             assert!(!may(origin, Hook::NAME));
         }
         let nameless = check(
-            &from(Origin::Slot("coder".into())),
+            &from(PeerOrigin::Slot("coder".into())),
             Hook::NAME,
             &json!({}),
             true,

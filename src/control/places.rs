@@ -6,7 +6,7 @@
 
 use super::reserve;
 use crate::core::model::{Fault, RpcError};
-use crate::os::peer::Origin;
+use crate::os::peer::PeerOrigin;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -34,12 +34,15 @@ pub(super) enum Source {
     Untold,
 }
 
-impl From<&Origin> for Source {
-    fn from(origin: &Origin) -> Source {
+impl From<&PeerOrigin> for Source {
+    fn from(origin: &PeerOrigin) -> Source {
         match origin {
-            Origin::Outside => Source::People,
-            Origin::Slot(name) => Source::Slot(name.clone()),
-            Origin::Left(_) | Origin::Daemon | Origin::Untold | Origin::Unseen(_) => Source::Untold,
+            PeerOrigin::Outside => Source::People,
+            PeerOrigin::Slot(name) => Source::Slot(name.clone()),
+            PeerOrigin::Left(_)
+            | PeerOrigin::Daemon
+            | PeerOrigin::Untold
+            | PeerOrigin::Unseen(_) => Source::Untold,
         }
     }
 }

@@ -12,9 +12,9 @@ use super::subscriptions::Subscriptions;
 use crate::core::model::envelope::{self, ErrorObject, Line, Request};
 use crate::core::model::{Fault, MAX_LINE, RpcError};
 use crate::daemon::Serving;
-use crate::os::outbox::{Budget, OWN, Outbox, Piece, Refused, Unread};
+use crate::os::outbox::{Budget, OWN, Outbox, OutboxPiece, Refused, Unread};
 use crate::os::pause::{self, Moment};
-use crate::os::peer::{self, Origin, Peer};
+use crate::os::peer::{self, Peer, PeerOrigin};
 use futures_util::{FutureExt, StreamExt};
 use serde_json::Value;
 use std::io;
@@ -292,7 +292,7 @@ fn whole(lines: Lines, writing: OwnedWriteHalf) -> Option<Framed<UnixStream, Lin
 enum Unwritten {
     Gone,
     /// The client does not read; this is left of the line that it has in part.
-    Slow(Piece),
+    Slow(OutboxPiece),
 }
 
 /// Until nobody can send an answer any more.
@@ -388,7 +388,7 @@ fn identify(stream: &UnixStream, hall: &Hall) -> Result<(Peer, bool), String> {
     let look = || peer::origin(told.pid(), &marks, &peer::Proc::default());
     let mut in_need = hall.reserve.is_in_use();
     let mut origin = look();
-    if matches!(origin, Origin::Unseen(_)) && hall.reserve.lend() {
+    if matches!(origin, PeerOrigin::Unseen(_)) && hall.reserve.lend() {
         in_need = true;
         origin = look();
     }

@@ -27,15 +27,15 @@ pub struct Header {
 
 /// Something that happened at a recorded time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Event {
+pub struct CastEvent {
     pub at: At,
-    pub what: What,
+    pub what: CastKind,
     /// The bytes that the program wrote, where the text of an output is not what they are.
     pub exact: Option<Vec<u8>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum What {
+pub enum CastKind {
     /// The program wrote this.
     Output(String),
     Resize {
@@ -47,25 +47,25 @@ pub enum What {
     Exit,
 }
 
-impl Event {
+impl CastEvent {
     /// What the program wrote, byte for byte; nothing, where it is no output.
     pub fn written(&self) -> &[u8] {
         match (&self.exact, &self.what) {
             (Some(bytes), _) => bytes,
-            (None, What::Output(text)) => text.as_bytes(),
+            (None, CastKind::Output(text)) => text.as_bytes(),
             (None, _) => &[],
         }
     }
 
     /// Before it, a rotation has drawn the screen as it was; the program did not write that.
     pub fn is_continuation(&self) -> bool {
-        matches!(&self.what, What::Marker(text) if text.starts_with("continues "))
+        matches!(&self.what, CastKind::Marker(text) if text.starts_with("continues "))
     }
 }
 
 /// A recording that can't be read on.
 #[derive(Debug, thiserror::Error)]
-pub enum Broken {
+pub enum BrokenCast {
     #[error("line {line}: {why}")]
     Line { line: u64, why: String },
     #[error("line {line}: {source}")]
@@ -88,9 +88,10 @@ pub struct Recording<R> {
 
 impl<R: BufRead> Recording<R> {
     /// Reads the header.
-    pub fn read(mut input: R) -> Result<Recording<R>, Broken> {
+    pub fn read(mut input: R) -> Result<Recording<R>, BrokenCast> {
         let text = next_line(&mut input, 1)?.unwrap_or_default();
-        let header = parse_header(text.trim_end()).map_err(|why| Broken::Line { line: 1, why })?;
+        let header =
+            parse_header(text.trim_end()).map_err(|why| BrokenCast::Line { line: 1, why })?;
         Ok(Recording {
             header,
             input,
@@ -111,7 +112,7 @@ impl<R: BufRead> Recording<R> {
     }
 
     /// The next event; lines of kinds that are not known are skipped.
-    fn next_event(&mut self) -> Result<Option<Event>, Broken> {
+    fn next_event(&mut self) -> Result<Option<CastEvent>, BrokenCast> {
         loop {
             self.line += 1;
             let Some(text) = next_line(&mut self.input, self.line)? else {
@@ -125,7 +126,7 @@ impl<R: BufRead> Recording<R> {
                 // The writer was stopped in the middle of its last line.
                 Err(_) if !whole => return Ok(None),
                 Err(why) => {
-                    return Err(Broken::Line {
+                    return Err(BrokenCast::Line {
                         line: self.line,
                         why,
                     });
@@ -134,7 +135,7 @@ impl<R: BufRead> Recording<R> {
         }
     }
 
-    fn parse_event(&mut self, text: &str) -> Result<Option<Event>, String> {
+    fn parse_event(&mut self, text: &str) -> Result<Option<CastEvent>, String> {
         if text.is_empty() || text.starts_with('#') {
             return Ok(None);
         }
@@ -156,31 +157,31 @@ impl<R: BufRead> Recording<R> {
         let exact = exact
             .filter(|(then, _)| *then == at)
             .map(|(_, exact)| exact);
-        Ok(parse_what(&code, &data)?.map(|what| Event { at, what, exact }))
+        Ok(parse_what(&code, &data)?.map(|what| CastEvent { at, what, exact }))
     }
 }
 
 impl<R: BufRead> Iterator for Recording<R> {
-    type Item = Result<Event, Broken>;
+    type Item = Result<CastEvent, BrokenCast>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.next_event().transpose()
     }
 }
 
-impl What {
+impl CastKind {
     /// The shim notes each program that it starts.
     pub fn begins_a_run(&self) -> bool {
-        matches!(self, What::Marker(text) if text.starts_with("start "))
+        matches!(self, CastKind::Marker(text) if text.starts_with("start "))
     }
 }
 
-fn next_line(input: &mut impl BufRead, line: u64) -> Result<Option<String>, Broken> {
+fn next_line(input: &mut impl BufRead, line: u64) -> Result<Option<String>, BrokenCast> {
     let mut bytes = Vec::new();
     let read = input.take(MAX_LINE).read_until(b'\n', &mut bytes);
-    match read.map_err(|source| Broken::Read { line, source })? {
+    match read.map_err(|source| BrokenCast::Read { line, source })? {
         0 => Ok(None),
-        n if n as u64 == MAX_LINE => Err(Broken::Line {
+        n if n as u64 == MAX_LINE => Err(BrokenCast::Line {
             line,
             why: format!("longer than {MAX_LINE} bytes"),
         }),
@@ -214,29 +215,29 @@ fn parse_header(text: &str) -> Result<Header, String> {
     }
 }
 
-fn parse_what(code: &str, data: &Value) -> Result<Option<What>, String> {
+fn parse_what(code: &str, data: &Value) -> Result<Option<CastKind>, String> {
     let text = || {
         data.as_str()
             .ok_or_else(|| format!("the data of a {code:?} event must be a string"))
     };
     Ok(match code {
-        "o" => Some(What::Output(text()?.to_owned())),
+        "o" => Some(CastKind::Output(text()?.to_owned())),
         "r" => Some(parse_size(text()?)?),
         "m" => Some(parse_marker(text()?)),
-        "x" => Some(What::Exit),
+        "x" => Some(CastKind::Exit),
         _ => None,
     })
 }
 
-fn parse_size(text: &str) -> Result<What, String> {
+fn parse_size(text: &str) -> Result<CastKind, String> {
     let size = text
         .split_once('x')
         .and_then(|(cols, rows)| Some((cols.parse().ok()?, rows.parse().ok()?)));
     let (cols, rows) = size.ok_or_else(|| format!("the size {text:?} is not like 120x40"))?;
-    Ok(What::Resize { cols, rows })
+    Ok(CastKind::Resize { cols, rows })
 }
 
-fn parse_marker(text: &str) -> What {
+fn parse_marker(text: &str) -> CastKind {
     let ended = text.strip_prefix("exit ").is_some_and(|how| {
         how.strip_prefix("signal ")
             .unwrap_or(how)
@@ -244,9 +245,9 @@ fn parse_marker(text: &str) -> What {
             .is_ok()
     });
     if ended {
-        What::Exit
+        CastKind::Exit
     } else {
-        What::Marker(text.to_owned())
+        CastKind::Marker(text.to_owned())
     }
 }
 
@@ -277,17 +278,17 @@ pub fn event_line(at: At, code: char, data: &str) -> String {
 mod tests {
     use super::*;
 
-    fn events(text: &str) -> Vec<Result<Event, String>> {
+    fn events(text: &str) -> Vec<Result<CastEvent, String>> {
         let recording = Recording::read(text.as_bytes()).expect("a header");
         recording
             .map(|event| event.map_err(|e| e.to_string()))
             .collect()
     }
 
-    fn output(at: u64, text: &str) -> Event {
-        Event {
+    fn output(at: u64, text: &str) -> CastEvent {
+        CastEvent {
             at: Duration::from_millis(at),
-            what: What::Output(text.to_owned()),
+            what: CastKind::Output(text.to_owned()),
             exact: None,
         }
     }
@@ -309,23 +310,27 @@ mod tests {
         assert_eq!(recording.header(), &header);
         let first = recording.next().expect("an event").expect("a good event");
         assert_eq!(first.at, Duration::from_micros(1_000_250));
-        assert_eq!(first.what, What::Output("\u{1b}[1m❯\r\n".to_owned()));
-        let rest: Vec<What> = recording
+        assert_eq!(first.what, CastKind::Output("\u{1b}[1m❯\r\n".to_owned()));
+        let rest: Vec<CastKind> = recording
             .map(|event| event.expect("a good event").what)
             .collect();
-        let note = What::Marker("note".to_owned());
+        let note = CastKind::Marker("note".to_owned());
         assert_eq!(
             rest,
-            [What::Resize { cols: 80, rows: 24 }, note, What::Exit]
+            [
+                CastKind::Resize { cols: 80, rows: 24 },
+                note,
+                CastKind::Exit
+            ]
         );
     }
 
     #[test]
     fn version_3_counts_from_the_event_before() {
         let text = "{\"version\":3,\"term\":{\"cols\":80,\"rows\":24}}\n# note\n[0.5,\"o\",\"a\"]\n[0.25,\"i\",\"key\"]\n[0.25,\"o\",\"b\"]\n[0.1,\"x\",\"0\"]\n";
-        let exit = Event {
+        let exit = CastEvent {
             at: Duration::from_millis(1100),
-            what: What::Exit,
+            what: CastKind::Exit,
             exact: None,
         };
         assert_eq!(
@@ -341,7 +346,7 @@ mod tests {
         let exact = exact_line(first, b"a\xff");
         let text = event_line(first, 'o', "a\u{fffd}") + &event_line(second, 'o', "b");
         let found = events(&format!("{header}{exact}{text}"));
-        let written: Vec<&[u8]> = found.iter().flatten().map(Event::written).collect();
+        let written: Vec<&[u8]> = found.iter().flatten().map(CastEvent::written).collect();
         assert_eq!(written, [&b"a\xff"[..], b"b"]);
         // The output of the bytes was torn off, and another one follows.
         let torn = format!("{header}{exact}{}", event_line(second, 'o', "b"));

@@ -503,7 +503,7 @@ impl Daemon {
     }
 
     /// Where the files can't be watched, a person's `reload` is what brings a change in.
-    fn watch(&self) -> Option<config::Watch> {
+    fn watch(&self) -> Option<config::ConfigWatch> {
         config::watch(&self.config)
             .inspect_err(|error| tracing::warn!("{error}"))
             .ok()
@@ -579,7 +579,7 @@ impl Daemon {
     }
 }
 
-async fn changed(changes: &mut Option<config::Watch>) {
+async fn changed(changes: &mut Option<config::ConfigWatch>) {
     if let Some(watch) = changes
         && watch.changed().await.is_some()
     {

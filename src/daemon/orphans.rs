@@ -5,7 +5,7 @@ use super::{DaemonError, DaemonHandle};
 use crate::os::blocking;
 use crate::os::cgroup;
 use crate::os::orphans::Shims;
-use crate::os::peer::{PeerMarks, Proc, ProcessTable, Stat};
+use crate::os::peer::{PeerMarks, Proc, ProcessTable, StatOfPeer};
 use rustix::process::{Pid, WaitOptions};
 use std::collections::HashSet;
 use std::time::Duration;
@@ -77,7 +77,7 @@ fn ended_and_adopted() -> Vec<i32> {
     let Some(session) = table.stat(own).map(|stat| stat.session) else {
         return Vec::new();
     };
-    let is_ours = |stat: &Stat| stat.has_ended && stat.session != session;
+    let is_ours = |stat: &StatOfPeer| stat.has_ended && stat.session != session;
     let has_ended = |pid: &i32| table.stat(*pid).as_ref().is_some_and(is_ours);
     children(own).into_iter().filter(has_ended).collect()
 }

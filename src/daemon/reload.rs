@@ -3,7 +3,7 @@
 use super::kept_policies::{self, Texts};
 use super::rules::{OwnPolicy, Rules};
 use super::{Daemon, Kept};
-use crate::config::{self, Change, Config, RolePolicy};
+use crate::config::{self, Config, ConfigChange, RolePolicy};
 use crate::core::model::{Always, Fault, ReloadAnswer, RpcError, What};
 use crate::core::policy::{self, Policy};
 use crate::core::settings::SlotConfig;
@@ -168,24 +168,24 @@ impl Daemon {
     }
 
     /// Does what a change of the config asks for, and tells of it.
-    async fn apply(&mut self, change: &Change, before: &Config) -> String {
+    async fn apply(&mut self, change: &ConfigChange, before: &Config) -> String {
         match change {
-            Change::Added { slot: name } => {
+            ConfigChange::Added { slot: name } => {
                 self.stay(name);
                 let slot = slot_of(&self.config, name).cloned();
                 if let (Some(slot), false) = (slot, self.kept.contains_key(name)) {
                     self.add(slot);
                 }
             }
-            Change::Removed { slot: name } => {
+            ConfigChange::Removed { slot: name } => {
                 if let Some(slot) = slot_of(before, name) {
                     return self.leave(slot).await;
                 }
             }
-            Change::Changed { .. }
-            | Change::Daemon { .. }
-            | Change::Notify { .. }
-            | Change::Sessions { .. } => {}
+            ConfigChange::Changed { .. }
+            | ConfigChange::Daemon { .. }
+            | ConfigChange::Notify { .. }
+            | ConfigChange::Sessions { .. } => {}
         }
         in_words(change)
     }
@@ -305,19 +305,19 @@ fn slot_of<'a>(config: &'a Config, name: &str) -> Option<&'a SlotConfig> {
     config.slots.iter().find(|slot| slot.name == name)
 }
 
-fn in_words(change: &Change) -> String {
+fn in_words(change: &ConfigChange) -> String {
     match change {
-        Change::Daemon { keys } => format!(
+        ConfigChange::Daemon { keys } => format!(
             "[daemon]: {} changed, for the next start of the daemon",
             keys.join(", ")
         ),
-        Change::Notify { keys } => format!("[notify]: {} changed", keys.join(", ")),
-        Change::Sessions { keys } => {
+        ConfigChange::Notify { keys } => format!("[notify]: {} changed", keys.join(", ")),
+        ConfigChange::Sessions { keys } => {
             format!("[sessions]: {} changed, for new ones", keys.join(", "))
         }
-        Change::Added { slot } => format!("slot {slot}: added"),
-        Change::Removed { slot } => format!("slot {slot}: removed"),
-        Change::Changed { slot, keys } => format!(
+        ConfigChange::Added { slot } => format!("slot {slot}: added"),
+        ConfigChange::Removed { slot } => format!("slot {slot}: removed"),
+        ConfigChange::Changed { slot, keys } => format!(
             "slot {slot}: {} changed, for its next start",
             keys.join(", ")
         ),

@@ -395,7 +395,9 @@ impl Supervisor {
     }
 }
 
-async fn heard_next(mut listener: crate::events::Events) -> Option<(Heard, crate::events::Events)> {
+async fn heard_next(
+    mut listener: crate::events::RecentEvents,
+) -> Option<(Heard, crate::events::RecentEvents)> {
     let heard = match listener.next().await? {
         Ok(told) => Heard::Event(Box::new(told.event.clone())),
         Err(crate::events::Missed(missed)) => Heard::Missed(missed),

@@ -120,7 +120,7 @@ fn last_in(path: &Path) -> io::Result<u64> {
 
 /// What is kept of the events behind a position, in order. An event that is missing among them is told as a
 /// [`What::Gap`].
-pub struct Replay {
+pub struct EventReplay {
     files: VecDeque<File>,
     lines: Option<Lines<BufReader<File>>>,
     /// The last number that was given out; 0 for all that is kept.
@@ -130,11 +130,11 @@ pub struct Replay {
     next: Option<(u64, Value)>,
 }
 
-impl Replay {
-    pub(super) fn new(path: Option<Arc<Path>>, after: u64, until: u64) -> Replay {
+impl EventReplay {
+    pub(super) fn new(path: Option<Arc<Path>>, after: u64, until: u64) -> EventReplay {
         // What can't be read is missing, and told as a gap.
         let files = path.and_then(|path| files::with_rotated(&path).ok());
-        Replay {
+        EventReplay {
             files: files.unwrap_or_default().into(),
             lines: None,
             at: after,
@@ -184,7 +184,7 @@ pub fn gap(after: u64, first: u64) -> Event {
     }
 }
 
-impl Iterator for Replay {
+impl Iterator for EventReplay {
     type Item = Value;
 
     fn next(&mut self) -> Option<Value> {

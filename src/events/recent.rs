@@ -91,19 +91,19 @@ pub struct Missed(pub u64);
 
 /// The events behind a position, one after another.
 #[derive(Debug)]
-pub struct Events {
+pub struct RecentEvents {
     ledger: Arc<Mutex<Ledger>>,
     position: u64,
     told: watch::Receiver<u64>,
 }
 
-impl Events {
+impl RecentEvents {
     pub(super) fn new(
         ledger: Arc<Mutex<Ledger>>,
         position: u64,
         told: watch::Receiver<u64>,
-    ) -> Events {
-        Events {
+    ) -> RecentEvents {
+        RecentEvents {
             ledger,
             position,
             told,

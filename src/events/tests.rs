@@ -17,11 +17,11 @@ fn told(bus: &Bus) -> u64 {
     bus.listen().position
 }
 
-fn seqs(replay: Replay) -> Vec<u64> {
+fn seqs(replay: EventReplay) -> Vec<u64> {
     replay.map(|event| event["seq"].as_u64().unwrap()).collect()
 }
 
-fn gaps(replay: Replay) -> Vec<(u64, u64)> {
+fn gaps(replay: EventReplay) -> Vec<(u64, u64)> {
     let gaps = replay.filter(|event| event["event"] == "gap");
     let number = |event: &Value, name: &str| event[name].as_u64().unwrap();
     gaps.map(|event| (number(&event, "after"), number(&event, "first")))

@@ -144,8 +144,8 @@ fn pass_on_within(
     loop {
         let refusal = match ask(&arguments.socket, &request, deadline) {
             Ok(line) => match understood(&line) {
-                Err(Refusal::Full(text)) => text,
-                Err(Refusal::Final(text)) => return Err(text),
+                Err(HookRefusal::Full(text)) => text,
+                Err(HookRefusal::Final(text)) => return Err(text),
                 Ok(answer) => return Ok(answer),
             },
             Err(error) => {
@@ -162,7 +162,7 @@ fn pass_on_within(
 
 /// Why the daemon's line is no answer to the hook.
 #[derive(Debug, PartialEq, Eq)]
-enum Refusal {
+enum HookRefusal {
     /// The daemon has no place for this client now: it may have one soon.
     Full(String),
     Final(String),
@@ -186,14 +186,16 @@ fn ask(socket: &Path, request: &str, deadline: Instant) -> std::io::Result<Strin
     }
 }
 
-fn understood(line: &str) -> Result<HookAnswer, Refusal> {
+fn understood(line: &str) -> Result<HookAnswer, HookRefusal> {
     let line: Line = serde_json::from_str(line)
-        .map_err(|error| Refusal::Final(format!("the daemon's answer is no JSON: {error}")))?;
+        .map_err(|error| HookRefusal::Final(format!("the daemon's answer is no JSON: {error}")))?;
     match (line.result, line.error.map(RpcError::from)) {
-        (Some(result), None) => answer(result).map_err(Refusal::Final),
-        (_, Some(error)) if error.fault == Fault::Full => Err(Refusal::Full(error.message)),
-        (_, Some(error)) => Err(Refusal::Final(error.message)),
-        (None, None) => Err(Refusal::Final("the daemon's answer is empty".to_owned())),
+        (Some(result), None) => answer(result).map_err(HookRefusal::Final),
+        (_, Some(error)) if error.fault == Fault::Full => Err(HookRefusal::Full(error.message)),
+        (_, Some(error)) => Err(HookRefusal::Final(error.message)),
+        (None, None) => Err(HookRefusal::Final(
+            "the daemon's answer is empty".to_owned(),
+        )),
     }
 }
 
@@ -237,7 +239,7 @@ mod tests {
         let line = serde_json::to_string(&line).unwrap();
         assert_eq!(
             understood(&line),
-            Err(Refusal::Full("turned away".to_owned()))
+            Err(HookRefusal::Full("turned away".to_owned()))
         );
     }
 
@@ -252,7 +254,7 @@ mod tests {
         let error = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"no such slot"}}"#;
         assert_eq!(
             understood(error),
-            Err(Refusal::Final("no such slot".to_owned()))
+            Err(HookRefusal::Final("no such slot".to_owned()))
         );
         let answer = understood(r#"{"jsonrpc":"2.0","id":1,"result":{"output":null}}"#);
         assert_eq!(answer, Ok(HookAnswer { output: None }));

@@ -15,7 +15,7 @@ pub use environment::{LEFT_OUT, LEFT_OUT_PREFIXES, environment, is_left_out, pro
 pub use places::{
     hook_command, own_directory, own_status_line, transcript_elsewhere, transcript_path,
 };
-pub use program::{LaunchError, NoVersion, check_cwd, installed_version, resolve_program};
+pub use program::{NoVersion, ProgramError, check_cwd, installed_version, resolve_program};
 pub use trust::{trust_file, would_ask};
 
 #[cfg(test)]

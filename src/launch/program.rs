@@ -12,7 +12,7 @@ use tokio::process::Command;
 
 /// Why a slot's program can't be started, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum LaunchError {
+pub enum ProgramError {
     #[error(
         "there is no program `{program}` in PATH ({path}): install it, or write its full path in `command`"
     )]
@@ -37,7 +37,7 @@ pub fn resolve_program(
     program: &str,
     path: Option<&str>,
     cwd: &Path,
-) -> Result<PathBuf, LaunchError> {
+) -> Result<PathBuf, ProgramError> {
     if program.contains('/') {
         return executable(&cwd.join(program));
     }
@@ -47,44 +47,44 @@ pub fn resolve_program(
     for candidate in candidates {
         match executable(&candidate) {
             Ok(found) => return Ok(found),
-            Err(LaunchError::NotExecutable(file)) => {
-                refused.get_or_insert(LaunchError::NotExecutable(file));
+            Err(ProgramError::NotExecutable(file)) => {
+                refused.get_or_insert(ProgramError::NotExecutable(file));
             }
             Err(_) => {}
         }
     }
-    Err(refused.unwrap_or_else(|| LaunchError::NotInPath {
+    Err(refused.unwrap_or_else(|| ProgramError::NotInPath {
         program: program.into(),
         path: path.into(),
     }))
 }
 
-fn executable(file: &Path) -> Result<PathBuf, LaunchError> {
+fn executable(file: &Path) -> Result<PathBuf, ProgramError> {
     match fs::metadata(file) {
-        Err(_) => Err(LaunchError::Missing(file.into())),
-        Ok(found) if found.is_dir() => Err(LaunchError::Directory(file.into())),
+        Err(_) => Err(ProgramError::Missing(file.into())),
+        Ok(found) if found.is_dir() => Err(ProgramError::Directory(file.into())),
         // A shell in between would not help: the kernel decides what runs.
         Ok(_) if access(file, Access::EXEC_OK).is_err() => {
-            Err(LaunchError::NotExecutable(file.into()))
+            Err(ProgramError::NotExecutable(file.into()))
         }
         Ok(_) => Ok(file.components().collect()),
     }
 }
 
 /// A missing directory must stop the start: the spawn itself would quietly use the home directory.
-pub fn check_cwd(cwd: &Path) -> Result<(), LaunchError> {
+pub fn check_cwd(cwd: &Path) -> Result<(), ProgramError> {
     match fs::metadata(cwd) {
-        Ok(found) if !found.is_dir() => Err(LaunchError::CwdIsFile(cwd.into())),
+        Ok(found) if !found.is_dir() => Err(ProgramError::CwdIsFile(cwd.into())),
         Ok(_) => access(cwd, Access::EXEC_OK).map_err(|error| out_of_reach(cwd, &error.into())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Err(LaunchError::NoCwd(cwd.into()))
+            Err(ProgramError::NoCwd(cwd.into()))
         }
         Err(error) => Err(out_of_reach(cwd, &error)),
     }
 }
 
-fn out_of_reach(cwd: &Path, error: &io::Error) -> LaunchError {
-    LaunchError::CwdOutOfReach {
+fn out_of_reach(cwd: &Path, error: &io::Error) -> ProgramError {
+    ProgramError::CwdOutOfReach {
         cwd: cwd.into(),
         why: error.to_string(),
     }
@@ -134,7 +134,7 @@ pub async fn installed_version(
         Ok(Err(error)) => return Err(NoVersion::Fails(format!("it can't be run: {error}"))),
         Ok(Ok(answer)) => answer,
     };
-    let Answer { status, said, told } = answer;
+    let VersionAnswer { status, said, told } = answer;
     match Version::parse(&said) {
         Some(version) => Ok(version),
         None if status.success() => {
@@ -150,19 +150,19 @@ pub async fn installed_version(
     }
 }
 
-struct Answer {
+struct VersionAnswer {
     status: ExitStatus,
     said: String,
     /// On standard error.
     told: String,
 }
 
-async fn first_output(mut command: Command) -> io::Result<Answer> {
+async fn first_output(mut command: Command) -> io::Result<VersionAnswer> {
     let mut child = command.spawn()?;
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let (said, told) = tokio::try_join!(beginning(stdout), beginning(stderr))?;
     let status = child.wait().await?;
-    Ok(Answer { status, said, told })
+    Ok(VersionAnswer { status, said, told })
 }
 
 /// As much as is looked at. The pipe is closed behind it, so that nothing waits for a reader.

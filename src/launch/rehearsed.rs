@@ -51,7 +51,7 @@ pub struct Rehearsed {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Remembered {
     #[serde(flatten)]
-    pub program: Program,
+    pub program: RehearsedProgram,
     pub at: String,
     /// Everything held that a key rests on.
     pub holds: bool,
@@ -64,7 +64,7 @@ pub struct Remembered {
 
 /// What a rehearsal is good for: these very files, read by this very missiond.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Program {
+pub struct RehearsedProgram {
     pub version: String,
     pub path: PathBuf,
     /// Its first arguments: of `node cli.js` the second word is what is rehearsed.
@@ -75,16 +75,16 @@ pub struct Program {
     pub missiond: String,
 }
 
-impl Program {
+impl RehearsedProgram {
     /// `command` is the program, with its full path, and its first arguments.
-    pub fn new(version: Version, command: &[String]) -> io::Result<Program> {
+    pub fn new(version: Version, command: &[String]) -> io::Result<RehearsedProgram> {
         let (path, args) = command.split_first().ok_or(io::ErrorKind::NotFound)?;
         let path = Path::new(path).canonicalize()?;
         let changed = |file: &Path| file.metadata().and_then(|file| file.modified());
         let files = args.iter().map(Path::new).filter(|arg| arg.is_file());
         let modified = files.flat_map(changed).fold(changed(&path)?, Ord::max);
         let modified: DateTime<Utc> = modified.into();
-        Ok(Program {
+        Ok(RehearsedProgram {
             version: version.to_string(),
             path,
             args: args.to_vec(),
@@ -114,7 +114,7 @@ impl Acquaintance {
 
 /// How well the program of this command is known; `state` is missiond's state directory.
 pub fn acquaintance(state: &Path, version: Version, command: &[String]) -> Acquaintance {
-    let last = Program::new(version, command)
+    let last = RehearsedProgram::new(version, command)
         .ok()
         .and_then(|program| load(state).ok()?.last(&program));
     match last {
@@ -130,7 +130,7 @@ pub fn acquaintance(state: &Path, version: Version, command: &[String]) -> Acqua
 /// be understood is not overwritten.
 pub fn remember(
     state: &Path,
-    program: Program,
+    program: RehearsedProgram,
     holds: bool,
     failed: Vec<String>,
 ) -> io::Result<()> {
@@ -158,7 +158,7 @@ fn load(state: &Path) -> io::Result<Rehearsed> {
 }
 
 impl Rehearsed {
-    fn last(mut self, program: &Program) -> Option<Remembered> {
+    fn last(mut self, program: &RehearsedProgram) -> Option<Remembered> {
         let found = self
             .rehearsals
             .iter()
@@ -212,7 +212,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a directory");
         let (state, path) = (dir.path(), program(dir.path()));
         assert_eq!(acquaintance(state, NEW, &path), Acquaintance::Stranger);
-        let this = Program::new(NEW, &path).expect("a program");
+        let this = RehearsedProgram::new(NEW, &path).expect("a program");
         remember(state, this, true, vec!["idle".to_owned()]).expect("it can be written");
         assert!(acquaintance(state, NEW, &path).is_known());
         assert!(!acquaintance(state, Version::new(9, 1, 3), &path).is_known());
@@ -225,7 +225,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a directory");
         let (state, [script]) = (dir.path(), program(dir.path()));
         let command = ["/bin/sh".to_owned(), script.clone()];
-        let this = Program::new(NEW, &command).expect("a program");
+        let this = RehearsedProgram::new(NEW, &command).expect("a program");
         remember(state, this, true, Vec::new()).expect("it can be written");
         assert!(acquaintance(state, NEW, &command).is_known());
         assert!(!acquaintance(state, NEW, &command[..1]).is_known());
@@ -239,7 +239,7 @@ mod tests {
         let (state, path) = (dir.path(), program(dir.path()));
         let version = DRIVEN[0];
         assert!(acquaintance(state, version, &path).is_known());
-        let this = Program::new(version, &path).expect("a program");
+        let this = RehearsedProgram::new(version, &path).expect("a program");
         remember(state, this.clone(), false, Vec::new()).expect("it can be written");
         assert!(matches!(
             acquaintance(state, version, &path),
@@ -257,7 +257,7 @@ mod tests {
         let newer = r#"{"later": 1, "rehearsals": [{"version": "1.0.0", "path": "/p", "modified": "m",
             "missiond": "0", "at": "t", "holds": true, "how": "well"}]}"#;
         fs::write(&file, newer).expect("a file");
-        let this = Program::new(NEW, &path).expect("a program");
+        let this = RehearsedProgram::new(NEW, &path).expect("a program");
         remember(state, this.clone(), false, Vec::new()).expect("it can be written");
         let text = fs::read_to_string(&file).expect("a file");
         assert!(text.contains("later") && text.contains("well"), "{text}");

@@ -272,12 +272,12 @@ fn what_cannot_run_is_refused_with_the_reason() {
     let plain = program(dir.path(), "plain", 0o644);
     let path = dir.path().to_str().unwrap();
     let refuse = |name: &str| resolve_program(name, Some(path), dir.path()).unwrap_err();
-    assert_eq!(refuse("plain"), LaunchError::NotExecutable(plain));
+    assert_eq!(refuse("plain"), ProgramError::NotExecutable(plain));
     assert_eq!(
         refuse("./gone"),
-        LaunchError::Missing(dir.path().join("./gone"))
+        ProgramError::Missing(dir.path().join("./gone"))
     );
-    assert_eq!(refuse("./"), LaunchError::Directory(dir.path().join("./")));
+    assert_eq!(refuse("./"), ProgramError::Directory(dir.path().join("./")));
     let missing = refuse("gone").to_string();
     assert!(
         missing.contains("`gone`") && missing.contains(path),
@@ -291,8 +291,8 @@ fn a_missing_directory_is_refused_before_the_spawn() {
     let file = program(dir.path(), "file", 0o644);
     assert_eq!(check_cwd(dir.path()), Ok(()));
     let gone = dir.path().join("gone");
-    assert_eq!(check_cwd(&gone), Err(LaunchError::NoCwd(gone)));
-    assert_eq!(check_cwd(&file), Err(LaunchError::CwdIsFile(file)));
+    assert_eq!(check_cwd(&gone), Err(ProgramError::NoCwd(gone)));
+    assert_eq!(check_cwd(&file), Err(ProgramError::CwdIsFile(file)));
 }
 
 #[tokio::test]

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 /// What the client is given.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Options {
+pub struct McpOptions {
     /// Only tools that change nothing.
     pub read_only: bool,
     /// Also the tool that answers what a slot asks a person.
@@ -28,10 +28,10 @@ pub struct Options {
 }
 
 #[derive(Clone)]
-pub struct Server {
+pub struct McpServer {
     /// One connection for each call: a call that waits holds up no other.
     dial: Dial,
-    router: ToolRouter<Server>,
+    router: ToolRouter<McpServer>,
 }
 
 const INSTRUCTIONS: &str = "\
@@ -41,14 +41,14 @@ queue for a slot or a @role, `task` returns its answer. A slot that asks somethi
 `pending` shows the question, and a person answers it. \
 `unified_exec` runs any command in a terminal of its own.";
 
-impl Server {
-    pub fn new(dial: Dial, options: Options) -> Server {
-        let mut router = Server::slots_router()
-            + Server::tasks_router()
-            + Server::sessions_router()
-            + Server::pending_router();
+impl McpServer {
+    pub fn new(dial: Dial, options: McpOptions) -> McpServer {
+        let mut router = McpServer::slots_router()
+            + McpServer::tasks_router()
+            + McpServer::sessions_router()
+            + McpServer::pending_router();
         if options.allow_confirm {
-            router += Server::confirm_router();
+            router += McpServer::confirm_router();
         }
         if options.read_only {
             router.map.retain(|_, route| {
@@ -56,7 +56,7 @@ impl Server {
                 hints.is_some_and(|hints| hints.read_only_hint == Some(true))
             });
         }
-        Server { dial, router }
+        McpServer { dial, router }
     }
 
     /// Serves the client at standard input and output until it has gone.
@@ -69,7 +69,7 @@ impl Server {
     async fn serve_on<R, W>(
         self,
         (input, output): (R, W),
-    ) -> Result<rmcp::service::RunningService<rmcp::RoleServer, Server>, String>
+    ) -> Result<rmcp::service::RunningService<rmcp::RoleServer, McpServer>, String>
     where
         R: tokio::io::AsyncRead + Send + Unpin + 'static,
         W: tokio::io::AsyncWrite + Send + Unpin + 'static,
@@ -109,7 +109,7 @@ impl Server {
 }
 
 #[tool_handler(router = self.router)]
-impl ServerHandler for Server {
+impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
         let mut info = ServerConfig::new(ServerCapabilities::builder().enable_tools().build());
         info.server_info = Implementation::new("missiond", env!("CARGO_PKG_VERSION"));
@@ -124,13 +124,13 @@ mod tests {
     use crate::core::model::Fault;
     use std::sync::Arc;
 
-    fn server(options: Options) -> Server {
+    fn server(options: McpOptions) -> McpServer {
         let dial: Dial =
             Arc::new(|| Box::pin(async { Err(RpcError::new(Fault::Failed, "no daemon answers")) }));
-        Server::new(dial, options)
+        McpServer::new(dial, options)
     }
 
-    fn names(options: Options) -> Vec<String> {
+    fn names(options: McpOptions) -> Vec<String> {
         let tools = server(options).router.list_all();
         let mut names: Vec<String> = tools.iter().map(|tool| tool.name.to_string()).collect();
         names.sort();
@@ -139,9 +139,9 @@ mod tests {
 
     #[test]
     fn every_tool_has_words_a_schema_and_hints() {
-        let options = Options {
+        let options = McpOptions {
             allow_confirm: true,
-            ..Options::default()
+            ..McpOptions::default()
         };
         for tool in server(options).router.list_all() {
             let name = &tool.name;
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn times_are_in_milliseconds_as_on_the_socket() {
         let mut times = 0;
-        for tool in server(Options::default()).router.list_all() {
+        for tool in server(McpOptions::default()).router.list_all() {
             let fields = tool
                 .input_schema
                 .get("properties")
@@ -194,9 +194,9 @@ mod tests {
 
     #[test]
     fn nothing_is_approved_or_changed_unless_it_was_asked_for() {
-        let usual = names(Options::default());
+        let usual = names(McpOptions::default());
         assert!(usual.contains(&"send".to_owned()) && !usual.contains(&"confirm".to_owned()));
-        let reading = Options {
+        let reading = McpOptions {
             read_only: true,
             allow_confirm: true,
         };
@@ -211,9 +211,9 @@ mod tests {
             "wait",
         ];
         assert_eq!(names(reading), expected);
-        let confirming = Options {
+        let confirming = McpOptions {
             allow_confirm: true,
-            ..Options::default()
+            ..McpOptions::default()
         };
         assert!(names(confirming).contains(&"confirm".to_owned()));
     }

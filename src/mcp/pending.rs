@@ -1,6 +1,6 @@
 //! Tools on what the slots ask.
 
-use super::Server;
+use super::McpServer;
 use super::answer::{self, Told};
 use crate::control::requests::{Confirm, Pending};
 use crate::core::claude::keys::is_always;
@@ -34,7 +34,7 @@ pub(super) struct AnswerParams {
 }
 
 #[tool_router(router = pending_router, vis = "pub(super)")]
-impl Server {
+impl McpServer {
     /// Shows what the slots ask that no rule answers: the whole dialog, its options and why a person is asked.
     #[tool(annotations(title = "Questions for a person", read_only_hint = true))]
     async fn pending(
@@ -48,7 +48,7 @@ impl Server {
 }
 
 #[tool_router(router = confirm_router, vis = "pub(super)")]
-impl Server {
+impl McpServer {
     /// Answers what a slot asks, in place of a person. The dialog must have been read with `pending` before.
     #[tool(annotations(
         title = "Answer a question",

@@ -1,6 +1,6 @@
 //! Tools on sessions: any program in a terminal of its own.
 
-use super::Server;
+use super::McpServer;
 use super::answer::{self, Told};
 use crate::control::execute::environment_of_caller;
 use crate::control::requests::{
@@ -23,7 +23,7 @@ const MAX_TOKENS: usize = 10_000;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Exec {
+pub(super) struct ExecTool {
     /// One line for a shell, or a list of words: the program and its arguments.
     #[serde(alias = "cmd")]
     command: CommandWords,
@@ -57,7 +57,7 @@ pub(super) struct Exec {
 pub(super) struct ListPty {}
 
 #[tool_router(router = sessions_router, vis = "pub(super)")]
-impl Server {
+impl McpServer {
     /// Runs a command in a terminal of its own, waits a moment, and returns what it has written. Where it still runs,
     /// `write_stdin` with its session_id types into it and returns what has come since; `screen` shows a full-screen
     /// program. The session ends with this client.
@@ -69,7 +69,7 @@ impl Server {
     ))]
     async fn unified_exec(
         &self,
-        Parameters(params): Parameters<Exec>,
+        Parameters(params): Parameters<ExecTool>,
         cancelled: CancellationToken,
     ) -> Told {
         let cwd = match directory(params.cwd) {

@@ -1,6 +1,6 @@
 //! Tools on slots.
 
-use super::Server;
+use super::McpServer;
 use super::answer::{self, Told};
 use crate::control::requests::{
     self, History, HistoryParams, Interrupt, Screen, SendParams, Start, Status, Stop, Wait,
@@ -86,7 +86,7 @@ pub(super) struct HistoryOf {
 }
 
 #[tool_router(router = slots_router, vis = "pub(super)")]
-impl Server {
+impl McpServer {
     /// Shows the slots: name, role, state, what each is doing, and the task it works on.
     #[tool(annotations(title = "Slots and their states", read_only_hint = true))]
     async fn status(

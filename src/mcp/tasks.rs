@@ -1,6 +1,6 @@
 //! Tools on tasks.
 
-use super::Server;
+use super::McpServer;
 use super::answer::{self, Told};
 use super::slots::PATIENCE_MS;
 use crate::control::requests::{
@@ -58,7 +58,7 @@ pub(super) struct TaskList {
 }
 
 #[tool_router(router = tasks_router, vis = "pub(super)")]
-impl Server {
+impl McpServer {
     /// Puts a prompt into the queue for a slot or a @role, and returns its id at once. `task` with the id returns the
     /// answer.
     #[tool(annotations(

@@ -19,14 +19,14 @@ pub struct Cap {
 pub struct LogFile {
     path: PathBuf,
     /// `None` while it could not be opened.
-    open: Option<Open>,
+    open: Option<OpenLog>,
     cap: Cap,
     /// The last write failed.
     failed: bool,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenLog {
     file: File,
     length: u64,
 }
@@ -65,38 +65,38 @@ impl LogFile {
     }
 
     /// Somebody may have removed it: what is written must be where it is looked for.
-    fn opened(&mut self) -> io::Result<Open> {
+    fn opened(&mut self) -> io::Result<OpenLog> {
         let is_gone = |error: io::Error| error.kind() == io::ErrorKind::NotFound;
         let gone = self.path.symlink_metadata().is_err_and(is_gone);
         match self.open.take().filter(|_| !gone) {
             Some(open) => Ok(open),
-            None => Open::at(&self.path),
+            None => OpenLog::at(&self.path),
         }
     }
 
     /// Renames, then creates: whoever follows the log knows by the new file that the old one is complete. Where
     /// that is not possible the old file goes on, since a log that is too long is better than none.
-    fn rotate(&self, open: &mut Open) {
+    fn rotate(&self, open: &mut OpenLog) {
         let old = files::rotated(&self.path, 1);
         let moved = files::make_room(&self.path, self.cap.files)
             .and_then(|()| std::fs::rename(&self.path, &old));
         if moved.is_err() {
             return;
         }
-        match Open::at(&self.path) {
+        match OpenLog::at(&self.path) {
             Ok(new) => *open = new,
             Err(_) => drop(std::fs::rename(&old, &self.path)),
         }
     }
 }
 
-impl Open {
+impl OpenLog {
     /// Without a last line that a crash left half written.
-    fn at(path: &Path) -> io::Result<Open> {
+    fn at(path: &Path) -> io::Result<OpenLog> {
         let mut file = files::append(path)?;
         files::drop_torn_line(&mut file)?;
         let length = file.metadata()?.len();
-        Ok(Open { file, length })
+        Ok(OpenLog { file, length })
     }
 
     fn append(&mut self, lines: &str) -> io::Result<()> {

@@ -6,7 +6,7 @@
 //! it came from elsewhere. What a process of the slot can do by itself (wait, fork, begin a session, clear its environment)
 //! changes none of this.
 
-use super::peer::{Proc, ProcessTable, Stat};
+use super::peer::{Proc, ProcessTable, StatOfPeer};
 use crate::os::process_stat::pids;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,7 +24,7 @@ const LISTINGS: usize = 50;
 
 /// A shim of which nobody knows that its whole tree has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shim {
+pub struct KnownShim {
     pub slot: String,
     pub pid: i32,
     /// In clock ticks since the machine was started.
@@ -35,7 +35,7 @@ pub struct Shim {
     pub cgroup: Option<Vec<u8>>,
 }
 
-impl Shim {
+impl KnownShim {
     fn is_alive(&self, table: &dyn ProcessTable) -> bool {
         let stat = table.stat(self.pid);
         stat.is_some_and(|stat| stat.started == self.started && !stat.has_ended)
@@ -44,8 +44,8 @@ impl Shim {
     /// Whether `child`, whose parent is `reaper`, may be an orphan of this shim's slot.
     fn may_have_left(
         &self,
-        child: (i32, Stat),
-        reaper: (i32, Stat),
+        child: (i32, StatOfPeer),
+        reaper: (i32, StatOfPeer),
         table: &dyn ProcessTable,
     ) -> bool {
         let ((pid, stat), (above, reaper)) = (child, reaper);
@@ -67,7 +67,7 @@ impl Shim {
             let listed: Vec<i32> = pids().collect();
             let stats = listed.into_iter().map(|pid| Some((pid, table.stat(pid)?)));
             if let Some(all) = stats.collect::<Option<HashMap<_, _>>>() {
-                let is_left = |(pid, stat): (&i32, &Stat)| {
+                let is_left = |(pid, stat): (&i32, &StatOfPeer)| {
                     let reaper = all.get(&stat.parent).map(|above| (stat.parent, *above));
                     *pid != own_pid()
                         && reaper
@@ -90,8 +90,8 @@ impl Shim {
 
 /// The slot that a process may have been left by, from its ancestors: itself first.
 pub(super) fn left_by(
-    ancestors: &[(i32, Stat)],
-    shims: &[Arc<Shim>],
+    ancestors: &[(i32, StatOfPeer)],
+    shims: &[Arc<KnownShim>],
     table: &dyn ProcessTable,
 ) -> Option<String> {
     ancestors
@@ -113,14 +113,14 @@ fn own_pid() -> i32 {
 /// The shims of a daemon, from before their start until their trees have ended. One that was killed stays.
 #[derive(Debug, Clone, Default)]
 pub struct Shims {
-    known: Arc<Mutex<Vec<Arc<Shim>>>>,
+    known: Arc<Mutex<Vec<Arc<KnownShim>>>>,
 }
 
 impl Shims {
     /// A shim of this slot is about to be started by this process.
     pub fn begins(&self, slot: &str) {
         let table = Proc::default();
-        let shim = Shim {
+        let shim = KnownShim {
             slot: slot.to_owned(),
             pid: UNKNOWN,
             started: now_in_ticks(),
@@ -145,7 +145,7 @@ impl Shims {
             // It was killed already: what `begins` has noted stays.
             return;
         };
-        let shim = Shim {
+        let shim = KnownShim {
             slot: slot.to_owned(),
             pid,
             started: stat.started,
@@ -169,10 +169,10 @@ impl Shims {
     /// Forgets the killed shims of which nothing can be left: no process that runs now may be theirs.
     pub fn settle(&self) {
         let table = Proc::default();
-        let is_over = |shim: &Shim| {
+        let is_over = |shim: &KnownShim| {
             shim.pid != UNKNOWN && !shim.is_alive(&table) && shim.left_nothing(&table)
         };
-        let over: Vec<Arc<Shim>> = self
+        let over: Vec<Arc<KnownShim>> = self
             .all()
             .into_iter()
             .filter(|shim| is_over(shim))
@@ -180,18 +180,18 @@ impl Shims {
         self.known().retain(|shim| !over.contains(shim));
     }
 
-    pub fn all(&self) -> Vec<Arc<Shim>> {
+    pub fn all(&self) -> Vec<Arc<KnownShim>> {
         self.known().clone()
     }
 
     /// Held for a moment, never across an await.
-    fn known(&self) -> MutexGuard<'_, Vec<Arc<Shim>>> {
+    fn known(&self) -> MutexGuard<'_, Vec<Arc<KnownShim>>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn forget_youngest(known: &mut Vec<Arc<Shim>>, table: &dyn ProcessTable) {
-    let is_lost = |shim: &&Arc<Shim>| !shim.is_alive(table);
+fn forget_youngest(known: &mut Vec<Arc<KnownShim>>, table: &dyn ProcessTable) {
+    let is_lost = |shim: &&Arc<KnownShim>| !shim.is_alive(table);
     if known.len() > MAX_LOST && known.iter().filter(is_lost).count() > MAX_LOST {
         let lost = known.iter().filter(is_lost);
         let youngest = lost.max_by_key(|shim| shim.started).cloned();
@@ -221,7 +221,7 @@ mod tests {
 
     #[derive(Clone, Copy)]
     struct Process {
-        stat: Stat,
+        stat: StatOfPeer,
         user: u32,
         cgroup: &'static [u8],
     }
@@ -229,7 +229,7 @@ mod tests {
     struct Table(HashMap<i32, Process>);
 
     impl ProcessTable for Table {
-        fn stat(&self, pid: i32) -> Option<Stat> {
+        fn stat(&self, pid: i32) -> Option<StatOfPeer> {
             self.0.get(&pid).map(|process| process.stat)
         }
 
@@ -254,7 +254,7 @@ mod tests {
 
     fn process(parent: i32, session: i32, started: u64) -> Process {
         Process {
-            stat: Stat {
+            stat: StatOfPeer {
                 parent,
                 started,
                 session,
@@ -274,8 +274,8 @@ mod tests {
         ]))
     }
 
-    fn shim(reapers: &[i32]) -> Arc<Shim> {
-        Arc::new(Shim {
+    fn shim(reapers: &[i32]) -> Arc<KnownShim> {
+        Arc::new(KnownShim {
             slot: "coder".to_owned(),
             pid: SHIM,
             started: 300,
@@ -285,7 +285,7 @@ mod tests {
     }
 
     /// Whether process 60, and so its child 61, may be left by the shim.
-    fn is_suspected(mut table: Table, shim: &Arc<Shim>, suspect: Process) -> bool {
+    fn is_suspected(mut table: Table, shim: &Arc<KnownShim>, suspect: Process) -> bool {
         table.0.insert(60, suspect);
         let mut ancestors = vec![(61, process(60, 61, 900).stat)];
         while let Some(parent) = ancestors
@@ -362,7 +362,7 @@ mod tests {
 
     #[test]
     fn while_a_shim_lives_all_of_its_slot_is_below_it() {
-        let alive = |stat: Stat| {
+        let alive = |stat: StatOfPeer| {
             let mut table = machine();
             table.0.insert(
                 SHIM,
@@ -375,12 +375,12 @@ mod tests {
         };
         let stat = process(1, SHIM, 300).stat;
         assert!(alive(stat));
-        assert!(!alive(Stat {
+        assert!(!alive(StatOfPeer {
             has_ended: true,
             ..stat
         }));
         assert!(
-            !alive(Stat {
+            !alive(StatOfPeer {
                 started: 301,
                 ..stat
             }),
@@ -413,12 +413,12 @@ mod tests {
     fn a_killed_shim_is_forgotten_once_nothing_can_be_left_of_it() {
         let shims = Shims::default();
         let own = Proc::default().stat(own_pid()).expect("it runs");
-        let killed = Shim {
+        let killed = KnownShim {
             pid: i32::MAX,
             started: own.started,
             reapers: vec![own_pid()],
             cgroup: None,
-            ..Shim::clone(&shim(&[]))
+            ..KnownShim::clone(&shim(&[]))
         };
         shims.known().push(Arc::new(killed));
         let mut orphan = Command::new("setsid")

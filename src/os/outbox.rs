@@ -87,7 +87,7 @@ impl Share {
 
     /// Room for one more piece, with at most `most` in the queue. An empty queue takes a piece of any size that the
     /// common allowance has.
-    fn take(self: &Arc<Share>, bytes: usize, most: usize) -> Option<Held> {
+    fn take(self: &Arc<Share>, bytes: usize, most: usize) -> Option<HeldBytes> {
         let mut used = self.used();
         let wanted = *used + bytes;
         if *used > 0 && wanted > most {
@@ -98,7 +98,7 @@ impl Share {
         }
         *used = wanted;
         let share = self.clone();
-        Some(Held { share, bytes })
+        Some(HeldBytes { share, bytes })
     }
 }
 
@@ -108,12 +108,12 @@ fn beyond_own(used: usize) -> usize {
 
 /// Bytes of the budget, until they are dropped.
 #[derive(Debug)]
-struct Held {
+struct HeldBytes {
     share: Arc<Share>,
     bytes: usize,
 }
 
-impl Drop for Held {
+impl Drop for HeldBytes {
     fn drop(&mut self) {
         let mut used = self.share.used();
         let left = *used - self.bytes;
@@ -128,21 +128,21 @@ impl Drop for Held {
 
 /// A piece in the queue. Its room falls free when it is dropped.
 #[derive(Debug)]
-pub struct Piece {
+pub struct OutboxPiece {
     pub bytes: Bytes,
-    _held: Held,
+    _held: HeldBytes,
 }
 
 /// The sending end of a client's queue.
 #[derive(Debug, Clone)]
 pub struct Outbox {
     share: Arc<Share>,
-    queue: UnboundedSender<Piece>,
+    queue: UnboundedSender<OutboxPiece>,
 }
 
 /// The client has gone, or was dropped.
 #[derive(Debug)]
-pub struct Gone;
+pub struct OutboxGone;
 
 /// Why a piece was not taken.
 #[derive(Debug, PartialEq, Eq)]
@@ -154,7 +154,7 @@ pub enum Refused {
 
 impl Outbox {
     /// Waits until the client has room for it.
-    pub async fn send(&self, bytes: impl Into<Bytes>) -> Result<(), Gone> {
+    pub async fn send(&self, bytes: impl Into<Bytes>) -> Result<(), OutboxGone> {
         let bytes = bytes.into();
         loop {
             let own = self.share.given_back.notified();
@@ -164,13 +164,13 @@ impl Outbox {
             common.as_mut().enable();
             match self.try_send(bytes.clone(), OWN) {
                 Ok(()) => return Ok(()),
-                Err(Refused::Gone) => return Err(Gone),
+                Err(Refused::Gone) => return Err(OutboxGone),
                 Err(Refused::NoRoom) => {}
             }
             tokio::select! {
                 () = own => {}
                 () = common => {}
-                () = self.queue.closed() => return Err(Gone),
+                () = self.queue.closed() => return Err(OutboxGone),
             }
         }
     }
@@ -179,7 +179,7 @@ impl Outbox {
     pub fn try_send(&self, bytes: Bytes, most: usize) -> Result<(), Refused> {
         let held = self.share.take(bytes.len() + APART, most);
         let held = held.ok_or(Refused::NoRoom)?;
-        let piece = Piece { bytes, _held: held };
+        let piece = OutboxPiece { bytes, _held: held };
         self.queue.send(piece).map_err(|_| Refused::Gone)
     }
 
@@ -191,11 +191,11 @@ impl Outbox {
 
 /// The reading end of a client's queue.
 #[derive(Debug)]
-pub struct Unread(UnboundedReceiver<Piece>);
+pub struct Unread(UnboundedReceiver<OutboxPiece>);
 
 impl Unread {
     /// `None` when nobody can send any more.
-    pub async fn next(&mut self) -> Option<Piece> {
+    pub async fn next(&mut self) -> Option<OutboxPiece> {
         self.0.recv().await
     }
 }

@@ -2,7 +2,7 @@
 //! by [`Env::of_process`], and passed in.
 
 use crate::core::text::quoting::quoted;
-use crate::os::trusted_file::{Exposed, Fault, Trusted, check_place};
+use crate::os::trusted_file::{Exposed, FileFault, Trusted, check_place};
 use etcetera::BaseStrategy;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
@@ -304,7 +304,7 @@ fn check_private(dir: &Path, found: &fs::Metadata) -> Result<(), PathError> {
             Exposed::Above {
                 at,
                 link: false,
-                fault: Fault::Writable(..),
+                fault: FileFault::Writable(..),
             } => Env::of_process().close_to_writers(at),
             _ => None,
         };

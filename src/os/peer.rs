@@ -5,7 +5,7 @@
 //! the kernel puts it ([`super::orphans`]). This is a tripwire, not a wall: a program of the same user can have itself
 //! started by somebody else.
 
-use super::orphans::{self, Shim};
+use super::orphans::{self, KnownShim};
 use crate::core::model::Person;
 use crate::core::model::envelope::Request;
 use crate::core::text::secrets;
@@ -22,7 +22,7 @@ use std::sync::Arc;
 pub struct Peer {
     pub pid: Option<i32>,
     pub uid: u32,
-    pub origin: Origin,
+    pub origin: PeerOrigin,
     /// What it says that it is.
     pub via: String,
 }
@@ -48,12 +48,12 @@ impl Peer {
     /// An answer as this client gets it: a slot does not learn another one's secrets.
     pub fn may_see(&self, answer: Value) -> Value {
         match self.origin {
-            Origin::Outside => answer,
-            Origin::Slot(_)
-            | Origin::Left(_)
-            | Origin::Daemon
-            | Origin::Untold
-            | Origin::Unseen(_) => {
+            PeerOrigin::Outside => answer,
+            PeerOrigin::Slot(_)
+            | PeerOrigin::Left(_)
+            | PeerOrigin::Daemon
+            | PeerOrigin::Untold
+            | PeerOrigin::Unseen(_) => {
                 let mut masked = secrets::mask_json(&answer);
                 // In digits nothing can be masked; the text beside them is enough.
                 masked.as_object_mut().map(|answer| answer.remove("hex"));
@@ -64,7 +64,7 @@ impl Peer {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Origin {
+pub enum PeerOrigin {
     /// No slot is above it: a person, or a program that a person started.
     Outside,
     /// It runs inside this slot.
@@ -93,7 +93,7 @@ pub struct PeerMarks {
     /// The name of the control groups of this daemon's slots.
     pub group: Option<String>,
     /// Shims that have not said that their trees have ended, the killed ones among them.
-    pub shims: Vec<Arc<Shim>>,
+    pub shims: Vec<Arc<KnownShim>>,
     /// The daemon's process, unless another program runs in it too. It adopts what is orphaned below it: nothing leaves it
     /// by losing its parents.
     pub daemon: Option<i32>,
@@ -101,7 +101,7 @@ pub struct PeerMarks {
 
 /// Where processes are looked up.
 pub trait ProcessTable {
-    fn stat(&self, pid: i32) -> Option<Stat>;
+    fn stat(&self, pid: i32) -> Option<StatOfPeer>;
     /// The environment that it was started with, `NAME=value` with NUL between them.
     fn environment(&self, pid: i32) -> Option<Vec<u8>>;
     /// The real user, which a program with the set-user-ID bit does not change.
@@ -113,7 +113,7 @@ pub trait ProcessTable {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stat {
+pub struct StatOfPeer {
     /// 0 where there is none.
     pub parent: i32,
     /// In clock ticks since the machine was started: with the id, this names a process for good.
@@ -123,11 +123,11 @@ pub struct Stat {
     pub has_ended: bool,
 }
 
-impl Stat {
+impl StatOfPeer {
     /// From the line of /proc/PID/stat.
-    fn parse(line: &[u8]) -> Option<Stat> {
+    fn parse(line: &[u8]) -> Option<StatOfPeer> {
         let fields = process_stat::Stat::parse(line)?;
-        Some(Stat {
+        Some(StatOfPeer {
             parent: fields.number(process_stat::Stat::PARENT)?,
             started: fields.number(process_stat::Stat::START)?,
             session: fields.number(process_stat::Stat::SESSION)?,
@@ -159,8 +159,8 @@ impl Proc {
 }
 
 impl ProcessTable for Proc {
-    fn stat(&self, pid: i32) -> Option<Stat> {
-        Stat::parse(&self.read(pid, "stat")?)
+    fn stat(&self, pid: i32) -> Option<StatOfPeer> {
+        StatOfPeer::parse(&self.read(pid, "stat")?)
     }
 
     fn environment(&self, pid: i32) -> Option<Vec<u8>> {
@@ -188,27 +188,27 @@ const TRIES: usize = 5;
 const MAX_GENERATIONS: usize = 4096;
 
 /// Where this process belongs.
-pub fn origin(pid: Option<i32>, marks: &PeerMarks, table: &dyn ProcessTable) -> Origin {
+pub fn origin(pid: Option<i32>, marks: &PeerMarks, table: &dyn ProcessTable) -> PeerOrigin {
     let Some(pid) = pid.filter(|pid| *pid > 0) else {
-        return Origin::Untold;
+        return PeerOrigin::Untold;
     };
     let found = (0..TRIES).find_map(|_| walk_up(pid, marks, table));
     match (found, table.fault()) {
-        (Some(Origin::Slot(slot)), _) => Origin::Slot(slot),
+        (Some(PeerOrigin::Slot(slot)), _) => PeerOrigin::Slot(slot),
         // A mark may have been overlooked.
-        (_, Some(fault)) => Origin::Unseen(fault),
-        (found, None) => found.unwrap_or(Origin::Untold),
+        (_, Some(fault)) => PeerOrigin::Unseen(fault),
+        (found, None) => found.unwrap_or(PeerOrigin::Untold),
     }
 }
 
 /// `None` where the line of ancestors changed under us.
-fn walk_up(pid: i32, marks: &PeerMarks, table: &dyn ProcessTable) -> Option<Origin> {
+fn walk_up(pid: i32, marks: &PeerMarks, table: &dyn ProcessTable) -> Option<PeerOrigin> {
     let first = table.stat(pid)?;
     let mut ancestors = vec![(pid, first)];
     let mut is_daemons = false;
     while let &[.., (at, stat)] = &ancestors[..] {
         if let Some(slot) = marks.slot_of(at, table) {
-            return Some(Origin::Slot(slot));
+            return Some(PeerOrigin::Slot(slot));
         }
         is_daemons |= marks.is_run_by_daemon(at, table) || (at != pid && Some(at) == marks.daemon);
         if stat.parent <= 0 {
@@ -222,9 +222,9 @@ fn walk_up(pid: i32, marks: &PeerMarks, table: &dyn ProcessTable) -> Option<Orig
     let left = orphans::left_by(&ancestors, &marks.shims, table);
     // Only one that is still the same process has told us its own ancestors.
     (table.stat(pid)? == first).then_some(match left {
-        Some(slot) => Origin::Left(slot),
-        None if is_daemons => Origin::Daemon,
-        None => Origin::Outside,
+        Some(slot) => PeerOrigin::Left(slot),
+        None if is_daemons => PeerOrigin::Daemon,
+        None => PeerOrigin::Outside,
     })
 }
 
@@ -267,9 +267,9 @@ mod tests {
     struct Table(Vec<(i32, i32, &'static str)>);
 
     impl ProcessTable for Table {
-        fn stat(&self, pid: i32) -> Option<Stat> {
+        fn stat(&self, pid: i32) -> Option<StatOfPeer> {
             let (_, parent, _) = self.0.iter().find(|(id, ..)| *id == pid)?;
-            Some(Stat {
+            Some(StatOfPeer {
                 parent: *parent,
                 started: 1,
                 session: pid,
@@ -305,7 +305,7 @@ mod tests {
         }
     }
 
-    fn of(pid: i32) -> Origin {
+    fn of(pid: i32) -> PeerOrigin {
         let table = Table(vec![
             (1, 0, ""),
             (10, 1, "HOME=/root"),
@@ -340,34 +340,37 @@ mod tests {
     #[test]
     fn a_slot_is_found_at_any_depth_and_by_either_mark() {
         for pid in [50, 51, 52, 53, 54] {
-            assert_eq!(of(pid), Origin::Slot("coder".into()), "{pid}");
+            assert_eq!(of(pid), PeerOrigin::Slot("coder".into()), "{pid}");
         }
-        assert_eq!(of(62), Origin::Slot("new".into()));
+        assert_eq!(of(62), PeerOrigin::Slot("new".into()));
     }
 
     #[test]
     fn a_person_and_another_daemons_slot_are_outside() {
-        assert_eq!(of(11), Origin::Outside);
-        assert_eq!(of(70), Origin::Outside);
+        assert_eq!(of(11), PeerOrigin::Outside);
+        assert_eq!(of(70), PeerOrigin::Outside);
     }
 
     #[test]
     fn what_the_daemon_runs_is_no_person() {
         for pid in [91, 92, 93, 94] {
-            assert_eq!(of(pid), Origin::Daemon, "{pid}");
+            assert_eq!(of(pid), PeerOrigin::Daemon, "{pid}");
         }
-        assert_eq!(of(95), Origin::Outside, "another daemon's");
+        assert_eq!(of(95), PeerOrigin::Outside, "another daemon's");
         for pid in [96, 97] {
-            assert_eq!(of(pid), Origin::Slot("new".into()), "{pid}");
+            assert_eq!(of(pid), PeerOrigin::Slot("new".into()), "{pid}");
         }
     }
 
     #[test]
     fn whoever_is_gone_or_has_no_known_ancestors_is_untold() {
-        assert_eq!(of(99), Origin::Untold);
-        assert_eq!(of(80), Origin::Untold);
-        assert_eq!(origin(None, &marks(), &Proc::default()), Origin::Untold);
-        assert_eq!(origin(Some(0), &marks(), &Proc::default()), Origin::Untold);
+        assert_eq!(of(99), PeerOrigin::Untold);
+        assert_eq!(of(80), PeerOrigin::Untold);
+        assert_eq!(origin(None, &marks(), &Proc::default()), PeerOrigin::Untold);
+        assert_eq!(
+            origin(Some(0), &marks(), &Proc::default()),
+            PeerOrigin::Untold
+        );
     }
 
     /// Processes of which nothing can be read but who their parents are.
@@ -378,9 +381,9 @@ mod tests {
     }
 
     impl<F: Fn(i32) -> (i32, u64)> ProcessTable for Bare<F> {
-        fn stat(&self, pid: i32) -> Option<Stat> {
+        fn stat(&self, pid: i32) -> Option<StatOfPeer> {
             let (parent, started) = (self.parent_and_start)(pid);
-            Some(Stat {
+            Some(StatOfPeer {
                 parent,
                 started,
                 session: 1,
@@ -411,9 +414,9 @@ mod tests {
             parent_and_start: |pid| (if pid == 50 { 0 } else { pid - 1 }, 1),
             fault: Some("Too many open files"),
         };
-        let unseen = Origin::Unseen("Too many open files".to_owned());
+        let unseen = PeerOrigin::Unseen("Too many open files".to_owned());
         assert_eq!(origin(Some(60), &PeerMarks::default(), &table), unseen);
-        let known = Origin::Slot("coder".to_owned());
+        let known = PeerOrigin::Slot("coder".to_owned());
         assert_eq!(origin(Some(60), &marks(), &table), known);
     }
 
@@ -444,17 +447,17 @@ mod tests {
             },
             fault: None,
         };
-        assert_eq!(origin(Some(9), &marks(), &table), Origin::Untold);
+        assert_eq!(origin(Some(9), &marks(), &table), PeerOrigin::Untold);
     }
 
     #[test]
     fn a_name_can_not_disguise_the_parent() {
         let rest = "0 9 0 -1 4194304 100 0 0 0 1 2 0 0 20 0 1 0 777 1 1";
         let line = format!("7 (a) S 1 (b) \n) R 42 {rest}");
-        let parent = |line: &str| Stat::parse(line.as_bytes());
+        let parent = |line: &str| StatOfPeer::parse(line.as_bytes());
         assert_eq!(
             parent(&line),
-            Some(Stat {
+            Some(StatOfPeer {
                 parent: 42,
                 started: 777,
                 session: 9,
@@ -470,7 +473,7 @@ mod tests {
         let own = std::process::id().cast_signed();
         assert_eq!(
             origin(Some(own), &PeerMarks::default(), &Proc::default()),
-            Origin::Outside
+            PeerOrigin::Outside
         );
         let pids = HashMap::from([(own, "me".to_owned())]);
         let marks = PeerMarks {
@@ -479,7 +482,7 @@ mod tests {
         };
         assert_eq!(
             origin(Some(own), &marks, &Proc::default()),
-            Origin::Slot("me".into())
+            PeerOrigin::Slot("me".into())
         );
         let started = Proc::default().stat(own).map(|stat| stat.started);
         assert!(started.is_some_and(|ticks| ticks > 0), "{started:?}");

@@ -62,12 +62,12 @@ impl Trusted {
     }
 
     /// What is wrong with a directory in which only trusted hands may write, sticky or not.
-    pub fn fault_of_directory(&self, found: &Metadata) -> Option<Fault> {
+    pub fn fault_of_directory(&self, found: &Metadata) -> Option<FileFault> {
         match self.owns(found) {
-            false => Some(Fault::Owner(found.uid())),
+            false => Some(FileFault::Owner(found.uid())),
             true => self
                 .other_writers(found)
-                .map(|writers| Fault::Writable(writers, found.mode() & 0o7777)),
+                .map(|writers| FileFault::Writable(writers, found.mode() & 0o7777)),
         }
     }
 }
@@ -110,21 +110,21 @@ pub enum Writers {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
+pub enum FileFault {
     /// It belongs to this other user.
     Owner(u32),
     /// These can write it; with its mode.
     Writable(Writers, u32),
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for FileFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fault::Owner(uid) => write!(f, "belongs to user {uid}, not to you or root"),
-            Fault::Writable(Writers::Everybody, mode) => {
+            FileFault::Owner(uid) => write!(f, "belongs to user {uid}, not to you or root"),
+            FileFault::Writable(Writers::Everybody, mode) => {
                 write!(f, "can be written by everybody (mode {mode:04o})")
             }
-            Fault::Writable(Writers::Group(gid), mode) => {
+            FileFault::Writable(Writers::Group(gid), mode) => {
                 write!(f, "can be written by group {gid} (mode {mode:04o})")
             }
         }
@@ -135,12 +135,12 @@ impl fmt::Display for Fault {
 #[derive(Debug)]
 pub enum Exposed {
     /// The file itself.
-    File(Fault),
+    File(FileFault),
     /// A directory, or a symbolic link, on the way to it.
     Above {
         at: PathBuf,
         link: bool,
-        fault: Fault,
+        fault: FileFault,
     },
     NotAFile,
     /// Another file has taken its place since it was opened.
@@ -172,16 +172,16 @@ impl Exposed {
     pub fn fix(&self, file: &Path, env: &Env) -> Option<String> {
         const MOVE: &str = "keep it where only you can write, such as ~/.config/missiond";
         Some(match self {
-            Exposed::File(Fault::Writable(..)) => {
+            Exposed::File(FileFault::Writable(..)) => {
                 format!("chmod go-w {}", quoted(&file.display().to_string()))
             }
-            Exposed::File(Fault::Owner(_)) => {
+            Exposed::File(FileFault::Owner(_)) => {
                 "look through it, then use a copy that belongs to you".to_owned()
             }
             Exposed::Above {
                 at,
                 link: false,
-                fault: Fault::Writable(..),
+                fault: FileFault::Writable(..),
             } => env.close_to_writers(at).unwrap_or_else(|| MOVE.to_owned()),
             Exposed::Above { .. } => MOVE.to_owned(),
             Exposed::NotAFile => "name the file itself".to_owned(),
@@ -237,7 +237,7 @@ fn walk(path: &Path, trusted: &Trusted) -> Result<Option<Metadata>, Exposed> {
             }
             // The mode of a link means nothing. Its owner could change it, where the directory lets them.
             if sticky && !trusted.owns(&found) {
-                let fault = Fault::Owner(found.uid());
+                let fault = FileFault::Owner(found.uid());
                 return Err(Exposed::Above {
                     at: entry,
                     link: true,
@@ -278,7 +278,7 @@ fn check_directory(at: &Path, trusted: &Trusted) -> Result<bool, Exposed> {
     let sticky = found.mode() & STICKY != 0;
     match trusted.fault_of_directory(&found) {
         None => Ok(false),
-        Some(Fault::Writable(..)) if sticky => Ok(true),
+        Some(FileFault::Writable(..)) if sticky => Ok(true),
         Some(fault) => Err(Exposed::Above {
             at: at.to_owned(),
             link: false,

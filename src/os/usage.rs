@@ -34,11 +34,11 @@ pub struct Usage {
 /// Looks at the processes of this machine.
 #[derive(Debug, Default)]
 pub struct Meter {
-    seen: Mutex<Seen>,
+    seen: Mutex<SeenProcess>,
 }
 
 #[derive(Debug, Default)]
-struct Seen {
+struct SeenProcess {
     system: System,
     at: Option<Instant>,
     /// When it was looked, and when the time before, in seconds since 1970; 0 where it was not.
@@ -95,7 +95,7 @@ fn children(system: &System) -> HashMap<Pid, Vec<Pid>> {
     children
 }
 
-impl Seen {
+impl SeenProcess {
     /// All that is below the program's shim, which takes in whoever lost its parent.
     fn of_tree(&self, children: &HashMap<Pid, Vec<Pid>>, program: Pid) -> Option<Usage> {
         let shim = self.system.process(program)?.parent()?;

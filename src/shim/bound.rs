@@ -2,7 +2,7 @@
 
 use super::recorder::Recorder;
 use super::run::Shim;
-use crate::core::cast::{Broken, Recording, What};
+use crate::core::cast::{BrokenCast, CastKind, Recording};
 use crate::core::terminal::Terminal;
 use crate::os::files;
 use std::io::BufReader;
@@ -31,17 +31,17 @@ impl Shim {
 }
 
 /// The bytes that draw the screen as a recording leaves it.
-fn snapshot_of(recorder: &Recorder) -> Result<String, Broken> {
+fn snapshot_of(recorder: &Recorder) -> Result<String, BrokenCast> {
     let reader = recorder
         .reader()
-        .map_err(|source| Broken::Read { line: 0, source })?;
+        .map_err(|source| BrokenCast::Read { line: 0, source })?;
     let recording = Recording::read(BufReader::new(reader))?;
     let mut terminal = Terminal::new(recording.header().cols, recording.header().rows);
     for event in recording {
         let event = event?;
         match &event.what {
-            What::Output(text) => terminal.skim(event.at, text.as_bytes()),
-            What::Resize { cols, rows } => drop(terminal.resize(event.at, *cols, *rows)),
+            CastKind::Output(text) => terminal.skim(event.at, text.as_bytes()),
+            CastKind::Resize { cols, rows } => drop(terminal.resize(event.at, *cols, *rows)),
             marker if marker.begins_a_run() => {
                 let (cols, rows) = terminal.size();
                 terminal = Terminal::new(cols, rows);

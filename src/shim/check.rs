@@ -107,7 +107,7 @@ mod tests {
             socket: dir.join("a.sock"),
             limits: Default::default(),
             cgroup: None,
-            keeper: crate::shim::Keeper::default(),
+            keeper: crate::shim::ShimKeeper::default(),
             cap: None,
         }
     }

@@ -24,7 +24,7 @@ const TOLD: [Duration; 6] = [
 
 /// Recorded time: goes on from where the file ends, and never stands still between two events.
 #[derive(Debug)]
-pub(super) struct Clock {
+pub(super) struct RecordingClock {
     /// The recorded time at `read_at`, when the terminal was last read or waited for in vain.
     read: At,
     read_at: Instant,
@@ -36,7 +36,7 @@ pub(super) struct Clock {
     untold: Option<Duration>,
 }
 
-impl Clock {
+impl RecordingClock {
     pub fn after(last: At, now: Instant) -> Self {
         Self {
             read: last,
@@ -116,14 +116,14 @@ mod tests {
 
     /// A clock, and the machine's time in milliseconds since it began.
     struct Run {
-        clock: Clock,
+        clock: RecordingClock,
         began: Instant,
     }
 
     impl Run {
         fn new() -> Run {
             let began = Instant::now();
-            let clock = Clock::after(At::ZERO, began);
+            let clock = RecordingClock::after(At::ZERO, began);
             Run { clock, began }
         }
 

@@ -38,7 +38,7 @@ const KEPT_CAPACITY: usize = 16 << 10;
 const BELL: Duration = Duration::from_secs(10);
 
 /// The listening socket; it is removed when this is dropped.
-pub(super) struct Door {
+pub(super) struct ShimListener {
     listener: UnixListener,
     path: PathBuf,
     /// Device and inode: the socket of another shim at the same place is not ours.
@@ -47,7 +47,7 @@ pub(super) struct Door {
     bell: Option<(UnixListener, Instant)>,
 }
 
-impl Door {
+impl ShimListener {
     /// Opens the socket, replacing one that nobody listens on any more.
     pub fn open(path: &Path) -> Result<Self, String> {
         check_directory(path)?;
@@ -117,7 +117,7 @@ impl Door {
     }
 
     /// The next daemon that waits outside. A stranger is turned away without a word.
-    pub fn accept(&self) -> Option<Peer> {
+    pub fn accept(&self) -> Option<ShimPeer> {
         let from_bell = || self.bell()?.accept().ok();
         let (stream, _) = self.listener.accept().ok().or_else(from_bell)?;
         let credentials = rustix::net::sockopt::socket_peercred(&stream).ok()?;
@@ -128,7 +128,7 @@ impl Door {
             return None;
         }
         stream.set_nonblocking(true).ok()?;
-        Some(Peer {
+        Some(ShimPeer {
             stream,
             decoder: Decoder::default(),
             waiting: Vec::new(),
@@ -138,7 +138,7 @@ impl Door {
     }
 }
 
-impl Drop for Door {
+impl Drop for ShimListener {
     fn drop(&mut self) {
         if self.is_there() {
             let _ = std::fs::remove_file(&self.path);
@@ -151,7 +151,7 @@ fn identity(path: &Path) -> Option<(u64, u64)> {
     Some((found.dev(), found.ino()))
 }
 
-impl AsFd for Door {
+impl AsFd for ShimListener {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.listener.as_fd()
     }
@@ -212,10 +212,10 @@ fn remove_dead(path: &Path) -> Result<(), String> {
 
 /// The connection is of no more use: closed, broken, senseless or too slow.
 #[derive(Debug)]
-pub(super) struct Gone;
+pub(super) struct PeerGone;
 
 /// A connected daemon.
-pub(super) struct Peer {
+pub(super) struct ShimPeer {
     stream: UnixStream,
     decoder: Decoder,
     waiting: Vec<u8>,
@@ -225,18 +225,18 @@ pub(super) struct Peer {
     took: Instant,
 }
 
-impl Peer {
-    pub fn greet(&mut self, hello: &Hello) -> Result<(), Gone> {
+impl ShimPeer {
+    pub fn greet(&mut self, hello: &Hello) -> Result<(), PeerGone> {
         wire::put_hello(&mut self.waiting, hello);
         self.flush()
     }
 
-    pub fn report(&mut self, message: &FromShim) -> Result<(), Gone> {
+    pub fn report(&mut self, message: &FromShim) -> Result<(), PeerGone> {
         wire::put_report(&mut self.waiting, message);
         self.flush()
     }
 
-    pub fn output(&mut self, at: At, bytes: &[u8]) -> Result<(), Gone> {
+    pub fn output(&mut self, at: At, bytes: &[u8]) -> Result<(), PeerGone> {
         wire::put_output(&mut self.waiting, at, bytes);
         self.flush()
     }
@@ -252,7 +252,7 @@ impl Peer {
     }
 
     /// Sends what the socket takes now.
-    pub fn flush(&mut self) -> Result<(), Gone> {
+    pub fn flush(&mut self) -> Result<(), PeerGone> {
         while self.has_waiting() {
             match self.stream.write(&self.waiting[self.sent..]) {
                 Ok(count) => {
@@ -261,7 +261,7 @@ impl Peer {
                 }
                 Err(fault) if fault.kind() == ErrorKind::Interrupted => {}
                 Err(fault) if fault.kind() == ErrorKind::WouldBlock => return self.check_bound(),
-                Err(_) => return Err(Gone),
+                Err(_) => return Err(PeerGone),
             }
         }
         self.waiting.clear();
@@ -270,34 +270,34 @@ impl Peer {
         Ok(())
     }
 
-    fn check_bound(&mut self) -> Result<(), Gone> {
+    fn check_bound(&mut self) -> Result<(), PeerGone> {
         self.waiting.drain(..self.sent);
         self.sent = 0;
         if self.waiting.len() > MAX_WAITING {
-            return Err(Gone);
+            return Err(PeerGone);
         }
         Ok(())
     }
 
     /// What the daemon has said, in order. `None` stands for a command that this shim doesn't know.
-    pub fn read(&mut self, buffer: &mut [u8]) -> Result<Vec<Option<ToShim>>, Gone> {
+    pub fn read(&mut self, buffer: &mut [u8]) -> Result<Vec<Option<ToShim>>, PeerGone> {
         let count = match self.stream.read(buffer) {
-            Ok(0) => return Err(Gone),
+            Ok(0) => return Err(PeerGone),
             Ok(count) => count,
             Err(fault) if is_passing(&fault) => return Ok(Vec::new()),
-            Err(_) => return Err(Gone),
+            Err(_) => return Err(PeerGone),
         };
         self.took = Instant::now();
         self.decoder.push(&buffer[..count]);
         let mut commands = Vec::new();
-        while let Some(frame) = self.decoder.next_frame().map_err(|_| Gone)? {
-            commands.push(wire::command(frame).map_err(|_| Gone)?);
+        while let Some(frame) = self.decoder.next_frame().map_err(|_| PeerGone)? {
+            commands.push(wire::command(frame).map_err(|_| PeerGone)?);
         }
         Ok(commands)
     }
 }
 
-impl AsFd for Peer {
+impl AsFd for ShimPeer {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.stream.as_fd()
     }

@@ -2,7 +2,7 @@
 
 use super::FromShim;
 use super::run::{READ, Shim};
-use super::tree::{self, Left};
+use super::tree::{self, LeftOfTree};
 use crate::core::model::ExitReport;
 use rustix::process::Signal;
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ const KILL_PATIENCE: Duration = Duration::from_secs(5);
 
 /// How far the tree of processes is on its way to the end.
 #[derive(Debug)]
-pub(super) enum Phase {
+pub(super) enum EndPhase {
     Alive,
     /// TERM was sent.
     Terminating {
@@ -45,14 +45,14 @@ impl Shim {
     pub(super) fn stop(&mut self, grace: Duration) {
         let wanted = Instant::now() + grace.min(MAX_GRACE);
         match &mut self.phase {
-            Phase::Alive => {
+            EndPhase::Alive => {
                 // Whoever is stopped can't hear TERM before it goes on.
                 tree::signal_all(&[Signal::TERM, Signal::CONT]);
                 self.hang_up();
-                self.phase = Phase::Terminating { kill_at: wanted };
+                self.phase = EndPhase::Terminating { kill_at: wanted };
             }
-            Phase::Terminating { kill_at } => *kill_at = wanted.min(*kill_at),
-            Phase::Killing { .. } | Phase::Over => {}
+            EndPhase::Terminating { kill_at } => *kill_at = wanted.min(*kill_at),
+            EndPhase::Killing { .. } | EndPhase::Over => {}
         }
     }
 
@@ -66,19 +66,19 @@ impl Shim {
     /// When `press` has something to do.
     pub(super) fn end_due(&self) -> Option<Instant> {
         match self.phase {
-            Phase::Alive | Phase::Over => None,
-            Phase::Terminating { kill_at } => Some(kill_at),
-            Phase::Killing { again_at, .. } => Some(again_at),
+            EndPhase::Alive | EndPhase::Over => None,
+            EndPhase::Terminating { kill_at } => Some(kill_at),
+            EndPhase::Killing { again_at, .. } => Some(again_at),
         }
     }
 
     /// Goes on to harder means when the time for the softer ones is over.
     pub(super) fn press(&mut self, now: Instant) {
         match self.phase {
-            Phase::Terminating { kill_at } if kill_at <= now => {
+            EndPhase::Terminating { kill_at } if kill_at <= now => {
                 self.kill(Some(now + KILL_PATIENCE))
             }
-            Phase::Killing { again_at, patience } if again_at <= now => self.kill(patience),
+            EndPhase::Killing { again_at, patience } if again_at <= now => self.kill(patience),
             _ => {}
         }
     }
@@ -89,10 +89,10 @@ impl Shim {
         let has_patience = patience.is_some_and(|until| now < until);
         if has_patience {
             let again_at = now + KILL_AGAIN;
-            self.phase = Phase::Killing { again_at, patience };
+            self.phase = EndPhase::Killing { again_at, patience };
             return;
         }
-        self.phase = Phase::Killing {
+        self.phase = EndPhase::Killing {
             again_at: now + KILL_RARELY,
             patience: None,
         };
@@ -124,11 +124,11 @@ impl Shim {
             }
         });
         match (&self.exit, left, &self.phase) {
-            (_, _, Phase::Over) | (None, _, _) => {}
-            (Some(_), Left::None, _) => self.finish(),
-            (Some(_), Left::Some, Phase::Alive) => self.stop(LEFTOVER_GRACE),
-            (Some(_), Left::Some, Phase::Killing { patience: None, .. }) => self.finish(),
-            (Some(_), Left::Some, _) => {}
+            (_, _, EndPhase::Over) | (None, _, _) => {}
+            (Some(_), LeftOfTree::None, _) => self.finish(),
+            (Some(_), LeftOfTree::Some, EndPhase::Alive) => self.stop(LEFTOVER_GRACE),
+            (Some(_), LeftOfTree::Some, EndPhase::Killing { patience: None, .. }) => self.finish(),
+            (Some(_), LeftOfTree::Some, _) => {}
         }
     }
 
@@ -147,14 +147,14 @@ impl Shim {
         }
         self.recorder.record('m', &exit_mark(&exit));
         self.tell_news();
-        self.phase = Phase::Over;
+        self.phase = EndPhase::Over;
         self.ended_at = Some(chrono::Utc::now());
         self.report(FromShim::Exited(exit));
     }
 
     /// How the child ended, once nothing more will come of it.
     pub(super) fn reported_exit(&self) -> Option<ExitReport> {
-        matches!(self.phase, Phase::Over)
+        matches!(self.phase, EndPhase::Over)
             .then(|| self.exit.clone())
             .flatten()
     }

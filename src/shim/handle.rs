@@ -1,7 +1,7 @@
 //! Shims as processes. A shim names its slot and its daemon in its arguments, so that the kernel's table of processes
 //! tells which shims live, whatever became of sockets and files.
 
-use super::Keeper;
+use super::ShimKeeper;
 use super::process::{COMM, DETACHED, VERB};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -19,7 +19,7 @@ pub struct Handle {
     process: OwnedFd,
     pid: u32,
     slot: String,
-    keeper: Keeper,
+    keeper: ShimKeeper,
 }
 
 impl Handle {
@@ -85,7 +85,7 @@ impl Handle {
     }
 
     /// The daemon that started it.
-    pub fn keeper(&self) -> &Keeper {
+    pub fn keeper(&self) -> &ShimKeeper {
         &self.keeper
     }
 
@@ -129,13 +129,13 @@ pub(super) fn bell(pid: u32) -> String {
 }
 
 /// The slot and the daemon that a shim's arguments name.
-fn named_in(line: &[u8]) -> Option<(String, Keeper)> {
+fn named_in(line: &[u8]) -> Option<(String, ShimKeeper)> {
     let mut arguments = line.split(|byte| *byte == 0).skip(1);
     let is_shim = arguments.next()? == VERB.as_bytes() && arguments.next()? == DETACHED.as_bytes();
     let slot = String::from_utf8(arguments.next()?.to_vec()).ok()?;
     let mut path = || Some(PathBuf::from(OsStr::from_bytes(arguments.next()?)));
     let (home, config) = (path()?, path()?);
-    is_shim.then_some((slot, Keeper { home, config }))
+    is_shim.then_some((slot, ShimKeeper { home, config }))
 }
 
 /// A process that has ended in between is none.

@@ -10,7 +10,7 @@ const MAX_WAITING: usize = 4 << 20;
 const ENTRY_COST: usize = 64;
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Offer {
+pub(super) enum InputOffer {
     /// It waits, and will be acknowledged when it is written.
     Taken,
     /// It was written before: acknowledge it again.
@@ -21,13 +21,13 @@ pub(super) enum Offer {
 
 #[derive(Debug, Default)]
 pub(super) struct Inputs {
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<WaitingInput>,
     cost: usize,
     last_taken: u64,
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct WaitingInput {
     n: u64,
     bytes: Vec<u8>,
     written: usize,
@@ -39,14 +39,18 @@ impl Inputs {
         self.last_taken
     }
 
-    pub fn offer(&mut self, n: u64, bytes: Vec<u8>) -> Offer {
+    pub fn offer(&mut self, n: u64, bytes: Vec<u8>) -> InputOffer {
         if n <= self.last_taken {
             let waits = self.waiting.iter().any(|input| input.n == n);
-            return if waits { Offer::Taken } else { Offer::Written };
+            return if waits {
+                InputOffer::Taken
+            } else {
+                InputOffer::Written
+            };
         }
         let cost = bytes.len() + ENTRY_COST;
         if self.cost + cost > MAX_WAITING {
-            return Offer::Refused(format!(
+            return InputOffer::Refused(format!(
                 "the program has not read its last input: {} bytes wait, {} more would be over the limit of {MAX_WAITING}",
                 self.cost,
                 bytes.len()
@@ -54,12 +58,12 @@ impl Inputs {
         }
         self.cost += cost;
         self.last_taken = n;
-        self.waiting.push_back(Waiting {
+        self.waiting.push_back(WaitingInput {
             n,
             bytes,
             written: 0,
         });
-        Offer::Taken
+        InputOffer::Taken
     }
 
     /// What to write next, empty only for an input that is complete.
@@ -95,13 +99,13 @@ mod tests {
     #[test]
     fn a_number_is_written_once() {
         let mut inputs = Inputs::default();
-        assert_eq!(inputs.offer(1, b"abc".to_vec()), Offer::Taken);
-        assert_eq!(inputs.offer(1, b"abc".to_vec()), Offer::Taken);
+        assert_eq!(inputs.offer(1, b"abc".to_vec()), InputOffer::Taken);
+        assert_eq!(inputs.offer(1, b"abc".to_vec()), InputOffer::Taken);
         assert_eq!(inputs.front(), Some(&b"abc"[..]));
         assert_eq!(inputs.advance(2), None);
         assert_eq!(inputs.front(), Some(&b"c"[..]));
         assert_eq!(inputs.advance(1), Some(1));
-        assert_eq!(inputs.offer(1, b"abc".to_vec()), Offer::Written);
+        assert_eq!(inputs.offer(1, b"abc".to_vec()), InputOffer::Written);
         assert_eq!(inputs.front(), None);
         assert_eq!(inputs.last_taken(), 1);
     }
@@ -117,21 +121,21 @@ mod tests {
     #[test]
     fn too_much_is_refused_whole_and_its_number_stays_free() {
         let mut inputs = Inputs::default();
-        assert_eq!(inputs.offer(1, vec![0; MAX_WAITING / 2]), Offer::Taken);
+        assert_eq!(inputs.offer(1, vec![0; MAX_WAITING / 2]), InputOffer::Taken);
         assert!(matches!(
             inputs.offer(2, vec![0; MAX_WAITING / 2]),
-            Offer::Refused(why) if why.contains("has not read")
+            InputOffer::Refused(why) if why.contains("has not read")
         ));
         assert_eq!(inputs.last_taken(), 1);
         inputs.advance(MAX_WAITING / 2);
-        assert_eq!(inputs.offer(2, vec![0; MAX_WAITING / 2]), Offer::Taken);
+        assert_eq!(inputs.offer(2, vec![0; MAX_WAITING / 2]), InputOffer::Taken);
     }
 
     #[test]
     fn waiting_inputs_are_bounded_in_number() {
         let mut inputs = Inputs::default();
         let taken = (1..)
-            .take_while(|&n| inputs.offer(n, Vec::new()) == Offer::Taken)
+            .take_while(|&n| inputs.offer(n, Vec::new()) == InputOffer::Taken)
             .count();
         assert_eq!(taken, MAX_WAITING / ENTRY_COST);
         assert_eq!(inputs.abandon().len(), taken);

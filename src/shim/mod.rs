@@ -70,7 +70,7 @@ pub struct ShimSpec {
     #[serde(default)]
     pub cgroup: Option<PathBuf>,
     #[serde(default)]
-    pub keeper: Keeper,
+    pub keeper: ShimKeeper,
     /// How much is kept of the recording while no daemon sees to it.
     #[serde(default)]
     pub cap: Option<Cap>,
@@ -79,7 +79,7 @@ pub struct ShimSpec {
 /// The daemon that a shim belongs to. The shim has both paths in its arguments, where a daemon finds them that has lost
 /// its files.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Keeper {
+pub struct ShimKeeper {
     /// Where the daemon keeps its state.
     pub home: PathBuf,
     pub config: PathBuf,

@@ -1,10 +1,10 @@
 //! `missiond shim`: from the daemon's call to a process of its own.
 
-use super::door::Door;
+use super::door::ShimListener;
 use super::limits;
 use super::pty::Pty;
 use super::recorder::Recorder;
-use super::run::{Shim, Signals};
+use super::run::{Shim, ShimSignals};
 use super::{Hello, ShimSpec, check};
 use crate::core::settings::limits::Limits;
 use crate::os::cgroup;
@@ -120,13 +120,13 @@ fn start_detached(arguments: &[std::ffi::OsString]) -> ExitCode {
     }
 }
 
-fn start() -> Result<(Shim, Signals, Option<PathBuf>), String> {
+fn start() -> Result<(Shim, ShimSignals, Option<PathBuf>), String> {
     let spec = read_spec()?;
     detach()?;
     check::check(&spec)?;
     let signals = listen_to_signals()
         .map_err(|fault| format!("the shim can't listen to signals: {fault}"))?;
-    let door = Door::open(&spec.socket)?;
+    let door = ShimListener::open(&spec.socket)?;
     let recorder = Recorder::open(&spec.recording, spec.cols, spec.rows, &spec.slot)
         .map_err(|fault| format!("the recording {}: {fault}", spec.recording.display()))?;
     // Without the group, what belongs to the slot is known as if it had none.
@@ -143,7 +143,7 @@ fn start() -> Result<(Shim, Signals, Option<PathBuf>), String> {
 }
 
 /// A start that the daemon doesn't hear of would be a stray: then everything is ended again.
-fn serve(mut shim: Shim, signals: &Signals) -> ExitCode {
+fn serve(mut shim: Shim, signals: &ShimSignals) -> ExitCode {
     let heard = report(&StartReport::Ok(shim.hello())).and_then(|()| leave_stdio());
     match heard {
         Ok(()) => shim.run(signals),
@@ -177,8 +177,8 @@ fn detach() -> Result<(), String> {
 }
 
 /// The name comes last: whoever finds a shim by it may ring.
-fn listen_to_signals() -> io::Result<Signals> {
-    let signals = Signals {
+fn listen_to_signals() -> io::Result<ShimSignals> {
+    let signals = ShimSignals {
         child: listen_to(SIGCHLD)?,
         end: listen_to(SIGTERM)?,
         ring: listen_to(SIGUSR1)?,

@@ -2,7 +2,7 @@
 //! events in the file, and never the child.
 
 use super::cast;
-use super::clock::Clock;
+use super::clock::RecordingClock;
 use crate::core::cast::{event_line, exact_line, header_line};
 use crate::core::terminal::At;
 use crate::os::files;
@@ -21,7 +21,7 @@ const RETRY: Duration = Duration::from_secs(1);
 
 /// Events that could not be written.
 #[derive(Debug)]
-struct Gap {
+struct RecordingGap {
     lost: u64,
     reason: String,
     retry_at: Instant,
@@ -33,8 +33,8 @@ pub(super) struct Recorder {
     /// Written in front of the first event, unless the file has one.
     header: String,
     length: u64,
-    clock: Clock,
-    gap: Option<Gap>,
+    clock: RecordingClock,
+    gap: Option<RecordingGap>,
     news: Option<String>,
 }
 
@@ -47,7 +47,7 @@ impl Recorder {
             file,
             header: header(cols, rows, title),
             length,
-            clock: Clock::after(last, Instant::now()),
+            clock: RecordingClock::after(last, Instant::now()),
             gap: None,
             news: None,
         })
@@ -59,7 +59,7 @@ impl Recorder {
     }
 
     /// Recorded time, which all events of the file are given.
-    pub fn clock(&mut self) -> &mut Clock {
+    pub fn clock(&mut self) -> &mut RecordingClock {
         &mut self.clock
     }
 
@@ -208,7 +208,7 @@ impl Recorder {
                 self.news = Some(format!(
                     "the recording can't be written: {fault}; the program goes on, its output is missing from the file until this is cured"
                 ));
-                self.gap = Some(Gap {
+                self.gap = Some(RecordingGap {
                     lost: 0,
                     reason: fault.to_string(),
                     retry_at,

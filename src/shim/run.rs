@@ -1,11 +1,11 @@
 //! The shim's life after the start: one loop around `poll`, which sleeps while nothing happens.
 
-use super::door::{Door, Gone, Peer};
-use super::end::Phase;
-use super::inputs::{Inputs, Offer};
+use super::door::{PeerGone, ShimListener, ShimPeer};
+use super::end::EndPhase;
+use super::inputs::{InputOffer, Inputs};
 use super::pty::Pty;
 use super::recorder::Recorder;
-use super::text::{Piece, TextStream};
+use super::text::{TextPiece, TextStream};
 use super::tree::Reaped;
 use super::{FromShim, Hello, MAX_NOTE, PROTOCOL, ShimSpec, ToShim};
 use crate::core::model::ExitReport;
@@ -47,7 +47,7 @@ const LOOK: Duration = Duration::from_secs(10);
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 
 /// The signals that the shim listens to, as sockets that become readable.
-pub(super) struct Signals {
+pub(super) struct ShimSignals {
     pub child: UnixStream,
     pub end: UnixStream,
     /// A daemon looks for the shim.
@@ -63,8 +63,8 @@ pub(super) struct Shim {
     pub(super) bound: u64,
     /// Where the daemon that started it keeps its state.
     home: PathBuf,
-    door: Door,
-    pub(super) peer: Option<Peer>,
+    door: ShimListener,
+    pub(super) peer: Option<ShimPeer>,
     pub(super) pty: Pty,
     pub(super) recorder: Recorder,
     pub(super) text: TextStream,
@@ -73,7 +73,7 @@ pub(super) struct Shim {
     /// Until when nothing is read from the terminal.
     held_until: Option<Instant>,
     pub(super) inputs: Inputs,
-    pub(super) phase: Phase,
+    pub(super) phase: EndPhase,
     /// How the child ended; its descendants may still be there.
     pub(super) exit: Option<ExitReport>,
     /// When nothing of it was left.
@@ -97,7 +97,7 @@ struct Ready {
 }
 
 impl Shim {
-    pub fn new(spec: ShimSpec, door: Door, mut recorder: Recorder, pty: Pty) -> Self {
+    pub fn new(spec: ShimSpec, door: ShimListener, mut recorder: Recorder, pty: Pty) -> Self {
         let goes_on = recorder.length() > 0;
         recorder.record('m', &format!("start {}", pty.child.as_raw_nonzero()));
         if goes_on {
@@ -119,7 +119,7 @@ impl Shim {
             text_due: None,
             held_until: Some(Instant::now() + FIRST_DAEMON),
             inputs: Inputs::default(),
-            phase: Phase::Alive,
+            phase: EndPhase::Alive,
             exit: None,
             ended_at: None,
             note: String::new(),
@@ -147,9 +147,9 @@ impl Shim {
     }
 
     /// Runs until the tree is gone and a daemon has noted it.
-    pub fn run(&mut self, signals: &Signals) {
+    pub fn run(&mut self, signals: &ShimSignals) {
         self.reap();
-        while !(self.dismissed && matches!(self.phase, Phase::Over)) {
+        while !(self.dismissed && matches!(self.phase, EndPhase::Over)) {
             let held = self.held();
             let ready = self.wait(signals, held);
             if held.is_some() {
@@ -165,7 +165,7 @@ impl Shim {
                 self.pump_output();
             }
             if ready.peer.intersects(PollFlags::OUT) {
-                self.tell(Peer::flush);
+                self.tell(ShimPeer::flush);
             }
             if !(ready.peer & !PollFlags::OUT).is_empty() {
                 self.listen();
@@ -192,13 +192,13 @@ impl Shim {
     }
 
     /// Ends everything at once; for a start that nobody is told of.
-    pub fn abandon(&mut self, signals: &Signals) {
+    pub fn abandon(&mut self, signals: &ShimSignals) {
         self.dismissed = true;
         self.stop(Duration::ZERO);
         self.run(signals);
     }
 
-    fn wait(&self, signals: &Signals, held: Option<Instant>) -> Ready {
+    fn wait(&self, signals: &ShimSignals, held: Option<Instant>) -> Ready {
         let mut pty_events = PollFlags::empty();
         pty_events.set(PollFlags::IN, held.is_none());
         pty_events.set(PollFlags::OUT, self.inputs.front().is_some());
@@ -267,7 +267,7 @@ impl Shim {
         if self.held_until.is_some_and(|until| until <= now) {
             self.held_until = None;
         }
-        if matches!(self.phase, Phase::Over) && self.look_due.is_none_or(|due| due <= now) {
+        if matches!(self.phase, EndPhase::Over) && self.look_due.is_none_or(|due| due <= now) {
             self.look_due = Some(now + LOOK);
             // Nobody will ever dismiss it if its socket is gone, and what its daemon kept too.
             self.dismissed |= !self.door.is_there() && !self.home.exists();
@@ -319,7 +319,7 @@ impl Shim {
     }
 
     /// Into the recording first, and then the same bytes with the same time to the daemon.
-    fn pass_on(&mut self, piece: &Piece) {
+    fn pass_on(&mut self, piece: &TextPiece) {
         if piece.text.is_empty() {
             return;
         }
@@ -348,7 +348,7 @@ impl Shim {
     }
 
     /// A daemon that can't be told is let go: the recording has everything for its return.
-    fn tell(&mut self, say: impl FnOnce(&mut Peer) -> Result<(), Gone>) {
+    fn tell(&mut self, say: impl FnOnce(&mut ShimPeer) -> Result<(), PeerGone>) {
         if let Some(peer) = &mut self.peer
             && say(peer).is_err()
         {
@@ -420,7 +420,7 @@ impl Shim {
         let Some(peer) = &mut self.peer else { return };
         match peer.read(&mut self.buffer) {
             Ok(commands) => commands.into_iter().for_each(|command| self.obey(command)),
-            Err(Gone) => {
+            Err(PeerGone) => {
                 self.peer = None;
                 // The next daemon is to find it, and there is nobody to be told if it can't.
                 let _ = self.door.restore();
@@ -444,7 +444,7 @@ impl Shim {
             Some(ToShim::Restore) => self.restore(),
             // That it was heard is enough: the peer has noted when.
             Some(ToShim::Taking) => {}
-            Some(ToShim::Dismiss) if matches!(self.phase, Phase::Over) => self.dismissed = true,
+            Some(ToShim::Dismiss) if matches!(self.phase, EndPhase::Over) => self.dismissed = true,
             Some(ToShim::Dismiss) => self.trouble("a shim is not dismissed while its child runs"),
             None => self.trouble("this shim is older than the daemon and did not understand it"),
         }
@@ -482,9 +482,9 @@ impl Shim {
             return self.report(FromShim::Refused { n, reason });
         }
         match self.inputs.offer(n, bytes) {
-            Offer::Taken => {}
-            Offer::Written => self.report(FromShim::Written { n }),
-            Offer::Refused(reason) => self.report(FromShim::Refused { n, reason }),
+            InputOffer::Taken => {}
+            InputOffer::Written => self.report(FromShim::Written { n }),
+            InputOffer::Refused(reason) => self.report(FromShim::Refused { n, reason }),
         }
     }
 

@@ -2,18 +2,18 @@
 
 /// What came of a stream: text, and the bytes themselves where they are another thing.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Piece {
+pub(super) struct TextPiece {
     /// What is not UTF-8 is U+FFFD in it.
     pub text: String,
     /// Only where something is not UTF-8.
     pub exact: Option<Vec<u8>>,
 }
 
-impl Piece {
-    fn of(bytes: Vec<u8>) -> Piece {
+impl TextPiece {
+    fn of(bytes: Vec<u8>) -> TextPiece {
         match String::from_utf8(bytes) {
-            Ok(text) => Piece { text, exact: None },
-            Err(fault) => Piece {
+            Ok(text) => TextPiece { text, exact: None },
+            Err(fault) => TextPiece {
                 text: String::from_utf8_lossy(fault.as_bytes()).into_owned(),
                 exact: Some(fault.into_bytes()),
             },
@@ -35,11 +35,11 @@ pub(super) struct TextStream {
 
 impl TextStream {
     /// What is complete with `bytes`.
-    pub fn push(&mut self, bytes: &[u8]) -> Piece {
+    pub fn push(&mut self, bytes: &[u8]) -> TextPiece {
         let mut joined = std::mem::take(&mut self.held);
         joined.extend_from_slice(bytes);
         self.held = joined.split_off(joined.len() - unfinished(&joined));
-        Piece::of(joined)
+        TextPiece::of(joined)
     }
 
     /// Whether a character waits for its rest.
@@ -48,8 +48,8 @@ impl TextStream {
     }
 
     /// Gives up waiting for the rest of a held character.
-    pub fn flush(&mut self) -> Piece {
-        Piece::of(std::mem::take(&mut self.held))
+    pub fn flush(&mut self) -> TextPiece {
+        TextPiece::of(std::mem::take(&mut self.held))
     }
 }
 
@@ -74,7 +74,7 @@ mod tests {
     fn a_split_character_comes_whole() {
         let mut stream = TextStream::default();
         let crab = "🦀".as_bytes();
-        assert_eq!(stream.push(&crab[..3]), Piece::default());
+        assert_eq!(stream.push(&crab[..3]), TextPiece::default());
         assert!(stream.is_holding());
         let whole = stream.push(&crab[3..]);
         assert_eq!((whole.text.as_str(), whole.exact), ("🦀", None));
@@ -89,7 +89,7 @@ mod tests {
             (rest.text.as_str(), rest.bytes()),
             ("\u{fffd}", &b"\xe2\x82"[..])
         );
-        assert_eq!(stream.flush(), Piece::default());
+        assert_eq!(stream.flush(), TextPiece::default());
     }
 
     proptest! {
@@ -106,11 +106,11 @@ mod tests {
         ) {
             let whole = parts.concat();
             let mut stream = TextStream::default();
-            let mut pieces: Vec<Piece> = whole.chunks(cut).map(|chunk| stream.push(chunk)).collect();
+            let mut pieces: Vec<TextPiece> = whole.chunks(cut).map(|chunk| stream.push(chunk)).collect();
             pieces.push(stream.flush());
             let text: String = pieces.iter().map(|piece| piece.text.as_str()).collect();
             prop_assert_eq!(text, String::from_utf8_lossy(&whole));
-            let bytes: Vec<u8> = pieces.iter().flat_map(Piece::bytes).copied().collect();
+            let bytes: Vec<u8> = pieces.iter().flat_map(TextPiece::bytes).copied().collect();
             prop_assert_eq!(bytes, whole);
         }
     }

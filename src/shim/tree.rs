@@ -16,20 +16,20 @@ pub(super) struct Reaped {
 
 /// What is left after reaping.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Left {
+pub(super) enum LeftOfTree {
     Some,
     /// No child at all, and so no descendant: each has its parent or the shim above it.
     None,
 }
 
 /// Reaps every process that has ended, whoever's child it was before.
-pub(super) fn reap(mut ended: impl FnMut(Reaped)) -> Left {
+pub(super) fn reap(mut ended: impl FnMut(Reaped)) -> LeftOfTree {
     loop {
         match rustix::process::wait(WaitOptions::NOHANG) {
             Ok(Some((pid, status))) => ended(Reaped::new(pid, status)),
-            Ok(None) => return Left::Some,
+            Ok(None) => return LeftOfTree::Some,
             Err(Errno::INTR) => {}
-            Err(_) => return Left::None,
+            Err(_) => return LeftOfTree::None,
         }
     }
 }

@@ -6,7 +6,7 @@ use super::Slot;
 use super::handle::{MAX_COMMANDS, SlotCommand};
 use super::replay::{Fetched, RecordingReader, ReplayPiece, Replayed};
 use super::requests::TerminalRequest;
-use crate::core::cast::Broken;
+use crate::core::cast::BrokenCast;
 use crate::core::claude::reading::Observer;
 use crate::core::machine::Input;
 use crate::core::model::ExitReport;
@@ -87,7 +87,7 @@ impl Slot {
     }
 
     /// One turn of reading the recording, and what follows where it was the last.
-    pub(super) async fn go_on_catching_up(&mut self, fetched: Option<Result<Fetched, Broken>>) {
+    pub(super) async fn go_on_catching_up(&mut self, fetched: Option<Result<Fetched, BrokenCast>>) {
         let postponed = self
             .catching
             .as_mut()
@@ -130,7 +130,10 @@ impl Slot {
     }
 
     /// Draws one piece; what comes of the whole, where that was the last.
-    async fn read_on(&mut self, fetched: Option<Result<Fetched, Broken>>) -> Option<Vec<Input>> {
+    async fn read_on(
+        &mut self,
+        fetched: Option<Result<Fetched, BrokenCast>>,
+    ) -> Option<Vec<Input>> {
         let mut catching = self.catching.take()?;
         self.link.say_taking();
         let is_stopped = self.link.stop_due().is_some();
@@ -186,7 +189,7 @@ impl Slot {
 
     async fn unreadable(
         &mut self,
-        error: &Broken,
+        error: &BrokenCast,
         exit: Option<(ExitReport, Option<DateTime<Utc>>)>,
     ) -> Vec<Input> {
         let text = format!("the recording can't be read, so the screen is unknown: {error}");
@@ -210,7 +213,7 @@ impl Slot {
 /// The next piece of the recording, if it comes soon; never, if none is being read.
 pub(super) async fn fetched(
     catching: &mut Option<Box<CatchingUp>>,
-) -> Option<Result<Fetched, Broken>> {
+) -> Option<Result<Fetched, BrokenCast>> {
     match catching {
         Some(catching) => {
             let fetched = tokio::time::timeout(PATIENCE, catching.reading.fetched());

@@ -1,6 +1,6 @@
 //! Where a shell stands, by the marks that it sets. Pure.
 
-use crate::core::terminal::{Found, Mark, Marks};
+use crate::core::terminal::{FoundMark, Mark, PromptMarks};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PromptPhase {
@@ -26,7 +26,7 @@ pub(super) struct Finished {
 
 #[derive(Debug)]
 pub(super) struct ShellPrompt {
-    marks: Marks,
+    marks: PromptMarks,
     phase: PromptPhase,
     /// Where the output of the command that runs began.
     began: Option<u64>,
@@ -40,7 +40,7 @@ pub(super) struct ShellPrompt {
 impl ShellPrompt {
     pub fn new(token: &str) -> ShellPrompt {
         ShellPrompt {
-            marks: Marks::new(token),
+            marks: PromptMarks::new(token),
             phase: PromptPhase::Unseen,
             began: None,
             ended: None,
@@ -56,7 +56,7 @@ impl ShellPrompt {
         }
     }
 
-    fn heard(&mut self, found: Found) {
+    fn heard(&mut self, found: FoundMark) {
         match found.mark {
             Mark::Ready if self.phase == PromptPhase::Drawing => self.phase = PromptPhase::Ready,
             Mark::Ready => {}

@@ -2,7 +2,7 @@
 
 use super::Slot;
 use super::session::CLEARED;
-use crate::core::cast::{Broken, Event, Header, Recording, What};
+use crate::core::cast::{BrokenCast, CastEvent, CastKind, Header, Recording};
 use crate::core::claude::reading::Observer;
 use crate::core::settings::Kind;
 use crate::core::terminal::{Frame, Terminal};
@@ -36,14 +36,14 @@ pub(super) struct RecordingReader {
     is_first: bool,
 }
 
-type Fetching = Pin<Box<dyn Future<Output = Result<Fetched, Broken>> + Send>>;
+type Fetching = Pin<Box<dyn Future<Output = Result<Fetched, BrokenCast>> + Send>>;
 
 /// A piece that was read.
 pub(super) struct Fetched {
     recording: Opened,
     size: u64,
     /// Each event, and the position in the file behind it.
-    events: Vec<(Event, u64)>,
+    events: Vec<(CastEvent, u64)>,
     is_last: bool,
 }
 
@@ -69,7 +69,7 @@ impl Slot {
         }
     }
 
-    async fn replay_whole(&mut self, path: &Path) -> Result<Replayed, Broken> {
+    async fn replay_whole(&mut self, path: &Path) -> Result<Replayed, BrokenCast> {
         let mut reading = RecordingReader::new(path, u64::MAX, self.program.settings().kind);
         loop {
             let fetched = reading.fetched().await?;
@@ -107,14 +107,14 @@ impl Slot {
         reading.go_on(replay, fetched)
     }
 
-    fn keep_event(&mut self, event: &Event, drawn: &Terminal) {
+    fn keep_event(&mut self, event: &CastEvent, drawn: &Terminal) {
         match &event.what {
-            What::Output(text) => {
+            CastKind::Output(text) => {
                 let bytes = event.written();
                 let taken = self.screen.replay(event.at, text.as_bytes(), bytes, drawn);
                 self.has_kept(bytes, &taken);
             }
-            What::Marker(text) if text == CLEARED => self.screen.clear_output(),
+            CastKind::Marker(text) if text == CLEARED => self.screen.clear_output(),
             marker if marker.begins_a_run() => self.screen.begin_run(event.at),
             _ => {}
         }
@@ -141,7 +141,7 @@ impl RecordingReader {
     }
 
     /// The next piece. Whoever stops waiting for it can go on later.
-    pub(super) async fn fetched(&mut self) -> Result<Fetched, Broken> {
+    pub(super) async fn fetched(&mut self) -> Result<Fetched, BrokenCast> {
         (&mut self.fetching).await
     }
 
@@ -198,7 +198,7 @@ impl RecordingReader {
 /// Opens a recording and reads its first piece.
 fn fetch_first(path: PathBuf, length: u64) -> Fetching {
     on_thread(move || {
-        let broken = |source| Broken::Read { line: 0, source };
+        let broken = |source| BrokenCast::Read { line: 0, source };
         let file = File::open(&path).map_err(broken)?;
         let size = file.metadata().map_or(0, |file| file.len());
         let recording = Recording::read(BufReader::new(file.take(length)))?;
@@ -212,7 +212,7 @@ fn fetch_more(recording: Opened, size: u64) -> Fetching {
 }
 
 /// Reads a piece, with so many events at least.
-fn fetch(mut recording: Opened, size: u64, at_least: usize) -> Result<Fetched, Broken> {
+fn fetch(mut recording: Opened, size: u64, at_least: usize) -> Result<Fetched, BrokenCast> {
     let enough = recording.position() + AT_A_TIME;
     let (mut events, mut is_last) = (Vec::new(), false);
     while events.len() < at_least || recording.position() < enough {
@@ -232,10 +232,10 @@ fn fetch(mut recording: Opened, size: u64, at_least: usize) -> Result<Fetched, B
     })
 }
 
-fn on_thread(work: impl FnOnce() -> Result<Fetched, Broken> + Send + 'static) -> Fetching {
+fn on_thread(work: impl FnOnce() -> Result<Fetched, BrokenCast> + Send + 'static) -> Fetching {
     Box::pin(async move {
         let done = blocking::run(work).await;
-        done.unwrap_or_else(|source| Err(Broken::Read { line: 0, source }))
+        done.unwrap_or_else(|source| Err(BrokenCast::Read { line: 0, source }))
     })
 }
 
@@ -262,15 +262,15 @@ impl RecordingReplay {
         }
     }
 
-    fn take(&mut self, event: &Event, position: u64) {
+    fn take(&mut self, event: &CastEvent, position: u64) {
         let reads = self.closely.is_some_and(|from| position >= from);
         match &event.what {
-            What::Output(text) if !reads => self.terminal.skim(event.at, text.as_bytes()),
-            What::Output(text) => {
+            CastKind::Output(text) if !reads => self.terminal.skim(event.at, text.as_bytes()),
+            CastKind::Output(text) => {
                 let frames = self.terminal.feed(event.at, text.as_bytes());
                 self.see(&frames);
             }
-            What::Resize { cols, rows } => {
+            CastKind::Resize { cols, rows } => {
                 let frames = self.terminal.resize(event.at, *cols, *rows);
                 self.see(if reads { &frames } else { &[] });
             }

@@ -18,7 +18,7 @@ use crate::launch::rehearsed;
 use crate::launch::{self, SessionStart};
 use crate::os::pause::{self, Moment};
 use crate::os::{cgroup, files, headroom};
-use crate::shim::{Hello, Keeper, LaunchError, ShimLink, ShimSpec};
+use crate::shim::{Hello, LaunchError, ShimKeeper, ShimLink, ShimSpec};
 use chrono::Utc;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -294,7 +294,7 @@ impl Slot {
                 .map_err(|error| NotStarted::new(Cause::BadSettings, error))?,
             limits: config.care.limits,
             cgroup: cgroup::place(&self.context.socket, &config.name),
-            keeper: Keeper {
+            keeper: ShimKeeper {
                 home: self.context.state.clone(),
                 config: self.context.config.clone(),
             },

@@ -1,7 +1,7 @@
 //! Recorded sessions of the real Claude Code, and somebody who joins at any moment of them: his terminal shows what the
 //! slot shows, to the end.
 
-use missiond::core::cast::{Recording, What};
+use missiond::core::cast::{CastKind, Recording};
 use missiond::core::terminal::{At, Passage, Terminal};
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use std::fs;
@@ -43,8 +43,8 @@ fn output_of(path: &Path) -> (usize, usize, String) {
     let mut output = String::new();
     for event in recording {
         match event.expect("a good event").what {
-            What::Output(text) => output.push_str(&text),
-            What::Resize { .. } | What::Marker(_) | What::Exit => {}
+            CastKind::Output(text) => output.push_str(&text),
+            CastKind::Resize { .. } | CastKind::Marker(_) | CastKind::Exit => {}
         }
     }
     (cols, rows, output)

@@ -3,7 +3,7 @@
 use super::person::{Person, gets_size, shell};
 use crate::support::daemon::Daemon;
 use crate::support::until;
-use missiond::core::cast::{Recording, What};
+use missiond::core::cast::{CastKind, Recording};
 use missiond::core::terminal::Terminal;
 
 fn slot_screen(daemon: &Daemon) -> Vec<String> {
@@ -62,12 +62,12 @@ fn the_recording_has_the_sizes(daemon: &Daemon) {
     for event in recording {
         let event = event.expect("a good event");
         match event.what {
-            What::Output(text) => drop(terminal.feed(event.at, text.as_bytes())),
-            What::Resize { cols, rows } => {
+            CastKind::Output(text) => drop(terminal.feed(event.at, text.as_bytes())),
+            CastKind::Resize { cols, rows } => {
                 sizes.push((cols, rows));
                 terminal.resize(event.at, cols, rows);
             }
-            What::Marker(_) | What::Exit => {}
+            CastKind::Marker(_) | CastKind::Exit => {}
         }
     }
     assert_eq!(sizes, [(80, 24), (70, 20), (100, 30)]);

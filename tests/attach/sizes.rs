@@ -7,7 +7,7 @@ use crate::support::setup::Setup;
 use crate::support::{PINNED, script, until};
 use missiond::core::claude::Version;
 use missiond::lab::rehearsal::Step;
-use missiond::launch::rehearsed::Program;
+use missiond::launch::rehearsed::RehearsedProgram;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -93,7 +93,7 @@ fn through_all_sizes(daemon: &Daemon) {
 /// Has the slot's program count as one that was rehearsed: only then a rule allows by the screen alone.
 fn rehearsed(daemon: &Daemon, version: &str, program: String) {
     let version = Version::parse(version).expect("a version");
-    let program = Program::new(version, &[program]).expect("the program");
+    let program = RehearsedProgram::new(version, &[program]).expect("the program");
     let mut passed = serde_json::to_value(program).expect("JSON");
     passed["at"] = json!("2026-01-01T00:00:00Z");
     passed["holds"] = json!(true);

@@ -288,8 +288,9 @@ fn own_words_among_ticks(daemon: &Daemon) {
 #[track_caller]
 fn was_told(daemon: &Daemon, answer: &str) {
     let requests = daemon.endpoint.requests();
-    let told =
-        |request: &missiond::lab::rehearsal::Request| request.body.to_string().contains(answer);
+    let told = |request: &missiond::lab::rehearsal::EndpointRequest| {
+        request.body.to_string().contains(answer)
+    };
     assert!(requests.iter().any(told), "{answer}");
 }
 

@@ -1,7 +1,7 @@
 //! What several of the tests say.
 
 use crate::support::daemon::Daemon;
-use missiond::lab::rehearsal::{Request, Step};
+use missiond::lab::rehearsal::{EndpointRequest, Step};
 use serde_json::json;
 use std::path::Path;
 
@@ -22,5 +22,5 @@ pub fn on_make_pipe(daemon: &Daemon, prompt: &str, path: &Path, made: &str) {
 pub fn prompts(daemon: &Daemon) -> Vec<String> {
     let requests = daemon.endpoint.requests();
     let turns = requests.iter().filter(|request| request.is_turn());
-    turns.map(Request::prompt).collect()
+    turns.map(EndpointRequest::prompt).collect()
 }

@@ -6,7 +6,7 @@ use crate::support::daemon::Daemon;
 use crate::support::disk::SmallDisk;
 use crate::support::setup::Setup;
 use crate::support::until;
-use missiond::core::cast::{Recording, What, event_line, header_line};
+use missiond::core::cast::{CastKind, Recording, event_line, header_line};
 use missiond::core::claude::reading::{Dialog, Observer, Seen, State, replay};
 use missiond::core::terminal::{At, Terminal};
 use std::fs::{self, File};
@@ -84,7 +84,7 @@ fn compare(path: &Path) -> usize {
         let observed = observer.observed().clone();
         let is_drawing = terminal.is_drawing();
         let snapshot = terminal.snapshot();
-        if let What::Output(text) = event.what {
+        if let CastKind::Output(text) = event.what {
             for frame in terminal.feed(event.at, text.as_bytes()) {
                 observer.see(&frame);
             }

@@ -5,7 +5,7 @@ use super::survival::{at_a_dialog, every_key_is_audited, value};
 use crate::support::daemon::{Daemon, missiond};
 use crate::support::setup::Setup;
 use crate::support::until;
-use missiond::core::cast::{Recording, What};
+use missiond::core::cast::{CastKind, Recording};
 use missiond::core::claude::reading::Observer;
 use missiond::core::terminal::Terminal;
 use serde_json::Value;
@@ -115,7 +115,7 @@ pub fn up_to_a_dialog(scene: &str) -> String {
     let mut drawn = String::new();
     for event in recording {
         let event = event.expect("a whole event");
-        let What::Output(text) = event.what else {
+        let CastKind::Output(text) = event.what else {
             continue;
         };
         let due = terminal.quiet(event.at);

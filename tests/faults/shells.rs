@@ -2,7 +2,7 @@
 
 use crate::support::daemon::Daemon;
 use crate::support::setup::Setup;
-use missiond::core::cast::{Recording, What};
+use missiond::core::cast::{CastKind, Recording};
 use std::collections::HashSet;
 use std::path::PathBuf;
 
@@ -52,10 +52,10 @@ pub fn recorded(daemon: &Daemon, slot: &str) -> String {
         // After a rotation the screen is drawn again, which the program did not do.
         let (first, second) = (events.next(), events.next());
         let continues =
-            matches!(&second, Some(What::Marker(text)) if text.starts_with("continues "));
+            matches!(&second, Some(CastKind::Marker(text)) if text.starts_with("continues "));
         let own = first.filter(|_| !continues);
         for event in own.into_iter().chain(second).chain(events) {
-            if let What::Output(output) = event {
+            if let CastKind::Output(output) = event {
                 text.push_str(&output);
             }
         }

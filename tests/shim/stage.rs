@@ -52,7 +52,7 @@ impl Stage {
             socket: self.path("test.sock"),
             limits: Default::default(),
             cgroup: None,
-            keeper: missiond::shim::Keeper {
+            keeper: missiond::shim::ShimKeeper {
                 home: self.dir.path().into(),
                 config: self.path("slots.toml"),
             },

@@ -1,6 +1,6 @@
 //! What a program has done to the person's terminal, and what puts it right again. Pure.
 
-use crate::core::terminal::sequences::{Kind, Piece, Sequences};
+use crate::core::terminal::sequences::{SequenceKind, SequencePiece, Sequences};
 use crate::core::terminal::{At, Terminal};
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -77,12 +77,12 @@ impl Traces {
 }
 
 impl Changed {
-    fn note(&mut self, piece: &Piece) {
+    fn note(&mut self, piece: &SequencePiece) {
         match piece.kind {
-            Kind::Csi => self.note_csi(piece.body()),
-            Kind::Osc => self.note_osc(piece.body()),
+            SequenceKind::Csi => self.note_csi(piece.body()),
+            SequenceKind::Osc => self.note_osc(piece.body()),
             // A full reset.
-            Kind::Escape if piece.raw == b"\x1bc" => *self = Changed::default(),
+            SequenceKind::Escape if piece.raw == b"\x1bc" => *self = Changed::default(),
             _ => {}
         }
     }

@@ -10,7 +10,7 @@ use crate::audit::Record;
 use crate::core::model::*;
 use crate::daemon::DaemonHandle;
 use crate::events::Bus;
-use crate::os::peer::{Origin, Peer, PeerMarks};
+use crate::os::peer::{Peer, PeerMarks, PeerOrigin};
 use crate::slot::SlotCommand;
 use serde_json::Value;
 
@@ -36,7 +36,7 @@ impl Dispatcher {
     /// Whether this client may ask for this. What is refused is written down before the answer leaves.
     pub async fn permit(&self, peer: &Peer, method: &str, params: &Value) -> Result<(), RpcError> {
         let granted = match &peer.origin {
-            Origin::Slot(own) => self.is_granted(own, method, params),
+            PeerOrigin::Slot(own) => self.is_granted(own, method, params),
             _ => false,
         };
         let Err(refusal) = permission::check(peer, method, params, granted) else {
@@ -44,7 +44,7 @@ impl Dispatcher {
         };
         let named = || params.get("slot").and_then(Value::as_str);
         let slot = match &peer.origin {
-            Origin::Slot(slot) | Origin::Left(slot) => slot,
+            PeerOrigin::Slot(slot) | PeerOrigin::Left(slot) => slot,
             _ => named().unwrap_or_default(),
         };
         let text = format!("refused: {}", refusal.message);
@@ -54,7 +54,9 @@ impl Dispatcher {
         }
         match self.daemon.slots().get(slot) {
             // A hook that shows a line waits for nobody: on a busy machine it has ended before it is heard.
-            _ if method == Hook::NAME && peer.origin == Origin::Untold => tracing::debug!("{text}"),
+            _ if method == Hook::NAME && peer.origin == PeerOrigin::Untold => {
+                tracing::debug!("{text}")
+            }
             // One that is gone has no log to write to.
             Some(slot) => drop(slot.send(SlotCommand::Note(What::Warning { text })).await),
             None => tracing::warn!("{text}"),

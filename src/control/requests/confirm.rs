@@ -2,7 +2,7 @@ use super::*;
 use crate::core::claude::keys::{self, Answer};
 use crate::core::machine::{Confirmation, SUBMIT};
 use crate::daemon::DaemonHandle;
-use crate::once::{Active, Begun, Came, Confirming, Outcome, Record};
+use crate::once::{Active, Begun, Came, Confirming, OnceOutcome, Record};
 use std::sync::Arc;
 
 /// A key that was pressed shows within this, also on a loaded machine.
@@ -144,7 +144,7 @@ impl OnItsWay {
             false => Ok(None),
         };
         match added {
-            Ok(added) => Came::End(Outcome::Answered(Box::new(ConfirmAnswer {
+            Ok(added) => Came::End(OnceOutcome::Answered(Box::new(ConfirmAnswer {
                 slot: self.record.slot.clone(),
                 id: Some(self.record.id.clone()),
                 dialog,
@@ -182,7 +182,7 @@ impl OnItsWay {
 }
 
 fn failed(error: RpcError) -> Came<Confirming> {
-    Came::End(Outcome::Failed(error))
+    Came::End(OnceOutcome::Failed(error))
 }
 
 /// Nobody knows what became of the key of a daemon that was killed.

@@ -36,7 +36,7 @@ async fn answer(call: Call<'_>, one: OneSlot) -> Result<InterruptAnswer, RpcErro
         });
     }
     let by = match call.peer.origin {
-        Origin::Outside => Interrupter::Person(call.peer.person()),
+        PeerOrigin::Outside => Interrupter::Person(call.peer.person()),
         _ => Interrupter::Slot,
     };
     let interrupt = |token| Input::Interrupt(Interruption { token, by });

@@ -17,7 +17,7 @@ use crate::core::machine::{Input, Reply};
 use crate::core::model::*;
 use crate::daemon::{Order, is_of_owner};
 use crate::os::blocking;
-use crate::os::peer::{Origin, Peer};
+use crate::os::peer::{Peer, PeerOrigin};
 use crate::slot::{SlotCommand, SlotHandle, TerminalRequest, WantedOutput};
 use chrono::{DateTime, Utc};
 use futures_util::future::BoxFuture;

@@ -3,8 +3,8 @@ use crate::core::claude::keys;
 use crate::core::machine::Message;
 use crate::core::queue::Outcome as Found;
 use crate::daemon::tasks::runner;
-use crate::once::{Active, Begun, Came, Once, Outcome, Record, Sending, Stage, Waiter};
-use crate::os::peer::Origin;
+use crate::once::{Active, Begun, Came, Once, OnceOutcome, OnceWaiter, Record, Sending, Stage};
+use crate::os::peer::PeerOrigin;
 use std::sync::Arc;
 
 request! {
@@ -63,7 +63,7 @@ async fn answer(call: Call<'_>, params: SendParams) -> Result<SendAnswer, RpcErr
         task: None,
         id: params.id.or_else(|| Some(uuid::Uuid::new_v4().to_string())),
         text,
-        person: (call.peer.origin == Origin::Outside).then(|| call.peer.person()),
+        person: (call.peer.origin == PeerOrigin::Outside).then(|| call.peer.person()),
     };
     let sending = Sending {
         text: params.text,
@@ -139,7 +139,7 @@ impl Dispatcher {
             let slot = self.slot(&record.slot).ok();
             let Some((slot, message)) = slot.zip(as_message(&record)) else {
                 let why = "the daemon ended before it was sent";
-                let failed = Outcome::Failed(RpcError::new(Fault::Failed, why));
+                let failed = OnceOutcome::Failed(RpcError::new(Fault::Failed, why));
                 self.daemon
                     .sends
                     .settle(&record.slot, &record.id, Came::End(failed));
@@ -164,7 +164,7 @@ impl Dispatcher {
 
 /// Returns when nobody has to wait any more for a message whose answer is not waited for.
 async fn handed_over(
-    waiter: &Waiter<Sending>,
+    waiter: &OnceWaiter<Sending>,
     slot: &SlotHandle,
     taken: SendAnswer,
 ) -> Result<SendAnswer, RpcError> {
@@ -225,7 +225,7 @@ impl OnItsWay {
         let abandoned = self.active.abandoned.clone();
         match self.slot.ask_until(abandoned.cancelled(), send).await {
             Ok(Reply::Answered { text, source }) => {
-                Came::End(Outcome::Answered(Box::new(SendAnswer {
+                Came::End(OnceOutcome::Answered(Box::new(SendAnswer {
                     response: text,
                     source: Some(source.to_owned()),
                     ..outlined("answered", &self.record, &self.slot)
@@ -238,7 +238,7 @@ impl OnItsWay {
             Ok(_) => Came::Part(Box::new(Ok(outlined("taken", &self.record, &self.slot)))),
             Err(error) if error.trace == Some(Trace::Untouched) => Came::Nothing(error),
             Err(error) if error.fault == Fault::TimedOut => Came::Part(Box::new(Err(error))),
-            Err(error) => Came::End(Outcome::Failed(error)),
+            Err(error) => Came::End(OnceOutcome::Failed(error)),
         }
     }
 
@@ -263,7 +263,7 @@ impl OnItsWay {
 
 /// Looks for a message in the conversation of a slot that rests, and for what was answered.
 pub(super) async fn find(record: &Record<Sending>, slot: &SlotHandle) -> Came<Sending> {
-    let failed = |text: String| Came::End(Outcome::Failed(RpcError::new(Fault::Failed, text)));
+    let failed = |text: String| Came::End(OnceOutcome::Failed(RpcError::new(Fault::Failed, text)));
     let entered = record.entered_at.unwrap_or(record.queued_at);
     let text = &record.request.text;
     let found = match record.request.plain {
@@ -272,7 +272,7 @@ pub(super) async fn find(record: &Record<Sending>, slot: &SlotHandle) -> Came<Se
     };
     match found {
         Found::Answered { text, session_id } => {
-            Came::End(Outcome::Answered(Box::new(SendAnswer {
+            Came::End(OnceOutcome::Answered(Box::new(SendAnswer {
                 response: text,
                 source: Some("transcript".to_owned()),
                 session_id,
@@ -336,7 +336,7 @@ pub(super) fn not_sendable(error: &keys::NotSendable, peer: &Peer, to: &str) -> 
     }
     let slot = if to.starts_with('@') { "SLOT" } else { to };
     let meant = match peer.origin {
-        Origin::Outside => format!("if that is meant: missiond send {slot} --slash '/…'"),
+        PeerOrigin::Outside => format!("if that is meant: missiond send {slot} --slash '/…'"),
         _ => "if that is meant: only a person can send one".to_owned(),
     };
     RpcError::new(Fault::Refused, error.to_string()).next(format!(

@@ -1,7 +1,7 @@
 use super::send::find;
 use super::*;
 use crate::daemon::tasks::runner;
-use crate::once::{Came, Outcome, Record, Sending};
+use crate::once::{Came, OnceOutcome, Record, Sending};
 
 request! {
     /// Tells what became of a message that was sent with an id.
@@ -53,10 +53,10 @@ async fn answer(call: Call<'_>, params: SentParams) -> Result<SentAnswer, RpcErr
 fn about(record: Record<Sending>) -> SentAnswer {
     let is_dropped = record.dropped.is_some();
     // Some commands print nothing.
-    let is_answered = matches!(record.outcome, Some(Outcome::Answered(_)));
+    let is_answered = matches!(record.outcome, Some(OnceOutcome::Answered(_)));
     let (response, error) = match record.outcome {
-        Some(Outcome::Answered(answer)) => (answer.response, None),
-        Some(Outcome::Failed(error)) => (None, Some(error)),
+        Some(OnceOutcome::Answered(answer)) => (answer.response, None),
+        Some(OnceOutcome::Failed(error)) => (None, Some(error)),
         None => (None, record.dropped),
     };
     let state = match (&error, record.entered_at) {

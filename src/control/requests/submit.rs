@@ -78,8 +78,8 @@ impl Dispatcher {
 
 pub(super) fn submitter(peer: &Peer) -> String {
     match &peer.origin {
-        Origin::Outside => "user".to_owned(),
-        Origin::Slot(slot) => inside(slot),
+        PeerOrigin::Outside => "user".to_owned(),
+        PeerOrigin::Slot(slot) => inside(slot),
         _ => "unknown".to_owned(),
     }
 }

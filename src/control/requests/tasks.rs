@@ -22,7 +22,7 @@ pub struct TasksParams {
 /// A slot sees its own tasks.
 async fn answer(call: Call<'_>, params: TasksParams) -> Result<Vec<TaskStatus>, RpcError> {
     let own = match call.peer.origin {
-        Origin::Outside => None,
+        PeerOrigin::Outside => None,
         _ => Some(submitter(call.peer)),
     };
     let all = call.daemon.tasks.all();

@@ -157,7 +157,7 @@ fn owner_of(slot: &str) -> String {
 
 /// A slot's sessions belong to the slot, whatever it says; its parts may be named behind that.
 pub(super) fn owner_for(peer: &Peer, asked: Option<String>) -> Result<Option<String>, RpcError> {
-    let Origin::Slot(slot) = &peer.origin else {
+    let PeerOrigin::Slot(slot) = &peer.origin else {
         return Ok(asked);
     };
     let own = owner_of(slot);

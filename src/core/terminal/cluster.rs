@@ -27,17 +27,17 @@ pub(super) fn may_join(before: char, next: char) -> bool {
 
 /// What is to be done with a character.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Fit {
+pub(super) enum ClusterFit {
     /// It stands for itself, or is a mark that the emulator sets onto the cell before.
     Plain,
     /// It belongs to the cell before, where `base` stands.
-    Part(Part),
+    Part(ClusterPart),
     /// There is nothing that it could belong to, or too much already.
     Dropped,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct ClusterPart {
     pub(super) base: char,
     pub(super) ch: char,
     /// The base took one column so far, and takes two now.
@@ -70,24 +70,24 @@ impl Cluster {
         self.parts = 0;
     }
 
-    pub(super) fn add(&mut self, ch: char) -> Fit {
+    pub(super) fn add(&mut self, ch: char) -> ClusterFit {
         let is_mark = ch.width() == Some(0);
         let whole = self.width_with(ch);
         if !is_mark && whole.is_none() {
             self.begin(ch);
-            return Fit::Plain;
+            return ClusterFit::Plain;
         }
         let Some(base) = self.text.chars().next().filter(|_| self.parts < MAX_PARTS) else {
-            return Fit::Dropped;
+            return ClusterFit::Dropped;
         };
         self.text.push(ch);
         self.parts += 1;
         let widens = whole.is_some_and(|whole| whole > self.width);
         if is_mark && !widens {
-            return Fit::Plain;
+            return ClusterFit::Plain;
         }
         self.width = whole.unwrap_or(self.width);
-        Fit::Part(Part { base, ch, widens })
+        ClusterFit::Part(ClusterPart { base, ch, widens })
     }
 
     /// How wide the emoji is that `ch` completes; `None` where the two don't become one.
@@ -126,7 +126,7 @@ pub(super) fn column_before_cursor(grid: &Grid<Cell>) -> usize {
 }
 
 /// Adds a part to the character before the cursor.
-pub(super) fn attach<T>(term: &mut Term<T>, part: &Part) {
+pub(super) fn attach<T>(term: &mut Term<T>, part: &ClusterPart) {
     let cols = term.columns();
     let grid = term.grid_mut();
     let (line, next) = (grid.cursor.point.line, grid.cursor.point.column.0);

@@ -4,7 +4,7 @@ use super::cluster::attach;
 use super::frames::Frames;
 use super::outdated::Outdated;
 use super::replies::TerminalReplies;
-use super::scan::{Piece, Scanner};
+use super::scan::{ScanPiece, Scanner};
 use super::unseen::Unseen;
 use super::{At, Cursor, Frame, Line, Modes, Run, Screen, Style};
 use alacritty_terminal::grid::{Dimensions, Row};
@@ -36,7 +36,7 @@ pub struct Terminal {
 impl Terminal {
     pub fn new(cols: usize, rows: usize) -> Terminal {
         let desk = TerminalReplies::default();
-        let size = Size::clamped(cols, rows);
+        let size = GridSize::clamped(cols, rows);
         let mut scanner = Scanner::default();
         scanner.unseen.resize(size.rows);
         Terminal {
@@ -69,17 +69,19 @@ impl Terminal {
         let cols = self.term.columns();
         for piece in self.scanner.scan(bytes, cols) {
             match piece {
-                Piece::Bytes(bytes) => self.draw(&bytes),
-                Piece::Part(part) => self.guarded(|terminal| attach(&mut terminal.term, &part)),
-                Piece::Wipe => self.guarded(|terminal| terminal.term.grid_mut().reset_region(..)),
-                Piece::FrameBegin => self.frames.begin(),
-                Piece::FrameEnd(erased) => {
+                ScanPiece::Bytes(bytes) => self.draw(&bytes),
+                ScanPiece::Part(part) => self.guarded(|terminal| attach(&mut terminal.term, &part)),
+                ScanPiece::Wipe => {
+                    self.guarded(|terminal| terminal.term.grid_mut().reset_region(..))
+                }
+                ScanPiece::FrameBegin => self.frames.begin(),
+                ScanPiece::FrameEnd(erased) => {
                     self.has_drawn(at, erased);
                     if self.frames.end() {
                         due(&|| self.frame(at));
                     }
                 }
-                Piece::AskVersion => self.desk.reply(concat!(
+                ScanPiece::AskVersion => self.desk.reply(concat!(
                     "\x1bP>|missiond(",
                     env!("CARGO_PKG_VERSION"),
                     ")\x1b\\"
@@ -116,7 +118,7 @@ impl Terminal {
 
     /// Whether another size adds empty rows below and changes nothing else: no row is cut or wrapped, and none comes back
     /// from above the screen.
-    fn only_gets_rows_below(&self, size: Size) -> bool {
+    fn only_gets_rows_below(&self, size: GridSize) -> bool {
         let (cols, rows) = self.size();
         size.cols == cols && size.rows > rows && self.term.history_size() == 0
     }
@@ -125,7 +127,7 @@ impl Terminal {
     pub fn resize(&mut self, at: At, cols: usize, rows: usize) -> Vec<Frame> {
         let frames = self.quiet(at);
         self.frames.output(at);
-        let size = Size::clamped(cols, rows);
+        let size = GridSize::clamped(cols, rows);
         if (size.cols, size.rows) != self.size() {
             let stands = self.is_empty() || self.only_gets_rows_below(size);
             self.outdated.resized(at, stands);
@@ -291,7 +293,7 @@ impl Terminal {
     /// A panic of the emulator costs this terminal its screen, and nothing else.
     fn guarded(&mut self, act: impl FnOnce(&mut Terminal)) {
         if catch_unwind(AssertUnwindSafe(|| act(self))).is_err() {
-            let size = Size {
+            let size = GridSize {
                 cols: self.term.columns(),
                 rows: self.term.screen_lines(),
             };
@@ -315,7 +317,7 @@ impl Terminal {
     }
 }
 
-fn new_term(size: Size, desk: &TerminalReplies) -> Term<TerminalReplies> {
+fn new_term(size: GridSize, desk: &TerminalReplies) -> Term<TerminalReplies> {
     desk.set_size(size.cols, size.rows);
     let config = Config {
         scrolling_history: SCROLLBACK,
@@ -329,7 +331,7 @@ fn new_term(size: Size, desk: &TerminalReplies) -> Term<TerminalReplies> {
 
 /// What a cell is of the character that it holds.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum ScreenPart {
     Whole,
     /// The room that a wide character takes beside its own cell.
     Rest,
@@ -337,27 +339,27 @@ pub(super) enum Part {
     Torn,
 }
 
-pub(super) fn part(row: &Row<Cell>, col: usize) -> Part {
+pub(super) fn part(row: &Row<Cell>, col: usize) -> ScreenPart {
     let has = |col: usize, flag| col < row.len() && row[Column(col)].flags.contains(flag);
     // The end of a row that was too short for a wide character, which may have been overwritten since.
     if has(col, Flags::LEADING_WIDE_CHAR_SPACER) {
-        return Part::Torn;
+        return ScreenPart::Torn;
     }
     let begins = has(col, Flags::WIDE_CHAR);
     let ends = has(col, Flags::WIDE_CHAR_SPACER);
     match (begins, ends) {
-        (true, _) if !has(col + 1, Flags::WIDE_CHAR_SPACER) => Part::Torn,
-        (_, true) if col == 0 || !has(col - 1, Flags::WIDE_CHAR) => Part::Torn,
-        (_, true) => Part::Rest,
-        _ => Part::Whole,
+        (true, _) if !has(col + 1, Flags::WIDE_CHAR_SPACER) => ScreenPart::Torn,
+        (_, true) if col == 0 || !has(col - 1, Flags::WIDE_CHAR) => ScreenPart::Torn,
+        (_, true) => ScreenPart::Rest,
+        _ => ScreenPart::Whole,
     }
 }
 
-fn push_text(text: &mut String, part: Part, cell: &Cell) {
+fn push_text(text: &mut String, part: ScreenPart, cell: &Cell) {
     match part {
-        Part::Rest => {}
-        Part::Torn => text.push(' '),
-        Part::Whole => {
+        ScreenPart::Rest => {}
+        ScreenPart::Torn => text.push(' '),
+        ScreenPart::Whole => {
             text.push(if cell.c == '\t' { ' ' } else { cell.c });
             text.extend(cell.zerowidth().unwrap_or_default());
         }
@@ -388,22 +390,22 @@ fn style_of(cell: &Cell) -> Style {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Size {
+struct GridSize {
     cols: usize,
     rows: usize,
 }
 
-impl Size {
-    fn clamped(cols: usize, rows: usize) -> Size {
+impl GridSize {
+    fn clamped(cols: usize, rows: usize) -> GridSize {
         let clamp = |n: usize| n.clamp(*SIZES.start(), *SIZES.end());
-        Size {
+        GridSize {
             cols: clamp(cols),
             rows: clamp(rows),
         }
     }
 }
 
-impl Dimensions for Size {
+impl Dimensions for GridSize {
     fn total_lines(&self) -> usize {
         self.rows
     }

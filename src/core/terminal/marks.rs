@@ -22,14 +22,14 @@ pub enum Mark {
 
 /// A mark, and where it is in what was given so far: its first byte and the one behind its last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundMark {
     pub mark: Mark,
     pub start: u64,
     pub end: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum MarkState {
     Ground,
     Escape,
     /// Inside an operating system command.
@@ -40,9 +40,9 @@ enum State {
 
 /// Fed in pieces that may be cut anywhere.
 #[derive(Debug)]
-pub struct Marks {
+pub struct PromptMarks {
     token: String,
-    state: State,
+    state: MarkState,
     held: Vec<u8>,
     /// Bytes so far.
     at: u64,
@@ -50,25 +50,25 @@ pub struct Marks {
     begun: u64,
 }
 
-impl Marks {
-    pub fn new(token: &str) -> Marks {
-        Marks {
+impl PromptMarks {
+    pub fn new(token: &str) -> PromptMarks {
+        PromptMarks {
             token: token.to_owned(),
-            state: State::Ground,
+            state: MarkState::Ground,
             held: Vec::new(),
             at: 0,
             begun: 0,
         }
     }
 
-    pub fn scan(&mut self, bytes: &[u8]) -> Vec<Found> {
+    pub fn scan(&mut self, bytes: &[u8]) -> Vec<FoundMark> {
         let mut found = Vec::new();
         for byte in bytes {
             self.at += 1;
             if self.step(*byte)
                 && let Some(mark) = meaning(&self.held, &self.token)
             {
-                found.push(Found {
+                found.push(FoundMark {
                     mark,
                     start: self.begun,
                     end: self.at,
@@ -81,28 +81,30 @@ impl Marks {
     /// Whether a command is complete with this byte.
     fn step(&mut self, byte: u8) -> bool {
         let (next, complete) = match (self.state, byte) {
-            (State::Ground, 0x1b) => (State::Escape, false),
-            (State::Ground, _) => (State::Ground, false),
-            (State::Escape, b']') => (State::Command, false),
-            (State::Command, 0x07) => (State::Ground, true),
-            (State::Command, 0x1b) => (State::CommandEscape, false),
-            (State::Command, 0x18 | 0x1a) => (State::Ground, false),
-            (State::Command, _) => (State::Command, false),
-            (State::CommandEscape, b'\\') => (State::Ground, true),
-            (State::CommandEscape, b']') => (State::Command, false),
-            (State::Escape | State::CommandEscape, 0x1b) => (State::Escape, false),
-            (State::Escape | State::CommandEscape, _) => (State::Ground, false),
+            (MarkState::Ground, 0x1b) => (MarkState::Escape, false),
+            (MarkState::Ground, _) => (MarkState::Ground, false),
+            (MarkState::Escape, b']') => (MarkState::Command, false),
+            (MarkState::Command, 0x07) => (MarkState::Ground, true),
+            (MarkState::Command, 0x1b) => (MarkState::CommandEscape, false),
+            (MarkState::Command, 0x18 | 0x1a) => (MarkState::Ground, false),
+            (MarkState::Command, _) => (MarkState::Command, false),
+            (MarkState::CommandEscape, b'\\') => (MarkState::Ground, true),
+            (MarkState::CommandEscape, b']') => (MarkState::Command, false),
+            (MarkState::Escape | MarkState::CommandEscape, 0x1b) => (MarkState::Escape, false),
+            (MarkState::Escape | MarkState::CommandEscape, _) => (MarkState::Ground, false),
         };
         match (self.state, next) {
-            (State::Ground | State::Escape, State::Escape)
-            | (State::CommandEscape, State::Escape) => self.begun = self.at - 1,
-            (State::CommandEscape, State::Command) => {
+            (MarkState::Ground | MarkState::Escape, MarkState::Escape)
+            | (MarkState::CommandEscape, MarkState::Escape) => self.begun = self.at - 1,
+            (MarkState::CommandEscape, MarkState::Command) => {
                 self.begun = self.at - 2;
                 self.held.clear();
             }
-            (State::Escape, State::Command) => self.held.clear(),
+            (MarkState::Escape, MarkState::Command) => self.held.clear(),
             // One more than a mark may have, so that one that is too long can be told.
-            (State::Command, State::Command) if self.held.len() <= MAX_MARK => self.held.push(byte),
+            (MarkState::Command, MarkState::Command) if self.held.len() <= MAX_MARK => {
+                self.held.push(byte)
+            }
             _ => {}
         }
         self.state = next;
@@ -140,7 +142,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn scan(text: &str) -> Vec<Mark> {
-        let found = Marks::new("t1").scan(text.as_bytes());
+        let found = PromptMarks::new("t1").scan(text.as_bytes());
         found.into_iter().map(|found| found.mark).collect()
     }
 
@@ -175,9 +177,9 @@ mod tests {
         #[test]
         fn cuts_change_nothing(before in "[a-z\x1b\\]]{0,9}", cut in 1usize..7) {
             let text = format!("{before}\x1b]133;D;7;1;missiond=t1\x07rest");
-            let whole = Marks::new("t1").scan(text.as_bytes());
-            let mut marks = Marks::new("t1");
-            let parts: Vec<Found> = text.as_bytes().chunks(cut).flat_map(|part| marks.scan(part)).collect();
+            let whole = PromptMarks::new("t1").scan(text.as_bytes());
+            let mut marks = PromptMarks::new("t1");
+            let parts: Vec<FoundMark> = text.as_bytes().chunks(cut).flat_map(|part| marks.scan(part)).collect();
             prop_assert_eq!(&whole, &parts);
             for found in whole {
                 let mark = &text[found.start as usize..found.end as usize];

@@ -20,7 +20,7 @@ mod tests;
 mod unseen;
 
 pub use emulator::Terminal;
-pub use marks::{Found, Mark, Marks};
+pub use marks::{FoundMark, Mark, PromptMarks};
 pub use passage::{Passage, Passed};
 pub use picture::Picture;
 pub use plain::plain;

@@ -4,7 +4,7 @@
 //! person's terminal that was asked too would answer a second time, and the program would take the answer for keys.
 //! Only whole sequences are passed on, so that somebody who joins never begins in the middle of one.
 
-use super::sequences::{Kind, Piece, Sequences};
+use super::sequences::{SequenceKind, SequencePiece, Sequences};
 
 #[derive(Debug, Default)]
 pub struct Passage {
@@ -27,7 +27,7 @@ impl Passage {
             if !is_question(&piece) {
                 push(&mut bytes, &piece);
             }
-            if piece.kind == (Kind::Part { last: true }) {
+            if piece.kind == (SequenceKind::Part { last: true }) {
                 begins.get_or_insert(bytes.len());
             }
         });
@@ -41,25 +41,25 @@ impl Passage {
 }
 
 /// ENQ is a question as well, if an old one.
-fn push(bytes: &mut Vec<u8>, piece: &Piece) {
+fn push(bytes: &mut Vec<u8>, piece: &SequencePiece) {
     const ENQ: u8 = 0x05;
     match piece.kind {
-        Kind::Text => bytes.extend(piece.raw.iter().filter(|byte| **byte != ENQ)),
+        SequenceKind::Text => bytes.extend(piece.raw.iter().filter(|byte| **byte != ENQ)),
         _ => bytes.extend_from_slice(piece.raw),
     }
 }
 
-fn is_question(piece: &Piece) -> bool {
+fn is_question(piece: &SequencePiece) -> bool {
     match piece.kind {
-        Kind::Csi => asks_by_csi(piece.body()),
-        Kind::Osc => asks_by_osc(piece.body()),
+        SequenceKind::Csi => asks_by_csi(piece.body()),
+        SequenceKind::Osc => asks_by_osc(piece.body()),
         // Terminfo entries and settings.
-        Kind::Dcs => piece.body().starts_with(b"+q") || piece.body().starts_with(b"$q"),
+        SequenceKind::Dcs => piece.body().starts_with(b"+q") || piece.body().starts_with(b"$q"),
         // Whether pictures can be shown.
-        Kind::OtherString => asks_for_pictures(piece.body()),
+        SequenceKind::OtherString => asks_for_pictures(piece.body()),
         // DECID.
-        Kind::Escape => piece.raw == b"\x1bZ",
-        Kind::Text | Kind::Part { .. } => false,
+        SequenceKind::Escape => piece.raw == b"\x1bZ",
+        SequenceKind::Text | SequenceKind::Part { .. } => false,
     }
 }
 

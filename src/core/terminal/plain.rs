@@ -9,7 +9,7 @@ const MAX_COLUMNS: usize = 4096;
 /// The text of `bytes`, which may begin and end anywhere.
 pub fn plain(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
-    let mut page = Page::default();
+    let mut page = PlainPage::default();
     let mut rest = text.as_ref();
     while let Some(first) = rest.chars().next() {
         rest = &rest[first.len_utf8()..];
@@ -23,7 +23,7 @@ pub fn plain(bytes: &[u8]) -> String {
 }
 
 #[derive(Default)]
-struct Page {
+struct PlainPage {
     done: String,
     line: Vec<char>,
     column: usize,
@@ -31,7 +31,7 @@ struct Page {
     elsewhere: bool,
 }
 
-impl Page {
+impl PlainPage {
     fn put(&mut self, c: char) {
         match c {
             _ if self.elsewhere => {}

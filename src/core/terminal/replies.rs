@@ -24,10 +24,10 @@ const BLACK: Rgb = Rgb { r: 0, g: 0, b: 0 };
 /// The place where the emulator leaves its answers and the title. The emulator gets a shared handle,
 /// since it tells them through a shared reference.
 #[derive(Clone, Default)]
-pub(super) struct TerminalReplies(Arc<Mutex<Inner>>);
+pub(super) struct TerminalReplies(Arc<Mutex<WaitingReplies>>);
 
 #[derive(Default)]
-struct Inner {
+struct WaitingReplies {
     replies: Vec<u8>,
     window_began: At,
     written_in_window: usize,
@@ -69,13 +69,13 @@ impl TerminalReplies {
         self.with(|inner| inner.title = title);
     }
 
-    fn with<T>(&self, act: impl FnOnce(&mut Inner) -> T) -> T {
+    fn with<T>(&self, act: impl FnOnce(&mut WaitingReplies) -> T) -> T {
         // A panic of the emulator is caught and its screen thrown away; the desk holds plain values.
         act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-impl Inner {
+impl WaitingReplies {
     fn reply(&mut self, text: &str) {
         if self.written_in_window + text.len() <= MAX_REPLY_BYTES {
             self.written_in_window += text.len();

@@ -6,7 +6,7 @@
 //! for, and reports the three things that the emulator does not tell: where a marked frame begins and
 //! ends, and that the program asked for the terminal's version.
 
-use super::cluster::{Cluster, Fit, Part};
+use super::cluster::{Cluster, ClusterFit, ClusterPart};
 use super::outdated::Erased;
 use super::unseen::Unseen;
 
@@ -29,7 +29,7 @@ const OSC_ALLOWED: [&[u8]; 10] = [
 
 /// What the scanner found, in order.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(super) enum ScanPiece {
     /// For the emulator.
     Bytes(Vec<u8>),
     FrameBegin,
@@ -40,7 +40,7 @@ pub(super) enum Piece {
     /// The screen is empty, and what stood on it does not go into the scrollback.
     Wipe,
     /// Belongs to the character that was drawn last.
-    Part(Part),
+    Part(ClusterPart),
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +65,7 @@ pub(super) struct Scanner {
     /// The last character, while more may be added to it.
     cluster: Cluster,
     out: Vec<u8>,
-    pieces: Vec<Piece>,
+    pieces: Vec<ScanPiece>,
     /// Bytes so far, and where the last costly sequence ended.
     scanned: u64,
     costly: Option<u64>,
@@ -76,7 +76,7 @@ pub(super) struct Scanner {
 
 impl Scanner {
     /// `cols` bounds repeat counts: a program that repeats a character beyond a row only burns time.
-    pub(super) fn scan(&mut self, bytes: &[u8], cols: usize) -> Vec<Piece> {
+    pub(super) fn scan(&mut self, bytes: &[u8], cols: usize) -> Vec<ScanPiece> {
         let mut rest = bytes;
         while let [byte, after @ ..] = rest {
             match self.plain_run(rest) {
@@ -182,11 +182,11 @@ impl Scanner {
             .unwrap_or('\u{fffd}');
         self.held.clear();
         match self.cluster.add(ch) {
-            Fit::Plain => self
+            ClusterFit::Plain => self
                 .out
                 .extend_from_slice(ch.encode_utf8(&mut [0; 4]).as_bytes()),
-            Fit::Part(part) => self.mark(Piece::Part(part)),
-            Fit::Dropped => {}
+            ClusterFit::Part(part) => self.mark(ScanPiece::Part(part)),
+            ClusterFit::Dropped => {}
         }
     }
 
@@ -268,14 +268,14 @@ impl Scanner {
         match (params.as_slice(), last) {
             (b"?2026", b'h') => {
                 self.erased.take();
-                self.mark(Piece::FrameBegin);
+                self.mark(ScanPiece::FrameBegin);
             }
             (b"?2026", b'l') => {
                 let erased = self.erased.take();
-                self.mark(Piece::FrameEnd(erased));
+                self.mark(ScanPiece::FrameEnd(erased));
             }
-            (b">" | b">0", b'q') => self.mark(Piece::AskVersion),
-            (b"2", b'J') if self.is_too_soon() => self.mark(Piece::Wipe),
+            (b">" | b">0", b'q') => self.mark(ScanPiece::AskVersion),
+            (b"2", b'J') if self.is_too_soon() => self.mark(ScanPiece::Wipe),
             (count, b'b' | b'I' | b'Z') => self.pass_csi(&clamped(count, cols), last),
             (params, _) => self.pass_csi(params, last),
         }
@@ -303,7 +303,7 @@ impl Scanner {
         });
     }
 
-    fn mark(&mut self, piece: Piece) {
+    fn mark(&mut self, piece: ScanPiece) {
         self.flush();
         self.pieces.push(piece);
     }
@@ -311,7 +311,7 @@ impl Scanner {
     fn flush(&mut self) {
         if !self.out.is_empty() {
             self.pieces
-                .push(Piece::Bytes(std::mem::take(&mut self.out)));
+                .push(ScanPiece::Bytes(std::mem::take(&mut self.out)));
         }
     }
 }
@@ -333,7 +333,7 @@ mod tests {
     use super::*;
     use crate::core::terminal::cluster::MAX_PARTS;
 
-    fn scan(bytes: &[u8]) -> Vec<Piece> {
+    fn scan(bytes: &[u8]) -> Vec<ScanPiece> {
         Scanner::default().scan(bytes, 80)
     }
 
@@ -341,7 +341,7 @@ mod tests {
         scan(bytes)
             .into_iter()
             .flat_map(|piece| match piece {
-                Piece::Bytes(bytes) => bytes,
+                ScanPiece::Bytes(bytes) => bytes,
                 _ => Vec::new(),
             })
             .collect()
@@ -350,16 +350,16 @@ mod tests {
     #[test]
     fn frames_and_the_version_question_are_reported_in_order() {
         let pieces = scan(b"a\x1b[?2026hb\x1b[?2026l\x1b[>0q\x1b[>q");
-        let bytes = |s: &[u8]| Piece::Bytes(s.to_vec());
+        let bytes = |s: &[u8]| ScanPiece::Bytes(s.to_vec());
         assert_eq!(
             pieces,
             [
                 bytes(b"a"),
-                Piece::FrameBegin,
+                ScanPiece::FrameBegin,
                 bytes(b"b"),
-                Piece::FrameEnd(0),
-                Piece::AskVersion,
-                Piece::AskVersion
+                ScanPiece::FrameEnd(0),
+                ScanPiece::AskVersion,
+                ScanPiece::AskVersion
             ]
         );
     }

@@ -6,13 +6,13 @@ const MAX_SEQUENCE: usize = 1024;
 
 /// A piece of the output, with what it was on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Piece<'a> {
-    pub kind: Kind,
+pub struct SequencePiece<'a> {
+    pub kind: SequenceKind,
     pub raw: &'a [u8],
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum SequenceKind {
     /// Characters, and control characters among them.
     Text,
     /// ESC with what belongs to it.
@@ -28,26 +28,26 @@ pub enum Kind {
     },
 }
 
-impl<'a> Piece<'a> {
+impl<'a> SequencePiece<'a> {
     /// What is between the introducer and the end: parameters, intermediates and the final byte of a control
     /// sequence, the text of a string.
     pub fn body(&self) -> &'a [u8] {
         let inner = self.raw.get(2..).unwrap_or_default();
         match self.kind {
-            Kind::Osc | Kind::Dcs | Kind::OtherString => {
+            SequenceKind::Osc | SequenceKind::Dcs | SequenceKind::OtherString => {
                 let end = inner
                     .strip_suffix(b"\x1b\\")
                     .or_else(|| inner.strip_suffix(b"\x07"));
                 end.unwrap_or(inner)
             }
-            Kind::Csi => inner,
-            Kind::Text | Kind::Escape | Kind::Part { .. } => self.raw,
+            SequenceKind::Csi => inner,
+            SequenceKind::Text | SequenceKind::Escape | SequenceKind::Part { .. } => self.raw,
         }
     }
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum SequenceState {
     #[default]
     Ground,
     Escape,
@@ -66,7 +66,7 @@ enum StringKind {
 
 #[derive(Debug, Default)]
 pub struct Sequences {
-    state: State,
+    state: SequenceState,
     /// The unfinished sequence from its ESC on.
     held: Vec<u8>,
     /// The beginning of the present sequence was given out already, since it is so long.
@@ -75,16 +75,16 @@ pub struct Sequences {
 
 impl Sequences {
     /// Gives each piece that is complete to `each`, in order.
-    pub fn split(&mut self, bytes: &[u8], mut each: impl FnMut(Piece)) {
+    pub fn split(&mut self, bytes: &[u8], mut each: impl FnMut(SequencePiece)) {
         let mut rest = bytes;
         while let [byte, after @ ..] = rest {
             let run = match self.state {
-                State::Ground => rest.iter().take_while(|byte| **byte != 0x1b).count(),
+                SequenceState::Ground => rest.iter().take_while(|byte| **byte != 0x1b).count(),
                 _ => 0,
             };
             if run > 0 {
                 let (raw, after) = rest.split_at(run);
-                each(piece(Kind::Text, raw));
+                each(piece(SequenceKind::Text, raw));
                 rest = after;
                 continue;
             }
@@ -98,76 +98,80 @@ impl Sequences {
         self.parted
     }
 
-    fn step(&mut self, byte: u8, each: &mut impl FnMut(Piece)) {
+    fn step(&mut self, byte: u8, each: &mut impl FnMut(SequencePiece)) {
         match (self.state, byte) {
-            (State::String(kind), 0x1b) => self.go_on(byte, State::StringEscape(kind), each),
-            (State::StringEscape(kind), b'\\') => self.end(byte, kind.into(), each),
-            (State::StringEscape(_), _) => {
+            (SequenceState::String(kind), 0x1b) => {
+                self.go_on(byte, SequenceState::StringEscape(kind), each)
+            }
+            (SequenceState::StringEscape(kind), b'\\') => self.end(byte, kind.into(), each),
+            (SequenceState::StringEscape(_), _) => {
                 // The string was broken off by the beginning of another sequence.
                 self.held.pop();
                 self.release(each);
                 self.held.push(0x1b);
-                self.state = State::Escape;
+                self.state = SequenceState::Escape;
                 self.step(byte, each);
             }
             (_, 0x1b) => {
                 self.release(each);
-                self.go_on(byte, State::Escape, each);
+                self.go_on(byte, SequenceState::Escape, each);
             }
-            (State::Ground, _) => each(piece(Kind::Text, &[byte])),
+            (SequenceState::Ground, _) => each(piece(SequenceKind::Text, &[byte])),
             (_, 0x18 | 0x1a) => {
                 self.release(each);
-                self.state = State::Ground;
-                each(piece(Kind::Text, &[byte]));
+                self.state = SequenceState::Ground;
+                each(piece(SequenceKind::Text, &[byte]));
             }
-            (State::Escape, _) => self.step_escape(byte, each),
-            (State::Csi, 0x40..=0x7e) => self.end(byte, Kind::Csi, each),
-            (State::String(StringKind::Osc), 0x07) => self.end(byte, Kind::Osc, each),
+            (SequenceState::Escape, _) => self.step_escape(byte, each),
+            (SequenceState::Csi, 0x40..=0x7e) => self.end(byte, SequenceKind::Csi, each),
+            (SequenceState::String(StringKind::Osc), 0x07) => {
+                self.end(byte, SequenceKind::Osc, each)
+            }
             (state, _) => self.go_on(byte, state, each),
         }
     }
 
-    fn step_escape(&mut self, byte: u8, each: &mut impl FnMut(Piece)) {
+    fn step_escape(&mut self, byte: u8, each: &mut impl FnMut(SequencePiece)) {
         let begins = self.held.len() == 1;
         match byte {
-            b'[' if begins => self.go_on(byte, State::Csi, each),
-            b']' if begins => self.go_on(byte, State::String(StringKind::Osc), each),
-            b'P' if begins => self.go_on(byte, State::String(StringKind::Dcs), each),
+            b'[' if begins => self.go_on(byte, SequenceState::Csi, each),
+            b']' if begins => self.go_on(byte, SequenceState::String(StringKind::Osc), each),
+            b'P' if begins => self.go_on(byte, SequenceState::String(StringKind::Dcs), each),
             b'X' | b'^' | b'_' if begins => {
-                self.go_on(byte, State::String(StringKind::Other), each)
+                self.go_on(byte, SequenceState::String(StringKind::Other), each)
             }
-            0x30..=0x7e => self.end(byte, Kind::Escape, each),
-            _ => self.go_on(byte, State::Escape, each),
+            0x30..=0x7e => self.end(byte, SequenceKind::Escape, each),
+            _ => self.go_on(byte, SequenceState::Escape, each),
         }
     }
 
-    fn go_on(&mut self, byte: u8, state: State, each: &mut impl FnMut(Piece)) {
+    fn go_on(&mut self, byte: u8, state: SequenceState, each: &mut impl FnMut(SequencePiece)) {
         self.state = state;
         self.held.push(byte);
         // An ESC stays, since what it means depends on what follows.
         if self.held.len() > MAX_SEQUENCE && byte != 0x1b {
             self.parted = true;
-            each(piece(Kind::Part { last: false }, &self.held));
+            each(piece(SequenceKind::Part { last: false }, &self.held));
             self.held.clear();
         }
     }
 
-    fn end(&mut self, byte: u8, kind: Kind, each: &mut impl FnMut(Piece)) {
+    fn end(&mut self, byte: u8, kind: SequenceKind, each: &mut impl FnMut(SequencePiece)) {
         self.held.push(byte);
-        self.state = State::Ground;
+        self.state = SequenceState::Ground;
         self.give(kind, each);
     }
 
     /// Gives out what is held of a sequence that was broken off.
-    fn release(&mut self, each: &mut impl FnMut(Piece)) {
+    fn release(&mut self, each: &mut impl FnMut(SequencePiece)) {
         if !self.held.is_empty() || self.parted {
-            self.give(Kind::Text, each);
+            self.give(SequenceKind::Text, each);
         }
     }
 
-    fn give(&mut self, kind: Kind, each: &mut impl FnMut(Piece)) {
+    fn give(&mut self, kind: SequenceKind, each: &mut impl FnMut(SequencePiece)) {
         let kind = match std::mem::take(&mut self.parted) {
-            true => Kind::Part { last: true },
+            true => SequenceKind::Part { last: true },
             false => kind,
         };
         each(piece(kind, &self.held));
@@ -175,18 +179,18 @@ impl Sequences {
     }
 }
 
-impl From<StringKind> for Kind {
-    fn from(kind: StringKind) -> Kind {
+impl From<StringKind> for SequenceKind {
+    fn from(kind: StringKind) -> SequenceKind {
         match kind {
-            StringKind::Osc => Kind::Osc,
-            StringKind::Dcs => Kind::Dcs,
-            StringKind::Other => Kind::OtherString,
+            StringKind::Osc => SequenceKind::Osc,
+            StringKind::Dcs => SequenceKind::Dcs,
+            StringKind::Other => SequenceKind::OtherString,
         }
     }
 }
 
-fn piece(kind: Kind, raw: &[u8]) -> Piece<'_> {
-    Piece { kind, raw }
+fn piece(kind: SequenceKind, raw: &[u8]) -> SequencePiece<'_> {
+    SequencePiece { kind, raw }
 }
 
 #[cfg(test)]
@@ -194,7 +198,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn kinds(bytes: &[u8]) -> Vec<(Kind, Vec<u8>)> {
+    fn kinds(bytes: &[u8]) -> Vec<(SequenceKind, Vec<u8>)> {
         let mut found = Vec::new();
         Sequences::default().split(bytes, |piece| {
             found.push((piece.kind, piece.body().to_vec()))
@@ -206,15 +210,15 @@ mod tests {
     fn each_kind_is_told_with_its_body() {
         let stream =
             b"a\r\n\x1b[1;2m\x1b]0;t\x07\x1b]2;u\x1b\\\x1bP+q41\x1b\\\x1b_Gi=1\x1b\\\x1b7\x1b(0";
-        let expected: [(Kind, &[u8]); 8] = [
-            (Kind::Text, b"a\r\n"),
-            (Kind::Csi, b"1;2m"),
-            (Kind::Osc, b"0;t"),
-            (Kind::Osc, b"2;u"),
-            (Kind::Dcs, b"+q41"),
-            (Kind::OtherString, b"Gi=1"),
-            (Kind::Escape, b"\x1b7"),
-            (Kind::Escape, b"\x1b(0"),
+        let expected: [(SequenceKind, &[u8]); 8] = [
+            (SequenceKind::Text, b"a\r\n"),
+            (SequenceKind::Csi, b"1;2m"),
+            (SequenceKind::Osc, b"0;t"),
+            (SequenceKind::Osc, b"2;u"),
+            (SequenceKind::Dcs, b"+q41"),
+            (SequenceKind::OtherString, b"Gi=1"),
+            (SequenceKind::Escape, b"\x1b7"),
+            (SequenceKind::Escape, b"\x1b(0"),
         ];
         assert_eq!(
             kinds(stream),
@@ -229,10 +233,17 @@ mod tests {
         let long = [b"\x1b]52;c;".as_slice(), &[b'a'; 5000]].concat();
         sequences.split(&long, |piece| found.push(piece.kind));
         assert!(sequences.is_inside_long());
-        assert!(found.iter().all(|kind| *kind == Kind::Part { last: false }));
+        assert!(
+            found
+                .iter()
+                .all(|kind| *kind == SequenceKind::Part { last: false })
+        );
         found.clear();
         sequences.split(b"\x1b\\x", |piece| found.push(piece.kind));
-        assert_eq!(found, [Kind::Part { last: true }, Kind::Text]);
+        assert_eq!(
+            found,
+            [SequenceKind::Part { last: true }, SequenceKind::Text]
+        );
         assert!(!sequences.is_inside_long());
     }
 

@@ -1,7 +1,7 @@
 //! Escape sequences that draw the visible screen again on a fresh terminal of the same size.
 
 use super::cluster::{column_before_cursor, may_join};
-use super::emulator::{Part, Terminal, part};
+use super::emulator::{ScreenPart, Terminal, part};
 use alacritty_terminal::grid::{Cursor, Dimensions};
 use alacritty_terminal::index::{Column, Line as GridLine};
 use alacritty_terminal::term::TermMode;
@@ -109,11 +109,11 @@ impl Terminal {
             let cell = &cells[Column(col)];
             let part = part(cells, col);
             let is_cut = col + 1 == limit && cell.flags.contains(Flags::WIDE_CHAR);
-            if part == Part::Rest || is_cut {
+            if part == ScreenPart::Rest || is_cut {
                 continue;
             }
             let (shown, marks) = match part {
-                Part::Torn => (' ', &[][..]),
+                ScreenPart::Torn => (' ', &[][..]),
                 _ => (cell.c, cell.zerowidth().unwrap_or_default()),
             };
             pen.change_to(cell, out);

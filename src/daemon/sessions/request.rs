@@ -5,7 +5,7 @@ use crate::core::model::{Fault, RpcError, SpawnParams};
 use crate::core::settings;
 use crate::core::settings::limits::Limits;
 use crate::core::settings::{DAEMONS_OWN, OwnerProcess, SessionTerms, SessionsConfig};
-use crate::launch::{self, LaunchError};
+use crate::launch::{self, ProgramError};
 use crate::slot::record::SessionRecord;
 use crate::slot::{SlotContext, running_process};
 use chrono::{TimeDelta, Utc};
@@ -196,9 +196,9 @@ fn cwd(given: Option<PathBuf>, context: &SlotContext) -> Result<PathBuf, RpcErro
         return Err(wrong(text));
     }
     launch::check_cwd(&cwd).map_err(|error| match error {
-        LaunchError::NoCwd(cwd) => wrong(format!("there is no directory {}", cwd.display())),
-        LaunchError::CwdIsFile(cwd) => wrong(format!("{} is not a directory", cwd.display())),
-        LaunchError::CwdOutOfReach { cwd, why } => wrong(format!(
+        ProgramError::NoCwd(cwd) => wrong(format!("there is no directory {}", cwd.display())),
+        ProgramError::CwdIsFile(cwd) => wrong(format!("{} is not a directory", cwd.display())),
+        ProgramError::CwdOutOfReach { cwd, why } => wrong(format!(
             "the directory {} can't be used: {why}",
             cwd.display()
         )),
@@ -217,14 +217,14 @@ fn check_program(record: &SessionRecord, context: &SlotContext) -> Result<(), Rp
         .map(|(_, value)| value.as_str());
     let found = launch::resolve_program(&record.command[0], path, &record.cwd);
     found.map(drop).map_err(|error| match error {
-        LaunchError::NotInPath { program, path } => wrong(format!(
+        ProgramError::NotInPath { program, path } => wrong(format!(
             "there is no program `{program}` in the PATH ({path})"
         )),
-        LaunchError::Missing(file) => wrong(format!("there is no program {}", file.display())),
-        LaunchError::Directory(file) => {
+        ProgramError::Missing(file) => wrong(format!("there is no program {}", file.display())),
+        ProgramError::Directory(file) => {
             wrong(format!("{} is a directory, not a program", file.display()))
         }
-        LaunchError::NotExecutable(file) => wrong(format!("{} can't be executed", file.display())),
+        ProgramError::NotExecutable(file) => wrong(format!("{} can't be executed", file.display())),
         other => wrong(other.to_string()),
     })
 }

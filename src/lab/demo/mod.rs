@@ -13,22 +13,22 @@ mod text;
 mod told;
 mod view;
 
-pub use stage::Program;
+pub use stage::StageProgram;
 pub use view::Mode;
 
 use crate::control::client::CallError;
 use person::Person;
-use stage::Stage;
+use stage::DemoStage;
 use std::path::PathBuf;
 use tokio::signal::unix::{SignalKind, signal};
 use view::View;
 
 /// How it is played.
 #[derive(Debug)]
-pub struct Options {
+pub struct DemoOptions {
     /// This program.
     pub missiond: PathBuf,
-    pub program: Program,
+    pub program: StageProgram,
     pub mode: Mode,
     /// Leave the directory behind.
     pub keep: bool,
@@ -48,9 +48,9 @@ pub enum DemoError {
 }
 
 /// Plays it to its end, or until a signal ends it. Nothing is left running either way.
-pub async fn run(options: Options) -> Result<(), DemoError> {
+pub async fn run(options: DemoOptions) -> Result<(), DemoError> {
     let view = View::new(options.mode);
-    let mut stage = Stage::set(&options)?;
+    let mut stage = DemoStage::set(&options)?;
     let person = Person::at(options.mode);
     let played = tokio::select! {
         played = story::play(&mut stage, &view, person) => played,
@@ -69,7 +69,7 @@ pub async fn run(options: Options) -> Result<(), DemoError> {
 }
 
 /// What is said of it is said afterwards.
-fn remove(stage: Stage, view: &View, ended: Result<(), DemoError>) -> Result<(), DemoError> {
+fn remove(stage: DemoStage, view: &View, ended: Result<(), DemoError>) -> Result<(), DemoError> {
     let root = stage.root().display().to_string();
     stage.remove()?;
     ended?;

@@ -49,7 +49,7 @@ impl Person {
             tokio::time::sleep(BY_ITSELF).await;
             return nobody();
         }
-        let keys = Keys::listen()?;
+        let keys = PersonKeys::listen()?;
         let end = Instant::now() + PATIENCE;
         let chosen = loop {
             let left = end.saturating_duration_since(Instant::now());
@@ -88,14 +88,14 @@ fn prompt(choices: &[&str], usual: usize, left: Duration) -> String {
 }
 
 /// The keyboard, without echo and line by line, until it is dropped.
-struct Keys {
+struct PersonKeys {
     ended: Arc<AtomicBool>,
 }
 
-impl Keys {
-    fn listen() -> Result<Keys, DemoError> {
+impl PersonKeys {
+    fn listen() -> Result<PersonKeys, DemoError> {
         crossterm::terminal::enable_raw_mode()?;
-        Ok(Keys {
+        Ok(PersonKeys {
             ended: Arc::default(),
         })
     }
@@ -138,7 +138,7 @@ fn look() -> Option<Pressed> {
     }
 }
 
-impl Drop for Keys {
+impl Drop for PersonKeys {
     fn drop(&mut self) {
         self.ended.store(true, Ordering::Relaxed);
         // A terminal that is gone has no mode to go back to.

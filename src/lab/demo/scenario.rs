@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// A message to a slot, and what the scripted model does then.
 #[derive(Debug)]
-pub struct Scene {
+pub struct DemoScene {
     pub slot: &'static str,
     pub message: &'static str,
     pub steps: Vec<Step>,
@@ -72,8 +72,8 @@ pub const LONG: &str = "Go through every file.";
 const FIRST_USE: &str = "Run make and tell me what it says.";
 
 /// All of it, for a slot that works in `cwd`.
-pub fn scenes(cwd: &Path) -> Vec<Scene> {
-    let scene = |slot, message, steps| Scene {
+pub fn scenes(cwd: &Path) -> Vec<DemoScene> {
+    let scene = |slot, message, steps| DemoScene {
         slot,
         message,
         steps,

@@ -1,7 +1,7 @@
 //! The place in which the demo is played: a directory of its own with everything in it, and a daemon.
 
-use super::scenario::{self, Scene};
-use super::{DemoError, Options, stand_in};
+use super::scenario::{self, DemoScene};
+use super::{DemoError, DemoOptions, stand_in};
 use crate::control::client::{CallError, Client};
 use crate::control::requests::{Down, DownParams};
 use crate::lab::rehearsal::{Endpoint, Home, HomeOptions};
@@ -17,7 +17,7 @@ use toml::Table;
 
 /// What runs in the slots.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Program {
+pub enum StageProgram {
     StandIn,
     /// An installed Claude Code, with a scripted endpoint in the model's place.
     Claude(PathBuf),
@@ -33,7 +33,7 @@ const END_LIMIT: Duration = Duration::from_secs(60);
 const LONGEST_BELOW: usize = "/run/missiond/shims/demo.reviewer.sock".len();
 
 #[derive(Debug)]
-pub struct Stage {
+pub struct DemoStage {
     root: PathBuf,
     missiond: PathBuf,
     daemon: Child,
@@ -41,24 +41,26 @@ pub struct Stage {
     _company: Option<(Endpoint, Home)>,
 }
 
-impl Stage {
+impl DemoStage {
     /// Makes the directory and starts the daemon in it.
-    pub fn set(options: &Options) -> io::Result<Stage> {
+    pub fn set(options: &DemoOptions) -> io::Result<DemoStage> {
         let root = make_root()?;
-        Stage::set_in(root.clone(), options).inspect_err(|_| {
+        DemoStage::set_in(root.clone(), options).inspect_err(|_| {
             // What went wrong is told; a directory that can't even be removed adds nothing to it.
             let _ = fs::remove_dir_all(root);
         })
     }
 
-    fn set_in(root: PathBuf, options: &Options) -> io::Result<Stage> {
+    fn set_in(root: PathBuf, options: &DemoOptions) -> io::Result<DemoStage> {
         for below in ["logs", "run", "state", "policies"] {
             DirBuilder::new().mode(0o700).create(root.join(below))?;
         }
         let trusted = furnish(&root)?;
         let company = match options.program {
-            Program::StandIn => None,
-            Program::Claude(_) => Some((endpoint(&root)?, Home::create(&root, &known(trusted))?)),
+            StageProgram::StandIn => None,
+            StageProgram::Claude(_) => {
+                Some((endpoint(&root)?, Home::create(&root, &known(trusted))?))
+            }
         };
         let environment = match &company {
             Some((endpoint, home)) => home.environment(&endpoint.url()),
@@ -68,7 +70,7 @@ impl Stage {
         fs::write(root.join("slots.toml"), slots)?;
         let daemon = spawn(&root, &options.missiond)?;
         let _company = company;
-        Ok(Stage {
+        Ok(DemoStage {
             root,
             missiond: options.missiond.clone(),
             daemon,
@@ -203,7 +205,7 @@ fn furnish(root: &Path) -> io::Result<Vec<PathBuf>> {
 fn endpoint(root: &Path) -> io::Result<Endpoint> {
     let endpoint = Endpoint::start()?;
     for (slot, _) in scenario::SLOTS {
-        for Scene {
+        for DemoScene {
             slot: of,
             message,
             steps,
@@ -236,11 +238,11 @@ fn environment(root: &Path) -> Vec<(String, String)> {
     pairs.map(|(name, value)| (name.to_owned(), value)).into()
 }
 
-fn command(options: &Options) -> Vec<String> {
+fn command(options: &DemoOptions) -> Vec<String> {
     let shown = |path: &Path| path.display().to_string();
     match &options.program {
-        Program::StandIn => vec![shown(&options.missiond), stand_in::VERB.to_owned()],
-        Program::Claude(claude) => vec![shown(claude)],
+        StageProgram::StandIn => vec![shown(&options.missiond), stand_in::VERB.to_owned()],
+        StageProgram::Claude(claude) => vec![shown(claude)],
     }
 }
 

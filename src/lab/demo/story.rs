@@ -3,7 +3,7 @@
 use super::DemoError;
 use super::person::Person;
 use super::scenario::{self, CODER, READER, REVIEWER};
-use super::stage::Stage;
+use super::stage::DemoStage;
 use super::told::short;
 use super::view::View;
 use crate::control::client::{CallError, Client, Notice};
@@ -21,7 +21,7 @@ const PATIENCE_MS: u64 = 120_000;
 const GLANCE: Duration = Duration::from_secs(1);
 
 /// The whole story, told as it happens.
-pub async fn play(stage: &mut Stage, view: &View, person: Person) -> Result<(), DemoError> {
+pub async fn play(stage: &mut DemoStage, view: &View, person: Person) -> Result<(), DemoError> {
     let listener = stage.client().await?;
     let client = stage.client().await?;
     let mut tale = Tale {
@@ -49,7 +49,7 @@ async fn listen(client: Client, view: &View, work: &Path) -> Result<(), DemoErro
 }
 
 struct Tale<'a> {
-    stage: &'a Stage,
+    stage: &'a DemoStage,
     view: &'a View,
     person: Person,
     client: Client,
@@ -251,7 +251,7 @@ fn kill(pid: u32) {
 }
 
 /// Where everything was written, and what to type next.
-pub fn last_words(stage: &Stage, view: &View, keep: bool) -> Result<(), DemoError> {
+pub fn last_words(stage: &DemoStage, view: &View, keep: bool) -> Result<(), DemoError> {
     let logs = stage.logs();
     view.act("what was written down")?;
     view.say(&format!("logs: {}", logs.display()))?;

@@ -39,11 +39,11 @@ const USUAL_SIZE: (u16, u16) = (80, 24);
 pub struct View {
     mode: Mode,
     coloured: bool,
-    shown: RefCell<Shown>,
+    shown: RefCell<ShownView>,
 }
 
 #[derive(Default)]
-struct Shown {
+struct ShownView {
     slots: Vec<(String, State)>,
     lines: Vec<(Weight, String)>,
     /// What the person is asked just now.

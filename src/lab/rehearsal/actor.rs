@@ -1,6 +1,6 @@
 //! The program on the stage: in a shim's PTY, read as a slot reads it, and driven by the same keys.
 
-use crate::core::cast::{Recording, What};
+use crate::core::cast::{CastKind, Recording};
 use crate::core::claude::keys::{self, Meaning};
 use crate::core::claude::reading::{Composer, Dialog, Observed, Observer, Seen, State};
 use crate::core::machine::{ENTER_IS_LOST, PASTE_SETTLES, SETTLED};
@@ -83,7 +83,7 @@ impl Actor {
         for event in recording {
             let event = event.map_err(|error| unreadable(&error))?;
             self.heard = (event.at, Instant::now());
-            if let What::Output(text) = event.what {
+            if let CastKind::Output(text) = event.what {
                 let frames = self.terminal.feed(event.at, text.as_bytes());
                 self.see(frames);
             }

@@ -14,35 +14,35 @@ const NOT_THE_PERSON: [&str; 5] = [
 
 /// The last thing the person said, and how far its turn has come.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct RehearsedAsk {
     pub prompt: String,
     /// How many of Claude Code's messages with tool results followed it.
     pub round: usize,
 }
 
 /// Reads the conversation from its end.
-pub fn asked(body: &Value) -> Asked {
+pub fn asked(body: &Value) -> RehearsedAsk {
     let mut round = 0;
     for message in list(body, "messages").iter().rev() {
         if message.get("role").and_then(Value::as_str) != Some("user") {
             continue;
         }
         if let Some(text) = message.get("content").and_then(Value::as_str) {
-            return Asked {
+            return RehearsedAsk {
                 prompt: text.to_owned(),
                 round,
             };
         }
         let blocks = list(message, "content");
         if let Some(prompt) = blocks.iter().rev().find_map(persons_text) {
-            return Asked {
+            return RehearsedAsk {
                 prompt: prompt.to_owned(),
                 round,
             };
         }
         round += usize::from(blocks.iter().any(|block| is(block, "tool_result")));
     }
-    Asked {
+    RehearsedAsk {
         prompt: String::new(),
         round,
     }
@@ -84,7 +84,7 @@ mod tests {
     }
 
     fn ask(messages: Value) -> (String, usize) {
-        let Asked { prompt, round } = asked(&json!({ "messages": messages }));
+        let RehearsedAsk { prompt, round } = asked(&json!({ "messages": messages }));
         (prompt, round)
     }
 

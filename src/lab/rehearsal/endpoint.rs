@@ -2,7 +2,7 @@
 
 use super::conversation::{asked, is_side_question};
 use super::http;
-use super::script::{ErrorStep, Script, Step};
+use super::script::{ErrorStep, ModelScript, Step};
 use super::sse::{self, Beat};
 use serde_json::{Value, json};
 use std::collections::{BTreeSet, VecDeque};
@@ -29,7 +29,7 @@ const MAX_REQUEST_BYTES: usize = 128 * 1024 * 1024;
 
 /// One request that Claude Code made.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Request {
+pub struct EndpointRequest {
     pub method: String,
     /// Path and query.
     pub target: String,
@@ -38,7 +38,7 @@ pub struct Request {
     size: usize,
 }
 
-impl Request {
+impl EndpointRequest {
     /// Whether this asks the model to go on with the conversation, and not some side question.
     pub fn is_turn(&self) -> bool {
         self.method == "POST" && is_messages(&self.target) && !is_side_question(&self.body)
@@ -61,7 +61,7 @@ pub struct Endpoint {
 
 #[derive(Debug)]
 struct Shared {
-    script: Mutex<Script>,
+    script: Mutex<ModelScript>,
     requests: Mutex<Requests>,
     arrived: Condvar,
     /// The names of the gates that are open.
@@ -71,7 +71,7 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct Requests {
-    kept: VecDeque<Request>,
+    kept: VecDeque<EndpointRequest>,
     bytes: usize,
 }
 
@@ -119,7 +119,7 @@ impl Endpoint {
     }
 
     /// The requests so far, oldest first.
-    pub fn requests(&self) -> Vec<Request> {
+    pub fn requests(&self) -> Vec<EndpointRequest> {
         locked(&self.shared.requests).kept.iter().cloned().collect()
     }
 
@@ -135,8 +135,8 @@ impl Endpoint {
     pub fn wait_for_request(
         &self,
         timeout: Duration,
-        wanted: impl Fn(&Request) -> bool,
-    ) -> Option<Request> {
+        wanted: impl Fn(&EndpointRequest) -> bool,
+    ) -> Option<EndpointRequest> {
         let end = Instant::now() + timeout;
         let mut requests = locked(&self.shared.requests);
         loop {
@@ -185,7 +185,7 @@ impl Shared {
         }
     }
 
-    fn keep(&self, request: Request) {
+    fn keep(&self, request: EndpointRequest) {
         let mut requests = locked(&self.requests);
         requests.bytes += request.size;
         requests.kept.push_back(request);
@@ -244,7 +244,7 @@ async fn answer(
     writer: &mut OwnedWriteHalf,
 ) -> io::Result<()> {
     let head = request.method == "HEAD";
-    let request = Request {
+    let request = EndpointRequest {
         method: request.method,
         target: request.target,
         size: request.body.len(),
@@ -387,7 +387,7 @@ mod tests {
         );
         assert!(answer.contains(r#""text":"You said: hello""#), "{answer}");
         assert!(answer.trim_end().ends_with('0'), "{answer}");
-        let kept = endpoint.wait_for_request(SOON, Request::is_turn);
+        let kept = endpoint.wait_for_request(SOON, EndpointRequest::is_turn);
         assert_eq!(kept.map(|request| request.prompt()), Some("hello".into()));
         assert!(endpoint.was_told("hell") && !endpoint.was_told("messages"));
     }
@@ -455,7 +455,7 @@ mod tests {
         )
         .expect("sent");
         endpoint
-            .wait_for_request(SOON, Request::is_turn)
+            .wait_for_request(SOON, EndpointRequest::is_turn)
             .expect("it arrived");
         drop(endpoint);
         let mut rest = Vec::new();

@@ -1,6 +1,6 @@
 //! The daemon's end of the hooks, in a rehearsal: it notes what was called, and answers the gate by the scene's rule.
 
-use super::scenes::{REFUSAL, Rule};
+use super::scenes::{REFUSAL, SceneRule};
 use crate::core::claude::gate_output;
 use crate::core::model::envelope::{Line, Request};
 use crate::core::model::{HookAnswer, HookParams, MAX_LINE};
@@ -18,16 +18,16 @@ const MAX_HEARD: usize = 256;
 /// A listener, until it is dropped.
 #[derive(Debug)]
 pub struct Hooks {
-    shared: Arc<Mutex<Shared>>,
+    shared: Arc<Mutex<HooksShared>>,
     task: JoinHandle<()>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct HooksShared {
     heard: Vec<String>,
     /// The session's first hook, which may come before or after any screen.
     session_began: bool,
-    rule: Option<Rule>,
+    rule: Option<SceneRule>,
 }
 
 impl Hooks {
@@ -40,7 +40,7 @@ impl Hooks {
 
     /// For another start of the program.
     pub fn forget(&self) {
-        *locked(&self.shared) = Shared::default();
+        *locked(&self.shared) = HooksShared::default();
     }
 
     /// Forgets what was heard, and leaves every call to a person.
@@ -50,7 +50,7 @@ impl Hooks {
         shared.rule = None;
     }
 
-    pub fn set(&self, rule: Rule) {
+    pub fn set(&self, rule: SceneRule) {
         locked(&self.shared).rule = Some(rule);
     }
 
@@ -72,11 +72,11 @@ impl Drop for Hooks {
 }
 
 /// Each value is changed in one step, so that a panic elsewhere leaves it whole.
-fn locked(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+fn locked(shared: &Mutex<HooksShared>) -> MutexGuard<'_, HooksShared> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-async fn serve(listener: UnixListener, shared: Arc<Mutex<Shared>>) {
+async fn serve(listener: UnixListener, shared: Arc<Mutex<HooksShared>>) {
     while let Ok((stream, _)) = listener.accept().await {
         let shared = Arc::clone(&shared);
         // A hook that goes away, or says something else, gets no answer; at the gate that blocks the call.
@@ -84,7 +84,7 @@ async fn serve(listener: UnixListener, shared: Arc<Mutex<Shared>>) {
     }
 }
 
-async fn answer(stream: UnixStream, shared: &Mutex<Shared>) -> io::Result<()> {
+async fn answer(stream: UnixStream, shared: &Mutex<HooksShared>) -> io::Result<()> {
     let (reader, mut writer) = stream.into_split();
     let mut text = String::new();
     let mut reader = BufReader::new(reader).take(MAX_LINE as u64);
@@ -97,7 +97,7 @@ async fn answer(stream: UnixStream, shared: &Mutex<Shared>) -> io::Result<()> {
     writer.write_all(format!("{line}\n").as_bytes()).await
 }
 
-fn hear(payload: &Value, shared: &mut Shared) -> Option<Value> {
+fn hear(payload: &Value, shared: &mut HooksShared) -> Option<Value> {
     let name = payload["hook_event_name"].as_str().unwrap_or_default();
     if shared.heard.len() < MAX_HEARD {
         shared.heard.push(name.to_owned());
@@ -107,8 +107,8 @@ fn hear(payload: &Value, shared: &mut Shared) -> Option<Value> {
         return None;
     }
     shared.rule.map(|rule| match rule {
-        Rule::Allow => gate_output("allow", "allowed in a rehearsal"),
-        Rule::Deny => gate_output("deny", REFUSAL),
+        SceneRule::Allow => gate_output("allow", "allowed in a rehearsal"),
+        SceneRule::Deny => gate_output("deny", REFUSAL),
     })
 }
 
@@ -119,13 +119,13 @@ mod tests {
 
     #[test]
     fn only_the_gate_gets_an_answer_and_only_where_there_is_a_rule() {
-        let mut shared = Shared::default();
+        let mut shared = HooksShared::default();
         let (gate, stop) = (
             json!({"hook_event_name": "PreToolUse"}),
             json!({"hook_event_name": "Stop"}),
         );
         assert_eq!(hear(&gate, &mut shared), None);
-        shared.rule = Some(Rule::Deny);
+        shared.rule = Some(SceneRule::Deny);
         assert_eq!(hear(&stop, &mut shared), None);
         let refused = hear(&gate, &mut shared).expect("an answer");
         assert!(refused.to_string().contains(REFUSAL), "{refused}");

@@ -84,7 +84,7 @@ impl House {
             socket: self.home.path().join("shim.sock"),
             limits: Default::default(),
             cgroup: None,
-            keeper: crate::shim::Keeper::default(),
+            keeper: crate::shim::ShimKeeper::default(),
             cap: None,
         })
     }

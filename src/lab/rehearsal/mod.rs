@@ -16,7 +16,7 @@ mod script;
 mod sse;
 
 pub use actor::Actor;
-pub use endpoint::{Endpoint, Request};
+pub use endpoint::{Endpoint, EndpointRequest};
 pub use home::{Home, HomeOptions};
-pub use play::{Company, Outcome, Progress, Verdict, failed, holds, rehearse};
-pub use script::{ErrorStep, Script, Step, TextStep, ToolCall};
+pub use play::{Company, SceneOutcome, SceneProgress, SceneVerdict, failed, holds, rehearse};
+pub use script::{ErrorStep, ModelScript, Step, TextStep, ToolCall};

@@ -3,7 +3,7 @@
 use super::actor::Actor;
 use super::hooks::Hooks;
 use super::house::House;
-use super::scenes::{self, Act, Opening, Run, Scene, Shown, Sight};
+use super::scenes::{self, Act, Opening, Scene, SceneRun, SceneSight, ShownScreen};
 use crate::core::claude::Version;
 use crate::core::claude::keys;
 use crate::core::claude::reading::{Dialog, Observed, State};
@@ -36,9 +36,9 @@ pub struct Company {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Outcome {
+pub struct SceneOutcome {
     pub scene: &'static str,
-    pub result: Verdict,
+    pub result: SceneVerdict,
     /// Whether a key that missiond presses rests on it.
     pub needed: bool,
     pub seconds: f64,
@@ -50,7 +50,7 @@ pub struct Outcome {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum SceneVerdict {
     Holds,
     Fails,
     /// Not tried, because of what failed before.
@@ -59,16 +59,16 @@ pub enum Verdict {
 
 /// What a listener is told while it goes on.
 #[derive(Debug)]
-pub enum Progress<'a> {
+pub enum SceneProgress<'a> {
     Begins(&'a str),
-    Ended(&'a Outcome),
+    Ended(&'a SceneOutcome),
 }
 
 /// Plays everything; `Err` where the stage itself could not be set.
 pub async fn rehearse(
     company: &Company,
-    mut tell: impl FnMut(Progress<'_>),
-) -> Result<Vec<Outcome>, String> {
+    mut tell: impl FnMut(SceneProgress<'_>),
+) -> Result<Vec<SceneOutcome>, String> {
     let mut report = Report::default();
     let openings: Vec<Opening> = scenes::runs(Path::new("/"), company.version)
         .iter()
@@ -86,15 +86,15 @@ pub async fn rehearse(
 
 #[derive(Debug, Default)]
 struct Report {
-    outcomes: Vec<Outcome>,
+    outcomes: Vec<SceneOutcome>,
     /// Scenes in a row that did not hold.
     failed: usize,
 }
 
 impl Report {
-    fn add(&mut self, outcome: Outcome, opens: bool) {
+    fn add(&mut self, outcome: SceneOutcome, opens: bool) {
         self.failed = match outcome.result {
-            Verdict::Holds => 0,
+            SceneVerdict::Holds => 0,
             // What can't be opened has nothing behind it.
             _ if opens => ENOUGH_FAILURES,
             _ => self.failed + 1,
@@ -140,13 +140,13 @@ impl<'a> Play<'a> {
 
     async fn run(
         &mut self,
-        run: Run,
+        run: SceneRun,
         report: &mut Report,
-        tell: &mut impl FnMut(Progress<'_>),
+        tell: &mut impl FnMut(SceneProgress<'_>),
     ) -> Result<(), String> {
         for (index, scene) in run.scenes.iter().enumerate() {
             let opens = index == 0;
-            tell(Progress::Begins(scene.name));
+            tell(SceneProgress::Begins(scene.name));
             let outcome = match report.failed {
                 ENOUGH_FAILURES.. => not_tried(scene),
                 _ => self.play(scene, opens).await,
@@ -154,25 +154,25 @@ impl<'a> Play<'a> {
             if self.company.cancel.is_cancelled() {
                 return Err("the rehearsal was stopped".to_owned());
             }
-            tell(Progress::Ended(&outcome));
+            tell(SceneProgress::Ended(&outcome));
             report.add(outcome, opens);
         }
         Ok(())
     }
 
-    async fn play(&mut self, scene: &Scene, opens: bool) -> Outcome {
+    async fn play(&mut self, scene: &Scene, opens: bool) -> SceneOutcome {
         let began = Instant::now();
         let played = self.try_scene(scene, opens).await;
         let actor = self.actor.as_ref();
         let (result, why, screen) = match played {
-            Ok(()) => (Verdict::Holds, actor.and_then(Actor::remark), None),
-            Err(why) => (Verdict::Fails, Some(why), actor.map(Actor::screen)),
+            Ok(()) => (SceneVerdict::Holds, actor.and_then(Actor::remark), None),
+            Err(why) => (SceneVerdict::Fails, Some(why), actor.map(Actor::screen)),
         };
-        if result == Verdict::Fails {
+        if result == SceneVerdict::Fails {
             // Where it stands now nobody knows: the next scene begins with a start.
             self.send_home().await;
         }
-        Outcome {
+        SceneOutcome {
             result,
             seconds: rounded(began.elapsed()),
             why,
@@ -206,10 +206,10 @@ impl<'a> Play<'a> {
     }
 }
 
-fn not_tried(scene: &Scene) -> Outcome {
-    Outcome {
+fn not_tried(scene: &Scene) -> SceneOutcome {
+    SceneOutcome {
         scene: scene.name,
-        result: Verdict::NotTried,
+        result: SceneVerdict::NotTried,
         needed: scene.needed,
         seconds: 0.0,
         why: None,
@@ -343,7 +343,7 @@ fn mode(actor: &Actor) -> String {
     named.unwrap_or_else(|| "manual".to_owned())
 }
 
-async fn see(actor: &mut Actor, sight: &Sight) -> Result<(), String> {
+async fn see(actor: &mut Actor, sight: &SceneSight) -> Result<(), String> {
     let what = sight.in_words();
     let seen = actor
         .until(&what, |actor| sight.fits(actor.observed()).ok())
@@ -362,7 +362,7 @@ fn is_made(file: &Path, text: &str) -> bool {
     std::fs::read_to_string(file).is_ok_and(|found| found.contains(text))
 }
 
-impl Sight {
+impl SceneSight {
     fn in_words(&self) -> String {
         match (&self.dialog, self.state) {
             (Some(shown), _) => format!(
@@ -416,7 +416,7 @@ fn differs(what: &str, wanted: Option<&str>, holds: impl Fn(&str) -> bool) -> Re
     }
 }
 
-impl Shown {
+impl ShownScreen {
     fn fits(&self, dialog: &Dialog) -> Result<(), String> {
         if dialog.kind != self.kind {
             return Err(format!("kind: {:?}", dialog.kind));
@@ -445,19 +445,19 @@ impl Shown {
 }
 
 /// Whether everything holds that a key rests on.
-pub fn holds(outcomes: &[Outcome]) -> bool {
+pub fn holds(outcomes: &[SceneOutcome]) -> bool {
     let needed = outcomes.iter().filter(|outcome| outcome.needed);
     needed.clone().count() > 0
         && needed
             .clone()
-            .all(|outcome| outcome.result == Verdict::Holds)
+            .all(|outcome| outcome.result == SceneVerdict::Holds)
 }
 
 /// The scenes that do not hold.
-pub fn failed(outcomes: &[Outcome]) -> Vec<String> {
+pub fn failed(outcomes: &[SceneOutcome]) -> Vec<String> {
     let failed = outcomes
         .iter()
-        .filter(|outcome| outcome.result != Verdict::Holds);
+        .filter(|outcome| outcome.result != SceneVerdict::Holds);
     failed.map(|outcome| outcome.scene.to_owned()).collect()
 }
 
@@ -465,8 +465,8 @@ pub fn failed(outcomes: &[Outcome]) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn outcome(result: Verdict, needed: bool) -> Outcome {
-        Outcome {
+    fn outcome(result: SceneVerdict, needed: bool) -> SceneOutcome {
+        SceneOutcome {
             scene: "idle",
             result,
             needed,
@@ -478,7 +478,7 @@ mod tests {
 
     #[test]
     fn a_program_holds_by_the_scenes_that_a_key_rests_on() {
-        use Verdict::{Fails, Holds, NotTried};
+        use SceneVerdict::{Fails, Holds, NotTried};
         for (outcomes, expected) in [
             (vec![outcome(Holds, true), outcome(Fails, false)], true),
             (vec![outcome(Holds, true), outcome(NotTried, true)], false),

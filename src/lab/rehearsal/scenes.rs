@@ -19,7 +19,7 @@ pub struct Scene {
 
 /// The scenes that one start of the program goes through.
 #[derive(Debug)]
-pub struct Run {
+pub struct SceneRun {
     pub opening: Opening,
     pub scenes: Vec<Scene>,
 }
@@ -47,10 +47,10 @@ pub enum Act {
     Open(&'static str),
     Create(PathBuf),
     /// What the hook before each tool call says in this scene; else it leaves the call to a person.
-    Rule(Rule),
+    Rule(SceneRule),
     /// Answers the dialog as a person would: `yes`, `no` or a label.
     Answer(&'static str),
-    See(Sight),
+    See(SceneSight),
     /// The hook SessionStart has been called since the start: the gate holds.
     SessionBegan,
     /// This hook has been called in this scene.
@@ -72,7 +72,7 @@ pub enum Act {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rule {
+pub enum SceneRule {
     Allow,
     Deny,
 }
@@ -82,18 +82,18 @@ pub const REFUSAL: &str = "refused in a rehearsal";
 
 /// How the screen must read.
 #[derive(Debug, Default)]
-pub struct Sight {
+pub struct SceneSight {
     pub state: Option<State>,
     /// Any state of work will do: which one differs between versions.
     pub at_work: bool,
-    pub dialog: Option<Shown>,
+    pub dialog: Option<ShownScreen>,
     pub draft: Option<&'static str>,
     pub error: Option<&'static str>,
 }
 
 /// How a dialog must read. It must be whole, and where `answers` are named, each must be an option of its own.
 #[derive(Debug)]
-pub struct Shown {
+pub struct ShownScreen {
     pub kind: DialogKind,
     pub tool: Option<&'static str>,
     /// A key of the tool's input, and its value.
@@ -102,7 +102,7 @@ pub struct Shown {
 }
 
 /// All scenes, for a program of this version that works in `cwd`.
-pub fn runs(cwd: &Path, version: Version) -> Vec<Run> {
+pub fn runs(cwd: &Path, version: Version) -> Vec<SceneRun> {
     let mut scenes = opening();
     scenes.extend(typing());
     scenes.extend(working(cwd));
@@ -113,11 +113,11 @@ pub fn runs(cwd: &Path, version: Version) -> Vec<Run> {
     scenes.extend(views());
     scenes.push(scene("exit", vec![say("/exit", vec![]), Act::Ended]));
     vec![
-        Run {
+        SceneRun {
             opening: Opening::Trust,
             scenes,
         },
-        Run {
+        SceneRun {
             opening: Opening::ApiKey,
             scenes: vec![asked_at_start("API key", DialogKind::ApiKey)],
         },
@@ -145,7 +145,7 @@ fn opening() -> Vec<Scene> {
 }
 
 fn asked_at_start(name: &'static str, kind: DialogKind) -> Scene {
-    let shown = Shown {
+    let shown = ShownScreen {
         kind,
         tool: None,
         input: None,
@@ -163,7 +163,7 @@ fn typing() -> Vec<Scene> {
     let draft = "a draft that nobody sends";
     let lines: Vec<String> = (1..=12).map(|line| format!("line {line}")).collect();
     let long = lines.join("\n");
-    let seen = Sight {
+    let seen = SceneSight {
         draft: Some(draft),
         ..idle()
     };
@@ -215,7 +215,7 @@ fn working(cwd: &Path) -> Vec<Scene> {
         turn(
             "tool running",
             vec![
-                Act::Rule(Rule::Allow),
+                Act::Rule(SceneRule::Allow),
                 say("wait", vec![bash(&wait), Step::text("It is over.")]),
                 state(State::ToolRunning),
                 Act::Create(go),
@@ -234,7 +234,7 @@ fn rules(cwd: &Path) -> Vec<Scene> {
         turn(
             "allowed by hook",
             vec![
-                Act::Rule(Rule::Allow),
+                Act::Rule(SceneRule::Allow),
                 say("make one", vec![make(&allowed), Step::text("Made.")]),
                 Act::Made(allowed, ""),
                 Act::NoDialog,
@@ -243,7 +243,7 @@ fn rules(cwd: &Path) -> Vec<Scene> {
         turn(
             "denied by hook",
             vec![
-                Act::Rule(Rule::Deny),
+                Act::Rule(SceneRule::Deny),
                 say("make another", vec![make(&denied), Step::text("Not made.")]),
                 Act::Told(REFUSAL.to_owned()),
                 Act::NoDialog,
@@ -326,14 +326,14 @@ fn questions() -> Vec<Scene> {
     let question = json!({"question": "Which colour?", "header": "Colour", "multiSelect": false,
         "options": [{"label": "Red", "description": "warm"}, {"label": "Blue", "description": "cold"}]});
     let question = Step::tool("AskUserQuestion", json!({"questions": [question]}));
-    let asked = Shown {
+    let asked = ShownScreen {
         kind: DialogKind::Question,
         tool: None,
         input: Some(("question", "Which colour?".to_owned())),
         answers: &["Red", "Blue"],
     };
     let plan = Step::tool("ExitPlanMode", json!({"plan": "1. Look\n2. Leave"}));
-    let planned = Shown {
+    let planned = ShownScreen {
         kind: DialogKind::Plan,
         tool: None,
         input: None,
@@ -364,7 +364,7 @@ fn questions() -> Vec<Scene> {
 }
 
 fn endings_of_a_turn(version: Version) -> Vec<Scene> {
-    let failed = Sight {
+    let failed = SceneSight {
         error: Some("scripted"),
         ..idle()
     };
@@ -381,9 +381,9 @@ fn endings_of_a_turn(version: Version) -> Vec<Scene> {
                     "talk on",
                     vec![Step::gated_text(TWO_PARAGRAPHS, 3, "never")],
                 ),
-                Act::See(Sight {
+                Act::See(SceneSight {
                     at_work: true,
-                    ..Sight::default()
+                    ..SceneSight::default()
                 }),
                 Act::Press(keys::ESC),
                 Act::See(idle()),
@@ -469,7 +469,7 @@ fn bash(command: &str) -> Step {
 }
 
 fn asks(tool: &'static str, key: &'static str, value: String) -> Act {
-    Act::See(dialog(Shown {
+    Act::See(dialog(ShownScreen {
         kind: DialogKind::Permission,
         tool: Some(tool),
         input: Some((key, value)),
@@ -477,8 +477,8 @@ fn asks(tool: &'static str, key: &'static str, value: String) -> Act {
     }))
 }
 
-fn other_view() -> Sight {
-    dialog(Shown {
+fn other_view() -> SceneSight {
+    dialog(ShownScreen {
         kind: DialogKind::Other,
         tool: None,
         input: None,
@@ -486,25 +486,25 @@ fn other_view() -> Sight {
     })
 }
 
-fn dialog(shown: Shown) -> Sight {
-    Sight {
+fn dialog(shown: ShownScreen) -> SceneSight {
+    SceneSight {
         state: Some(State::Confirming),
         dialog: Some(shown),
-        ..Sight::default()
+        ..SceneSight::default()
     }
 }
 
-fn idle() -> Sight {
-    Sight {
+fn idle() -> SceneSight {
+    SceneSight {
         state: Some(State::Idle),
         draft: Some(""),
-        ..Sight::default()
+        ..SceneSight::default()
     }
 }
 
 fn state(state: State) -> Act {
-    Act::See(Sight {
+    Act::See(SceneSight {
         state: Some(state),
-        ..Sight::default()
+        ..SceneSight::default()
     })
 }

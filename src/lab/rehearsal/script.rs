@@ -133,11 +133,11 @@ const QUOTED_HEAD: usize = 100;
 
 /// The answers that were set for given messages.
 #[derive(Debug, Default)]
-pub struct Script {
+pub struct ModelScript {
     by_prompt: HashMap<String, Vec<Step>>,
 }
 
-impl Script {
+impl ModelScript {
     pub fn set(&mut self, prompt: &str, steps: Vec<Step>) {
         self.by_prompt.insert(prompt.trim().to_owned(), steps);
     }
@@ -182,7 +182,7 @@ mod tests {
     use serde_json::json;
 
     fn response(prompt: &str, round: usize) -> Vec<Step> {
-        Script::default()
+        ModelScript::default()
             .response(prompt, round)
             .expect("a readable script")
     }
@@ -236,14 +236,14 @@ mod tests {
 
     #[test]
     fn a_set_answer_goes_before_the_quote() {
-        let mut script = Script::default();
+        let mut script = ModelScript::default();
         script.set("hello", vec![Step::text("hi")]);
         assert_eq!(script.response(" hello\n", 0), Ok(vec![Step::text("hi")]));
     }
 
     #[test]
     fn a_broken_script_is_named() {
-        let error = Script::default()
+        let error = ModelScript::default()
             .response("JSON:[{]", 0)
             .expect_err("not JSON");
         assert!(error.contains("can't be read"), "{error}");

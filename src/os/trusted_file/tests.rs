@@ -96,7 +96,7 @@ fn a_file_of_another_user_is_refused_and_one_of_root_is_not() {
     let trusted = foreign(&file);
     let exposed = check(&file, &File::open(&file).unwrap(), &trusted).unwrap_err();
     assert!(
-        matches!(exposed, Exposed::File(Fault::Owner(_))),
+        matches!(exposed, Exposed::File(FileFault::Owner(_))),
         "{exposed}"
     );
     let fix = exposed.fix(&file, &env(dir.path())).unwrap();
@@ -112,9 +112,9 @@ fn a_directory_of_another_user_is_refused() {
     let owner = matches!(
         &exposed,
         Exposed::Above {
-            fault: Fault::Owner(_),
+            fault: FileFault::Owner(_),
             ..
-        } | Exposed::File(Fault::Owner(_))
+        } | Exposed::File(FileFault::Owner(_))
     );
     assert!(owner, "{exposed}");
 }

@@ -1,7 +1,7 @@
 //! A recording, read as the live slot would read it.
 
 use super::{Dialog, Observer, State};
-use crate::core::cast::{Broken, Event, Recording, What};
+use crate::core::cast::{BrokenCast, CastEvent, CastKind, Recording};
 use crate::core::terminal::{At, FRAME_TIMEOUT, Frame, Terminal};
 use serde::Serialize;
 use std::collections::VecDeque;
@@ -21,7 +21,9 @@ pub struct Change {
 pub const LAST_STANDS: Duration = Duration::from_secs(1);
 
 /// Goes through a recording and gives a line at each change.
-pub fn replay<R: BufRead>(recording: Recording<R>) -> impl Iterator<Item = Result<Change, Broken>> {
+pub fn replay<R: BufRead>(
+    recording: Recording<R>,
+) -> impl Iterator<Item = Result<Change, BrokenCast>> {
     let header = recording.header();
     Replay {
         terminal: Terminal::new(header.cols, header.rows),
@@ -46,11 +48,11 @@ struct Replay<R> {
     last: At,
     over: bool,
     /// Why it ends early.
-    broken: Option<Broken>,
+    broken: Option<BrokenCast>,
 }
 
 impl<R: BufRead> Iterator for Replay<R> {
-    type Item = Result<Change, Broken>;
+    type Item = Result<Change, BrokenCast>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
@@ -74,14 +76,14 @@ impl<R: BufRead> Iterator for Replay<R> {
 }
 
 impl<R> Replay<R> {
-    fn take(&mut self, event: Event) {
+    fn take(&mut self, event: CastEvent) {
         self.last = self.last.max(event.at);
         let frames = match event.what {
-            What::Output(text) => self.terminal.feed(event.at, text.as_bytes()),
-            What::Resize { cols, rows } => self.terminal.resize(event.at, cols, rows),
+            CastKind::Output(text) => self.terminal.feed(event.at, text.as_bytes()),
+            CastKind::Resize { cols, rows } => self.terminal.resize(event.at, cols, rows),
             ref marker if marker.begins_a_run() => self.begin(event.at),
-            What::Marker(_) => self.terminal.quiet(event.at),
-            What::Exit => self.exit(event.at),
+            CastKind::Marker(_) => self.terminal.quiet(event.at),
+            CastKind::Exit => self.exit(event.at),
         };
         self.see(frames);
         self.wait(event.at);

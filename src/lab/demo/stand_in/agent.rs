@@ -1,13 +1,13 @@
 //! The stand-in at work: it takes messages, does what its script says, and shows it.
 
-use super::asked::{Answer, Asked, TRUSTED, YES};
-use super::page::{Bottom, Entry, draw};
-use super::session::Session;
-use super::tools::{self, Gate, Running};
+use super::asked::{StandInAnswer, StandInAsk, TRUSTED, YES};
+use super::page::{Bottom, PageEntry, draw};
+use super::session::StandInSession;
+use super::tools::{self, Gate, RunningTool};
 use super::tty::Tty;
-use super::typed::Key;
+use super::typed::TypedKey;
 use crate::core::claude::transcript;
-use crate::lab::rehearsal::{ErrorStep, Script, Step, TextStep, ToolCall};
+use crate::lab::rehearsal::{ErrorStep, ModelScript, Step, TextStep, ToolCall};
 use serde_json::{Value, json};
 use std::io;
 use std::time::{Duration, Instant};
@@ -30,35 +30,35 @@ const MAX_ENTRIES: usize = 200;
 
 /// Why a turn ends early.
 #[derive(Debug)]
-pub enum Stop {
+pub enum AgentStop {
     Interrupted,
     /// The terminal or the disk is gone.
     Broken(io::Error),
 }
 
-impl From<io::Error> for Stop {
-    fn from(error: io::Error) -> Stop {
-        Stop::Broken(error)
+impl From<io::Error> for AgentStop {
+    fn from(error: io::Error) -> AgentStop {
+        AgentStop::Broken(error)
     }
 }
 
 pub struct Agent {
     tty: Tty,
-    session: Session,
-    script: Script,
-    entries: Vec<Entry>,
+    session: StandInSession,
+    script: ModelScript,
+    entries: Vec<PageEntry>,
     draft: String,
-    asked: Option<Asked>,
+    asked: Option<StandInAsk>,
     /// Since when it works, with the count of the spinner's turns.
     work: Option<(Instant, usize)>,
 }
 
 impl Agent {
-    pub fn new(tty: Tty, session: Session, script: Script) -> Agent {
+    pub fn new(tty: Tty, session: StandInSession, script: ModelScript) -> Agent {
         let turns = transcript::turns(session.transcript().lines());
         let entries = turns.iter().filter_map(|turn| match turn.role.as_str() {
-            "user" => Some(Entry::Prompt(turn.text.clone())),
-            "assistant" => Some(Entry::Text(turn.text.clone())),
+            "user" => Some(PageEntry::Prompt(turn.text.clone())),
+            "assistant" => Some(PageEntry::Text(turn.text.clone())),
             _ => None,
         });
         let mut agent = Agent {
@@ -72,7 +72,7 @@ impl Agent {
         };
         if agent.entries.is_empty() {
             let hello = "A stand-in for Claude Code: its screens, and no model behind them.";
-            agent.push(Entry::Note(hello.to_owned()));
+            agent.push(PageEntry::Note(hello.to_owned()));
         }
         agent
     }
@@ -97,8 +97,8 @@ impl Agent {
             (self.work, self.asked) = (None, None);
             match outcome {
                 Ok(()) => {}
-                Err(Stop::Interrupted) => self.interrupted()?,
-                Err(Stop::Broken(error)) => return Err(error),
+                Err(AgentStop::Interrupted) => self.interrupted()?,
+                Err(AgentStop::Broken(error)) => return Err(error),
             }
         }
     }
@@ -106,7 +106,7 @@ impl Agent {
     /// Asks about the folder before anything else is done in it, and remembers a yes.
     fn is_trusted(&mut self) -> io::Result<bool> {
         let folder = self.session.cwd().display().to_string();
-        self.asked = Some(Asked::trust(folder));
+        self.asked = Some(StandInAsk::trust(folder));
         loop {
             self.show()?;
             for key in self.tty.keys(Duration::from_secs(1))? {
@@ -114,7 +114,7 @@ impl Agent {
                     continue;
                 };
                 self.asked = None;
-                let trusted = answer == Answer::Chosen(TRUSTED.to_owned());
+                let trusted = answer == StandInAnswer::Chosen(TRUSTED.to_owned());
                 if trusted {
                     self.session.note_trust()?;
                 }
@@ -128,7 +128,7 @@ impl Agent {
             self.show()?;
             for key in self.tty.keys(Duration::from_secs(1))? {
                 match key {
-                    Key::Enter if !self.draft.trim().is_empty() => {
+                    TypedKey::Enter if !self.draft.trim().is_empty() => {
                         return Ok(std::mem::take(&mut self.draft));
                     }
                     key => self.write(key),
@@ -138,17 +138,17 @@ impl Agent {
     }
 
     /// What a key does to the input box.
-    fn write(&mut self, key: Key) {
+    fn write(&mut self, key: TypedKey) {
         match key {
-            Key::Text(text) => self.draft.push_str(&text),
-            Key::Backspace => drop(self.draft.pop()),
-            Key::Clear => self.draft.clear(),
-            Key::Enter | Key::Esc | Key::Up | Key::Down => {}
+            TypedKey::Text(text) => self.draft.push_str(&text),
+            TypedKey::Backspace => drop(self.draft.pop()),
+            TypedKey::Clear => self.draft.clear(),
+            TypedKey::Enter | TypedKey::Esc | TypedKey::Up | TypedKey::Down => {}
         }
     }
 
-    fn turn(&mut self, message: &str) -> Result<(), Stop> {
-        self.push(Entry::Prompt(message.to_owned()));
+    fn turn(&mut self, message: &str) -> Result<(), AgentStop> {
+        self.push(PageEntry::Prompt(message.to_owned()));
         self.show()?;
         self.session
             .hook("UserPromptSubmit", json!({"prompt": message}));
@@ -175,7 +175,7 @@ impl Agent {
         Ok(())
     }
 
-    fn step(&mut self, step: Step, goes_on: bool, said: &mut String) -> Result<(), Stop> {
+    fn step(&mut self, step: Step, goes_on: bool, said: &mut String) -> Result<(), AgentStop> {
         match step {
             Step::Text(TextStep { text, .. }) => {
                 self.stream(text.split_inclusive(' '), WORD)?;
@@ -203,7 +203,7 @@ impl Agent {
         Ok(())
     }
 
-    fn think(&mut self, time: Duration) -> Result<(), Stop> {
+    fn think(&mut self, time: Duration) -> Result<(), AgentStop> {
         let begin = Instant::now();
         while begin.elapsed() < time {
             self.tick(TICK)?;
@@ -215,10 +215,10 @@ impl Agent {
         &mut self,
         parts: impl Iterator<Item = &'t str>,
         pause: Duration,
-    ) -> Result<(), Stop> {
-        self.push(Entry::Text(String::new()));
+    ) -> Result<(), AgentStop> {
+        self.push(PageEntry::Text(String::new()));
         for part in parts {
-            if let Some(Entry::Text(text)) = self.entries.last_mut() {
+            if let Some(PageEntry::Text(text)) = self.entries.last_mut() {
                 text.push_str(part);
             }
             self.tick(pause)?;
@@ -232,9 +232,9 @@ impl Agent {
         self.session.write("assistant", content, Some(reason))
     }
 
-    fn fail(&mut self, error: &ErrorStep) -> Result<(), Stop> {
+    fn fail(&mut self, error: &ErrorStep) -> Result<(), AgentStop> {
         let text = format!("API Error: {} {}", error.status, error.message);
-        self.push(Entry::Text(text.clone()));
+        self.push(PageEntry::Text(text.clone()));
         self.session.write_error(&text)?;
         self.session.hook(
             "StopFailure",
@@ -244,13 +244,13 @@ impl Agent {
     }
 
     /// A tool call from the gate to its result.
-    fn call(&mut self, call: &ToolCall) -> Result<(), Stop> {
+    fn call(&mut self, call: &ToolCall) -> Result<(), AgentStop> {
         let id = format!("toolu_{}", Uuid::new_v4().simple());
         let ToolCall { tool, input } = call;
         let content = json!([{"type": "tool_use", "id": id, "name": tool, "input": input}]);
         self.session.write("assistant", content, Some("tool_use"))?;
         let (title, result) = (tools::title(call), None);
-        self.push(Entry::Call { title, result });
+        self.push(PageEntry::Call { title, result });
         self.show()?;
         let told = json!({"tool_name": tool, "tool_input": input, "tool_use_id": id});
         let said = self.session.hook("PreToolUse", told.clone());
@@ -276,22 +276,22 @@ impl Agent {
         why: Option<String>,
         id: &str,
         told: Value,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), AgentStop> {
         let asked = tools::permission(call, why);
         match self.ask(asked, Some(told))? {
-            Answer::Chosen(label) if label == YES => Ok(()),
-            Answer::Chosen(_) | Answer::Cancelled => {
+            StandInAnswer::Chosen(label) if label == YES => Ok(()),
+            StandInAnswer::Chosen(_) | StandInAnswer::Cancelled => {
                 self.write_result(
                     id,
                     "The user doesn't want to proceed with this tool use.",
                     true,
                 )?;
-                Err(Stop::Interrupted)
+                Err(AgentStop::Interrupted)
             }
         }
     }
 
-    fn use_tool(&mut self, call: &ToolCall) -> Result<Result<String, String>, Stop> {
+    fn use_tool(&mut self, call: &ToolCall) -> Result<Result<String, String>, AgentStop> {
         match call.tool.as_str() {
             "Bash" => self.run(call),
             "Read" => Ok(tools::read(call, self.session.cwd())),
@@ -300,8 +300,8 @@ impl Agent {
         }
     }
 
-    fn run(&mut self, call: &ToolCall) -> Result<Result<String, String>, Stop> {
-        let mut running = Running::start(call, self.session.cwd())?;
+    fn run(&mut self, call: &ToolCall) -> Result<Result<String, String>, AgentStop> {
+        let mut running = RunningTool::start(call, self.session.cwd())?;
         loop {
             if let Some(result) = running.ended()? {
                 return Ok(result);
@@ -310,18 +310,18 @@ impl Agent {
         }
     }
 
-    fn question(&mut self, input: &Value) -> Result<Result<String, String>, Stop> {
-        let Some(asked) = Asked::question(input) else {
+    fn question(&mut self, input: &Value) -> Result<Result<String, String>, AgentStop> {
+        let Some(asked) = StandInAsk::question(input) else {
             return Ok(Err("no question was given".to_owned()));
         };
         match self.ask(asked, None)? {
-            Answer::Chosen(answer) => Ok(Ok(tools::answered(input, &answer))),
-            Answer::Cancelled => Err(Stop::Interrupted),
+            StandInAnswer::Chosen(answer) => Ok(Ok(tools::answered(input, &answer))),
+            StandInAnswer::Cancelled => Err(AgentStop::Interrupted),
         }
     }
 
     /// Shows a dialog until it is answered.
-    fn ask(&mut self, asked: Asked, told: Option<Value>) -> Result<Answer, Stop> {
+    fn ask(&mut self, asked: StandInAsk, told: Option<Value>) -> Result<StandInAnswer, AgentStop> {
         self.session.note("waiting", Some(&asked.waiting_for()))?;
         self.asked = Some(asked);
         self.show()?;
@@ -344,7 +344,7 @@ impl Agent {
 
     fn interrupted(&mut self) -> io::Result<()> {
         self.finish_call("Interrupted");
-        self.push(Entry::Note(
+        self.push(PageEntry::Note(
             "Interrupted · What should be done instead?".to_owned(),
         ));
         let text = "[Request interrupted by user]";
@@ -360,7 +360,7 @@ impl Agent {
     }
 
     fn finish_call(&mut self, text: &str) {
-        if let Some(Entry::Call {
+        if let Some(PageEntry::Call {
             result: result @ None,
             ..
         }) = self.entries.last_mut()
@@ -369,14 +369,14 @@ impl Agent {
         }
     }
 
-    fn push(&mut self, entry: Entry) {
+    fn push(&mut self, entry: PageEntry) {
         self.entries.push(entry);
         let surplus = self.entries.len().saturating_sub(MAX_ENTRIES);
         self.entries.drain(..surplus);
     }
 
     /// Works on for a while; keys go to the input box, and Esc interrupts.
-    fn tick(&mut self, time: Duration) -> Result<(), Stop> {
+    fn tick(&mut self, time: Duration) -> Result<(), AgentStop> {
         if let Some((_, turns)) = &mut self.work {
             *turns = turns.wrapping_add(1);
         }
@@ -386,7 +386,7 @@ impl Agent {
             let left = end.saturating_duration_since(Instant::now());
             for key in self.tty.keys(left)? {
                 match key {
-                    Key::Esc => return Err(Stop::Interrupted),
+                    TypedKey::Esc => return Err(AgentStop::Interrupted),
                     key => self.write(key),
                 }
             }

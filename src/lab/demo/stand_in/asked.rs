@@ -1,13 +1,13 @@
 //! A dialog of the stand-in: what it shows, and what keys do to it. Pure.
 
 use super::page::rule;
-use super::typed::Key;
+use super::typed::TypedKey;
 use crate::lab::demo::text::wrapped;
 use serde_json::Value;
 
 /// A dialog that is up.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct StandInAsk {
     about: About,
     choices: Vec<Choice>,
     selected: usize,
@@ -50,7 +50,7 @@ impl Choice {
 
 /// How a dialog was answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
+pub enum StandInAnswer {
     Chosen(String),
     Cancelled,
 }
@@ -59,10 +59,10 @@ pub const YES: &str = "Yes";
 pub const TRUSTED: &str = "Yes, I trust this folder";
 const FREE: &str = "Type something.";
 
-impl Asked {
+impl StandInAsk {
     /// May this tool call be made?
-    pub fn permission(title: &'static str, what: String, why: Option<String>) -> Asked {
-        Asked {
+    pub fn permission(title: &'static str, what: String, why: Option<String>) -> StandInAsk {
+        StandInAsk {
             about: About::Call { title, what, why },
             choices: vec![Choice::plain(YES), Choice::plain("No")],
             selected: 0,
@@ -71,8 +71,8 @@ impl Asked {
     }
 
     /// Is what is in this folder trusted? The mark stands on the no.
-    pub fn trust(folder: String) -> Asked {
-        Asked {
+    pub fn trust(folder: String) -> StandInAsk {
+        StandInAsk {
             about: About::Trust { folder },
             choices: vec![Choice::plain("No, exit"), Choice::plain(TRUSTED)],
             selected: 0,
@@ -81,7 +81,7 @@ impl Asked {
     }
 
     /// The first question of an AskUserQuestion call; `None` where there is none to ask.
-    pub fn question(input: &Value) -> Option<Asked> {
+    pub fn question(input: &Value) -> Option<StandInAsk> {
         let question = input["questions"].get(0)?;
         let choice = |option: &Value| {
             Some(Choice {
@@ -92,7 +92,7 @@ impl Asked {
         let options = question["options"].as_array()?;
         let mut choices: Vec<Choice> = options.iter().filter_map(choice).collect();
         choices.push(Choice::plain(FREE));
-        Some(Asked {
+        Some(StandInAsk {
             about: About::Question {
                 header: question["header"].as_str().unwrap_or("Question").to_owned(),
                 text: question["question"].as_str()?.to_owned(),
@@ -104,15 +104,15 @@ impl Asked {
     }
 
     /// What a key does: moves the mark, writes, or ends the dialog.
-    pub fn press(&mut self, key: &Key) -> Option<Answer> {
+    pub fn press(&mut self, key: &TypedKey) -> Option<StandInAnswer> {
         match key {
-            Key::Esc | Key::Clear => return Some(Answer::Cancelled),
-            Key::Up => self.selected = self.selected.saturating_sub(1),
-            Key::Down => self.selected = (self.selected + 1).min(self.choices.len() - 1),
-            Key::Backspace => drop(self.written.pop()),
-            Key::Enter => return self.chosen(),
-            Key::Text(text) if self.is_writing() => self.written.push_str(text),
-            Key::Text(text) => return self.digit(text),
+            TypedKey::Esc | TypedKey::Clear => return Some(StandInAnswer::Cancelled),
+            TypedKey::Up => self.selected = self.selected.saturating_sub(1),
+            TypedKey::Down => self.selected = (self.selected + 1).min(self.choices.len() - 1),
+            TypedKey::Backspace => drop(self.written.pop()),
+            TypedKey::Enter => return self.chosen(),
+            TypedKey::Text(text) if self.is_writing() => self.written.push_str(text),
+            TypedKey::Text(text) => return self.digit(text),
         }
         None
     }
@@ -121,7 +121,7 @@ impl Asked {
         !matches!(self.about, About::Trust { .. })
     }
 
-    fn digit(&mut self, text: &str) -> Option<Answer> {
+    fn digit(&mut self, text: &str) -> Option<StandInAnswer> {
         if !self.is_numbered() {
             return None;
         }
@@ -140,11 +140,13 @@ impl Asked {
         self.choices[self.selected].label == FREE
     }
 
-    fn chosen(&self) -> Option<Answer> {
+    fn chosen(&self) -> Option<StandInAnswer> {
         match self.is_writing() {
             true if self.written.is_empty() => None,
-            true => Some(Answer::Chosen(self.written.clone())),
-            false => Some(Answer::Chosen(self.choices[self.selected].label.clone())),
+            true => Some(StandInAnswer::Chosen(self.written.clone())),
+            false => Some(StandInAnswer::Chosen(
+                self.choices[self.selected].label.clone(),
+            )),
         }
     }
 
@@ -251,7 +253,7 @@ mod tests {
     use serde_json::json;
 
     /// The dialog as the reader reads it.
-    fn read_as(asked: &Asked) -> reading::Dialog {
+    fn read_as(asked: &StandInAsk) -> reading::Dialog {
         let (cols, rows) = (80, 24);
         let drawn = draw(cols, rows, &[], Bottom::Dialog(asked));
         let mut terminal = Terminal::new(cols, rows);
@@ -263,23 +265,27 @@ mod tests {
         }
     }
 
-    fn question() -> Asked {
+    fn question() -> StandInAsk {
         let option = |label: &str| json!({"label": label, "description": "what it means"});
         let input = json!({"questions": [{
             "question": "How thorough?", "header": "Depth", "options": [option("Quick"), option("Full")],
         }]});
-        Asked::question(&input).expect("a question")
+        StandInAsk::question(&input).expect("a question")
     }
 
-    fn text(text: &str) -> Key {
-        Key::Text(text.to_owned())
+    fn text(text: &str) -> TypedKey {
+        TypedKey::Text(text.to_owned())
     }
 
     #[test]
     fn a_permission_dialog_is_read_whole() {
         let command = format!("./publish.sh {}", "v1.2.3 ".repeat(20).trim_end());
         let why = Some("a rule says so".to_owned());
-        let dialog = read_as(&Asked::permission("Bash command", command.clone(), why));
+        let dialog = read_as(&StandInAsk::permission(
+            "Bash command",
+            command.clone(),
+            why,
+        ));
         assert_eq!(dialog.kind, DialogKind::Permission);
         assert_eq!(dialog.tool.as_deref(), Some("Bash"));
         assert_eq!(dialog.input.expect("input")["command"], json!(command));
@@ -289,7 +295,7 @@ mod tests {
 
     #[test]
     fn the_question_about_trust_is_read_as_one() {
-        let mut asked = Asked::trust("/home/me/src/app".to_owned());
+        let mut asked = StandInAsk::trust("/home/me/src/app".to_owned());
         let dialog = read_as(&asked);
         assert_eq!(dialog.kind, DialogKind::Trust);
         let labels: Vec<&str> = dialog.options.iter().map(|o| o.label.as_str()).collect();
@@ -297,15 +303,15 @@ mod tests {
         assert_eq!(dialog.selected, Some(0));
         assert!(dialog.complete);
         assert_eq!(asked.press(&text("2")), None, "it has no numbers");
-        asked.press(&Key::Down);
-        let chosen = Answer::Chosen(TRUSTED.to_owned());
-        assert_eq!(asked.press(&Key::Enter), Some(chosen));
+        asked.press(&TypedKey::Down);
+        let chosen = StandInAnswer::Chosen(TRUSTED.to_owned());
+        assert_eq!(asked.press(&TypedKey::Enter), Some(chosen));
     }
 
     #[test]
     fn a_question_is_read_with_its_choices() {
         let mut asked = question();
-        asked.press(&Key::Down);
+        asked.press(&TypedKey::Down);
         let dialog = read_as(&asked);
         assert_eq!(dialog.kind, DialogKind::Question);
         let labels: Vec<&str> = dialog.options.iter().map(|o| o.label.as_str()).collect();
@@ -316,20 +322,23 @@ mod tests {
 
     #[test]
     fn a_digit_picks_at_once_and_esc_cancels() {
-        let chosen = |label: &str| Some(Answer::Chosen(label.to_owned()));
+        let chosen = |label: &str| Some(StandInAnswer::Chosen(label.to_owned()));
         assert_eq!(question().press(&text("2")), chosen("Full"));
         assert_eq!(question().press(&text("9")), None);
-        assert_eq!(question().press(&Key::Enter), chosen("Quick"));
-        assert_eq!(question().press(&Key::Esc), Some(Answer::Cancelled));
+        assert_eq!(question().press(&TypedKey::Enter), chosen("Quick"));
+        assert_eq!(
+            question().press(&TypedKey::Esc),
+            Some(StandInAnswer::Cancelled)
+        );
     }
 
     #[test]
     fn an_answer_of_ones_own_is_written_into_the_last_line() {
         let mut asked = question();
-        for key in [text("3"), text("as you like"), Key::Backspace] {
+        for key in [text("3"), text("as you like"), TypedKey::Backspace] {
             assert_eq!(asked.press(&key), None);
         }
-        let written = Answer::Chosen("as you lik".to_owned());
-        assert_eq!(asked.press(&Key::Enter), Some(written));
+        let written = StandInAnswer::Chosen("as you lik".to_owned());
+        assert_eq!(asked.press(&TypedKey::Enter), Some(written));
     }
 }

@@ -13,9 +13,9 @@ mod tty;
 mod typed;
 
 use super::scenario;
-use crate::lab::rehearsal::Script;
+use crate::lab::rehearsal::ModelScript;
 use agent::Agent;
-use session::{Session, Start};
+use session::{StandInSession, StandInStart};
 use std::io;
 use std::process::ExitCode;
 use tty::Tty;
@@ -46,7 +46,7 @@ pub fn main(arguments: impl Iterator<Item = String>) -> ExitCode {
 }
 
 /// What of Claude Code's flags matters here; the others are passed over.
-fn start(arguments: &[String]) -> io::Result<Start> {
+fn start(arguments: &[String]) -> io::Result<StandInStart> {
     let value = |flag: &str| {
         let at = arguments.iter().position(|word| word == flag)?;
         arguments.get(at + 1)
@@ -57,7 +57,7 @@ fn start(arguments: &[String]) -> io::Result<Start> {
         Some(text) => Uuid::try_parse(text).map_err(io::Error::other)?,
         None => Uuid::new_v4(),
     };
-    Ok(Start {
+    Ok(StandInStart {
         id,
         resumed: resumed.is_some(),
         mode: value("--permission-mode").map_or("manual".to_owned(), String::clone),
@@ -65,9 +65,9 @@ fn start(arguments: &[String]) -> io::Result<Start> {
     })
 }
 
-fn run(start: Start) -> io::Result<()> {
-    let session = Session::open(start)?;
-    let mut script = Script::default();
+fn run(start: StandInStart) -> io::Result<()> {
+    let session = StandInSession::open(start)?;
+    let mut script = ModelScript::default();
     for scene in scenario::scenes(session.cwd()) {
         script.set(scene.message, scene.steps);
     }
@@ -84,7 +84,7 @@ fn run(start: Start) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn started(line: &str) -> io::Result<Start> {
+    fn started(line: &str) -> io::Result<StandInStart> {
         let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
         start(&words)
     }
@@ -95,7 +95,7 @@ mod tests {
         let new = started(&format!(
             "--session-id {id} --permission-mode plan --settings /s"
         ));
-        let expected = Start {
+        let expected = StandInStart {
             id,
             resumed: false,
             mode: "plan".to_owned(),

@@ -1,12 +1,12 @@
 //! What the stand-in shows, as rows of text. Pure.
 
-use super::asked::Asked;
+use super::asked::StandInAsk;
 use crate::lab::demo::text::{clipped, wrapped};
 use unicode_width::UnicodeWidthStr;
 
 /// One entry of the conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Entry {
+pub enum PageEntry {
     /// What the person said.
     Prompt(String),
     /// What the model says.
@@ -28,11 +28,11 @@ pub enum Bottom<'a> {
         /// The spinner's row while it works.
         work: Option<&'a str>,
     },
-    Dialog(&'a Asked),
+    Dialog(&'a StandInAsk),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Drawn {
+pub struct DrawnPage {
     pub rows: Vec<String>,
     /// Row and column, from 0.
     pub cursor: (usize, usize),
@@ -44,7 +44,7 @@ const RESULT_ROWS: usize = 4;
 const DRAFT_ROWS: usize = 8;
 
 /// The whole screen: the end of the conversation, and the part below it at the foot.
-pub fn draw(cols: usize, rows: usize, entries: &[Entry], bottom: Bottom) -> Drawn {
+pub fn draw(cols: usize, rows: usize, entries: &[PageEntry], bottom: Bottom) -> DrawnPage {
     let (below, (row, col)) = match bottom {
         Bottom::Input { draft, work } => input(cols, draft, work),
         Bottom::Dialog(asked) => asked.rows(cols),
@@ -55,7 +55,7 @@ pub fn draw(cols: usize, rows: usize, entries: &[Entry], bottom: Bottom) -> Draw
     page.resize(room, String::new());
     page.extend(below);
     page.truncate(rows);
-    Drawn {
+    DrawnPage {
         rows: page,
         cursor: (room + row, col),
     }
@@ -106,13 +106,13 @@ fn folded(draft: &str, cols: usize) -> Vec<String> {
     )]
 }
 
-fn entry(entry: &Entry, cols: usize) -> Vec<String> {
+fn entry(entry: &PageEntry, cols: usize) -> Vec<String> {
     let width = cols.saturating_sub(4);
     let mut rows = match entry {
-        Entry::Prompt(text) => marked("❯ ", "  ", wrapped(text, width)),
-        Entry::Text(text) => marked("● ", "  ", wrapped(text, width)),
-        Entry::Note(text) => marked("  ⎿  ", "     ", wrapped(text, width.saturating_sub(3))),
-        Entry::Call { title, result } => {
+        PageEntry::Prompt(text) => marked("❯ ", "  ", wrapped(text, width)),
+        PageEntry::Text(text) => marked("● ", "  ", wrapped(text, width)),
+        PageEntry::Note(text) => marked("  ⎿  ", "     ", wrapped(text, width.saturating_sub(3))),
+        PageEntry::Call { title, result } => {
             let mut rows = marked("● ", "  ", vec![clipped(title, width)]);
             rows.extend(marked("  ⎿  ", "     ", shown(result.as_deref(), width)));
             rows
@@ -157,7 +157,7 @@ mod tests {
     const COLS: usize = 60;
 
     /// The page as the reader sees it.
-    fn screen(entries: &[Entry], bottom: Bottom) -> Screen {
+    fn screen(entries: &[PageEntry], bottom: Bottom) -> Screen {
         let drawn = draw(COLS, 20, entries, bottom);
         let mut terminal = Terminal::new(COLS, 20);
         terminal.feed(At::ZERO, super::super::tty::BEGIN.as_bytes());
@@ -166,24 +166,24 @@ mod tests {
         terminal.screen()
     }
 
-    fn at_work(entries: &[Entry]) -> Seen {
+    fn at_work(entries: &[PageEntry]) -> Seen {
         let (draft, work) = ("", Some("✻ Working… (2s)"));
         read(&screen(entries, Bottom::Input { draft, work })).seen
     }
 
-    fn prompt() -> Entry {
-        Entry::Prompt("Do it.".to_owned())
+    fn prompt() -> PageEntry {
+        PageEntry::Prompt("Do it.".to_owned())
     }
 
-    fn call(result: Option<&str>) -> Entry {
+    fn call(result: Option<&str>) -> PageEntry {
         let (title, result) = ("Bash(ls)".to_owned(), result.map(str::to_owned));
-        Entry::Call { title, result }
+        PageEntry::Call { title, result }
     }
 
     #[test]
     fn work_is_read_as_what_it_is() {
         assert_eq!(at_work(&[prompt()]), Seen::Thinking);
-        let text = Entry::Text("I begin with".to_owned());
+        let text = PageEntry::Text("I begin with".to_owned());
         assert_eq!(at_work(&[prompt(), text]), Seen::Responding);
         assert_eq!(at_work(&[prompt(), call(None)]), Seen::ToolRunning);
         assert_eq!(at_work(&[prompt(), call(Some("a\nb"))]), Seen::Thinking);

@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 /// How it was started.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Start {
+pub struct StandInStart {
     pub id: Uuid,
     pub resumed: bool,
     pub mode: String,
@@ -22,8 +22,8 @@ pub struct Start {
 }
 
 #[derive(Debug)]
-pub struct Session {
-    start: Start,
+pub struct StandInSession {
+    start: StandInStart,
     cwd: PathBuf,
     transcript: PathBuf,
     record: PathBuf,
@@ -39,7 +39,7 @@ pub struct Said {
     pub error: String,
 }
 
-impl Session {
+impl StandInSession {
     /// Whether it asks about its folder: it does where Claude Code has a file of its own that does not trust it. A
     /// demo's home has none.
     pub fn asks_about_trust(&self) -> bool {
@@ -58,7 +58,7 @@ impl Session {
         files::replace(&file, &settings.to_string())
     }
 
-    pub fn open(start: Start) -> io::Result<Session> {
+    pub fn open(start: StandInStart) -> io::Result<StandInSession> {
         let env = launch::process_environment();
         let cwd = std::env::current_dir()?;
         let own = launch::own_directory(&env).ok_or_else(|| io::Error::other("no HOME is set"))?;
@@ -76,7 +76,7 @@ impl Session {
             Some(file) => serde_json::from_slice::<Value>(&fs::read(file)?)?["hooks"].take(),
             None => Value::Null,
         };
-        Ok(Session {
+        Ok(StandInSession {
             record: own
                 .join("sessions")
                 .join(format!("{}.json", std::process::id())),
@@ -156,7 +156,7 @@ impl Session {
     }
 }
 
-impl Drop for Session {
+impl Drop for StandInSession {
     fn drop(&mut self) {
         // One that stays is known as another process's by its number.
         let _ = fs::remove_file(&self.record);

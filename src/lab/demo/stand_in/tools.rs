@@ -1,6 +1,6 @@
 //! The tools that the stand-in has, and what it asks before it uses one.
 
-use super::asked::Asked;
+use super::asked::StandInAsk;
 use super::session::Said;
 use crate::lab::rehearsal::ToolCall;
 use serde_json::Value;
@@ -66,10 +66,10 @@ fn unsaid(call: &ToolCall) -> Gate {
 }
 
 /// The dialog that asks for a call.
-pub fn permission(call: &ToolCall, why: Option<String>) -> Asked {
+pub fn permission(call: &ToolCall, why: Option<String>) -> StandInAsk {
     match call.tool.as_str() {
-        "Bash" => Asked::permission("Bash command", target(call).to_owned(), why),
-        _ => Asked::permission("Tool use", title(call), why),
+        "Bash" => StandInAsk::permission("Bash command", target(call).to_owned(), why),
+        _ => StandInAsk::permission("Tool use", title(call), why),
     }
 }
 
@@ -84,13 +84,13 @@ pub fn read(call: &ToolCall, cwd: &Path) -> Result<String, String> {
 }
 
 /// A command that runs.
-pub struct Running {
+pub struct RunningTool {
     child: Child,
     output: Option<JoinHandle<String>>,
 }
 
-impl Running {
-    pub fn start(call: &ToolCall, cwd: &Path) -> io::Result<Running> {
+impl RunningTool {
+    pub fn start(call: &ToolCall, cwd: &Path) -> io::Result<RunningTool> {
         let mut child = Command::new("sh")
             .args(["-c", &format!("exec 2>&1\n{}", target(call))])
             .current_dir(cwd)
@@ -105,7 +105,7 @@ impl Running {
                 String::from_utf8_lossy(&bytes).into_owned()
             })
         });
-        Ok(Running { child, output })
+        Ok(RunningTool { child, output })
     }
 
     /// What it printed, once it has ended: `Err` where it failed.
@@ -123,7 +123,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningTool {
     fn drop(&mut self) {
         // It may have ended already.
         let _ = self.child.kill();
@@ -193,7 +193,7 @@ mod tests {
             tool: "Bash".to_owned(),
             input: json!({"command": "sleep 600"}),
         };
-        let mut running = Running::start(&long, Path::new("/")).expect("a shell");
+        let mut running = RunningTool::start(&long, Path::new("/")).expect("a shell");
         assert!(running.ended().expect("it can be looked at").is_none());
         drop(running);
     }

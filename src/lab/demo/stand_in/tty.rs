@@ -1,7 +1,7 @@
 //! The stand-in's terminal: raw mode, whole frames, keys with a time limit.
 
-use super::page::Drawn;
-use super::typed::{Key, Typed};
+use super::page::DrawnPage;
+use super::typed::{StandInTyped, TypedKey};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{self, OptionalActions, Termios};
 use std::fmt::Write as _;
@@ -16,7 +16,7 @@ const END: &str = "\x1b]0;\x07\x1b[?1004l\x1b[?2004l\x1b[?1049l\x1b[?25h";
 const ESCAPE_GAP: Duration = Duration::from_millis(20);
 
 /// One frame, marked as such, so that no half of it is ever read.
-pub fn frame(drawn: &Drawn, title: &str) -> String {
+pub fn frame(drawn: &DrawnPage, title: &str) -> String {
     let mut text = format!("\x1b[?2026h\x1b]0;{title}\x07\x1b[H");
     for (index, row) in drawn.rows.iter().enumerate() {
         // Writing to a string can't fail.
@@ -30,7 +30,7 @@ pub fn frame(drawn: &Drawn, title: &str) -> String {
 /// The terminal on standard input and output; as it was when dropped.
 pub struct Tty {
     before: Termios,
-    typed: Typed,
+    typed: StandInTyped,
     last: String,
 }
 
@@ -42,7 +42,7 @@ impl Tty {
         termios::tcsetattr(io::stdin(), OptionalActions::Now, &raw)?;
         let tty = Tty {
             before,
-            typed: Typed::default(),
+            typed: StandInTyped::default(),
             last: String::new(),
         };
         write(BEGIN)?;
@@ -56,7 +56,7 @@ impl Tty {
     }
 
     /// Shows a page, where it is another than the last.
-    pub fn show(&mut self, drawn: &Drawn, title: &str) -> io::Result<()> {
+    pub fn show(&mut self, drawn: &DrawnPage, title: &str) -> io::Result<()> {
         let frame = frame(drawn, title);
         if frame != self.last {
             write(&frame)?;
@@ -66,7 +66,7 @@ impl Tty {
     }
 
     /// The keys that come within this time; an error where no more can come.
-    pub fn keys(&mut self, limit: Duration) -> io::Result<Vec<Key>> {
+    pub fn keys(&mut self, limit: Duration) -> io::Result<Vec<TypedKey>> {
         if !is_readable(limit)? {
             return Ok(Vec::new());
         }
