@@ -15,7 +15,7 @@ use std::time::Duration;
 Examples:
   missiond ask --role reviewer 'Is src/main.rs sound?'
   missiond ask --role coder --timeout 10m --retries 1 - < task.md")]
-pub struct Ask {
+pub struct AskArgs {
     #[command(flatten)]
     addressed: Addressed,
     /// Stop waiting after this time (exit code 124); the task goes on
@@ -23,7 +23,7 @@ pub struct Ask {
     timeout: Option<Duration>,
 }
 
-impl Ask {
+impl AskArgs {
     pub async fn run(self, context: &Context) -> Result<(), Failure> {
         let params = self.addressed.params()?;
         let submitted = reconnect::ask_once::<Submit>(context, params).await?;

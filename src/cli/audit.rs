@@ -27,20 +27,20 @@ Examples:
   missiond audit tail -f
   missiond audit grep --slot coder --verdict deny
   missiond audit grep --by person 'git push'")]
-pub struct Audit {
+pub struct AuditArgs {
     #[command(subcommand)]
-    command: Command,
+    command: AuditVerb,
     /// The audit file, or the directory that it is in [default: that of the daemon]
     #[arg(long, value_name = "FILE", global = true)]
     file: Option<PathBuf>,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Command {
+enum AuditVerb {
     /// Check the chain; the first wrong line is named, and the exit code is 1
     Verify(Verify),
     /// Show the last entries
-    Tail(Tail),
+    Tail(AuditTail),
     /// Show the entries that fit
     Grep(Grep),
 }
@@ -53,7 +53,7 @@ struct Verify {
 }
 
 #[derive(Debug, clap::Args)]
-struct Tail {
+struct AuditTail {
     /// Go on with what is added
     #[arg(short, long)]
     follow: bool,
@@ -86,13 +86,13 @@ struct Grep {
     since: Option<DateTime<Utc>>,
 }
 
-impl Audit {
+impl AuditArgs {
     pub async fn run(self, context: &Context) -> Result<(), Failure> {
         let file = file(context, self.file).await?;
         match self.command {
-            Command::Verify(verify) => verify.run(context, &file),
-            Command::Tail(tail) => tail.run(context, &file).await,
-            Command::Grep(grep) => grep.run(context, &file).await,
+            AuditVerb::Verify(verify) => verify.run(context, &file),
+            AuditVerb::Tail(tail) => tail.run(context, &file).await,
+            AuditVerb::Grep(grep) => grep.run(context, &file).await,
         }
     }
 }
@@ -209,7 +209,7 @@ fn bad(context: &Context, file: &Path, broken: &BrokenChain) -> Result<Failure, 
     )
 }
 
-impl Tail {
+impl AuditTail {
     async fn run(self, context: &Context, file: &Path) -> Result<(), Failure> {
         let which = Which {
             last: Some(self.lines),

@@ -14,7 +14,7 @@ Examples:
   missiond close --owner orchestrator:planner")]
 pub struct Close {
     #[command(flatten)]
-    which: Which,
+    which: WhichToClose,
     /// KILL at once
     #[arg(long)]
     force: bool,
@@ -22,7 +22,7 @@ pub struct Close {
 
 #[derive(Debug, clap::Args)]
 #[group(required = true, multiple = false)]
-struct Which {
+struct WhichToClose {
     /// The session
     #[arg(value_name = "ID", add = complete::slots())]
     id: Option<String>,

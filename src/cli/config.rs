@@ -22,13 +22,13 @@ Examples:
   missiond config show --json
   missiond config schema > slots.schema.json    for an editor: `#:schema ./slots.schema.json` as the first line
   missiond config schema api    every request of the control socket, its parameters and its answer")]
-pub struct Config {
+pub struct ConfigArgs {
     #[command(subcommand)]
-    command: Command,
+    command: ConfigVerb,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Command {
+enum ConfigVerb {
     /// Load everything as the daemon would, and say what is wrong with it
     Check,
     /// Print what is in force: defaults filled in, paths whole
@@ -50,15 +50,15 @@ enum Described {
     Api,
 }
 
-impl Config {
+impl ConfigArgs {
     pub fn run(self, context: &Context) -> Result<(), Failure> {
         match self.command {
-            Command::Check => {
+            ConfigVerb::Check => {
                 let (file, config) = loaded(context)?;
                 check(context, &file, &config)
             }
-            Command::Show => show(context, &loaded(context)?.1),
-            Command::Schema { file } => schema(context, file),
+            ConfigVerb::Show => show(context, &loaded(context)?.1),
+            ConfigVerb::Schema { file } => schema(context, file),
         }
     }
 }
@@ -103,7 +103,7 @@ fn check(context: &Context, file: &Path, config: &Loaded) -> Result<(), Failure>
 
 /// What slots.toml would say if nothing in it were left out.
 #[derive(Serialize)]
-struct Written<'a> {
+struct WrittenConfig<'a> {
     daemon: &'a DaemonConfig,
     notify: &'a NotifyConfig,
     sessions: &'a SessionsConfig,
@@ -113,7 +113,7 @@ struct Written<'a> {
 fn show(context: &Context, config: &Loaded) -> Result<(), Failure> {
     let no_form = |error| Failure::failed(format!("this config has no TOML form: {error}"));
     let slots = config.slots.iter().map(shown);
-    let written = Written {
+    let written = WrittenConfig {
         daemon: &config.daemon,
         notify: &config.notify,
         sessions: &config.sessions,

@@ -66,7 +66,7 @@ const FILES_OF_SLOT: u64 = 8;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Health {
+enum HealthCheck {
     Ok,
     /// Slots run, but something may go wrong.
     Warn,
@@ -77,7 +77,7 @@ enum Health {
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct Finding {
     check: &'static str,
-    health: Health,
+    health: HealthCheck,
     detail: String,
     /// What to do, where the detail does not say it already.
     fix: Option<String>,
@@ -87,7 +87,7 @@ impl Finding {
     fn ok(check: &'static str, detail: impl Into<String>) -> Finding {
         Finding {
             check,
-            health: Health::Ok,
+            health: HealthCheck::Ok,
             detail: detail.into(),
             fix: None,
         }
@@ -95,14 +95,14 @@ impl Finding {
 
     fn warn(check: &'static str, detail: impl Into<String>) -> Finding {
         Finding {
-            health: Health::Warn,
+            health: HealthCheck::Warn,
             ..Finding::ok(check, detail)
         }
     }
 
     fn fail(check: &'static str, detail: impl Into<String>) -> Finding {
         Finding {
-            health: Health::Fail,
+            health: HealthCheck::Fail,
             ..Finding::ok(check, detail)
         }
     }
@@ -119,7 +119,9 @@ impl Doctor {
             return rehearse::run(context, &self.claude).await;
         }
         let findings = examine(context).await;
-        let healthy = findings.iter().all(|found| found.health != Health::Fail);
+        let healthy = findings
+            .iter()
+            .all(|found| found.health != HealthCheck::Fail);
         if context.out.json {
             let answer = json!({ "ok": healthy, "checks": findings });
             context.out.json(&answer)?;
@@ -492,9 +494,9 @@ fn open_files(slots: u64) -> Finding {
 
 fn line(finding: &Finding) -> String {
     let (word, colour) = match finding.health {
-        Health::Ok => ("ok  ", AnsiColor::Green),
-        Health::Warn => ("warn", AnsiColor::Yellow),
-        Health::Fail => ("fail", AnsiColor::Red),
+        HealthCheck::Ok => ("ok  ", AnsiColor::Green),
+        HealthCheck::Warn => ("warn", AnsiColor::Yellow),
+        HealthCheck::Fail => ("fail", AnsiColor::Red),
     };
     let style = Style::new().bold().fg_color(Some(colour.into()));
     let detail = finding.detail.replace('\n', "\n                ");

@@ -38,7 +38,7 @@ pub struct Down {
 
 /// What runs in a daemon, as far as its end concerns a person.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
-struct Running {
+struct RunningWork {
     slots: Vec<RunningSlot>,
     /// Their ids.
     sessions: Vec<String>,
@@ -58,19 +58,19 @@ struct RunningSlot {
     foreground: Option<String>,
 }
 
-impl Running {
-    fn of(slots: &[SlotStatus], sessions: Vec<SessionInfo>) -> Running {
+impl RunningWork {
+    fn of(slots: &[SlotStatus], sessions: Vec<SessionInfo>) -> RunningWork {
         let runs = |slot: &&SlotStatus| slot.pid.is_some() || slot.queued > 0;
         let running = slots.iter().filter(runs);
         let alive = sessions.into_iter().filter(|session| session.is_alive);
-        Running {
+        RunningWork {
             slots: running.map(RunningSlot::of).collect(),
             sessions: alive.map(|session| session.id).collect(),
         }
     }
 
     /// Keeps only the slots whose work the end of the daemon would cut off.
-    fn at_work(mut self) -> Running {
+    fn at_work(mut self) -> RunningWork {
         self.slots.retain(|slot| slot.at_work);
         self
     }
@@ -142,7 +142,7 @@ impl Down {
         let running = match look(&mut client).await {
             Ok(running) => running,
             // Who has decided already need not know.
-            Err(_) if self.keep || self.yes => Running::default(),
+            Err(_) if self.keep || self.yes => RunningWork::default(),
             Err(error) => return Err(error.into()),
         };
         let running = match self.keep {
@@ -174,7 +174,7 @@ impl Down {
         })
     }
 
-    fn report(&self, context: &Context, pong: &Pong, running: &Running) -> Result<(), Failure> {
+    fn report(&self, context: &Context, pong: &Pong, running: &RunningWork) -> Result<(), Failure> {
         if context.out.json {
             let what = if self.keep { "kept" } else { "ended" };
             return context
@@ -198,18 +198,18 @@ impl Down {
     }
 }
 
-async fn look(client: &mut Client) -> Result<Running, CallError> {
+async fn look(client: &mut Client) -> Result<RunningWork, CallError> {
     let looking = async {
         let slots = client.call::<Status>(Select::default()).await?;
         let sessions = client.call::<Sessions>(SessionsParams::default()).await?;
-        Ok(Running::of(&slots, sessions))
+        Ok(RunningWork::of(&slots, sessions))
     };
     let looked = tokio::time::timeout(ANSWER_LIMIT, looking).await;
     looked.unwrap_or(Err(CallError::Silent(ANSWER_LIMIT)))
 }
 
 /// Asks the person, if there is one; a script has to say it beforehand.
-fn may_end(context: &Context, running: &Running) -> Result<(), Failure> {
+fn may_end(context: &Context, running: &RunningWork) -> Result<(), Failure> {
     let refused = |text: String| Failure::new(Blame::Fault(Fault::Refused), text);
     let words = running.in_words();
     let is_asked = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();

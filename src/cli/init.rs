@@ -21,24 +21,24 @@ const COMMAND: &str = "command = [\"claude\"]";
 const SLOT: &str = "\n[[slot]]";
 
 /// A role with its policy.
-struct Role {
+struct NewRole {
     name: &'static str,
     what: &'static str,
     policy: &'static str,
 }
 
-const ROLES: [Role; 3] = [
-    Role {
+const ROLES: [NewRole; 3] = [
+    NewRole {
         name: "reader",
         what: "answers questions about the code, changes nothing",
         policy: include_str!("../../policies/reader.toml"),
     },
-    Role {
+    NewRole {
         name: "coder",
         what: "writes code and runs the tests",
         policy: include_str!("../../policies/coder.toml"),
     },
-    Role {
+    NewRole {
         name: "reviewer",
         what: "reads what was written, and runs the tests itself",
         policy: include_str!("../../policies/reviewer.toml"),
@@ -200,7 +200,7 @@ impl Init {
             .next("it is left as it is; name another directory, move it away, or add --force"))
     }
 
-    fn is_wanted(&self, role: &Role) -> bool {
+    fn is_wanted(&self, role: &NewRole) -> bool {
         self.roles.is_empty() || self.roles.iter().any(|name| name == role.name)
     }
 
@@ -232,9 +232,10 @@ impl Init {
         let mut parts = SLOTS.split(SLOT);
         let head = parts.next().unwrap_or_default();
         let head = head.replace(COMMAND, &format!("command = [{}]", quoted(&self.claude)));
-        let is_of = |part: &str, role: &Role| part.contains(&format!("role = \"{}\"", role.name));
+        let is_of =
+            |part: &str, role: &NewRole| part.contains(&format!("role = \"{}\"", role.name));
         let slots = parts.filter(|part| {
-            let wanted = |role: &Role| self.is_wanted(role) && is_of(part, role);
+            let wanted = |role: &NewRole| self.is_wanted(role) && is_of(part, role);
             ROLES.iter().any(wanted)
         });
         let cwd = format!("cwd = {}", quoted(&cwd.display().to_string()));

@@ -17,7 +17,7 @@ Examples:
   missiond keys coder esc
   missiond keys coder down down enter --into-dialog
   missiond keys coder ctrl+c")]
-pub struct Keys {
+pub struct KeysArgs {
     /// The slot or session
     #[arg(add = complete::slots())]
     slot: String,
@@ -48,7 +48,7 @@ const NAMED: [(&str, &[u8]); 15] = [
     ("pagedown", b"\x1b[6~"),
 ];
 
-impl Keys {
+impl KeysArgs {
     pub async fn run(self, context: &Context) -> Result<(), Failure> {
         let mut bytes = Vec::new();
         for key in &self.keys {

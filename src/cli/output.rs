@@ -10,7 +10,7 @@ Examples:
   missiond output build
   missiond output build -n 20
   missiond output build --bytes > build.ansi     with its colours, byte for byte")]
-pub struct Output {
+pub struct OutputArgs {
     /// The session
     #[arg(value_name = "ID", add = complete::slots())]
     id: String,
@@ -22,7 +22,7 @@ pub struct Output {
     bytes: bool,
 }
 
-impl Output {
+impl OutputArgs {
     pub async fn run(self, context: &Context) -> Result<(), Failure> {
         let mut client = context.connect().await?;
         let params = OutputParams {

@@ -37,15 +37,15 @@ Examples:
   missiond policy show coder                     what is in force, with where each rule comes from
   missiond policy test --policy new.toml --role coder
   missiond policy suggest                        rules for what you have confirmed")]
-pub struct Policy {
+pub struct PolicyArgs {
     #[command(subcommand)]
-    command: Command,
+    command: PolicyVerb,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Command {
+enum PolicyVerb {
     /// Load policies and run their examples; say what is wrong, with line and reason
-    Check(Check),
+    Check(CheckArgs),
     /// Decide on a tool call as the daemon would: the verdict, the rule with file and line, and why
     Explain(Explain),
     Show(Show),
@@ -54,7 +54,7 @@ enum Command {
 }
 
 #[derive(Debug, clap::Args)]
-struct Check {
+struct CheckArgs {
     /// Policy files [default: all those of the config]
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -101,19 +101,19 @@ struct Explain {
     lines: Option<String>,
 }
 
-impl Policy {
+impl PolicyArgs {
     pub fn run(self, context: &Context) -> Result<(), Failure> {
         match self.command {
-            Command::Check(check) => check.run(context),
-            Command::Explain(explain) => explain.run(context),
-            Command::Show(show) => block_on(show.run(context)),
-            Command::Test(test) => block_on(test.run(context)),
-            Command::Suggest(suggest) => block_on(suggest.run(context)),
+            PolicyVerb::Check(check) => check.run(context),
+            PolicyVerb::Explain(explain) => explain.run(context),
+            PolicyVerb::Show(show) => block_on(show.run(context)),
+            PolicyVerb::Test(test) => block_on(test.run(context)),
+            PolicyVerb::Suggest(suggest) => block_on(suggest.run(context)),
         }
     }
 }
 
-impl Check {
+impl CheckArgs {
     fn run(self, context: &Context) -> Result<(), Failure> {
         let files = match self.files.is_empty() {
             true => policies_of_config(context)?,
@@ -220,7 +220,7 @@ impl Explain {
             Some(slot) => policy.for_slot(slot),
             None => policy,
         };
-        let judge = Judge {
+        let judge = PolicyTester {
             policy,
             paths: RealPaths::new(std::env::home_dir()),
             cwd,
@@ -252,14 +252,14 @@ impl Explain {
 
 /// One call as a line of JSON.
 #[derive(Deserialize)]
-struct Call {
+struct TriedCall {
     tool: String,
     #[serde(default)]
     input: Map<String, Value>,
     cwd: Option<PathBuf>,
 }
 
-struct Judge {
+struct PolicyTester {
     policy: Rules,
     paths: RealPaths,
     cwd: PathBuf,
@@ -269,13 +269,13 @@ struct Judge {
 /// The longest line that is read: many times what Claude Code hands to a hook, and little memory.
 const LONGEST_LINE: usize = 4 << 20;
 
-impl Judge {
+impl PolicyTester {
     fn one(&self, context: &Context, tool: String, input: &str) -> Result<(), Failure> {
         let input: Map<String, Value> = serde_json::from_str(input).map_err(|error| {
             Failure::usage(format!("--input is no JSON object: {error}"))
                 .next("such as --input '{\"command\":\"ls\"}'")
         })?;
-        let explanation = self.explain(Call {
+        let explanation = self.explain(TriedCall {
             tool,
             input,
             cwd: None,
@@ -308,7 +308,7 @@ impl Judge {
         }
     }
 
-    fn explain(&self, call: Call) -> Explanation {
+    fn explain(&self, call: TriedCall) -> Explanation {
         let ask = Ask {
             tool: call.tool,
             input: Value::Object(call.input),
@@ -347,7 +347,7 @@ fn next_line(input: &mut impl BufRead) -> Result<Option<Result<String, String>>,
     ))
 }
 
-fn call(line: &str) -> Result<Call, String> {
+fn call(line: &str) -> Result<TriedCall, String> {
     if line.trim().is_empty() {
         return Err("it is empty".to_owned());
     }

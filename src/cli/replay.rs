@@ -14,7 +14,7 @@ Examples:
   missiond replay logs/coder.cast
   missiond replay --plain logs/coder.cast
   ssh host cat coder.cast | missiond replay -")]
-pub struct Replay {
+pub struct ReplayArgs {
     /// The recording (asciicast v2 or v3); `-` reads standard input
     file: PathBuf,
     /// Lines for people: the time, the state and what is asked
@@ -22,7 +22,7 @@ pub struct Replay {
     plain: bool,
 }
 
-impl Replay {
+impl ReplayArgs {
     pub fn run(self, context: &Context) -> Result<(), Failure> {
         let input: Box<dyn BufRead> = if self.file.as_os_str() == "-" {
             Box::new(std::io::stdin().lock())

@@ -12,7 +12,7 @@ Examples:
   missiond screen coder -n 200          the last 200 lines, those that scrolled away too
   missiond screen coder --ansi | less -R
   missiond screen coder --svg > coder.svg")]
-pub struct Screen {
+pub struct ScreenArgs {
     /// The slot
     #[arg(add = complete::slots())]
     slot: String,
@@ -27,7 +27,7 @@ pub struct Screen {
     svg: bool,
 }
 
-impl Screen {
+impl ScreenArgs {
     pub async fn run(self, context: &Context) -> Result<(), Failure> {
         let ansi = self.ansi || self.svg;
         let params = ScreenParams {

@@ -12,7 +12,7 @@ Examples:
   missiond search coder 'error\\[E\\d+\\]'
   missiond search coder -n 5 '(?i)panicked'
   missiond search coder -F 'Vec<(u8, u8)>'")]
-pub struct Search {
+pub struct SearchArgs {
     /// The slot
     #[arg(add = complete::slots())]
     slot: String,
@@ -26,7 +26,7 @@ pub struct Search {
     limit: Option<usize>,
 }
 
-impl Search {
+impl SearchArgs {
     pub async fn run(self, context: &Context) -> Result<(), Failure> {
         let pattern = match self.fixed_strings {
             true => regex::escape(&self.pattern),

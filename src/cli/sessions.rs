@@ -11,13 +11,13 @@ Examples:
   missiond sessions
   missiond sessions --owner orchestrator:planner
   missiond sessions --json | jq -r '.[] | select(.is_alive).id'")]
-pub struct Sessions {
+pub struct SessionsArgs {
     /// Only those of this owner, and of owners whose name goes on after a colon
     #[arg(long, value_name = "PREFIX")]
     owner: Option<String>,
 }
 
-impl Sessions {
+impl SessionsArgs {
     pub async fn run(self, context: &Context) -> Result<(), Failure> {
         let params = SessionsParams { owner: self.owner };
         let sessions = context.ask::<Request>(params).await?;

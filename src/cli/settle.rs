@@ -3,7 +3,7 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::sanitise;
-use crate::cli::target::Place;
+use crate::cli::target::DaemonPlace;
 use crate::control::client::{CallError, Client};
 use crate::control::identity::Wanted;
 use crate::control::requests::Status;
@@ -39,7 +39,7 @@ pub struct Settled {
 }
 
 /// Waits, for a bounded time, until every slot has shown that it works, or has failed.
-pub async fn settled(context: &Context, place: &Place) -> Result<Settled, Failure> {
+pub async fn settled(context: &Context, place: &DaemonPlace) -> Result<Settled, Failure> {
     let settling = async {
         let wanted = Wanted::Config(place.config.clone());
         let mut client = Client::connect_to(&place.socket, &wanted).await?;

@@ -29,7 +29,7 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// Where the daemon of a config is, and where it writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct DaemonPlace {
     pub config: PathBuf,
     pub socket: PathBuf,
     pub logs: PathBuf,
@@ -68,7 +68,7 @@ pub async fn find(context: &Context) -> Result<Target, Failure> {
     if let Some(config) = context.named_config() {
         return of_config(context, config).await;
     }
-    let Found {
+    let FoundDaemon {
         mut answering,
         silent,
         full,
@@ -199,9 +199,9 @@ pub fn config_to_run(context: &Context) -> Result<PathBuf, Failure> {
 }
 
 /// What the config says about the daemon; the slots in it are the daemon's concern.
-pub fn place(context: &Context, config: &Path) -> Result<Place, Failure> {
+pub fn place(context: &Context, config: &Path) -> Result<DaemonPlace, Failure> {
     let daemon = config::load_daemon(config)?;
-    Ok(Place {
+    Ok(DaemonPlace {
         config: context.env.cwd.join(config),
         socket: daemon.socket_in(&context.env)?,
         logs: daemon.logs,
@@ -366,7 +366,7 @@ fn is_silent(socket: &Path) -> Failure {
 
 /// The daemons in the runtime directory.
 #[derive(Default)]
-struct Found {
+struct FoundDaemon {
     /// Those that say who they are.
     answering: Vec<(PathBuf, Pong)>,
     /// Those that took the question and said nothing.
@@ -386,8 +386,8 @@ fn sockets(context: &Context) -> BTreeSet<PathBuf> {
     usual.chain(elsewhere).collect()
 }
 
-async fn found(context: &Context) -> Found {
-    let mut found = Found::default();
+async fn found(context: &Context) -> FoundDaemon {
+    let mut found = FoundDaemon::default();
     for socket in sockets(context) {
         match ping(&socket, DISCOVERY_LIMIT).await {
             Ok(pong) => found.answering.push((socket, pong)),

@@ -36,7 +36,7 @@ pub struct Tasks {
 
 #[derive(Debug, clap::Subcommand)]
 enum Verb {
-    Run(run::Run),
+    Run(run::RunTasks),
 }
 
 impl Tasks {

@@ -3,7 +3,7 @@ use crate::cli::failure::{Blame, Failure};
 use crate::cli::run;
 use crate::cli::settle::{self, FailedSlot, Settled};
 use crate::cli::status;
-use crate::cli::target::{self, Place};
+use crate::cli::target::{self, DaemonPlace};
 use crate::cli::trust::{self, Folders};
 use crate::config;
 use crate::control::client::CallError;
@@ -46,7 +46,7 @@ Examples:
   missiond up -c slots.toml
   missiond up --trust                    you trust what is in the slots' folders
   missiond up --json")]
-pub struct Up {
+pub struct UpArgs {
     /// Give up when the daemon does not answer within this time
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = humantime::parse_duration)]
     timeout: Duration,
@@ -57,7 +57,7 @@ pub struct Up {
 }
 
 #[derive(Debug, Serialize)]
-struct Answer<'a> {
+struct UpAnswer<'a> {
     /// False where it ran already.
     started: bool,
     pid: u32,
@@ -77,7 +77,7 @@ struct Answer<'a> {
     folders: &'a Folders,
 }
 
-impl Up {
+impl UpArgs {
     pub async fn run(self, context: &Context) -> Result<(), Failure> {
         let file = match target::config_to_run(context) {
             Ok(file) => file,
@@ -95,7 +95,7 @@ impl Up {
         if context.named_socket().is_none()
             && let Some((socket, pong)) = target::running_with(context, &place.config).await
         {
-            let place = Place { socket, ..place };
+            let place = DaemonPlace { socket, ..place };
             return self.finish(context, &place, pong, false).await;
         }
         // Its socket may have been removed. A second one at another socket is refused by itself.
@@ -106,7 +106,7 @@ impl Up {
         if let Some(Holder { socket, .. }) = target::living(context, is_its) {
             target::made_again(context, &socket).await?;
             if let Ok(pong) = target::ping(&socket, self.timeout).await {
-                let place = Place { socket, ..place };
+                let place = DaemonPlace { socket, ..place };
                 return self.finish(context, &place, pong, false).await;
             }
         }
@@ -120,7 +120,7 @@ impl Up {
     async fn finish(
         self,
         context: &Context,
-        place: &Place,
+        place: &DaemonPlace,
         pong: Pong,
         started: bool,
     ) -> Result<(), Failure> {
@@ -134,7 +134,7 @@ impl Up {
     }
 }
 
-impl Up {
+impl UpArgs {
     /// Sessions need no config: their daemon may run, or have left some behind.
     async fn without_config(self, context: &Context, failure: Failure) -> Result<(), Failure> {
         let Some(file) = target::no_config(context) else {
@@ -152,9 +152,9 @@ impl Up {
     }
 }
 
-fn sessions_place(context: &Context, file: PathBuf) -> Result<Place, Failure> {
+fn sessions_place(context: &Context, file: PathBuf) -> Result<DaemonPlace, Failure> {
     let daemon = config::for_sessions_alone(&file)?.daemon;
-    Ok(Place {
+    Ok(DaemonPlace {
         socket: daemon.socket_in(&context.env)?,
         logs: daemon.logs,
         config: file,
@@ -176,7 +176,7 @@ pub async fn for_sessions(context: &Context, file: PathBuf) -> Result<PathBuf, F
 /// The daemon that answers then, and whether it is this one.
 async fn bring_up(
     context: &Context,
-    place: &Place,
+    place: &DaemonPlace,
     flags: &[&str],
     timeout: Duration,
 ) -> Result<(Pong, bool), Failure> {
@@ -204,7 +204,7 @@ enum Started {
 
 async fn until_it_answers(
     child: &mut Child,
-    place: &Place,
+    place: &DaemonPlace,
     timeout: Duration,
 ) -> Result<Started, Failure> {
     loop {
@@ -246,7 +246,7 @@ fn log_file(logs: &Path) -> PathBuf {
     logs.join(LOG_FILE)
 }
 
-fn spawn(place: &Place, flags: &[&str], log: &File, verbose: u8) -> Result<Child, Failure> {
+fn spawn(place: &DaemonPlace, flags: &[&str], log: &File, verbose: u8) -> Result<Child, Failure> {
     let fault = |error| Failure::failed(format!("cannot start the daemon: {error}"));
     Command::new(std::env::current_exe().map_err(fault)?)
         .args(["run", "--detached", "-c"])
@@ -264,7 +264,7 @@ fn spawn(place: &Place, flags: &[&str], log: &File, verbose: u8) -> Result<Child
 
 async fn report(
     context: &Context,
-    place: &Place,
+    place: &DaemonPlace,
     pong: Pong,
     started: bool,
     folders: &Folders,
@@ -285,7 +285,7 @@ async fn report(
     let failure =
         (!failed.is_empty()).then(|| settle::in_words(&runs, total, &failed, &context.target()));
     if context.out.json {
-        context.out.json(&Answer {
+        context.out.json(&UpAnswer {
             started,
             pid: pong.pid,
             name: pong.name,
@@ -311,7 +311,7 @@ async fn report(
     failure.map_or(Ok(()), Err)
 }
 
-fn another(place: &Place, pong: &Pong) -> Failure {
+fn another(place: &DaemonPlace, pong: &Pong) -> Failure {
     let (config, theirs) = (place.config.display(), pong.config.display());
     let socket = quoted(&place.socket.display().to_string());
     let text = format!(
@@ -324,7 +324,7 @@ fn another(place: &Place, pong: &Pong) -> Failure {
 }
 
 /// A daemon that started something ends it in order when it is told to.
-fn give_up(child: &Child, timeout: Duration, place: &Place) -> Failure {
+fn give_up(child: &Child, timeout: Duration, place: &DaemonPlace) -> Failure {
     if let Some(pid) = child.id().and_then(|id| Pid::from_raw(id.cast_signed())) {
         // It may just have ended by itself.
         let _ = kill_process(pid, Signal::TERM);
@@ -337,7 +337,7 @@ fn give_up(child: &Child, timeout: Duration, place: &Place) -> Failure {
 }
 
 /// The daemon's own error is the best there is to show.
-fn ended(status: ExitStatus, log: File, begin: u64, place: &Place) -> Failure {
+fn ended(status: ExitStatus, log: File, begin: u64, place: &DaemonPlace) -> Failure {
     let blame = Blame::Fault(match status.code() {
         Some(2) => Fault::Usage,
         Some(4) => Fault::Refused,

@@ -9,11 +9,11 @@ use crate::core::model::Nothing;
 Examples:
   missiond version
   missiond version --json")]
-pub struct Version {}
+pub struct VersionArgs {}
 
 const OURS: &str = env!("CARGO_PKG_VERSION");
 
-impl Version {
+impl VersionArgs {
     pub async fn run(self, context: &Context) -> Result<(), Failure> {
         let daemon = match context.ask::<Ping>(Nothing {}).await {
             Ok(pong) => Some(pong),

@@ -56,7 +56,7 @@ pub async fn execute(
     mut tell: impl FnMut(&Run, usize, News),
 ) -> Run {
     let (news, mut told) = mpsc::channel(MAX_NEWS);
-    let mut stage = Stage {
+    let mut stage = ExecStage {
         settings,
         owner: format!(
             "orchestrator:tasks-{}",
@@ -97,7 +97,7 @@ pub async fn execute(
     }
 }
 
-struct Stage {
+struct ExecStage {
     settings: Settings,
     owner: String,
     news: mpsc::Sender<(usize, News)>,
@@ -105,9 +105,9 @@ struct Stage {
     workers: JoinSet<(usize, Report)>,
 }
 
-impl Stage {
+impl ExecStage {
     fn start(&mut self, place: usize, job: Job) {
-        let worker = Worker {
+        let worker = ExecWorker {
             owner: format!("{}:{}", self.owner, job.name),
             job,
             place,
@@ -122,7 +122,7 @@ impl Stage {
 }
 
 /// One attempt at one task.
-struct Worker {
+struct ExecWorker {
     job: Job,
     place: usize,
     /// Of its sessions, and of no others.
@@ -139,7 +139,7 @@ struct Went {
     error: Option<String>,
 }
 
-impl Worker {
+impl ExecWorker {
     async fn run(self) -> Report {
         let began = Instant::now();
         let mut output = String::new();

@@ -92,7 +92,7 @@ pub(super) fn made_place() -> RpcError {
 }
 
 #[derive(Debug)]
-struct Seated {
+struct SeatedListener {
     source: Source,
     /// Requests under way.
     busy: usize,
@@ -103,11 +103,11 @@ struct Seated {
 
 /// All places, and who has them.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Places(Arc<Mutex<Table>>);
+pub(super) struct Places(Arc<Mutex<PlaceTable>>);
 
 #[derive(Debug, Default)]
-struct Table {
-    seated: BTreeMap<u64, Seated>,
+struct PlaceTable {
+    seated: BTreeMap<u64, SeatedListener>,
     last_id: u64,
 }
 
@@ -147,10 +147,10 @@ impl Places {
         Ok(self.seat(table, source, now))
     }
 
-    fn seat(&self, mut table: MutexGuard<'_, Table>, source: Source, now: Instant) -> Place {
+    fn seat(&self, mut table: MutexGuard<'_, PlaceTable>, source: Source, now: Instant) -> Place {
         table.last_id += 1;
         let (id, leave) = (table.last_id, CancellationToken::new());
-        let seated = Seated {
+        let seated = SeatedListener {
             source,
             busy: 0,
             idle_since: now,
@@ -161,12 +161,12 @@ impl Places {
         Place { places, id, leave }
     }
 
-    fn table(&self) -> MutexGuard<'_, Table> {
+    fn table(&self) -> MutexGuard<'_, PlaceTable> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Table {
+impl PlaceTable {
     fn sources(&self) -> impl Iterator<Item = &Source> {
         self.seated.values().map(|seated| &seated.source)
     }
@@ -211,7 +211,7 @@ impl Table {
 
     /// Lets the client of a source go that has had nothing under way for the longest time; whether there was one.
     fn let_go(&mut self, from: &Source, now: Instant) -> bool {
-        let is_settled = |seated: &Seated| {
+        let is_settled = |seated: &SeatedListener| {
             let idle = now.saturating_duration_since(seated.idle_since);
             seated.busy == 0 && idle >= SETTLED
         };

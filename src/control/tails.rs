@@ -16,11 +16,11 @@ const PIECE: u64 = 16 << 10;
 /// Up to where a listener has the output of each slot.
 #[derive(Debug, Default)]
 pub(super) struct Tails {
-    of: BTreeMap<String, Tail>,
+    of: BTreeMap<String, FollowedTail>,
 }
 
 #[derive(Debug)]
-struct Tail {
+struct FollowedTail {
     slot: SlotHandle,
     pulse: watch::Receiver<u64>,
     at: u64,
@@ -40,7 +40,8 @@ impl Tails {
             Some(part) => part.total.saturating_sub(RECENT),
             None => return,
         };
-        self.of.insert(name.to_owned(), Tail { slot, pulse, at });
+        self.of
+            .insert(name.to_owned(), FollowedTail { slot, pulse, at });
     }
 
     /// The name of a slot that has written something; never, where none is followed.

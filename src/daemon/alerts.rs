@@ -28,7 +28,7 @@ const MAX_TEXT: usize = 1000;
 
 /// Something that a person should come for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Notice {
+struct AlertNotice {
     /// `waits`, `doubtful`, `gave_up` or the name of the trouble.
     event: String,
     slot: String,
@@ -54,7 +54,7 @@ impl Need {
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct WaitingAlert {
     /// Of the dialog, if it is one.
     id: Option<String>,
     since: Instant,
@@ -64,8 +64,8 @@ struct Waiting {
 
 /// Which slots wait, and what was told of them.
 #[derive(Debug, Default)]
-struct Watch {
-    waiting: BTreeMap<(String, Need), Waiting>,
+struct WatchedSlot {
+    waiting: BTreeMap<(String, Need), WaitingAlert>,
 }
 
 /// Listens for as long as the daemon lives; new settings hold at once.
@@ -75,7 +75,7 @@ pub fn start(bus: Bus, settings: watch::Receiver<NotifyConfig>, socket: &Path) -
 
 async fn run(bus: Bus, mut settings: watch::Receiver<NotifyConfig>, desk: AlertQueue) {
     let mut events = bus.listen().events;
-    let mut watch = Watch::default();
+    let mut watch = WatchedSlot::default();
     loop {
         let after = settings.borrow_and_update().notify_after;
         let notices = tokio::select! {
@@ -105,11 +105,11 @@ async fn until(due: Option<Instant>) {
     }
 }
 
-impl Watch {
-    fn hear(&mut self, event: &Event, now: Instant) -> Option<Notice> {
+impl WatchedSlot {
+    fn hear(&mut self, event: &Event, now: Instant) -> Option<AlertNotice> {
         let slot = event.slot.clone()?;
         let notice = |event: &str, text: &str| {
-            Some(Notice {
+            Some(AlertNotice {
                 event: event.to_owned(),
                 slot: slot.clone(),
                 text: bounded(text),
@@ -149,8 +149,8 @@ impl Watch {
         id: Option<&str>,
         text: &str,
         since: Instant,
-    ) -> Option<Notice> {
-        let waiting = Waiting {
+    ) -> Option<AlertNotice> {
+        let waiting = WaitingAlert {
             id: id.map(str::to_owned),
             since,
             text: bounded(text),
@@ -166,7 +166,7 @@ impl Watch {
     }
 
     /// Those that have waited for long enough, each once.
-    fn take_due(&mut self, after: Option<Duration>, now: Instant) -> Vec<Notice> {
+    fn take_due(&mut self, after: Option<Duration>, now: Instant) -> Vec<AlertNotice> {
         let Some(after) = after else {
             return Vec::new();
         };
@@ -176,7 +176,7 @@ impl Watch {
             .filter(|(_, waiting)| !waiting.told && waiting.since + after <= now);
         due.map(|((slot, need), waiting)| {
             waiting.told = true;
-            Notice {
+            AlertNotice {
                 event: need.event().to_owned(),
                 slot: slot.clone(),
                 text: waiting.text.clone(),
@@ -211,7 +211,7 @@ impl AlertQueue {
 }
 
 /// Runs the command, as soon as fewer run than may. A failure is an event, not more.
-fn tell(bus: &Bus, desk: &AlertQueue, command: Vec<String>, notice: Notice) {
+fn tell(bus: &Bus, desk: &AlertQueue, command: Vec<String>, notice: AlertNotice) {
     let Ok(place) = desk.places.clone().try_acquire_owned() else {
         tracing::warn!(slot = %notice.slot, "not notified: {MAX_NOTICES} notices wait already");
         return;
@@ -228,7 +228,11 @@ fn tell(bus: &Bus, desk: &AlertQueue, command: Vec<String>, notice: Notice) {
     });
 }
 
-async fn run_command(command: &[String], notice: &Notice, socket: &Path) -> Result<(), String> {
+async fn run_command(
+    command: &[String],
+    notice: &AlertNotice,
+    socket: &Path,
+) -> Result<(), String> {
     let text = format!("{}: {}: {}", notice.slot, notice.event, notice.text);
     let mut child = Command::new(&command[0])
         .args(&command[1..])
@@ -300,7 +304,7 @@ mod tests {
 
     #[test]
     fn a_dialog_is_told_of_once_and_only_when_it_has_waited() {
-        let (mut watch, start) = (Watch::default(), Instant::now());
+        let (mut watch, start) = (WatchedSlot::default(), Instant::now());
         let after = Some(Duration::from_secs(60));
         assert_eq!(watch.hear(&Event::sample(dialog("d1")), start), None);
         let due = watch.due(after).unwrap();
@@ -318,7 +322,7 @@ mod tests {
 
     #[test]
     fn one_that_was_answered_in_time_is_not_told_of() {
-        let (mut watch, start) = (Watch::default(), Instant::now());
+        let (mut watch, start) = (WatchedSlot::default(), Instant::now());
         let after = Some(Duration::from_secs(60));
         watch.hear(&Event::sample(dialog("d1")), start);
         watch.hear(&Event::sample(What::DialogGone { id: "d0".into() }), start);
@@ -331,7 +335,7 @@ mod tests {
 
     #[test]
     fn a_doubt_is_told_of_beside_a_dialog_unless_it_goes_in_time() {
-        let (mut watch, start) = (Watch::default(), Instant::now());
+        let (mut watch, start) = (WatchedSlot::default(), Instant::now());
         let after = Some(Duration::from_secs(60));
         let doubt = || Event::sample(What::Doubtful { why: "why".into() });
         watch.hear(&doubt(), start);
@@ -353,7 +357,8 @@ mod tests {
     #[test]
     fn what_is_told_holds_no_secret_and_has_an_end() {
         let reason = format!("sk-ant-api03-abcdefghijkl {}", "x".repeat(5000));
-        let notice = Watch::default().hear(&Event::sample(What::GaveUp { reason }), Instant::now());
+        let notice =
+            WatchedSlot::default().hear(&Event::sample(What::GaveUp { reason }), Instant::now());
         let text = notice.unwrap().text;
         assert!(text.contains("[masked]") && text.chars().count() <= MAX_TEXT);
         assert!(is_secret("ANTHROPIC_API_KEY") && !is_secret("DBUS_SESSION_BUS_ADDRESS"));
@@ -369,7 +374,7 @@ mod tests {
         let (bus, desk) = (Bus::default(), AlertQueue::new(Path::new("/run/a.sock")));
         let count = 3 * AT_ONCE;
         for n in 0..count {
-            let notice = Notice {
+            let notice = AlertNotice {
                 event: "gave_up".into(),
                 slot: n.to_string(),
                 text: "it failed".into(),

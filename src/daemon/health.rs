@@ -70,7 +70,7 @@ pub(super) fn start(
         told,
         known: Troubles::new(),
         since: BTreeMap::new(),
-        clock: Clock::new(SystemTime::now(), Instant::now()),
+        clock: WallClock::new(SystemTime::now(), Instant::now()),
     };
     let task = tokio::spawn(async move {
         loop {
@@ -109,7 +109,7 @@ struct Health {
     told: watch::Sender<Vec<Ailment>>,
     known: Troubles,
     since: BTreeMap<Trouble, DateTime<Utc>>,
-    clock: Clock,
+    clock: WallClock,
 }
 
 impl Health {
@@ -119,9 +119,9 @@ impl Health {
             ("state", self.context.state.clone()),
         ];
         let slots = self.slots.borrow().clone();
-        let programs: Vec<Program> = slots
+        let programs: Vec<HeavyProgram> = slots
             .values()
-            .map(|slot| Program::of(&slot.watch_status().borrow()))
+            .map(|slot| HeavyProgram::of(&slot.watch_status().borrow()))
             .collect();
         let found = blocking::run(move || look(places, programs)).await;
         let lack = |error: io::Error| Words::new(error.to_string(), headroom::MORE_FILES);
@@ -220,15 +220,15 @@ impl Trouble {
 }
 
 /// The processes of a slot.
-struct Program {
+struct HeavyProgram {
     slot: String,
     pid: Option<u32>,
     shim_pid: Option<u32>,
 }
 
-impl Program {
-    fn of(status: &SlotStatus) -> Program {
-        Program {
+impl HeavyProgram {
+    fn of(status: &SlotStatus) -> HeavyProgram {
+        HeavyProgram {
             slot: status.slot.clone(),
             pid: status.pid,
             shim_pid: status.shim_pid,
@@ -237,7 +237,10 @@ impl Program {
 }
 
 /// An error says that nothing can be looked at.
-fn look(places: [(&'static str, PathBuf); 2], programs: Vec<Program>) -> Result<Troubles, Words> {
+fn look(
+    places: [(&'static str, PathBuf); 2],
+    programs: Vec<HeavyProgram>,
+) -> Result<Troubles, Words> {
     headroom::check_files_left().map_err(|lack| Words::new(lack.to_string(), lack.next))?;
     let full = places.into_iter().filter(|(_, path)| is_full(path));
     let disks = full.map(|(name, path)| {
@@ -282,16 +285,16 @@ fn audit_fails(error: &str) -> Words {
 
 /// The time of day beside the time that has passed.
 #[derive(Debug)]
-struct Clock {
+struct WallClock {
     time: SystemTime,
     at: Instant,
     /// By how much it was set back, and from when.
     set_back: Option<(Duration, SystemTime)>,
 }
 
-impl Clock {
-    fn new(time: SystemTime, at: Instant) -> Clock {
-        Clock {
+impl WallClock {
+    fn new(time: SystemTime, at: Instant) -> WallClock {
+        WallClock {
             time,
             at,
             set_back: None,
@@ -332,7 +335,7 @@ mod tests {
     fn a_clock_that_was_set_back_is_told_until_it_has_caught_up() {
         let (time, at) = (SystemTime::now(), Instant::now());
         let after = Duration::from_secs;
-        let mut clock = Clock::new(time, at);
+        let mut clock = WallClock::new(time, at);
         // On time, a little late, set forward, and asleep with the machine.
         assert_eq!(clock.look(time + after(2), at + after(2)), None);
         assert_eq!(clock.look(time + after(3), at + after(4)), None);

@@ -191,7 +191,7 @@ impl DaemonHandle {
 
 /// A slot's task, as the daemon keeps it.
 #[derive(Debug)]
-struct Kept {
+struct KeptSlot {
     handle: SlotHandle,
     task: JoinHandle<()>,
     /// It left the config and is waited for until it is idle.
@@ -203,7 +203,7 @@ pub struct Daemon {
     config: Config,
     rules: Rules,
     context: Arc<SlotContext>,
-    kept: BTreeMap<String, Kept>,
+    kept: BTreeMap<String, KeptSlot>,
     published: watch::Sender<Slots>,
     in_force: watch::Sender<Policies>,
     orders: mpsc::Sender<Order>,
@@ -435,7 +435,7 @@ impl Daemon {
         let slot = self.settled(&slot);
         let rules = self.rules.of_slot(&slot);
         let (handle, task) = slot::start(self.context.clone(), Arc::new(slot), rules);
-        let kept = Kept {
+        let kept = KeptSlot {
             handle,
             task,
             leaving: None,

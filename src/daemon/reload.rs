@@ -2,7 +2,7 @@
 
 use super::kept_policies::{self, Texts};
 use super::rules::{OwnPolicy, Rules};
-use super::{Daemon, Kept};
+use super::{Daemon, KeptSlot};
 use crate::config::{self, Config, ConfigChange, RolePolicy};
 use crate::core::model::{Always, Fault, ReloadAnswer, RpcError, What};
 use crate::core::policy::{self, Policy};
@@ -218,7 +218,7 @@ impl Daemon {
         if self
             .kept
             .get(name)
-            .is_some_and(|Kept { leaving, .. }| leaving.is_some())
+            .is_some_and(|KeptSlot { leaving, .. }| leaving.is_some())
         {
             let gone = self.kept.remove(name);
             if let Some(gone) = gone {

@@ -1,7 +1,7 @@
 //! Slots that are in the config no more while their programs run. Each of them is shown, as `removed`, and can be
 //! stopped and attached to; it is the slot again when it comes back into the config.
 
-use super::{Daemon, DaemonError, Kept, Order};
+use super::{Daemon, DaemonError, KeptSlot, Order};
 use crate::core::claude::reading::State;
 use crate::core::model::SlotStatus;
 use crate::core::settings;
@@ -84,7 +84,7 @@ impl Daemon {
         let slot = Launched::removed_slot(launched, name);
         let (handle, task) =
             slot::start(self.context.clone(), Arc::new(slot), self.ask_everything());
-        let kept = Kept {
+        let kept = KeptSlot {
             handle,
             task,
             leaving: None,

@@ -64,7 +64,7 @@ pub struct Typed {
 }
 
 #[derive(Debug)]
-pub struct Keys {
+pub struct KeyReader {
     key: DetachKey,
     /// The beginning of what may be a key of several bytes.
     held: Vec<u8>,
@@ -75,16 +75,16 @@ pub struct Keys {
 
 /// What a key is to us.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Meaning {
+enum KeyMeaning {
     Detach,
     /// The detach key is let go, which the kitty protocol tells.
     Released,
     Other,
 }
 
-impl Keys {
-    pub fn new(key: DetachKey) -> Keys {
-        Keys {
+impl KeyReader {
+    pub fn new(key: DetachKey) -> KeyReader {
+        KeyReader {
             key,
             held: Vec::new(),
             in_paste: false,
@@ -107,7 +107,7 @@ impl Keys {
         typed
     }
 
-    /// How long to wait for more before [`Keys::time_passed`].
+    /// How long to wait for more before [`KeyReader::time_passed`].
     pub fn patience(&self) -> Option<Duration> {
         match (self.pressed, self.held.is_empty()) {
             (true, _) => Some(TWICE),
@@ -147,14 +147,14 @@ impl Keys {
         let meaning = self.meaning(&key);
         self.follow_paste(&key);
         match (meaning, self.pressed) {
-            (Meaning::Detach, false) => self.pressed = true,
-            (Meaning::Released, true) => {}
-            (Meaning::Detach, true) => {
+            (KeyMeaning::Detach, false) => self.pressed = true,
+            (KeyMeaning::Released, true) => {}
+            (KeyMeaning::Detach, true) => {
                 self.pressed = false;
                 typed.send.append(&mut key);
             }
-            (Meaning::Other, true) => typed.detach = true,
-            (Meaning::Other | Meaning::Released, false) => typed.send.append(&mut key),
+            (KeyMeaning::Other, true) => typed.detach = true,
+            (KeyMeaning::Other | KeyMeaning::Released, false) => typed.send.append(&mut key),
         }
     }
 
@@ -166,18 +166,18 @@ impl Keys {
         }
     }
 
-    fn meaning(&self, key: &[u8]) -> Meaning {
+    fn meaning(&self, key: &[u8]) -> KeyMeaning {
         match key {
-            _ if self.in_paste => Meaning::Other,
-            [byte] if *byte == self.key.control() => Meaning::Detach,
+            _ if self.in_paste => KeyMeaning::Other,
+            [byte] if *byte == self.key.control() => KeyMeaning::Detach,
             [0x1b, b'[', body @ .., b'u'] => self.by_kitty(body),
             [0x1b, b'[', body @ .., b'~'] => self.by_modify_other_keys(body),
-            _ => Meaning::Other,
+            _ => KeyMeaning::Other,
         }
     }
 
     /// `code:shifted:base;modifiers:event;text`. On a keyboard of another script, base is where the letter is.
-    fn by_kitty(&self, body: &[u8]) -> Meaning {
+    fn by_kitty(&self, body: &[u8]) -> KeyMeaning {
         let mut fields = body.split(|byte| *byte == b';');
         let codes: Vec<Option<u32>> = numbers(fields.next());
         let modifiers = numbers(fields.next());
@@ -186,16 +186,16 @@ impl Keys {
             .flatten()
             .any(|code| *code == Some(self.key.letter.into()));
         if !is_letter || !is_ctrl(modifiers.first().copied().flatten()) {
-            return Meaning::Other;
+            return KeyMeaning::Other;
         }
         match modifiers.get(1).copied().flatten() {
-            Some(3) => Meaning::Released,
-            _ => Meaning::Detach,
+            Some(3) => KeyMeaning::Released,
+            _ => KeyMeaning::Detach,
         }
     }
 
     /// `27;modifiers;code`.
-    fn by_modify_other_keys(&self, body: &[u8]) -> Meaning {
+    fn by_modify_other_keys(&self, body: &[u8]) -> KeyMeaning {
         let fields: Vec<Option<u32>> = body
             .split(|byte| *byte == b';')
             .map(|field| numbers(Some(field)).first().copied().flatten())
@@ -203,9 +203,9 @@ impl Keys {
         let letter = u32::from(self.key.letter);
         match fields.as_slice() {
             [Some(27), modifiers, Some(code)] if *code == letter && is_ctrl(*modifiers) => {
-                Meaning::Detach
+                KeyMeaning::Detach
             }
-            _ => Meaning::Other,
+            _ => KeyMeaning::Other,
         }
     }
 }
@@ -229,8 +229,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn keys() -> Keys {
-        Keys::new("ctrl-q".parse().unwrap())
+    fn keys() -> KeyReader {
+        KeyReader::new("ctrl-q".parse().unwrap())
     }
 
     /// Every encoding in which a terminal may tell ctrl-q.

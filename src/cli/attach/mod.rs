@@ -12,7 +12,7 @@ use crate::control::requests::{AttachParams, Ping};
 use crate::core::model::{Ending, FromViewer, Nothing, ToViewer};
 use crate::os::pause::{self, Moment};
 use futures_util::{SinkExt, StreamExt};
-use keys::{DetachKey, Keys, Typed};
+use keys::{DetachKey, KeyReader, Typed};
 use serde_json::json;
 use std::time::Duration;
 use tokio::net::UnixStream;
@@ -56,7 +56,7 @@ pub struct Attach {
 }
 
 /// Why it is over.
-enum Over {
+enum AttachEnd {
     Detached,
     Told(Ending),
     /// The connection ended without a word.
@@ -87,16 +87,16 @@ impl Attach {
         &self,
         frames: Framed<UnixStream, LengthDelimitedCodec>,
         size: (u16, u16),
-    ) -> Result<Over, Failure> {
-        let signals = Signals::listen()?;
+    ) -> Result<AttachEnd, Failure> {
+        let signals = AttachSignals::listen()?;
         let raw = Raw::enter(size)?;
         let (screen, written) = raw.writer();
-        let mut session = Session {
+        let mut session = AttachedSession {
             raw,
             frames,
             screen,
             unwritten: None,
-            keys: Keys::new(self.detach_keys),
+            keys: KeyReader::new(self.detach_keys),
             read_only: self.read_only,
             resize_at: None,
             settle_at: None,
@@ -106,27 +106,27 @@ impl Attach {
         Ok(over)
     }
 
-    async fn explain(&self, over: Over, context: &Context) -> Result<(), Failure> {
+    async fn explain(&self, over: AttachEnd, context: &Context) -> Result<(), Failure> {
         let slot = &self.slot;
         let (why, text) = match over {
-            Over::Detached => ("detached", format!("detached from {slot}")),
-            Over::Told(Ending::Exited { code, signal }) => {
+            AttachEnd::Detached => ("detached", format!("detached from {slot}")),
+            AttachEnd::Told(Ending::Exited { code, signal }) => {
                 ("exited", format!("{slot} exited ({})", how(code, signal)))
             }
-            Over::Told(Ending::Removed) => ("removed", format!("{slot} was removed")),
-            Over::Told(Ending::DaemonEnds) => (
+            AttachEnd::Told(Ending::Removed) => ("removed", format!("{slot} was removed")),
+            AttachEnd::Told(Ending::DaemonEnds) => (
                 "daemon_ended",
                 format!(
                     "the daemon ended; {slot} lives on\n{}",
                     come_back(context, slot)
                 ),
             ),
-            Over::Told(Ending::Refused(refusal)) => return Err(refusal.into()),
-            Over::Silence => return Err(self.lost(context).await),
-            Over::Signal(name) => {
+            AttachEnd::Told(Ending::Refused(refusal)) => return Err(refusal.into()),
+            AttachEnd::Silence => return Err(self.lost(context).await),
+            AttachEnd::Signal(name) => {
                 return Err(Failure::failed(format!("detached from {slot} by {name}")));
             }
-            Over::TerminalGone => return Err(Failure::failed("the terminal is gone")),
+            AttachEnd::TerminalGone => return Err(Failure::failed("the terminal is gone")),
         };
         if context.out.json {
             return context.out.json(&json!({"slot": slot, "ended": why}));
@@ -165,13 +165,13 @@ fn how(code: Option<i32>, signal: Option<i32>) -> String {
 }
 
 /// One attached terminal.
-struct Session {
+struct AttachedSession {
     raw: Raw,
     frames: Framed<UnixStream, LengthDelimitedCodec>,
     screen: mpsc::Sender<Vec<u8>>,
     /// What waits for room on the screen.
     unwritten: Option<Vec<u8>>,
-    keys: Keys,
+    keys: KeyReader,
     read_only: bool,
     /// When the new size of the window is told.
     resize_at: Option<Instant>,
@@ -179,15 +179,15 @@ struct Session {
     settle_at: Option<Instant>,
 }
 
-impl Session {
-    async fn run(&mut self, mut signals: Signals) -> Over {
+impl AttachedSession {
+    async fn run(&mut self, mut signals: AttachSignals) -> AttachEnd {
         let mut typed = tty::reader();
         loop {
             let next = tokio::select! {
                 // Keys first: a program that floods the screen can be interrupted and left.
                 biased;
                 heard = signals.next() => match heard {
-                    Heard::End(name) => Some(Over::Signal(name)),
+                    Heard::End(name) => Some(AttachEnd::Signal(name)),
                     Heard::Resized => {
                         self.resize_at = Some(Instant::now() + SIZE_SETTLES);
                         None
@@ -199,7 +199,7 @@ impl Session {
                         let typed = self.keys.take(&bytes);
                         self.typed(typed).await
                     }
-                    None => Some(Over::TerminalGone),
+                    None => Some(AttachEnd::TerminalGone),
                 },
                 () = until(self.settle_at) => {
                     let typed = self.keys.time_passed();
@@ -207,7 +207,7 @@ impl Session {
                 }
                 () = until(self.resize_at) => self.resize().await,
                 taken = write(&self.screen, &mut self.unwritten) => {
-                    (!taken).then_some(Over::TerminalGone)
+                    (!taken).then_some(AttachEnd::TerminalGone)
                 }
                 frame = self.frames.next(), if self.unwritten.is_none() => self.heard(frame),
             };
@@ -217,13 +217,13 @@ impl Session {
         }
     }
 
-    async fn typed(&mut self, typed: Typed) -> Option<Over> {
+    async fn typed(&mut self, typed: Typed) -> Option<AttachEnd> {
         self.settle_at = self
             .keys
             .patience()
             .map(|patience| Instant::now() + patience);
         if typed.detach {
-            return Some(Over::Detached);
+            return Some(AttachEnd::Detached);
         }
         if typed.send.is_empty() || self.read_only {
             return None;
@@ -231,25 +231,25 @@ impl Session {
         self.tell(FromViewer::Keys(typed.send)).await
     }
 
-    async fn resize(&mut self) -> Option<Over> {
+    async fn resize(&mut self) -> Option<AttachEnd> {
         self.resize_at = None;
         // Who was stopped and goes on has lost raw mode as well.
         if self.raw.again().is_err() {
-            return Some(Over::TerminalGone);
+            return Some(AttachEnd::TerminalGone);
         }
         let (cols, rows) = tty::size();
         self.raw.resized((cols, rows));
         self.tell(FromViewer::Resize { cols, rows }).await
     }
 
-    async fn tell(&mut self, message: FromViewer) -> Option<Over> {
+    async fn tell(&mut self, message: FromViewer) -> Option<AttachEnd> {
         let frame = Bytes::from(message.encode());
         match self.frames.send(frame).await {
             Ok(()) => None,
             // What the daemon said last may still be there to be read.
             Err(_) => match self.frames.next().await {
                 frame @ Some(Ok(_)) => self.heard(frame),
-                _ => Some(Over::Silence),
+                _ => Some(AttachEnd::Silence),
             },
         }
     }
@@ -257,23 +257,23 @@ impl Session {
     fn heard(
         &mut self,
         frame: Option<Result<tokio_util::bytes::BytesMut, std::io::Error>>,
-    ) -> Option<Over> {
+    ) -> Option<AttachEnd> {
         let Some(Ok(frame)) = frame else {
-            return Some(Over::Silence);
+            return Some(AttachEnd::Silence);
         };
         match ToViewer::decode(&frame) {
             Ok(ToViewer::Output(bytes)) => {
                 self.unwritten = Some(bytes);
                 None
             }
-            Ok(ToViewer::End(ending)) => Some(Over::Told(ending)),
-            Err(_) => Some(Over::Silence),
+            Ok(ToViewer::End(ending)) => Some(AttachEnd::Told(ending)),
+            Err(_) => Some(AttachEnd::Silence),
         }
     }
 
     /// What was shown last is waited for, then the terminal is put right.
     async fn finish(self, written: oneshot::Receiver<()>) {
-        let Session { raw, screen, .. } = self;
+        let AttachedSession { raw, screen, .. } = self;
         drop(screen);
         let _ = tokio::time::timeout(LAST_WORDS, written).await;
         drop(raw);
@@ -286,19 +286,19 @@ enum Heard {
     Resized,
 }
 
-struct Signals {
+struct AttachSignals {
     ends: [(Signal, &'static str); 4],
     window: Signal,
     goes_on: Signal,
 }
 
-impl Signals {
-    fn listen() -> Result<Signals, Failure> {
+impl AttachSignals {
+    fn listen() -> Result<AttachSignals, Failure> {
         let on = |kind| {
             signal(kind)
                 .map_err(|error| Failure::failed(format!("signals can't be heard: {error}")))
         };
-        Ok(Signals {
+        Ok(AttachSignals {
             ends: [
                 (on(SignalKind::terminate())?, "SIGTERM"),
                 (on(SignalKind::hangup())?, "SIGHUP"),

@@ -15,13 +15,13 @@ const MAX_MODES: usize = 64;
 /// Everything that was shown.
 pub struct Traces {
     sequences: Sequences,
-    changed: Changed,
+    changed: ChangedModes,
     /// To know where the text ends.
     terminal: Terminal,
 }
 
 #[derive(Default)]
-struct Changed {
+struct ChangedModes {
     /// Private modes that are not as a terminal has them at first.
     modes: BTreeSet<Vec<u8>>,
     alternate: bool,
@@ -36,7 +36,7 @@ impl Traces {
     pub fn new(cols: u16, rows: u16) -> Traces {
         Traces {
             sequences: Sequences::default(),
-            changed: Changed::default(),
+            changed: ChangedModes::default(),
             terminal: Terminal::new(cols.into(), rows.into()),
         }
     }
@@ -76,13 +76,13 @@ impl Traces {
     }
 }
 
-impl Changed {
+impl ChangedModes {
     fn note(&mut self, piece: &SequencePiece) {
         match piece.kind {
             SequenceKind::Csi => self.note_csi(piece.body()),
             SequenceKind::Osc => self.note_osc(piece.body()),
             // A full reset.
-            SequenceKind::Escape if piece.raw == b"\x1bc" => *self = Changed::default(),
+            SequenceKind::Escape if piece.raw == b"\x1bc" => *self = ChangedModes::default(),
             _ => {}
         }
     }

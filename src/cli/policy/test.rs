@@ -36,7 +36,7 @@ pub struct Test {
 }
 
 /// What a call is compared with.
-enum Before {
+enum BeforeChange {
     Policy(Box<Policy>),
     /// What was decided at the time.
     Then,
@@ -44,7 +44,7 @@ enum Before {
 
 struct Trial {
     new: Policy,
-    before: Before,
+    before: BeforeChange,
     paths: RealPaths,
     /// Of each slot.
     circumstances: HashMap<String, Circumstances>,
@@ -84,17 +84,17 @@ impl Test {
         })
     }
 
-    fn before(&self, config: &Config, role: &str) -> Result<Before, Failure> {
+    fn before(&self, config: &Config, role: &str) -> Result<BeforeChange, Failure> {
         let own = config.daemon.policy_file(role);
         if same_file(&own, &self.policy) {
-            return Ok(Before::Then);
+            return Ok(BeforeChange::Then);
         }
         let policy = on_disk::policy(config, role).ok_or_else(|| {
             Failure::usage(format!(
                 "the slots of `{role}` are plain programs, which have no policy"
             ))
         })?;
-        Ok(Before::Policy(Box::new(policy)))
+        Ok(BeforeChange::Policy(Box::new(policy)))
     }
 }
 
@@ -130,8 +130,8 @@ impl Trial {
             gate::answer(verdict, circumstances.unwrap_or_default(), only_reads)
         };
         let before = match &self.before {
-            Before::Then => call.decision,
-            Before::Policy(policy) => by(policy).decision,
+            BeforeChange::Then => call.decision,
+            BeforeChange::Policy(policy) => by(policy).decision,
         };
         (before, by(&self.new))
     }
@@ -182,11 +182,11 @@ fn summarise(
     calls: &[Asked],
     changed: usize,
     masked: usize,
-    before: &Before,
+    before: &BeforeChange,
 ) -> Result<(), Failure> {
     let against = match before {
-        Before::Then => "what was decided then".to_owned(),
-        Before::Policy(policy) => policy.file.display().to_string(),
+        BeforeChange::Then => "what was decided then".to_owned(),
+        BeforeChange::Policy(policy) => policy.file.display().to_string(),
     };
     let (kinds, all) = (
         calls.len(),

@@ -19,7 +19,7 @@ pub struct Progress {
     /// Redraws where it is a terminal, as wide as this.
     width: Option<usize>,
     quiet: bool,
-    running: BTreeMap<usize, Shown>,
+    running: BTreeMap<usize, ShownProgress>,
     total: usize,
     ended: usize,
     failed: usize,
@@ -27,7 +27,7 @@ pub struct Progress {
     drawn: usize,
 }
 
-struct Shown {
+struct ShownProgress {
     name: String,
     since: Instant,
     line: String,
@@ -78,7 +78,7 @@ impl Progress {
             1 => (String::new(), ""),
             _ => (format!("attempt {attempt}"), " again"),
         };
-        let shown = Shown {
+        let shown = ShownProgress {
             name: name.to_owned(),
             since: Instant::now(),
             line,
@@ -118,7 +118,11 @@ impl Progress {
             return;
         };
         self.erase();
-        let lines = self.running.values().take(MAX_SHOWN).map(Shown::line);
+        let lines = self
+            .running
+            .values()
+            .take(MAX_SHOWN)
+            .map(ShownProgress::line);
         let lines: Vec<String> = lines
             .chain((self.ended < self.total).then(|| self.bar()))
             .map(|line| fitting(&line, width - 1) + "\n")
@@ -147,7 +151,7 @@ impl Progress {
     }
 }
 
-impl Shown {
+impl ShownProgress {
     fn line(&self) -> String {
         let seconds = self.since.elapsed().as_secs();
         let age = age(i64::try_from(seconds).unwrap_or(i64::MAX));

@@ -55,7 +55,7 @@ Examples:
   missiond tasks run ci.toml
   missiond tasks run ci.toml --jobs 2 --fail-fast
   missiond tasks run - --json < ci.toml | jq -r '.results | to_entries[] | select(.value.success | not).key'")]
-pub struct Run {
+pub struct RunTasks {
     /// The file; `-` reads standard input
     file: PathBuf,
     /// How many run at once [default: as the file says, else the number of processors]
@@ -66,7 +66,7 @@ pub struct Run {
     fail_fast: bool,
 }
 
-impl Run {
+impl RunTasks {
     pub async fn run(self, context: &Context) -> Result<(), Failure> {
         let plan = self.read(context)?;
         let processors = || std::thread::available_parallelism().map_or(2, usize::from);

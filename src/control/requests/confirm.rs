@@ -25,7 +25,7 @@ async fn answer(call: Call<'_>, params: ConfirmParams) -> Result<ConfirmAnswer, 
         Begun::Ended(outcome) => return outcome.result(),
         Begun::UnderWay(waiter) => waiter,
         Begun::Yours(waiter, record) => {
-            let on_its_way = OnItsWay {
+            let on_its_way = ConfirmOnItsWay {
                 daemon: call.daemon.clone(),
                 slot,
                 person: call.peer.person(),
@@ -55,7 +55,7 @@ fn asked_now(params: ConfirmParams, status: &SlotStatus) -> Record<Confirming> {
 }
 
 /// An answer that this daemon sees to.
-struct OnItsWay {
+struct ConfirmOnItsWay {
     daemon: DaemonHandle,
     slot: SlotHandle,
     person: Person,
@@ -63,7 +63,7 @@ struct OnItsWay {
     active: Arc<Active<Confirming>>,
 }
 
-impl OnItsWay {
+impl ConfirmOnItsWay {
     async fn run(self) {
         let came = match self.record.entered_at {
             Some(_) => self.look_for().await,

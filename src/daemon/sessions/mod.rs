@@ -5,7 +5,7 @@ mod shell;
 
 pub use request::is_of_owner;
 
-use super::{Daemon, DaemonError, DaemonHandle, Kept, Order, Reply};
+use super::{Daemon, DaemonError, DaemonHandle, KeptSlot, Order, Reply};
 use crate::config::Config;
 use crate::core::machine::Input;
 use crate::core::model::{Fault, RpcError, SessionStatus, SlotStatus, SpawnParams, What};
@@ -105,7 +105,7 @@ impl Daemon {
         tokio::spawn(steward(handle.clone(), self.orders.clone()));
         self.kept.insert(
             record.id.clone(),
-            Kept {
+            KeptSlot {
                 handle: handle.clone(),
                 task,
                 leaving: None,
