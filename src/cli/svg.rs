@@ -2,6 +2,7 @@
 
 use crate::cli::ansi;
 use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::Line;
 use std::fmt::Write;
 use unicode_width::UnicodeWidthStr;
 
@@ -17,8 +18,33 @@ const NAMED: [&str; 16] = [
     "#6b7489", "#f28b94", "#b5e08d", "#f0d399", "#8cc7ff", "#d99bec", "#7fd3de", "#ffffff",
 ];
 
+const ORDER: [Color; 16] = [
+    Color::Black,
+    Color::Red,
+    Color::Green,
+    Color::Yellow,
+    Color::Blue,
+    Color::Magenta,
+    Color::Cyan,
+    Color::Gray,
+    Color::DarkGray,
+    Color::LightRed,
+    Color::LightGreen,
+    Color::LightYellow,
+    Color::LightBlue,
+    Color::LightMagenta,
+    Color::LightCyan,
+    Color::White,
+];
+
 /// The lines of a screen, with their colours as escape sequences, as a picture of `cols` by `rows` cells.
 pub fn picture(lines: &[String], cols: usize, rows: usize) -> String {
+    let lines: Vec<Line> = lines.iter().map(|line| ansi::line(line, true)).collect();
+    of_lines(&lines, cols, rows)
+}
+
+/// The same for lines that are styled already.
+pub fn of_lines(lines: &[Line], cols: usize, rows: usize) -> String {
     let (width, height) = (place(cols, CELL.0), place(rows, CELL.1));
     let (width, height) = (width + MARGIN, height + MARGIN);
     let mut svg = format!(
@@ -36,9 +62,9 @@ fn place(cells: usize, size: f32) -> f32 {
     MARGIN + f32::from(u16::try_from(cells).unwrap_or(u16::MAX)) * size
 }
 
-fn draw_line(svg: &mut String, line: &str, row: usize, cols: usize) {
+fn draw_line(svg: &mut String, line: &Line, row: usize, cols: usize) {
     let mut column = 0;
-    for span in ansi::line(line, true).spans {
+    for span in &line.spans {
         let cells = span.content.width();
         if column + cells > cols {
             return;
@@ -105,7 +131,11 @@ fn code(colour: Color) -> Option<String> {
             let grey = 8 + 10 * (index - 232);
             code(Color::Rgb(grey, grey, grey))
         }
-        _ => None,
+        Color::Reset => None,
+        named => {
+            let index = ORDER.iter().position(|colour| *colour == named)?;
+            Some(NAMED[index].to_owned())
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use crate::cli::target::Target;
 use crate::control::client::{CallError, Client, Notice};
 use crate::control::requests::{EventsParams, Ping, Screen, Status};
 use crate::core::model::{
-    Event, Nothing, Pong, ScreenAnswer, ScreenParams, Select, SlotStatus, What,
+    Event, Fault, Nothing, Pong, RpcError, ScreenAnswer, ScreenParams, Select, SlotStatus, What,
 };
 use futures_util::StreamExt;
 use std::collections::BTreeSet;
@@ -34,6 +34,8 @@ pub enum News {
     Happened(Box<Event>),
     Picture(ScreenAnswer),
     Lost(String),
+    /// The daemon does not talk to this caller.
+    Refused(RpcError),
     /// What came of something that the person did.
     Done(String),
 }
@@ -43,9 +45,10 @@ pub async fn statuses(target: Target, news: mpsc::Sender<News>) {
     loop {
         let lost = match listen(&target, &news).await {
             Ok(()) => return,
-            Err(error) => error.to_string(),
+            Err(CallError::Rpc(error)) if error.fault == Fault::Refused => News::Refused(error),
+            Err(error) => News::Lost(error.to_string()),
         };
-        if news.send(News::Lost(lost)).await.is_err() {
+        if news.send(lost).await.is_err() {
             return;
         }
         sleep(TRY_AGAIN).await;

@@ -128,7 +128,7 @@ impl Loop {
                 }
                 Some(news) = self.news.recv() => {
                     changed = true;
-                    self.take(news);
+                    self.take(news)?;
                     None
                 }
                 () = tokio::time::sleep(next_drawing), if changed => {
@@ -172,7 +172,7 @@ impl Loop {
         }
     }
 
-    fn take(&mut self, news: News) {
+    fn take(&mut self, news: News) -> Result<(), Failure> {
         match news {
             News::Statuses { statuses, all } => {
                 self.dashboard.connected();
@@ -182,8 +182,10 @@ impl Loop {
             News::Happened(event) => self.dashboard.happened(log_summary(&event)),
             News::Picture(picture) => self.dashboard.shown(picture),
             News::Lost(why) => self.dashboard.lost(why),
+            News::Refused(error) => return Err(error.into()),
             News::Done(told) => self.dashboard.say(told),
         }
+        Ok(())
     }
 
     fn draw(&mut self) -> Result<(), Failure> {

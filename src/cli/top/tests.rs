@@ -3,10 +3,12 @@
 use super::draw::{Drawn, Look, draw};
 use super::sample;
 use super::state::{Action, Dashboard, Mode};
+use crate::cli::svg;
 use crate::core::model::SlotStatus;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
+use ratatui::text::{Line, Span};
 use std::time::{Duration, Instant};
 
 struct Scene {
@@ -303,6 +305,56 @@ fn what_is_wrong_with_the_config_is_shown_until_something_happens() {
         shown.ends_with(" the policy coder on the disk allows more"),
         "{shown}"
     );
+}
+
+/// The README shows the dashboard as it is drawn now. `MISSIOND_WRITE_DOCS=1` writes it again.
+#[test]
+fn the_picture_of_the_readme_is_what_is_drawn() {
+    let (cols, rows) = (96, 22);
+    let mut scene = Scene::usual();
+    scene
+        .dashboard
+        .happened("09:59:58 api: verdict allow Edit: src/api/auth.rs".into());
+    let mut terminal = Terminal::new(TestBackend::new(cols, rows)).unwrap();
+    let look = Look {
+        now: "2026-01-01T10:00:00Z".parse().unwrap(),
+        ascii: false,
+        colours: true,
+    };
+    terminal
+        .draw(|frame| {
+            draw(frame, &scene.dashboard, look);
+        })
+        .unwrap();
+    let lines = styled_lines(terminal.backend().buffer());
+    let drawn = svg::of_lines(&lines, cols.into(), rows.into());
+    // The clock is that of the reader's time zone.
+    let clock = regex::Regex::new(r">\d\d:\d\d:\d\d<").unwrap();
+    let drawn = clock.replace(&drawn, ">10:00:00<").into_owned();
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/top.svg");
+    if std::env::var_os("MISSIOND_WRITE_DOCS").is_some() {
+        std::fs::write(file, &drawn).unwrap();
+    }
+    let kept = std::fs::read_to_string(file).unwrap_or_default();
+    assert!(
+        kept == drawn,
+        "docs/top.svg is old: MISSIOND_WRITE_DOCS=1 cargo test --lib cli::top"
+    );
+}
+
+/// The rows of a buffer, with cells of one style together.
+fn styled_lines(buffer: &ratatui::buffer::Buffer) -> Vec<Line<'static>> {
+    let width = usize::from(buffer.area.width);
+    let rows = buffer.content().chunks(width);
+    let line = |cells: &[ratatui::buffer::Cell]| {
+        let alike = cells.chunk_by(|a, b| a.style() == b.style());
+        let spans = alike.map(|cells| {
+            let text: String = cells.iter().map(|cell| cell.symbol()).collect();
+            Span::styled(text, cells[0].style())
+        });
+        Line::from_iter(spans)
+    };
+    rows.map(line).collect()
 }
 
 #[test]
