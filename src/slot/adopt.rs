@@ -65,14 +65,16 @@ impl Slot {
             return true;
         }
         let has_socket = self.context.has_shim_socket(&self.program.settings().name);
-        let found = match has_socket || (self.session.is_some() && self.may_have_shim()) {
+        // After a reboot its socket is gone too, and the events still tell of a program.
+        let had_shim = has_socket || self.log.tells_of_a_program();
+        let found = match had_shim || (self.session.is_some() && self.may_have_shim()) {
             true => self.end_orphans().await,
             false => Some(OrphansFound::Ended(0)),
         };
         match found {
             Some(OrphansFound::Ended(_)) if self.session.is_some() => self.take_up_ended().await,
-            Some(OrphansFound::Ended(_)) if has_socket => {
-                self.warn("its shim was killed while there was no daemon");
+            Some(OrphansFound::Ended(_)) if had_shim => {
+                self.warn("its program ended with its shim while there was no daemon");
                 self.tell(shim_lost());
             }
             Some(OrphansFound::Living(shim)) if self.session.is_some() => {

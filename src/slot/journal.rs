@@ -1,6 +1,7 @@
 //! A slot's own files: `<slot>.log` for people, `<slot>.events.jsonl` for programs. A failure to write is told
 //! once, its end is told too, and neither stops the slot.
 
+use crate::core::claude::reading::State;
 use crate::core::machine::about;
 use crate::core::model::{Event, NO_ANSWER, What};
 use crate::core::policy::{Decision, RuleRef};
@@ -42,6 +43,16 @@ pub struct Journal {
     events: LogFile,
     /// Events that could not be written since writing began to fail.
     lost: Option<u64>,
+    told: Told,
+}
+
+/// What whoever follows the events believes.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Told {
+    /// A program runs: no end of it was told.
+    runs: bool,
+    /// The dialog that is up.
+    dialog: Option<String>,
 }
 
 /// What a person should know of the journal itself.
@@ -69,7 +80,24 @@ impl Journal {
             log: LogFile::new(&paths.log, cap),
             events: LogFile::new(&paths.events, cap),
             lost: None,
+            told: Told::by(paths),
         }
+    }
+
+    /// Whether no end was told of the last program that was told of.
+    pub fn tells_of_a_program(&self) -> bool {
+        self.told.runs
+    }
+
+    /// The dialog that is to be told as gone before this is told: the daemon that told of the dialog may have been killed.
+    pub fn gone_before(&self, what: &What) -> Option<String> {
+        let ends = match what {
+            What::Exit { .. } => true,
+            What::State { to, .. } => !matches!(to, State::Starting | State::Confirming),
+            What::Dialog { dialog } => self.told.dialog.as_ref() != Some(&dialog.id),
+            _ => false,
+        };
+        self.told.dialog.clone().filter(|_| ends)
     }
 
     pub fn set_cap(&mut self, cap: Cap) {
@@ -79,6 +107,7 @@ impl Journal {
 
     /// Writes the event to both files. There is news when writing begins to fail and when it works again.
     pub fn note(&mut self, event: &Event) -> Option<JournalNews> {
+        self.told.follow(&event.what);
         match (self.write(event), self.lost) {
             (Ok(()), None) => None,
             (Ok(()), Some(lost)) => {
@@ -105,6 +134,32 @@ impl Journal {
             // The answer is logged when it is whole.
             What::Text { .. } => Ok(()),
             _ => self.log.append(&log_lines(event)),
+        }
+    }
+}
+
+impl Told {
+    /// By the events that daemons before this one have written.
+    fn by(paths: &SlotPaths) -> Told {
+        let tail = read_tail(&paths.events).unwrap_or_default();
+        let mut told = Told {
+            // If the tail does not have its start, it has its end or none was told.
+            runs: tail.len() as u64 >= MAX_TAIL,
+            dialog: None,
+        };
+        let events = tail.lines().map(serde_json::from_str::<Event>);
+        let events = events.filter_map(Result::ok);
+        events.for_each(|event| told.follow(&event.what));
+        told
+    }
+
+    fn follow(&mut self, what: &What) {
+        match what {
+            What::Spawned { .. } | What::Adopted { .. } => self.runs = true,
+            What::Exit { .. } => *self = Told::default(),
+            What::Dialog { dialog } => self.dialog = Some(dialog.id.clone()),
+            What::DialogGone { id } if self.dialog.as_ref() == Some(id) => self.dialog = None,
+            _ => {}
         }
     }
 }
@@ -333,7 +388,6 @@ fn seconds(ms: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::claude::reading::State;
     use crate::core::settings::Care;
 
     #[test]
@@ -437,5 +491,56 @@ mod tests {
                 "{written}"
             );
         }
+    }
+
+    /// Whatever becomes of daemons, a follower is told that a dialog is gone before anything that can't be beside it.
+    #[test]
+    fn a_dialog_is_told_as_gone_also_by_the_next_daemon() {
+        let dir = tempfile::tempdir().unwrap();
+        let paths = SlotPaths::new(dir.path(), "a");
+        let journal = || Journal::new(&paths, cap_of(&Care::default()));
+        let state = |to| What::State {
+            from: State::Confirming,
+            to,
+        };
+        let dialog = |id: &str| {
+            What::Dialog {
+            dialog: serde_json::from_value(serde_json::json!({
+                "id": id, "kind": "permission", "tool": "Bash", "input": null, "text": "", "options": [],
+                "selected": null, "complete": true
+            }))
+            .unwrap(),
+        }
+        };
+        let exit = || What::Exit {
+            code: Some(1),
+            signal: None,
+            cause: String::new(),
+            ended_at: None,
+        };
+        let note = |what: What| assert!(journal().note(&Event::sample(what)).is_none());
+        let gone = |what: What| journal().gone_before(&what);
+        assert!(!journal().tells_of_a_program());
+        note(What::Adopted { pid: 7 });
+        note(dialog("d1"));
+        assert!(journal().tells_of_a_program());
+        for stays in [
+            dialog("d1"),
+            state(State::Starting),
+            state(State::Confirming),
+            What::Adopted { pid: 7 },
+        ] {
+            assert_eq!(gone(stays), None);
+        }
+        let d1 = || Some("d1".to_owned());
+        for ends in [dialog("d2"), state(State::Idle), exit()] {
+            assert_eq!(gone(ends), d1());
+        }
+        note(What::DialogGone { id: "d0".into() });
+        assert_eq!(gone(exit()), d1(), "another one is gone");
+        note(What::DialogGone { id: "d1".into() });
+        assert_eq!(gone(exit()), None);
+        note(exit());
+        assert!(!journal().tells_of_a_program());
     }
 }

@@ -41,7 +41,15 @@ impl SlotLog {
         self.journal.set_cap(cap_of(care));
     }
 
+    /// Whether no end was told of the last program that was told of.
+    pub fn tells_of_a_program(&self) -> bool {
+        self.journal.tells_of_a_program()
+    }
+
     pub fn tell(&mut self, what: What) {
+        if let Some(id) = self.journal.gone_before(&what) {
+            self.tell(What::DialogGone { id });
+        }
         let event = self.bus.publish(Some(&self.slot), what);
         match self.journal.note(&event) {
             None => {}

@@ -191,6 +191,7 @@ fn after_a_reboot_slots_that_ran_go_on_with_their_conversation() {
     let before = daemon.status("coder");
     daemon.reboot();
     daemon.wait_state("coder", "idle");
+    is_told_as_gone(&daemon, &before);
     let after = daemon.status("coder");
     assert_eq!(after["session_id"], before["session_id"]);
     assert_eq!(after["dialog"], Value::Null, "what waited is not repeated");
@@ -203,6 +204,24 @@ fn after_a_reboot_slots_that_ran_go_on_with_their_conversation() {
         .expect("it was asked");
     assert!(request.body.to_string().contains("first words"));
     assert_eq!(daemon.status("stopped")["pid"], Value::Null);
+}
+
+/// Whoever follows the events knows that the dialog of this status is gone, and the program with it, before the next one.
+fn is_told_as_gone(daemon: &Daemon, before: &Value) {
+    let told = daemon.cmd(&["events", "--after", "0", "coder"]).expect(0);
+    let told = told.json_lines();
+    let place = |what: &str| {
+        let is_it = |event: &Value| event["event"] == what;
+        told.iter().rposition(is_it).expect(what)
+    };
+    let gone = place("dialog_gone");
+    assert_eq!(told[gone]["id"], before["dialog"]["id"], "{before}");
+    assert!(gone < place("exit") && place("exit") < place("spawned"));
+    assert!(place("dialog") < gone);
+    let stopped = daemon.cmd(&["events", "--after", "0", "stopped"]).expect(0);
+    let stopped = stopped.json_lines();
+    let exits = stopped.iter().filter(|event| event["event"] == "exit");
+    assert_eq!(exits.count(), 1, "its end was told before: {stopped:?}");
 }
 
 #[test]
