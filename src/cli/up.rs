@@ -5,13 +5,13 @@ use crate::cli::settle::{self, FailedSlot, Settled};
 use crate::cli::status;
 use crate::cli::target::{self, DaemonPlace};
 use crate::cli::trust::{self, Folders};
-use crate::config;
+use crate::config::{self, LOG_FILE};
 use crate::control::client::CallError;
 use crate::core::model::{Fault, Pong};
 use crate::core::text::quoting::quoted;
 use crate::daemon::{Holder, check_log_directory};
-use crate::os::files;
 use crate::os::files::same_file;
+use crate::os::{files, headroom};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
 use std::fs::{DirBuilder, File};
@@ -219,9 +219,6 @@ async fn until_it_answers(
     }
 }
 
-/// The log of a daemon in the background.
-pub const LOG_FILE: &str = "missiond.log";
-
 /// The log, and where this daemon's part of it begins.
 fn open_log(logs: &Path) -> Result<(File, u64), Failure> {
     let fault = |error| {
@@ -247,7 +244,10 @@ fn log_file(logs: &Path) -> PathBuf {
 }
 
 fn spawn(place: &DaemonPlace, flags: &[&str], log: &File, verbose: u8) -> Result<Child, Failure> {
-    let fault = |error| Failure::failed(format!("cannot start the daemon: {error}"));
+    let fault = |error| {
+        let why = headroom::why_not_made(&error);
+        Failure::failed(format!("cannot start the daemon: {why}"))
+    };
     Command::new(std::env::current_exe().map_err(fault)?)
         .args(["run", "--detached", "-c"])
         .arg(&place.config)

@@ -8,7 +8,7 @@ mod watch;
 
 pub use diff::{ConfigChange, diff, keys_that_differ};
 pub use load::{for_sessions_alone, load, load_at_home, load_daemon, read_source};
-pub use places::LOG_LOCK;
+pub use places::{LOG_FILE, LOG_LOCK};
 pub use watch::{ConfigChanged, ConfigWatch, WatchError, watch};
 
 use crate::core::policy::Policy;

@@ -7,6 +7,9 @@ use std::path::PathBuf;
 /// The name of the lock in the log directory.
 pub const LOG_LOCK: &str = ".lock";
 
+/// The log of a daemon in the background, in the log directory.
+pub const LOG_FILE: &str = "missiond.log";
+
 impl DaemonConfig {
     /// Where the worktrees of its slots are.
     pub fn worktrees_in(&self, env: &Env) -> Result<PathBuf, PathError> {

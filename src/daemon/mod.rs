@@ -9,6 +9,7 @@ mod holder;
 mod host;
 mod kept_policies;
 mod orphans;
+mod own_log;
 mod places;
 mod reload;
 mod removed;

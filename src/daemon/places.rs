@@ -4,6 +4,8 @@
 use super::Daemon;
 use super::door::Door;
 use super::kept_policies;
+use super::own_log::OwnLog;
+use crate::config::LOG_FILE;
 use crate::core::model::What;
 use crate::os::directory_watch::DirectoryWatch;
 use crate::os::paths;
@@ -185,6 +187,7 @@ pub(super) struct Ground {
     listeners: Option<mpsc::Sender<UnixListener>>,
     /// What could not be made again at the last look.
     missing: Vec<String>,
+    log: Option<OwnLog>,
 }
 
 impl Ground {
@@ -197,6 +200,7 @@ impl Ground {
             places: Places::new(door, context),
             listeners,
             missing: Vec::new(),
+            log: OwnLog::at(&context.logs.join(LOG_FILE)),
         }
     }
 
@@ -209,7 +213,11 @@ impl Ground {
 impl Daemon {
     /// Something was removed that the daemon needs, or may have been.
     pub(super) async fn restore(&mut self, ground: &mut Ground) {
-        let restored = ground.places.restore().await;
+        let mut restored = ground.places.restore().await;
+        if let Some(Err(error)) = ground.log.as_ref().map(OwnLog::restore) {
+            let lost = format!("the daemon's log was removed, and can't be made again: {error}");
+            restored.missing.push(lost);
+        }
         if let (Some(listener), Some(listeners)) = (restored.listener, &ground.listeners) {
             // A server that takes no more is ending.
             let _ = listeners.send(listener).await;

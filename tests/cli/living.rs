@@ -525,3 +525,29 @@ fn up_waits_until_a_slot_has_shown_that_it_works() {
     assert!(ran.stderr.contains("1 of 2 slots failed"), "{ran:?}");
     assert!(ran.stderr.contains("slow: "), "{ran:?}");
 }
+
+/// As the logs of slots do.
+#[test]
+fn the_log_of_the_daemon_begins_again_after_it_was_removed() {
+    let mut living = Living::new();
+    let config = living.config("slots.toml", "name = \"one\"");
+    let home = &living.home;
+    home.run(&["up", "-c", &config]).exits(0);
+    let log = home.path("logs/missiond.log");
+    for round in ["first", "second"] {
+        std::fs::remove_file(&log).unwrap();
+        let end = Instant::now() + Duration::from_secs(30);
+        while !log.exists() {
+            assert!(Instant::now() < end, "{round}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let text = std::fs::read_to_string(&config).unwrap();
+        let more = SLOT.replace("\"cat\"\nkind", &format!("\"{round}\"\nkind"));
+        home.write("slots.toml", &format!("{text}\n{more}"));
+        home.run(&["reload", "-c", &config]).exits(0);
+        let said = std::fs::read_to_string(&log).unwrap();
+        assert!(said.contains(&format!("slot {round}: added")), "{said}");
+    }
+    let mode = log.metadata().unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
