@@ -1,7 +1,8 @@
-use crate::cli::context::Context;
+use crate::cli::context::{ANSWER_LIMIT, Context, call};
 use crate::cli::failure::Failure;
 use crate::cli::slots::AnySlots;
 use crate::cli::{columns, sanitise, table};
+use crate::control::client::Client;
 use crate::control::requests::{Ping, Status as Request};
 use crate::core::model::{Ailment, Nothing, Pong, Select, SlotStatus};
 use crate::core::text::redraw;
@@ -35,12 +36,13 @@ impl Status {
         if self.watch {
             return watch(context, &select).await;
         }
-        let statuses = context.ask::<Request>(select).await?;
+        let mut client = context.connect().await?;
+        let statuses = call::<Request>(&mut client, select, Some(ANSWER_LIMIT)).await?;
         match context.out.json {
             true => context.out.json(&statuses),
             false if statuses.is_empty() => context.out.done(NONE),
             false => {
-                let rows = shown(context, statuses).await;
+                let rows = shown(context, &mut client, statuses).await;
                 context.out.line(rows.join("\n"))
             }
         }
@@ -50,12 +52,17 @@ impl Status {
 const NONE: &str = "no slots in the config; sessions are listed by: missiond sessions";
 
 /// The table, how to help those that wait, and what is wrong with the config that would hold otherwise.
-async fn shown(context: &Context, mut statuses: Vec<SlotStatus>) -> Vec<String> {
+async fn shown(
+    context: &Context,
+    client: &mut Client,
+    mut statuses: Vec<SlotStatus>,
+) -> Vec<String> {
     table::sort(&mut statuses);
     let table = table::render(&statuses, chrono::Utc::now(), columns::terminal_width());
     let help = table::call_for_help(&statuses, &context.target());
     // The table is the answer; a daemon that ends in this moment takes nothing from it.
-    let daemon = context.ask::<Ping>(Nothing {}).await.ok();
+    let daemon = call::<Ping>(client, Nothing {}, Some(ANSWER_LIMIT)).await;
+    let daemon = daemon.ok();
     let not_taken = daemon.map(|pong| not_taken(&pong, &context.target()));
     let removed = table::removed(&statuses, &context.target());
     let table = table.lines().map(str::to_owned);
@@ -96,7 +103,9 @@ async fn watch(context: &Context, select: &Select) -> Result<(), Failure> {
     let mut ended = ended.map_err(|error| Failure::failed(format!("no Ctrl-C: {error}")))?;
     let mut drawn = 0;
     loop {
-        let mut rows = shown(context, context.ask::<Request>(select.clone()).await?).await;
+        let mut client = context.connect().await?;
+        let statuses = call::<Request>(&mut client, select.clone(), Some(ANSWER_LIMIT)).await?;
+        let mut rows = shown(context, &mut client, statuses).await;
         let room = crossterm::terminal::size().map_or(24, |(_, rows)| usize::from(rows));
         // The last row is the cursor's.
         rows.truncate(room.saturating_sub(1));

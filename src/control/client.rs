@@ -20,7 +20,7 @@ use tokio_util::codec::{Framed, LengthDelimitedCodec, LinesCodec, LinesCodecErro
 /// A daemon that lives accepts at once; this is for one that is stopped or drowning in connections.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 /// How long to stay away from a daemon whose queue of new connections is full.
-const CONNECT_PAUSE: Duration = Duration::from_millis(20);
+const CONNECT_PAUSE: Duration = Duration::from_millis(5);
 /// How long a daemon may take to say who it is; it answers from what it knows.
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(30);
 

@@ -20,6 +20,7 @@ mod schema;
 pub mod server;
 mod subscriptions;
 mod tails;
+mod unasked;
 mod written;
 
 pub use schema::schema;

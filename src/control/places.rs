@@ -4,7 +4,7 @@
 //! opens hundreds of connections keeps out neither people nor the hooks of its neighbours. If a bound is reached, a
 //! client with nothing under way makes place for the newcomer; if there is none, the newcomer is turned away.
 
-use super::reserve;
+use super::{reserve, unasked};
 use crate::core::model::{Fault, RpcError};
 use crate::os::peer::PeerOrigin;
 use std::collections::{BTreeMap, BTreeSet};
@@ -71,6 +71,21 @@ enum Why {
     Places { who: String, bound: usize },
     #[error("Too many open files")]
     Descriptors,
+    #[error(
+        "the process has {} connections on which it asks for nothing",
+        unasked::MAX
+    )]
+    Unasked,
+}
+
+impl TurnedAway {
+    /// Nobody has looked where the client comes from.
+    pub fn unasked() -> TurnedAway {
+        TurnedAway {
+            of: Source::Untold,
+            why: Why::Unasked,
+        }
+    }
 }
 
 impl From<TurnedAway> for RpcError {
@@ -78,6 +93,7 @@ impl From<TurnedAway> for RpcError {
         let full = reserve::full(&turned.to_string());
         match turned.why {
             Why::Descriptors => full,
+            Why::Unasked => full.next("ask on a connection as soon as it is made, or close it"),
             Why::Places { .. } => full.next(
                 "end some of these clients, or try again: places of clients that do nothing fall free",
             ),

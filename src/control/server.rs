@@ -9,6 +9,7 @@ use super::refusals::{Fate, Refusals};
 use super::requests::{Attach, Call, Events, Method};
 use super::reserve::{self, Reserve};
 use super::subscriptions::Subscriptions;
+use super::unasked::Unasked;
 use crate::core::model::envelope::{self, ErrorObject, Line, Request};
 use crate::core::model::{Fault, MAX_LINE, RpcError};
 use crate::daemon::Serving;
@@ -19,7 +20,7 @@ use futures_util::{FutureExt, StreamExt};
 use serde_json::Value;
 use std::io;
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncWriteExt, Interest, Ready};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -99,6 +100,7 @@ async fn serve(
         budget: Budget::default(),
         reserve: Reserve::default(),
         refusals: Refusals::new(dispatcher.clone()),
+        unasked: Mutex::default(),
         dispatcher,
         ending,
     });
@@ -113,7 +115,10 @@ async fn serve(
             accepted = accept(&listener, &doorstep) => match accepted {
                 Ok((stream, step)) => {
                     refuses = false;
-                    clients.spawn(receive(stream, step, hall.clone()));
+                    match hall.looks_at(&stream) {
+                        true => drop(clients.spawn(receive(stream, step, hall.clone()))),
+                        false => turn_away(&stream, hall.asks_nothing()),
+                    }
                 }
                 Err(error) if reserve::is_lack(&error) && hall.reserve.lend() => {}
                 Err(error) => {
@@ -136,8 +141,28 @@ struct Hall {
     budget: Budget,
     reserve: Reserve,
     refusals: Arc<Refusals>,
+    unasked: Mutex<Unasked>,
     dispatcher: Arc<Dispatcher>,
     ending: CancellationToken,
+}
+
+impl Hall {
+    /// Whether to find out who this is: not for one more connection of a process that asks nothing on those it has.
+    fn looks_at(&self, stream: &UnixStream) -> bool {
+        let pid = stream.peer_cred().ok().and_then(|peer| peer.pid());
+        pid.is_none_or(|pid| self.unasked().admits(pid, Instant::now()))
+    }
+
+    fn unasked(&self) -> MutexGuard<'_, Unasked> {
+        self.unasked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn asks_nothing(self: &Arc<Hall>) -> TurnedAway {
+        let why = TurnedAway::unasked();
+        self.refusals
+            .note(&why.of, Fate::TurnedAway, &why.to_string());
+        why
+    }
 }
 
 async fn accept(
@@ -319,7 +344,7 @@ async fn write_rest(writing: &mut OwnedWriteHalf, rest: &mut Bytes) -> io::Resul
 /// Until the client has no more requests, or asks to be attached: then the connection is no longer one of lines.
 async fn read(lines: &mut Lines, connection: Connection, answers: Outbox) -> Option<Request> {
     let mut requests = JoinSet::new();
-    let mut is_silent = true;
+    let (mut is_silent, mut has_asked) = (true, false);
     loop {
         let line = tokio::select! {
             line = lines.next() => line,
@@ -340,6 +365,11 @@ async fn read(lines: &mut Lines, connection: Connection, answers: Outbox) -> Opt
             return None;
         };
         let request = understood(line, &answers).await?;
+        if !std::mem::replace(&mut has_asked, true)
+            && let Some(pid) = connection.peer.pid
+        {
+            connection.hall.unasked().asked(pid);
+        }
         if connection.in_need
             && let Err(refusal) = reserve::check(&request.method)
         {

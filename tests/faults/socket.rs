@@ -170,6 +170,35 @@ fn bad_clients_are_bounded_and_harm_nobody() {
     drop(half);
 }
 
+/// To look up where a client comes from takes time, for which all others wait: that is done for so many connections of a
+/// process that asks for nothing, and for no more.
+#[test]
+fn a_process_that_floods_the_socket_with_half_requests_holds_up_nobody() {
+    let daemon = shells(&["a"], QUIET);
+    daemon.wait_state("a", "idle");
+    let half = || {
+        let mut stream = connect(&daemon);
+        // One that was turned away reads nothing.
+        let _ = stream.write_all(b"{\"jsonrpc\":\"2.0\",");
+        stream
+    };
+    (0..600).for_each(|_| drop(half()));
+    let mut told = String::new();
+    let _ = half().read_to_string(&mut told);
+    let why = "the process has 512 connections on which it asks for nothing";
+    assert!(told.contains(why), "{told}");
+    // Another process is not concerned, and it is over when the time is.
+    daemon.cmd(&["status"]).expect(0);
+    until("it may ask again", || {
+        let mut stream = connect(&daemon);
+        let request = r#"{"jsonrpc":"2.0","id":1,"method":"status","params":{}}"#;
+        let _ = writeln!(stream, "{request}");
+        let mut line = String::new();
+        let _ = BufReader::new(stream).read_line(&mut line);
+        line.contains("\"result\"").then_some(())
+    });
+}
+
 /// Requests on their way at once: fewer than a client may have.
 const AT_ONCE: usize = 32;
 
