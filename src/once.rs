@@ -2,7 +2,9 @@
 //! next daemon. What is known of each is a small file: that it waits is on the disk before a slot has it, that it is
 //! entered before the key is pressed that does it, and its answer before anybody is told.
 
-use crate::core::model::{Always, ConfirmAnswer, ConfirmParams, Fault, RpcError, SendAnswer};
+use crate::core::model::{
+    Always, ConfirmAnswer, ConfirmParams, Fault, Person, RpcError, SendAnswer,
+};
 use crate::os::{files, paths};
 use chrono::{DateTime, Utc};
 use serde::de::DeserializeOwned;
@@ -44,6 +46,9 @@ pub struct Sending {
     /// Nobody waits for its answer: the next daemon sends it by itself if this one is killed before.
     #[serde(default)]
     pub unattended: bool,
+    /// Who sent it, for the audit of the daemon that types it.
+    #[serde(default)]
+    pub person: Option<Person>,
 }
 
 impl Request for Sending {
@@ -55,7 +60,8 @@ impl Request for Sending {
     }
 
     fn repeated(self, new: Sending) -> Sending {
-        new
+        let person = new.person.or(self.person);
+        Sending { person, ..new }
     }
 }
 
@@ -474,6 +480,7 @@ mod tests {
             text: text.into(),
             plain: true,
             unattended: false,
+            person: None,
         };
         Record::new("a".into(), "x".into(), sending)
     }

@@ -1,6 +1,7 @@
 //! Messages with an id: the daemon dies under them, and each is sent once and answered.
 
 use super::words::{asked, gated, submit, times_asked, two_coders};
+use crate::support::daemon::Daemon;
 use crate::support::until;
 
 #[test]
@@ -78,6 +79,7 @@ fn a_message_for_a_busy_slot_is_queued_at_once_and_outlives_the_daemon() {
         (sent["state"] == "answered").then_some(sent)
     });
     assert_eq!(sent["response"], "You said: later", "{sent}");
+    is_typed_for_a_person(&daemon, "cli send");
     daemon.wait_state("a", "idle");
     let taken = daemon.json(&["send", "a", "now", "--no-wait"]);
     assert_eq!(taken["state"], "taken", "{taken}");
@@ -114,4 +116,20 @@ fn a_command_outlives_the_daemon() {
     // The same as with nothing in between.
     let undisturbed = daemon.json(&["send", "a", "--shell", &line]);
     assert_eq!(undisturbed["response"], response, "{undisturbed}");
+}
+
+/// The last key in the audit was pressed for a person of this user, who used this.
+fn is_typed_for_a_person(daemon: &Daemon, via: &str) {
+    let audit = daemon.logged("audit.jsonl");
+    let entries = audit
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"));
+    let is_key = |entry: &serde_json::Value| entry["what"] == "key" && entry["slot"] == "a";
+    let last = entries.filter(is_key).next_back().expect("a key");
+    assert_eq!(
+        (&last["by"], &last["via"]),
+        (&"person".into(), &via.into()),
+        "{last}"
+    );
+    assert!(last["uid"].is_u64() && last["pid"].is_u64(), "{last}");
 }

@@ -69,6 +69,7 @@ async fn answer(call: Call<'_>, params: SendParams) -> Result<SendAnswer, RpcErr
         text: params.text,
         plain: !params.shell && !params.slash,
         unattended: !params.wait,
+        person: message.person.clone(),
     };
     let id = message.id.clone().unwrap_or_default();
     let record = Record::new(name, id, sending);
@@ -193,8 +194,7 @@ fn as_message(record: &Record<Sending>) -> Option<Message> {
         wait: true,
         task: None,
         id: Some(record.id.clone()),
-        // An earlier daemon has heard them.
-        person: None,
+        person: record.request.person.clone(),
     })
 }
 

@@ -1,7 +1,9 @@
 //! Who has done something.
 
+use serde::{Deserialize, Serialize};
+
 /// A person, or a program that acts for one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Person {
     pub uid: u32,
     /// `None` if the kernel does not tell.
