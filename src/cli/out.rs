@@ -2,8 +2,13 @@
 
 use crate::cli::failure::Failure;
 use crate::cli::{reader, sanitise};
+use anstream::AutoStream;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::stdio::stdout;
 use serde::Serialize;
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::os::fd::BorrowedFd;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Out {
@@ -14,7 +19,10 @@ pub struct Out {
 impl Out {
     /// A line of our own making, colours as the terminal and the flags allow.
     pub fn line(&self, text: impl std::fmt::Display) -> Result<(), Failure> {
-        writeln!(anstream::stdout().lock(), "{text}").map_err(unwritten)
+        let mut line = Vec::new();
+        let choice = AutoStream::choice(&io::stdout());
+        writeln!(AutoStream::new(&mut line, choice), "{text}").map_err(unwritten)?;
+        self.raw(&line)
     }
 
     /// A line that is only there to reassure: not with `--quiet`.
@@ -27,24 +35,21 @@ impl Out {
 
     /// A slot's text: exact for a file or a pipe, harmless for a terminal.
     pub fn foreign(&self, text: &str) -> Result<(), Failure> {
-        let mut stdout = io::stdout().lock();
-        let shown = if stdout.is_terminal() {
+        let shown = if io::stdout().is_terminal() {
             sanitise::text(text)
         } else {
             text.into()
         };
         let end = if shown.ends_with('\n') { "" } else { "\n" };
-        write!(stdout, "{shown}{end}")
-            .and_then(|()| stdout.flush())
-            .map_err(unwritten)
+        self.raw(format!("{shown}{end}").as_bytes())
     }
 
     /// Bytes as they are: the caller has made them harmless, or was asked not to.
     pub fn raw(&self, bytes: &[u8]) -> Result<(), Failure> {
-        let mut stdout = io::stdout().lock();
-        stdout
-            .write_all(bytes)
-            .and_then(|()| stdout.flush())
+        // What others have printed comes before it.
+        let before = io::stdout().lock().flush();
+        before
+            .and_then(|()| write_patiently(stdout(), bytes))
             .map_err(unwritten)
     }
 
@@ -69,9 +74,55 @@ impl Out {
     }
 }
 
+/// A program that shares the output may have made it non-blocking; then it is waited for until it takes more.
+fn write_patiently(output: BorrowedFd<'_>, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match rustix::io::write(output, bytes) {
+            Ok(0) => return Err(ErrorKind::WriteZero.into()),
+            Ok(count) => bytes = &bytes[count..],
+            Err(Errno::AGAIN) => {
+                // An interruption is as good as room: it is tried again.
+                let _ = poll(&mut [PollFd::new(&output, PollFlags::OUT)], None);
+            }
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
 fn unwritten(error: io::Error) -> Failure {
     match error.kind() {
         ErrorKind::BrokenPipe => reader::has_gone(),
         _ => Failure::failed(format!("cannot write to standard output: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::os::fd::AsFd;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn an_output_that_does_not_block_gets_everything() {
+        let (output, mut reader) = UnixStream::pair().unwrap();
+        output.set_nonblocking(true).unwrap();
+        let sent = vec![7; 4 << 20];
+        let expected = sent.clone();
+        let writer = std::thread::spawn(move || write_patiently(output.as_fd(), &sent));
+        let mut received = Vec::new();
+        reader.read_to_end(&mut received).unwrap();
+        writer.join().unwrap().unwrap();
+        assert_eq!(received, expected);
+    }
+
+    #[test]
+    fn a_reader_that_has_gone_is_told_apart() {
+        let (output, reader) = UnixStream::pair().unwrap();
+        drop(reader);
+        let error = write_patiently(output.as_fd(), b"x").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::BrokenPipe);
     }
 }

@@ -13,7 +13,8 @@ pub use claude::{
 };
 pub use environment::{LEFT_OUT, LEFT_OUT_PREFIXES, environment, is_left_out, process_environment};
 pub use places::{
-    hook_command, own_directory, own_status_line, transcript_elsewhere, transcript_path,
+    conversations_in, hook_command, own_directory, own_status_line, transcript_elsewhere,
+    transcript_path,
 };
 pub use program::{NoVersion, ProgramError, check_cwd, installed_version, resolve_program};
 pub use trust::{trust_file, would_ask};

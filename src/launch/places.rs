@@ -3,6 +3,7 @@
 use crate::core::text::quoting::quoted;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 use uuid::Uuid;
 
 /// The transcript of a conversation: `projects/<cwd>/<id>.jsonl` under Claude Code's own directory, where every
@@ -26,6 +27,22 @@ pub fn transcript_elsewhere(env: &[(String, String)], session: Uuid) -> Option<P
         .flatten()
         .map(|project| project.path().join(format!("{session}.jsonl")));
     transcripts.into_iter().find(|path| path.is_file())
+}
+
+/// The conversations that Claude Code has kept of this directory, by their ids, the one that was used last first.
+pub fn conversations_in(env: &[(String, String)], cwd: &Path) -> Vec<(String, SystemTime)> {
+    let any = transcript_path(env, cwd, Uuid::nil());
+    let there = any.and_then(|path| path.parent()?.read_dir().ok());
+    let entries = there.into_iter().flatten().flatten();
+    let mut found: Vec<(String, SystemTime)> = entries
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            let id = Uuid::try_parse(name.strip_suffix(".jsonl")?).ok()?;
+            Some((id.to_string(), entry.metadata().ok()?.modified().ok()?))
+        })
+        .collect();
+    found.sort_by_key(|(_, used)| std::cmp::Reverse(*used));
+    found
 }
 
 /// Claude Code's own directory, where it keeps all that it remembers.

@@ -1,6 +1,7 @@
 //! What is looked at before a spawn, so that a slot that can't run is refused with the reason.
 
 use crate::core::claude::Version;
+use crate::os::headroom;
 use rustix::fs::{Access, access};
 use std::fs;
 use std::io;
@@ -131,7 +132,12 @@ pub async fn installed_version(
             let seconds = VERSION_LIMIT.as_secs();
             return Err(NoVersion::Untold(format!("no answer within {seconds} s")));
         }
-        Ok(Err(error)) => return Err(NoVersion::Fails(format!("it can't be run: {error}"))),
+        Ok(Err(error)) => {
+            return Err(NoVersion::Fails(format!(
+                "it can't be run: {}",
+                headroom::why_not_made(&error)
+            )));
+        }
         Ok(Ok(answer)) => answer,
     };
     let VersionAnswer { status, said, told } = answer;

@@ -12,11 +12,20 @@ mod tasks;
 use crate::control::client::Dial;
 use crate::control::requests::Method;
 use crate::core::model::RpcError;
+use crate::core::text::diagnostic::nearest;
+use crate::core::text::excerpt;
 use answer::Told;
 use rmcp::handler::server::router::tool::ToolRouter;
-use rmcp::model::{Implementation, ServerCapabilities, ServerConfig};
-use rmcp::{ServerHandler, ServiceExt, tool_handler};
+use rmcp::handler::server::tool::ToolCallContext;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, Implementation, ServerCapabilities, ServerConfig,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt, tool_handler};
 use tokio_util::sync::CancellationToken;
+
+/// As much as is repeated of the name of a tool that is not there.
+const MAX_NAME: usize = 64;
 
 /// What the client is given.
 #[derive(Debug, Clone, Copy, Default)]
@@ -78,6 +87,17 @@ impl McpServer {
         served.map_err(|error| format!("the client did not introduce itself: {error}"))
     }
 
+    fn no_such_tool(&self, name: &str) -> ErrorData {
+        let mut tools: Vec<&str> = self.router.map.keys().map(AsRef::as_ref).collect();
+        tools.sort_unstable();
+        let meant = nearest(name, tools.iter().copied());
+        let meant = meant.map_or(String::new(), |meant| format!("; did you mean `{meant}`?"));
+        let name = excerpt::head(name, MAX_NAME);
+        let tools = tools.join(", ");
+        let text = format!("there is no tool `{name}` here{meant}\nthe tools are: {tools}");
+        ErrorData::invalid_params(text, None)
+    }
+
     /// Asks the daemon; a client that no longer waits takes its question back.
     async fn ask<M: Method>(
         &self,
@@ -110,6 +130,18 @@ impl McpServer {
 
 #[tool_handler(router = self.router)]
 impl ServerHandler for McpServer {
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        if !self.router.map.contains_key(request.name.as_ref()) {
+            return Err(self.no_such_tool(&request.name));
+        }
+        let call = ToolCallContext::new(self, request, context);
+        self.router.call(call).await
+    }
+
     fn get_info(&self) -> ServerConfig {
         let mut info = ServerConfig::new(ServerCapabilities::builder().enable_tools().build());
         info.server_info = Implementation::new("missiond", env!("CARGO_PKG_VERSION"));
@@ -128,6 +160,17 @@ mod tests {
         let dial: Dial =
             Arc::new(|| Box::pin(async { Err(RpcError::new(Fault::Failed, "no daemon answers")) }));
         McpServer::new(dial, options)
+    }
+
+    #[test]
+    fn a_tool_that_is_not_there_is_named_with_the_nearest_one() {
+        let server = server(McpOptions::default());
+        let error = server.no_such_tool("statsu").message;
+        assert!(error.contains("`statsu`"), "{error}");
+        assert!(error.contains("did you mean `status`?"), "{error}");
+        assert!(error.contains("send, "), "{error}");
+        let far = server.no_such_tool(&"x".repeat(1000)).message;
+        assert!(!far.contains("did you mean") && far.len() < 700, "{far}");
     }
 
     fn names(options: McpOptions) -> Vec<String> {

@@ -27,7 +27,7 @@ pub async fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -
             let _ = done.send(work());
             drop(place);
         })
-        .map_err(no_thread)?;
+        .map_err(|error| no_thread(headroom::why_not_made(&error)))?;
     result
         .await
         .map_err(|_| io::Error::other("it panicked: see missiond.log"))

@@ -166,6 +166,17 @@ fn field(text: &str, name: &str) -> Option<u64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
+/// Why a process or a thread was not made, in words: the kernel says "try again" if the user or the container has as many as it
+/// may have.
+pub fn why_not_made(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::WouldBlock => {
+            "the system allows no more processes (see `ulimit -u`, and the limit of the container or service)".to_owned()
+        }
+        _ => error.to_string(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

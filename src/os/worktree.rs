@@ -1,5 +1,6 @@
 //! A git worktree and a branch of its own for a slot. It is made once, used again, and never removed by force.
 
+use crate::os::headroom;
 use std::ffi::OsString;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -222,7 +223,7 @@ async fn git_with(
     let output = tokio::time::timeout(LONGEST, command.output())
         .await
         .map_err(|_| format!("git gave no answer within {} s", LONGEST.as_secs()))?
-        .map_err(|error| format!("git can't be run: {error}"))?;
+        .map_err(|error| format!("git can't be run: {}", headroom::why_not_made(&error)))?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }

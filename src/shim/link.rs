@@ -4,6 +4,7 @@
 use super::process::{StartReport, VERB};
 use super::wire::{self, Decoder, Heard, WireError};
 use super::{FromShim, Handle, Hello, PROTOCOL, ShimSpec, ToShim, handle};
+use crate::os::headroom;
 use crate::os::socket::Address;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -59,7 +60,7 @@ pub enum LaunchError {
     /// What the shim found wrong; nothing was started.
     #[error("{0}")]
     Refused(String),
-    #[error("the shim {program} could not be started: {source}", program = .program.display())]
+    #[error("the shim {program} could not be started: {}", headroom::why_not_made(source), program = .program.display())]
     Spawn { program: PathBuf, source: io::Error },
     #[error("the shim ended without saying why ({0})")]
     Silent(std::process::ExitStatus),

@@ -6,7 +6,9 @@ use super::lookups::LookedUp;
 use super::witness::process_start;
 use crate::core::model::{Fault, RpcError, What};
 use crate::core::settings::{Kind, SlotConfig};
+use crate::core::text::diagnostic::nearest;
 use crate::launch::{self, SessionStart};
+use chrono::{DateTime, Utc};
 use serde::Deserialize;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -156,10 +158,11 @@ impl Slot {
         let cwd = self.machine.config().cwd.clone();
         let (env, records) = (self.slot_environment(), self.records_of_home());
         let is_known = self.memory.knows(id);
+        let slot = self.program.settings().name.clone();
         let look = move || Claim {
             transcript: match is_known {
                 true => Ok(()),
-                false => find_transcript(&env, id, &cwd),
+                false => find_transcript(&slot, &env, id, &cwd),
             },
             holder: records.and_then(|records| holder_in(&records, id)),
         };
@@ -242,18 +245,21 @@ impl Slot {
 }
 
 /// A slip in the id, or another directory, is told apart from a conversation that is not there.
-fn find_transcript(env: &[(String, String)], id: Uuid, cwd: &Path) -> Result<(), RpcError> {
+fn find_transcript(
+    slot: &str,
+    env: &[(String, String)],
+    id: Uuid,
+    cwd: &Path,
+) -> Result<(), RpcError> {
     let place = launch::transcript_path(env, cwd, id);
-    if place.as_ref().is_some_and(|path| path.is_file()) {
+    if place.is_some_and(|path| path.is_file()) {
         return Ok(());
     }
     let refused = |text: String| RpcError::new(Fault::Usage, text);
     let Some(elsewhere) = launch::transcript_elsewhere(env, id) else {
-        let shown = place.map_or("its place".to_owned(), |path| path.display().to_string());
-        return Err(refused(format!(
-            "there is no conversation {id}: {shown} is not there"
-        ))
-        .next("its id is in `claude --resume`, and the name of its file"));
+        let known = launch::conversations_in(env, cwd);
+        let text = format!("there is no conversation {id} in {}", cwd.display());
+        return Err(refused(text).next(which_to_adopt(slot, &id.to_string(), &known)));
     };
     let text = format!(
         "conversation {id} belongs to another directory than {}: {}",
@@ -323,6 +329,29 @@ fn is_called_claude(pid: u32) -> bool {
     let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let mut program = line.split(|byte| *byte == 0).take(2);
     program.any(|word| String::from_utf8_lossy(word).contains("claude"))
+}
+
+/// How many conversations are named to one who asked for another.
+const MOST_NAMED: usize = 5;
+
+/// What can be adopted instead, the newest first.
+fn which_to_adopt(slot: &str, wanted: &str, known: &[(String, SystemTime)]) -> String {
+    if known.is_empty() {
+        return "Claude Code has no conversation there yet; begin one there with: claude"
+            .to_owned();
+    }
+    if let Some(meant) = nearest(wanted, known.iter().map(|(id, _)| id.as_str())) {
+        return format!("did you mean: missiond adopt {slot} {meant}");
+    }
+    let line = |(id, at): &(String, SystemTime)| {
+        let used = DateTime::<Utc>::from(*at).format("%Y-%m-%d %H:%M UTC");
+        format!("missiond adopt {slot} {id}   last used {used}")
+    };
+    let named: Vec<String> = known.iter().take(MOST_NAMED).map(line).collect();
+    match known.len() - named.len() {
+        0 => named.join("\n"),
+        more => format!("{}\nand {more} older ones", named.join("\n")),
+    }
 }
 
 #[cfg(test)]

@@ -189,6 +189,14 @@ fn the_real_program_goes_on_with_an_adopted_conversation() {
     let unknown = "123e4567-e89b-42d3-a456-426614174000";
     let refused = daemon.cmd(&["adopt", "coder", unknown]).expect(2);
     assert!(refused.stderr.contains("no conversation"), "{refused}");
+    // What can be adopted is named, and a slip is found.
+    let way = format!("missiond adopt coder {plum}");
+    assert!(refused.stderr.contains(&way), "{refused}");
+    let last = if plum.ends_with('0') { "1" } else { "0" };
+    let slip = format!("{}{last}", &plum[..plum.len() - 1]);
+    let refused = daemon.cmd(&["adopt", "coder", &slip]).expect(2);
+    let meant = format!("did you mean: {way}");
+    assert!(refused.stderr.contains(&meant), "{refused}");
     daemon.cmd(&["adopt", "coder", "plum"]).expect(2);
 
     // Another Claude Code has it open; here it is only noted so, with a process that lives.
