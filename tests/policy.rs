@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 mod cases;
 #[path = "policy/cli.rs"]
 mod cli;
+#[path = "policy/corpus.rs"]
+mod corpus;
 #[path = "policy/files.rs"]
 mod files;
 #[path = "policy/lists.rs"]

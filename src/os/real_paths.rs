@@ -140,6 +140,10 @@ impl Paths for RealPaths {
         settings.filter_map(programs).collect()
     }
 
+    fn repository(&self, directory: &Path) -> Option<PathBuf> {
+        Repository::around(directory).map(|found| found.top.to_owned())
+    }
+
     /// Every directory that any of the settings names: which of them holds need not be told.
     fn hooks(&self, directory: &Path) -> Vec<PathBuf> {
         let repository = Repository::around(directory);

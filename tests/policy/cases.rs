@@ -25,7 +25,8 @@ fn every_case_gets_its_verdict() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-fn policy_of(head: &str) -> Policy {
+/// The policy of the rules at the head of a file.
+pub fn policy_of(head: &str) -> Policy {
     let of = |decision: &str| -> Vec<&str> {
         let lines = head.lines().filter_map(|line| line.split_once(' '));
         lines

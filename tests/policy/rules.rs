@@ -107,7 +107,7 @@ fn a_narrow_rule_allows_the_call_and_hardly_more() {
 #[test]
 fn some_calls_have_no_narrow_rule() {
     for call in [
-        bash("echo $(id)"),
+        bash("echo `id`"),
         bash("echo a > f"),
         bash("ls\nls"),
         bash(""),
@@ -184,8 +184,8 @@ fn each_part_is_explained() {
 fn text_in_a_here_document_is_taken_for_a_command_only_where_that_restricts() {
     let policy = policy("default = \"deny\"\nallow = [\"Bash(cat *)\"]\ndeny = [\"Bash(rm *)\"]\n");
     assert_eq!(
-        decision(&policy, &bash("cat <<E\nsome text\nE")),
-        Decision::Ask
+        decision(&policy, &bash("cat <<E\nsome text, rm it\nE")),
+        Decision::Allow
     );
     assert_eq!(
         decision(&policy, &bash("cat <<E | sh\nrm -rf t\nE")),
@@ -202,7 +202,7 @@ fn no_rule_in_a_verdict_means_that_none_speaks() {
             .map(|rule| rule.text)
     };
     assert_eq!(rule("ls"), None);
-    for held_back in ["git log > f", "git -c a=b log", "cp a .mcp.json"] {
+    for held_back in ["git log $x", "git -c a=b log", "cp a .mcp.json"] {
         assert!(rule(held_back).is_some(), "{held_back}");
         assert_eq!(decision(&policy, &bash(held_back)), Decision::Ask);
     }

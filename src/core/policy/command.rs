@@ -2,12 +2,18 @@
 //! never allowed.
 
 use super::judge::{Case, Explanation, PartVerdict, by_rule, strictest};
+use super::pattern::collapse;
 use super::rule::Rule;
 use super::shell::{self, Script, Simple, Stripped, Word};
-use super::{Decision, Verdict};
+use super::{Decision, Fallback, Verdict};
 use serde_json::Value;
 use std::collections::HashMap;
+use std::path::PathBuf;
 
+mod excuses;
+mod fed;
+mod neutral;
+mod optionset;
 mod part;
 mod places;
 mod reads;
@@ -56,12 +62,19 @@ fn judge_in(
     let mut parts: Vec<Found<'_>> = Vec::new();
     // The same command is judged once, as long as it runs in the same directory.
     let mut known: HashMap<&str, Option<usize>> = HashMap::new();
-    for command in &commands {
+    for (at, command) in commands.iter().enumerate() {
+        let fed = |at: usize| {
+            let is_fed = commands[at].stripped.more_words_follow;
+            is_fed
+                .then(|| fed::source(case, &commands, at, text, &directories))
+                .flatten()
+        };
         let simple = command.simple;
         let text = simple.text.as_str();
         let says = match known.get(text).filter(|_| !simple.guessed) {
             Some(at) => at.map(|at| parts[at].says.clone()),
             None => Part::new(case, command, &directories, &made, exact)
+                .fed_by(fed(at))
                 .verdict()
                 .map(|says| with_scripts(case, command, &directories, depth, says)),
         };
@@ -70,7 +83,14 @@ fn judge_in(
                 .entry(text)
                 .or_insert(says.as_ref().map(|_| parts.len()));
         }
-        parts.extend(says.map(|says| Found { text, says }));
+        let is_neutral = script.is_proven
+            && case.policy.default != Fallback::Deny
+            && neutral::is_neutral(&simple.words);
+        parts.extend(says.map(|says| Found {
+            text,
+            is_neutral: says.is_open() && (is_neutral || says.only_reads(case)),
+            says,
+        }));
         let moves = directories.follow(&simple.words, &case.ground);
         if made.note(command, &directories, &case.ground) || moves {
             known.clear();
@@ -81,7 +101,8 @@ fn judge_in(
     let shown = shown.map(Found::shown).collect();
     let verdict = strictest_part(&parts).unwrap_or_else(|| case.by_tool());
     let mut verdict = or_by_rule_on_whole(case, verdict, &whole);
-    if let Some(why) = script.doubt.or_else(|| doubt_of_the_whole(case, &commands)) {
+    let doubt = script.doubt;
+    if let Some(why) = doubt.or_else(|| doubt_of_the_whole(case, &commands, &directories)) {
         verdict = case.not_allowed(verdict, why);
     }
     Explanation {
@@ -96,15 +117,24 @@ fn beside_commands<'s>(
     script: &'s Script,
     directories: &Directories,
 ) -> Vec<Found<'s>> {
-    let redirects = script.redirects.iter().filter_map(|redirect| {
-        let verdict = places::redirection(case, redirect, directories)?;
-        Some((redirect.target.text.as_str(), verdict))
-    });
-    let statement = script.statement.as_deref();
+    let opens = |redirect| match script.is_proven {
+        true => Some(places::opened(case, redirect, directories)),
+        false => places::redirection(case, redirect, directories),
+    };
+    let redirects = script.redirects.iter();
+    let redirects =
+        redirects.filter_map(|redirect| Some((redirect.target.text.as_str(), opens(redirect)?)));
+    // A statement that does nothing by itself needs a rule only if everything does.
+    let counts = !script.is_proven || case.policy.default == Fallback::Deny;
+    let statement = script.statement.as_deref().filter(|_| counts);
     let statement = statement.map(|text| (text, case.by_tool()));
-    let found = |(text, verdict)| Found {
-        text,
-        says: Says::Verdict(verdict),
+    let found = |(text, verdict)| {
+        let says = Says::Verdict(verdict);
+        Found {
+            text,
+            is_neutral: says.only_reads(case),
+            says,
+        }
     };
     redirects.chain(statement).map(found).collect()
 }
@@ -196,6 +226,8 @@ fn every_command<'c>(
 struct Found<'a> {
     text: &'a str,
     says: Says<'a>,
+    /// No rule speaks about it, and it does nothing that needs one.
+    is_neutral: bool,
 }
 
 impl Found<'_> {
@@ -203,6 +235,7 @@ impl Found<'_> {
         PartVerdict {
             text: self.text.to_owned(),
             verdict: self.says.verdict(),
+            is_neutral: self.is_neutral,
         }
     }
 }
@@ -222,6 +255,17 @@ impl Says<'_> {
         }
     }
 
+    /// Whether no rule speaks.
+    fn is_open(&self) -> bool {
+        matches!(self, Says::Verdict(Verdict { rule: None, .. }))
+    }
+
+    /// Whether no rule speaks, and nothing but reading in the slot's directory happens.
+    fn only_reads(&self, case: &Case<'_>) -> bool {
+        let is_silent = self.is_open() && self.decision() == Decision::Silent;
+        is_silent && case.policy.default == Fallback::Ask
+    }
+
     fn verdict(&self) -> Verdict {
         match self {
             Says::Rule(rule) => by_rule(rule),
@@ -233,10 +277,10 @@ impl Says<'_> {
 /// Runs of blanks as one, line breaks kept: they end a command.
 fn one_spaced(text: &str) -> String {
     let text = text.trim();
-    if !text.contains('\t') && !text.contains("  ") {
-        return text.to_owned();
+    match text.contains('\t') || text.contains("  ") {
+        true => collapse(text),
+        false => text.to_owned(),
     }
-    join(text.split([' ', '\t']).filter(|word| !word.is_empty()))
 }
 
 fn allows_exactly(rule: &Rule, whole: &str) -> bool {
@@ -263,8 +307,13 @@ fn covers_any(rule: &Rule, texts: &[String]) -> bool {
 }
 
 fn strictest_part(parts: &[Found<'_>]) -> Option<Verdict> {
-    let most = parts.iter().map(|part| part.says.decision()).max()?;
-    let part = parts.iter().find(|part| part.says.decision() == most)?;
+    // Beside a part that a rule speaks about, one that does nothing by itself does not count.
+    let is_counted = |part: &&Found<'_>| !part.is_neutral;
+    let counted = || parts.iter().filter(is_counted);
+    let most = counted().map(|part| part.says.decision()).max();
+    let most = most.or_else(|| parts.iter().map(|part| part.says.decision()).max())?;
+    let mut all = counted().chain(parts);
+    let part = all.find(|part| part.says.decision() == most)?;
     let mut verdict = part.says.verdict();
     if parts.len() > 1 {
         verdict.why = match most {
@@ -278,7 +327,11 @@ fn strictest_part(parts: &[Found<'_>]) -> Option<Verdict> {
 }
 
 /// What no part shows by itself.
-fn doubt_of_the_whole(case: &Case<'_>, commands: &[Command<'_>]) -> Option<String> {
+fn doubt_of_the_whole(
+    case: &Case<'_>,
+    commands: &[Command<'_>],
+    directories: &Directories,
+) -> Option<String> {
     if case
         .ask
         .input
@@ -293,8 +346,13 @@ fn doubt_of_the_whole(case: &Case<'_>, commands: &[Command<'_>]) -> Option<Strin
             .map(|command| command.stripped.words.first());
         first.any(|name| name.is_some_and(|name| names.contains(&name.text.as_str())))
     };
-    // A directory can bring a repository with programs of its own in its configuration.
-    (runs(&["cd", "pushd", "popd"]) && runs(&["git"])).then(|| {
+    // A directory can bring a repository with programs of its own in its configuration, unless it is part of the slot's
+    // own, and nothing in the command puts one there.
+    let is_own = |cwd: &PathBuf| case.ground.is_of_same_repository(cwd);
+    let is_known = || {
+        directories.all().iter().all(is_own) && !commands.iter().any(excuses::brings_a_repository)
+    };
+    (runs(&["cd", "pushd", "popd"]) && runs(&["git"]) && !is_known()).then(|| {
         "it changes the directory and then runs git, which obeys what is configured there"
             .to_owned()
     })

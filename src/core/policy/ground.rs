@@ -95,6 +95,34 @@ impl<'a> Ground<'a> {
         self.paths.git_programs(&self.resolve(directory))
     }
 
+    /// Whether a directory lies in the same repository as the slot's.
+    pub fn is_of_same_repository(&self, directory: &Path) -> bool {
+        let [_, cwd] = &self.cwd;
+        let other = self.resolve(directory);
+        other == *cwd || self.paths.repository(&other) == self.paths.repository(cwd)
+    }
+
+    /// Whether a name below a directory has a space or a quote in it, or nobody can tell.
+    pub fn has_odd_names(&self, place: &Place) -> bool {
+        let is_odd = |name: &str| {
+            name.contains(|c: char| c.is_whitespace() || matches!(c, '\'' | '"' | '\\'))
+        };
+        let mut waiting = vec![place.real.clone()];
+        while let Some(way) = waiting.pop() {
+            let names_left = self.names_left.take();
+            let Some(names) = self.paths.names(&way, names_left) else {
+                return true;
+            };
+            self.names_left.set(names_left - names.len());
+            if names.iter().any(|name| is_odd(&name.to_string_lossy())) {
+                return true;
+            }
+            let below = names.iter().map(|name| way.join(name));
+            waiting.extend(below.filter(|way| self.link(way).is_none()));
+        }
+        false
+    }
+
     /// Whether a place is in the slot's directory, as it is written and where it really is.
     pub fn is_inside(&self, place: &Place) -> bool {
         let holds =

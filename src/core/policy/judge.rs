@@ -4,11 +4,12 @@ use super::command;
 use super::ground::Ground;
 use super::harm;
 use super::hosts::host_of;
-use super::paths::Paths;
+use super::paths::{Paths, Place};
 use super::protected;
 use super::rule::Rule;
 use super::tools::{self, Access, Subject};
 use super::{Ask, Decision, Fallback, Policy, Verdict};
+use std::path::Path;
 
 /// A verdict, and what was decided on each part of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub struct Explanation {
 pub struct PartVerdict {
     pub text: String,
     pub verdict: Verdict,
+    /// It needs no rule, so its verdict does not count beside others.
+    pub is_neutral: bool,
 }
 
 /// Decides on a tool call: deny beats ask beats allow, and where no rule speaks, the policy's default holds.
@@ -172,8 +175,46 @@ impl Case<'_> {
         let verdict = self.by_rules(covers, || {
             access == Access::Read && self.ground.is_inside(&place)
         });
+        self.unless_unsafe(verdict, access, &place, path)
+    }
+
+    /// The verdict on a file that a shell opens by itself: the one on the tool that reads or edits files.
+    pub fn opened(&self, access: Access, path: &str, cwd: &Path) -> Verdict {
+        let tool = match access {
+            Access::Read => "Read",
+            Access::Write => "Edit",
+        };
+        let place = self.ground.place(path, cwd);
+        let covered = |rule: &&Rule| {
+            rule.covers_tool(tool) || rule.covers_place(access, &place, &self.ground)
+        };
+        let rules = self.nearest_only(self.policy.rules().filter(covered).collect());
+        let only_reads = || access == Access::Read && self.ground.is_inside(&place);
+        let verdict = match strictest(&rules) {
+            Some(rule) => by_rule(rule),
+            None if self.policy.default == Fallback::Claude && !only_reads() => {
+                Verdict::without_rule(Decision::Ask, "no rule speaks about this file")
+            }
+            None => self.by_default(only_reads),
+        };
+        let seen = |path| harm::is_secret("cat", self.ground.seen_from_cwd(path));
+        let verdict = match place.ways().any(seen) {
+            true => self.not_allowed(verdict, format!("`{path}` is a file with secrets")),
+            false => verdict,
+        };
+        self.unless_unsafe(verdict, access, &place, path)
+    }
+
+    /// The verdict, unless the place is protected, a device, or can't be told.
+    fn unless_unsafe(
+        &self,
+        verdict: Verdict,
+        access: Access,
+        place: &Place,
+        path: &str,
+    ) -> Verdict {
         if access == Access::Write
-            && let Some(why) = protected::forbids(&place, &self.ground)
+            && let Some(why) = protected::forbids(place, &self.ground)
         {
             return self.not_allowed(verdict, why);
         }

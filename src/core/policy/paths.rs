@@ -23,6 +23,11 @@ pub trait Paths {
         Vec::new()
     }
 
+    /// The top of the repository in which this directory lies, if it lies in one.
+    fn repository(&self, _directory: &Path) -> Option<PathBuf> {
+        None
+    }
+
     /// The directories that git's settings name for the hooks of the repository in which this directory lies.
     fn hooks(&self, _directory: &Path) -> Vec<PathBuf> {
         Vec::new()
@@ -341,6 +346,7 @@ impl PathPattern {
         let is_looked_at = |name: &OsStr| is_looked_at(&name.to_string_lossy());
         self.base.ways(ground).into_iter().flatten().any(|base| {
             match directory.strip_prefix(base) {
+                Ok(below) if !self.may_pass_through(below) => false,
                 Ok(below) => match self.start.strip_prefix(below) {
                     Ok(rest) => rest.iter().next().is_none_or(is_looked_at),
                     Err(_) => below.starts_with(&self.start),
@@ -348,6 +354,50 @@ impl PathPattern {
                 Err(_) => base.starts_with(directory),
             }
         })
+    }
+
+    /// Whether the way to something that it matches may lead through a directory, or that itself is matched. A pattern
+    /// with a slash in it matches at its own depth only.
+    fn may_pass_through(&self, directory: &Path) -> bool {
+        let glob = self.glob.trim_end_matches('/');
+        if !glob.contains('/') {
+            return true;
+        }
+        let parts = glob.trim_start_matches('/').split('/');
+        let parts = parts.take_while(|part| !part.contains("**"));
+        let mut names = directory.iter().zip(parts);
+        names.all(|(name, part)| may_be(part, &name.to_string_lossy()))
+    }
+
+    /// Whether every name that it matches begins with a dot.
+    pub fn is_hidden(&self) -> bool {
+        let glob = self.glob.trim_end_matches('/');
+        let last = glob.rsplit('/').next().unwrap_or_default();
+        last.starts_with('.')
+    }
+
+    /// What it matches now, or the directories of it; none if it matches at any depth, so that nobody looks there.
+    pub fn existing(&self, ground: &Ground<'_>) -> Option<Vec<Place>> {
+        let glob = self.glob.trim_end_matches('/');
+        let is_anchored = glob.contains('/') && !glob.trim_start_matches('/').starts_with("**");
+        is_anchored.then_some(())?;
+        let parts = glob.trim_start_matches('/').split('/');
+        let parts: Vec<&str> = parts.take_while(|part| !part.contains("**")).collect();
+        let (last, way) = parts.split_last()?;
+        // A plain name is looked for as a glob, which is found only if it is there.
+        let last = match last.contains(['*', '?', '[']) {
+            true => (*last).to_owned(),
+            false => format!("{}*", last),
+        };
+        let way: Vec<&str> = way.iter().copied().chain([last.as_str()]).collect();
+        let bases = self.base.ways(ground).into_iter().flatten();
+        let found = bases.flat_map(|base| ground.matches(&way.join("/"), base));
+        Some(found.collect())
+    }
+
+    /// Whether it matches everything below a directory, whatever its name.
+    pub fn reaches_below(&self) -> bool {
+        self.glob.contains("**")
     }
 
     /// Whether it matches names wherever they are, such as `*.pem`.
@@ -389,6 +439,17 @@ fn matcher(globs: &[&str]) -> Result<Gitignore, ignore::Error> {
         builder.add_line(None, glob)?;
     }
     builder.build()
+}
+
+/// Whether a part of a pattern may stand for this name: how it begins and ends must fit.
+fn may_be(part: &str, name: &str) -> bool {
+    const MARKS: [char; 5] = ['*', '?', '[', ']', '\\'];
+    if !part.contains(MARKS) {
+        return part == name;
+    }
+    let start = part.split(MARKS).next().unwrap_or_default();
+    let end = part.rsplit(MARKS).next().unwrap_or_default();
+    name.starts_with(start) && name.ends_with(end)
 }
 
 /// gitignore takes such a bracket for itself, which is hardly what was meant.

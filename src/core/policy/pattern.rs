@@ -79,13 +79,38 @@ impl Wildcard {
 /// What stands inside `Bash(…)`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandPattern {
+    text: String,
     whole: Wildcard,
     alone: Option<Wildcard>,
 }
 
+/// Runs of spaces outside quotes as one; line breaks stay.
+pub fn collapse(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut quote = None;
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        let is_space = matches!(c, ' ' | '\t');
+        match quote {
+            None if is_space && out.ends_with([' ', '\n']) => continue,
+            None if is_space => out.push(' '),
+            _ => out.push(c),
+        }
+        quote = match (quote, c) {
+            (None, '\'' | '"') => Some(c),
+            (Some(open), _) if open == c => None,
+            _ => quote,
+        };
+        if c == '\\' && quote != Some('\'') {
+            out.extend(chars.next());
+        }
+    }
+    out
+}
+
 impl CommandPattern {
     pub fn new(text: &str) -> CommandPattern {
-        let collapsed = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let collapsed = collapse(text.trim());
         let spelled = match collapsed.strip_suffix(":*") {
             Some(prefix) => format!("{prefix} *"),
             None => collapsed,
@@ -94,6 +119,7 @@ impl CommandPattern {
         CommandPattern {
             alone: whole.without_open_end(),
             whole,
+            text: spelled,
         }
     }
 
@@ -103,6 +129,11 @@ impl CommandPattern {
                 .alone
                 .as_ref()
                 .is_some_and(|alone| alone.matches(command))
+    }
+
+    /// The rule as it was written, with single spaces.
+    pub fn text(&self) -> &str {
+        &self.text
     }
 
     /// Whether it stands for one command and no other.

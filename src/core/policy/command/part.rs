@@ -1,10 +1,12 @@
 //! The verdict on one simple command of a command line.
 
+use super::fed::Source;
 use super::places::{self, Directories, Named};
 use super::spelled::{self, Inner};
 use super::transfers::{self, Made};
 use super::{
-    Command, Says, every_command, join, one_spaced, reads, rules_on, texts_of, trees, variants,
+    Command, Says, every_command, join, one_spaced, optionset, reads, rules_on, texts_of, trees,
+    variants,
 };
 use crate::core::policy::harm::{self, Harm};
 use crate::core::policy::judge::{Case, strictest};
@@ -26,6 +28,8 @@ pub struct Part<'a, 'd> {
     inside: &'a [Vec<Word>],
     /// A rule that spells out the whole command line.
     exact: Option<&'a Rule>,
+    /// Where the names come from that `xargs` hands over.
+    fed: Option<Source>,
 }
 
 impl<'a, 'd> Part<'a, 'd> {
@@ -46,7 +50,31 @@ impl<'a, 'd> Part<'a, 'd> {
             made,
             inside: &command.inside,
             exact,
+            fed: None,
         }
+    }
+
+    /// The same with names from another part.
+    pub fn fed_by(mut self, source: Option<Source>) -> Part<'a, 'd> {
+        self.fed = source;
+        self
+    }
+
+    pub fn case(&self) -> &'a Case<'a> {
+        self.case
+    }
+
+    pub fn directories(&self) -> &'d Directories {
+        self.directories
+    }
+
+    /// Its words, without harmless wrappers.
+    pub fn words(&self) -> &'a [Word] {
+        self.stripped.words
+    }
+
+    pub fn more_words_follow(&self) -> bool {
+        self.stripped.more_words_follow
     }
 
     /// None where it may be no command, and no rule restricts it if it is one.
@@ -58,6 +86,9 @@ impl<'a, 'd> Part<'a, 'd> {
         };
         let restricted = strictest(&rules)
             .filter(|rule| rule.decision > Decision::Allow)
+            .into_iter()
+            .chain(self.rules_by_options())
+            .max_by_key(|rule| rule.decision)
             .map(Says::Rule);
         let by_places = self.restriction_by_places();
         let by_trees = every_command(&self.stripped, self.inside)
@@ -73,6 +104,27 @@ impl<'a, 'd> Part<'a, 'd> {
             strictest => strictest,
         }
         .map(|says| self.or_denied_inside(says))
+    }
+
+    /// The strictest rule that restricts the options of this command, or of one that it may run.
+    fn rules_by_options(&self) -> Option<&'a Rule> {
+        let own = every_command(&self.stripped, self.inside);
+        let found = own.filter_map(|words| {
+            let texts: Vec<&str> = texts_of(words).collect();
+            if !self.has_restricted_options(texts.iter().copied()) {
+                return None;
+            }
+            let whole = [join(texts.iter().copied())];
+            let rules = self.case.policy.rules_for_commands(&whole);
+            let speaks = |rule: &&'a Rule| {
+                let pattern = rule.command();
+                rule.decision > Decision::Allow
+                    && pattern.is_some_and(|pattern| optionset::speaks_about(pattern, &texts))
+            };
+            let found = rules.filter(speaks).max_by_key(|rule| rule.decision);
+            found
+        });
+        found.max_by_key(|rule| rule.decision)
     }
 
     /// Where the default is deny, what another program is told to run is denied like the same command alone. Several
@@ -273,6 +325,7 @@ impl<'a, 'd> Part<'a, 'd> {
         };
         let words = &self.stripped.words[at..];
         let part = Part {
+            fed: self.fed.clone(),
             named: places::named(self.case, words, self.directories),
             inside: &[],
             stripped: Stripped {
@@ -322,6 +375,7 @@ impl<'a, 'd> Part<'a, 'd> {
         if self.stripped.more_words_follow {
             harms.extend(self.harm_of_unseen_words());
         }
+        self.excuse(&mut harms);
         harms
     }
 
@@ -368,7 +422,10 @@ impl<'a, 'd> Part<'a, 'd> {
             .words
             .first()
             .map_or("", |name| name.text.as_str());
-        let safe = harm::only_reads(name) && !self.case.policy.index.restricts_paths();
+        let is_open = |source: &Source| source.is_open(self.case, self.stripped.words);
+        let is_open = || self.fed.as_ref().is_some_and(is_open);
+        let safe =
+            harm::only_reads(name) && (!self.case.policy.index.restricts_paths() || is_open());
         (!safe).then(|| Harm::whole(format!("xargs hands words to {name} that are not known")))
     }
 }

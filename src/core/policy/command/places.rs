@@ -165,7 +165,7 @@ pub fn restriction(
     let on_globs = arguments
         .iter()
         .filter(|word| word.globs)
-        .filter_map(|word| on_glob(case, word, directories));
+        .filter_map(|word| on_glob(case, word, accesses_of(&name.text), directories));
     on_places
         .chain(on_globs)
         .max_by_key(|verdict| verdict.decision)
@@ -176,16 +176,20 @@ fn on_place(case: &Case<'_>, named: &Named, program: &str, arguments: &[Word]) -
     if !case.policy.index.may_restrict(place, &case.ground) {
         return None;
     }
-    let accesses: &[Access] = match harm::only_reads(program) {
-        true => &[Access::Read],
-        false => &[Access::Read, Access::Write],
-    };
-    let mut verdict = strictest_on(case, place, accesses)?;
+    let mut verdict = strictest_on(case, place, accesses_of(program))?;
     // Whether another program would open the file can't be told, so a person is asked there.
     if !harm::opens(program, arguments, named.argument) {
         verdict.decision = Decision::Ask;
     }
     Some(verdict)
+}
+
+/// What a program may do with the files that it is given.
+fn accesses_of(program: &str) -> &'static [Access] {
+    match harm::only_reads(program) {
+        true => &[Access::Read],
+        false => &[Access::Read, Access::Write],
+    }
 }
 
 /// What the strictest rule that restricts one of these accesses to a place says.
@@ -222,6 +226,15 @@ pub fn redirection(
         .max_by_key(|verdict| verdict.decision)
 }
 
+/// The strictest verdict on a file that the shell opens, in each directory in which that may be.
+pub fn opened(case: &Case<'_>, redirect: &Redirect, directories: &Directories) -> Verdict {
+    let text = &redirect.target.text;
+    let all = directories.all.iter();
+    let verdicts = all.map(|cwd| case.opened(redirect.access, text, cwd));
+    let strictest = verdicts.max_by_key(|verdict| verdict.decision);
+    strictest.unwrap_or_else(|| case.by_tool())
+}
+
 /// The directories in which a glob looks for names: the literal start of it.
 pub fn places_of_glob(word: &Word, directories: &Directories, ground: &Ground<'_>) -> Vec<Place> {
     let start = word.text.split(['*', '?', '[']).next().unwrap_or_default();
@@ -236,7 +249,12 @@ pub fn places_of_glob(word: &Word, directories: &Directories, ground: &Ground<'_
 }
 
 /// A glob may stand for any file below its directory whose name fits.
-fn on_glob(case: &Case<'_>, word: &Word, directories: &Directories) -> Option<Verdict> {
+fn on_glob(
+    case: &Case<'_>,
+    word: &Word,
+    accesses: &[Access],
+    directories: &Directories,
+) -> Option<Verdict> {
     let last = word.text.rsplit('/').next().unwrap_or_default();
     let within = places_of_glob(word, directories, &case.ground);
     let may_reach = |place: &Place| {
@@ -261,9 +279,12 @@ fn on_glob(case: &Case<'_>, word: &Word, directories: &Directories) -> Option<Ve
         within.iter().any(|place| place.ways().any(matches))
     };
     let may_mean = |rule: &&Rule| match &rule.meaning {
-        Meaning::Path(_, pattern) if rule.decision > Decision::Allow => {
+        Meaning::Path(access, pattern)
+            if rule.decision > Decision::Allow && accesses.contains(access) =>
+        {
             let may_be_named = pattern.literal_name().is_none_or(|name| fits(last, name))
-                && may_end(word, last, pattern);
+                && may_end(word, last, pattern)
+                && (!pattern.is_hidden() || names_hidden(&word.text));
             (may_be_named || is_in_matched(pattern)) && reaches(pattern)
         }
         _ => false,
@@ -278,6 +299,12 @@ fn on_glob(case: &Case<'_>, word: &Word, directories: &Directories) -> Option<Ve
         rule: Some(rule.at.clone()),
         why,
     })
+}
+
+/// Whether some name on the way that a word writes begins with a dot. A glob that does not leaves hidden files out.
+fn names_hidden(text: &str) -> bool {
+    let mut names = text.split(['/', '=', '@', ':']);
+    names.any(|name| name.starts_with('.') && !matches!(name, "." | ".."))
 }
 
 /// The first name in a word that a glob stands for.
@@ -412,6 +439,9 @@ pub fn outside(
 ) -> Option<Harm> {
     let (name, arguments) = words.split_first()?;
     let written = harm::written(&name.text, arguments);
+    if written.is_empty() {
+        return elsewhere(case, words, directories);
+    }
     let temporary = harm::may_use_temporary(&name.text);
     let leaves = |at: &usize| {
         let word = &arguments[*at];
@@ -429,6 +459,41 @@ pub fn outside(
     let at = written.into_iter().filter(leaves).max()?;
     let why = format!("`{}` lies outside the slot's directory", arguments[at].text);
     Some(Harm::at(at + 1, why))
+}
+
+/// A word for a tool of which it is not known what it writes, and that names a place outside the slot's directory.
+fn elsewhere(case: &Case<'_>, words: &[Word], directories: &Directories) -> Option<Harm> {
+    let leaves = |at: &usize| {
+        let mut texts = outer_texts(&words[*at].text);
+        texts.any(|text| {
+            let mut cwds = directories.all.iter();
+            cwds.any(|cwd| !is_inside(case, &case.ground.place(text, cwd), true))
+        })
+    };
+    let at = harm::perhaps_written(words)
+        .into_iter()
+        .filter(leaves)
+        .max()?;
+    let why = format!("`{}` lies outside the slot's directory", words[at].text);
+    Some(Harm::at(at, why))
+}
+
+/// The texts in a word that may be paths out of a directory.
+fn outer_texts(word: &str) -> impl Iterator<Item = &str> {
+    let value = word.split_once('=').map(|(_, value)| value);
+    let is_short = word.starts_with('-') && !word.starts_with("--");
+    let attached = is_short.then(|| word.get(2..)).flatten();
+    let whole = (!word.starts_with('-')).then_some(word);
+    let texts = [whole, value, attached].into_iter().flatten();
+    let texts = texts.flat_map(|text| {
+        let behind_colon = text.split_once(':').map(|(_, path)| path);
+        let behind_colon = behind_colon.filter(|path| !path.starts_with("//"));
+        [Some(text), behind_colon].into_iter().flatten()
+    });
+    texts.filter(|text| {
+        let leads_up = text.split('/').any(|name| name == "..");
+        leads_up || text.starts_with(['/', '~']) && !text.starts_with("//")
+    })
 }
 
 /// In the slot's directory; `temporary` also where everybody writes.

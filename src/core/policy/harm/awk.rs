@@ -6,7 +6,7 @@ use crate::core::policy::shell::Word;
 pub fn harms(words: &[Word]) -> Vec<Harm> {
     const LONG: &str = "--file --exec --include --load --extension --profile --dump-variables --debug \
         --pretty-print --source";
-    const CODE: &str = "system getline @ close fflush";
+    const CODE: &str = "system getline @ close fflush ARGV ARGC ENVIRON";
     // `-W` spells a long option, or names a file to run.
     let harmful = |word: &str| {
         has_short(word, "fiElpdDoeW", "vF")

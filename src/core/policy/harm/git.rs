@@ -39,6 +39,7 @@ const ORDINARY: Subcommands = Subcommands {
     valued: "",
     flags: "-v --verbose -q --quiet",
     misleading: "",
+    managed: "",
 };
 
 /// Options that run a program or write a file, or read one from anywhere, whatever the subcommand.

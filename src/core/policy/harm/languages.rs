@@ -164,20 +164,47 @@ pub fn cargo_harms(words: &[Word]) -> Vec<Harm> {
 
 /// `go run` of something that is not here, and options that run or write.
 pub fn go_harms(words: &[Word]) -> Vec<Harm> {
-    const LONG: &str = "-exec -toolexec -overlay -modfile -o -C -vettool -pkgdir -outputdir -coverprofile \
-        -cpuprofile -memprofile -blockprofile -mutexprofile -trace -ldflags -gcflags -replace";
+    const LONG: &str =
+        "-exec -toolexec -overlay -modfile -C -vettool -pkgdir -ldflags -gcflags -replace";
     let runs = subcommand(&words[1..]) == "run";
     let harmful = |word: &str| {
         is_one_of_long(word, LONG) || runs && (word.contains('@') || word.contains("://"))
     };
-    at_words(words, harmful)
+    let mut harms: Vec<Harm> = at_words(words, harmful)
         .map(|(at, word)| {
             Harm::at(
                 at,
                 format!("`{word}` lets go run another program or write a file"),
             )
         })
-        .collect()
+        .collect();
+    harms.extend(go_tool_harm(words));
+    harms
+}
+
+/// `go env` shows settings and may change them, `go tool` runs one of many programs.
+fn go_tool_harm(words: &[Word]) -> Option<Harm> {
+    let texts: Vec<&str> = words
+        .iter()
+        .skip(1)
+        .map(|word| word.text.as_str())
+        .collect();
+    let is_harmful = match texts.as_slice() {
+        ["env", rest @ ..] => rest
+            .iter()
+            .any(|word| word.starts_with('-') && *word != "-json"),
+        ["tool", "cover", rest @ ..] => !rest.iter().any(|word| word.starts_with("-func")),
+        ["tool", "pprof", rest @ ..] => {
+            !rest.iter().any(|word| *word == "-top" || *word == "-text")
+        }
+        ["tool", ..] => true,
+        [first, ..] if first.starts_with('-') => {
+            texts.iter().any(|word| has_word("env tool", word))
+        }
+        _ => false,
+    };
+    let why = || format!("`go {}` changes settings or runs other programs", texts[0]);
+    is_harmful.then(|| Harm::at(1, why()))
 }
 
 /// cmake's scripts and tools, and definitions that name programs.

@@ -2,6 +2,7 @@
 //! with a wildcard did not mean those, so they are asked about, unless the rule itself spells them out.
 
 mod awk;
+mod data;
 mod git;
 mod javascript;
 mod languages;
@@ -57,10 +58,13 @@ impl Harm {
     }
 }
 
+/// The rows that stand in a file.
+static FROM_FILE: LazyLock<Vec<table::Row>> = LazyLock::new(data::rows);
+
 /// The rows of the table for each program.
 static BY_PROGRAM: LazyLock<QuickMap<&'static str, Vec<&'static Danger>>> = LazyLock::new(|| {
     let mut dangers: QuickMap<_, Vec<_>> = QuickMap::default();
-    for row in TABLE.iter().chain(code::TABLE) {
+    for row in TABLE.iter().chain(code::TABLE).chain(FROM_FILE.iter()) {
         for program in row.programs.split_ascii_whitespace() {
             dangers.entry(program).or_default().push(&row.danger);
         }
@@ -283,7 +287,8 @@ static SEARCHERS: Names =
     LazyLock::new(|| names("grep egrep fgrep zgrep rg ag ack sed gsed awk gawk mawk jq"));
 
 pub use git::runs_setting as git_runs;
-pub use outputs::written;
+pub use outputs::{perhaps_written, written};
+pub use scripts::sed_files;
 pub use writes::{Transfer, is_writer, may_use_temporary, packs, transfer};
 
 pub fn only_reads(program: &str) -> bool {

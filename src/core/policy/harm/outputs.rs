@@ -67,6 +67,11 @@ const TABLE: &[Outputs] = &[
         "--output-directory --profile-output --cache-dir",
     ),
     outputs(
+        "go",
+        "o",
+        "-o -coverprofile -cpuprofile -memprofile -blockprofile -mutexprofile -trace -outputdir",
+    ),
+    outputs(
         "gpg gpg2",
         "",
         "--logger-file --log-file --status-file --attribute-file",
@@ -105,6 +110,32 @@ pub fn written(program: &str, arguments: &[Word]) -> Vec<usize> {
         _ => Vec::new(),
     });
     places
+}
+
+/// Programs that only look at what their arguments name, or for which those are no paths here.
+const LOOK: &str = "find fd fdfind sed gsed awk gawk mawk nawk jq gojq jaq yq git gh kubectl helm curl http https xh ps kill \
+    pkill killall sleep date cd pushd popd ssh scp rsync wget docker podman nerdctl dig nslookup host ping nc aws gcloud az \
+    systemctl journalctl perl bazel bazelisk buck buck2 unzip 7z 7za 7zz gzip gunzip xz unxz zstd tar gtar bsdtar ffmpeg xargs man export read set exit xxd zcat zgrep uniq df free id";
+
+/// The places among the words of what a tool may write: which of its options and operands it writes is not known, so
+/// each of them may be. Words that go to a program of the project are not among them.
+pub fn perhaps_written(words: &[Word]) -> Vec<usize> {
+    let Some((name, arguments)) = words.split_first() else {
+        return Vec::new();
+    };
+    let program = base_name(&name.text);
+    let is_own = name.text.contains('/');
+    let builds = has_word("docker podman nerdctl", program)
+        && arguments.iter().any(|word| word.text == "build");
+    let is_known = BY_PROGRAM.contains_key(program) || writes::is_writer(program);
+    if is_own || super::only_reads(program) || has_word(LOOK, program) && !builds || is_known {
+        return Vec::new();
+    }
+    let own = languages::own_words(program, words).len() - 1;
+    let is_run = |word: &Word| has_word("run r", &word.text);
+    let end = arguments.iter().position(|word| word.text == "--");
+    let end = end.filter(|end| program == "cargo" && arguments[..*end].iter().any(is_run));
+    (1..=own.min(end.unwrap_or(own))).collect()
 }
 
 /// The words with the options, where the value may be the rest of the word, and those behind them.

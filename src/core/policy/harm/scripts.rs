@@ -39,6 +39,16 @@ pub fn runner_harms(words: &[Word]) -> Vec<Harm> {
 pub fn gh_harms(words: &[Word]) -> Vec<Harm> {
     const LONG: &str = "--method --field --raw-field --input";
     let first = words.get(1).map_or("", |word| word.text.as_str());
+    let shows_token = |word: &str| {
+        let of_auth = words.iter().any(|word| word.text == "auth");
+        of_auth && (has_short(word, "t", "") || is_one_of_long(word, "--show-token"))
+    };
+    if let Some((at, word)) = at_words(words, shows_token).next() {
+        return vec![Harm::at(
+            at,
+            format!("`{word}` lets gh show the token of the account"),
+        )];
+    }
     let is_api =
         first == "api" || first.starts_with('-') && words.iter().any(|word| word.text == "api");
     at_words(words, |word| {
@@ -64,8 +74,17 @@ pub fn unzip_harms(words: &[Word]) -> Vec<Harm> {
 /// Options and variables that make `make` run something else than the project's own rules.
 pub fn make_harms(words: &[Word]) -> Vec<Harm> {
     const LONG: &str = "--file --makefile --eval --directory --include-dir --environment-overrides";
+    // How much is said, and nothing that a rule of the project could run.
+    let is_switch = |word: &str| {
+        let set = word.split_once('=');
+        set.is_some_and(|(name, value)| {
+            has_word("V VERBOSE DEBUG Q CI", name) && has_word("0 1 true false", value)
+        })
+    };
     let harmful = |word: &str| {
-        word.contains('=') || has_short(word, "fCIEe", "jlO") || is_one_of_long(word, LONG)
+        word.contains('=') && !is_switch(word)
+            || has_short(word, "fCIEe", "jlO")
+            || is_one_of_long(word, LONG)
     };
     at_words(words, harmful)
         .map(|(at, word)| Harm::at(at, format!("`{word}` changes what make runs")))
@@ -246,6 +265,24 @@ pub fn sed_harms(words: &[Word]) -> Vec<Harm> {
         harms.extend(role.harm().map(|why| Harm::at(at, why)));
     }
     harms
+}
+
+/// The words of a `sed` command that name files.
+pub fn sed_files(words: &[Word]) -> Vec<usize> {
+    let (mut script_given, mut script_follows) = (false, false);
+    let mut files = Vec::new();
+    for (at, word) in at_words(words, |_| true) {
+        let role = match script_follows {
+            true => SedWord::Script(word),
+            false => SedWord::new(word, script_given),
+        };
+        script_follows = role == SedWord::ScriptFollows;
+        script_given |= matches!(role, SedWord::Script(_) | SedWord::ScriptFollows);
+        if role == SedWord::File {
+            files.push(at);
+        }
+    }
+    files
 }
 
 /// What a word of a `sed` command is.

@@ -16,6 +16,8 @@ pub struct Subcommands {
     pub flags: &'static str,
     /// Options before the subcommand that make it obey another file.
     pub misleading: &'static str,
+    /// Subcommands that start and stop what the project itself describes.
+    pub managed: &'static str,
 }
 
 /// What an option does to the word behind it.
@@ -36,6 +38,7 @@ impl Subcommands {
     pub fn harms_from(&self, words: &[Word], from: usize) -> Vec<Harm> {
         let mut harms = Vec::new();
         let mut group: Option<(&str, &str)> = None;
+        let mut group_at = 0;
         let mut in_doubt = 0;
         let mut at = from;
         while let Some(text) = words.get(at).map(|word| word.text.as_str()) {
@@ -51,10 +54,17 @@ impl Subcommands {
             if group.is_none() {
                 group = self.groups.iter().find(|(name, _)| *name == text).copied();
                 if group.is_some() {
+                    group_at = here;
                     continue;
                 }
             }
-            harms.extend(self.harm_of_operand(here, text, group, words));
+            // A rule that names what manages services has meant that it starts and stops them.
+            let is_compose = group.map_or(&*words[0].text == "docker-compose", |(name, _)| {
+                name == "compose"
+            });
+            let manages = has_word(self.managed, text) && is_compose;
+            let named = if manages { group_at } else { here };
+            harms.extend(self.harm_of_operand(named, text, group, words));
             if in_doubt == 0 {
                 break;
             }
@@ -161,6 +171,7 @@ pub const CARGO: Subcommands = Subcommands {
     valued: "--color --explain --config -C -Z",
     flags: "-v -vv -q --verbose --quiet --locked --offline --frozen --list -V --version -h --help",
     misleading: "",
+    managed: "",
 };
 
 pub const KUBECTL: Subcommands = Subcommands {
@@ -178,7 +189,10 @@ pub const KUBECTL: Subcommands = Subcommands {
     flags: "--insecure-skip-tls-verify --match-server-version --warnings-as-errors --disable-compression -h --help \
         --version -A --all-namespaces",
     misleading: "",
+    managed: "",
 };
+
+const MANAGED: &str = "up down build start stop restart pull create rm pause unpause wait watch";
 
 /// What lists and shows, on either level.
 const SHOWN: &str =
@@ -204,6 +218,7 @@ pub const DOCKER: Subcommands = Subcommands {
     flags: "-D --debug --tls --tlsverify -v --version -h --help --dry-run --compatibility --all-resources --verbose \
         -r --remote --syslog --noout",
     misleading: "-f --file --env-file --project-directory",
+    managed: MANAGED,
 };
 
 pub const DOCKER_COMPOSE: Subcommands = Subcommands {
@@ -213,6 +228,7 @@ pub const DOCKER_COMPOSE: Subcommands = Subcommands {
         -H --host -c --context --log-level --tlscacert --tlscert --tlskey",
     flags: "-D --debug --tls --tlsverify -v --version -h --help --dry-run --compatibility --all-resources --verbose --no-ansi",
     misleading: "-f --file --env-file --project-directory -H --host -c --context",
+    managed: MANAGED,
 };
 
 /// Of what changes the machine or runs something, nothing.
@@ -237,6 +253,7 @@ pub const GH: Subcommands = Subcommands {
     valued: "-R --repo --hostname",
     flags: "-h --help --version",
     misleading: "",
+    managed: "",
 };
 
 pub const SYSTEMCTL: Subcommands = Subcommands {
@@ -249,6 +266,7 @@ pub const SYSTEMCTL: Subcommands = Subcommands {
         --no-ask-password --global --runtime --reverse --after --before --with-dependencies --value -h --help \
         --version",
     misleading: "",
+    managed: "",
 };
 
 pub const RUSTUP: Subcommands = Subcommands {
@@ -262,6 +280,7 @@ pub const RUSTUP: Subcommands = Subcommands {
     valued: "",
     flags: "-v --verbose -q --quiet -h --help -V --version",
     misleading: "",
+    managed: "",
 };
 
 #[cfg(test)]
@@ -292,7 +311,19 @@ mod tests {
             assert_eq!(places, Vec::from_iter(at), "{text}");
         }
         assert!(DOCKER.harms(&words("docker compose ps")).is_empty());
-        assert!(!DOCKER.harms(&words("docker compose up")).is_empty());
+        let up = DOCKER.harms(&words("docker compose up"));
+        assert_eq!(
+            up.first().map(|harm| harm.at),
+            Some(1),
+            "a rule for compose has meant it"
+        );
+        assert_eq!(
+            DOCKER
+                .harms(&words("docker compose exec x"))
+                .first()
+                .map(|harm| harm.at),
+            Some(2)
+        );
         assert!(
             !DOCKER
                 .harms(&words("docker container exec x id"))

@@ -16,7 +16,7 @@ static COPIERS: Names = LazyLock::new(|| names("cp install rsync ditto scp ffmpe
 
 /// Programs that write what follows `-o`.
 static COMPILERS: Names =
-    LazyLock::new(|| names("gcc cc g++ c++ clang clang++ ld rustc javac ghc dot"));
+    LazyLock::new(|| names("go gcc cc g++ c++ clang clang++ ld rustc javac ghc dot"));
 
 /// Programs that rewrite the files that they are given, with or without an option.
 static FORMATTERS: Names = LazyLock::new(|| {

@@ -1,6 +1,6 @@
 //! Every command that might run, for rules that deny or ask: finding one too many does little harm here.
 
-use super::wrappers::{inner_starts, is_shell, runner_operands};
+use super::wrappers::{inner_starts, is_shell, runner_operands, runs_behind};
 use super::{Simple, Word};
 
 /// How deep commands inside commands are followed. Nobody nests more by accident, and what is nested at all
@@ -9,6 +9,9 @@ const DEEPEST: usize = 6;
 
 /// How many commands are looked for in one: [`super::LONGEST`] characters hold no more that differ.
 const MOST: usize = 2_000;
+
+/// How many words behind a subcommand that runs others are taken for the program.
+const MOST_STARTS: usize = 12;
 
 /// The command itself and those that it would run: through `sudo`, `env`, `sh -c`, `eval`, `find -exec` and
 /// the like. Programs are named without their directory, and also as they are written.
@@ -77,6 +80,15 @@ fn inner_commands(name: &str, words: &[String]) -> Vec<Vec<String>> {
                 .skip_while(|word| !is_command_option(word))
                 .skip(1),
         );
+    }
+    if let Some(behind) = runs_behind(words) {
+        let starts = (behind + 1..words.len()).take(MOST_STARTS);
+        let mut inner: Vec<_> = starts.map(|at| words[at..].to_vec()).collect();
+        let texts = words[behind..].iter();
+        inner.extend(scripts(
+            texts.filter(|word| word.contains(char::is_whitespace)),
+        ));
+        return inner;
     }
     match name {
         "eval" => scripts(std::iter::once(&words[1..].join(" "))),

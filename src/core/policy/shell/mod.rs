@@ -4,6 +4,7 @@
 mod characters;
 mod find;
 mod plain;
+mod script;
 mod words;
 mod wrappers;
 
@@ -31,6 +32,8 @@ pub struct Script {
     pub commands: Vec<Simple>,
     /// The files that the shell itself opens.
     pub redirects: Vec<Redirect>,
+    /// These commands and redirections are all that happens: what else is in it does nothing by itself.
+    pub is_proven: bool,
     /// The first statement that is no command: a test, an assignment or arithmetic.
     pub statement: Option<String>,
     /// Why it can't be proven that these commands and no others run, exactly as written.
@@ -64,6 +67,7 @@ impl Simple {
         self.words
             .first()
             .is_some_and(|name| name.text.contains('/') || find::runs_others(&name.text))
+            || wrappers::runs_behind(&self.literal_words()).is_some()
     }
 
     /// The words as the program would get them, as far as they are literal.
@@ -82,17 +86,43 @@ pub fn read(text: &str) -> Script {
         script.commands = find::crude(text);
         return script;
     }
-    match plain::read(text).filter(|_| script.doubt.is_none()) {
-        Some(plain) => {
-            script.commands = plain.commands;
-            script.doubt = plain.doubt.map(str::to_owned);
-        }
-        None => parse_into(text, &mut script),
+    if script.doubt.is_some() {
+        parse_into(text, &mut script);
+    } else {
+        read_plain_or_proven(text, &mut script);
     }
     if script.commands.is_empty() {
         script.doubt("there is no command in it");
     }
     script
+}
+
+fn read_plain_or_proven(text: &str, script: &mut Script) {
+    let continues = characters::continues_a_line(text);
+    let plain = plain::read(text).filter(|_| !continues);
+    let is_known = plain.as_ref().is_some_and(|plain| plain.doubt.is_none());
+    let proven = match is_known {
+        true => None,
+        false => script::read(text),
+    };
+    match (proven, plain) {
+        (Some(proven), _) => {
+            script.commands = proven.commands;
+            script.redirects = proven.redirects;
+            script.statement = proven.statement;
+            script.is_proven = true;
+        }
+        (None, Some(plain)) => {
+            script.commands = plain.commands;
+            script.doubt = plain.doubt.map(str::to_owned);
+        }
+        (None, None) => {
+            if continues {
+                script.doubt("it continues a line with a backslash");
+            }
+            parse_into(text, script);
+        }
+    }
 }
 
 fn parse_into(text: &str, script: &mut Script) {

@@ -36,7 +36,12 @@ fn harmless_wrapper(name: &str, rest: &[Word]) -> Option<usize> {
     let taken = match name {
         "timeout" => timeout_words(rest)?,
         "time" => usize::from(text(0) == Some("-p")),
-        "nohup" | "xargs" => 0,
+        "nohup" => 0,
+        // The only options that change nothing but how words are told apart.
+        "xargs" => rest
+            .iter()
+            .take_while(|word| matches!(word.text.as_str(), "-0" | "--null" | "-r"))
+            .count(),
         "nice" => match text(0)? {
             "-n" if is_number(text(1)?) => 2,
             option if option.strip_prefix("-n").is_some_and(is_number) => 1,
@@ -91,6 +96,45 @@ const RUNNERS: &str = "env sudo doas pkexec nohup nice ionice timeout time comma
     uvx su runuser script trap proxychains proxychains4 torsocks torify linux64 linux32 prlimit cgexec \
     daemonize start-stop-daemon setpriv numactl catchsegv fakeroot proot valgrind cpulimit tini \
     dumb-init chronic ifne ccache sccache nodemon at batch ! - then do else if while until";
+
+/// Programs that run another one behind a subcommand, or behind an option: the words of which one must be there.
+const RUN_BEHIND: &[(&str, &str)] = &[
+    (
+        "uv poetry pdm hatch rye pipenv conda mamba micromamba heroku nix flox devbox pixi",
+        "run shell exec develop -c --command",
+    ),
+    (
+        "bundle rbenv pyenv nodenv asdf mise direnv volta rtx",
+        "exec run x",
+    ),
+    (
+        "docker podman nerdctl docker-compose podman-compose",
+        "exec run",
+    ),
+    ("kubectl oc k3s minikube", "exec run debug ssh"),
+    (
+        "git",
+        "run foreach -x --exec --tree-filter --index-filter --msg-filter --env-filter filter-branch",
+    ),
+    ("npm pnpm yarn bun", "exec x dlx"),
+    ("cargo", "watch -x -s"),
+    ("tox nox", "--"),
+    (
+        "concurrently npm-run-all run-p run-s turbo lerna nx wsl vagrant fly flyctl gcloud watchexec",
+        "",
+    ),
+];
+
+/// Whether a command may run another one that its words name, and behind which word that may stand.
+pub fn runs_behind(words: &[String]) -> Option<usize> {
+    let name = words.first()?.rsplit('/').next()?;
+    let has = |list: &str, word: &str| list.split_ascii_whitespace().any(|known| known == word);
+    let (_, marks) = RUN_BEHIND.iter().find(|(names, _)| has(names, name))?;
+    match marks.is_empty() {
+        true => Some(0),
+        false => (1..words.len()).find(|at| has(marks, &words[*at])),
+    }
+}
 
 /// The same behind an operand of their own.
 const RUNNERS_BEHIND_ONE: &str = "flock chroot taskset chrt faketime ssh setarch gosu su-exec perf";

@@ -119,7 +119,7 @@ pub const TABLE: &[Row] = &[
     row(
         "go",
         Danger::Subcommands(
-            "env generate install tool",
+            "generate install",
             "runs other programs or changes what will be run",
         ),
     ),
@@ -165,6 +165,14 @@ pub const TABLE: &[Row] = &[
     ),
     // Machines in machines.
     row("docker podman nerdctl", Beyond(&subcommands::DOCKER)),
+    row(
+        "docker podman nerdctl",
+        options(
+            "o",
+            "--output --secret --ssh --build-context --iidfile --metadata-file --allow --cidfile",
+            EITHER,
+        ),
+    ),
     row("docker-compose", Beyond(&subcommands::DOCKER_COMPOSE)),
     row(
         "podman",
@@ -176,7 +184,15 @@ pub const TABLE: &[Row] = &[
         ),
     ),
     row(
-        "docker podman kubectl helm",
+        "kubectl",
+        options(
+            "",
+            "--context --config --host --kubeconfig",
+            "work on another machine or run another program",
+        ),
+    ),
+    row(
+        "docker podman helm",
         options(
             "cH",
             "--context --config --host --kubeconfig --post-renderer",

@@ -1,0 +1,91 @@
+//! The rows of the table that stand in `tables/options.toml`, where a person can read and extend them.
+
+use super::table::{Danger, Row};
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    program: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[derive(Default)]
+struct Entry {
+    names: String,
+    short: String,
+    valued: String,
+    long: String,
+    words: String,
+    text: String,
+    subcommands: String,
+    always: bool,
+    why: String,
+}
+
+/// The rows. They are read once and live as long as the program.
+pub fn rows() -> Vec<Row> {
+    let file: Result<File, _> = toml::from_str(include_str!("../tables/options.toml"));
+    // A test holds that the file can be read.
+    let entries = file.map_or_else(|_| Vec::new(), |file| file.program);
+    entries.into_iter().map(row).collect()
+}
+
+fn row(entry: Entry) -> Row {
+    let why = kept(entry.why);
+    let danger = match () {
+        () if entry.always => Danger::Always(why),
+        () if !entry.words.is_empty() => Danger::Words(kept(entry.words), why),
+        () if !entry.text.is_empty() => Danger::Text(kept(entry.text), why),
+        () if !entry.subcommands.is_empty() => Danger::Subcommands(kept(entry.subcommands), why),
+        () => Danger::Options {
+            short: kept(entry.short),
+            long: kept(entry.long),
+            valued: kept(entry.valued),
+            why,
+        },
+    };
+    Row {
+        programs: kept(entry.names),
+        danger,
+    }
+}
+
+fn kept(text: String) -> &'static str {
+    Box::leak(text.into_boxed_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_can_be_read_and_each_row_says_something() {
+        let file: File =
+            toml::from_str(include_str!("../tables/options.toml")).expect("a good file");
+        for entry in &file.program {
+            let lists = [
+                &entry.short,
+                &entry.long,
+                &entry.words,
+                &entry.text,
+                &entry.subcommands,
+            ];
+            let says = lists.iter().filter(|list| !list.is_empty()).count();
+            let is_options =
+                entry.words.is_empty() && entry.text.is_empty() && entry.subcommands.is_empty();
+            assert!(
+                entry.always || says == 1 || is_options && says == 2,
+                "{}",
+                entry.names
+            );
+            assert!(
+                !entry.names.is_empty() && !entry.why.is_empty(),
+                "{}",
+                entry.names
+            );
+        }
+        assert_eq!(rows().len(), file.program.len());
+    }
+}

@@ -1,0 +1,459 @@
+//! The forms that `shell/script` takes: conditions, loops, here-documents, redirections, variables. Commands are put
+//! together by a grammar, with something hostile at a random place; what is allowed is run, and looked at from outside.
+
+use super::*;
+
+/// A file that a rule keeps from being read, and what is in it.
+const SECRET: (&str, &str) = ("secret", "TOPSECRET");
+
+/// Files that may be written begin with this.
+const WRITABLE: char = 'w';
+
+const RULES: &str = r#"
+allow = ["Read", "Edit(w*)", "Bash(git *)", "Bash(ls *)", "Bash(grep *)", "Bash(cat *)", "Bash(find *)", "Bash(sort *)",
+    "Bash(echo *)", "Bash(printf *)", "Bash(xargs *)", "Bash(sed *)"]
+deny = ["Read(./secret)"]
+"#;
+
+/// Words that do harm in one way or another, if they get to a program or a shell as they stand here.
+const HOSTILE_WORDS: &[&str] = &[
+    "id",
+    "-delete",
+    "--output=f",
+    "-of",
+    "secret",
+    "./secret",
+    "s*",
+    "*",
+    "?ecret",
+    "[s]ecret",
+    "f",
+    "$(id)",
+    "`id`",
+    "\"$(id)\"",
+    "$(cat secret)",
+    "\"$(cat secret)\"",
+    "$(< secret)",
+    "a[$(id)]",
+    "'a[$(id)]'",
+    "${x:=id}",
+    "${x@P}",
+    "$((x[$(id)]))",
+    "-exec id +",
+    "{id,f}",
+    "{-delete,}",
+    "<(id)",
+    ">(id)",
+    ">f",
+    "> f",
+    "< secret",
+    "<secret",
+    ">> f",
+    "2> f",
+    "&> f",
+    ">| f",
+    "<> f",
+    "; id",
+    "| id",
+    "&& id",
+    "& id",
+    "\nid",
+    "|& id",
+    "$x",
+    "\"$x\"",
+    "${x}",
+    "$y",
+    "'$x'",
+    "\\$x",
+    "\\",
+    "'",
+    "\"",
+    "(",
+    ")",
+    "$",
+    "E\nid",
+    "EOF\nid",
+    "EOF",
+    "~",
+    "#",
+    "# \n id",
+    "fi",
+    "done",
+    "then id",
+    "do id",
+    "-v",
+    "!",
+    "=",
+    "x=id",
+    "x=secret",
+    "\\\nid",
+    "\\\n",
+    " \\\n;id",
+    "$'\\x69d'",
+    "$\"id\"",
+    "\t",
+    "\u{a0}",
+    "<<E",
+    "<<< secret",
+    "<<<\"$(id)\"",
+];
+
+const WORDS: &[&str] = &[
+    "a",
+    "w",
+    "'a b'",
+    "\"c\"",
+    "-n",
+    "a*",
+    "\"$x\"",
+    "$x",
+    "\"$y\"",
+    "$?",
+    "\"$HOME\"",
+    "$(ls)",
+    "\"$(ls a)\"",
+    "\"n: $x\"",
+    "1",
+    "-l",
+];
+
+fn word(random: &mut Random) -> &'static str {
+    match random.one_in(6) {
+        true => random.of(HOSTILE_WORDS),
+        false => random.of(WORDS),
+    }
+}
+
+fn simple(random: &mut Random) -> String {
+    let mut text = String::new();
+    if random.one_in(6) {
+        text += random.of(&[
+            "RUST_LOG=x ",
+            "CI=1 ",
+            "PATH=p ",
+            "x=id ",
+            "GIT_PAGER=id ",
+            "LD_PRELOAD=f ",
+            "RUST_LOG=$(id) ",
+        ]);
+    }
+    text += match random.one_in(12) {
+        true => random.of(HOSTILE),
+        false => random.of(&[
+            "git status",
+            "ls",
+            "grep x",
+            "cat",
+            "find .",
+            "sort",
+            "echo",
+            "printf '%s'",
+            "git log",
+            "git commit -m",
+            "sed -n 1p",
+            "xargs cat",
+            "cat a",
+        ]),
+    };
+    for _ in 0..random.below(3) {
+        text += " ";
+        text += word(random);
+    }
+    if random.one_in(5) {
+        text += random.of(&[
+            " > w1",
+            " >> w2",
+            " < a",
+            " 2>&1",
+            " 2>/dev/null",
+            " > f",
+            " < secret",
+            " > \"$x\"",
+            " > $x",
+            " < \"$x\"",
+            " <<< \"$x\"",
+            " &> w3",
+            " > w*",
+        ]);
+    }
+    text
+}
+
+/// A here-document, with its text on the following lines.
+fn here(random: &mut Random) -> String {
+    let mark = random.of(&["'EOF'", "\"EOF\"", "EOF", "-'EOF'", "E\\OF", "'E'OF"]);
+    let program = random.of(&[
+        "cat",
+        "sort",
+        "cat > w1",
+        "git commit -F -",
+        "cat | sort",
+        "sh",
+        "cat && ls",
+        "cat; id",
+        "xargs",
+        "cat | sh",
+    ]);
+    let mut text = format!("{program} <<{mark}\n");
+    for _ in 0..random.below(3) {
+        text += random.of(&[
+            "plain\n", "$(id)\n", "`id`\n", "$x\n", "it's\n", "\")\n", "EOF)\n", "EOF \n",
+            "EOF;id\n", "\\\n", "id\n", "\tEOF\n", "secret\n",
+        ]);
+    }
+    text + random.of(&["EOF\n", "EOF\n", "EOF\n", "EOF", "", "\tEOF\n"])
+}
+
+fn value(random: &mut Random) -> &'static str {
+    random.of(&[
+        "a",
+        "a",
+        "w",
+        "'a b'",
+        "1",
+        "0",
+        "secret",
+        "-delete",
+        "-of",
+        "id",
+        "'*'",
+        "a*",
+        "$(ls)",
+        "\"$(ls)\"",
+        "$(id)",
+        "$x",
+        "\"$y\"",
+        "'a[$(id)]'",
+        "~",
+        "'~'",
+        "a:~",
+        "$((1+1))",
+        "$((x+1))",
+        "'--output=f'",
+    ])
+}
+
+fn condition(random: &mut Random) -> String {
+    match random.below(5) {
+        0 => format!("[ -f {} ]", word(random)),
+        1 => format!("[ {} = {} ]", word(random), word(random)),
+        2 => format!(
+            "[ {} {} ]",
+            random.of(&["-z", "-n", "-v", "-R", "\"$x\"", "!"]),
+            word(random)
+        ),
+        3 => format!("! {}", simple(random)),
+        _ => simple(random),
+    }
+}
+
+/// A variable that is set twice, the second time perhaps not at all.
+fn reassigned(random: &mut Random) -> String {
+    const VALUES: &[&str] = &["secret", "a", "'a secret'", "-of", "'a -of'", "1"];
+    let (first, second) = (random.of(VALUES), random.of(VALUES));
+    let runs = random.of(&["ls", "! ls", "true", "false", "[ -f a ]"]);
+    let joins = random.of(&[" && ", " || ", " | ", "; ", "\n"]);
+    let program = random.of(&["cat", "sort", "echo", "git log"]);
+    let used = random.of(&["\"$x\"", "$x", "${x}", "\"a$x\""]);
+    format!("x={first}; {runs}{joins}x={second}; {program} {used}")
+}
+
+/// A whole command, put together by the grammar.
+pub fn structured(random: &mut Random, depth: usize) -> String {
+    if depth == 0 {
+        return simple(random);
+    }
+    let inner = |random: &mut Random| structured(random, depth - 1);
+    match random.below(16) {
+        14 | 15 => reassigned(random),
+        0 => format!("if {}; then {}; fi", condition(random), inner(random)),
+        1 => format!(
+            "if {}; then {}; else {}; fi",
+            condition(random),
+            inner(random),
+            inner(random)
+        ),
+        2 => {
+            let (first, second) = (value(random), value(random));
+            format!("for x in {first} {second}; do {}; done", inner(random))
+        }
+        3 => format!(
+            "for {} in {}; do {}; done",
+            random.of(&["y", "PATH", "IFS", "path"]),
+            value(random),
+            inner(random)
+        ),
+        4 => format!(
+            "while {}; do {}; break; done",
+            condition(random),
+            inner(random)
+        ),
+        5 => format!(
+            "{{ {}; }}{}",
+            inner(random),
+            random.of(&["", " > w1", " > f", " < secret"])
+        ),
+        6 => format!("({}){}", inner(random), random.of(&["", " > w1", " > f"])),
+        7 => format!(
+            "{}{}{}",
+            inner(random),
+            random.of(&[" && ", " || ", "; ", " | ", "\n"]),
+            inner(random)
+        ),
+        8 => here(random),
+        9 => format!("x={}; {}", value(random), inner(random)),
+        10 => {
+            let joins = random.of(&["; ", " && ", " | ", " || "]);
+            format!(
+                "x={}; {}{joins}x={}; {}",
+                value(random),
+                simple(random),
+                value(random),
+                inner(random)
+            )
+        }
+        11 => format!("echo \"$({})\"", inner(random)),
+        12 => format!(
+            "while read -r {}; do {}; done < {}",
+            random.of(&["x", "y", "PATH", "-a x"]),
+            inner(random),
+            random.of(&["a", "secret", "w"])
+        ),
+        _ => format!(
+            "x=1; while [ $x -lt 3 ]; do {}; x=$((x+1)); done",
+            inner(random)
+        ),
+    }
+}
+
+fn stubs() -> Bash {
+    let bash = Bash::new();
+    let show = "[ $# -eq 0 ] && while IFS= read -r line; do echo \"$line\"; done; for file; do [ -f \"$file\" ] && while IFS= read -r line; do echo \"$line\"; done < \"$file\"; done";
+    for name in ["cat", "grep", "sed"] {
+        bash.stub(name, show);
+    }
+    bash.stub(
+        "xargs",
+        "while read -r line; do set -- \"$@\" $line; done; \"$@\"",
+    );
+    bash.stub("sh", "while read -r line; do eval \"$line\"; done");
+    fs::write(bash.path("cwd").join(SECRET.0), format!("{}\n", SECRET.1)).expect("a secret");
+    fs::write(bash.path("cwd").join("a"), "secret\nid\n").expect("a file with hostile names");
+    bash
+}
+
+/// What went wrong when a command ran.
+fn fault(bash: &Bash, text: &str) -> Option<String> {
+    let (ran, files) = bash.run(text);
+    let may_run = |name: &&String| {
+        [
+            "git", "ls", "grep", "cat", "find", "sort", "echo", "printf", "xargs", "sed",
+        ]
+        .contains(&name.as_str())
+    };
+    if let Some(name) = ran.iter().find(|name| !may_run(name)) {
+        return Some(format!("ran {name}"));
+    }
+    let cwd = bash.path("cwd");
+    let kept = |name: &&String| name.as_str() != SECRET.0;
+    let mut shown = fs::read_to_string(bash.path("out")).unwrap_or_default();
+    for name in files.iter().filter(kept) {
+        if !name.starts_with(WRITABLE) {
+            return Some(format!("wrote {name}"));
+        }
+        shown += &fs::read_to_string(cwd.join(name)).unwrap_or_default();
+        fs::remove_file(cwd.join(name)).expect("a file of the command");
+    }
+    shown
+        .contains(SECRET.1)
+        .then(|| "showed the secret".to_owned())
+}
+
+#[test]
+fn what_is_allowed_of_scripts_runs_reads_and_writes_nothing_else() {
+    let seed = seed();
+    let (bash, mut random) = (stubs(), Random(seed));
+    let policy =
+        Policy::parse(RULES, Path::new("fuzz.toml"), Path::new("/proj")).expect("good rules");
+    let seconds = std::env::var("MISSIOND_FUZZ_SECONDS")
+        .ok()
+        .and_then(|text| text.parse().ok());
+    let end = Instant::now() + Duration::from_secs(seconds.unwrap_or(6));
+    let (mut runs, mut scripts) = (0, 0);
+    while Instant::now() < end {
+        let depth = 1 + random.below(3);
+        let mut text = structured(&mut random, depth);
+        if random.one_in(4) {
+            let at = random.below(text.chars().count() + 1);
+            let byte = text
+                .char_indices()
+                .nth(at)
+                .map_or(text.len(), |(byte, _)| byte);
+            text.insert_str(byte, random.of(HOSTILE_WORDS));
+        }
+        let ask = Ask {
+            tool: "Bash".to_owned(),
+            input: json!({ "command": text }),
+            cwd: PathBuf::from("/proj"),
+            at: None,
+            complete: true,
+        };
+        if decide(&policy, &ask, &LexicalPaths).decision != Decision::Allow || !is_local(&text) {
+            continue;
+        }
+        runs += 1;
+        scripts += usize::from(
+            ["if ", "for ", "while ", "<<", "{ ", "(", "x="]
+                .iter()
+                .any(|form| text.contains(form)),
+        );
+        let fault = fault(&bash, &text);
+        assert_eq!(fault, None, "{text:?} was allowed (seed {seed})");
+    }
+    assert!(
+        scripts >= 20,
+        "only {scripts} of {runs} allowed commands have a form of interest (seed {seed})"
+    );
+    println!("{runs} allowed commands were run, {scripts} of them with more than plain words");
+}
+
+#[test]
+fn the_harness_sees_each_kind_of_harm() {
+    for (text, fault_of_it) in [
+        ("if id; then ls; fi", "ran id"),
+        ("for x in secret; do cat \"$x\"; done", "showed the secret"),
+        ("x=secret; true | x=a; cat \"$x\"", "showed the secret"),
+        ("x=secret; false && x=a; cat \"$x\"", "showed the secret"),
+        ("cat < secret", "showed the secret"),
+        ("cat < secret > w1", "showed the secret"),
+        (
+            "while read -r x; do echo \"$x\"; done < secret",
+            "showed the secret",
+        ),
+        (
+            "while read -r x; do cat \"$x\"; done < a",
+            "showed the secret",
+        ),
+        ("ls a | xargs cat; echo a > f", "wrote f"),
+        ("cat <<EOF\n$(id)\nEOF", "ran id"),
+        ("cat <<'EOF'\na\nEOF\nid", "ran id"),
+        ("sh <<'EOF'\nid\nEOF", "ran id"),
+        ("x='a[$(id)]'; echo $((x))", "ran id"),
+        ("[ -v 'a[$(id)]' ]", "ran id"),
+        ("for PATH in p; do ls; done", "ran x"),
+        ("{ echo a; } > f", "wrote f"),
+        ("x=-delete; find . $x", "wrote deleted"),
+    ] {
+        let found = fault(&stubs(), text);
+        let is_found = found.as_deref().is_some_and(|found| found == fault_of_it);
+        assert!(is_found, "{text:?}: {found:?} instead of {fault_of_it}");
+    }
+    for text in [
+        "cat a > w1",
+        "for x in a b; do echo \"$x\"; done",
+        "cat <<'EOF'\n$(id)\nEOF",
+        "[ -f a ] && ls",
+    ] {
+        assert_eq!(fault(&stubs(), text), None, "{text}");
+    }
+}
