@@ -3,6 +3,7 @@ use crate::cli::failure::{Blame, Failure};
 use crate::cli::trust;
 use crate::core::claude::Version;
 use crate::core::model::Fault;
+use crate::core::policy::{policy_for_stacks, stacks_of};
 use crate::launch::{NoVersion, installed_version, process_environment, resolve_program};
 use crate::os::paths::Env;
 use crate::os::trusted_file::{self, Trusted};
@@ -47,6 +48,8 @@ const ROLES: [NewRole; 3] = [
 
 /// Writes a first slots.toml, with a policy for each role.
 ///
+/// It looks at the slots' directory (Cargo.toml, package.json, pyproject.toml, go.mod, Makefile, compose.yaml and others)
+/// and adds the rules that such a project needs.
 /// It changes no file that is there, unless --force is given.
 /// On a terminal it asks what no flag says; with a flag, or from a script, it asks nothing.
 /// Claude Code works in a folder only after somebody has said that they trust it. If it would ask about the slots'
@@ -208,13 +211,12 @@ impl Init {
     fn write_all(&self, dir: &Path, cwd: &Path) -> Result<Vec<PathBuf>, Failure> {
         let policies = dir.join("policies");
         fs::create_dir_all(&policies).map_err(|error| unwritten(&policies, &error))?;
+        let stacks = stacks_of(|mark| cwd.join(mark).exists());
         let wanted = ROLES.iter().filter(|role| self.is_wanted(role));
         let files = wanted
             .map(|role| {
-                (
-                    policies.join(format!("{}.toml", role.name)),
-                    role.policy.to_owned(),
-                )
+                let text = policy_for_stacks(role.policy, role.name, &stacks);
+                (policies.join(format!("{}.toml", role.name)), text)
             })
             .chain([(dir.join("slots.toml"), self.slots_text(cwd))]);
         let mut written = Vec::new();

@@ -17,6 +17,29 @@ fn faults(text: &str) -> Vec<(String, String, String)> {
         .collect()
 }
 
+/// One for each of some kinds of projects; none of their rules is without effect.
+#[test]
+fn the_examples_by_stack_hold() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("policies/examples");
+    let files: Vec<PathBuf> = std::fs::read_dir(directory)
+        .expect("the examples")
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
+    assert!(files.len() >= 5, "{files:?}");
+    for file in files {
+        let text = std::fs::read_to_string(&file).expect("an example");
+        assert!(
+            text.matches("[[example]]").count() >= 5,
+            "{}",
+            file.display()
+        );
+        let policy = Policy::parse(&text, &file, Path::new("/proj"));
+        let policy = policy.unwrap_or_else(|problems| panic!("{}: {problems:?}", file.display()));
+        let idle: Vec<_> = policy.rules_without_effect().collect();
+        assert!(idle.is_empty(), "{}: {idle:?}", file.display());
+    }
+}
+
 #[test]
 fn the_examples_in_this_repository_hold() {
     for role in ["coder", "reader", "reviewer"] {

@@ -23,6 +23,7 @@ mod quick;
 mod rule;
 mod schema;
 mod shell;
+mod stacks;
 mod summary;
 mod tools;
 
@@ -33,6 +34,7 @@ pub use judge::{Explanation, PartVerdict, decide, explain, only_reads_the_projec
 pub use paths::{LexicalPaths, Paths};
 pub use rule::{Level, Rule};
 pub use schema::schema;
+pub use stacks::{Stack, policy_for_stacks, stacks_of};
 pub use summary::{RuleInForce, Summary};
 pub use tools::is_dialog;
 

@@ -110,7 +110,7 @@ fn found_by_find<'w>(texts: &[&'w str]) -> Option<(Vec<&'w str>, Vec<String>)> {
     // Links lead anywhere.
     let follows =
         |text: &&str| matches!(*text, "-L" | "-H" | "-follow" | "-lname" | "-files0-from");
-    (!texts.iter().any(|text| follows(text))).then_some(())?;
+    (!texts.iter().any(follows)).then_some(())?;
     let mut names = Vec::new();
     for (at, _) in texts
         .iter()

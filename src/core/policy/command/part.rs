@@ -121,8 +121,7 @@ impl<'a, 'd> Part<'a, 'd> {
                 rule.decision > Decision::Allow
                     && pattern.is_some_and(|pattern| optionset::speaks_about(pattern, &texts))
             };
-            let found = rules.filter(speaks).max_by_key(|rule| rule.decision);
-            found
+            rules.filter(speaks).max_by_key(|rule| rule.decision)
         });
         found.max_by_key(|rule| rule.decision)
     }

@@ -7,15 +7,38 @@ use crate::core::policy::shell::Word;
 pub fn find_harms(words: &[Word]) -> Vec<Harm> {
     const HARMFUL: &str =
         "-exec -execdir -ok -okdir -delete -fprint -fprint0 -fprintf -fls -files0-from";
-    at_words(words, |word| has_word(HARMFUL, word))
+    let is_number = |word: &str| word[1..].bytes().all(|byte| byte.is_ascii_digit());
+    let is_known = |word: &str| {
+        let is_option = word.starts_with('-') && word.len() > 1 && !is_number(word);
+        !is_option || has_word(FIND_TESTS, word) || word.starts_with("-newer")
+    };
+    let mut harms: Vec<Harm> = at_words(words, |word| has_word(HARMFUL, word))
         .map(|(at, word)| {
             Harm::at(
                 at,
                 format!("`{word}` lets find run programs, remove or write files"),
             )
         })
-        .collect()
+        .collect();
+    // Behind -exec stand the words of another program.
+    let end = words.iter().position(|word| has_word(HARMFUL, &word.text));
+    let own = &words[..end.unwrap_or(words.len())];
+    harms.extend(at_words(own, |word| !is_known(word)).map(|(at, word)| {
+        Harm::at(
+            at,
+            format!("`{word}` is not among what every find only tests or prints by"),
+        )
+    }));
+    harms
 }
+
+/// The options, tests and actions that read and print, in every program that is called find. Others, such as the `-rm` of
+/// bfs, may do anything.
+const FIND_TESTS: &str = "-H -L -P -D -O0 -O1 -O2 -O3 -a -and -o -or -not -name -iname -path -ipath -wholename -iwholename -regex \
+    -iregex -regextype -type -xtype -maxdepth -mindepth -depth -d -size -empty -mtime -mmin -ctime -cmin -atime -amin -used -perm \
+    -user -group -uid -gid -nouser -nogroup -links -inum -samefile -lname -ilname -fstype -readable -writable -executable -prune \
+    -print -print0 -printf -ls -quit -true -false -daystart -mount -xdev -follow -noleaf -warn -nowarn -ignore_readdir_race \
+    -noignore_readdir_race -context -E -X -x -s -f --";
 
 /// `npx tool …`: the tool is what a rule has to name.
 pub fn runner_harms(words: &[Word]) -> Vec<Harm> {
