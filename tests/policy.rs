@@ -3,7 +3,8 @@
 use missiond::core::claude::reading::DialogKind;
 use missiond::core::policy::{
     Ask, Decision, Judge, LexicalPaths, PermissionPolicy, Policy, add_allow_rule,
-    add_rule_for_always, decide, explain, narrow_rule_for, rule_for_always,
+    add_rule_for_always, decide, explain, general_rule_for, narrow_rule_for, rule_for_always,
+    rules_that_allow,
 };
 use missiond::core::text::diagnostic::Problem;
 use serde_json::{Value, json};

@@ -10,7 +10,7 @@ use crate::cli::{sanitise, target};
 use crate::config::{self, read_source};
 use crate::core::policy::{
     Ask, Circumstances, Decision, Explanation, Policy as Rules, RuleRef, Verdict, explain, gate,
-    only_reads_the_project,
+    only_reads_the_project, rules_that_allow,
 };
 use crate::core::settings;
 use crate::core::settings::SlotConfig;
@@ -275,14 +275,21 @@ impl PolicyTester {
             Failure::usage(format!("--input is no JSON object: {error}"))
                 .next("such as --input '{\"command\":\"ls\"}'")
         })?;
-        let explanation = self.explain(TriedCall {
+        let ask = self.ask(TriedCall {
             tool,
             input,
             cwd: None,
         });
+        let explanation = self.explain(&ask);
+        let rules = rules_that_allow(&self.policy, &ask, &self.paths);
+        let mut answer = with_parts(&explanation);
+        answer["allowed_by"] = json!(rules);
         match context.out.json {
-            true => context.out.json(&with_parts(&explanation)),
-            false => context.out.line(for_people(&explanation)),
+            true => context.out.json(&answer),
+            false => {
+                let next = rules.map_or_else(String::new, |rules| to_allow(&rules));
+                context.out.line(for_people(&explanation) + &next)
+            }
         }
     }
 
@@ -292,7 +299,7 @@ impl PolicyTester {
         while let Some(line) = next_line(&mut input)? {
             number += 1;
             let answer = match line.and_then(|line| call(&line)) {
-                Ok(call) => as_json(&self.explain(call).verdict),
+                Ok(call) => as_json(&self.explain(&self.ask(call)).verdict),
                 Err(why) => {
                     bad += 1;
                     unread(&format!("line {number}: {why}"))
@@ -308,8 +315,8 @@ impl PolicyTester {
         }
     }
 
-    fn explain(&self, call: TriedCall) -> Explanation {
-        let ask = Ask {
+    fn ask(&self, call: TriedCall) -> Ask {
+        Ask {
             tool: call.tool,
             input: Value::Object(call.input),
             cwd: call
@@ -317,9 +324,12 @@ impl PolicyTester {
                 .map_or_else(|| self.cwd.clone(), |cwd| self.cwd.join(cwd)),
             at: None,
             complete: true,
-        };
-        let Explanation { verdict, parts } = explain(&self.policy, &ask, &self.paths);
-        let only_reads = || only_reads_the_project(&ask, &self.paths);
+        }
+    }
+
+    fn explain(&self, ask: &Ask) -> Explanation {
+        let Explanation { verdict, parts } = explain(&self.policy, ask, &self.paths);
+        let only_reads = || only_reads_the_project(ask, &self.paths);
         let verdict = gate::answer(verdict, self.circumstances, only_reads);
         Explanation { verdict, parts }
     }
@@ -412,6 +422,15 @@ fn for_people(explanation: &Explanation) -> String {
         );
     }
     text
+}
+
+/// The narrowest rules with which the call would be allowed.
+fn to_allow(rules: &[String]) -> String {
+    let quoted = rules
+        .iter()
+        .map(|rule| toml::Value::from(rule.as_str()).to_string());
+    let quoted: Vec<String> = quoted.map(|rule| sanitise::one_line(&rule)).collect();
+    format!("\n  to allow it, add to `allow`: {}", quoted.join(", "))
 }
 
 /// What fits on a line beside its verdict.

@@ -104,6 +104,50 @@ fn a_narrow_rule_allows_the_call_and_hardly_more() {
     }
 }
 
+/// Each part that is in the way gets the narrowest rule; what no rule can allow gets none.
+#[test]
+fn the_rules_that_would_allow_a_call_are_told() {
+    let policy = policy("allow = [\"Bash(cargo test *)\"]\ndeny = [\"Bash(git push *)\"]\n");
+    let rules = |command: &str| rules_that_allow(&policy, &bash(command), &LexicalPaths);
+    let texts = |rules: &[&str]| Some(rules.iter().map(|rule| (*rule).to_owned()).collect());
+    assert_eq!(rules("make all"), texts(&["Bash(make all)"]));
+    assert_eq!(
+        rules("cargo test && make all > out/a.log"),
+        texts(&["Bash(make all)", "Edit(./out/a.log)"])
+    );
+    assert_eq!(rules("if [ -f a ]; then make; fi"), texts(&["Bash(make)"]));
+    for none in [
+        "cargo test",
+        "make && git push",
+        "make > .bashrc",
+        "echo `id`",
+        "make $x",
+    ] {
+        assert_eq!(rules(none), None, "{none}");
+    }
+}
+
+#[test]
+fn a_general_rule_is_one_for_calls_of_the_same_kind() {
+    let general = |command: &str| general_rule_for(&bash(command));
+    let rule = |text: &str| Some(text.to_owned());
+    assert_eq!(general("npm run lint"), rule("Bash(npm run *)"));
+    assert_eq!(general("cargo test -p core"), rule("Bash(cargo test *)"));
+    assert_eq!(general("grep -rn x src"), rule("Bash(grep *)"));
+    for none in [
+        "bash x.sh",
+        "npm publish",
+        "git push --exec=x",
+        "ls; id",
+        "make > f",
+        "pwd",
+        "sudo make x",
+        "npx evil",
+    ] {
+        assert_eq!(general(none), None, "{none}");
+    }
+}
+
 #[test]
 fn some_calls_have_no_narrow_rule() {
     for call in [
@@ -361,8 +405,11 @@ fn calls_of_examples(text: &str) -> Vec<Ask> {
 fn a_rule_that_always_offers_leaves_a_file_that_loads() {
     let shipped = std::fs::read_dir("policies").expect("the shipped policies");
     let (mut offered, mut refused) = (0, 0);
-    for entry in shipped {
-        let file = entry.expect("an entry").path();
+    let examples = std::fs::read_dir("policies/examples").expect("the examples");
+    let files = shipped
+        .chain(examples)
+        .map(|entry| entry.expect("an entry").path());
+    for file in files.filter(|file| file.is_file()) {
         let text = std::fs::read_to_string(&file).expect("a policy");
         let project = Path::new("/proj/sub");
         let policy = Policy::parse(&text, &file, project).expect("a good file");

@@ -5,7 +5,7 @@ use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::sanitise;
 use crate::config::Config;
-use crate::core::policy::{Decision, decide, is_dialog, narrow_rule_for};
+use crate::core::policy::{Decision, decide, general_rule_for, is_dialog, narrow_rule_for};
 use crate::core::settings::SlotConfig;
 use crate::os::real_paths::RealPaths;
 use chrono::{DateTime, Utc};
@@ -14,7 +14,9 @@ use std::path::PathBuf;
 
 /// Suggests rules for what a person has confirmed, as text to paste into a policy.
 ///
-/// Each rule is the narrowest that would have allowed the call. Nothing is changed.
+/// Each rule is the narrowest that would have allowed the call. Where several calls of the same kind were confirmed, such as
+/// `npm run lint` and `npm run build`, one rule for all of them is suggested, unless the tables of harm know anything about
+/// one of them. Nothing is changed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -38,7 +40,44 @@ struct Suggestion {
     rule: Option<String>,
     call: String,
     confirmed: usize,
+    /// How many different calls it would have allowed.
+    calls: usize,
     last: DateTime<Utc>,
+    #[serde(skip)]
+    general: Option<String>,
+}
+
+/// So many different calls of one kind, and a rule for that kind is suggested instead of one for each.
+const ENOUGH_CALLS: usize = 3;
+
+/// Suggestions for calls of the same kind as one, if there are enough of them.
+fn generalised(found: Vec<Suggestion>) -> Vec<Suggestion> {
+    let mut out: Vec<Suggestion> = Vec::new();
+    for one in &found {
+        let is_same = |other: &&Suggestion| {
+            other.role == one.role && other.general.is_some() && other.general == one.general
+        };
+        let same: Vec<&Suggestion> = found.iter().filter(is_same).collect();
+        if same.len() < ENOUGH_CALLS {
+            out.push(one.clone());
+        } else if !out
+            .iter()
+            .any(|known| known.role == one.role && known.rule == one.general)
+        {
+            out.push(Suggestion {
+                rule: one.general.clone(),
+                confirmed: same.iter().map(|other| other.confirmed).sum(),
+                calls: same.len(),
+                last: same
+                    .iter()
+                    .map(|other| other.last)
+                    .max()
+                    .unwrap_or(one.last),
+                ..one.clone()
+            });
+        }
+    }
+    out
 }
 
 impl Suggest {
@@ -61,6 +100,7 @@ impl Suggest {
                 add(&mut found, suggestion(&call, &config, slot, &paths));
             }
         }
+        let mut found = generalised(found);
         found.retain(|suggestion| suggestion.confirmed >= self.at_least);
         found.sort_by(|a, b| (&a.role, b.confirmed).cmp(&(&b.role, a.confirmed)));
         print(context, &found)
@@ -75,13 +115,16 @@ fn suggestion(call: &Asked, config: &Config, slot: &SlotConfig, paths: &RealPath
         })
     };
     let rule = narrow_rule_for(&call.ask).filter(|rule| !call.is_masked && helps(rule));
+    let general = general_rule_for(&call.ask).filter(|rule| !call.is_masked && helps(rule));
     Suggestion {
         role: slot.role.clone(),
         file: config.daemon.policy_file(&slot.role),
-        rule,
         call: call.shown(),
         confirmed: call.count,
+        calls: 1,
         last: call.last,
+        general: general.filter(|_| rule.is_some()),
+        rule,
     }
 }
 
@@ -125,7 +168,10 @@ fn line(one: &Suggestion) -> String {
     match &one.rule {
         Some(rule) => {
             let quoted = toml::Value::from(rule.as_str());
-            format!("  {quoted},  # confirmed {confirmed}")
+            match one.calls {
+                1 => format!("  {quoted},  # confirmed {confirmed}"),
+                calls => format!("  {quoted},  # {calls} different calls, confirmed {confirmed}"),
+            }
         }
         None => format!(
             "  # no narrow rule for: {} (confirmed {confirmed})",

@@ -5,6 +5,7 @@ use super::judge::{Case, Explanation, PartVerdict, by_rule, strictest};
 use super::pattern::collapse;
 use super::rule::Rule;
 use super::shell::{self, Script, Simple, Stripped, Word};
+use super::tools::Access;
 use super::{Decision, Fallback, Verdict};
 use serde_json::Value;
 use std::collections::HashMap;
@@ -88,6 +89,7 @@ fn judge_in(
             && neutral::is_neutral(&simple.words);
         parts.extend(says.map(|says| Found {
             text,
+            opens: None,
             is_neutral: says.is_open() && (is_neutral || says.only_reads(case)),
             says,
         }));
@@ -122,16 +124,22 @@ fn beside_commands<'s>(
         false => places::redirection(case, redirect, directories),
     };
     let redirects = script.redirects.iter();
-    let redirects =
-        redirects.filter_map(|redirect| Some((redirect.target.text.as_str(), opens(redirect)?)));
+    let redirects = redirects.filter_map(|redirect| {
+        Some((
+            redirect.target.text.as_str(),
+            Some(redirect.access),
+            opens(redirect)?,
+        ))
+    });
     // A statement that does nothing by itself needs a rule only if everything does.
     let counts = !script.is_proven || case.policy.default == Fallback::Deny;
     let statement = script.statement.as_deref().filter(|_| counts);
-    let statement = statement.map(|text| (text, case.by_tool()));
-    let found = |(text, verdict)| {
+    let statement = statement.map(|text| (text, None, case.by_tool()));
+    let found = |(text, opens, verdict)| {
         let says = Says::Verdict(verdict);
         Found {
             text,
+            opens,
             is_neutral: says.only_reads(case),
             says,
         }
@@ -226,6 +234,8 @@ fn every_command<'c>(
 struct Found<'a> {
     text: &'a str,
     says: Says<'a>,
+    /// What the shell does with the file, if it is one that the shell opens.
+    opens: Option<Access>,
     /// No rule speaks about it, and it does nothing that needs one.
     is_neutral: bool,
 }
@@ -235,6 +245,7 @@ impl Found<'_> {
         PartVerdict {
             text: self.text.to_owned(),
             verdict: self.says.verdict(),
+            opens: self.opens,
             is_neutral: self.is_neutral,
         }
     }

@@ -3,11 +3,11 @@
 use super::ground::Ground;
 use super::hosts::host_of;
 use super::paths::{LexicalPaths, Paths, exact_pattern};
-use super::pattern::Wildcard;
+use super::pattern::{CommandPattern, Wildcard};
 use super::protected::Protected;
 use super::rule::{Dialect, Level, Meaning, Rule};
 use super::tools::{self, Access, Subject};
-use super::{Ask, Decision, Policy, RuleRef, Verdict, decide};
+use super::{Ask, Decision, PartVerdict, Policy, RuleRef, Verdict, decide, explain, harm, shell};
 use crate::core::text::diagnostic::Problem;
 use std::path::Path;
 use toml_edit::{Array, DocumentMut, Item, Value};
@@ -20,6 +20,91 @@ pub fn narrow_rule_for(ask: &Ask) -> Option<String> {
     let policy = Policy::asking(file, file).with_allow_rule(&text)?;
     let allowed = decide(&policy, ask, &LexicalPaths).decision == Decision::Allow;
     allowed.then_some(text)
+}
+
+/// The narrowest rules with which this call would be allowed: one for each part that is in the way. None if rules can't
+/// do it, or it needs none.
+pub fn rules_that_allow(policy: &Policy, ask: &Ask, paths: &dyn Paths) -> Option<Vec<String>> {
+    let explanation = explain(policy, ask, paths);
+    if explanation.verdict.decision != Decision::Ask {
+        return None;
+    }
+    let is_in_the_way = |part: &&PartVerdict| {
+        part.verdict.decision > Decision::Allow && part.verdict.rule.is_none() && !part.is_neutral
+    };
+    let parts = explanation.parts.iter().filter(is_in_the_way);
+    let mut rules: Vec<String> = parts.filter_map(|part| rule_for_part(part, ask)).collect();
+    rules.sort_unstable();
+    rules.dedup();
+    if rules.is_empty() {
+        rules.extend(candidate(ask));
+    }
+    let mut with_rules = policy.clone();
+    for rule in &rules {
+        with_rules = with_rules.with_allow_rule(rule)?;
+    }
+    let allowed = decide(&with_rules, ask, paths).decision == Decision::Allow;
+    (allowed && !rules.is_empty()).then_some(rules)
+}
+
+fn rule_for_part(part: &PartVerdict, ask: &Ask) -> Option<String> {
+    let tool = match part.opens {
+        None => return Some(format!("Bash({})", Wildcard::escape(&part.text))),
+        Some(Access::Read) => "Read",
+        Some(Access::Write) => "Edit",
+    };
+    let ground = Ground::new(&LexicalPaths, &ask.cwd, &ask.cwd, &[]);
+    let place = ground.place(&part.text, ask.place()).written;
+    // As people write it, if it lies in the slot's directory.
+    let below = place
+        .strip_prefix(&ask.cwd)
+        .ok()
+        .and_then(|below| below.to_str());
+    let is_plain = |text: &&str| {
+        text.bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"._-/".contains(&byte))
+    };
+    match below.filter(is_plain) {
+        Some(below) => Some(format!("{tool}(./{below})")),
+        None => Some(format!("{tool}({})", exact_pattern(&place)?)),
+    }
+}
+
+/// A rule for this command and others like it, such as `Bash(npm run *)` for `npm run lint`: the program, and what it is to
+/// do if that is a plain word. None if the tables of harm know anything about it.
+pub fn general_rule_for(ask: &Ask) -> Option<String> {
+    let Subject::Command(text) = tools::subject(ask) else {
+        return None;
+    };
+    let script = shell::read(text);
+    let [only] = script.commands.as_slice() else {
+        return None;
+    };
+    if script.doubt.is_some()
+        || !script.redirects.is_empty()
+        || !harm::harms(&only.words).is_empty()
+    {
+        return None;
+    }
+    let is_word = |word: &&shell::Word| {
+        let mut bytes = word.text.bytes();
+        !word.quoted
+            && bytes.all(|byte| byte.is_ascii_lowercase() || byte == b'-')
+            && !word.text.starts_with('-')
+    };
+    let (name, rest) = only.words.split_first()?;
+    let start = match rest.first().filter(is_word) {
+        Some(word) => format!("{} {}", name.text, word.text),
+        None if rest.is_empty() => return None,
+        None => name.text.clone(),
+    };
+    let rule = format!("Bash({start} *)");
+    let is_idle =
+        super::command::never_allows(&CommandPattern::new(&format!("{start} *"))).is_some();
+    let file = Path::new("");
+    let policy = Policy::asking(file, file).with_allow_rule(&rule)?;
+    let allowed = decide(&policy, ask, &LexicalPaths).decision == Decision::Allow;
+    (allowed && !is_idle).then_some(rule)
 }
 
 /// The narrow rule that `always` adds to a policy for this call; why it adds none, where that would not help. The call

@@ -23,6 +23,8 @@ pub struct Explanation {
 pub struct PartVerdict {
     pub text: String,
     pub verdict: Verdict,
+    /// What the shell does with the file, if the part is one that the shell itself opens.
+    pub(super) opens: Option<Access>,
     /// It needs no rule, so its verdict does not count beside others.
     pub is_neutral: bool,
 }

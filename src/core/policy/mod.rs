@@ -27,7 +27,10 @@ mod stacks;
 mod summary;
 mod tools;
 
-pub use edit::{EditError, add_allow_rule, add_rule_for_always, narrow_rule_for, rule_for_always};
+pub use edit::{
+    EditError, add_allow_rule, add_rule_for_always, general_rule_for, narrow_rule_for,
+    rule_for_always, rules_that_allow,
+};
 pub use gate::{Asking, Circumstances};
 pub use grants::{GRANTABLE, Grants};
 pub use judge::{Explanation, PartVerdict, decide, explain, only_reads_the_project};

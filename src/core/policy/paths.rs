@@ -395,6 +395,13 @@ impl PathPattern {
         Some(found.collect())
     }
 
+    /// Whether a directory lies below the plain parts with which it begins, so that what it matches may be right there.
+    pub fn begins_above(&self, directory: &Path, ground: &Ground<'_>) -> bool {
+        let mut below = self.base.below(directory, ground);
+        let is_below = below.any(|below| below.starts_with(&self.start));
+        is_below && self.start.components().next().is_some()
+    }
+
     /// Whether it matches everything below a directory, whatever its name.
     pub fn reaches_below(&self) -> bool {
         self.glob.contains("**")

@@ -167,6 +167,13 @@ impl Source {
         if !self.places.iter().any(below) {
             return false;
         }
+        let is_there = |place: &Place| {
+            let mut ways = place.ways();
+            ways.any(|path| pattern.begins_above(path, &case.ground))
+        };
+        if self.places.iter().any(is_there) {
+            return true;
+        }
         let ends = |name: &str| {
             self.endings
                 .iter()
