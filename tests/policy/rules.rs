@@ -149,6 +149,26 @@ fn a_general_rule_is_one_for_calls_of_the_same_kind() {
 }
 
 #[test]
+fn a_skill_is_denied_however_its_name_is_written() {
+    let policy = policy("allow = [\"Skill(review)\"]\ndeny = [\"Skill(deploy)\"]\n");
+    let on = |name: &str| decision(&policy, &ask("Skill", json!({ "skill": name })));
+    assert_eq!(on("review"), Decision::Allow);
+    for name in [
+        "deploy",
+        "/deploy",
+        " deploy",
+        "plugin:deploy",
+        "deploy now",
+        "Deploy",
+    ] {
+        assert_eq!(on(name), Decision::Deny, "{name}");
+    }
+    for name in ["/review", "plugin:review", "reviewer", "review x"] {
+        assert_eq!(on(name), Decision::Ask, "{name}");
+    }
+}
+
+#[test]
 fn some_calls_have_no_narrow_rule() {
     for call in [
         bash("echo `id`"),

@@ -258,13 +258,56 @@ fn reassigned(random: &mut Random) -> String {
     format!("x={first}; {runs}{joins}x={second}; {program} {used}")
 }
 
+/// Names that `find` prints or hands to a program.
+fn found(random: &mut Random) -> String {
+    let place = random.of(&["", ".", "./", "d", "-L .", "d .", "secret"]);
+    let mut text = format!("find {place}");
+    for _ in 0..random.below(3) {
+        text += random.of(&[
+            " -name 'a*.c'",
+            " -name '*.c'",
+            " -name '*.md'",
+            " -name '*'",
+            " -name 's*'",
+            " -not -name '*.c'",
+            " ! -name '*.c'",
+            " -o -name '*.c'",
+            " -type f",
+            " -o -type f",
+            " -delete",
+            " -path '*.c'",
+            " -print",
+        ]);
+    }
+    text += random.of(&[
+        " | xargs cat",
+        " | xargs -0 cat",
+        " -print0 | xargs -0 cat",
+        " | xargs grep x",
+        " | sort | xargs cat",
+        " | head -n 3 | xargs cat",
+        " | xargs sort",
+        " | xargs -n1 cat",
+        " | xargs id",
+        " | xargs sh",
+        " -exec cat {} +",
+        " -exec cat {} \\;",
+        " -exec cat secret {} +",
+        " -exec id {} +",
+        " -exec sort -of {} +",
+        " -exec cat {} + -o -exec cat {} +",
+    ]);
+    text
+}
+
 /// A whole command, put together by the grammar.
 pub fn structured(random: &mut Random, depth: usize) -> String {
     if depth == 0 {
         return simple(random);
     }
     let inner = |random: &mut Random| structured(random, depth - 1);
-    match random.below(16) {
+    match random.below(18) {
+        16 | 17 => found(random),
         14 | 15 => reassigned(random),
         0 => format!("if {}; then {}; fi", condition(random), inner(random)),
         1 => format!(
@@ -332,13 +375,17 @@ fn stubs() -> Bash {
     for name in ["cat", "grep", "sed"] {
         bash.stub(name, show);
     }
-    bash.stub(
-        "xargs",
-        "while read -r line; do set -- \"$@\" $line; done; \"$@\"",
-    );
+    // What these do with names is their own business: nothing stands in for them.
+    for name in ["find", "xargs"] {
+        bash.stub(name, &format!("exec /usr/bin/{name} \"$@\""));
+    }
     bash.stub("sh", "while read -r line; do eval \"$line\"; done");
     fs::write(bash.path("cwd").join(SECRET.0), format!("{}\n", SECRET.1)).expect("a secret");
     fs::write(bash.path("cwd").join("a"), "secret\nid\n").expect("a file with hostile names");
+    fs::create_dir(bash.path("cwd").join("d")).expect("a directory");
+    for name in ["a.c", "d/b.c", "d/c.md"] {
+        fs::write(bash.path("cwd").join(name), "text\n").expect("a file");
+    }
     bash
 }
 
@@ -355,7 +402,14 @@ fn fault(bash: &Bash, text: &str) -> Option<String> {
         return Some(format!("ran {name}"));
     }
     let cwd = bash.path("cwd");
-    let kept = |name: &&String| name.as_str() != SECRET.0;
+    const KEPT: &[&str] = &[SECRET.0, "d", "a.c"];
+    if let Some(name) = KEPT
+        .iter()
+        .find(|name| !files.iter().any(|file| file == *name))
+    {
+        return Some(format!("removed {name}"));
+    }
+    let kept = |name: &&String| !KEPT.contains(&name.as_str());
     let mut shown = fs::read_to_string(bash.path("out")).unwrap_or_default();
     for name in files.iter().filter(kept) {
         if !name.starts_with(WRITABLE) {
@@ -442,7 +496,10 @@ fn the_harness_sees_each_kind_of_harm() {
         ("[ -v 'a[$(id)]' ]", "ran id"),
         ("for PATH in p; do ls; done", "ran x"),
         ("{ echo a; } > f", "wrote f"),
-        ("x=-delete; find . $x", "wrote deleted"),
+        ("x=-delete; find . $x", "removed secret"),
+        ("find . -type f | xargs cat", "showed the secret"),
+        ("find . -name 's*' -exec cat {} +", "showed the secret"),
+        ("find . -name 'a.c' | xargs id", "ran id"),
     ] {
         let found = fault(&stubs(), text);
         let is_found = found.as_deref().is_some_and(|found| found == fault_of_it);

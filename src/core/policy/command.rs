@@ -52,64 +52,100 @@ fn judge_in(
         .policy
         .rules()
         .find(|rule| allows_exactly(rule, &whole));
-    let commands: Vec<Command<'_>> = script.commands.iter().map(Command::new).collect();
-    let mut made = Made::default();
-    for command in commands
-        .iter()
-        .filter(|command| command.is_piped_into(text))
-    {
-        made.note(command, &directories, &case.ground);
-    }
-    let mut parts: Vec<Found<'_>> = Vec::new();
-    // The same command is judged once, as long as it runs in the same directory.
-    let mut known: HashMap<&str, Option<usize>> = HashMap::new();
-    for (at, command) in commands.iter().enumerate() {
-        let fed = |at: usize| {
-            let is_fed = commands[at].stripped.more_words_follow;
-            is_fed
-                .then(|| fed::source(case, &commands, at, text, &directories))
-                .flatten()
-        };
-        let simple = command.simple;
-        let text = simple.text.as_str();
-        let says = match known.get(text).filter(|_| !simple.guessed) {
-            Some(at) => at.map(|at| parts[at].says.clone()),
-            None => Part::new(case, command, &directories, &made, exact)
-                .fed_by(fed(at))
-                .verdict()
-                .map(|says| with_scripts(case, command, &directories, depth, says)),
-        };
-        if !simple.guessed {
-            known
-                .entry(text)
-                .or_insert(says.as_ref().map(|_| parts.len()));
-        }
-        let is_neutral = script.is_proven
-            && case.policy.default != Fallback::Deny
-            && neutral::is_neutral(&simple.words);
-        parts.extend(says.map(|says| Found {
-            text,
-            opens: None,
-            is_neutral: says.is_open() && (is_neutral || says.only_reads(case)),
-            says,
-        }));
-        let moves = directories.follow(&simple.words, &case.ground);
-        if made.note(command, &directories, &case.ground) || moves {
-            known.clear();
-        }
-    }
+    let line = Line {
+        case,
+        text,
+        commands: script.commands.iter().map(Command::new).collect(),
+        is_proven: script.is_proven,
+        exact,
+        depth,
+    };
+    let mut parts = line.parts(&mut directories);
     parts.extend(beside_commands(case, &script, &directories));
     let shown = parts.iter().filter(|_| case.explains);
     let shown = shown.map(Found::shown).collect();
     let verdict = strictest_part(&parts).unwrap_or_else(|| case.by_tool());
     let mut verdict = or_by_rule_on_whole(case, verdict, &whole);
-    let doubt = script.doubt;
-    if let Some(why) = doubt.or_else(|| doubt_of_the_whole(case, &commands, &directories)) {
+    let of_whole = || doubt_of_the_whole(case, &line.commands, &directories);
+    if let Some(why) = script.doubt.clone().or_else(of_whole) {
         verdict = case.not_allowed(verdict, why);
     }
     Explanation {
         verdict,
         parts: shown,
+    }
+}
+
+/// A command line that is judged.
+struct Line<'a> {
+    case: &'a Case<'a>,
+    text: &'a str,
+    commands: Vec<Command<'a>>,
+    is_proven: bool,
+    /// A rule that spells it out.
+    exact: Option<&'a Rule>,
+    depth: usize,
+}
+
+impl<'a> Line<'a> {
+    /// The verdicts on its commands; `directories` goes where they lead.
+    fn parts(&self, directories: &mut Directories) -> Vec<Found<'_>> {
+        let ground = &self.case.ground;
+        let mut made = Made::default();
+        let is_piped = |command: &&Command<'_>| command.is_piped_into(self.text);
+        for command in self.commands.iter().filter(is_piped) {
+            made.note(command, directories, ground);
+        }
+        let mut parts: Vec<Found<'_>> = Vec::new();
+        // The same command is judged once, as long as it runs in the same directory, and has the same words: those of a
+        // script may differ, and so do those that `xargs` adds.
+        let mut known: HashMap<&str, Option<usize>> = HashMap::new();
+        for (at, command) in self.commands.iter().enumerate() {
+            let simple = command.simple;
+            let text = simple.text.as_str();
+            let is_kept = !simple.guessed && !self.is_proven && !command.stripped.more_words_follow;
+            let says = match known.get(text).filter(|_| is_kept) {
+                Some(at) => at.map(|at| parts[at].says.clone()),
+                None => self.says(at, directories, &made),
+            };
+            if is_kept {
+                let place = says.as_ref().map(|_| parts.len());
+                known.entry(text).or_insert(place);
+            }
+            parts.extend(says.map(|says| self.found(command, says)));
+            let moves = directories.follow(&simple.words, ground);
+            if made.note(command, directories, ground) || moves {
+                known.clear();
+            }
+        }
+        parts
+    }
+
+    fn says(&self, at: usize, directories: &Directories, made: &Made) -> Option<Says<'_>> {
+        let command = &self.commands[at];
+        let fed = || fed::source(self.case, &self.commands, at, self.text, directories);
+        let fed = command.stripped.more_words_follow.then(fed).flatten();
+        let part = Part::new(self.case, command, directories, made, self.exact).fed_by(fed);
+        let says = part.verdict()?;
+        Some(with_scripts(
+            self.case,
+            command,
+            directories,
+            self.depth,
+            says,
+        ))
+    }
+
+    fn found<'s>(&'s self, command: &'s Command<'_>, says: Says<'s>) -> Found<'s> {
+        let is_neutral = self.is_proven
+            && self.case.policy.default != Fallback::Deny
+            && neutral::is_neutral(&command.simple.words);
+        Found {
+            text: &command.simple.text,
+            opens: None,
+            is_neutral: says.is_open() && (is_neutral || says.only_reads(self.case)),
+            says,
+        }
     }
 }
 

@@ -144,8 +144,20 @@ impl Rule {
         matches!(&self.meaning, Meaning::Host(pattern) if pattern.matches(host))
     }
 
+    /// Whether the rule speaks about what a tool is to use, by its name. A restriction also means other ways to write it:
+    /// `/deploy`, and `plugin:deploy`.
     pub fn covers_name(&self, called: &str, name: &str) -> bool {
-        matches!(&self.meaning, Meaning::Name { tool, name: wanted } if tools::covers(tool, called) && wanted.matches(name))
+        let Meaning::Name { tool, name: wanted } = &self.meaning else {
+            return false;
+        };
+        let bare = name.trim().trim_start_matches('/');
+        let own = bare.rsplit(':').next().unwrap_or_default();
+        let first = own.split_whitespace().next().unwrap_or_default();
+        let lower = first.to_lowercase();
+        let others = [bare, own, first, &lower];
+        let is_meant = || others.iter().any(|other| wanted.matches(other));
+        tools::covers(tool, called)
+            && (wanted.matches(name) || self.decision > Decision::Allow && is_meant())
     }
 
     pub fn says_the_same_as(&self, other: &Rule) -> bool {

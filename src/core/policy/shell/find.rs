@@ -81,7 +81,7 @@ fn inner_commands(name: &str, words: &[String]) -> Vec<Vec<String>> {
                 .skip(1),
         );
     }
-    if let Some(behind) = runs_behind(words) {
+    if let Some(behind) = runs_behind(words.iter().map(String::as_str)) {
         let starts = (behind + 1..words.len()).take(MOST_STARTS);
         let mut inner: Vec<_> = starts.map(|at| words[at..].to_vec()).collect();
         let texts = words[behind..].iter();

@@ -67,7 +67,7 @@ impl Simple {
         self.words
             .first()
             .is_some_and(|name| name.text.contains('/') || find::runs_others(&name.text))
-            || wrappers::runs_behind(&self.literal_words()).is_some()
+            || wrappers::runs_behind(self.words.iter().map(|word| word.text.as_str())).is_some()
     }
 
     /// The words as the program would get them, as far as they are literal.

@@ -125,14 +125,25 @@ const RUN_BEHIND: &[(&str, &str)] = &[
     ),
 ];
 
+static MARKS: LazyLock<QuickMap<&'static str, &'static str>> = LazyLock::new(|| {
+    let rows = RUN_BEHIND.iter();
+    rows.flat_map(|(names, marks)| {
+        names
+            .split_ascii_whitespace()
+            .map(move |name| (name, *marks))
+    })
+    .collect()
+});
+
 /// Whether a command may run another one that its words name, and behind which word that may stand.
-pub fn runs_behind(words: &[String]) -> Option<usize> {
-    let name = words.first()?.rsplit('/').next()?;
-    let has = |list: &str, word: &str| list.split_ascii_whitespace().any(|known| known == word);
-    let (_, marks) = RUN_BEHIND.iter().find(|(names, _)| has(names, name))?;
+pub fn runs_behind<'w>(words: impl Iterator<Item = &'w str>) -> Option<usize> {
+    let mut words = words.enumerate();
+    let (_, name) = words.next()?;
+    let marks = MARKS.get(name.rsplit('/').next()?)?;
+    let is_mark = |word: &str| marks.split_ascii_whitespace().any(|mark| mark == word);
     match marks.is_empty() {
         true => Some(0),
-        false => (1..words.len()).find(|at| has(marks, &words[*at])),
+        false => words.find(|(_, word)| is_mark(word)).map(|(at, _)| at),
     }
 }
 
