@@ -20,6 +20,8 @@ mod corpus;
 mod files;
 #[path = "policy/lists.rs"]
 mod lists;
+#[path = "policy/on_disk.rs"]
+mod on_disk;
 #[path = "policy/order.rs"]
 mod order;
 #[path = "policy/rules.rs"]

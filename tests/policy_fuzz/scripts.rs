@@ -247,6 +247,14 @@ fn condition(random: &mut Random) -> String {
     }
 }
 
+/// A test whose words come from elsewhere.
+fn tested(random: &mut Random) -> String {
+    let value = random.of(&["-v", "-v", "1", "="]);
+    let first = random.of(&["\"$x\"", "\"$x\"", "-z", "! \"$x\"", "$x"]);
+    let second = random.of(&["'a[$(id)]'", "'a[$(id)]'", "a", "= \"$x\"", "\"$x\""]);
+    format!("x=$(echo {value}); [ {first} {second} ] && ls")
+}
+
 /// A variable that is set twice, the second time perhaps not at all.
 fn reassigned(random: &mut Random) -> String {
     const VALUES: &[&str] = &["secret", "a", "'a secret'", "-of", "'a -of'", "1"];
@@ -306,7 +314,8 @@ pub fn structured(random: &mut Random, depth: usize) -> String {
         return simple(random);
     }
     let inner = |random: &mut Random| structured(random, depth - 1);
-    match random.below(18) {
+    match random.below(20) {
+        18 | 19 => tested(random),
         16 | 17 => found(random),
         14 | 15 => reassigned(random),
         0 => format!("if {}; then {}; fi", condition(random), inner(random)),

@@ -114,11 +114,26 @@ impl<'a> Line<'a> {
             }
             parts.extend(says.map(|says| self.found(command, says)));
             let moves = directories.follow(&simple.words, ground);
+            if !self.is_followed_by_and(at) {
+                directories.lose_current();
+            }
             if made.note(command, directories, ground) || moves {
                 known.clear();
             }
         }
         parts
+    }
+
+    /// Whether the next command runs only if this one has succeeded, and in the same shell.
+    fn is_followed_by_and(&self, at: usize) -> bool {
+        let Some(next) = self.commands.get(at + 1) else {
+            return false;
+        };
+        let simple = self.commands[at].simple;
+        let between = self
+            .text
+            .get(simple.start + simple.text.len()..next.simple.start);
+        between.is_some_and(|between| between.trim() == "&&")
     }
 
     fn says(&self, at: usize, directories: &Directories, made: &Made) -> Option<Says<'_>> {

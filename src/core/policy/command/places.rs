@@ -17,6 +17,8 @@ use std::path::{Path, PathBuf};
 #[derive(Clone)]
 pub struct Directories {
     all: Vec<PathBuf>,
+    /// Where the next part runs for sure: all before it have led there and have succeeded.
+    current: Option<PathBuf>,
 }
 
 /// More changes of directory in one command than this and later paths are judged in the first ones only; such
@@ -25,7 +27,15 @@ const MOST_DIRECTORIES: usize = 8;
 
 impl Directories {
     pub fn new(cwd: PathBuf) -> Directories {
-        Directories { all: vec![cwd] }
+        Directories {
+            current: Some(cwd.clone()),
+            all: vec![cwd],
+        }
+    }
+
+    /// From here on it can't be told which of them it is.
+    pub fn lose_current(&mut self) {
+        self.current = None;
     }
 
     /// Goes where a command leads, if it leads anywhere.
@@ -36,6 +46,8 @@ impl Directories {
         if !matches!(name.text.as_str(), "cd" | "pushd") || self.all.len() > MOST_DIRECTORIES {
             return false;
         }
+        let current = self.current.take();
+        self.current = current.map(|cwd| ground.place(&target.text, &cwd).written);
         let targets: Vec<PathBuf> = self
             .all
             .iter()
@@ -538,7 +550,9 @@ fn leaving(case: &Case<'_>, arguments: &[Word], directories: &Directories) -> Op
         [target]
             if !target.globs && target.text != "-" && directories.all.len() <= MOST_DIRECTORIES =>
         {
-            let place = case.ground.place(&target.text, directories.first());
+            let from = directories.current.as_deref();
+            let from = from.unwrap_or_else(|| directories.first());
+            let place = case.ground.place(&target.text, from);
             place.is_within(&case.ground.cwd) && guarded::forbids(&place, &case.ground).is_none()
         }
         _ => false,

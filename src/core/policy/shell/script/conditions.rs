@@ -38,7 +38,10 @@ fn may_be_given(program: &str, part: &Part) -> bool {
         let letters = text.trim_end_matches('0').trim_start_matches('-');
         let is_option =
             text.starts_with('-') && letters.bytes().all(|byte| byte.is_ascii_alphabetic());
-        COUNT.contains(&program) || is_option && letters.len() == 1 && program != "kill"
+        let is_commit = program == "git" && !text.starts_with('-');
+        COUNT.contains(&program)
+            || is_commit
+            || is_option && letters.len() == 1 && program != "kill"
     };
     match part.unknown {
         None => true,

@@ -128,7 +128,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether a command prints digits and nothing else.
+/// Whether a command prints digits, or the name of a commit, and nothing else.
 fn prints_numbers(command: &Simple) -> bool {
     let words: Vec<&str> = command
         .words
@@ -141,6 +141,9 @@ fn prints_numbers(command: &Simple) -> bool {
         ["nproc"] | ["date", "+%s"] | ["wc", "-l" | "-c" | "-w"] => true,
         ["seq", rest @ ..] => rest.iter().all(is_number),
         ["git", "rev-list", "--count", _] => true,
+        // The name of a commit: as harmless as a number.
+        ["git", "merge-base", first, second] => !first.starts_with('-') && !second.starts_with('-'),
+        ["git", "rev-parse", "HEAD"] | ["git", "rev-parse", "--short", "HEAD"] => true,
         _ => false,
     }
 }

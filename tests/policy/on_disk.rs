@@ -1,0 +1,128 @@
+//! What depends on files that are there: repositories in a directory, and names that a search would find.
+
+use super::policy;
+use missiond::core::policy::{Ask, Decision, decide};
+use missiond::os::real_paths::RealPaths;
+use serde_json::json;
+use std::fs;
+use std::path::Path;
+
+const RULES: &str = r#"
+allow = ["Read", "Edit(src/**)", "Bash(cd *)", "Bash(git *)", "Bash(find *)", "Bash(cat *)", "Bash(wc *)", "Bash(sed *)",
+    "Bash(echo *)"]
+deny = ["Read(./.env.*)", "Read(./secrets/**)"]
+"#;
+
+fn on(cwd: &Path, command: &str) -> Decision {
+    let ask = Ask {
+        tool: "Bash".to_owned(),
+        input: json!({ "command": command }),
+        cwd: cwd.to_owned(),
+        at: None,
+        complete: true,
+    };
+    decide(&policy(RULES), &ask, &RealPaths::new(None)).decision
+}
+
+fn file(path: &Path) {
+    fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
+    fs::write(path, "").expect("a file");
+}
+
+#[test]
+fn git_runs_in_a_directory_of_the_same_repository_only() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let cwd = directory.path();
+    for name in [
+        ".git/HEAD",
+        "src/a.rs",
+        "vendor/x/.git/HEAD",
+        "bare/HEAD",
+        "bare/objects/x",
+        "bare/refs/x",
+    ] {
+        file(&cwd.join(name));
+    }
+    assert_eq!(on(cwd, "cd src && git status"), Decision::Allow);
+    assert_eq!(on(cwd, "git -C src status"), Decision::Allow);
+    for other in ["vendor/x", "bare"] {
+        assert_eq!(
+            on(cwd, &format!("cd {other} && git status")),
+            Decision::Ask,
+            "{other}"
+        );
+        assert_eq!(
+            on(cwd, &format!("git -C {other} status")),
+            Decision::Ask,
+            "{other}"
+        );
+    }
+    for brings in ["git clone x src/y", "cp -r ../x src/y"] {
+        assert_ne!(
+            on(cwd, &format!("{brings}; cd src && git status")),
+            Decision::Allow,
+            "{brings}"
+        );
+    }
+}
+
+#[test]
+fn names_that_are_found_may_not_be_restricted_ones() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let cwd = directory.path();
+    file(&cwd.join("src/a.rs"));
+    let all = "find . -name '*.rs' | xargs cat";
+    let below = "find src -name '*.rs' | xargs cat";
+    assert_eq!(on(cwd, all), Decision::Allow);
+    assert_eq!(on(cwd, below), Decision::Allow);
+    assert_eq!(on(cwd, "find . | xargs cat"), Decision::Ask);
+
+    file(&cwd.join(".env.rs"));
+    assert_eq!(on(cwd, all), Decision::Ask, "it would find .env.rs");
+    assert_eq!(on(cwd, below), Decision::Allow);
+    fs::remove_file(cwd.join(".env.rs")).expect("our file");
+
+    file(&cwd.join("secrets/key.rs"));
+    assert_eq!(
+        on(cwd, all),
+        Decision::Ask,
+        "it would find what is in secrets"
+    );
+    assert_eq!(on(cwd, below), Decision::Allow);
+
+    file(&cwd.join("src/a secrets/key.rs"));
+    assert_eq!(
+        on(cwd, below),
+        Decision::Ask,
+        "a space makes two names of one"
+    );
+    assert_eq!(
+        on(cwd, "find src -name '*.rs' -print0 | xargs -0 cat"),
+        Decision::Allow
+    );
+    assert_eq!(
+        on(cwd, "find src -name '*.rs' | xargs wc -l"),
+        Decision::Allow
+    );
+}
+
+#[test]
+fn files_that_lead_elsewhere_are_not_changed() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let cwd = directory.path();
+    file(&cwd.join("src/a.rs"));
+    std::os::unix::fs::symlink("/etc", cwd.join("src/etc")).expect("a link");
+    std::os::unix::fs::symlink("/etc/passwd", cwd.join("src/b.rs")).expect("a link");
+    assert_eq!(on(cwd, "sed -i s/a/b/ src/a.rs"), Decision::Allow);
+    assert_eq!(on(cwd, "echo a > src/new.rs"), Decision::Allow);
+    for command in [
+        "sed -i s/a/b/ src/b.rs",
+        "sed -i s/a/b/ src/*.rs",
+        "sed -i s/a/b/ src/etc/x",
+        "echo a > src/b.rs",
+        "echo a > src/etc/x",
+        "cat < src/etc/shadow",
+    ] {
+        assert_eq!(on(cwd, command), Decision::Ask, "{command}");
+    }
+}
