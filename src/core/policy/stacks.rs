@@ -74,6 +74,21 @@ mod tests {
         assert_eq!(STACKS.len(), 10);
     }
 
+    /// The examples of the shipped roles hold with the rules of every kind of project.
+    #[test]
+    fn the_shipped_roles_load_with_every_kind() {
+        let all: Vec<&Stack> = STACKS.iter().collect();
+        for (role, text) in [
+            ("coder", include_str!("../../../policies/coder.toml")),
+            ("reader", include_str!("../../../policies/reader.toml")),
+            ("reviewer", include_str!("../../../policies/reviewer.toml")),
+        ] {
+            let text = policy_for_stacks(text, role, &all);
+            let policy = Policy::parse(&text, Path::new("role.toml"), Path::new("/proj"));
+            assert!(policy.is_ok(), "{role}: {:?}", policy.err());
+        }
+    }
+
     /// Every rule can be loaded, and can allow something.
     #[test]
     fn the_rules_of_every_kind_are_good() {
