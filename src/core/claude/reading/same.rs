@@ -129,4 +129,19 @@ mod tests {
         assert!(!is_drawn_again(&before, &cut(" make c\n❯ 1. Yes")));
         assert!(!is_drawn_again(&before, &cut("")));
     }
+
+    /// The title, which names the tool, is off the screen too.
+    #[test]
+    fn a_dialog_without_its_title_may_be_the_same() {
+        let before = asks("make a", "Bash command\n\n make a\n ❯ 1. Yes");
+        let low = |tool: Option<&str>, text: &str| Dialog {
+            tool: tool.map(str::to_owned),
+            input: None,
+            ..asks("", text)
+        };
+        assert!(is_drawn_again(&before, &low(None, "❯ 1. Yes")));
+        assert!(is_drawn_again(&low(None, "❯ 1. Yes"), &before));
+        assert!(!is_drawn_again(&before, &low(Some("Edit"), "❯ 1. Yes")));
+        assert!(!is_drawn_again(&before, &low(None, "❯ 1. No")));
+    }
 }
