@@ -178,7 +178,7 @@ fn the_version_tells_of_the_daemon_where_there_is_one() {
     assert_eq!(both["daemon"]["version"], "9.9.9");
 }
 
-/// Every verb that asks the daemon something, with enough words to be understood. `attach` needs a terminal, `mcp` a
+/// Every verb that asks the daemon something, with enough words to be understood. `attach` and `top` need a terminal, `mcp` a
 /// client; `tests/tidy.rs` holds that they connect in the same place, and `tests/mcp` tries `mcp`.
 const ASKING: &[&[&str]] = &[
     &["down"],
@@ -230,6 +230,7 @@ const OTHERS: &[&str] = &[
     "up",
     "run",
     "attach",
+    "top",
     "logs",
     "audit",
     "replay",
