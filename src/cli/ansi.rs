@@ -4,6 +4,7 @@ use crate::cli::sanitise;
 use crate::core::terminal::sequences::{SequenceKind, SequencePiece, Sequences};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
+use unicode_width::UnicodeWidthChar;
 
 /// Colours and weights are obeyed, every other sequence is left out.
 pub fn line(text: &str, colours: bool) -> Line<'static> {
@@ -11,7 +12,8 @@ pub fn line(text: &str, colours: bool) -> Line<'static> {
     let mut style = Style::default();
     Sequences::default().split(text.as_bytes(), |SequencePiece { kind, raw }| match kind {
         SequenceKind::Text => {
-            let text = sanitise::text(&String::from_utf8_lossy(raw)).into_owned();
+            let text = String::from_utf8_lossy(raw);
+            let text: String = sanitise::text(&text).chars().flat_map(cells).collect();
             spans.push(Span::styled(text, style));
         }
         SequenceKind::Csi if colours && raw.ends_with(b"m") => {
@@ -21,6 +23,17 @@ pub fn line(text: &str, colours: bool) -> Line<'static> {
         _ => {}
     });
     Line::from(spans)
+}
+
+/// A character as it stands alone in its cells. Joiners and marks would change cells beside it, which are not its own.
+fn cells(c: char) -> impl Iterator<Item = char> {
+    let width = c.width().unwrap_or(0);
+    let is_filler = matches!(c, '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}');
+    let (shown, count) = match is_filler {
+        true => (' ', width),
+        false => (c, width.min(1)),
+    };
+    std::iter::repeat_n(shown, count)
 }
 
 /// Applies the parameters of one "select graphic rendition".
@@ -93,6 +106,12 @@ mod tests {
                 ("d", Style::default()),
             ]
         );
+    }
+
+    #[test]
+    fn no_character_reaches_into_the_cells_of_another() {
+        let line = line("a\u{200d}b\u{115f}c\u{301}字", true);
+        assert_eq!(line.to_string(), "ab  c字");
     }
 
     #[test]

@@ -195,7 +195,7 @@ fn heading(dialog: &Dialog) -> String {
 }
 
 fn indented(text: &str) -> String {
-    let lines = sanitise::text(text);
+    let lines = sanitise::request(text);
     lines.lines().map(|line| format!("  {line}\n")).collect()
 }
 

@@ -5,7 +5,7 @@ use crate::cli::{dialog, table};
 use crate::control::requests::{Pending as Request, PendingDialog};
 use chrono::Utc;
 
-/// Shows every dialog and every call that waits for a person, and how to answer it.
+/// Shows what waits for a person, and how to answer it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

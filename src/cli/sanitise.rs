@@ -2,6 +2,7 @@
 
 use crate::core::terminal::sequences::{SequenceKind, SequencePiece, Sequences};
 use std::borrow::Cow;
+use unicode_normalization::char::is_combining_mark;
 
 /// Characters that a terminal acts on, or that reorder what a person reads.
 fn acts(c: char) -> bool {
@@ -35,6 +36,35 @@ fn replace(text: &str, keep: impl Fn(char) -> bool, escape: fn(char, &mut String
 /// Newlines and tabs stay, other control characters become visible: `\x1b`.
 pub fn text(text: &str) -> Cow<'_, str> {
     replace(text, |c| matches!(c, '\n' | '\t'), escape)
+}
+
+/// A request that a person decides on: what can't be seen, or looks like a space and is none, becomes visible too.
+pub fn request(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut marks = 0;
+    for c in text.chars() {
+        marks = if is_combining_mark(c) { marks + 1 } else { 0 };
+        let plain = matches!(c, '\n' | '\t') || !(acts(c) || hides(c) || marks > MAX_MARKS);
+        match plain {
+            true => shown.push(c),
+            false => escape(c, &mut shown),
+        }
+    }
+    shown
+}
+
+/// No script puts more marks on one letter.
+const MAX_MARKS: usize = 3;
+
+/// Whether a character has no shape of its own, or that of a space.
+fn hides(c: char) -> bool {
+    let looks_like_space = c.is_whitespace() && !matches!(c, ' ' | '\n' | '\t');
+    looks_like_space
+        || matches!(c,
+            '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}'
+            | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// For a table cell: runs of white space become one blank.
@@ -139,6 +169,20 @@ fn whole_characters(bytes: &[u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_in_a_request_is_invisible() {
+        let hidden = "rm\u{a0}-r 1\u{200b}.2\u{ad}\u{3164};\u{2060}\u{feff}\u{200d}\u{e0041}\u{2028}\u{202e}";
+        let shown = request(hidden);
+        assert!(shown.is_ascii(), "{shown}");
+        assert!(
+            shown.starts_with(r"rm\xa0-r 1\u{200b}.2\xad\u{3164};"),
+            "{shown}"
+        );
+        assert_eq!(request("e\u{301} é 字\n\tx"), "e\u{301} é 字\n\tx");
+        let marks = request(&format!("a{}", "\u{301}".repeat(5)));
+        assert_eq!(marks.matches(r"\u{301}").count(), 2, "{marks}");
+    }
     use proptest::prelude::*;
 
     #[test]

@@ -8,8 +8,11 @@ use crate::support::until;
 use missiond::lab::rehearsal::Step;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
+use std::time::Duration;
 
 const SIZE: (u16, u16) = (80, 24);
+/// A person needs longer than this to read an ask, and so the dashboard takes no answer before.
+const READING: Duration = Duration::from_millis(500);
 
 #[test]
 fn an_ask_of_claude_code_is_answered_in_the_dashboard() {
@@ -30,8 +33,9 @@ fn an_ask_of_claude_code_is_answered_in_the_dashboard() {
     person.sees("coder asks");
     person.sees("mkfifo ");
     assert!(!pipe.exists());
-    // A key that comes before the ask could be read does nothing; then it is pressed again.
+    // A key that comes before the ask could be read does nothing; then it is pressed again, not too soon.
     until("the call to run", || {
+        std::thread::sleep(READING);
         person.types("y");
         pipe.exists().then_some(())
     });
@@ -51,7 +55,8 @@ fn an_ask_of_claude_code_is_answered_in_the_dashboard() {
 #[test]
 fn the_terminal_is_given_back_however_it_ends() {
     let daemon = shell();
-    for end in [None, Some(Signal::TERM), Some(Signal::HUP)] {
+    let signals = [Signal::TERM, Signal::HUP, Signal::INT, Signal::QUIT];
+    for end in [None].into_iter().chain(signals.map(Some)) {
         let mut person = Person::run(&daemon, &["top"], SIZE);
         person.sees("sh live");
         assert!(person.is_on_alternate_screen());
@@ -84,6 +89,41 @@ fn attach_comes_back_to_the_dashboard() {
     person.types("echo $((40 + 2))\r");
     person.sees("42");
     person.types(b"\x11");
+    person.sees("sh live");
+    person.types("q");
+    assert_eq!(person.ended(), 0);
+}
+
+/// Ctrl-C ends the log that is followed, and not the dashboard.
+#[test]
+fn a_command_that_is_ended_by_hand_comes_back_too() {
+    let daemon = shell();
+    let mut person = Person::run(&daemon, &["top"], SIZE);
+    person.sees("sh live");
+    person.types("L");
+    person.sees("Ctrl-C ends it");
+    until("the way back", || {
+        person.types(b"\x03");
+        let screen = person.screen().join("\n");
+        screen.contains("press Enter").then_some(())
+    });
+    person.types("\r");
+    person.sees("sh live");
+    person.types("q");
+    assert_eq!(person.ended(), 0);
+}
+
+#[test]
+fn a_dashboard_that_was_stopped_goes_on_where_it_was() {
+    let daemon = shell();
+    let mut person = Person::run(&daemon, &["top"], SIZE);
+    person.sees("sh live");
+    person.types(b"\x1a");
+    person.sees_that("the screen before", |rows| {
+        !rows.join("\n").contains("sh live")
+    });
+    assert!(!person.is_on_alternate_screen());
+    processes::go_on(person.pid());
     person.sees("sh live");
     person.types("q");
     assert_eq!(person.ended(), 0);

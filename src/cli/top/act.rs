@@ -16,16 +16,34 @@ const PROGRAM_LIMIT: Duration = Duration::from_secs(90);
 
 /// Does it, and tells what came of it. Actions that need the terminal are not for here.
 pub async fn act(target: Target, action: Action, news: mpsc::Sender<News>) {
+    let dialogs = answered(&action);
     let told = match attempt(&target, action).await {
-        Ok(told) => told,
-        Err(CallError::Rpc(error)) => {
-            let next = error.next.as_deref().map(|next| format!("; {next}"));
-            format!("refused: {}{}", error.message, next.unwrap_or_default())
+        Ok(told) => News::Done(sanitise::one_line(&told)),
+        Err(error) => {
+            let why = sanitise::one_line(&in_words(error));
+            News::NotDone { why, dialogs }
         }
-        Err(error) => error.to_string(),
     };
     // A dashboard that has ended needs no answer.
-    let _ = news.send(News::Done(sanitise::one_line(&told))).await;
+    let _ = news.send(told).await;
+}
+
+/// The dialogs that an action answers.
+fn answered(action: &Action) -> Vec<String> {
+    let asks = match action {
+        Action::Answer(params) => std::slice::from_ref(params),
+        Action::AnswerAll(asks) => asks,
+        _ => &[],
+    };
+    asks.iter().filter_map(|ask| ask.dialog.clone()).collect()
+}
+
+fn in_words(error: CallError) -> String {
+    let CallError::Rpc(error) = error else {
+        return error.to_string();
+    };
+    let next = error.next.map(|next| format!("; {next}"));
+    format!("refused: {}{}", error.message, next.unwrap_or_default())
 }
 
 async fn attempt(target: &Target, action: Action) -> Result<String, CallError> {
@@ -39,7 +57,7 @@ async fn attempt(target: &Target, action: Action) -> Result<String, CallError> {
             for params in asks {
                 let slot = params.slot.clone();
                 let came = answer(&mut client, params).await;
-                told.push(came.unwrap_or_else(|error| format!("{slot}: {error}")));
+                told.push(came.unwrap_or_else(|error| format!("{slot}: {}", in_words(error))));
             }
             Ok(told.join(" · "))
         }
@@ -72,7 +90,9 @@ async fn attempt(target: &Target, action: Action) -> Result<String, CallError> {
             "restart",
             call::<Restart>(&mut client, select(slot), limit).await?,
         ),
-        Action::Attach(_) | Action::Command(_) | Action::Quit => Ok(String::new()),
+        Action::Attach(_) | Action::Command(_) | Action::Suspend | Action::Quit => {
+            Ok(String::new())
+        }
     }
 }
 

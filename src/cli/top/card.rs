@@ -86,7 +86,7 @@ impl Rows {
 
     /// A part with its label; control characters become visible, so that the text can draw nothing itself.
     fn put(&mut self, label: &'static str, text: &str, tone: Tone) {
-        let shown = sanitise::text(text);
+        let shown = sanitise::request(text);
         let mut label = Some(label);
         for line in shown.lines() {
             for text in wrapped(&line.replace('\t', "    "), self.width) {
@@ -102,7 +102,7 @@ impl Rows {
             Some(input) => self.input(tool, input),
             None => self.put("asks", &question(dialog), Tone::Request),
         }
-        if !dialog.complete {
+        if !is_whole(dialog) {
             let text = "the screen shows only a part of it: attach to see all";
             self.put("", text, Tone::Doubt);
         }
@@ -167,10 +167,18 @@ impl Rows {
                 let text = format!("would add to {}.toml: allow {rule}", status.role);
                 self.put("always", &text, Tone::Plain);
             }
-            Some((None, Some(why_not))) => self.put("once", why_not, Tone::Plain),
+            Some((None, Some(why_not))) => {
+                let text = format!("is not possible: {why_not}");
+                self.put("always", &text, Tone::Plain);
+            }
             _ => {}
         }
     }
+}
+
+/// Whether all of it is known: the screen shows it, or the gate does.
+pub fn is_whole(dialog: &Dialog) -> bool {
+    dialog.complete || dialog.request.is_some()
 }
 
 /// What a dialog asks that is about no tool call.
@@ -189,7 +197,7 @@ fn prefixed(mark: &str, text: &str) -> String {
 }
 
 /// Breaks a line by its width, behind a space if there is one in the second half of the row. Every character is shown.
-fn wrapped(line: &str, width: usize) -> Vec<String> {
+pub fn wrapped(line: &str, width: usize) -> Vec<String> {
     let mut rows = Vec::new();
     let mut row = String::new();
     for c in line.chars() {

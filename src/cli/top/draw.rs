@@ -3,8 +3,10 @@
 mod columns;
 
 use super::card::{Card, INDENT, Row, Tone};
-use super::state::{Dashboard, Filter, Link, Mode};
+use super::prompt::Prompt;
+use super::state::{Dashboard, Filter, Link, Mode, needs_person};
 use crate::cli::{ansi, sanitise, table};
+use crate::core::claude::reading::DialogKind;
 use crate::core::model::SlotStatus;
 use chrono::{DateTime, Local, Utc};
 use columns::{Columns, fit, marks};
@@ -73,7 +75,7 @@ impl Canvas<'_, '_> {
         .areas(area);
         self.header(header);
         match self.dashboard.mode() {
-            Mode::Help => self.help(body),
+            Mode::Help(scrolled) => self.help(body, *scrolled),
             Mode::Whole(scrolled) => self.whole(body, *scrolled),
             _ => self.body(body),
         }
@@ -90,7 +92,14 @@ impl Canvas<'_, '_> {
             Layout::horizontal([Constraint::Percentage(62), Constraint::Fill(1)]).areas(area);
         let [column, events] =
             Layout::vertical([Constraint::Fill(1), Constraint::Length(EVENTS)]).areas(left);
-        self.column(column, false);
+        match self
+            .dashboard
+            .current()
+            .and_then(|status| Card::of(status, 80))
+        {
+            Some(_) => self.column(column, false),
+            None => self.table(column),
+        }
         self.events(events);
         self.terminal(right, true);
     }
@@ -189,8 +198,10 @@ impl Canvas<'_, '_> {
             String::new()
         };
         let clock = self.look.now.with_timezone(&Local).format("%H:%M:%S");
-        let right = Line::from(format!("{cost}{clock} ")).right_aligned();
-        self.text(area, right);
+        if area.width >= 60 {
+            let right = Line::from(format!("{cost}{clock} ")).right_aligned();
+            self.text(area, right);
+        }
     }
 
     fn rule(&self, left: &str, right: &str, width: u16) -> Line<'static> {
@@ -239,7 +250,7 @@ impl Canvas<'_, '_> {
         if rows.is_empty() {
             let text = match (self.dashboard.link(), self.dashboard.slots().is_empty()) {
                 (Link::Live, true) => "   no slots in the config; :sessions lists sessions",
-                (Link::Live, false) => "   no slot is like this; f shows others",
+                (Link::Live, false) => "   no slot is like this; Esc and f show others",
                 _ => "",
             };
             self.text(line_of(area, 1), Line::raw(text));
@@ -397,10 +408,17 @@ impl Canvas<'_, '_> {
                     .collect()
             }
             Mode::Alike(asks) => {
-                let names: Vec<&str> = asks.iter().map(|(slot, _)| slot.as_str()).collect();
-                let text = format!(" {} ask the same: {}", asks.len(), names.join(", "));
+                let place = |slot: &str| {
+                    let mut slots = self.dashboard.slots().iter();
+                    let cwd = slots.find(|status| status.slot == slot)?.cwd.display();
+                    Some(sanitise::one_line(&format!("{slot}  in {cwd}")))
+                };
+                let lines = asks.iter().filter_map(|(slot, _)| place(slot));
+                let lines = lines.map(|line| Line::raw(format!("   {line}")));
+                let text = format!(" {} ask the same, each in its directory:", asks.len());
                 let keys = " y: yes to these, n: no to these, any other key: back";
-                vec![bold(text), Line::raw(keys)]
+                let head = [bold(text)].into_iter();
+                head.chain(lines).chain([Line::raw(keys)]).collect()
             }
             _ => Vec::new(),
         }
@@ -452,13 +470,15 @@ impl Canvas<'_, '_> {
             return;
         };
         let room = usize::from(area.height.saturating_sub(1));
-        let most = card.request.len().saturating_sub(room);
+        let end_of_request = card.request.len();
+        let rows: Vec<Row> = card.request.into_iter().chain(card.about).collect();
+        let most = rows.len().saturating_sub(room);
         let first = scrolled.min(most);
-        let last = (first + room).min(card.request.len());
-        let place = format!("lines {} to {last} of {}", first + 1, card.request.len());
+        let last = (first + room).min(rows.len());
+        let place = format!("lines {} to {last} of {}", first + 1, rows.len());
         let heading = self.heading(status);
         self.text(line_of(area, 0), self.rule(&heading, &place, area.width));
-        let lines = card.request[first..last].iter();
+        let lines = rows[first..last].iter();
         let lines: Vec<Line> = lines.map(|row| self.card_row(row)).collect();
         let inner = Rect {
             y: area.y + 1,
@@ -467,49 +487,53 @@ impl Canvas<'_, '_> {
         };
         self.frame.render_widget(Paragraph::new(lines), inner);
         self.drawn.scrolled_at_most = most;
-        self.drawn.end_is_shown = first == most;
+        self.drawn.end_is_shown = last >= end_of_request;
     }
 
-    fn help(&mut self, area: Rect) {
+    fn help(&mut self, area: Rect, scrolled: usize) {
         self.frame.render_widget(Clear, area);
+        let most = HELP.len().saturating_sub(area.height.into());
+        self.drawn.scrolled_at_most = most;
         let lines: Vec<Line> = HELP
             .iter()
+            .skip(scrolled.min(most))
             .map(|line| Line::raw(format!(" {line}")))
             .collect();
         self.frame.render_widget(Paragraph::new(lines), area);
     }
 
     fn keys(&mut self, area: Rect) {
+        for (index, line) in self.key_lines(area.width).into_iter().enumerate() {
+            self.text(line_of(area, index), Line::raw(line));
+        }
+    }
+
+    /// What the keys do now; what is needed to leave stands first.
+    fn key_lines(&self, width: u16) -> [String; 2] {
         let asks = self
             .dashboard
             .current()
-            .is_some_and(super::state::needs_person);
-        let lines = match self.dashboard.mode() {
-            Mode::Prompt(prompt) => [
-                format!(" {}: {}_", prompt.label(), sanitise::text(prompt.text())),
-                " Enter sends it, Esc leaves".to_owned(),
+            .filter(|status| needs_person(status));
+        let lines = match (self.dashboard.mode(), asks) {
+            (Mode::Prompt(prompt), _) => {
+                return prompt_lines(prompt, width.into(), self.look.ascii);
+            }
+            (Mode::Gone, _) => [" Esc goes on", ""],
+            (Mode::Help(_), _) => [" any key: back", " j/k scroll"],
+            (Mode::Whole(_), _) => [
+                " Esc: back   j/k, Space: scroll",
+                " y yes, once   n no   N no, because   a always",
             ],
-            Mode::Whole(_) => [
-                " j/k, Space: scroll   y once   n no   N no, because   a always   Esc: back"
-                    .to_owned(),
-                String::new(),
+            (_, Some(status)) => [
+                answer_keys(status),
+                " ? help   q leave   Enter attach   w next waiting   v terminal   s send   i stop",
             ],
-            _ if asks => [
-                " y once   n no   N no, because   a always   A all alike   o options   e whole"
-                    .to_owned(),
-                " Enter attach   w next waiting   v terminal   s send   i interrupt   ? help   q"
-                    .to_owned(),
-            ],
-            _ => [
-                " Enter attach   s send   i interrupt   R restart   X stop   S start   L log"
-                    .to_owned(),
-                " j/k move   w next waiting   f show only   / filter   : command   ? help   q"
-                    .to_owned(),
+            (_, None) => [
+                " ? help   q leave   Enter attach   s send   i interrupt   L log",
+                " j/k move   w next waiting   f show only   / filter   : command   R X S start",
             ],
         };
-        for (index, line) in lines.into_iter().enumerate() {
-            self.text(line_of(area, index), Line::raw(line));
-        }
+        lines.map(str::to_owned)
     }
 
     fn last(&mut self, area: Rect) {
@@ -528,9 +552,52 @@ impl Canvas<'_, '_> {
                 (text, self.colour(Color::Red).add_modifier(Modifier::BOLD))
             }
         };
-        let text = fit(&text, usize::from(area.width));
-        self.text(area, Line::styled(text, style));
+        let width = usize::from(area.width);
+        let mut lines = super::card::wrapped(&text, width.max(10));
+        // A longer text stands over the keys for the time.
+        lines.truncate(usize::from(area.y.min(2)) + 1);
+        let above = u16::try_from(lines.len() - 1).unwrap_or(0);
+        let area = Rect {
+            y: area.y - above,
+            height: area.height + above,
+            ..area
+        };
+        let lines: Vec<Line> = lines
+            .into_iter()
+            .map(|line| Line::styled(line, style))
+            .collect();
+        self.frame.render_widget(Clear, area);
+        self.frame.render_widget(Paragraph::new(lines), area);
     }
+}
+
+/// The keys that answer what this slot asks.
+fn answer_keys(status: &SlotStatus) -> &'static str {
+    let dialog = status.dialog.as_ref();
+    let is_call = dialog.is_some_and(|dialog| dialog.kind == DialogKind::Permission);
+    let rule = status
+        .always
+        .as_ref()
+        .and_then(|always| always.rule.as_ref());
+    match (is_call, rule.is_some()) {
+        (true, true) => " y yes, once   n no   N no, because   a always   A all alike   e whole",
+        (true, false) => " y yes, once   n no   N no, because   A all alike   e whole",
+        (false, _) => " o options   t own words   n no   e whole",
+    }
+}
+
+/// The line that is written, its end in sight, and what Enter does.
+fn prompt_lines(prompt: &Prompt, width: usize, ascii: bool) -> [String; 2] {
+    let line_end = if ascii { "\\n" } else { "⏎" };
+    let text = sanitise::request(prompt.text()).replace('\n', line_end);
+    let room = width.saturating_sub(prompt.label().len() + 6).max(8);
+    let rows = super::card::wrapped(&text, room);
+    let last = rows.last().map(String::as_str).unwrap_or_default();
+    let dots = if rows.len() > 1 { ".." } else { "" };
+    [
+        format!(" {}: {dots}{last}_", prompt.label()),
+        format!(" Enter {}, Esc leaves", prompt.enter()),
+    ]
 }
 
 const HELP: [&str; 20] = [

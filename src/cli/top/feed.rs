@@ -20,6 +20,8 @@ pub const MAX_NEWS: usize = 32;
 const TRY_AGAIN: Duration = Duration::from_millis(500);
 /// Events of this time are looked up together.
 const GATHER: Duration = Duration::from_millis(100);
+/// An ask is judged by then.
+const JUDGED: Duration = Duration::from_millis(500);
 /// What processes use is only known by measuring: this often.
 const MEASURE: Duration = Duration::from_secs(5);
 
@@ -38,6 +40,11 @@ pub enum News {
     Refused(RpcError),
     /// What came of something that the person did.
     Done(String),
+    /// It was refused, or failed; these dialogs are not answered.
+    NotDone {
+        why: String,
+        dialogs: Vec<String>,
+    },
 }
 
 /// Follows all slots until nobody wants the news any more.
@@ -82,6 +89,7 @@ async fn listen(target: &Target, news: &mpsc::Sender<News>) -> Result<(), CallEr
             () = sleep_until(look_at) => {
                 let (select, all) = stale.select();
                 let statuses = ask(&mut client, select).await?;
+                let later = next_look(&statuses);
                 if all {
                     let daemon = call::<Ping>(&mut client, Nothing {}, Some(ANSWER_LIMIT)).await?;
                     // Whoever has gone does not take the statuses either.
@@ -90,10 +98,20 @@ async fn listen(target: &Target, news: &mpsc::Sender<News>) -> Result<(), CallEr
                 if news.send(News::Statuses { statuses, all }).await.is_err() {
                     return Ok(());
                 }
-                stale = Stale::Nothing;
-                look_at = Instant::now() + MEASURE;
+                (stale, look_at) = later;
             }
         }
+    }
+}
+
+/// What is asked for next, and when: why nobody answered an ask is known a moment after its dialog.
+fn next_look(statuses: &[SlotStatus]) -> (Stale, Instant) {
+    let unjudged = |status: &&SlotStatus| status.dialog.is_some() && status.waits_because.is_none();
+    let unjudged = statuses.iter().filter(unjudged);
+    let slots: BTreeSet<String> = unjudged.map(|status| status.slot.clone()).collect();
+    match slots.is_empty() {
+        true => (Stale::Nothing, Instant::now() + MEASURE),
+        false => (Stale::Some(slots), Instant::now() + JUDGED),
     }
 }
 

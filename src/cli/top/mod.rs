@@ -75,14 +75,11 @@ struct Loop {
     news: mpsc::Receiver<News>,
     /// The slot whose screen is shown.
     wanted: watch::Sender<Option<String>>,
-    ends: [Signal; 2],
+    signals: Signals,
 }
 
 impl Loop {
     fn new(context: &Context, target: Target) -> Result<Loop, Failure> {
-        let heard = |error| Failure::failed(format!("cannot listen to signals: {error}"));
-        let on = |kind| signal(kind).map_err(heard);
-        let ends = [on(SignalKind::terminate())?, on(SignalKind::hangup())?];
         let far = std::env::var_os("SSH_CONNECTION").is_some();
         let pause = if far { PAUSE_FAR } else { PAUSE };
         let (sender, news) = mpsc::channel(feed::MAX_NEWS);
@@ -103,7 +100,7 @@ impl Loop {
             sender,
             news,
             wanted,
-            ends,
+            signals: Signals::listen()?,
         })
     }
 
@@ -115,10 +112,16 @@ impl Loop {
         loop {
             let next_drawing =
                 drawn_at.map_or(Duration::ZERO, |at| self.pause.saturating_sub(at.elapsed()));
-            let [terminate, hangup] = &mut self.ends;
             let action = tokio::select! {
-                _ = terminate.recv() => return Err(ended("SIGTERM")),
-                _ = hangup.recv() => return Err(ended("SIGHUP")),
+                heard = self.signals.next() => {
+                    let Some(name) = heard else {
+                        // Whoever was stopped and goes on has lost the terminal meanwhile.
+                        self.tui.take_again()?;
+                        changed = true;
+                        continue;
+                    };
+                    return Err(Failure::failed(format!("ended by {name}")));
+                }
                 key = keys.next() => {
                     changed = true;
                     match key {
@@ -141,6 +144,7 @@ impl Loop {
             match action {
                 None => {}
                 Some(Action::Quit) => return Ok(()),
+                Some(Action::Suspend) => self.tui.suspend(),
                 Some(Action::Attach(slot)) => {
                     drop(keys);
                     self.command(vec!["attach".to_owned(), slot], false).await?;
@@ -184,6 +188,7 @@ impl Loop {
             News::Lost(why) => self.dashboard.lost(why),
             News::Refused(error) => return Err(error.into()),
             News::Done(told) => self.dashboard.say(told),
+            News::NotDone { why, dialogs } => self.dashboard.not_answered(&dialogs, why),
         }
         Ok(())
     }
@@ -224,6 +229,9 @@ impl Loop {
             .arg(&self.target.socket)
             .args(&arguments);
         let run = async {
+            if wait {
+                println!("missiond {} (Ctrl-C ends it)\n", arguments.join(" "));
+            }
             let ended = command.status().await;
             if wait {
                 println!("\npress Enter to go back to missiond top");
@@ -234,7 +242,10 @@ impl Loop {
             }
             ended
         };
-        if let Err(error) = self.tui.lend(run).await? {
+        let ran = self.tui.lend(run).await?;
+        // A Ctrl-C meanwhile was for the command.
+        self.signals = Signals::listen()?;
+        if let Err(error) = ran {
             self.dashboard
                 .say(format!("{}: {error}", arguments.join(" ")));
         }
@@ -242,8 +253,38 @@ impl Loop {
     }
 }
 
-fn ended(signal: &str) -> Failure {
-    Failure::failed(format!("ended by {signal}"))
+/// What ends this program, and what says that it goes on after a stop.
+struct Signals {
+    ends: [(Signal, &'static str); 4],
+    goes_on: Signal,
+}
+
+impl Signals {
+    fn listen() -> Result<Signals, Failure> {
+        let failed = |error| Failure::failed(format!("cannot listen to signals: {error}"));
+        let on = |kind| signal(kind).map_err(failed);
+        Ok(Signals {
+            ends: [
+                (on(SignalKind::terminate())?, "SIGTERM"),
+                (on(SignalKind::hangup())?, "SIGHUP"),
+                (on(SignalKind::interrupt())?, "SIGINT"),
+                (on(SignalKind::quit())?, "SIGQUIT"),
+            ],
+            goes_on: on(SignalKind::from_raw(rustix::process::Signal::CONT.as_raw()))?,
+        })
+    }
+
+    /// The name of the signal that ends it; `None` if it goes on after a stop.
+    async fn next(&mut self) -> Option<&'static str> {
+        let [terminate, hangup, interrupt, quit] = &mut self.ends;
+        tokio::select! {
+            _ = terminate.0.recv() => Some(terminate.1),
+            _ = hangup.0.recv() => Some(hangup.1),
+            _ = interrupt.0.recv() => Some(interrupt.1),
+            _ = quit.0.recv() => Some(quit.1),
+            _ = self.goes_on.recv() => None,
+        }
+    }
 }
 
 /// A locale that does not know UTF-8 shows no other characters.

@@ -53,9 +53,25 @@ impl Prompt {
         }
     }
 
-    /// Lines become one: a message of several lines is sent by the command line.
+    /// What Enter does.
+    pub fn enter(&self) -> &'static str {
+        match self.purpose {
+            Purpose::Filter => "keeps it",
+            Purpose::Command => "runs it",
+            Purpose::Message => "sends it",
+            Purpose::Reason(_) | Purpose::OwnAnswer(_) => "answers",
+        }
+    }
+
+    /// A message may have several lines; anything else is one.
     pub fn insert(&mut self, text: &str) {
-        let plain = text.chars().map(|c| if c.is_control() { ' ' } else { c });
+        let lines = self.purpose == Purpose::Message;
+        let text = text.replace("\r\n", "\n").replace('\r', "\n");
+        let plain = text.chars().map(|c| match c {
+            '\n' if lines => c,
+            c if c.is_control() => ' ',
+            c => c,
+        });
         self.text.extend(plain);
     }
 
@@ -108,10 +124,15 @@ mod tests {
     }
 
     #[test]
-    fn a_paste_of_several_lines_stays_one_line() {
-        let mut prompt = Prompt::new(Purpose::Message);
-        prompt.insert("a\nb\u{1b}[2J");
-        assert_eq!(prompt.text(), "a b [2J");
+    fn a_message_keeps_its_lines_and_a_command_is_one() {
+        for (purpose, kept) in [
+            (Purpose::Message, "a\nb [2J"),
+            (Purpose::Command, "a b [2J"),
+        ] {
+            let mut prompt = Prompt::new(purpose);
+            prompt.insert("a\r\nb\u{1b}[2J");
+            assert_eq!(prompt.text(), kept);
+        }
     }
 
     #[test]

@@ -28,6 +28,8 @@ pub enum Action {
     Restart(String),
     Stop(String),
     Attach(String),
+    /// Stops this program until it is continued, as Ctrl-Z does.
+    Suspend,
     /// Runs a command of missiond on the bare terminal.
     Command(Vec<String>),
     Quit,
@@ -38,7 +40,8 @@ pub enum Action {
 pub enum Mode {
     #[default]
     Table,
-    Help,
+    /// The number of lines that are scrolled away.
+    Help(usize),
     /// The whole request; the number of lines that are scrolled away.
     Whole(usize),
     /// The options of the ask have numbers.
@@ -48,6 +51,8 @@ pub enum Mode {
     /// Several asks are the same: these slots and dialogs get one answer.
     Alike(Vec<(String, String)>),
     Prompt(Prompt),
+    /// The ask that the person was about to answer has changed: keys do nothing until they have seen that.
+    Gone,
 }
 
 /// Which slots the table shows.
@@ -232,6 +237,12 @@ impl Dashboard {
         self.armed = None;
     }
 
+    /// An answer was refused: the ask is open again.
+    pub fn not_answered(&mut self, dialogs: &[String], why: String) {
+        self.answered.retain(|id| !dialogs.contains(id));
+        self.say(why);
+    }
+
     pub fn say(&mut self, text: impl Into<String>) {
         self.notice = text.into();
     }
@@ -293,8 +304,8 @@ impl Dashboard {
         }
         self.read_to_end = None;
         if self.asks_about_card() {
-            self.mode = Mode::Table;
-            self.say("the ask has changed");
+            self.mode = Mode::Gone;
+            self.say("the ask has changed; nothing was answered. Esc goes on");
         }
         self.card = seen.map(|(slot, id)| (slot, id, now));
     }
@@ -304,7 +315,7 @@ impl Dashboard {
         match &self.mode {
             Mode::Whole(_) | Mode::Options | Mode::Always | Mode::Alike(_) => true,
             Mode::Prompt(prompt) => prompt.is_about_dialog(),
-            Mode::Table | Mode::Help => false,
+            Mode::Table | Mode::Help(_) | Mode::Gone => false,
         }
     }
 
@@ -313,7 +324,7 @@ impl Dashboard {
         if drawn.end_is_shown {
             self.read_to_end = self.card.as_ref().map(|(_, id, _)| id.clone());
         }
-        if let Mode::Whole(scrolled) = &mut self.mode {
+        if let Mode::Whole(scrolled) | Mode::Help(scrolled) = &mut self.mode {
             *scrolled = (*scrolled).min(drawn.scrolled_at_most);
         }
     }

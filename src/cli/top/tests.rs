@@ -145,7 +145,9 @@ fn an_ask_that_has_just_come_is_not_answered() {
     scene.wait(399);
     assert_eq!(scene.press("y"), None);
     assert_eq!(scene.press("n"), None);
-    scene.wait(1);
+    scene.wait(399);
+    assert_eq!(scene.press("n"), None, "each key starts the time anew");
+    scene.wait(400);
     assert!(scene.press("n").is_some());
 }
 
@@ -196,6 +198,98 @@ fn a_no_needs_no_reading_and_can_have_a_reason() {
 }
 
 #[test]
+fn whoever_is_about_to_answer_an_ask_that_changes_answers_nothing() {
+    for begun in ["Nnot", "o", "a", "e", "tblue"] {
+        let mut scene = Scene::of(vec![sample::asks("coder", "make")]);
+        scene.screen(80, 24);
+        scene.wait(1000);
+        scene.press(begun);
+        assert_ne!(*scene.dashboard.mode(), Mode::Table, "{begun}");
+        let mut other = sample::asks("coder", "rm -r target");
+        other.dialog.as_mut().unwrap().id = "d-2".into();
+        scene.dashboard.update(vec![other], false, scene.now);
+        for key in "only today\n1y\n".chars() {
+            scene.wait(1000);
+            scene.screen(80, 24);
+            assert_eq!(scene.press(&key.to_string()), None, "{begun}, then {key}");
+        }
+        assert_eq!(*scene.dashboard.mode(), Mode::Gone, "{begun}");
+        scene.press("\u{1b}");
+        assert_eq!(answered(scene.press("n")).unwrap().2, "d-2");
+    }
+}
+
+#[test]
+fn a_key_that_repeats_answers_one_ask_at_most() {
+    for key in ["y", "n", "a"] {
+        let asks = ["one", "two", "three"].map(|slot| sample::asks(slot, "make"));
+        let mut scene = Scene::of(asks.into());
+        scene.screen(80, 24);
+        scene.wait(1000);
+        let mut given = 0;
+        for _ in 0..100 {
+            given += usize::from(scene.press(key).is_some());
+            scene.wait(30);
+            scene.screen(80, 24);
+        }
+        assert_eq!(given, usize::from(key != "a"), "{key}");
+    }
+}
+
+#[test]
+fn an_answer_that_was_refused_can_be_given_again() {
+    let mut scene = Scene::usual();
+    scene.screen(80, 24);
+    scene.wait(1000);
+    assert!(scene.press("y").is_some());
+    scene
+        .dashboard
+        .not_answered(&["d-coder".into()], "refused: not now".into());
+    assert_eq!(scene.dashboard.notice(), "refused: not now");
+    scene.press("g");
+    scene.screen(80, 24);
+    scene.wait(1000);
+    assert_eq!(answered(scene.press("n")).unwrap().0, "coder");
+}
+
+#[test]
+fn what_is_only_partly_known_takes_only_a_no() {
+    let mut asks = sample::asks("coder", "make");
+    asks.dialog.as_mut().unwrap().complete = false;
+    let mut scene = Scene::of(vec![asks]);
+    let shown = scene.screen(80, 24);
+    assert!(shown.contains("only a part of it"), "{shown}");
+    scene.wait(1000);
+    assert_eq!(scene.press("y"), None);
+    assert!(scene.press("n").is_some());
+}
+
+#[test]
+fn a_long_question_has_to_be_read_to_its_end_too() {
+    let mut asks = sample::question("docs");
+    let dialog = asks.dialog.as_mut().unwrap();
+    dialog.text = (1..60).map(|n| format!("line {n}\n")).collect();
+    let mut scene = Scene::of(vec![asks]);
+    scene.screen(80, 24);
+    scene.wait(1000);
+    scene.press("o");
+    assert_eq!(scene.press("1"), None);
+    assert!(scene.dashboard.notice().contains("read it to its end"));
+}
+
+#[test]
+fn a_long_refusal_is_shown_whole() {
+    let mut scene = Scene::usual();
+    let end = "look at it with: missiond attach coder";
+    scene.dashboard.say(format!(
+        "refused: {} {end}",
+        "the dialog is not a known one; ".repeat(3)
+    ));
+    let shown = scene.screen(80, 24);
+    assert!(shown.contains("missiond attach coder"), "{shown}");
+}
+
+#[test]
 fn a_doubtful_ask_takes_only_a_no() {
     let mut asks = sample::asks("coder", "ls");
     asks.doubtful = Some("the gate knows another call".into());
@@ -222,6 +316,7 @@ fn always_shows_the_rule_first() {
         shown.contains("coder.toml allows Bash(sudo install *)"),
         "{shown}"
     );
+    scene.wait(400);
     assert_eq!(answered(scene.press("a")).unwrap().1, "always");
 }
 
@@ -264,6 +359,7 @@ fn restart_and_stop_need_a_second_press_in_time() {
     scene.wait(1999);
     assert_eq!(scene.press("R"), Some(Action::Restart("reader".into())));
     assert_eq!(scene.press("XR"), None, "another key between them");
+    assert_eq!(scene.press("XjX"), None, "another key between them");
 }
 
 #[test]

@@ -15,14 +15,14 @@ pub type Screen = Terminal<CrosstermBackend<Stdout>>;
 
 /// Standard input and output have to be a terminal.
 pub fn check() -> Result<(), Failure> {
-    if stdin().is_terminal() && stdout().is_terminal() {
+    let dumb = std::env::var("TERM").is_ok_and(|name| name == "dumb");
+    if stdin().is_terminal() && stdout().is_terminal() && !dumb {
         return Ok(());
     }
-    Err(
-        Failure::usage("top needs a terminal: standard input or output is none").next(
-            "in a script: missiond status --json, missiond pending --json, missiond events -f",
-        ),
+    Err(Failure::usage(
+        "top needs a terminal that can draw: standard input or output is none, or TERM is dumb",
     )
+    .next("in a script: missiond status --json, missiond pending --json, missiond events -f"))
 }
 
 /// The terminal while it shows the dashboard.
@@ -52,6 +52,24 @@ impl Tui {
         // A new one draws every cell; clearing the old one would ask the terminal where its cursor is.
         self.screen = Terminal::new(CrosstermBackend::new(stdout()))?;
         Ok(())
+    }
+
+    /// Takes the terminal once more: a shell that had it meanwhile has set its own mode.
+    pub fn take_again(&mut self) -> Result<(), Failure> {
+        let failed = |error| Failure::failed(format!("the terminal cannot be taken back: {error}"));
+        disable_raw_mode()
+            .and_then(|()| self.take())
+            .map_err(failed)
+    }
+
+    /// Stops this program; whoever continues it sends the signal for it.
+    pub fn suspend(&mut self) {
+        give_back();
+        // A process that can't stop itself goes on, and gets no signal either.
+        let this = rustix::process::getpid();
+        if rustix::process::kill_process(this, rustix::process::Signal::STOP).is_err() {
+            let _ = self.take();
+        }
     }
 
     /// Gives the terminal to `work`, and takes it back.

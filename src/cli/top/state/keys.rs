@@ -1,6 +1,7 @@
 //! What keys do to the dashboard.
 
 use super::{Action, Dashboard, Link, Mode};
+use crate::cli::top::card::is_whole;
 use crate::cli::top::prompt::{Edit, Prompt, Purpose, arguments};
 use crate::core::claude::keys::empty_free_line;
 use crate::core::claude::reading::{Dialog, DialogKind};
@@ -22,14 +23,22 @@ impl Dashboard {
                 _ => self.back(),
             };
         }
+        if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('z') {
+            return Some(Action::Suspend);
+        }
+        if !matches!(key.code, KeyCode::Char('R' | 'X')) {
+            self.armed = None;
+        }
         let action = match self.mode.clone() {
             Mode::Table => self.table_key(key, now),
-            Mode::Help => self.back(),
+            Mode::Help(scrolled) => self.help_key(key, scrolled),
+            Mode::Gone if key.code == KeyCode::Esc => self.back(),
+            Mode::Gone => None,
             Mode::Whole(scrolled) => self.whole_key(key, scrolled, now),
-            Mode::Options => self.option_key(key, now),
+            Mode::Options => self.option_key(key),
             Mode::Always => self.always_key(key, now),
             Mode::Alike(asks) => self.alike_key(key, &asks),
-            Mode::Prompt(prompt) => self.prompt_key(prompt, key, now),
+            Mode::Prompt(prompt) => self.prompt_key(prompt, key),
         };
         self.look(now);
         action
@@ -51,7 +60,7 @@ impl Dashboard {
             KeyCode::Char('w') => self.next_waiting(),
             KeyCode::Char('v') => self.terminal = !self.terminal,
             KeyCode::Char('f') => self.cycle(),
-            KeyCode::Char('?') => self.mode = Mode::Help,
+            KeyCode::Char('?') => self.mode = Mode::Help(0),
             KeyCode::Char('/') => self.open(Purpose::Filter),
             KeyCode::Char(':') => self.open(Purpose::Command),
             KeyCode::Esc => self.needle.clear(),
@@ -92,13 +101,16 @@ impl Dashboard {
             self.say("this slot asks nothing");
             return None;
         };
+        if key.code != KeyCode::Char('e') && self.is_too_soon(now) {
+            return None;
+        }
         match key.code {
             KeyCode::Char('e') => self.mode = Mode::Whole(0),
-            KeyCode::Char('y') => return self.yes(&dialog, now),
-            KeyCode::Char('n') => return self.answer("no", None, now),
+            KeyCode::Char('y') => return self.yes(&dialog),
+            KeyCode::Char('n') => return self.answer("no", None),
             KeyCode::Char('N') => self.open(Purpose::Reason(dialog.id)),
             KeyCode::Char('a') => self.ask_always(&dialog, now),
-            KeyCode::Char('A') => self.ask_alike(&dialog, now),
+            KeyCode::Char('A') => self.ask_alike(&dialog),
             KeyCode::Char('o') if dialog.options.is_empty() => self.say("it has no options"),
             KeyCode::Char('o') => self.mode = Mode::Options,
             KeyCode::Char('t') => self.open(Purpose::OwnAnswer(dialog.id)),
@@ -107,18 +119,31 @@ impl Dashboard {
         None
     }
 
-    fn yes(&mut self, dialog: &Dialog, now: Instant) -> Option<Action> {
+    /// Whether the ask has just come under the cursor. A key that repeats never gets past this: each one starts the time anew.
+    fn is_too_soon(&mut self, now: Instant) -> bool {
+        let Some((_, _, since)) = &mut self.card else {
+            return false;
+        };
+        let too_soon = now.duration_since(*since) < SETTLE;
+        if too_soon {
+            *since = now;
+            self.say("ignored: this ask has just come under the cursor");
+        }
+        too_soon
+    }
+
+    fn yes(&mut self, dialog: &Dialog) -> Option<Action> {
         if dialog.kind == DialogKind::Question {
             self.mode = Mode::Options;
             return None;
         }
-        self.answer("yes", None, now)
+        self.answer("yes", None)
     }
 
     /// Answers the ask under the cursor, if the person can have read it.
-    fn answer(&mut self, answer: &str, reason: Option<String>, now: Instant) -> Option<Action> {
+    fn answer(&mut self, answer: &str, reason: Option<String>) -> Option<Action> {
         let is_no = answer == "no";
-        let refusal = self.why_not(is_no, now);
+        let refusal = self.why_not(is_no);
         if let Some(why) = refusal {
             self.say(why);
             return None;
@@ -149,15 +174,11 @@ impl Dashboard {
     }
 
     /// Why the ask under the cursor can't be answered now.
-    fn why_not(&self, is_no: bool, now: Instant) -> Option<String> {
+    fn why_not(&self, is_no: bool) -> Option<String> {
         let status = self.current()?;
         let dialog = status.dialog.as_ref()?;
-        let (_, _, since) = self.card.as_ref()?;
         if self.link != Link::Live {
             return Some("the daemon is away: nothing was answered".to_owned());
-        }
-        if now.duration_since(*since) < SETTLE {
-            return Some("ignored: this ask has just come under the cursor".to_owned());
         }
         if self.is_answered(dialog) {
             return Some("it is answered already; its dialog is still up".to_owned());
@@ -168,7 +189,10 @@ impl Dashboard {
         if status.doubtful.is_some() || !status.waiting_calls.is_empty() {
             return Some("doubtful: n says no; to look at it: Enter, then : why".to_owned());
         }
-        let unread = dialog.kind == DialogKind::Permission && !self.is_read(dialog);
+        if !is_whole(dialog) {
+            return Some("only a part of it is on the screen: Enter attaches".to_owned());
+        }
+        let unread = !self.is_read(dialog);
         unread.then(|| "read it to its end first: e".to_owned())
     }
 
@@ -180,22 +204,29 @@ impl Dashboard {
             let why = why_not.unwrap_or_else(|| "no rule can be added for this ask".to_owned());
             return self.say(why);
         }
-        match self.why_not(false, now) {
+        match self.why_not(false) {
             Some(why) => self.say(why),
-            None => self.mode = Mode::Always,
+            None => {
+                // A key that repeats does not confirm itself.
+                if let Some((_, _, since)) = &mut self.card {
+                    *since = now;
+                }
+                self.mode = Mode::Always;
+            }
         }
     }
 
     fn always_key(&mut self, key: KeyEvent, now: Instant) -> Option<Action> {
         match key.code {
-            KeyCode::Char('a' | 'y') => self.answer("always", None, now),
+            KeyCode::Char('a' | 'y') if self.is_too_soon(now) => None,
+            KeyCode::Char('a' | 'y') => self.answer("always", None),
             _ => self.back(),
         }
     }
 
     /// Finds the asks of other slots with the same role, tool and input.
-    fn ask_alike(&mut self, dialog: &Dialog, now: Instant) {
-        if let Some(why) = self.why_not(false, now) {
+    fn ask_alike(&mut self, dialog: &Dialog) {
+        if let Some(why) = self.why_not(false) {
             return self.say(why);
         }
         let Some(role) = self.current().map(|status| status.role.clone()) else {
@@ -238,7 +269,7 @@ impl Dashboard {
         ))
     }
 
-    fn option_key(&mut self, key: KeyEvent, now: Instant) -> Option<Action> {
+    fn option_key(&mut self, key: KeyEvent) -> Option<Action> {
         let KeyCode::Char(digit @ '1'..='9') = key.code else {
             return self.back();
         };
@@ -255,7 +286,16 @@ impl Dashboard {
             self.open(purpose);
             return None;
         }
-        self.answer(&label, None, now)
+        self.answer(&label, None)
+    }
+
+    fn help_key(&mut self, key: KeyEvent, scrolled: usize) -> Option<Action> {
+        match key.code {
+            KeyCode::Char('j') | KeyCode::Down => self.mode = Mode::Help(scrolled + 1),
+            KeyCode::Char('k') | KeyCode::Up => self.mode = Mode::Help(scrolled.saturating_sub(1)),
+            _ => self.mode = Mode::Table,
+        }
+        None
     }
 
     fn whole_key(&mut self, key: KeyEvent, scrolled: usize, now: Instant) -> Option<Action> {
@@ -276,7 +316,7 @@ impl Dashboard {
         self.mode = Mode::Prompt(Prompt::new(purpose));
     }
 
-    fn prompt_key(&mut self, mut prompt: Prompt, key: KeyEvent, now: Instant) -> Option<Action> {
+    fn prompt_key(&mut self, mut prompt: Prompt, key: KeyEvent) -> Option<Action> {
         match prompt.key(key) {
             Edit::Goes => {
                 if prompt.purpose == Purpose::Filter {
@@ -286,12 +326,17 @@ impl Dashboard {
                 self.mode = Mode::Prompt(prompt);
                 None
             }
-            Edit::Left => self.back(),
-            Edit::Done => self.prompted(prompt, now),
+            Edit::Left => {
+                if prompt.purpose == Purpose::Filter {
+                    self.needle.clear();
+                }
+                self.back()
+            }
+            Edit::Done => self.prompted(prompt),
         }
     }
 
-    fn prompted(&mut self, prompt: Prompt, now: Instant) -> Option<Action> {
+    fn prompted(&mut self, prompt: Prompt) -> Option<Action> {
         self.mode = Mode::Table;
         let text = prompt.text().trim().to_owned();
         if text.is_empty() {
@@ -300,11 +345,15 @@ impl Dashboard {
         let slot = self.chosen.clone();
         match prompt.purpose {
             Purpose::Filter => None,
+            Purpose::Command if text == "top" => {
+                self.say("this is missiond top");
+                None
+            }
             Purpose::Command => Some(Action::Command(arguments(&text))),
             Purpose::Message => slot.map(|slot| Action::Send { slot, text }),
-            Purpose::Reason(_) => self.answer("no", Some(text), now),
+            Purpose::Reason(_) => self.answer("no", Some(text)),
             Purpose::OwnAnswer(_) => {
-                if let Some(why) = self.why_not(false, now) {
+                if let Some(why) = self.why_not(false) {
                     self.say(why);
                     return None;
                 }
