@@ -2,6 +2,10 @@
 
 use std::process::ExitCode;
 
+/// It can give back to the system what a crowd of clients has needed: `os::allocator` has its settings.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     // Before anything else: a shim is one process per slot and must stay small, and a hook runs before every
     // tool call and must be quick.

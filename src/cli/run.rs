@@ -6,6 +6,7 @@ use crate::control;
 use crate::core::model::Fault;
 use crate::core::text::quoting::quoted;
 use crate::daemon::{DaemonError, Holder, Host};
+use crate::os::allocator;
 use crate::os::paths::Env;
 use tracing_subscriber::EnvFilter;
 
@@ -30,6 +31,7 @@ pub struct Run {
 
 impl Run {
     pub fn run(self, context: &Context) -> Result<(), Failure> {
+        allocator::begin_as_daemon();
         let config = target::config_to_run(context)?;
         if self.detached {
             rustix::process::setsid()

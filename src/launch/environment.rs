@@ -2,6 +2,7 @@
 
 use crate::core::claude::HOOKS_OFF;
 use crate::core::settings::SlotConfig;
+use crate::os::allocator;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -66,10 +67,12 @@ pub const LEFT_OUT_PREFIXES: &[&str] = &[
 pub const SCREENS_AS_DRAWN: [(&str, &str); 2] =
     [("CLAUDE_AX_SCREEN_READER", "0"), ("INK_SCREEN_READER", "0")];
 
-/// What this process has been given. A variable that is no UTF-8 is left out: it could not go on to a slot.
+/// What this process has been given. A variable that is no UTF-8 is left out, since it could not go on to a slot; so are the
+/// settings of the daemon's allocator.
 pub fn process_environment() -> Vec<(String, String)> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .filter(|(name, _)| name != allocator::VARIABLE)
         .collect()
 }
 

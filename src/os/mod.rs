@@ -1,5 +1,6 @@
 //! What the operating system offers: files, paths, sockets, processes, control groups. It names nothing above it but the core.
 
+pub mod allocator;
 pub mod blocking;
 pub mod cgroup;
 pub mod directory_watch;

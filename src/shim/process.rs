@@ -7,6 +7,7 @@ use super::recorder::Recorder;
 use super::run::{Shim, ShimSignals};
 use super::{Hello, ShimSpec, check};
 use crate::core::settings::limits::Limits;
+use crate::os::allocator;
 use crate::os::cgroup;
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGCHLD, SIGTERM, SIGUSR1};
@@ -34,15 +35,6 @@ pub(super) const LIMITER: &str = "exe";
 
 /// This binary, even if its file was replaced or removed in the meantime.
 const OWN_PROGRAM: &str = "/proc/self/exe";
-
-/// Settings of glibc's allocator, which otherwise keeps what a burst or a long paste has needed: a shim
-/// lives for days and should be small again after it. Larger pieces are mapped and unmapped on their own.
-/// Other C libraries pass over them, and the child has an environment of its own.
-const SMALL_HEAP: [(&str, &str); 3] = [
-    ("MALLOC_MMAP_THRESHOLD_", "65536"),
-    ("MALLOC_TRIM_THRESHOLD_", "65536"),
-    ("MALLOC_TOP_PAD_", "16384"),
-];
 
 /// The longest specification: a whole environment (the kernel takes 2 MB of it) as JSON.
 const MAX_SPEC: u64 = 8 << 20;
@@ -108,7 +100,8 @@ fn start_detached(arguments: &[std::ffi::OsString]) -> ExitCode {
         .arg0("missiond")
         .args([VERB, DETACHED])
         .args(arguments)
-        .envs(SMALL_HEAP)
+        // The child has an environment of its own.
+        .env(allocator::VARIABLE, allocator::SHIM)
         .spawn();
     match started {
         Ok(_) => ExitCode::SUCCESS,

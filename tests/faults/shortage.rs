@@ -64,6 +64,25 @@ fn too_little_memory_is_said_before_anything_is_started() {
     assert_eq!(names(&daemon), ["\"one\"", "\"two\""]);
 }
 
+/// The daemon has a thread that gives memory back to the system. Its shims have none, and programs are not told of it.
+#[test]
+fn the_settings_of_the_allocator_are_for_the_daemon_alone() {
+    let daemon = shells(&["a"], "echo \"found $(env | grep -c MALLOC)\"; cat");
+    daemon
+        .cmd(&["wait", "a", "--output", "found 0", "--timeout", "50s"])
+        .expect(0);
+    let threads = |pid: &str| {
+        let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).expect("it runs");
+        let names =
+            tasks.map(|task| std::fs::read_to_string(task.expect("one").path().join("comm")));
+        names.flatten().collect::<Vec<_>>()
+    };
+    let own = threads(&daemon.pid().to_string());
+    assert!(own.iter().any(|name| name.contains("jemalloc")), "{own:?}");
+    let shim = threads(&daemon.status("a")["shim_pid"].to_string());
+    assert_eq!(shim.len(), 1, "{shim:?}");
+}
+
 #[test]
 fn what_runs_goes_on_when_no_memory_can_be_had() {
     let daemon = with_a_shell();
