@@ -464,11 +464,12 @@ fn the_example_that_a_rule_would_break_is_named() {
     let text = include_str!("../../policies/coder.toml");
     let policy = Policy::parse(text, Path::new("coder.toml"), Path::new("/proj")).expect("good");
     let at = text
-        .split("command = \"make\"")
+        .split("command = \"terraform apply\"")
         .next()
         .expect("the example");
     let line = at.lines().count() + 1;
-    let why = rule_for_always(&policy, &bash("make"), &LexicalPaths).expect_err("an example");
+    let why =
+        rule_for_always(&policy, &bash("terraform apply"), &LexicalPaths).expect_err("an example");
     assert!(
         why.starts_with(&format!("the example at coder.toml:{line} says `ask`")),
         "{why}"
