@@ -121,11 +121,11 @@ fn a_command_outlives_the_daemon() {
 /// The last key in the audit was pressed for a person of this user, who used this.
 fn is_typed_for_a_person(daemon: &Daemon, via: &str) {
     let audit = daemon.logged("audit.jsonl");
-    let entries = audit
+    let mut entries = audit
         .lines()
         .map(|line| serde_json::from_str(line).expect("JSON"));
     let is_key = |entry: &serde_json::Value| entry["what"] == "key" && entry["slot"] == "a";
-    let last = entries.filter(is_key).next_back().expect("a key");
+    let last = entries.rfind(is_key).expect("a key");
     assert_eq!(
         (&last["by"], &last["via"]),
         (&"person".into(), &via.into()),
