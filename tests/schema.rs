@@ -172,8 +172,10 @@ fn the_example_files_fit_their_schemas() {
         fault(&schema("slots"), &read(&root.join("slots.toml"))),
         None
     );
-    let policies = root.join("policies").read_dir().expect("a directory");
-    for policy in policies.map(|entry| entry.expect("an entry").path()) {
+    let files = |folder: &str| root.join(folder).read_dir().expect("a directory");
+    let policies = files("policies").chain(files("policies/examples"));
+    let policies = policies.map(|entry| entry.expect("an entry").path());
+    for policy in policies.filter(|path| path.is_file()) {
         assert_eq!(
             fault(&schema("policy"), &read(&policy)),
             None,

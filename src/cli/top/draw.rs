@@ -1,12 +1,11 @@
 //! The dashboard on the screen. Pure: it draws what [`Dashboard`] knows into a buffer.
 
 mod columns;
+mod hints;
 
 use super::card::{Card, INDENT, Row, Tone};
-use super::prompt::Prompt;
-use super::state::{Dashboard, Filter, Link, Mode, needs_person};
+use super::state::{Dashboard, Filter, Link, Mode};
 use crate::cli::{ansi, sanitise, table};
-use crate::core::claude::reading::DialogKind;
 use crate::core::model::SlotStatus;
 use chrono::{DateTime, Local, Utc};
 use columns::{Columns, fit, marks};
@@ -492,9 +491,9 @@ impl Canvas<'_, '_> {
 
     fn help(&mut self, area: Rect, scrolled: usize) {
         self.frame.render_widget(Clear, area);
-        let most = HELP.len().saturating_sub(area.height.into());
+        let most = hints::HELP.len().saturating_sub(area.height.into());
         self.drawn.scrolled_at_most = most;
-        let lines: Vec<Line> = HELP
+        let lines: Vec<Line> = hints::HELP
             .iter()
             .skip(scrolled.min(most))
             .map(|line| Line::raw(format!(" {line}")))
@@ -503,37 +502,12 @@ impl Canvas<'_, '_> {
     }
 
     fn keys(&mut self, area: Rect) {
-        for (index, line) in self.key_lines(area.width).into_iter().enumerate() {
+        for (index, line) in hints::keys(self.dashboard, area.width, self.look.ascii)
+            .into_iter()
+            .enumerate()
+        {
             self.text(line_of(area, index), Line::raw(line));
         }
-    }
-
-    /// What the keys do now; what is needed to leave stands first.
-    fn key_lines(&self, width: u16) -> [String; 2] {
-        let asks = self
-            .dashboard
-            .current()
-            .filter(|status| needs_person(status));
-        let lines = match (self.dashboard.mode(), asks) {
-            (Mode::Prompt(prompt), _) => {
-                return prompt_lines(prompt, width.into(), self.look.ascii);
-            }
-            (Mode::Gone, _) => [" Esc goes on", ""],
-            (Mode::Help(_), _) => [" any key: back", " j/k scroll"],
-            (Mode::Whole(_), _) => [
-                " Esc: back   j/k, Space: scroll",
-                " y yes, once   n no   N no, because   a always",
-            ],
-            (_, Some(status)) => [
-                answer_keys(status),
-                " ? help   q leave   Enter attach   w next waiting   v terminal   s send   i stop",
-            ],
-            (_, None) => [
-                " ? help   q leave   Enter attach   s send   i interrupt   L log",
-                " j/k move   w next waiting   f show only   / filter   : command   R X S start",
-            ],
-        };
-        lines.map(str::to_owned)
     }
 
     fn last(&mut self, area: Rect) {
@@ -570,58 +544,6 @@ impl Canvas<'_, '_> {
         self.frame.render_widget(Paragraph::new(lines), area);
     }
 }
-
-/// The keys that answer what this slot asks.
-fn answer_keys(status: &SlotStatus) -> &'static str {
-    let dialog = status.dialog.as_ref();
-    let is_call = dialog.is_some_and(|dialog| dialog.kind == DialogKind::Permission);
-    let rule = status
-        .always
-        .as_ref()
-        .and_then(|always| always.rule.as_ref());
-    match (is_call, rule.is_some()) {
-        (true, true) => " y yes, once   n no   N no, because   a always   A all alike   e whole",
-        (true, false) => " y yes, once   n no   N no, because   A all alike   e whole",
-        (false, _) => " o options   t own words   n no   e whole",
-    }
-}
-
-/// The line that is written, its end in sight, and what Enter does.
-fn prompt_lines(prompt: &Prompt, width: usize, ascii: bool) -> [String; 2] {
-    let line_end = if ascii { "\\n" } else { "⏎" };
-    let text = sanitise::request(prompt.text()).replace('\n', line_end);
-    let room = width.saturating_sub(prompt.label().len() + 6).max(8);
-    let rows = super::card::wrapped(&text, room);
-    let last = rows.last().map(String::as_str).unwrap_or_default();
-    let dots = if rows.len() > 1 { ".." } else { "" };
-    [
-        format!(" {}: {dots}{last}_", prompt.label()),
-        format!(" Enter {}, Esc leaves", prompt.enter()),
-    ]
-}
-
-const HELP: [&str; 20] = [
-    "The table shows every slot, those that wait for you first.",
-    "",
-    "j k, arrows     move                 g G       first, last",
-    "w               next that waits      f         only: waits, works …",
-    "/               filter by name       Esc       all again",
-    "",
-    "y               yes, this once       n         no",
-    "N               no, with a reason    a         yes, and a rule for it",
-    "A               the same answer to all slots that ask the same",
-    "o               choose an option     t         answer in your own words",
-    "e               the whole request: yes works once its end was on the screen",
-    "",
-    "Enter           attach; ctrl-q comes back",
-    "v               terminal or ask      L         follow the log",
-    "s               send a message       i         interrupt the turn",
-    "R R             restart              X X       stop           S  start",
-    ":               any command of missiond, such as  :history coder",
-    "q               leave; slots and daemon go on",
-    "",
-    "any key: back",
-];
 
 fn line_of(area: Rect, index: usize) -> Rect {
     let index = u16::try_from(index).unwrap_or(u16::MAX);
