@@ -149,7 +149,8 @@ fn a_question_is_answered_once() {
         .map(|_| Person::attach(&daemon, &["sh"], (100, 30)))
         .collect();
     people.iter().for_each(|person| person.sees("$"));
-    let ask = "printf '\\033[c\\033[6n\\033]11;?\\007'; IFS= read -rs -t 2 -n 200 -d '~' x; printf '<%q>\\n' \"$x\"\r";
+    // Without echo from the first, since the answers may come before `read` turns it off.
+    let ask = "stty -echo; printf '\\033[c\\033[6n\\033]11;?\\007'; IFS= read -rs -t 2 -n 200 -d '~' x; stty echo; printf '<%q>\\n' \"$x\"\r";
     people[0].types(ask);
     people[0].sees("<$'\\E[?6c\\E[");
     let screen = people[0].screen().join("");
