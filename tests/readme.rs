@@ -42,8 +42,8 @@ impl Newcomer {
         std::os::unix::fs::symlink(missiond, bin.join("missiond")).expect("a link");
         let script = support::script(&bin, &format!("exec '{missiond}' stand-in \"$@\""));
         fs::rename(script, bin.join("claude")).expect("it can be renamed");
-        let makefile = root.path().join("project/Makefile");
-        fs::write(makefile, "all:\n\t@echo made\n").expect("a file");
+        let script = support::script(&root.path().join("project"), "echo deployed");
+        fs::rename(script, root.path().join("project/deploy.sh")).expect("it can be renamed");
         // Claude Code was used before, in other folders: it asks about this one.
         let known = r#"{"hasCompletedOnboarding":true,"projects":{"/elsewhere":{"hasTrustDialogAccepted":true}}}"#;
         fs::write(root.path().join("home/.claude.json"), known).expect("a file");
@@ -98,7 +98,8 @@ fn the_first_use_works_when_pasted() {
         "is up, pid",
         "coder: its folder is trusted",
         "You said: What is this?",
-        "make",
+        "./deploy.sh",
+        "deployed",
         "That is what it says.",
         "is down",
     ] {

@@ -32,6 +32,8 @@ pub(super) enum Source {
     People,
     Slot(String),
     Untold,
+    /// One process, and nobody has looked where it comes from.
+    Process(i32),
 }
 
 impl From<&PeerOrigin> for Source {
@@ -53,6 +55,7 @@ impl fmt::Display for Source {
             Source::People => f.write_str("people and their programs"),
             Source::Slot(name) => write!(f, "slot {name}"),
             Source::Untold => f.write_str("processes that can't be looked up"),
+            Source::Process(pid) => write!(f, "process {pid}"),
         }
     }
 }
@@ -80,9 +83,9 @@ enum Why {
 
 impl TurnedAway {
     /// Nobody has looked where the client comes from.
-    pub fn unasked() -> TurnedAway {
+    pub fn unasked(process: i32) -> TurnedAway {
         TurnedAway {
-            of: Source::Untold,
+            of: Source::Process(process),
             why: Why::Unasked,
         }
     }
@@ -197,7 +200,7 @@ impl PlaceTable {
         let bound = match newcomer {
             Source::People => PEOPLE,
             Source::Slot(_) => ONE_SLOT,
-            Source::Untold => UNTOLD,
+            Source::Untold | Source::Process(_) => UNTOLD,
         };
         let is_slot = |source: &Source| matches!(source, Source::Slot(_));
         let (from, who, bound) = if own >= bound {

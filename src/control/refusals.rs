@@ -89,7 +89,7 @@ impl Refusals {
         tracing::warn!("{text}");
         let slot = match source {
             Source::Slot(name) => self.dispatcher.handle(name),
-            Source::People | Source::Untold => None,
+            Source::People | Source::Untold | Source::Process(_) => None,
         };
         if let Some(slot) = slot {
             // A slot that is gone has no log.

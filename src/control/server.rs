@@ -115,9 +115,9 @@ async fn serve(
             accepted = accept(&listener, &doorstep) => match accepted {
                 Ok((stream, step)) => {
                     refuses = false;
-                    match hall.looks_at(&stream) {
-                        true => drop(clients.spawn(receive(stream, step, hall.clone()))),
-                        false => turn_away(&stream, hall.asks_nothing()),
+                    match hall.asks_nothing(&stream) {
+                        None => drop(clients.spawn(receive(stream, step, hall.clone()))),
+                        Some(away) => turn_away(&stream, away),
                     }
                 }
                 Err(error) if reserve::is_lack(&error) && hall.reserve.lend() => {}
@@ -147,21 +147,20 @@ struct Hall {
 }
 
 impl Hall {
-    /// Whether to find out who this is: not for one more connection of a process that asks nothing on those it has.
-    fn looks_at(&self, stream: &UnixStream) -> bool {
-        let pid = stream.peer_cred().ok().and_then(|peer| peer.pid());
-        pid.is_none_or(|pid| self.unasked().admits(pid, Instant::now()))
+    /// Nobody looks who this is if it is one more connection of a process that asks nothing on those it has.
+    fn asks_nothing(&self, stream: &UnixStream) -> Option<TurnedAway> {
+        let pid = stream.peer_cred().ok().and_then(|peer| peer.pid())?;
+        if self.unasked().admits(pid, Instant::now()) {
+            return None;
+        }
+        let away = TurnedAway::unasked(pid);
+        self.refusals
+            .note(&away.of, Fate::TurnedAway, &away.to_string());
+        Some(away)
     }
 
     fn unasked(&self) -> MutexGuard<'_, Unasked> {
         self.unasked.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn asks_nothing(self: &Arc<Hall>) -> TurnedAway {
-        let why = TurnedAway::unasked();
-        self.refusals
-            .note(&why.of, Fate::TurnedAway, &why.to_string());
-        why
     }
 }
 

@@ -60,6 +60,9 @@ pub enum LaunchError {
     /// What the shim found wrong; nothing was started.
     #[error("{0}")]
     Refused(String),
+    /// A directory that the shim needs is not there at the moment; nothing was started.
+    #[error("{0}")]
+    Lost(String),
     #[error("the shim {program} could not be started: {}", headroom::why_not_made(source), program = .program.display())]
     Spawn { program: PathBuf, source: io::Error },
     #[error("the shim ended without saying why ({0})")]
@@ -297,6 +300,7 @@ async fn start(spec: &ShimSpec, program: &Path) -> Result<(), LaunchError> {
     match serde_json::from_slice(&report) {
         Ok(StartReport::Ok(_)) => Ok(()),
         Ok(StartReport::Error(reason)) => Err(LaunchError::Refused(reason)),
+        Ok(StartReport::Lost(reason)) => Err(LaunchError::Lost(reason)),
         Err(_) => Err(LaunchError::Silent(ended)),
     }
 }

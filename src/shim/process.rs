@@ -14,7 +14,7 @@ use signal_hook::consts::{SIGCHLD, SIGTERM, SIGUSR1};
 use std::io::{self, BufRead, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 /// The verb under which this binary is a shim.
@@ -45,6 +45,8 @@ const MAX_SPEC: u64 = 8 << 20;
 pub(super) enum StartReport {
     Ok(Hello),
     Error(String),
+    /// A directory that it needs is not there: it is made again soon, if it was removed while the daemon runs.
+    Lost(String),
 }
 
 /// The entry point of `missiond shim`. The first process only starts the second one and ends, so that a
@@ -63,8 +65,8 @@ pub fn main() -> ExitCode {
             group.as_deref().map(cgroup::leave);
             code
         }
-        Err(reason) => {
-            let _ = report(&StartReport::Error(reason));
+        Err(failed) => {
+            let _ = report(&failed);
             ExitCode::FAILURE
         }
     }
@@ -113,15 +115,32 @@ fn start_detached(arguments: &[std::ffi::OsString]) -> ExitCode {
     }
 }
 
-fn start() -> Result<(Shim, ShimSignals, Option<PathBuf>), String> {
+/// Why nothing could be opened at this path.
+fn at(path: &Path, reason: String) -> StartReport {
+    match path.parent().is_some_and(Path::exists) {
+        true => StartReport::Error(reason),
+        false => StartReport::Lost(reason),
+    }
+}
+
+impl From<String> for StartReport {
+    fn from(reason: String) -> StartReport {
+        StartReport::Error(reason)
+    }
+}
+
+fn start() -> Result<(Shim, ShimSignals, Option<PathBuf>), StartReport> {
     let spec = read_spec()?;
     detach()?;
     check::check(&spec)?;
     let signals = listen_to_signals()
         .map_err(|fault| format!("the shim can't listen to signals: {fault}"))?;
-    let door = ShimListener::open(&spec.socket)?;
-    let recorder = Recorder::open(&spec.recording, spec.cols, spec.rows, &spec.slot)
-        .map_err(|fault| format!("the recording {}: {fault}", spec.recording.display()))?;
+    let door = ShimListener::open(&spec.socket).map_err(|reason| at(&spec.socket, reason))?;
+    let recorder = Recorder::open(&spec.recording, spec.cols, spec.rows, &spec.slot);
+    let recorder = recorder.map_err(|fault| {
+        let reason = format!("the recording {}: {fault}", spec.recording.display());
+        at(&spec.recording, reason)
+    })?;
     // Without the group, what belongs to the slot is known as if it had none.
     let group = spec
         .cgroup

@@ -364,7 +364,11 @@ async fn launch_shim(
 ) -> Result<(ShimLink, Hello), LaunchError> {
     context.shims.begins(&spec.slot);
     let launched = ShimLink::launch(spec, &context.program).await;
-    if let Err(LaunchError::Refused(_) | LaunchError::Spawn { .. }) = launched {
+    let nothing_began = matches!(
+        launched,
+        Err(LaunchError::Refused(_) | LaunchError::Lost(_) | LaunchError::Spawn { .. })
+    );
+    if nothing_began {
         context.shims.never_began(&spec.slot);
     }
     launched

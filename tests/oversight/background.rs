@@ -29,7 +29,7 @@ fn a_file_of_an_agent_is_asked_about_by_its_path_and_declined_for_good() {
         daemon.endpoint.on(&words, vec![write, Step::text("Made.")]);
         daemon
             .endpoint
-            .on(message, vec![agent, Step::text("Done.")]);
+            .on(message, vec![agent, Step::gate(file), Step::text("Done.")]);
         daemon.cmd(&["send", "coder", message]).expect(5);
         let waiting = until("the agent to ask", || {
             let waiting = daemon.json(&["pending"]).get_mut(0)?.take();
@@ -41,6 +41,8 @@ fn a_file_of_an_agent_is_asked_about_by_its_path_and_declined_for_good() {
         let why = waiting["why"].as_str().unwrap_or_default();
         assert!(!why.contains("calls wait at once"), "{why}");
         daemon.cmd(&["confirm", "coder", "no"]).expect(0);
+        // The turn ends only now: an answer before the agent asks would end the `send`.
+        daemon.endpoint.open(file);
         daemon.wait_state("coder", "idle");
         assert!(!path.exists());
     }

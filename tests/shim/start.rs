@@ -41,6 +41,24 @@ async fn what_can_not_start_is_refused_with_the_reason() {
     assert!(matches!(twice, Err(LaunchError::Refused(why)) if why.contains("in use")));
 }
 
+/// What was removed while the daemon runs is made again, and the next start succeeds: the settings are not to blame.
+#[tokio::test]
+async fn a_directory_that_is_lost_is_no_refusal() {
+    let stage = Stage::new();
+    let mut no_socket = stage.spec(&["/bin/cat"]);
+    no_socket.socket = stage.path("gone/test.sock");
+    let mut no_recording = stage.spec(&["/bin/cat"]);
+    no_recording.recording = stage.path("gone/test.cast");
+    for spec in [no_socket, no_recording] {
+        let launched = launch(&spec).await;
+        assert!(
+            matches!(&launched, Err(LaunchError::Lost(why)) if why.contains("gone")),
+            "{launched:?}"
+        );
+    }
+    stage.launch(&["/bin/cat"]).await;
+}
+
 /// A program whose dynamic loader does not exist, which only the kernel finds out.
 fn without_loader(program: &str) -> Vec<u8> {
     let mut bytes = std::fs::read(program).expect("a program");

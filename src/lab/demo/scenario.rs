@@ -69,7 +69,7 @@ pub const PUBLISH: &str = "Clean up and publish version 1.2.";
 pub const REVIEW: &str = "Review the change.";
 pub const LONG: &str = "Go through every file.";
 /// As the README has it, so that its commands can be tried with the stand-in.
-const FIRST_USE: &str = "Run make and tell me what it says.";
+const FIRST_USE: &str = "Run ./deploy.sh and tell me what it says.";
 
 /// All of it, for a slot that works in `cwd`.
 pub fn scenes(cwd: &Path) -> Vec<DemoScene> {
@@ -122,7 +122,7 @@ fn publish() -> Vec<Step> {
 
 fn first_use() -> Vec<Step> {
     let said = Step::text("That is what it says.");
-    vec![think(0.5), bash("make", "Run make"), said]
+    vec![think(0.5), bash("./deploy.sh", "Run the script"), said]
 }
 
 fn review() -> Vec<Step> {
