@@ -369,7 +369,9 @@ fn t15_to_25_options_that_run_or_write() {
         Want::NoAllow,
         &["xargs -I{} sh -c {}", "xargs -n1 grep x", "xargs"],
     );
-    commands(&allow(&["Bash(grep *)"]), Want::Allow, &["xargs grep x"]);
+    // It would show any file that is named in its input.
+    commands(&allow(&["Bash(grep *)"]), Want::Ask, &["xargs grep x"]);
+    commands(&allow(&["Bash(wc *)"]), Want::Allow, &["xargs wc -l"]);
     commands(
         &allow(&["Bash(xargs *)"]),
         Want::NoAllow,

@@ -215,6 +215,8 @@ pub struct Daemon {
     fault: watch::Sender<Option<String>>,
     /// What was removed under the daemon, in words.
     lost: watch::Sender<Vec<String>>,
+    /// A person has taken the policies that are in force, in this daemon or in one before it.
+    policies_are_known: bool,
 }
 
 /// Runs until it is told to end. Everything that can be wrong is found before the first slot starts. `serve` starts what
@@ -324,6 +326,7 @@ impl Daemon {
             gone: watch::Sender::new(GoneOnes::default()),
             fault: watch::Sender::default(),
             lost: watch::Sender::default(),
+            policies_are_known: true,
         }
     }
 

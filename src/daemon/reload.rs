@@ -19,7 +19,10 @@ impl Daemon {
     pub(super) async fn reload(&mut self) -> Result<ReloadAnswer, RpcError> {
         // Whoever reloads has seen the status.
         self.lost.send_replace(Vec::new());
-        self.take(Wider::All).await.map_err(|error| {
+        let known = std::mem::replace(&mut self.policies_are_known, true);
+        let taken = self.take(Wider::All).await;
+        self.policies_are_known = known || taken.is_ok();
+        taken.map_err(|error| {
             RpcError::new(Fault::Usage, format!("nothing was changed:\n{error}"))
                 .next("mend it, then: missiond reload")
         })
@@ -115,7 +118,8 @@ impl Daemon {
     }
 
     /// The policies on the disk were taken without a comparison: a person has to look at them.
-    fn not_known(&self, why: &str) {
+    fn not_known(&mut self, why: &str) {
+        self.policies_are_known = false;
         let text = format!(
             "what was in force before is not known ({why}): the policies on the disk are in force; \
              look through them, then: missiond reload"
@@ -126,8 +130,12 @@ impl Daemon {
     }
 
     /// Writes down which policies are in force, for a daemon that takes over from this one. If that fails, those of the
-    /// last time stay written down: a person has taken them too.
+    /// last time stay written down: a person has taken them too. Those that nobody has taken are not written down, so that
+    /// the next daemon says the same again.
     pub(super) fn keep_policies(&self) {
+        if !self.policies_are_known {
+            return;
+        }
         let roles = self.rules.roles.iter();
         let texts = roles.map(|(name, role)| (name.clone(), role.text.to_string()));
         if let Err(error) = kept_policies::save(&self.context.state, texts.collect()) {

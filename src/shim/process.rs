@@ -43,7 +43,7 @@ const MAX_SPEC: u64 = 8 << 20;
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum StartReport {
-    Ok(Hello),
+    Ok(Box<Hello>),
     Error(String),
     /// A directory that it needs is not there: it is made again soon, if it was removed while the daemon runs.
     Lost(String),
@@ -156,7 +156,7 @@ fn start() -> Result<(Shim, ShimSignals, Option<PathBuf>), StartReport> {
 
 /// A start that the daemon doesn't hear of would be a stray: then everything is ended again.
 fn serve(mut shim: Shim, signals: &ShimSignals) -> ExitCode {
-    let heard = report(&StartReport::Ok(shim.hello())).and_then(|()| leave_stdio());
+    let heard = report(&StartReport::Ok(Box::new(shim.hello()))).and_then(|()| leave_stdio());
     match heard {
         Ok(()) => shim.run(signals),
         Err(_) => shim.abandon(signals),

@@ -128,6 +128,11 @@ fn a_person_is_told_if_it_is_not_known_which_rules_were_in_force() {
         let unknown = "what was in force before is not known";
         assert!(status.stdout.contains(unknown), "{status}");
         assert!(status.stdout.contains(why), "{status}");
+        // Another kill is no reload.
+        daemon.crash();
+        daemon.again();
+        let status = daemon.cmd(&["status"]).expect(0);
+        assert!(status.stdout.contains(unknown), "{why}: {status}");
         daemon.cmd(&["reload"]).expect(0);
         assert!(!daemon.cmd(&["status"]).stdout.contains(unknown));
     }

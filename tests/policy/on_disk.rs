@@ -106,6 +106,71 @@ fn names_that_are_found_may_not_be_restricted_ones() {
     );
 }
 
+/// Only a search that prints names as they are hands over names of files below its directory.
+#[test]
+fn what_a_search_prints_may_be_other_than_names() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let cwd = directory.path();
+    file(&cwd.join("src/a.rs"));
+    file(&cwd.join("src/list.txt"));
+    assert_eq!(
+        on(cwd, "find src -type f | sort -u | xargs cat"),
+        Decision::Allow
+    );
+    for command in [
+        "find src -maxdepth 0 -printf '.env\\n' | xargs cat",
+        "find src -maxdepth 0 -printf ' -o src/x.rs src/a.rs' | xargs sort",
+        "find src -maxdepth 0 -printf ' --compress-program=sh' | xargs sort",
+        "find src -fprintf src/a.rs x | xargs cat",
+        "find src -ls | xargs cat",
+        "find src -exec cat src/list.txt ';' | xargs cat",
+        "find src -name '*.rs' | sort src/list.txt | xargs cat",
+        "find src -name '*.rs' | grep -h '' src/list.txt | xargs cat",
+        "find src -name '*.rs' | grep -o a.rs | xargs cat",
+        "find src -name '*.rs' | grep -n a | xargs cat",
+        "find src -name '*.rs' | head -c 4 | xargs cat",
+        "find src -name '*.rs' | head -n1 src/list.txt | xargs cat",
+        "find src -name '*.rs' | tail -v | xargs cat",
+        "find src -name '*.rs' | uniq -c | xargs cat",
+        "find src -name '*.rs' | uniq src/list.txt | xargs cat",
+        "git diff --name-only --line-prefix=' .env ' | xargs cat",
+        "git ls-files --format='.env' | xargs cat",
+        "echo .env | xargs cat",
+    ] {
+        assert_eq!(on(cwd, command), Decision::Ask, "{command}");
+    }
+}
+
+#[test]
+fn links_are_not_read_by_what_is_found() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let cwd = directory.path();
+    file(&cwd.join("src/a.rs"));
+    file(&cwd.join("secrets/key"));
+    let read = ["find src | xargs cat", "find src -exec cat {} +"];
+    for command in read {
+        assert_eq!(on(cwd, command), Decision::Allow, "{command}");
+    }
+    std::os::unix::fs::symlink("../secrets/key", cwd.join("src/link")).expect("a link");
+    let read = read.iter().chain(&[
+        "find src -type l | xargs cat",
+        "find src -not -type f | xargs cat",
+        "find src -name x -o -type f | xargs cat",
+        "find src -name link -exec cat {} ';'",
+    ]);
+    for command in read {
+        assert_eq!(on(cwd, command), Decision::Ask, "{command}");
+    }
+    for command in [
+        "find src -type f | xargs cat",
+        "find src -type f -exec cat {} +",
+        "find src -type f \\( -name a.rs -o -name b.rs \\) | xargs cat",
+        "find src | xargs wc -l",
+    ] {
+        assert_eq!(on(cwd, command), Decision::Allow, "{command}");
+    }
+}
+
 #[test]
 fn files_that_lead_elsewhere_are_not_changed() {
     let directory = tempfile::tempdir().expect("a directory");

@@ -20,6 +20,15 @@ const TOO_MANY: &str = "it may stand for more files than are looked at";
 /// A directory as it is written and where it really is.
 pub type Directory = [PathBuf; 2];
 
+/// What makes files below a directory other than they look.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Odd {
+    /// A name with a space or a quote in it, or one that could be an option.
+    pub names: bool,
+    /// A link, which leads anywhere.
+    pub links: bool,
+}
+
 pub struct Ground<'a> {
     paths: &'a dyn Paths,
     /// What was asked of `paths` for this decision: the paths of one call share most of their way.
@@ -102,11 +111,13 @@ impl<'a> Ground<'a> {
         other == *cwd || self.paths.repository(&other) == self.paths.repository(cwd)
     }
 
-    /// Whether a name below a directory has a space or a quote in it, or nobody can tell.
-    pub fn has_odd_names(&self, place: &Place) -> bool {
-        let is_odd = |name: &str| {
-            name.contains(|c: char| c.is_whitespace() || matches!(c, '\'' | '"' | '\\'))
-        };
+    /// Whether something below a directory is as one of these, or nobody can tell.
+    pub fn has_below(&self, place: &Place, odd: Odd) -> bool {
+        if odd == Odd::default() {
+            return false;
+        }
+        let parts = |c: char| c.is_whitespace() || matches!(c, '\'' | '"' | '\\');
+        let is_odd = |name: &str| name.starts_with('-') || name.contains(parts);
         let mut waiting = vec![place.real.clone()];
         while let Some(way) = waiting.pop() {
             let names_left = self.names_left.take();
@@ -114,11 +125,15 @@ impl<'a> Ground<'a> {
                 return true;
             };
             self.names_left.set(names_left - names.len());
-            if names.iter().any(|name| is_odd(&name.to_string_lossy())) {
+            if odd.names && names.iter().any(|name| is_odd(&name.to_string_lossy())) {
                 return true;
             }
             let below = names.iter().map(|name| way.join(name));
-            waiting.extend(below.filter(|way| self.link(way).is_none()));
+            let (links, others): (Vec<_>, Vec<_>) = below.partition(|way| self.link(way).is_some());
+            if odd.links && !links.is_empty() {
+                return true;
+            }
+            waiting.extend(others);
         }
         false
     }

@@ -140,7 +140,7 @@ impl Part<'_, '_> {
         let is_reader = inner
             .first()
             .is_some_and(|name| harm::only_reads(&name.text) && name.is_plain_name());
-        let source = super::fed::found_by(self.case(), words, self.directories());
+        let source = super::fed::found_by(self.case(), &words[..at], self.directories());
         let rules = rules_on(self.case(), &[join(texts_of(inner))]);
         let is_allowed =
             !rules.is_empty() && rules.iter().all(|rule| rule.decision == Decision::Allow);

@@ -4,6 +4,7 @@
 use super::Command;
 use super::places::Directories;
 use crate::core::policy::Decision;
+use crate::core::policy::ground::Odd;
 use crate::core::policy::harm;
 use crate::core::policy::judge::Case;
 use crate::core::policy::paths::{PathPattern, Place};
@@ -11,7 +12,8 @@ use crate::core::policy::rule::Meaning;
 use crate::core::policy::shell::Word;
 use crate::core::policy::tools::Access;
 
-/// Where the names come from.
+/// Where the names come from. A source is known only if each name that it prints is that of a file below its places: it has
+/// no format of its own, and no filter reads or writes anything else.
 #[derive(Debug, Clone, Default)]
 pub struct Source {
     places: Vec<Place>,
@@ -19,14 +21,21 @@ pub struct Source {
     endings: Vec<String>,
     /// Names are told apart by zero bytes, or given to the program one by one.
     exact: bool,
+    /// Links are not among them.
+    files_alone: bool,
 }
 
 /// Programs that pass on some of the lines that they read.
 const FILTERS: &str = "grep egrep fgrep sort uniq head tail";
 
-/// Programs that show nothing of what is in a file.
-const COUNT: &str =
-    "wc ls du stat file md5sum sha1sum sha256sum sha512sum basename dirname realpath";
+/// Programs that show nothing of what is in a file, and have no option that writes one.
+const COUNT: &str = "wc ls du stat md5sum sha1sum sha256sum sha512sum basename dirname realpath";
+
+/// Whether a program tells nothing of a file but its size, its sum or its name, whatever words it is given.
+pub fn only_counts(words: &[Word]) -> bool {
+    let name = words.first();
+    name.is_some_and(|name| harm::has_word(COUNT, &name.text))
+}
 
 /// What feeds the command at this place, if it reads names from a part before it in the same pipe.
 pub fn source(
@@ -44,7 +53,9 @@ pub fn source(
         is_piped(commands, before, at, text).then_some(())?;
         let words = commands[before].stripped.words;
         let name = words.first()?.text.as_str();
-        let is_filter = harm::has_word(FILTERS, name) && reads_its_input(commands, before, text);
+        let is_filter = harm::has_word(FILTERS, name)
+            && passes_lines(words)
+            && reads_its_input(commands, before, text);
         if !is_filter {
             let source = found_by(case, words, directories)?;
             return Some(Source { exact, ..source });
@@ -63,16 +74,57 @@ fn reads_its_input(commands: &[Command<'_>], at: usize, text: &str) -> bool {
     at > 0 && is_piped(commands, at - 1, at, text)
 }
 
+/// Whether a filter reads nothing but its input, and prints lines of it as they are.
+fn passes_lines(words: &[Word]) -> bool {
+    let Some((name, arguments)) = words.split_first() else {
+        return false;
+    };
+    let mut texts = arguments.iter().map(|word| word.text.as_str());
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let flags = |text: &str, known: &str| {
+        let letters = text.strip_prefix('-').unwrap_or_default();
+        !letters.is_empty() && letters.chars().all(|letter| known.contains(letter))
+    };
+    match name.text.as_str() {
+        "sort" => texts.all(|text| flags(text, "urnfV")),
+        "uniq" => texts.next().is_none(),
+        "head" | "tail" => match (texts.next(), texts.next(), texts.next()) {
+            (None, ..) => true,
+            (Some("-n"), Some(count), None) => is_number(count),
+            (Some(count), None, _) => {
+                let count = count.strip_prefix("-n").or(count.strip_prefix('-'));
+                count.is_some_and(is_number)
+            }
+            _ => false,
+        },
+        // One pattern, and no file.
+        _ => {
+            let patterns = texts
+                .filter(|text| !flags(text, "viEFwx"))
+                .collect::<Vec<_>>();
+            matches!(patterns.as_slice(), [pattern] if !pattern.starts_with('-'))
+        }
+    }
+}
+
 /// What a command prints that looks for files.
 pub fn found_by(case: &Case<'_>, words: &[Word], directories: &Directories) -> Option<Source> {
     let (name, arguments) = words.split_first()?;
     let texts: Vec<&str> = arguments.iter().map(|word| word.text.as_str()).collect();
-    let (places, endings) = match (name.text.as_str(), texts.as_slice()) {
-        ("find", _) => found_by_find(&texts)?,
-        ("git", ["ls-files", rest @ ..]) => (vec!["."], endings(rest.iter().copied())),
+    let (places, endings, files_alone) = match (name.text.as_str(), texts.as_slice()) {
+        ("find", _) => {
+            only_looks(&texts).then_some(())?;
+            let (places, endings) = found_by_find(&texts)?;
+            (places, endings, names_files_alone(&texts))
+        }
+        ("git", ["ls-files", rest @ ..]) => {
+            only_known(rest, LISTS).then_some(())?;
+            (vec!["."], endings(rest.iter().copied()), false)
+        }
         ("git", ["diff", rest @ ..]) if rest.contains(&"--name-only") => {
+            only_known(rest, LISTS).then_some(())?;
             let named = rest.iter().skip_while(|word| **word != "--");
-            (vec!["."], endings(named.copied()))
+            (vec!["."], endings(named.copied()), false)
         }
         _ => return None,
     };
@@ -84,7 +136,52 @@ pub fn found_by(case: &Case<'_>, words: &[Word], directories: &Directories) -> O
         places,
         endings,
         exact: true,
+        files_alone,
     })
+}
+
+/// Options with which git prints names alone, each as it is.
+const LISTS: &str = "--name-only --cached --staged --others --modified --exclude-standard --relative -z -c -o -m --";
+
+fn only_known(texts: &[&str], known: &str) -> bool {
+    let options = texts.iter().filter(|text| text.starts_with('-'));
+    options.into_iter().all(|text| harm::has_word(known, text))
+}
+
+/// Tests of find, and what joins them. Nothing else is among its words if it prints names alone: `-printf` prints anything,
+/// and `-exec` what another program prints.
+const TESTS: &str = "-name -iname -path -ipath -wholename -iwholename -regex -iregex -type -maxdepth -mindepth -newer -mtime \
+    -mmin -atime -amin -ctime -cmin -size -empty -perm -user -group -readable -executable -not -o -or -a -and -prune -print \
+    -print0 -depth -mount -xdev";
+
+fn only_looks(texts: &[&str]) -> bool {
+    let is_number = |text: &str| text[1..].starts_with(|c: char| c.is_ascii_digit());
+    let options = texts
+        .iter()
+        .filter(|text| text.starts_with('-') && text.len() > 1);
+    options
+        .into_iter()
+        .all(|text| harm::has_word(TESTS, text) || is_number(text))
+}
+
+/// Whether every name is that of a plain file: `-type f` stands before all that could be true instead of it.
+fn names_files_alone(texts: &[&str]) -> bool {
+    let files = texts.windows(2).position(|pair| pair == ["-type", "f"]);
+    let Some(files) = files else {
+        return false;
+    };
+    let is_negated = files > 0 && matches!(texts[files - 1], "-not" | "!");
+    let is_in_brackets = texts[..files].contains(&"(");
+    let mut depth = 0_usize;
+    let has_other = texts.iter().any(|text| {
+        match *text {
+            "(" => depth += 1,
+            ")" => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0 && matches!(*text, "-o" | "-or" | ",")
+    });
+    !is_negated && !is_in_brackets && !has_other
 }
 
 /// How all of these patterns end; nothing if one of them has no plain end.
@@ -145,17 +242,13 @@ impl Source {
         if case.policy.rules().any(restricts) {
             return false;
         }
-        let counts = words
-            .first()
-            .is_some_and(|name| harm::has_word(COUNT, &name.text))
-            || only_lists(words);
-        // A name with a space in it is two names to xargs.
-        self.exact
-            || counts
-            || !self
-                .places
-                .iter()
-                .any(|place| case.ground.has_odd_names(place))
+        // A name with a space in it is two names to xargs, and a link leads anywhere.
+        let odd = Odd {
+            names: !self.exact,
+            links: !self.files_alone,
+        };
+        let has_odd = |place: &Place| case.ground.has_below(place, odd);
+        only_counts(words) || only_lists(words) || !self.places.iter().any(has_odd)
     }
 
     fn may_name(&self, case: &Case<'_>, pattern: &PathPattern) -> bool {

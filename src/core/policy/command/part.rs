@@ -1,6 +1,6 @@
 //! The verdict on one simple command of a command line.
 
-use super::fed::Source;
+use super::fed::{Source, only_counts};
 use super::places::{self, Directories, Named};
 use super::spelled::{self, Inner};
 use super::transfers::{self, Made};
@@ -414,7 +414,8 @@ impl<'a, 'd> Part<'a, 'd> {
         )))
     }
 
-    /// `xargs` hands over words that are not known: fine only for a program that does nothing but read.
+    /// `xargs` hands over words that are not known: fine only for a program that does nothing but read, and for names of
+    /// files of which it is known where they lie. Other words could be options.
     fn harm_of_unseen_words(&self) -> Option<Harm> {
         let name = self
             .stripped
@@ -423,8 +424,9 @@ impl<'a, 'd> Part<'a, 'd> {
             .map_or("", |name| name.text.as_str());
         let is_open = |source: &Source| source.is_open(self.case, self.stripped.words);
         let is_open = || self.fed.as_ref().is_some_and(is_open);
-        let safe =
-            harm::only_reads(name) && (!self.case.policy.index.restricts_paths() || is_open());
+        let is_harmless =
+            || !self.case.policy.index.restricts_paths() && only_counts(self.stripped.words);
+        let safe = harm::only_reads(name) && (is_harmless() || is_open());
         (!safe).then(|| Harm::whole(format!("xargs hands words to {name} that are not known")))
     }
 }
