@@ -31,6 +31,10 @@ use tokio_util::bytes::{Buf, Bytes};
 use tokio_util::codec::{Framed, FramedParts, FramedRead, LinesCodec, LinesCodecError};
 use tokio_util::sync::CancellationToken;
 
+/// How often it is looked again who a client is, if that was not to be seen.
+const MORE_LOOKS: usize = 10;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
+
 /// Clients that have connected and are being looked up: fewer than the descriptors that are kept for control.
 const DOORSTEP: usize = 3;
 /// A client that says nothing at all for this long is let go.
@@ -176,7 +180,7 @@ async fn accept(
 
 /// A client that has connected: who it is, and whether there is a place for it.
 async fn receive(stream: UnixStream, step: OwnedSemaphorePermit, hall: Arc<Hall>) {
-    let (peer, in_need) = match identify(&stream, &hall) {
+    let (peer, in_need) = match identify(&stream, &hall).await {
         Ok(identified) => identified,
         Err(reason) => {
             tracing::warn!("a client was refused: {reason}");
@@ -405,7 +409,7 @@ async fn answered_or_gone(requests: &mut JoinSet<()>, stream: &UnixStream) {
 /// The socket is 0600 in a 0700 directory; the look at the user is the second lock on the same door. Where the
 /// client comes from is looked up at once, before it can end and another process take its id. If there is no descriptor
 /// for that, the reserve is given free; the second value says so.
-fn identify(stream: &UnixStream, hall: &Hall) -> Result<(Peer, bool), String> {
+async fn identify(stream: &UnixStream, hall: &Hall) -> Result<(Peer, bool), String> {
     let mine = rustix::process::geteuid().as_raw();
     let told = stream
         .peer_cred()
@@ -419,6 +423,14 @@ fn identify(stream: &UnixStream, hall: &Hall) -> Result<(Peer, bool), String> {
     let mut origin = look();
     if matches!(origin, PeerOrigin::Unseen(_)) && hall.reserve.lend() {
         in_need = true;
+        origin = look();
+    }
+    // Another look, or a file that is written, has the last descriptors for a moment.
+    for _ in 0..MORE_LOOKS {
+        if !matches!(origin, PeerOrigin::Unseen(_)) {
+            break;
+        }
+        tokio::time::sleep(BETWEEN_LOOKS).await;
         origin = look();
     }
     let (pid, uid) = (told.pid(), told.uid());
