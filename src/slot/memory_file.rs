@@ -164,6 +164,10 @@ impl MemoryFile {
         }
     }
 
+    pub fn is_saving(&self) -> bool {
+        self.saving.is_some()
+    }
+
     /// The end of the write that is under way; never, if there is none.
     pub async fn written(&mut self) -> io::Result<()> {
         match &mut self.saving {

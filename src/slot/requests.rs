@@ -54,8 +54,9 @@ impl Slot {
         match request {
             TerminalRequest::Output { wanted, reply } => {
                 let finished = !self.link.is_open();
-                drop(reply.send(Ok(self.screen.read_output(wanted, finished))));
-                self.remember_read();
+                let part = self.screen.read_output(wanted, finished);
+                self.remember_read().await;
+                drop(reply.send(Ok(part)));
             }
             TerminalRequest::Clear { reply } => {
                 self.clear_output();
@@ -98,12 +99,16 @@ impl Slot {
         }
     }
 
-    /// An agent goes on where it was when the daemon is started again.
-    fn remember_read(&mut self) {
+    /// An agent goes on where it was when the daemon is started again: that is on the disk before it has the text.
+    async fn remember_read(&mut self) {
         let read = self.screen.output().read_up_to();
         let read = read.and_then(|at| u64::try_from(at.as_micros()).ok());
         if read.is_some() && read != self.memory.read {
             self.memory.change(|memory| memory.read = read);
+            while self.memory.is_saving() {
+                let written = self.memory.written().await;
+                self.memory_written(written);
+            }
         }
     }
 
