@@ -4,7 +4,7 @@ use crate::cli::sanitise;
 use crate::control::requests::PendingDialog;
 use crate::core::claude::keys;
 use crate::core::claude::questions::{self, Offer, Question};
-use crate::core::claude::reading::{Dialog, DialogKind};
+use crate::core::claude::reading::{Choice, Dialog, DialogKind};
 use crate::core::model::{Always, WaitingCall};
 use crate::core::text::quoting::quoted;
 use serde_json::Value;
@@ -108,12 +108,7 @@ fn shown(dialog: &Dialog) -> String {
             true => '>',
             false => '-',
         };
-        let tick = match option.checked {
-            Some(true) => "[x] ",
-            Some(false) => "[ ] ",
-            None => "",
-        };
-        text += &format!("  {mark} {tick}{}\n", sanitise::one_line(&option.label));
+        text += &format!("  {mark} {}\n", ticked(option));
         if let Some(description) = &option.description {
             text += &format!("      {}\n", sanitise::one_line(description));
         }
@@ -167,8 +162,18 @@ pub fn argument(key: &str, value: &Value) -> String {
     format!("{key}: {value}")
 }
 
+/// The label of an option, with its tick if several can be chosen.
+pub fn ticked(option: &Choice) -> String {
+    let tick = match option.checked {
+        Some(true) => "[x] ",
+        Some(false) => "[ ] ",
+        None => "",
+    };
+    format!("{tick}{}", sanitise::one_line(&option.label))
+}
+
 /// What is asked, without what is printed beside it anyway: the tool's input, the options, the rules between.
-fn question(dialog: &Dialog) -> String {
+pub fn question(dialog: &Dialog) -> String {
     if dialog.kind == DialogKind::Permission && dialog.input.is_some() {
         return String::new();
     }

@@ -24,6 +24,7 @@ mod reader;
 mod reconnect;
 mod rehearse;
 mod sanitise;
+mod signals;
 mod slots;
 mod states;
 mod svg;

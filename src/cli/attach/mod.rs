@@ -7,6 +7,7 @@ mod tty;
 use crate::cli::complete;
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
+use crate::cli::signals::{Heard, Signals};
 use crate::cli::target;
 use crate::control::requests::{AttachParams, Ping};
 use crate::core::model::{Ending, FromViewer, Nothing, ToViewer};
@@ -16,7 +17,6 @@ use keys::{DetachKey, KeyReader, Typed};
 use serde_json::json;
 use std::time::Duration;
 use tokio::net::UnixStream;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::bytes::Bytes;
@@ -88,7 +88,7 @@ impl Attach {
         frames: Framed<UnixStream, LengthDelimitedCodec>,
         size: (u16, u16),
     ) -> Result<AttachEnd, Failure> {
-        let signals = AttachSignals::listen()?;
+        let signals = Signals::listen()?;
         let raw = Raw::enter(size)?;
         let (screen, written) = raw.writer();
         let mut session = AttachedSession {
@@ -180,7 +180,7 @@ struct AttachedSession {
 }
 
 impl AttachedSession {
-    async fn run(&mut self, mut signals: AttachSignals) -> AttachEnd {
+    async fn run(&mut self, mut signals: Signals) -> AttachEnd {
         let mut typed = tty::reader();
         loop {
             let next = tokio::select! {
@@ -188,7 +188,7 @@ impl AttachedSession {
                 biased;
                 heard = signals.next() => match heard {
                     Heard::End(name) => Some(AttachEnd::Signal(name)),
-                    Heard::Resized => {
+                    Heard::Resized | Heard::GoesOn => {
                         self.resize_at = Some(Instant::now() + SIZE_SETTLES);
                         None
                     }
@@ -277,49 +277,6 @@ impl AttachedSession {
         drop(screen);
         let _ = tokio::time::timeout(LAST_WORDS, written).await;
         drop(raw);
-    }
-}
-
-enum Heard {
-    End(&'static str),
-    /// Or shown again after a stop.
-    Resized,
-}
-
-struct AttachSignals {
-    ends: [(Signal, &'static str); 4],
-    window: Signal,
-    goes_on: Signal,
-}
-
-impl AttachSignals {
-    fn listen() -> Result<AttachSignals, Failure> {
-        let on = |kind| {
-            signal(kind)
-                .map_err(|error| Failure::failed(format!("signals can't be heard: {error}")))
-        };
-        Ok(AttachSignals {
-            ends: [
-                (on(SignalKind::terminate())?, "SIGTERM"),
-                (on(SignalKind::hangup())?, "SIGHUP"),
-                (on(SignalKind::interrupt())?, "SIGINT"),
-                (on(SignalKind::quit())?, "SIGQUIT"),
-            ],
-            window: on(SignalKind::window_change())?,
-            goes_on: on(SignalKind::from_raw(rustix::process::Signal::CONT.as_raw()))?,
-        })
-    }
-
-    async fn next(&mut self) -> Heard {
-        let [terminate, hangup, interrupt, quit] = &mut self.ends;
-        tokio::select! {
-            _ = terminate.0.recv() => Heard::End(terminate.1),
-            _ = hangup.0.recv() => Heard::End(hangup.1),
-            _ = interrupt.0.recv() => Heard::End(interrupt.1),
-            _ = quit.0.recv() => Heard::End(quit.1),
-            _ = self.window.recv() => Heard::Resized,
-            _ = self.goes_on.recv() => Heard::Resized,
-        }
     }
 }
 

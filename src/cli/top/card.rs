@@ -1,6 +1,6 @@
 //! The ask under the cursor, as rows of text. Pure.
 
-use crate::cli::sanitise;
+use crate::cli::{dialog, sanitise};
 use crate::core::claude::reading::{Dialog, DialogKind};
 use crate::core::model::{SlotStatus, WaitingCall};
 use serde_json::{Map, Value};
@@ -100,7 +100,7 @@ impl Rows {
         let tool = dialog.tool.as_deref().unwrap_or_default();
         match &dialog.input {
             Some(input) => self.input(tool, input),
-            None => self.put("asks", &question(dialog), Tone::Request),
+            None => self.put("asks", &dialog::question(dialog), Tone::Request),
         }
         if !is_whole(dialog) {
             let text = "the screen shows only a part of it: attach to see all";
@@ -110,13 +110,7 @@ impl Rows {
             return;
         }
         for (index, option) in dialog.options.iter().enumerate() {
-            let tick = match option.checked {
-                Some(true) => "[x] ",
-                Some(false) => "[ ] ",
-                None => "",
-            };
-            let label = sanitise::one_line(&option.label);
-            let text = format!("{}  {tick}{label}", index + 1);
+            let text = format!("{}  {}", index + 1, dialog::ticked(option));
             let part = if index == 0 { "options" } else { "" };
             self.put(part, &text, Tone::Request);
             if let Some(description) = &option.description {
@@ -179,16 +173,6 @@ impl Rows {
 /// Whether all of it is known: the screen shows it, or the gate does.
 pub fn is_whole(dialog: &Dialog) -> bool {
     dialog.complete || dialog.request.is_some()
-}
-
-/// What a dialog asks that is about no tool call.
-fn question(dialog: &Dialog) -> String {
-    let options: Vec<&str> = dialog.options.iter().map(|o| o.label.as_str()).collect();
-    let is_rule = |line: &str| line.chars().all(|c| matches!(c, '─' | '╌' | '━' | ' '));
-    let is_option = |line: &str| options.iter().any(|label| line.ends_with(label));
-    let lines = dialog.text.lines().map(str::trim);
-    let lines = lines.filter(|line| !is_rule(line) && !is_option(line));
-    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn prefixed(mark: &str, text: &str) -> String {

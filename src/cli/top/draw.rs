@@ -4,7 +4,7 @@ mod columns;
 mod hints;
 
 use super::card::{Card, INDENT, Row, Tone};
-use super::state::{Dashboard, Filter, Link, Mode};
+use super::state::{Dashboard, Filter, Link, Mode, needs_person};
 use crate::cli::{ansi, sanitise, table};
 use crate::core::model::SlotStatus;
 use chrono::{DateTime, Local, Utc};
@@ -91,13 +91,9 @@ impl Canvas<'_, '_> {
             Layout::horizontal([Constraint::Percentage(62), Constraint::Fill(1)]).areas(area);
         let [column, events] =
             Layout::vertical([Constraint::Fill(1), Constraint::Length(EVENTS)]).areas(left);
-        match self
-            .dashboard
-            .current()
-            .and_then(|status| Card::of(status, 80))
-        {
-            Some(_) => self.column(column, false),
-            None => self.table(column),
+        match self.dashboard.current().is_some_and(needs_person) {
+            true => self.column(column, false),
+            false => self.table(column),
         }
         self.events(events);
         self.terminal(right, true);

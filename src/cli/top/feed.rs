@@ -92,7 +92,7 @@ async fn listen(target: &Target, news: &mpsc::Sender<News>) -> Result<(), CallEr
                 let later = next_look(&statuses);
                 if all {
                     let daemon = call::<Ping>(&mut client, Nothing {}, Some(ANSWER_LIMIT)).await?;
-                    // Whoever has gone does not take the statuses either.
+                    // If the dashboard has ended, the next send fails too.
                     let _ = news.send(News::Daemon(Box::new(daemon))).await;
                 }
                 if news.send(News::Statuses { statuses, all }).await.is_err() {
@@ -127,7 +127,7 @@ async fn ask(client: &mut Client, select: Select) -> Result<Vec<SlotStatus>, Cal
 
 /// Which slots have to be asked for again.
 enum Stale {
-    /// Only what is measured.
+    /// No slot has changed: the next look is for the processor and the memory that they use.
     Nothing,
     Some(BTreeSet<String>),
     All,

@@ -16,6 +16,7 @@ mod tui;
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::flags::Colour;
+use crate::cli::signals::{Heard, Signals};
 use crate::cli::status::not_taken;
 use crate::cli::target::{self, Target};
 use crate::slot::journal::log_summary;
@@ -25,7 +26,6 @@ use feed::News;
 use futures_util::StreamExt;
 use state::{Action, Dashboard};
 use std::time::{Duration, Instant};
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tui::Tui;
 
@@ -114,13 +114,16 @@ impl Loop {
                 drawn_at.map_or(Duration::ZERO, |at| self.pause.saturating_sub(at.elapsed()));
             let action = tokio::select! {
                 heard = self.signals.next() => {
-                    let Some(name) = heard else {
-                        // Whoever was stopped and goes on has lost the terminal meanwhile.
-                        self.tui.take_again()?;
-                        changed = true;
-                        continue;
-                    };
-                    return Err(Failure::failed(format!("ended by {name}")));
+                    changed = true;
+                    match heard {
+                        Heard::End(name) => {
+                            return Err(Failure::failed(format!("ended by {name}")));
+                        }
+                        Heard::GoesOn => self.tui.take_again()?,
+                        // The drawing asks for the size by itself.
+                        Heard::Resized => {}
+                    }
+                    None
                 }
                 key = keys.next() => {
                     changed = true;
@@ -250,40 +253,6 @@ impl Loop {
                 .say(format!("{}: {error}", arguments.join(" ")));
         }
         Ok(())
-    }
-}
-
-/// What ends this program, and what says that it goes on after a stop.
-struct Signals {
-    ends: [(Signal, &'static str); 4],
-    goes_on: Signal,
-}
-
-impl Signals {
-    fn listen() -> Result<Signals, Failure> {
-        let failed = |error| Failure::failed(format!("cannot listen to signals: {error}"));
-        let on = |kind| signal(kind).map_err(failed);
-        Ok(Signals {
-            ends: [
-                (on(SignalKind::terminate())?, "SIGTERM"),
-                (on(SignalKind::hangup())?, "SIGHUP"),
-                (on(SignalKind::interrupt())?, "SIGINT"),
-                (on(SignalKind::quit())?, "SIGQUIT"),
-            ],
-            goes_on: on(SignalKind::from_raw(rustix::process::Signal::CONT.as_raw()))?,
-        })
-    }
-
-    /// The name of the signal that ends it; `None` if it goes on after a stop.
-    async fn next(&mut self) -> Option<&'static str> {
-        let [terminate, hangup, interrupt, quit] = &mut self.ends;
-        tokio::select! {
-            _ = terminate.0.recv() => Some(terminate.1),
-            _ = hangup.0.recv() => Some(hangup.1),
-            _ = interrupt.0.recv() => Some(interrupt.1),
-            _ = quit.0.recv() => Some(quit.1),
-            _ = self.goes_on.recv() => None,
-        }
     }
 }
 
