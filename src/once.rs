@@ -109,6 +109,9 @@ pub struct Record<R: Request> {
     /// Why it was dropped while it waited for its turn: it was not done, and the same id may be used again.
     #[serde(default)]
     pub dropped: Option<RpcError>,
+    /// It was dropped while there was no daemon, and whoever waits for it does not know yet.
+    #[serde(default)]
+    pub untold: bool,
 }
 
 impl<R: Request> Record<R> {
@@ -122,6 +125,7 @@ impl<R: Request> Record<R> {
             entered_at: None,
             outcome: None,
             dropped: None,
+            untold: false,
         }
     }
 }
@@ -148,6 +152,8 @@ type Key = (String, String);
 #[derive(Debug, Clone)]
 pub struct Once<R: Request> {
     directory: Arc<PathBuf>,
+    /// What was asked for before was asked of an earlier daemon.
+    opened: DateTime<Utc>,
     /// Requests that are being done, or whose answer a client waits for.
     active: Arc<Mutex<BTreeMap<Key, Arc<Active<R>>>>>,
 }
@@ -191,6 +197,7 @@ impl<R: Request> Once<R> {
         paths::ensure_private_dir(&directory).map_err(io::Error::other)?;
         Ok(Once {
             directory: Arc::new(directory),
+            opened: Utc::now(),
             active: Arc::default(),
         })
     }
@@ -201,6 +208,9 @@ impl<R: Request> Once<R> {
         let mut active = self.active();
         let key = (new.slot.clone(), new.id.clone());
         let known = self.load(&new.slot, &new.id);
+        if let Some(why) = known.as_ref().and_then(|known| self.tell_dropped(known)) {
+            return Err(why);
+        }
         let known = known.filter(|known| known.dropped.is_none());
         let is_other = |known: &Record<R>| !known.request.is_repeated_by(&new.request);
         if known.as_ref().is_some_and(is_other) {
@@ -261,6 +271,25 @@ impl<R: Request> Once<R> {
         }
     }
 
+    /// Why a request was dropped while there was no daemon, for its sender, who asks for it again without knowing that. They
+    /// learn it once; after that the same id may be used again.
+    fn tell_dropped(&self, known: &Record<R>) -> Option<RpcError> {
+        let why = known.dropped.clone().filter(|_| known.untold)?;
+        let told = Record {
+            untold: false,
+            ..known.clone()
+        };
+        if let Err(error) = self.save(&told) {
+            tracing::warn!("{} {}: {error}", R::NOUN, known.id);
+        }
+        Some(why)
+    }
+
+    /// Why it was dropped, if it was.
+    pub fn why_dropped(&self, slot: &str, id: &str) -> Option<RpcError> {
+        self.load(slot, id)?.dropped
+    }
+
     /// Whether the key that does it was about to be pressed.
     pub fn is_entered(&self, slot: &str, id: &str) -> bool {
         let record = self.load(slot, id);
@@ -281,9 +310,15 @@ impl<R: Request> Once<R> {
         let stage = active.get(&key).map(|entry| *entry.stage.borrow());
         let written = match (&came, self.load(slot, id)) {
             // Its sender may be gone.
-            (Came::Nothing(why), Some(record)) if stage >= Some(Stage::Accepted) => {
+            (Came::Nothing(why), Some(record))
+                if stage >= Some(Stage::Accepted) || record.dropped.is_some() =>
+            {
                 let dropped = Some(record.dropped.unwrap_or_else(|| why.clone()));
-                self.save(&Record { dropped, ..record })
+                self.save(&Record {
+                    dropped,
+                    untold: false,
+                    ..record
+                })
             }
             (Came::Nothing(_), _) => std::fs::remove_file(self.file(slot, id)),
             (Came::End(outcome), Some(record)) => self.save(&Record {
@@ -372,7 +407,7 @@ impl<R: Request> Once<R> {
 }
 
 impl Once<Sending> {
-    /// Messages that nobody waits for, and that an earlier daemon has not sent.
+    /// Messages that an earlier daemon has taken, and for which it has not pressed Enter, in the order in which they came.
     pub fn unsent(&self) -> Vec<Record<Sending>> {
         let all = self.files().into_iter();
         let all = all.filter_map(|(_, path)| {
@@ -382,11 +417,27 @@ impl Once<Sending> {
         let mut unsent: Vec<Record<Sending>> = all
             .filter(|record: &Record<Sending>| {
                 let ended = record.outcome.is_some() || record.dropped.is_some();
-                record.request.unattended && record.entered_at.is_none() && !ended
+                record.entered_at.is_none() && !ended
             })
             .collect();
         unsent.sort_by_key(|record| record.queued_at);
         unsent
+    }
+
+    /// Drops the messages that waited for this slot when its program ended and there was no daemon. Returns their ids.
+    pub fn drop_unsent(&self, slot: &str, why: &RpcError) -> io::Result<Vec<String>> {
+        let _active = self.active();
+        let left = |record: &Record<Sending>| record.slot == slot && record.queued_at < self.opened;
+        let mut ids = Vec::new();
+        for record in self.unsent().into_iter().filter(left) {
+            self.save(&Record {
+                dropped: Some(why.clone()),
+                untold: !record.request.unattended,
+                ..record.clone()
+            })?;
+            ids.push(record.id);
+        }
+        Ok(ids)
     }
 }
 

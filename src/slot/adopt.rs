@@ -76,6 +76,7 @@ impl Slot {
             Some(OrphansFound::Ended(_)) if had_shim => {
                 self.warn("its program ended with its shim while there was no daemon");
                 self.tell(shim_lost());
+                self.drop_unsent().await;
             }
             Some(OrphansFound::Living(shim)) if self.session.is_some() => {
                 let lives = LaunchError::Unreached { pid: shim.pid() };

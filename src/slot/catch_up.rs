@@ -8,8 +8,8 @@ use super::replay::{Fetched, RecordingReader, ReplayPiece, Replayed};
 use super::requests::TerminalRequest;
 use crate::core::cast::BrokenCast;
 use crate::core::claude::reading::Observer;
-use crate::core::machine::Input;
-use crate::core::model::ExitReport;
+use crate::core::machine::{Input, Refusal};
+use crate::core::model::{ExitReport, RpcError, Trace};
 use crate::shim::Hello;
 use chrono::{DateTime, Utc};
 use std::collections::VecDeque;
@@ -42,9 +42,17 @@ pub(super) struct CatchingUp {
     /// Whether the terminal shows nothing yet; after a broken connection it shows what stood there before.
     is_blank: bool,
     /// How and when the program has ended, where it has.
-    exit: Option<(ExitReport, Option<DateTime<Utc>>)>,
+    exit: Option<FoundExit>,
     /// Commands that need to know the screen, in their order.
     postponed: VecDeque<SlotCommand>,
+}
+
+/// The end of a program, as its shim tells it.
+struct FoundExit {
+    report: ExitReport,
+    at: Option<DateTime<Utc>>,
+    /// It ended while there was no daemon.
+    is_unseen: bool,
 }
 
 impl Slot {
@@ -61,7 +69,12 @@ impl Slot {
         let overflowed = self.screen.output().has_overflowed();
         let exit = hello.exit.clone().map(|report| {
             let at = hello.ended_at.filter(|_| questions == Questions::Answered);
-            (report, at)
+            let is_unseen = !is_ours;
+            FoundExit {
+                report,
+                at,
+                is_unseen,
+            }
         });
         self.catching = Some(Box::new(CatchingUp {
             reading: RecordingReader::new(
@@ -102,8 +115,15 @@ impl Slot {
         for input in inputs {
             self.input(input).await;
         }
+        let has_ended = self.machine.is_gone();
         for command in postponed {
-            self.take(command).await;
+            match command {
+                SlotCommand::Machine { input, reply, .. } if has_ended && is_message(&input) => {
+                    // Whoever asked is gone, or hears it.
+                    let _ = reply.send(Err(ended_before()));
+                }
+                command => self.take(command).await,
+            }
         }
     }
 
@@ -147,7 +167,12 @@ impl Slot {
                     return None;
                 }
             },
-            Some(Err(error)) => return Some(self.unreadable(&error, catching.exit).await),
+            Some(Err(error)) => {
+                let text =
+                    format!("the recording can't be read, so the screen is unknown: {error}");
+                self.warn(&text);
+                return Some(self.with_exit(None, catching.exit).await);
+            }
             None => {
                 self.catching = Some(catching);
                 return None;
@@ -187,27 +212,26 @@ impl Slot {
         replayed.has_read.then(|| self.news()).flatten()
     }
 
-    async fn unreadable(
-        &mut self,
-        error: &BrokenCast,
-        exit: Option<(ExitReport, Option<DateTime<Utc>>)>,
-    ) -> Vec<Input> {
-        let text = format!("the recording can't be read, so the screen is unknown: {error}");
-        self.warn(&text);
-        self.with_exit(None, exit).await
-    }
-
-    async fn with_exit(
-        &mut self,
-        seen: Option<Input>,
-        exit: Option<(ExitReport, Option<DateTime<Utc>>)>,
-    ) -> Vec<Input> {
+    async fn with_exit(&mut self, seen: Option<Input>, exit: Option<FoundExit>) -> Vec<Input> {
         let mut inputs: Vec<Input> = seen.into_iter().collect();
-        if let Some((report, at)) = exit {
-            inputs.push(self.take_leave(report, at).await);
+        if let Some(exit) = exit {
+            inputs.push(self.take_leave(exit.report, exit.at).await);
+            if exit.is_unseen {
+                self.drop_unsent().await;
+            }
         }
         inputs
     }
+}
+
+fn is_message(input: &Input) -> bool {
+    matches!(input, Input::Send(_))
+}
+
+/// A message came while the recording was read, and its end is that of the program.
+fn ended_before() -> RpcError {
+    let why = "not sent: the program had ended";
+    Refusal::Dropped.says(why).trace(Trace::Untouched)
 }
 
 /// The next piece of the recording, if it comes soon; never, if none is being read.

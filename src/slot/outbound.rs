@@ -6,8 +6,8 @@ use super::press::DecidedKey;
 use super::witness::figures_of;
 use crate::audit::Record;
 use crate::core::claude::reading::{self, State};
-use crate::core::machine::{Decider, Deciding, Purpose, Reply, Token};
-use crate::core::model::{RpcError, What};
+use crate::core::machine::{Decider, Deciding, Purpose, Refusal, Reply, Token};
+use crate::core::model::{RpcError, Trace, What, dropped_messages};
 use crate::core::policy::{Ask, Decision, Verdict};
 use crate::once::Stage;
 use crate::os::blocking;
@@ -111,6 +111,26 @@ impl Slot {
             self.warn(&format!(
                 "that a message was dropped can't be written down: {error}"
             ));
+        }
+    }
+
+    /// The program has ended while there was no daemon. What waited behind its turn is not taken into the next run, as if
+    /// the daemon had seen the end.
+    pub(super) async fn drop_unsent(&mut self) {
+        let why = "its program ended while there was no daemon";
+        let (sends, slot) = (
+            self.context.sends.clone(),
+            self.program.settings().name.clone(),
+        );
+        let error = Refusal::Dropped.says(format!("not sent: {why}"));
+        let error = error.trace(Trace::Untouched);
+        let dropped = blocking::run(move || sends.drop_unsent(&slot, &error)).await;
+        match dropped.flatten() {
+            Ok(ids) if ids.is_empty() => {}
+            Ok(ids) => self.warn(&format!("{}: {why}", dropped_messages(ids.len(), &ids))),
+            Err(error) => self.warn(&format!(
+                "messages that wait for it can't be dropped: {error}"
+            )),
         }
     }
 

@@ -206,6 +206,90 @@ fn after_a_reboot_slots_that_ran_go_on_with_their_conversation() {
     assert_eq!(daemon.status("stopped")["pid"], Value::Null);
 }
 
+/// How a program ends while there is no daemon.
+#[derive(Debug, Clone, Copy)]
+enum Loss {
+    /// Nothing is left of the slot, not even its shim.
+    Reboot,
+    /// Its shim is killed too.
+    Shim,
+    /// Its shim lives, and tells the next daemon.
+    Program,
+}
+
+/// The program is in a turn, and messages wait behind that: one by a sender who waits, one by a sender who does not. They
+/// are not typed into a conversation whose turn has died, whatever has died with it.
+fn what_waits_behind_a_turn_dies_with_it(loss: Loss) {
+    let setup = Setup::new().slot_with("coder", "restart = \"always\"");
+    let Some(mut daemon) = Daemon::start(&setup) else {
+        return;
+    };
+    daemon.wait_state("coder", "idle");
+    let steps = vec![Step::gate("never"), Step::text("It is done.")];
+    daemon.endpoint.on("take your time", steps);
+    let turn = ["send", "coder", "take your time", "--no-wait"];
+    daemon.cmd(&turn).expect(0);
+    daemon.wait_state("coder", "thinking,responding");
+    let queued = ["send", "coder", "then delete it", "--no-wait", "--id", "q1"];
+    let queued = daemon.cmd(&queued).expect(0);
+    assert!(queued.stdout.contains("queued"), "{queued}");
+    // After a reboot no sender waits.
+    let waits = (!matches!(loss, Loss::Reboot))
+        .then(|| daemon.spawn(&["send", "coder", "and push it", "--id", "q2"]));
+    let count = 1 + usize::from(waits.is_some());
+    until("all to wait", || {
+        (daemon.status("coder")["queued"] == count).then_some(())
+    });
+    let before = daemon.status("coder");
+    let pid_of = |key: &str| before[key].as_i64().expect("a pid") as i32;
+    match loss {
+        Loss::Reboot => daemon.reboot(),
+        Loss::Shim | Loss::Program => {
+            daemon.crash();
+            let (pid, shim) = (pid_of("pid"), pid_of("shim_pid"));
+            processes::kill(if matches!(loss, Loss::Shim) {
+                shim
+            } else {
+                pid
+            });
+            until("the end of the program", || {
+                processes::start_of(pid).is_none().then_some(())
+            });
+            daemon.again();
+        }
+    }
+    if let Some(waits) = waits {
+        let waits = waits.end().expect(1);
+        assert!(waits.stderr.contains("not sent"), "{loss:?}: {waits}");
+    }
+    daemon.wait_state("coder", "idle");
+    let answer = daemon.cmd(&["send", "coder", "hello"]).expect(0);
+    assert_eq!(answer.text(), "You said: hello", "{loss:?}");
+    let told = daemon.json(&["send", "coder", "--id", "q1", "--status"]);
+    assert_eq!(told["state"], "dropped", "{loss:?}: {told}");
+    let log = daemon.log("coder");
+    let dropped = ["was dropped (q1)", "were dropped (q1, q2)"][count - 1];
+    assert!(log.contains(dropped), "{loss:?}: {log}");
+    for text in ["then delete it", "and push it"] {
+        assert!(!log.contains(text), "{loss:?}: {log}");
+    }
+}
+
+#[test]
+fn what_waits_behind_a_turn_dies_with_it_at_a_reboot() {
+    what_waits_behind_a_turn_dies_with_it(Loss::Reboot);
+}
+
+#[test]
+fn what_waits_behind_a_turn_dies_with_its_shim() {
+    what_waits_behind_a_turn_dies_with_it(Loss::Shim);
+}
+
+#[test]
+fn what_waits_behind_a_turn_dies_with_its_program() {
+    what_waits_behind_a_turn_dies_with_it(Loss::Program);
+}
+
 /// Whoever follows the events knows that the dialog of this status is gone, and the program with it, before the next one.
 fn is_told_as_gone(daemon: &Daemon, before: &Value) {
     let told = daemon.cmd(&["events", "--after", "0", "coder"]).expect(0);

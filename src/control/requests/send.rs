@@ -136,7 +136,8 @@ async fn send_once(dispatcher: &Dispatcher, send: ToSend) -> Result<SendAnswer, 
 impl Dispatcher {
     /// Sends what an earlier daemon had taken for a sender who does not wait, and had not sent.
     pub fn send_what_was_left(&self) {
-        for record in self.daemon.sends.unsent() {
+        let unsent = self.daemon.sends.unsent().into_iter();
+        for record in unsent.filter(|record| record.request.unattended) {
             let slot = self.slot(&record.slot).ok();
             let Some((slot, message)) = slot.zip(as_message(&record)) else {
                 let why = "the daemon ended before it was sent";
@@ -154,10 +155,7 @@ impl Dispatcher {
                     active: waiter.active(),
                 };
                 waiter.leave();
-                tokio::spawn(async move {
-                    on_its_way.slot.has_looked().await;
-                    on_its_way.run(message).await;
-                });
+                tokio::spawn(on_its_way.run(message));
             }
         }
     }
@@ -208,11 +206,15 @@ struct OnItsWay {
 
 impl OnItsWay {
     async fn run(self, message: Message) {
-        let came = match self.record.entered_at {
-            Some(_) => self.look_for(message).await,
-            None => self.give(message).await,
+        let Record { slot, id, .. } = &self.record;
+        // The slot drops what an earlier daemon has left, if the program that it was meant for has ended.
+        self.slot.has_looked().await;
+        let came = match (self.sends.why_dropped(slot, id), self.record.entered_at) {
+            (Some(why), _) => Came::Nothing(why),
+            (None, Some(_)) => self.look_for(message).await,
+            (None, None) => self.give(message).await,
         };
-        self.sends.settle(&self.record.slot, &self.record.id, came);
+        self.sends.settle(slot, id, came);
     }
 
     async fn give(&self, message: Message) -> Came<Sending> {
@@ -244,7 +246,6 @@ impl OnItsWay {
 
     /// An earlier daemon has pressed Enter for it: what came of it is found in the conversation, once the slot rests.
     async fn look_for(&self, message: Message) -> Came<Sending> {
-        self.slot.has_looked().await;
         tokio::select! {
             () = runner::at_rest(&self.slot) => {}
             dialog = needs_person(&self.slot) => return Came::Part(Box::new(Ok(SendAnswer {

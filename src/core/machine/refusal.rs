@@ -102,7 +102,7 @@ refusals! {
 
 impl Refusal {
     /// The error that whoever asked gets.
-    pub(super) fn says(self, text: impl Into<String>) -> RpcError {
+    pub fn says(self, text: impl Into<String>) -> RpcError {
         RpcError {
             refusal: Some(self.name()),
             ..RpcError::new(self.fault(), text)
