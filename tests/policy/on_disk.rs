@@ -191,3 +191,37 @@ fn files_that_lead_elsewhere_are_not_changed() {
         assert_eq!(on(cwd, command), Decision::Ask, "{command}");
     }
 }
+
+/// The path behind a commit begins at the top of the repository, a glob of git may stand for a file that is there, and a word
+/// that names no file may be a branch.
+#[test]
+fn what_git_has_stored_is_judged_by_what_is_there() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let top = directory.path();
+    for name in [
+        ".git/HEAD",
+        "sub/src/a.rs",
+        "sub/.env.local",
+        "sub/secrets/old.key",
+        "other/a.rs",
+    ] {
+        file(&top.join(name));
+    }
+    let cwd = top.join("sub");
+    for (command, expected) in [
+        ("git show HEAD:sub/.env.local", Decision::Ask),
+        ("git show HEAD:sub/src/a.rs", Decision::Allow),
+        ("git log -p -- ':/sub/secrets'", Decision::Ask),
+        ("git log -p -- '*.local'", Decision::Ask),
+        ("git log -p -- '*.key'", Decision::Ask),
+        ("git log -p -- '*.rs'", Decision::Allow),
+        ("git grep x src", Decision::Allow),
+        ("git grep x some-branch", Decision::Ask),
+        ("git checkout -- :/other", Decision::Ask),
+        ("git diff -- ../other", Decision::Allow),
+        ("git diff -- ../../elsewhere", Decision::Ask),
+        ("git -C src diff -- ../.env.local", Decision::Ask),
+    ] {
+        assert_eq!(on(&cwd, command), expected, "{command}");
+    }
+}

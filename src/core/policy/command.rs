@@ -11,8 +11,10 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
+mod directories;
 mod excuses;
 mod fed;
+mod git;
 mod neutral;
 mod optionset;
 mod part;
@@ -22,8 +24,8 @@ mod spelled;
 mod transfers;
 mod trees;
 mod variants;
+use directories::Directories;
 use part::Part;
-use places::Directories;
 pub use spelled::never_allows;
 use transfers::Made;
 

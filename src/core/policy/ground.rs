@@ -117,7 +117,17 @@ impl<'a> Ground<'a> {
             return false;
         }
         let parts = |c: char| c.is_whitespace() || matches!(c, '\'' | '"' | '\\');
-        let is_odd = |name: &str| name.starts_with('-') || name.contains(parts);
+        let is_odd = |path: &Path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.starts_with('-') || name.contains(parts)
+        };
+        self.finds_below(place, |path| {
+            odd.names && is_odd(path) || odd.links && self.link(path).is_some()
+        })
+    }
+
+    /// Whether a path below a directory is as wanted, or there are more than may be read.
+    pub fn finds_below(&self, place: &Place, is_wanted: impl Fn(&Path) -> bool) -> bool {
         let mut waiting = vec![place.real.clone()];
         while let Some(way) = waiting.pop() {
             let names_left = self.names_left.take();
@@ -125,17 +135,33 @@ impl<'a> Ground<'a> {
                 return true;
             };
             self.names_left.set(names_left - names.len());
-            if odd.names && names.iter().any(|name| is_odd(&name.to_string_lossy())) {
+            let below: Vec<PathBuf> = names.iter().map(|name| way.join(name)).collect();
+            if below.iter().any(|path| is_wanted(path)) {
                 return true;
             }
-            let below = names.iter().map(|name| way.join(name));
-            let (links, others): (Vec<_>, Vec<_>) = below.partition(|way| self.link(way).is_some());
-            if odd.links && !links.is_empty() {
-                return true;
-            }
-            waiting.extend(others);
+            waiting.extend(below.into_iter().filter(|path| self.link(path).is_none()));
         }
         false
+    }
+
+    /// Whether there is something at this place. A directory of which nothing is known may hold anything.
+    pub fn may_exist(&self, place: &Place) -> bool {
+        let (Some(parent), Some(name)) = (place.real.parent(), place.real.file_name()) else {
+            return true;
+        };
+        let names = self.paths.names(parent, MOST_NAMES);
+        let is_there = names.is_none_or(|names| names.iter().any(|known| known == name));
+        let is_unknown = || {
+            self.paths
+                .names(&self.cwd[1], MOST_NAMES)
+                .is_some_and(|n| n.is_empty())
+        };
+        is_there || is_unknown()
+    }
+
+    /// The top of the repository in which a directory lies.
+    pub fn repository(&self, directory: &Path) -> Option<PathBuf> {
+        self.paths.repository(&self.resolve(directory))
     }
 
     /// Whether a place is in the slot's directory, as it is written and where it really is.

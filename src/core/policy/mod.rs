@@ -10,6 +10,7 @@ mod edit;
 mod file;
 pub mod gate;
 pub(crate) mod git_hooks;
+mod globs;
 mod grants;
 mod ground;
 mod harm;

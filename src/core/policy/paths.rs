@@ -1,5 +1,7 @@
 //! Path patterns and the places that they are relative to.
 
+mod sharing;
+
 use super::ground::{Directory, Ground};
 use super::quick::QuickSet;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
@@ -400,6 +402,17 @@ impl PathPattern {
         let mut below = self.base.below(directory, ground);
         let is_below = below.any(|below| below.starts_with(&self.start));
         is_below && self.start.components().next().is_some()
+    }
+
+    /// Whether it leaves open how names end, as `.env.*` does.
+    pub fn has_open_end(&self) -> bool {
+        self.glob.trim_end_matches('/').ends_with('*')
+    }
+
+    /// Whether it matches at any depth.
+    pub fn is_anywhere(&self) -> bool {
+        let glob = self.glob.trim_end_matches('/');
+        !glob.contains('/') || glob.trim_start_matches('/').starts_with("**/")
     }
 
     /// Whether it matches everything below a directory, whatever its name.

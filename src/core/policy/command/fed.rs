@@ -2,7 +2,7 @@
 //! known, but it is known where they lie and how they end.
 
 use super::Command;
-use super::places::Directories;
+use super::directories::Directories;
 use crate::core::policy::Decision;
 use crate::core::policy::ground::Odd;
 use crate::core::policy::harm;

@@ -1,12 +1,13 @@
 //! The verdict on one simple command of a command line.
 
+use super::directories::Directories;
 use super::fed::{Source, only_counts};
-use super::places::{self, Directories, Named};
+use super::places::{self, Named};
 use super::spelled::{self, Inner};
 use super::transfers::{self, Made};
 use super::{
-    Command, Says, every_command, join, one_spaced, optionset, reads, rules_on, texts_of, trees,
-    variants,
+    Command, Says, every_command, git, join, one_spaced, optionset, reads, rules_on, texts_of,
+    trees, variants,
 };
 use crate::core::policy::harm::{self, Harm};
 use crate::core::policy::judge::{Case, strictest};
@@ -91,8 +92,10 @@ impl<'a, 'd> Part<'a, 'd> {
             .max_by_key(|rule| rule.decision)
             .map(Says::Rule);
         let by_places = self.restriction_by_places();
-        let by_trees = every_command(&self.stripped, self.inside)
-            .find_map(|words| trees::restriction(self.case, words, self.directories));
+        let by_trees = every_command(&self.stripped, self.inside).find_map(|words| {
+            trees::restriction(self.case, words, self.directories)
+                .or_else(|| git::restriction(self.case, words, self.directories))
+        });
         match restricted
             .into_iter()
             .chain(by_places.into_iter().chain(by_trees).map(Says::Verdict))
@@ -360,6 +363,7 @@ impl<'a, 'd> Part<'a, 'd> {
             self.directories,
         ));
         for words in every_command(&self.stripped, self.inside) {
+            harms.extend(git::harm(self.case, words, self.directories));
             harms.extend(transfers::harm(self.case, words, self.directories));
             harms.extend(self.made.harm(self.case, words, self.directories));
         }

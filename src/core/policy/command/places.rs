@@ -1,6 +1,7 @@
 //! Paths among the words of a command: protected ones, ones that rules restrict, and ones that should not be
 //! removed by accident.
 
+use super::directories::{Directories, path_texts};
 use crate::core::policy::ground::Ground;
 use crate::core::policy::harm::{self, Harm};
 use crate::core::policy::judge::{Case, by_rule};
@@ -8,133 +9,10 @@ use crate::core::policy::paths::{PathPattern, Place};
 use crate::core::policy::pattern::fits;
 use crate::core::policy::protected as guarded;
 use crate::core::policy::rule::{Meaning, Rule};
-use crate::core::policy::shell::{self, Redirect, Word};
+use crate::core::policy::shell::{Redirect, Word};
 use crate::core::policy::tools::Access;
 use crate::core::policy::{Decision, Verdict};
-use std::path::{Path, PathBuf};
-
-/// Where a part of a command may run: the slot's directory, and every one that a `cd` before it names.
-#[derive(Clone)]
-pub struct Directories {
-    all: Vec<PathBuf>,
-    /// Where the next part runs for sure: all before it have led there and have succeeded.
-    current: Option<PathBuf>,
-}
-
-/// More changes of directory in one command than this and later paths are judged in the first ones only; such
-/// a command is asked about anyway, see [`harm`].
-const MOST_DIRECTORIES: usize = 8;
-
-impl Directories {
-    pub fn new(cwd: PathBuf) -> Directories {
-        Directories {
-            current: Some(cwd.clone()),
-            all: vec![cwd],
-        }
-    }
-
-    /// From here on it can't be told which of them it is.
-    pub fn lose_current(&mut self) {
-        self.current = None;
-    }
-
-    /// Goes where a command leads, if it leads anywhere.
-    pub fn follow(&mut self, words: &[Word], ground: &Ground<'_>) -> bool {
-        let [name, .., target] = words else {
-            return false;
-        };
-        if !matches!(name.text.as_str(), "cd" | "pushd") || self.all.len() > MOST_DIRECTORIES {
-            return false;
-        }
-        let current = self.current.take();
-        self.current = current.map(|cwd| ground.place(&target.text, &cwd).written);
-        let targets: Vec<PathBuf> = self
-            .all
-            .iter()
-            .map(|cwd| ground.place(&target.text, cwd).written)
-            .collect();
-        self.all.extend(targets);
-        self.all.dedup();
-        true
-    }
-
-    pub fn all(&self) -> &[PathBuf] {
-        &self.all
-    }
-
-    /// Every place that a word may name.
-    pub fn places(&self, word: &Word, ground: &Ground<'_>) -> Vec<Place> {
-        if word.doubt.is_some() {
-            return self.places_in_doubt(&word.text.replace('"', ""), ground);
-        }
-        let literal = literal_tilde(&word.text, !shell::names_home(&word.text));
-        path_texts(&word.text)
-            .chain(literal.as_deref())
-            .flat_map(|text| self.all.iter().map(move |cwd| ground.place(text, cwd)))
-            .collect()
-    }
-
-    /// Every place that the globs of a word stand for now.
-    fn matches(&self, word: &str, ground: &Ground<'_>) -> Vec<Place> {
-        path_texts(word)
-            .filter(|text| text.contains(['*', '?', '[']))
-            .flat_map(|text| {
-                self.all
-                    .iter()
-                    .flat_map(move |cwd| ground.matches(text, cwd))
-            })
-            .collect()
-    }
-
-    /// Every place that a text names, itself and by its globs.
-    pub fn places_of_text(&self, text: &str, ground: &Ground<'_>) -> Vec<Place> {
-        let named = self.all.iter().map(|cwd| ground.place(text, cwd));
-        named.chain(self.matches(text, ground)).collect()
-    }
-
-    /// The places of a word of which only some is known.
-    fn places_in_doubt(&self, word: &str, ground: &Ground<'_>) -> Vec<Place> {
-        let place = |text: &str, cwd| match likely(text) {
-            Some(likely) => ground.place(&likely, cwd),
-            None if text.starts_with(['$', '`']) => Place::unknown(text, cwd),
-            None => ground.place(text, cwd),
-        };
-        let literal = literal_tilde(word, true);
-        path_texts(word)
-            .chain(literal.as_deref())
-            .flat_map(|text| self.all.iter().map(move |cwd| place(text, cwd)))
-            .collect()
-    }
-
-    fn first(&self) -> &Path {
-        &self.all[0]
-    }
-}
-
-/// The path of a word whose `~` may stand for itself: a shell replaces one inside a word only in an assignment, and
-/// none that is quoted.
-fn literal_tilde(word: &str, whole: bool) -> Option<String> {
-    let mut texts = path_texts(word).filter(|text| text.starts_with('~'));
-    let text = texts.find(|text| whole || text.len() < word.len())?;
-    Some(format!("./{text}"))
-}
-
-/// What two variables hold unless somebody has set them, and what `~+` stands for: good enough to restrict by, never
-/// to allow.
-fn likely(text: &str) -> Option<String> {
-    const LIKELY: &[(&str, &str)] = &[
-        ("$HOME", "~"),
-        ("${HOME}", "~"),
-        ("$PWD", "."),
-        ("${PWD}", "."),
-        ("~+", "."),
-    ];
-    LIKELY.iter().find_map(|(variable, stands_for)| {
-        let rest = text.strip_prefix(variable)?;
-        let is_whole = rest.is_empty() || rest.starts_with('/');
-        is_whole.then(|| format!("{stands_for}{rest}"))
-    })
-}
+use std::path::Path;
 
 /// A place that a word of a command may name.
 pub struct Named {
@@ -241,7 +119,7 @@ pub fn redirection(
 /// The strictest verdict on a file that the shell opens, in each directory in which that may be.
 pub fn opened(case: &Case<'_>, redirect: &Redirect, directories: &Directories) -> Verdict {
     let text = &redirect.target.text;
-    let all = directories.all.iter();
+    let all = directories.all().iter();
     let verdicts = all.map(|cwd| case.opened(redirect.access, text, cwd));
     let strictest = verdicts.max_by_key(|verdict| verdict.decision);
     strictest.unwrap_or_else(|| case.by_tool())
@@ -256,7 +134,7 @@ pub fn places_of_glob(word: &Word, directories: &Directories, ground: &Ground<'_
         Some((directory, _)) => directory,
         None => ".",
     };
-    let places = directories.all.iter();
+    let places = directories.all().iter();
     places.map(|cwd| ground.place(directory, cwd)).collect()
 }
 
@@ -383,24 +261,6 @@ fn hidden_glob(text: &str) -> bool {
         .any(|part| part.starts_with('.') && part.contains(['*', '?', '[']))
 }
 
-/// The texts in a word that may be paths: the word, what follows a `=`, what is attached to a short option.
-fn path_texts(word: &str) -> impl Iterator<Item = &str> {
-    let whole = (!word.starts_with('-')).then_some(word);
-    let value = word.split_once('=').map(|(_, value)| value);
-    let attached = word
-        .starts_with('-')
-        .then(|| word.find(['/', '~', '.']).map(|at| &word[at..]))
-        .flatten();
-    let at_file = word.split_once('@').map(|(_, file)| file);
-    // `HEAD:file`, `host:file`
-    let behind_colon = word.split_once(':').map(|(_, file)| file);
-    let behind_colon = behind_colon.filter(|file| !file.starts_with("//"));
-    [whole, value, attached, at_file, behind_colon]
-        .into_iter()
-        .flatten()
-        .filter(|text| !text.is_empty())
-}
-
 /// Places of which it can't be told where they are, devices, and those where links or globs lead to a well-known secret.
 pub fn led_astray<'n>(
     case: &'n Case<'_>,
@@ -478,7 +338,7 @@ fn elsewhere(case: &Case<'_>, words: &[Word], directories: &Directories) -> Opti
     let leaves = |at: &usize| {
         let mut texts = outer_texts(&words[*at].text);
         texts.any(|text| {
-            let mut cwds = directories.all.iter();
+            let mut cwds = directories.all().iter();
             cwds.any(|cwd| !is_inside(case, &case.ground.place(text, cwd), true))
         })
     };
@@ -509,7 +369,7 @@ fn outer_texts(word: &str) -> impl Iterator<Item = &str> {
 }
 
 /// In the slot's directory; `temporary` also where everybody writes.
-fn is_inside(case: &Case<'_>, place: &Place, temporary: bool) -> bool {
+pub fn is_inside(case: &Case<'_>, place: &Place, temporary: bool) -> bool {
     const FOR_ALL: &[&str] = &[
         "/tmp",
         "/var/tmp",
@@ -534,7 +394,12 @@ pub fn harm(case: &Case<'_>, words: &[Word], directories: &Directories) -> Optio
             .iter()
             .enumerate()
             .filter(|(_, word)| !word.text.starts_with('-'))
-            .find(|(_, word)| directories.all.iter().any(|cwd| is_vital(case, word, cwd)))
+            .find(|(_, word)| {
+                directories
+                    .all()
+                    .iter()
+                    .any(|cwd| is_vital(case, word, cwd))
+            })
             .map(|(_, word)| {
                 Harm::whole(format!(
                     "{} of `{}` could destroy far more than a file",
@@ -547,10 +412,8 @@ pub fn harm(case: &Case<'_>, words: &[Word], directories: &Directories) -> Optio
 
 fn leaving(case: &Case<'_>, arguments: &[Word], directories: &Directories) -> Option<Harm> {
     let inside = match arguments {
-        [target]
-            if !target.globs && target.text != "-" && directories.all.len() <= MOST_DIRECTORIES =>
-        {
-            let from = directories.current.as_deref();
+        [target] if !target.globs && target.text != "-" && !directories.are_too_many() => {
+            let from = directories.current();
             let from = from.unwrap_or_else(|| directories.first());
             let place = case.ground.place(&target.text, from);
             place.is_within(&case.ground.cwd) && guarded::forbids(&place, &case.ground).is_none()

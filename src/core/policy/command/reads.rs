@@ -5,7 +5,7 @@
 mod git;
 mod table;
 
-use super::places::Directories;
+use super::directories::Directories;
 use crate::core::policy::harm::has_word;
 use crate::core::policy::judge::Case;
 use crate::core::policy::shell::{Simple, Word};

@@ -1,7 +1,8 @@
 //! What is copied, moved or linked ends up at places that the words of a command do not name by themselves: below a
 //! directory, or behind a link that an earlier part of the same line has made.
 
-use super::places::{self, Directories};
+use super::directories::Directories;
+use super::places;
 use super::{Command, every_command};
 use crate::core::policy::ground::Ground;
 use crate::core::policy::harm::{self, Harm};

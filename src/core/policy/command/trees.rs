@@ -1,7 +1,8 @@
 //! Programs that read every file below a directory, or bring it to another place: what a rule keeps from being read
 //! must not lie there.
 
-use super::places::Directories;
+use super::directories::Directories;
+use super::git;
 use crate::core::policy::harm;
 use crate::core::policy::judge::Case;
 use crate::core::policy::paths::Place;
@@ -13,6 +14,8 @@ use std::path::Path;
 
 /// What a search goes through, as far as its words tell.
 struct Search<'w> {
+    /// The directories to which it goes before it looks.
+    ways: Vec<&'w str>,
     /// Where it looks; the working directory where it names nothing.
     places: Vec<&'w str>,
     /// It leaves out files whose names begin with a dot.
@@ -26,7 +29,7 @@ struct Search<'w> {
 
 /// A person is asked about a search that may come across a restricted file or a well-known secret.
 pub fn restriction(case: &Case<'_>, words: &[Word], directories: &Directories) -> Option<Verdict> {
-    let searched = search_of(words);
+    let searched = git_search(case, words, directories).or_else(|| search_of(words));
     let is_search = searched.is_some();
     let search = match searched {
         // What is only moved is no secret that is shown: without a rule nothing speaks against it.
@@ -34,6 +37,8 @@ pub fn restriction(case: &Case<'_>, words: &[Word], directories: &Directories) -
         searched => searched?,
     };
     let texts = search.places.iter();
+    let after = (!search.ways.is_empty()).then(|| directories.after(&search.ways, &case.ground));
+    let directories = after.as_ref().unwrap_or(directories);
     let places: Vec<Place> = texts
         .flat_map(|text| directories.places_of_text(text, &case.ground))
         .collect();
@@ -84,11 +89,41 @@ fn by_rule(case: &Case<'_>, search: &Search<'_>, places: &[Place]) -> Option<Ver
     })
 }
 
+/// `git grep pattern commits -- paths`: what stands before the dashes may be a commit, and so everything.
+fn git_search<'w>(
+    case: &Case<'_>,
+    words: &'w [Word],
+    directories: &Directories,
+) -> Option<Search<'w>> {
+    let (at, ways) = harm::git_subcommand(words).filter(|(at, _)| words[*at].text == "grep")?;
+    let arguments = &words[at + 1..];
+    let end = arguments.iter().position(|word| word.text == "--");
+    let (before, behind) = arguments.split_at(end.unwrap_or(arguments.len()));
+    let has_pattern = arguments.iter().any(|word| gives_pattern(&word.text));
+    let named = operands_of(before, "git");
+    let named = named.into_iter().skip(usize::from(!has_pattern));
+    let own = directories.after(&ways, &case.ground);
+    let mut places: Vec<&str> = match behind.get(1..) {
+        Some(paths) => paths.iter().map(|word| word.text.as_str()).collect(),
+        None => named
+            .flat_map(|word| {
+                let whole = git::may_be_commit(case, word, &own).then_some(".");
+                [Some(word), whole].into_iter().flatten()
+            })
+            .collect(),
+    };
+    if places.is_empty() {
+        places.push(".");
+    }
+    Some(Search {
+        ways,
+        ..Search::through(places)
+    })
+}
+
 fn search_of(words: &[Word]) -> Option<Search<'_>> {
     let (name, arguments) = words.split_first()?;
     let (patterns, skips_hidden) = match name.text.as_str() {
-        // The word `grep` itself stands before the pattern.
-        "git" if arguments.first()?.text == "grep" => (2, false),
         "grep" | "egrep" | "fgrep" | "zgrep" if arguments.iter().any(|w| recurses(&w.text)) => {
             (1, false)
         }
@@ -147,6 +182,7 @@ fn transfer_of<'w>(
 impl<'w> Search<'w> {
     fn through(places: Vec<&'w str>) -> Search<'w> {
         Search {
+            ways: Vec::new(),
             places,
             skips_hidden: false,
             follows_links: false,

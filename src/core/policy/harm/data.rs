@@ -52,7 +52,8 @@ fn row(entry: Entry) -> Row {
     }
 }
 
-fn kept(text: String) -> &'static str {
+/// A text of a table lives as long as the program.
+pub fn kept(text: String) -> &'static str {
     Box::leak(text.into_boxed_str())
 }
 

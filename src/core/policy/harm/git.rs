@@ -1,70 +1,11 @@
 //! What git runs and writes beyond its own repository.
 
-use super::subcommands::Subcommands;
+mod table;
+
 use super::{Harm, has_short, has_word, is_one_of_long};
 use crate::core::policy::shell::Word;
-
-/// Options before the subcommand that change nothing but the output.
-const HARMLESS_GLOBALS: &str = "--no-pager -P --version -v --no-optional-locks --literal-pathspecs \
-    --no-replace-objects";
-
-/// Options before the subcommand whose value is the word behind them.
-const VALUED_GLOBALS: &str = "-C -c --git-dir --work-tree --namespace --config-env --super-prefix --attr-source \
-    --shallow-file";
-
-/// Those of them that do what their value says, so that naming the option does not mean every value.
-const SETTINGS: &str = "-c --config-env";
-
-/// What people do with git all day. Left out: what runs other programs, changes what git runs later, or writes
-/// files that its input names (`config`, `submodule`, `difftool`, `apply`, …), plumbing that nobody types, and
-/// every word that may be an alias or a program named `git-…`.
-const ORDINARY: Subcommands = Subcommands {
-    plain: "status log diff show branch checkout switch restore add commit push pull fetch merge rebase reset stash \
-        tag rev-parse rev-list ls-files ls-tree ls-remote cat-file blame annotate describe shortlog grep reflog \
-        merge-base name-rev for-each-ref show-ref show-branch symbolic-ref cherry cherry-pick revert clean rm mv \
-        count-objects diff-tree diff-index diff-files whatchanged range-diff check-ignore check-attr \
-        check-ref-format check-mailmap fsck gc prune repack pack-refs version var format-patch archive stripspace \
-        merge-tree patch-id verify-commit verify-tag verify-pack request-pull rerere get-tar-commit-id",
-    groups: &[
-        ("remote", "show get-url"),
-        ("worktree", "list"),
-        ("submodule", "status summary"),
-        ("bisect", "start good bad new old skip reset log terms"),
-        ("notes", "list show add append copy"),
-        ("sparse-checkout", "list"),
-        ("bundle", "verify list-heads"),
-        ("commit-graph", "verify"),
-        ("multi-pack-index", "verify"),
-    ],
-    valued: "",
-    flags: "-v --verbose -q --quiet",
-    misleading: "",
-    managed: "",
-};
-
-/// Options that run a program or write a file, or read one from anywhere, whatever the subcommand.
-const LONG: &str = "--output --output-directory --upload-pack --receive-pack --exec --open-files-in-pager \
-    --ext-diff --textconv --extcmd --tool --config --template --separate-git-dir \
-    --edit-todo --strategy --gpg-sign --filters --interactive --local-user --sign --prefix \
-    --export-marks --import-marks --export-pack-edges --no-index --contents --unsafe-paths \
-    --repo";
-
-/// Letters that do the same in these subcommands alone, and the letters there whose value is the rest of the word.
-const SHORT: &[(&str, &str, &str)] = &[
-    ("grep", "O", "efABCm"),
-    ("archive", "o", ""),
-    ("format-patch", "o", "vUOlSGn"),
-    ("rebase", "xsiS", "XC"),
-    ("commit", "St", "mFCcu"),
-    ("tag", "su", "mF"),
-    ("bundle", "o", ""),
-    ("merge", "sS", "mFX"),
-    ("pull", "sS", "Xjo"),
-    ("cherry-pick", "S", "mX"),
-    ("revert", "S", "mX"),
-    ("fetch-pack", "u", ""),
-    ("ls-remote", "u", "o"),
-];
+use table::TABLE;
+pub use table::{PathUse, uses_of_paths};
 
 pub fn harms(words: &[Word]) -> Vec<Harm> {
     let (at, mut harms) = harms_of_globals(words);
@@ -73,12 +14,9 @@ pub fn harms(words: &[Word]) -> Vec<Harm> {
     };
     let rest = &words[at + 1..];
     if !only_looks(subcommand, rest) {
-        harms.extend(ORDINARY.harms_from(words, at));
+        harms.extend(TABLE.ordinary.harms_from(words, at));
     }
-    let letters = SHORT
-        .iter()
-        .find(|(name, ..)| *name == subcommand)
-        .map_or(("", ""), |(_, letters, valued)| (letters, valued));
+    let letters = TABLE.letters(subcommand);
     let of_words = words.iter().enumerate().skip(at + 1);
     harms.extend(of_words.filter_map(|(at, word)| of_word(at, subcommand, &word.text, letters)));
     harms.extend(elsewhere(subcommand, rest).map(|(of_rest, word)| {
@@ -88,16 +26,29 @@ pub fn harms(words: &[Word]) -> Vec<Harm> {
     harms
 }
 
+/// Where the subcommand of git stands among its words, and the directories that `-C` names before it.
+pub fn subcommand_of(words: &[Word]) -> Option<(usize, Vec<&str>)> {
+    let name = words.first()?;
+    (super::base_name(&name.text) == "git").then_some(())?;
+    let (at, _) = harms_of_globals(words);
+    let before = words.get(1..at)?.windows(2);
+    let directories = before.filter(|pair| pair[0].text == "-C");
+    let directories = directories.map(|pair| pair[1].text.as_str());
+    words.get(at)?;
+    Some((at, directories.collect()))
+}
+
 /// The harms before the subcommand, and where that is.
 fn harms_of_globals(words: &[Word]) -> (usize, Vec<Harm>) {
     let (mut at, mut harms) = (1, Vec::new());
     while let Some(word) = words.get(at).filter(|word| word.text.starts_with('-')) {
         let option = word.text.as_str();
-        if !has_word(HARMLESS_GLOBALS, option) {
+        if !has_word(&TABLE.globals.harmless, option) {
             let why = format!("`{option}` before git's subcommand can make it run another program");
-            harms.push(Harm::at(at + usize::from(has_word(SETTINGS, option)), why));
+            let is_setting = has_word(&TABLE.globals.settings, option);
+            harms.push(Harm::at(at + usize::from(is_setting), why));
         }
-        at += 1 + usize::from(has_word(VALUED_GLOBALS, option));
+        at += 1 + usize::from(has_word(&TABLE.globals.valued, option));
     }
     (at, harms)
 }
@@ -153,7 +104,7 @@ fn only_reads_config(rest: &[Word]) -> bool {
 }
 
 fn of_word(at: usize, subcommand: &str, word: &str, letters: (&str, &str)) -> Option<Harm> {
-    if is_one_of_long(word, LONG) || has_short(word, letters.0, letters.1) {
+    if is_one_of_long(word, &TABLE.harmful.long) || has_short(word, letters.0, letters.1) {
         return Some(Harm {
             at,
             why: format!("`{word}` lets git {subcommand} run another program or write a file"),

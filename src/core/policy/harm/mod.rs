@@ -286,7 +286,10 @@ static OPENERS: Names = LazyLock::new(|| {
 static SEARCHERS: Names =
     LazyLock::new(|| names("grep egrep fgrep zgrep rg ag ack sed gsed awk gawk mawk jq"));
 
-pub use git::runs_setting as git_runs;
+use data::kept;
+pub use git::{
+    PathUse, runs_setting as git_runs, subcommand_of as git_subcommand, uses_of_paths as git_paths,
+};
 pub use outputs::{perhaps_written, written};
 pub use scripts::sed_files;
 pub use writes::{Transfer, is_writer, may_use_temporary, packs, transfer};

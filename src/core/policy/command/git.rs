@@ -1,0 +1,361 @@
+//! What git shows and changes by the paths that its words name: files of the working tree, and those that it has stored in
+//! commits and in its index. `tables/git.toml` says which subcommands do what.
+
+use super::directories::Directories;
+use super::places;
+use crate::core::policy::globs::may_share;
+use crate::core::policy::ground::Ground;
+use crate::core::policy::harm::{self, Harm, PathUse};
+use crate::core::policy::judge::Case;
+use crate::core::policy::paths::{PathPattern, Place, normalise};
+use crate::core::policy::rule::{Meaning, Rule};
+use crate::core::policy::shell::Word;
+use crate::core::policy::tools::Access;
+use crate::core::policy::{Decision, Verdict};
+use std::path::{Path, PathBuf};
+
+/// A call of git.
+struct Call<'w> {
+    subcommand: &'w str,
+    /// The words behind the subcommand, with their places in the command.
+    operands: Vec<(usize, &'w Word)>,
+    /// Whether an object is shown that only its number names.
+    shows_object: bool,
+    does: PathUse,
+    /// Where it runs, and the tops of the repositories there.
+    directories: Vec<PathBuf>,
+    tops: Vec<PathBuf>,
+}
+
+/// A path that a word of git may name.
+#[derive(Debug, PartialEq, Eq)]
+struct Target<'w> {
+    text: &'w str,
+    /// It is meant from the top of the repository on.
+    from_top: bool,
+    /// Which files it means can't be told.
+    is_open: bool,
+}
+
+impl<'w> Call<'w> {
+    fn new(case: &Case<'_>, words: &'w [Word], directories: &Directories) -> Option<Call<'w>> {
+        let (at, ways) = harm::git_subcommand(words)?;
+        let subcommand = words[at].text.as_str();
+        let rest = &words[at + 1..];
+        let does = harm::git_paths(subcommand, rest);
+        (does.reads || does.writes).then_some(())?;
+        let directories = directories.after(&ways, &case.ground).all().to_vec();
+        let tops = directories.iter();
+        let tops = tops.filter_map(|cwd| case.ground.repository(cwd));
+        Some(Call {
+            subcommand,
+            operands: operands(subcommand, rest, at + 1),
+            shows_object: does.takes_objects && shows_object(rest),
+            does,
+            tops: tops.collect(),
+            directories,
+        })
+    }
+
+    /// What a rule must restrict to mean this call.
+    fn access(&self) -> Access {
+        match self.does.writes {
+            true => Access::Write,
+            false => Access::Read,
+        }
+    }
+
+    /// Why a rule that restricts paths means this call, if it does.
+    fn is_met_by(&self, case: &Case<'_>, rule: &Rule) -> Option<String> {
+        let Meaning::Path(about, pattern) = &rule.meaning else {
+            return None;
+        };
+        let is_about = *about == Access::Read || *about == self.access();
+        (rule.decision > Decision::Allow && is_about).then_some(())?;
+        let is_here = || {
+            self.bases(true)
+                .any(|base| pattern.may_match_below(base, &case.ground))
+        };
+        let does = match () {
+            () if self.does.is_unseen && is_here() => "takes the names of files from elsewhere",
+            () if self.shows_object && is_here() => "shows an object that no path names",
+            () if self.takes_whole() && is_here() => "takes every file",
+            () => {
+                let meets = |(_, word): &&(usize, &Word)| self.meets(case, rule, pattern, word);
+                let (_, word) = self.operands.iter().find(meets)?;
+                let word = &word.text;
+                return Some(format!(
+                    "`{word}` may name files that {} covers",
+                    rule.at.text
+                ));
+            }
+        };
+        let subcommand = self.subcommand;
+        Some(format!(
+            "git {subcommand} {does}, and {} covers some",
+            rule.at.text
+        ))
+    }
+
+    fn takes_whole(&self) -> bool {
+        self.does.takes_all && self.operands.is_empty()
+    }
+
+    /// The directories that a path may begin in.
+    fn bases(&self, from_top: bool) -> impl Iterator<Item = &Path> {
+        let tops = self.tops.iter().filter(move |_| from_top);
+        self.directories.iter().chain(tops).map(PathBuf::as_path)
+    }
+
+    fn meets(&self, case: &Case<'_>, rule: &Rule, pattern: &PathPattern, word: &Word) -> bool {
+        targets(&word.text).into_iter().any(|target| {
+            self.bases(target.from_top).any(|base| match () {
+                () if target.is_open => pattern.may_match_below(base, &case.ground),
+                () if target.text.contains(['*', '?', '[', '\\']) => {
+                    self.glob_meets(&case.ground, pattern, base, target.text)
+                }
+                () => {
+                    let place = case.ground.place(target.text, base);
+                    self.place_meets(case, rule, pattern, &place)
+                }
+            })
+        })
+    }
+
+    /// Whether a rule speaks about a file, or about what lies in a directory. The directory in which all work is done is
+    /// named all day, and so is one in which a name may lie that a rule means anywhere.
+    fn place_meets(
+        &self,
+        case: &Case<'_>,
+        rule: &Rule,
+        pattern: &PathPattern,
+        place: &Place,
+    ) -> bool {
+        let below = |path: &Path| pattern.may_match_below(path, &case.ground);
+        let may_hold = || place.ways().any(below);
+        let is_whole = || {
+            place
+                .ways()
+                .any(|path| self.bases(true).any(|base| base.starts_with(path)))
+        };
+        rule.covers_tree(self.access(), place, &case.ground)
+            || self.does.takes_all && may_hold()
+            || !pattern.is_anywhere() && may_hold() && !is_whole()
+    }
+
+    /// Whether a glob that git itself expands may stand for a file that a pattern matches. One that says no more than how
+    /// names end, such as `*.rs`, is held against `.env.*` by the files that there are.
+    fn glob_meets(
+        &self,
+        ground: &Ground<'_>,
+        pattern: &PathPattern,
+        base: &Path,
+        text: &str,
+    ) -> bool {
+        let absolute = normalise(&base.join(text)).to_string_lossy().into_owned();
+        let shares = pattern.may_share(&absolute, ground);
+        if !shares && !pattern.may_share_with_directories(&absolute, ground) {
+            return false;
+        }
+        if text.chars().all(|c| matches!(c, '*' | '/' | '.')) {
+            return self.does.takes_all;
+        }
+        if !names_an_ending(text) || shares && !pattern.has_open_end() {
+            return true;
+        }
+        let sample = absolute.replace(['*', '?', '['], "\u{fffd}");
+        let fits = |path: &Path| may_share(&absolute, &path.to_string_lossy());
+        let is_there = |place: &Place| {
+            place.ways().any(fits) || pattern.reaches_below() && ground.finds_below(place, fits)
+        };
+        let existing = || pattern.existing(ground).unwrap_or_default();
+        pattern.matches(Path::new(&sample), ground) || existing().iter().any(is_there)
+    }
+
+    /// Where a word leads out of the slot's directory, or, if git only compares, out of the repository.
+    fn leads_out(&self, case: &Case<'_>, word: &Word) -> bool {
+        let is_inside = |place: &Place| {
+            let is_own = |path: &Path| self.tops.iter().any(|top| path.starts_with(top));
+            places::is_inside(case, place, false) || !self.does.writes && place.ways().all(is_own)
+        };
+        targets(&word.text).into_iter().any(|target| {
+            let text = target.text;
+            let may_lead = target.from_top
+                || text.starts_with(['/', '~'])
+                || text.split('/').any(|name| name == "..");
+            // What stands behind a commit is in no directory.
+            let is_stored =
+                target.from_top && !word.text.starts_with(":/") && !word.text.starts_with(":(");
+            may_lead
+                && !is_stored
+                && self
+                    .bases(target.from_top)
+                    .any(|base| !is_inside(&case.ground.place(text, base)))
+        })
+    }
+}
+
+/// What rules say about the files that git takes from a commit, from its index or from the working tree.
+pub fn restriction(case: &Case<'_>, words: &[Word], directories: &Directories) -> Option<Verdict> {
+    if !case.policy.index.restricts_paths() {
+        return None;
+    }
+    let call = Call::new(case, words, directories)?;
+    let mut rules = case.policy.rules();
+    let (rule, why) = rules.find_map(|rule| Some((rule, call.is_met_by(case, rule)?)))?;
+    Some(Verdict {
+        decision: Decision::Ask,
+        rule: Some(rule.at.clone()),
+        why,
+    })
+}
+
+/// Paths out of the slot's directory that git would change, or compare although they are in no repository.
+pub fn harm(case: &Case<'_>, words: &[Word], directories: &Directories) -> Option<Harm> {
+    let (at, _) = harm::git_subcommand(words)?;
+    let subcommand = words[at].text.as_str();
+    let does = harm::git_paths(subcommand, &words[at + 1..]);
+    (does.writes || subcommand == "diff").then_some(())?;
+    let call = Call::new(case, words, directories)?;
+    let mut operands = call.operands.iter().rev();
+    let (at, word) = operands.find(|(_, word)| call.leads_out(case, word))?;
+    let why = format!("`{}` lies outside the slot's directory", word.text);
+    Some(Harm::at(*at, why))
+}
+
+/// Whether a word of `git grep` may name a commit: then everything in it is searched.
+pub fn may_be_commit(case: &Case<'_>, word: &str, directories: &Directories) -> bool {
+    let is_number = word.len() >= 7 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_name = [
+        "HEAD",
+        "@",
+        "FETCH_HEAD",
+        "ORIG_HEAD",
+        "stash",
+        "main",
+        "master",
+    ]
+    .contains(&word);
+    let is_marked = word.contains(['~', '^', ':']) || word.contains("@{") || word.contains("..");
+    let is_ref = [
+        "refs/",
+        "heads/",
+        "tags/",
+        "remotes/",
+        "origin/",
+        "upstream/",
+    ];
+    let mut cwds = directories.all().iter();
+    is_number
+        || is_name
+        || is_marked
+        || is_ref.iter().any(|start| word.starts_with(start))
+        || cwds.any(|cwd| !case.ground.may_exist(&case.ground.place(word, cwd)))
+}
+
+/// The words that may name files, and where they stand; the first word behind the subcommand is at `first`.
+fn operands<'w>(subcommand: &str, rest: &'w [Word], first: usize) -> Vec<(usize, &'w Word)> {
+    let end = rest
+        .iter()
+        .position(|word| word.text == "--")
+        .unwrap_or(rest.len());
+    let is_option = |at: usize| at <= end && rest[at].text.starts_with('-');
+    let named = (0..rest.len()).filter(|at| !is_option(*at));
+    let gives_pattern = |word: &Word| {
+        let text = word.text.as_str();
+        text.starts_with("-e") || text.starts_with("-f") || text == "--file"
+    };
+    // The pattern of a search, and the commit of which an archive is made.
+    let skipped = match subcommand {
+        "grep" => usize::from(!rest.iter().any(gives_pattern)),
+        "archive" => usize::from(!rest.first().is_some_and(|word| word.text.contains(':'))),
+        _ => 0,
+    };
+    named
+        .skip(skipped)
+        .map(|at| (first + at, &rest[at]))
+        .collect()
+}
+
+/// Whether a glob says no more than how names end: `*.rs`, `src/**/*.rs`.
+fn names_an_ending(glob: &str) -> bool {
+    let last = glob.rsplit('/').next().unwrap_or_default();
+    let ending = last.strip_prefix('*').unwrap_or_default();
+    ending.starts_with('.') && !ending.contains(['*', '?', '[', '\\'])
+}
+
+/// Whether `git cat-file` shows what is in an object that its number names.
+fn shows_object(rest: &[Word]) -> bool {
+    let only_tells =
+        |word: &Word| matches!(word.text.as_str(), "-t" | "-s" | "-e" | "--batch-check");
+    let is_number = |word: &Word| {
+        let text = word.text.as_str();
+        text.len() >= 4 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+    };
+    !rest.iter().any(only_tells) && rest.iter().any(is_number)
+}
+
+/// The paths that a word may name: as it is, behind a commit (`HEAD:path`, `:0:path`), or with the signs that git understands
+/// before a path (`:(top)path`, `:/path`).
+fn targets(word: &str) -> Vec<Target<'_>> {
+    let target = |text, from_top| Target {
+        text,
+        from_top,
+        is_open: false,
+    };
+    if let Some((signs, path)) = word
+        .strip_prefix(":(")
+        .and_then(|rest| rest.split_once(')'))
+    {
+        let has = |sign: &str| signs.split(',').any(|one| one.trim().starts_with(sign));
+        let found = Target {
+            is_open: has("icase") || has("attr"),
+            ..target(path, has("top"))
+        };
+        return Vec::from_iter((!has("exclude")).then_some(found));
+    }
+    let behind_sign = word.strip_prefix(':').unwrap_or_default();
+    let path = behind_sign.trim_start_matches(['/', '!', '^']);
+    let signs = &behind_sign[..behind_sign.len() - path.len()];
+    if signs.contains(['!', '^']) {
+        return Vec::new();
+    }
+    let stored = word.match_indices(':').map(|(at, _)| &word[at + 1..]);
+    let stored = stored.map(|path| path.trim_start_matches('/'));
+    let stored = stored.filter(|path| !path.is_empty());
+    let all = stored.map(|path| target(path, true));
+    all.chain((!word.starts_with(':')).then_some(target(word, false)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_found_behind_commits_and_signs() {
+        for (word, found) in [
+            ("src/a", vec![("src/a", false)]),
+            ("HEAD:.env", vec![(".env", true), ("HEAD:.env", false)]),
+            (":0:.env", vec![("0:.env", true), (".env", true)]),
+            (":(top).env", vec![(".env", true)]),
+            (":(glob)**/.env", vec![("**/.env", false)]),
+            (":/.env", vec![(".env", true)]),
+            (":!src", vec![]),
+            (":(exclude)src", vec![]),
+            (
+                "@{1 10:00}:.env",
+                vec![
+                    ("00}:.env", true),
+                    (".env", true),
+                    ("@{1 10:00}:.env", false),
+                ],
+            ),
+        ] {
+            let targets = targets(word);
+            let texts: Vec<(&str, bool)> = targets.iter().map(|t| (t.text, t.from_top)).collect();
+            assert_eq!(texts, found, "{word}");
+        }
+        assert!(targets(":(icase).ENV")[0].is_open);
+    }
+}

@@ -1,0 +1,140 @@
+//! What `tables/git.toml` says about git.
+
+use crate::core::policy::harm::subcommands::Subcommands;
+use crate::core::policy::harm::{has_short, has_word, is_one_of_long, kept};
+use crate::core::policy::shell::Word;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+pub static TABLE: LazyLock<Table> = LazyLock::new(|| Table::new(read().unwrap_or_default()));
+
+pub struct Table {
+    pub ordinary: Subcommands,
+    pub globals: Globals,
+    pub harmful: Harmful,
+    paths: Paths,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct File {
+    ordinary: Ordinary,
+    globals: Globals,
+    harmful: Harmful,
+    paths: Paths,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct Ordinary {
+    plain: String,
+    flags: String,
+    groups: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+pub struct Globals {
+    pub harmless: String,
+    pub valued: String,
+    pub settings: String,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+pub struct Harmful {
+    pub long: String,
+    short: BTreeMap<String, [String; 2]>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct Paths {
+    reads: String,
+    writes: String,
+    all: String,
+    objects: String,
+    unseen: String,
+    ignored: BTreeMap<String, [String; 2]>,
+}
+
+/// What a call of git does with the files that its words name.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PathUse {
+    pub reads: bool,
+    pub writes: bool,
+    /// It takes everything below what is named, and what is not named too if nothing is.
+    pub takes_all: bool,
+    /// It takes objects by their numbers.
+    pub takes_objects: bool,
+    /// It reads names from a file or from its input.
+    pub is_unseen: bool,
+}
+
+/// A test holds that the file can be read.
+fn read() -> Result<File, toml::de::Error> {
+    toml::from_str(include_str!("../../tables/git.toml"))
+}
+
+impl Table {
+    fn new(file: File) -> Table {
+        let groups = file.ordinary.groups.into_iter();
+        let groups: Vec<(&str, &str)> = groups.map(|(name, of)| (kept(name), kept(of))).collect();
+        Table {
+            ordinary: Subcommands {
+                plain: kept(file.ordinary.plain),
+                groups: Vec::leak(groups),
+                valued: "",
+                flags: kept(file.ordinary.flags),
+                misleading: "",
+                managed: "",
+            },
+            globals: file.globals,
+            harmful: file.harmful,
+            paths: file.paths,
+        }
+    }
+
+    /// The harmful letters of a subcommand, and those whose value is the rest of their word.
+    pub fn letters(&self, subcommand: &str) -> (&str, &str) {
+        let found = self.harmful.short.get(subcommand);
+        found.map_or(("", ""), |[letters, valued]| (letters, valued))
+    }
+}
+
+/// What git does with the files that the words behind its subcommand name.
+pub fn uses_of_paths(subcommand: &str, rest: &[Word]) -> PathUse {
+    let paths = &TABLE.paths;
+    let has = |list: &str| has_word(list, subcommand);
+    let reaches_ignored = paths.ignored.get(subcommand).is_some_and(|[short, long]| {
+        let is = |word: &Word| has_short(&word.text, short, "") || is_one_of_long(&word.text, long);
+        rest.iter().any(is)
+    });
+    let is_unseen = |word: &Word| is_one_of_long(&word.text, &paths.unseen);
+    PathUse {
+        reads: has(&paths.reads) || has(&paths.all) || has(&paths.objects),
+        writes: has(&paths.writes),
+        takes_all: has(&paths.all) || reaches_ignored,
+        takes_objects: has(&paths.objects),
+        is_unseen: rest.iter().any(is_unseen),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_can_be_read_and_names_ordinary_subcommands() {
+        let file = read().expect("a good file");
+        let plain = &file.ordinary.plain;
+        let paths = &file.paths;
+        for list in [&paths.reads, &paths.writes, &paths.all, &paths.objects] {
+            for name in list.split_ascii_whitespace() {
+                let is_known = has_word(plain, name);
+                assert!(is_known, "{name} is asked about anyway");
+            }
+        }
+    }
+}

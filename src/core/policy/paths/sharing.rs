@@ -1,0 +1,37 @@
+//! Whether a path pattern and a glob of another program may mean the same file.
+
+use super::PathPattern;
+use crate::core::policy::globs::may_share;
+use crate::core::policy::ground::Ground;
+
+impl PathPattern {
+    /// The globs that it stands for from the root on.
+    fn whole_globs(&self, ground: &Ground<'_>) -> Vec<String> {
+        let glob = self.glob.trim_matches('/');
+        let glob = glob.strip_prefix("**/").unwrap_or(glob);
+        let between: &[&str] = match self.is_anywhere() {
+            true => &["/", "/*/"],
+            false => &["/"],
+        };
+        let bases = self.base.ways(ground).into_iter().flatten();
+        let globs = bases.flat_map(|base| {
+            let base = base.to_string_lossy();
+            let base = base.trim_end_matches('/').to_owned();
+            between.iter().map(move |way| format!("{base}{way}{glob}"))
+        });
+        globs.collect()
+    }
+
+    /// Whether an absolute glob may stand for a path that it matches.
+    pub fn may_share(&self, glob: &str, ground: &Ground<'_>) -> bool {
+        let mut own = self.whole_globs(ground).into_iter();
+        own.any(|own| may_share(&own, glob))
+    }
+
+    /// Whether one of the two may stand for a directory, and the other for a path below it.
+    pub fn may_share_with_directories(&self, glob: &str, ground: &Ground<'_>) -> bool {
+        let below = format!("{glob}/*");
+        let mut own = self.whole_globs(ground).into_iter();
+        own.any(|own| may_share(&own, &below) || may_share(&format!("{own}/*"), glob))
+    }
+}
