@@ -14,6 +14,10 @@ deny = ["Read(./.env.*)", "Read(./secrets/**)"]
 "#;
 
 fn on(cwd: &Path, command: &str) -> Decision {
+    on_by(RULES, cwd, command)
+}
+
+fn on_by(rules: &str, cwd: &Path, command: &str) -> Decision {
     let ask = Ask {
         tool: "Bash".to_owned(),
         input: json!({ "command": command }),
@@ -21,7 +25,7 @@ fn on(cwd: &Path, command: &str) -> Decision {
         at: None,
         complete: true,
     };
-    decide(&policy(RULES), &ask, &RealPaths::new(None)).decision
+    decide(&policy(rules), &ask, &RealPaths::new(None)).decision
 }
 
 fn file(path: &Path) {
@@ -223,5 +227,45 @@ fn what_git_has_stored_is_judged_by_what_is_there() {
         ("git -C src diff -- ../.env.local", Decision::Ask),
     ] {
         assert_eq!(on(&cwd, command), expected, "{command}");
+    }
+}
+
+/// A formatter changes files that there are, and only those that it knows; a directory takes along what is in it.
+#[test]
+fn what_a_command_changes_below_a_directory_is_judged_by_what_is_there() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let cwd = directory.path();
+    for name in [
+        ".github/workflows/ci.yml",
+        "gen/api.py",
+        "package.json",
+        "new/config/prod/a.toml",
+        "config/dev.toml",
+        "a.txt",
+    ] {
+        file(&cwd.join(name));
+    }
+    let rules = r#"
+allow = ["Bash(prettier *)", "Bash(black *)", "Bash(gofmt *)", "Bash(cargo *)", "Bash(mv *)", "Bash(git *)", "Bash(npx prettier *)"]
+deny = ["Edit(.github/**)", "Edit(gen/**)", "Edit(./package.json)", "Edit(config/prod/**)"]
+"#;
+    for (command, expected) in [
+        ("prettier --write .", Decision::Ask),
+        ("npx prettier --write .", Decision::Ask),
+        ("prettier --check .", Decision::Allow),
+        ("prettier --write config", Decision::Allow),
+        ("black .", Decision::Ask),
+        ("black config", Decision::Allow),
+        ("black --check .", Decision::Allow),
+        ("gofmt -w .", Decision::Allow),
+        ("cargo fmt", Decision::Allow),
+        ("mv new/config .x", Decision::Allow),
+        ("mv new/config other/", Decision::Allow),
+        ("mv new/config config", Decision::Ask),
+        ("git mv new/config config", Decision::Ask),
+        ("mv a.txt config", Decision::Allow),
+        ("mv config other", Decision::Ask),
+    ] {
+        assert_eq!(on_by(rules, cwd, command), expected, "{command}");
     }
 }

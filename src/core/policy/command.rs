@@ -11,6 +11,7 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
+mod changes;
 mod directories;
 mod excuses;
 mod fed;

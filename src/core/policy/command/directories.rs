@@ -157,11 +157,17 @@ pub fn path_texts(word: &str) -> impl Iterator<Item = &str> {
         .starts_with('-')
         .then(|| word.find(['/', '~', '.']).map(|at| &word[at..]))
         .flatten();
+    // `-Cdirectory`, `-tdirectory`
+    let of_letter = word.strip_prefix(['-']).and_then(|rest| {
+        let names_one = rest.starts_with(['C', 't', 'd', 'o', 'I', 'f']) || rest.contains('/');
+        rest.get(1..)
+            .filter(|_| names_one && !rest.starts_with('-'))
+    });
     let at_file = word.split_once('@').map(|(_, file)| file);
     // `HEAD:file`, `host:file`
     let behind_colon = word.split_once(':').map(|(_, file)| file);
     let behind_colon = behind_colon.filter(|file| !file.starts_with("//"));
-    [whole, value, attached, at_file, behind_colon]
+    [whole, value, attached, of_letter, at_file, behind_colon]
         .into_iter()
         .flatten()
         .filter(|text| !text.is_empty())

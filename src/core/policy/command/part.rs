@@ -6,8 +6,8 @@ use super::places::{self, Named};
 use super::spelled::{self, Inner};
 use super::transfers::{self, Made};
 use super::{
-    Command, Says, every_command, git, join, one_spaced, optionset, reads, rules_on, texts_of,
-    trees, variants,
+    Command, Says, changes, every_command, git, join, one_spaced, optionset, reads, rules_on,
+    texts_of, trees, variants,
 };
 use crate::core::policy::harm::{self, Harm};
 use crate::core::policy::judge::{Case, strictest};
@@ -152,7 +152,9 @@ impl<'a, 'd> Part<'a, 'd> {
             return None;
         }
         let restriction = |words: &[Word], named: &[Named]| {
-            places::restriction(self.case, words, named, self.directories)
+            let by_words = places::restriction(self.case, words, named, self.directories);
+            let by_directories = || changes::restriction(self.case, words, named, self.directories);
+            by_words.or_else(by_directories)
         };
         let inside = self.inside.iter().filter_map(|words| {
             let named = places::named(self.case, words, self.directories);

@@ -14,10 +14,10 @@ use crate::core::policy::shell::Word;
 use std::path::Path;
 
 /// A place that is written.
-struct Written {
-    place: Place,
+pub struct Written {
+    pub place: Place,
     /// Whether files of unknown names are put into it.
-    filled: bool,
+    pub filled: bool,
 }
 
 /// More words of which each may be the target, or a suffix of its name, than this, and nothing is proven: each is
@@ -84,7 +84,7 @@ fn forbidden(
 }
 
 /// Where it goes; into the working directory where nothing else is named.
-fn targets_of<'t>(transfer: &'t harm::Transfer<'_>) -> &'t [&'t str] {
+pub fn targets_of<'t>(transfer: &'t harm::Transfer<'_>) -> &'t [&'t str] {
     match transfer.targets.as_slice() {
         [] => &["."],
         named => named,
@@ -92,7 +92,7 @@ fn targets_of<'t>(transfer: &'t harm::Transfer<'_>) -> &'t [&'t str] {
 }
 
 /// Every place that it may write in the directory `cwd`.
-fn written_by(transfer: &harm::Transfer<'_>, cwd: &Path, ground: &Ground<'_>) -> Vec<Written> {
+pub fn written_by(transfer: &harm::Transfer<'_>, cwd: &Path, ground: &Ground<'_>) -> Vec<Written> {
     let mut found = Vec::new();
     for target in targets_of(transfer).iter().take(MOST_TARGETS) {
         let is_source = |word: &&&Word| word.text != **target;

@@ -171,7 +171,7 @@ fn transfer_of<'w>(
     // Most of what is moved or linked is a single file.
     let keeps_names =
         matches!(name.text.as_str(), "mv" | "ln") && transfer.targets.iter().all(stays);
-    let sources = transfer.sources.iter().map(|word| word.text.as_str());
+    let sources = transfer.taken().map(|word| word.text.as_str());
     Some(Search {
         keeps_names,
         does: "brings elsewhere what lies",

@@ -10,6 +10,7 @@ mod outputs;
 mod scripts;
 mod subcommands;
 mod table;
+mod trees;
 mod writes;
 
 use super::pattern::fits;
@@ -292,6 +293,7 @@ pub use git::{
 };
 pub use outputs::{perhaps_written, written};
 pub use scripts::sed_files;
+pub use trees::{Formatter, changes_below, formatter, unpacked_into};
 pub use writes::{Transfer, is_writer, may_use_temporary, packs, transfer};
 
 pub fn only_reads(program: &str) -> bool {
@@ -315,6 +317,11 @@ static LISTERS: Names = LazyLock::new(|| {
     true false",
     )
 });
+
+/// Whether a program shows names, and nothing of what is in the files.
+pub fn only_lists(program: &str) -> bool {
+    LISTERS.contains(program)
+}
 
 /// Files that hold what others must not know, by the names on their way.
 const SECRETS: &[&[&str]] = &[

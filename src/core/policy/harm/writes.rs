@@ -185,8 +185,22 @@ pub struct Transfer<'w> {
     pub suffixes: Vec<&'w str>,
 }
 
+impl<'w> Transfer<'w> {
+    /// What is copied, moved or linked, without the target if it is plain which word that is.
+    pub fn taken(&self) -> impl Iterator<Item = &'w Word> {
+        let is_target = |word: &&Word| [word.text.as_str()] == self.targets.as_slice();
+        let last = self.sources.last().copied().filter(is_target);
+        let rest = self.sources.len() - usize::from(last.is_some());
+        self.sources[..rest].iter().copied()
+    }
+}
+
 pub fn transfer<'w>(program: &str, arguments: &'w [Word]) -> Option<Transfer<'w>> {
     let program = base_name(program);
+    // `git mv` moves as `mv` does.
+    if let ("git", Some((name, arguments))) = (program, arguments.split_first()) {
+        return (name.text == "mv").then(|| transfer("mv", arguments))?;
+    }
     if !matches!(
         program,
         "cp" | "mv" | "ln" | "install" | "rsync" | "ditto" | "scp"
