@@ -876,6 +876,126 @@ fn a_link_is_judged_by_where_it_leads() {
     );
 }
 
+/// The machine has links below `lib` and none below `deep`.
+#[test]
+fn a_program_that_walks_follows_the_links_that_it_meets() {
+    let rules = allow(&[
+        "Bash(diff *)",
+        "Bash(cp *)",
+        "Bash(tar *)",
+        "Bash(grep *)",
+        "Bash(rg *)",
+        "Bash(rsync *)",
+        "Bash(zip *)",
+        "Bash(scp *)",
+    ]);
+    commands(
+        &rules,
+        Want::Ask,
+        &[
+            "diff -r lib deep",
+            "diff -ru deep lib",
+            "diff --recursive deep .",
+            "cp -rL lib x",
+            "cp -LR lib x",
+            "cp -r --dereference lib x",
+            "cp -r deep lib",
+            "cp -a deep/. lib",
+            "tar -chf x.tar lib",
+            "tar chf x.tar lib",
+            "tar -cf x.tar --dereference lib",
+            "grep -R x lib",
+            "rg -L x lib",
+            "rg --follow x lib",
+            "rsync -aL lib/ x",
+            "rsync -a --copy-links lib x",
+            "zip -r x.zip lib",
+            "zip -r x.zip crowd",
+        ],
+    );
+    commands(
+        &rules,
+        Want::Allow,
+        &[
+            "diff -r deep deep",
+            "diff -r --no-dereference lib deep",
+            "diff a.txt b.txt",
+            "cp -r lib x",
+            "cp -rL deep x",
+            "tar -cf x.tar lib",
+            "tar -chf x.tar deep",
+            "grep -r x lib",
+            "grep -R x deep",
+            "rg x lib",
+            "rsync -a lib/ x",
+            "zip -r x.zip deep",
+            "zip -r -y x.zip lib",
+        ],
+    );
+}
+
+#[test]
+fn what_an_earlier_part_moves_or_links_can_not_be_followed() {
+    let rules = allow(&[
+        "Read",
+        "Edit(**)",
+        "Bash(mv *)",
+        "Bash(cp *)",
+        "Bash(ln *)",
+        "Bash(cat *)",
+        "Bash(wc *)",
+        "Bash(grep *)",
+        "Bash(ls *)",
+        "Bash(git *)",
+        "Bash(cd *)",
+        "Bash(echo *)",
+        "Bash(mkdir *)",
+        "Bash(python3 tools/show.py *)",
+    ]);
+    commands(
+        &rules,
+        Want::Ask,
+        &[
+            "mv lib moved; cat moved/link",
+            "mv lib moved && grep x moved/shells",
+            "mv lib moved && cat < moved/link",
+            "mv lib moved && echo x > moved/rc",
+            "mv lib moved && python3 tools/show.py moved/link",
+            "mv lib moved && cd moved && cat link",
+            "mv lib moved && cat moved/*",
+            "git mv lib moved && cat moved/link",
+            "cp -a lib moved; cat moved/link",
+            "cp -r lib moved && wc -l moved/link",
+            "ln -s /home/u/notes x && cat x",
+            "ln -s / x; cat x/home/u/notes",
+            "ln -s . x && cat < x/a",
+            "ln -s /home/u/notes x; mv x y; cat y",
+            "ln -s /home/u/notes deep/x; cp -r deep y; cat y/x",
+            "mv innocent y; cat y",
+            "for i in a b; do cat moved/link; mv lib moved; done",
+            "git checkout other && cat README.md",
+            "git stash pop && cat notes < a.txt",
+        ],
+    );
+    commands(
+        &rules,
+        Want::Allow,
+        &[
+            "mv deep moved && cat moved/a",
+            "mv a.txt b.txt && cat b.txt",
+            "cp a.txt b.txt && cat b.txt",
+            "cp -r deep moved && cat moved/a && wc -l < moved/a",
+            "mkdir -p x && cp a.txt x && cat x/a.txt",
+            "mv lib moved && ls -la moved",
+            "mv lib moved && cat deep/a",
+            "mv lib moved && git add moved && git status",
+            "ln -s deep x && ls -l x",
+            "git checkout -b topic && cat README.md",
+            "git checkout other && ls && git log -3",
+        ],
+    );
+}
+
 /// Links of `/proc` lead each process elsewhere.
 #[test]
 fn links_of_processes_are_not_known() {

@@ -4,7 +4,7 @@
 use super::judge::{Case, Explanation, PartVerdict, by_rule, strictest};
 use super::pattern::collapse;
 use super::rule::Rule;
-use super::shell::{self, Script, Simple, Stripped, Word};
+use super::shell::{self, Redirect, Script, Simple, Stripped, Word};
 use super::tools::Access;
 use super::{Decision, Fallback, Verdict};
 use serde_json::Value;
@@ -16,6 +16,8 @@ mod directories;
 mod excuses;
 mod fed;
 mod git;
+mod links;
+mod made;
 mod neutral;
 mod optionset;
 mod part;
@@ -26,9 +28,9 @@ mod transfers;
 mod trees;
 mod variants;
 use directories::Directories;
+use made::Made;
 use part::Part;
 pub use spelled::never_allows;
-use transfers::Made;
 
 /// How deep a shell inside a command is followed. What is nested deeper is asked about anyway: no rule with a wildcard
 /// allows a shell.
@@ -63,8 +65,8 @@ fn judge_in(
         exact,
         depth,
     };
-    let mut parts = line.parts(&mut directories);
-    parts.extend(beside_commands(case, &script, &directories));
+    let (mut parts, made) = line.parts(&mut directories);
+    parts.extend(beside_commands(case, &script, &directories, &made));
     let shown = parts.iter().filter(|_| case.explains);
     let shown = shown.map(Found::shown).collect();
     let verdict = strictest_part(&parts).unwrap_or_else(|| case.by_tool());
@@ -91,12 +93,17 @@ struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// The verdicts on its commands; `directories` goes where they lead.
-    fn parts(&self, directories: &mut Directories) -> Vec<Found<'_>> {
+    /// The verdicts on its commands, and what they may make; `directories` goes where they lead.
+    fn parts(&self, directories: &mut Directories) -> (Vec<Found<'_>>, Made) {
         let ground = &self.case.ground;
         let mut made = Made::default();
-        let is_piped = |command: &&Command<'_>| command.is_piped_into(self.text);
-        for command in self.commands.iter().filter(is_piped) {
+        // What a loop does at its end comes before what it does at its next beginning.
+        let loops = self.is_proven
+            && ["for ", "while ", "until "]
+                .iter()
+                .any(|w| self.text.contains(w));
+        let is_before = |command: &&Command<'_>| loops || command.is_piped_into(self.text);
+        for command in self.commands.iter().filter(is_before) {
             made.note(command, directories, ground);
         }
         let mut parts: Vec<Found<'_>> = Vec::new();
@@ -124,7 +131,7 @@ impl<'a> Line<'a> {
                 known.clear();
             }
         }
-        parts
+        (parts, made)
     }
 
     /// Whether the next command runs only if this one has succeeded, and in the same shell.
@@ -172,10 +179,19 @@ fn beside_commands<'s>(
     case: &Case<'_>,
     script: &'s Script,
     directories: &Directories,
+    made: &Made,
 ) -> Vec<Found<'s>> {
-    let opens = |redirect| match script.is_proven {
-        true => Some(places::opened(case, redirect, directories)),
-        false => places::redirection(case, redirect, directories),
+    let opens = |redirect: &Redirect| {
+        let verdict = match script.is_proven {
+            true => places::opened(case, redirect, directories),
+            false => return places::redirection(case, redirect, directories),
+        };
+        let places = directories.places(&redirect.target, &case.ground);
+        let doubt = places.iter().find_map(|place| made.doubt(place));
+        Some(match doubt {
+            Some(why) => case.not_allowed(verdict, why),
+            None => verdict,
+        })
     };
     let redirects = script.redirects.iter();
     let redirects = redirects.filter_map(|redirect| {

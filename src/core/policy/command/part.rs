@@ -2,12 +2,13 @@
 
 use super::directories::Directories;
 use super::fed::{Source, only_counts};
+use super::made::Made;
 use super::places::{self, Named};
 use super::spelled::{self, Inner};
-use super::transfers::{self, Made};
+use super::transfers;
 use super::{
-    Command, Says, changes, every_command, git, join, one_spaced, optionset, reads, rules_on,
-    texts_of, trees, variants,
+    Command, Says, changes, every_command, git, join, links, one_spaced, optionset, reads,
+    rules_on, texts_of, trees, variants,
 };
 use crate::core::policy::harm::{self, Harm};
 use crate::core::policy::judge::{Case, strictest};
@@ -366,6 +367,7 @@ impl<'a, 'd> Part<'a, 'd> {
         ));
         for words in every_command(&self.stripped, self.inside) {
             harms.extend(git::harm(self.case, words, self.directories));
+            harms.extend(links::harm(self.case, words, self.directories));
             harms.extend(transfers::harm(self.case, words, self.directories));
             harms.extend(self.made.harm(self.case, words, self.directories));
         }

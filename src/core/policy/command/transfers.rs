@@ -1,9 +1,8 @@
 //! What is copied, moved or linked ends up at places that the words of a command do not name by themselves: below a
-//! directory, or behind a link that an earlier part of the same line has made.
+//! directory.
 
 use super::directories::Directories;
 use super::places;
-use super::{Command, every_command};
 use crate::core::policy::ground::Ground;
 use crate::core::policy::harm::{self, Harm};
 use crate::core::policy::judge::Case;
@@ -26,9 +25,6 @@ const MOST_TARGETS: usize = 8;
 
 /// The same for the directories on the way to a source that is copied with its way.
 const DEEPEST_WAY: usize = 32;
-
-/// What more parts of a line than this make is taken to be anywhere: each later part is held against each place.
-const MOST_MADE: usize = 64;
 
 /// A copy, move or link that may write something protected.
 pub fn harm(case: &Case<'_>, words: &[Word], directories: &Directories) -> Option<Harm> {
@@ -164,162 +160,4 @@ fn taken_away(transfer: &harm::Transfer<'_>, cwd: &Path, ground: &Ground<'_>) ->
     let mut gone = transfer.sources.iter().filter(|_| transfer.moves);
     let source = gone.find(is_vital)?;
     Some(format!("protected files lie in `{}`", source.text))
-}
-
-/// What the parts of a line may have made so far: where they have, a path can't be followed beforehand.
-#[derive(Default)]
-pub struct Made {
-    places: Vec<(Place, String)>,
-    /// The part that may have made links anywhere.
-    anywhere: Option<String>,
-}
-
-impl Made {
-    /// Notes what a part may make; whether that is anything new.
-    pub fn note(
-        &mut self,
-        command: &Command<'_>,
-        directories: &Directories,
-        ground: &Ground<'_>,
-    ) -> bool {
-        if self.anywhere.is_some() {
-            return false;
-        }
-        let mut makes = false;
-        for words in every_command(&command.stripped, &command.inside) {
-            makes |= self.note_command(words, directories, ground);
-        }
-        makes
-    }
-
-    fn note_command(
-        &mut self,
-        words: &[Word],
-        directories: &Directories,
-        ground: &Ground<'_>,
-    ) -> bool {
-        let Some((name, arguments)) = words.split_first() else {
-            return false;
-        };
-        if makes_links_anywhere(&name.text, arguments) {
-            self.anywhere = Some(name.text.clone());
-            return true;
-        }
-        let Some(transfer) = harm::transfer(&name.text, arguments).filter(|t| t.brings_links)
-        else {
-            return false;
-        };
-        let known = self.places.len();
-        for cwd in directories.all() {
-            for written in written_by(&transfer, cwd, ground) {
-                let is_here = written.place.ways().any(|path| cwd.starts_with(path));
-                if written.filled || !is_here {
-                    self.add(written.place, &name.text);
-                }
-            }
-        }
-        self.places.len() > known || self.anywhere.is_some()
-    }
-
-    fn add(&mut self, place: Place, by: &str) {
-        if self.places.len() == MOST_MADE {
-            self.anywhere = Some(by.to_owned());
-        } else if self.places.iter().all(|(known, _)| *known != place) {
-            self.places.push((place, by.to_owned()));
-        }
-    }
-
-    /// A part that writes where an earlier one may have put a link.
-    pub fn harm(&self, case: &Case<'_>, words: &[Word], directories: &Directories) -> Option<Harm> {
-        if self.places.is_empty() && self.anywhere.is_none() {
-            return None;
-        }
-        let (name, arguments) = words.split_first()?;
-        let written = harm::written(&name.text, arguments);
-        let is_path = |at: &&usize| !arguments[**at].text.starts_with('-');
-        let at = *written.iter().find(is_path).or(written.first())?;
-        let maker = self.anywhere.as_ref().or_else(|| {
-            let places = places_written(case, words, directories);
-            let may_lead =
-                |(made, _): &&(Place, String)| places.iter().any(|place| meets(place, made));
-            self.places.iter().find(may_lead).map(|(_, by)| by)
-        })?;
-        let why = format!(
-            "what {maker} makes before it may lead `{}` to another place",
-            arguments[at].text
-        );
-        Some(Harm::inexcusable(why))
-    }
-}
-
-/// Whether a place is at or below one that was made.
-fn meets(place: &Place, made: &Place) -> bool {
-    place
-        .ways()
-        .any(|path| made.ways().any(|made| path.starts_with(made)))
-}
-
-fn places_written(case: &Case<'_>, words: &[Word], directories: &Directories) -> Vec<Place> {
-    let Some((name, arguments)) = words.split_first() else {
-        return Vec::new();
-    };
-    let ground = &case.ground;
-    let mut found = Vec::new();
-    if let Some(transfer) = harm::transfer(&name.text, arguments) {
-        let places = directories.all().iter();
-        let written = places.flat_map(|cwd| written_by(&transfer, cwd, ground));
-        found.extend(written.map(|written| written.place));
-    }
-    for at in harm::written(&name.text, arguments) {
-        match arguments[at].globs {
-            true => found.extend(places::places_of_glob(&arguments[at], directories, ground)),
-            false => found.extend(directories.places(&arguments[at], ground)),
-        }
-    }
-    found
-}
-
-/// Subcommands of git that put files of a commit, and links among them, into the working directory.
-const CHECKS_OUT: &[&str] = &[
-    "checkout",
-    "switch",
-    "restore",
-    "reset",
-    "merge",
-    "pull",
-    "rebase",
-    "stash",
-    "clone",
-    "worktree",
-    "submodule",
-    "apply",
-    "am",
-    "cherry-pick",
-    "revert",
-    "read-tree",
-    "checkout-index",
-];
-
-fn makes_links_anywhere(program: &str, arguments: &[Word]) -> bool {
-    let texts = || arguments.iter().map(|word| word.text.as_str());
-    match program.rsplit('/').next().unwrap_or_default() {
-        "git" => texts()
-            .find(|word| CHECKS_OUT.contains(word))
-            .is_some_and(|word| !only_names_a_branch(word, arguments)),
-        "tar" | "gtar" | "bsdtar" => texts().any(|word| {
-            let is_long = word.starts_with("--");
-            !is_long && word.contains('x') || word.starts_with("--ex") || word.starts_with("--get")
-        }),
-        "unzip" | "7z" | "7za" | "7zz" | "unrar" | "cpio" | "pax" | "patch" => true,
-        _ => false,
-    }
-}
-
-/// `git checkout -b name` and `git switch -c name` leave the files as they are.
-fn only_names_a_branch(subcommand: &str, arguments: &[Word]) -> bool {
-    let texts: Vec<&str> = arguments.iter().map(|word| word.text.as_str()).collect();
-    matches!(
-        (subcommand, texts.as_slice()),
-        ("checkout", ["checkout", "-b", _]) | ("switch", ["switch", "-c" | "--create", _])
-    )
 }

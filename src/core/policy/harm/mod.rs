@@ -293,7 +293,7 @@ pub use git::{
 };
 pub use outputs::{perhaps_written, written};
 pub use scripts::sed_files;
-pub use trees::{Formatter, changes_below, formatter, unpacked_into};
+pub use trees::{Formatter, changes_below, follows_links, formatter, unpacked_into};
 pub use writes::{Transfer, is_writer, may_use_temporary, packs, transfer};
 
 pub fn only_reads(program: &str) -> bool {

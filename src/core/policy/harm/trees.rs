@@ -11,6 +11,7 @@ use std::sync::LazyLock;
 struct File {
     changes: Vec<Row>,
     unpacks: Vec<Row>,
+    follows: Vec<Row>,
     formats: Vec<Formats>,
 }
 
@@ -22,6 +23,7 @@ struct Row {
     long: String,
     words: String,
     looks: String,
+    unless: String,
     into: String,
 }
 
@@ -38,6 +40,7 @@ struct Formats {
 struct Table {
     changes: ByName<Row>,
     unpacks: ByName<Row>,
+    follows: ByName<Row>,
     formats: ByName<Formats>,
 }
 
@@ -48,6 +51,7 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
     Table {
         changes: by_name(file.changes, |row| &row.names),
         unpacks: by_name(file.unpacks, |row| &row.names),
+        follows: by_name(file.follows, |row| &row.names),
         formats: by_name(file.formats, |row| &row.names),
     }
 });
@@ -83,8 +87,11 @@ impl Row {
                 || has_word(&self.words, &word.text)
         };
         let only_looks = |word: &Word| has_short(&word.text, &self.looks, "");
+        let is_told_not_to = |word: &Word| has_word(&self.unless, &word.text);
         (is_plain || arguments.iter().any(is) || in_old_style())
-            && !arguments.iter().any(only_looks)
+            && !arguments
+                .iter()
+                .any(|word| only_looks(word) || is_told_not_to(word))
     }
 
     /// What the options of `into` are given.
@@ -123,6 +130,12 @@ pub fn unpacked_into<'w>(program: &str, arguments: &'w [Word]) -> Option<Vec<&'w
         directories.push(".");
     }
     Some(directories)
+}
+
+/// Whether a program follows the links that it meets below a directory which it is given.
+pub fn follows_links(program: &str, arguments: &[Word]) -> bool {
+    let row = TABLE.follows.get(base_name(program));
+    row.is_some_and(|row| row.is_active(arguments))
 }
 
 /// A program that rewrites files with some endings.
@@ -171,9 +184,10 @@ mod tests {
     fn the_file_can_be_read_and_each_program_stands_once_in_a_list() {
         let file = read().expect("a good file");
         let formats = file.formats.iter().map(|row| &row.names);
-        let lists: [Vec<&String>; 3] = [
+        let lists: [Vec<&String>; 4] = [
             file.changes.iter().map(|row| &row.names).collect(),
             file.unpacks.iter().map(|row| &row.names).collect(),
+            file.follows.iter().map(|row| &row.names).collect(),
             formats.collect(),
         ];
         for list in lists {
