@@ -12,6 +12,8 @@ use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+#[path = "policy_fuzz/files.rs"]
+mod files;
 #[path = "policy_fuzz/scripts.rs"]
 mod scripts;
 

@@ -21,6 +21,8 @@ struct Call<'w> {
     operands: Vec<(usize, &'w Word)>,
     /// Whether an object is shown that only its number names.
     shows_object: bool,
+    /// Whether a whole commit is compared with a part of one, which shows all of it.
+    compares_all: bool,
     does: PathUse,
     /// Where it runs, and the tops of the repositories there.
     directories: Vec<PathBuf>,
@@ -51,6 +53,7 @@ impl<'w> Call<'w> {
             subcommand,
             operands: operands(subcommand, rest, at + 1),
             shows_object: does.takes_objects && shows_object(rest),
+            compares_all: subcommand.starts_with("diff") && mixes_trees(rest),
             does,
             tops: tops.collect(),
             directories,
@@ -98,7 +101,7 @@ impl<'w> Call<'w> {
     }
 
     fn takes_whole(&self) -> bool {
-        self.does.takes_all && self.operands.is_empty()
+        self.does.takes_all && self.operands.is_empty() || self.compares_all
     }
 
     /// The directories that a path may begin in.
@@ -275,6 +278,15 @@ fn operands<'w>(subcommand: &str, rest: &'w [Word], first: usize) -> Vec<(usize,
         .skip(skipped)
         .map(|at| (first + at, &rest[at]))
         .collect()
+}
+
+/// Whether some of the things that are compared are named by a path behind a commit, and others are not.
+fn mixes_trees(rest: &[Word]) -> bool {
+    let compared = rest.iter().take_while(|word| word.text != "--");
+    let compared = compared.filter(|word| !word.text.starts_with('-'));
+    let (stored, others): (Vec<&Word>, Vec<&Word>) =
+        compared.partition(|word| word.text.contains(':'));
+    !stored.is_empty() && !others.is_empty()
 }
 
 /// Whether a glob says no more than how names end: `*.rs`, `src/**/*.rs`.

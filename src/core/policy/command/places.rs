@@ -35,7 +35,34 @@ pub fn named(case: &Case<'_>, words: &[Word], directories: &Directories) -> Vec<
             let places = places.into_iter();
             places.map(move |place| Named { place, argument })
         })
+        .chain(compared(case, words, directories))
         .collect()
+}
+
+/// `diff file directory` reads the file of the same name in the directory.
+fn compared(case: &Case<'_>, words: &[Word], directories: &Directories) -> Vec<Named> {
+    let Some((name, arguments)) = words.split_first() else {
+        return Vec::new();
+    };
+    if !harm::has_word("diff sdiff colordiff", &name.text) {
+        return Vec::new();
+    }
+    let is_operand = |at: &usize| !arguments[*at].text.starts_with('-');
+    let operands: Vec<usize> = (0..arguments.len()).filter(is_operand).collect();
+    let pairs = operands
+        .iter()
+        .flat_map(|at| operands.iter().map(move |of| (*at, *of)));
+    let joined = pairs.filter(|(at, of)| at != of).flat_map(|(at, of)| {
+        let file = arguments[of].text.trim_end_matches('/');
+        let file = file.rsplit('/').next().unwrap_or_default();
+        let text = format!("{}/{file}", arguments[at].text);
+        let places = directories.places_of_text(&text, &case.ground).into_iter();
+        places.map(move |place| Named {
+            place,
+            argument: at,
+        })
+    });
+    joined.collect()
 }
 
 /// The strictest thing that path rules say about the words of a command and the places that they name.
