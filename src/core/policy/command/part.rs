@@ -379,6 +379,7 @@ impl<'a, 'd> Part<'a, 'd> {
             &self.named,
         ));
         harms.extend(self.harm_of_unknown_runner());
+        harms.extend(self.harm_of_input());
         if self.stripped.more_words_follow {
             harms.extend(self.harm_of_unseen_words());
         }
@@ -419,6 +420,17 @@ impl<'a, 'd> Part<'a, 'd> {
         let inner = &words[restricted].text;
         Some(Harm::whole(format!(
             "{name} may run {inner}, which a rule restricts"
+        )))
+    }
+
+    /// A program that is started by another one and runs what it reads: no rule has seen that.
+    fn harm_of_input(&self) -> Option<Harm> {
+        let own = self.simple.words.len();
+        let mut inside = self.inside.iter().filter(|words| words.len() < own);
+        let words = inside.find(|words| harm::runs_its_input(words))?;
+        let name = &words.first()?.text;
+        Some(Harm::whole(format!(
+            "{name} runs what it reads from its input"
         )))
     }
 

@@ -4,6 +4,7 @@
 mod awk;
 mod data;
 mod git;
+mod input;
 mod javascript;
 mod languages;
 mod outputs;
@@ -291,6 +292,7 @@ use data::kept;
 pub use git::{
     PathUse, runs_setting as git_runs, subcommand_of as git_subcommand, uses_of_paths as git_paths,
 };
+pub use input::runs_its_input;
 pub use outputs::{perhaps_written, written};
 pub use scripts::sed_files;
 pub use trees::{Formatter, changes_below, follows_links, formatter, unpacked_into};

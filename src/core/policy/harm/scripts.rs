@@ -235,9 +235,29 @@ pub fn jq_harms(words: &[Word]) -> Vec<Harm> {
     let harmful = |word: &str| {
         !is_file(word) && (shows(word, "env", &['.', '$']) || shows(word, "ENV", &['.']))
     };
-    at_words(words, harmful)
-        .map(|(at, word)| Harm::at(at, format!("`{word}` may show the environment")))
-        .collect()
+    let shown = at_words(words, harmful)
+        .map(|(at, word)| Harm::at(at, format!("`{word}` may show the environment")));
+    let imported = at_words(words, imports).map(|(at, word)| {
+        Harm::at(
+            at,
+            format!("`{word}` reads another file as code or as data"),
+        )
+    });
+    shown.chain(imported).collect()
+}
+
+/// `import "file" as $x;` and `include "file";` at the beginning of a program, or behind another of them.
+fn imports(word: &str) -> bool {
+    ["import", "include"].iter().any(|keyword| {
+        word.match_indices(keyword).any(|(at, _)| {
+            let before = word[..at].trim_end();
+            let last_line = before.lines().next_back().unwrap_or_default();
+            let begins =
+                before.is_empty() || before.ends_with([';', '}']) || last_line.contains('#');
+            let after = word[at + keyword.len()..].trim_start();
+            begins && after.starts_with('"')
+        })
+    })
 }
 
 /// What perl splits its lines by is code where it has more than plain characters.

@@ -353,7 +353,7 @@ pub const TABLE: &[Row] = &[
     row("less more", Text("+", RUNS)),
     row("bat batcat", options("", "--pager --diff-filter", RUNS)),
     row(
-        "jq",
+        "jq gojq jaq",
         options("fL", "--from-file --library-path", "run code from a file"),
     ),
     row("jq gojq jaq yq", Judged(scripts::jq_harms)),
