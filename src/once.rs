@@ -424,6 +424,29 @@ impl Once<Sending> {
         unsent
     }
 
+    /// Its sender waits no longer: if it was typed it goes on, and the next daemon sees to it if this one is killed.
+    pub fn leave(&self, slot: &str, id: &str) {
+        let Some(mut record) = self.load(slot, id).filter(|one| one.entered_at.is_none()) else {
+            return;
+        };
+        record.request.unattended = true;
+        if let Err(error) = self.save(&record) {
+            tracing::warn!("message {id}: {error}");
+        }
+    }
+
+    /// Drops a message that an earlier daemon has left, unless its sender has come back.
+    pub fn drop_unless_active(&self, record: &Record<Sending>, why: RpcError) {
+        let active = self.active();
+        if active.contains_key(&(record.slot.clone(), record.id.clone())) {
+            return;
+        }
+        let is_dropped = self.why_dropped(&record.slot, &record.id).is_some();
+        if !is_dropped && let Err(error) = self.dropped(&record.slot, &record.id, why) {
+            tracing::warn!("message {}: {error}", record.id);
+        }
+    }
+
     /// Drops the messages that waited for this slot when its program ended and there was no daemon. Returns their ids.
     pub fn drop_unsent(&self, slot: &str, why: &RpcError) -> io::Result<Vec<String>> {
         let _active = self.active();

@@ -225,17 +225,20 @@ impl Slot {
         let strange = self.memory.unrehearsed == Some(pid);
         let gated = self.memory.gated == Some(pid);
         let plain = self.program.settings().kind == Kind::Shell;
-        let typed = self.memory.typed.clone().map(Input::WasTyped);
+        let draft = self.memory.draft.clone();
+        let typed = draft.and_then(|draft| draft.reached(hello.last_input));
         let more = [
-            typed,
             self.unanswered(),
             strange.then_some(Input::Unrehearsed),
             gated.then(|| Input::WasGated(hello.note.clone())),
             plain.then(ready),
         ];
         let settings = Input::RunsWith(runs);
-        [started, settings]
+        // Before the program is there: at no moment it has typed nothing.
+        typed
+            .map(Input::WasTyped)
             .into_iter()
+            .chain([started, settings])
             .chain(more.into_iter().flatten())
     }
 }

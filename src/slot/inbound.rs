@@ -319,10 +319,16 @@ impl Slot {
 
     /// What a daemon must know that comes after one that was killed.
     pub(super) fn keep_in_mind(&mut self) {
+        let draft = self.memory.draft.as_ref();
+        // A program that nobody reaches may still run.
+        let typed = match self.machine.is_up() {
+            true => self.machine.own_text(),
+            false => draft.map(|draft| &draft.own),
+        };
         self.memory.follow(Course {
+            typed: typed.cloned(),
             past: self.machine.past(),
             standing: self.machine.standing(),
-            typed: self.machine.typed_last().map(str::to_owned),
             held_until: self.machine.held_until().and_then(health::by_the_clock),
         });
     }

@@ -108,6 +108,11 @@ impl Link {
         self.open.as_mut().map_or(Ok(()), |link| link.send(message))
     }
 
+    /// The number of the next input.
+    pub fn next_number(&self) -> u64 {
+        self.last_input + 1
+    }
+
     /// Writes to the program, as an input of its own.
     pub fn write(&mut self, bytes: Vec<u8>) -> Result<(), LinkError> {
         self.last_input += 1;

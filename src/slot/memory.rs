@@ -2,7 +2,7 @@
 
 use super::removed::Launched;
 use crate::core::claude::reading::State;
-use crate::core::machine::{Past, Standing};
+use crate::core::machine::{OwnText, Past, Standing};
 use crate::os::files;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -34,9 +34,9 @@ pub struct Memory {
     /// Up to where an agent has read all output of a session, in microseconds of recorded time.
     #[serde(default)]
     pub read: Option<u64>,
-    /// The message that was typed last, so that it is known as our own where it was never entered.
+    /// The message that was typed last, so that it is known as our own if it was never entered.
     #[serde(default)]
-    pub typed: Option<String>,
+    pub draft: Option<KeptDraft>,
     #[serde(default)]
     pub past: Past,
     /// Whether it was to run when it was last heard of; `None` after an end in order.
@@ -57,6 +57,48 @@ pub struct Memory {
     /// What a newer missiond wrote is kept.
     #[serde(flatten)]
     pub unknown: Map<String, Value>,
+}
+
+/// What missiond has typed, and the numbers of the inputs that have typed and cleared it. The shim knows which of them it has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptDraft {
+    pub own: OwnText,
+    pasted: u64,
+    cleared: u64,
+}
+
+impl KeptDraft {
+    /// The input `number` types it, or clears it.
+    pub fn by_input(own: OwnText, number: u64, last: Option<KeptDraft>) -> KeptDraft {
+        let (pasted, cleared) = match own.is_cleared() {
+            true => (last.map_or(0, |last| last.pasted), number),
+            false => (number, 0),
+        };
+        KeptDraft {
+            own,
+            pasted,
+            cleared,
+        }
+    }
+
+    /// What is known of it by now.
+    pub fn following(own: OwnText, last: Option<KeptDraft>) -> KeptDraft {
+        let (pasted, cleared) = last.map_or((0, 0), |last| (last.pasted, last.cleared));
+        KeptDraft {
+            own,
+            pasted,
+            cleared,
+        }
+    }
+
+    /// What of it reached a program whose shim has all inputs up to this number, and no other.
+    pub fn reached(self, last_input: u64) -> Option<OwnText> {
+        match (self.pasted <= last_input, self.cleared <= last_input) {
+            (false, _) => self.own.never_pasted(),
+            (true, false) => Some(self.own.never_cleared()),
+            (true, true) => Some(self.own),
+        }
+    }
 }
 
 /// A state, and since when a slot is in it.

@@ -1,8 +1,8 @@
 //! The file in which a slot keeps what it remembers. A thread writes it, so that a disk that does not answer stops nothing;
 //! who has to know that something is on the disk is answered when it is.
 
-use super::memory::Memory;
-use crate::core::machine::{Past, Reply, Standing, Token};
+use super::memory::{KeptDraft, Memory};
+use crate::core::machine::{OwnText, Past, Reply, Standing, Token};
 use crate::core::model::{Fault, RpcError};
 use crate::os::blocking::Worker;
 use chrono::{DateTime, TimeDelta, Utc};
@@ -38,7 +38,7 @@ pub(super) struct MemoryFile {
 pub(super) struct Course {
     pub past: Past,
     pub standing: Option<Standing>,
-    pub typed: Option<String>,
+    pub typed: Option<OwnText>,
     pub held_until: Option<DateTime<Utc>>,
 }
 
@@ -125,7 +125,8 @@ impl MemoryFile {
         self.change(|memory| {
             memory.past = course.past;
             memory.standing = course.standing;
-            memory.typed = course.typed;
+            let last = memory.draft.take();
+            memory.draft = course.typed.map(|own| KeptDraft::following(own, last));
             memory.held_until = course.held_until;
         });
     }
@@ -134,11 +135,12 @@ impl MemoryFile {
         let Memory {
             past,
             standing,
-            typed,
+            draft,
             held_until,
             ..
         } = &self.memory;
-        (past, standing, typed) == (&course.past, &course.standing, &course.typed)
+        let typed = draft.as_ref().map(|draft| &draft.own);
+        (past, standing, typed) == (&course.past, &course.standing, course.typed.as_ref())
             && is_same_time(*held_until, course.held_until)
     }
 
@@ -296,6 +298,19 @@ mod tests {
         assert!(matches!(file.flush().await[..], [(1, Err(_))]));
     }
 
+    fn own(text: &str) -> OwnText {
+        OwnText::pasted(text, None)
+    }
+
+    #[test]
+    fn only_what_the_shim_has_was_typed() {
+        let pasted = KeptDraft::by_input(OwnText::pasted("b", Some(own("a"))), 7, None);
+        assert_eq!(pasted.clone().reached(6), Some(own("a")));
+        assert_eq!(pasted.clone().reached(7), Some(pasted.own));
+        let first = KeptDraft::by_input(own("a"), 3, None);
+        assert_eq!(first.reached(2), None);
+    }
+
     #[tokio::test]
     async fn a_course_that_is_known_is_not_written_again() {
         let dir = tempfile::tempdir().unwrap();
@@ -303,7 +318,7 @@ mod tests {
         let course = |typed: &str| Course {
             past: Past::default(),
             standing: Some(Standing::Wanted),
-            typed: Some(typed.to_owned()),
+            typed: Some(own(typed)),
             held_until: Some(Utc::now()),
         };
         for (typed, is_news) in [("a", true), ("a", false), ("b", true)] {
@@ -314,7 +329,8 @@ mod tests {
         }
         file.end_in_order();
         file.follow(course("c"));
-        assert_eq!(file.typed.as_deref(), Some("b"), "the daemon ends");
+        let kept = file.draft.as_ref().map(|draft| draft.own.text());
+        assert_eq!(kept, Some("b"), "the daemon ends");
         assert_eq!(file.standing, None);
     }
 }

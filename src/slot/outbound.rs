@@ -2,6 +2,7 @@
 
 use super::Slot;
 use super::answer::{self, TurnPlace};
+use super::memory::KeptDraft;
 use super::press::DecidedKey;
 use super::witness::figures_of;
 use crate::audit::Record;
@@ -64,6 +65,9 @@ impl Slot {
             let place = self.end_of_transcript().await;
             self.claude.begin_turn(place);
         }
+        if key.purpose == Purpose::Types && !key.is_raw {
+            self.keep_draft().await;
+        }
         let Err(error) = self.link.press(&key.name, key.bytes) else {
             return true;
         };
@@ -81,6 +85,22 @@ impl Slot {
             let why = format!("the key was not written: {reason}");
             let record = Record::no_effect(&self.program.settings().name, &key, &why);
             self.log.note_soon(record);
+        }
+    }
+
+    /// The next input types a message or clears one: that is on the disk before, so that the next daemon knows it as ours.
+    async fn keep_draft(&mut self) {
+        let Some(own) = self.machine.own_text().cloned() else {
+            return;
+        };
+        let number = self.link.next_number();
+        self.memory.change(|memory| {
+            let last = memory.draft.take();
+            memory.draft = Some(KeptDraft::by_input(own, number, last));
+        });
+        while self.memory.is_saving() {
+            let written = self.memory.written().await;
+            self.memory_written(written);
         }
     }
 

@@ -80,6 +80,47 @@ fn a_stopped_claude_code_is_told_of_and_holds_up_nobody() {
     );
 }
 
+/// A message is typed while the program or its shim is stopped, its sender gives up, and the daemon is killed: the next one
+/// knows the text as its own, and presses Enter once when it is shown.
+fn what_was_typed_for_nobody_is_entered_by_the_next_daemon(stopped: &str) {
+    let Some(mut daemon) = Daemon::start(&Setup::new().slot("coder")) else {
+        return;
+    };
+    daemon.wait_state("coder", "idle");
+    let before = daemon.status("coder");
+    signal(&before[stopped], Signal::STOP);
+    let late = ["send", "coder", "late", "--timeout", "2s", "--id", "late"];
+    let late = daemon.cmd(&late).expect(124);
+    assert!(!late.stderr.contains("was sent"), "{stopped}: {late}");
+    assert!(late.stderr.contains("was typed"), "{stopped}: {late}");
+    daemon.crash();
+    daemon.again();
+    signal(&before[stopped], Signal::CONT);
+    let status = ["send", "coder", "--id", "late", "--status"];
+    until("the late message to be answered", || {
+        let told = daemon.json(&status);
+        (told["state"] == "answered").then_some(())
+    });
+    daemon.wait_state("coder", "idle");
+    answers(&daemon, "coder");
+    assert_eq!(daemon.status("coder")["pid"], before["pid"]);
+    let log = daemon.log("coder");
+    let count = |what: &str| log.matches(what).count();
+    assert_eq!(count("message   late"), 1, "{stopped}: {log}");
+    assert_eq!(count("key       paste"), 2, "{stopped}: {log}");
+    assert_eq!(count("key       Ctrl-C"), 0, "{stopped}: {log}");
+}
+
+#[test]
+fn what_was_typed_at_a_stopped_program_is_entered_by_the_next_daemon() {
+    what_was_typed_for_nobody_is_entered_by_the_next_daemon("pid");
+}
+
+#[test]
+fn what_was_typed_at_a_stopped_shim_is_entered_by_the_next_daemon() {
+    what_was_typed_for_nobody_is_entered_by_the_next_daemon("shim_pid");
+}
+
 /// Nobody waits for a shim that was stopped: it goes on in order to end.
 #[test]
 fn a_stopped_shim_holds_up_no_stop_and_no_end() {

@@ -136,8 +136,11 @@ async fn send_once(dispatcher: &Dispatcher, send: ToSend) -> Result<SendAnswer, 
 impl Dispatcher {
     /// Sends what an earlier daemon had taken for a sender who does not wait, and had not sent.
     pub fn send_what_was_left(&self) {
-        let unsent = self.daemon.sends.unsent().into_iter();
-        for record in unsent.filter(|record| record.request.unattended) {
+        for record in self.daemon.sends.unsent() {
+            if !record.request.unattended {
+                self.drop_unless_sent_again(record);
+                continue;
+            }
             let slot = self.slot(&record.slot).ok();
             let Some((slot, message)) = slot.zip(as_message(&record)) else {
                 let why = "the daemon ended before it was sent";
@@ -158,6 +161,20 @@ impl Dispatcher {
                 tokio::spawn(on_its_way.run(message));
             }
         }
+    }
+}
+
+impl Dispatcher {
+    /// Whoever waited for this message sends it again to this daemon, or never.
+    fn drop_unless_sent_again(&self, record: Record<Sending>) {
+        let (sends, slot) = (self.daemon.sends.clone(), self.slot(&record.slot).ok());
+        tokio::spawn(async move {
+            if let Some(slot) = slot {
+                slot.has_looked().await;
+            }
+            let why = "not sent: the daemon ended before, and nobody waited for the next one";
+            sends.drop_unless_active(&record, RpcError::new(Fault::Failed, why));
+        });
     }
 }
 
@@ -239,7 +256,11 @@ impl OnItsWay {
             }))),
             Ok(_) => Came::Part(Box::new(Ok(outlined("taken", &self.record, &self.slot)))),
             Err(error) if error.trace == Some(Trace::Untouched) => Came::Nothing(error),
-            Err(error) if error.fault == Fault::TimedOut => Came::Part(Box::new(Err(error))),
+            Err(error) if error.fault == Fault::TimedOut => {
+                // It may have been typed: then it goes on, in this daemon or the next.
+                self.sends.leave(&self.record.slot, &self.record.id);
+                Came::Part(Box::new(Err(error)))
+            }
             Err(error) => Came::End(OnceOutcome::Failed(error)),
         }
     }

@@ -1,6 +1,6 @@
 //! What comes to the machine.
 
-use super::{Cause, Interruption, KnownRules, Measure, Opinion, Runs, Stroke, Token};
+use super::{Cause, Interruption, KnownRules, Measure, Opinion, OwnText, Runs, Stroke, Token};
 use crate::core::claude::reading::{Composer, Dialog, State};
 use crate::core::claude::{HookEvent, keys, transcript};
 use crate::core::model::{ExitReport, Person, RpcError};
@@ -156,8 +156,8 @@ pub enum Input {
     RunsWith(Runs),
     /// An earlier daemon has heard the gate of the program that was taken up, and has left this note of the open calls.
     WasGated(Option<String>),
-    /// An earlier daemon has typed this last; it may stand in the input box still.
-    WasTyped(String),
+    /// An earlier daemon has typed this last in the program that is taken up; it may stand in the input box still.
+    WasTyped(OwnText),
     /// This message was taken at that time, and no daemon has told what came of it.
     WasInTurn(String, Instant),
     /// Its shim was told to end, by somebody other than the daemon, and ends the program.

@@ -86,7 +86,7 @@ impl Machine {
                 let text = "a person began to type, so Enter was withheld; the text stands in the input box";
                 self.not_entered(&message, text);
                 let error = Refusal::PersonCame.says(text);
-                self.answer_sender(message.token, Err(error));
+                self.refuse_message(message, error);
             }
             Hands::Choosing(choosing) if !choosing.decided => {
                 let why = "a person types at the terminal";

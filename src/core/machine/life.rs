@@ -179,7 +179,8 @@ impl Machine {
     }
 
     pub(super) fn started(&mut self, pid: u32, continues: bool) {
-        let up = Up::new(pid, continues, Runs::with(self.config.clone()));
+        let mut up = Up::new(pid, continues, Runs::with(self.config.clone()));
+        up.own_text = self.typed_before.take();
         self.life = Life::Up(Box::new(up));
         for token in std::mem::take(&mut self.starters) {
             self.reply(token, Ok(Reply::Done));
@@ -440,7 +441,10 @@ impl Machine {
         match hands {
             Hands::Pasting { message, .. } => {
                 self.not_entered(&message, &format!("Enter was not pressed: {why}"));
-                waiting.extend(message.token);
+                match message.token {
+                    Some(token) => waiting.push(token),
+                    None => self.refuse_message(message, Refusal::CutOff.says(why)),
+                }
             }
             Hands::Submitting { message, .. } => waiting.extend(message.token),
             Hands::Choosing(choosing) if choosing.decided => self.chosen(choosing),

@@ -34,6 +34,7 @@ mod several;
 mod timers;
 mod up;
 mod waits;
+mod withdrawing;
 mod withheld;
 
 #[cfg(test)]
@@ -52,6 +53,7 @@ pub use keyboard::{HANDS_OFF, Stroke, strokes};
 pub use life::Standing;
 pub use lifted::lifted_in;
 pub use limits::{Measure, Past};
+pub use own_text::OwnText;
 pub use refusal::Refusal;
 pub use runs::Runs;
 pub use several::SUBMIT;
@@ -69,7 +71,6 @@ use crate::core::settings::SlotConfig;
 use backoff::Backoff;
 use calls::Marks;
 use judging::Judging;
-use own_text::OwnText;
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -127,6 +128,8 @@ pub struct Machine {
     /// Starters that wait for the outcome of `Effect::Spawn`.
     starters: Vec<Token>,
     marks: Marks,
+    /// What an earlier daemon has typed in the program that is about to be taken up.
+    typed_before: Option<OwnText>,
     timers: Timers,
     effects: Vec<Effect>,
 }
@@ -149,6 +152,7 @@ impl Machine {
             queue: VecDeque::new(),
             starters: Vec::new(),
             marks: Marks::new(seed),
+            typed_before: None,
             timers: Timers::default(),
             effects: Vec::new(),
         }
@@ -204,6 +208,7 @@ impl Machine {
             (_, Input::Limited { text, until }) => self.limited(text, until),
             (_, Input::Rules(rules)) => self.take_rules(rules, now),
             (_, Input::Settings(config)) => self.take_settings(config),
+            (_, Input::WasTyped(own)) => self.was_typed(own),
             (Life::Up(_), Input::Saw(sight)) => self.saw(sight, now),
             (Life::Up(_), Input::Withheld(sight)) => self.withheld(sight, now),
             (Life::Up(_), Input::Unpressed { error, sight }) => self.unpressed(*error, sight, now),
@@ -218,7 +223,6 @@ impl Machine {
             (Life::Up(up), Input::Unrehearsed) => up.origin.unrehearsed = true,
             (Life::Up(up), Input::RunsWith(runs)) => up.origin.runs = runs,
             (Life::Up(_), Input::WasGated(note)) => self.was_gated(note.as_deref(), now),
-            (Life::Up(up), Input::WasTyped(text)) => up.own_text = Some(OwnText::recalled(text)),
             (Life::Up(up), Input::WasInTurn(text, began)) => up.was_in_turn(&text, began),
             (
                 Life::Down { .. } | Life::Waiting { .. } | Life::Launching | Life::Stopping { .. },
@@ -236,7 +240,6 @@ impl Machine {
                 | Input::Unrehearsed
                 | Input::RunsWith(_)
                 | Input::WasGated(_)
-                | Input::WasTyped(_)
                 | Input::WasInTurn(..),
             ) => {}
         }

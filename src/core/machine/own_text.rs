@@ -5,11 +5,12 @@ use super::up::{Hands, Up};
 use super::*;
 use crate::core::claude::keys;
 use crate::core::model::Trace;
+use serde::{Deserialize, Serialize};
 
 /// The message that was typed last, by this daemon or by one that has died. It may stand in the input box: Enter was
 /// withheld, or an interrupt has put it back.
-#[derive(Debug)]
-pub(super) struct OwnText {
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnText {
     text: String,
     /// What was pasted before it and was never seen: a slow program may show both in a row.
     before: Option<String>,
@@ -17,6 +18,9 @@ pub(super) struct OwnText {
     seen: bool,
     /// Ctrl-C was pressed to clear it. A second one would end the program.
     cleared: bool,
+    /// An earlier daemon has typed it, and its message is not typed once more.
+    #[serde(skip)]
+    recalled: bool,
 }
 
 impl OwnText {
@@ -26,19 +30,46 @@ impl OwnText {
         let before = unseen.map(|last| last.before.unwrap_or_default() + &last.text);
         OwnText {
             before: before.filter(|before| before.len() <= keys::MAX_MESSAGE),
-            seen: false,
-            ..OwnText::recalled(text.to_owned())
+            ..OwnText::unseen(text.to_owned())
         }
     }
 
-    /// A message that an earlier daemon has typed.
-    pub fn recalled(text: String) -> OwnText {
+    fn unseen(text: String) -> OwnText {
         OwnText {
             text,
             before: None,
-            seen: true,
+            seen: false,
             cleared: false,
+            recalled: false,
         }
+    }
+
+    /// What an earlier daemon has typed.
+    pub(super) fn recalled(self) -> OwnText {
+        OwnText {
+            recalled: true,
+            ..self
+        }
+    }
+
+    /// The paste never reached the program: what stands there is what was pasted before, if anything was.
+    pub fn never_pasted(self) -> Option<OwnText> {
+        self.before.map(OwnText::unseen)
+    }
+
+    /// The Ctrl-C never reached the program.
+    pub fn never_cleared(self) -> OwnText {
+        OwnText {
+            cleared: false,
+            ..self
+        }
+    }
+
+    /// Whether an earlier daemon has typed just this message. It stands in the input box, or the program has yet to show it.
+    fn is_begun(&self, message: &Message, composer: &Composer) -> bool {
+        let is_it = self.recalled && !self.cleared && self.before.is_none();
+        let shown = shows(composer, &message.text);
+        is_it && self.text == message.text && (shown || composer.draft.is_empty() && !self.seen)
     }
 
     pub fn text(&self) -> &str {
@@ -72,6 +103,12 @@ impl Up {
         own.filter(|own| own.stands_in(composer))
     }
 
+    /// Whether this message was typed by an earlier daemon, and its Enter not pressed.
+    pub fn has_begun(&self, message: &Message, composer: &Composer) -> bool {
+        let own = self.own_text.as_ref();
+        own.is_some_and(|own| own.is_begun(message, composer))
+    }
+
     /// The Ctrl-C that was to clear it was not pressed.
     pub fn is_not_cleared(&mut self) {
         if let Some(own) = self.own_text.as_mut() {
@@ -81,6 +118,40 @@ impl Up {
 }
 
 impl Machine {
+    /// What missiond has typed last and may stand in the input box.
+    pub fn own_text(&self) -> Option<&OwnText> {
+        match self.up() {
+            Some(up) => up.own_text.as_ref(),
+            None => self.typed_before.as_ref(),
+        }
+    }
+
+    /// An earlier daemon has typed this in the program that is taken up, or will be.
+    pub(super) fn was_typed(&mut self, own: OwnText) {
+        let own = Some(own.recalled());
+        match self.up_mut() {
+            Some(up) => up.own_text = own,
+            None => self.typed_before = own,
+        }
+    }
+
+    /// Goes on with a message that an earlier daemon has typed: Enter follows when it is seen.
+    pub(super) fn go_on_typing(&mut self, now: Instant) {
+        let Some(message) = self.queue.pop_front() else {
+            return;
+        };
+        let Some(up) = self.up_mut() else { return };
+        if let Some(own) = up.own_text.as_mut() {
+            own.recalled = false;
+        }
+        up.hands = Hands::Pasting {
+            message,
+            seen: None,
+            repaint: Some(now + PASTE_IS_HIDDEN),
+            until: now + PASTE_SHOWS,
+        };
+    }
+
     /// An interrupt right after sending puts the message back into the input box. It is ours to clear, with one
     /// Ctrl-C and never a second: that would end the program.
     pub(super) fn clear_own_draft(&mut self, now: Instant) {
@@ -131,7 +202,7 @@ impl Machine {
                 "try again when it draws; or clear it by hand: missiond attach {name}"
             ))
             .trace(Trace::Untouched);
-        self.answer_sender(message.token, Err(error));
+        self.refuse_message(message, error);
     }
 
     pub(super) fn refuse_for_draft(&mut self, message: Message, draft: &str) {
@@ -141,6 +212,6 @@ impl Machine {
             .says(text)
             .next("send or clear it first, by `missiond attach`")
             .trace(Trace::Untouched);
-        self.answer_sender(message.token, Err(error));
+        self.refuse_message(message, error);
     }
 }

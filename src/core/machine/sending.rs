@@ -2,7 +2,7 @@
 //!
 //! With a dialog open a plain Enter approves it. So: paste, see the text in the input box, only then Enter.
 
-use super::own_text::{OwnText, shows};
+use super::own_text::shows;
 use super::up::{Hands, Over, Turn};
 use super::*;
 use crate::core::claude::keys;
@@ -68,33 +68,7 @@ impl Machine {
         };
         let error = at_dialog(&self.config.name, dialog).trace(Trace::Untouched);
         for message in std::mem::take(&mut self.queue) {
-            self.answer_sender(message.token, Err(error.clone()));
-        }
-    }
-
-    /// The client no longer waits. What was typed already goes on; what was not is dropped.
-    pub(super) fn withdraw(&mut self, token: Token) {
-        self.withdraw_held(token);
-        let name = self.config.name.clone();
-        let late = |refusal: Refusal, text: String| {
-            let next = format!("missiond status {name}");
-            refusal.says(text).next(next)
-        };
-        let waiting = self.queue.len();
-        self.queue.retain(|message| message.token != Some(token));
-        if self.queue.len() < waiting {
-            let why = match self.person_types() {
-                true => format!("a person is typing in {name}"),
-                false => format!("{name} was busy all the time"),
-            };
-            let text = format!("{why}; the message was not sent");
-            let error = late(Refusal::NotSentInTime, text);
-            return self.reply(token, Err(error.trace(Trace::Untouched)));
-        }
-        if self.up_mut().is_some_and(|up| up.forget_sender(token)) {
-            let text = format!("the message was sent, and the turn of {name} goes on");
-            let error = late(Refusal::NotAnsweredInTime, text);
-            self.reply(token, Err(error));
+            self.refuse_message(message, error.clone());
         }
     }
 
@@ -105,7 +79,7 @@ impl Machine {
             Hands::Pasting { message, .. } | Hands::Submitting { message, .. } => {
                 Some(&message.text)
             }
-            _ => up.own_text.as_ref().map(OwnText::text),
+            _ => up.own_text.as_ref().map(|own| own.text()),
         }
     }
 
@@ -141,6 +115,10 @@ impl Machine {
             Some(_) => return self.refuse_in_doubt(),
             None if up.hides_question() => return,
             None => {}
+        }
+        let next = self.queue.front();
+        if next.is_some_and(|message| up.has_begun(message, &composer)) {
+            return self.go_on_typing(now);
         }
         let own = up.own_draft(&composer);
         if own.is_some_and(|own| !own.is_cleared()) {
@@ -181,7 +159,7 @@ impl Machine {
             return;
         };
         let error = self.doubtful_input_box(&why).trace(Trace::Untouched);
-        self.answer_sender(message.token, Err(error));
+        self.refuse_message(message, error);
     }
 
     /// The configured first message of a new conversation.
@@ -214,6 +192,15 @@ impl Machine {
         }
     }
 
+    /// A message is not sent. If nobody waits for it any more, what became of it is written down.
+    pub(super) fn refuse_message(&mut self, message: Message, error: RpcError) {
+        if let (None, Some(id)) = (message.token, message.id) {
+            let why = error.clone();
+            self.effects.push(Effect::Drop { id, why });
+        }
+        self.answer_sender(message.token, Err(error));
+    }
+
     pub(super) fn answer_sender(&mut self, token: Option<Token>, reply: Result<Reply, RpcError>) {
         match (token, reply) {
             (Some(token), reply) => self.reply(token, reply),
@@ -242,7 +229,7 @@ impl Machine {
             );
             self.not_entered(&message, &text);
             let error = Refusal::DialogCame.says(text).trace(Trace::Untouched);
-            return self.answer_sender(message.token, Err(error));
+            return self.refuse_message(message, error);
         }
         let shown = up
             .composer()
@@ -273,13 +260,14 @@ impl Machine {
                 .says(text)
                 .next("look at it: missiond screen")
                 .trace(Trace::Untouched);
-            return self.answer_sender(message.token, Err(error));
+            return self.refuse_message(message, error);
         }
         let hidden = seen.is_none() && repaint.is_some_and(|at| now >= at);
         up.hands = Hands::Pasting {
             message,
             seen,
-            repaint: repaint.filter(|_| !hidden),
+            // A text that is seen by then needs none.
+            repaint: repaint.filter(|at| now < *at),
             until,
         };
         if hidden {
@@ -309,7 +297,7 @@ impl Machine {
             let text = "Enter was pressed, but a text still stands in the input box";
             self.not_entered(&message, text);
             let error = Refusal::EnterNotTaken.says(text);
-            return self.answer_sender(message.token, Err(error));
+            return self.refuse_message(message, error);
         }
         let same = up
             .composer()
@@ -529,22 +517,6 @@ impl up::Up {
         let slash = text.starts_with('/');
         let is_prompt = !slash && !text.starts_with('!');
         self.turn.get_or_insert(Turn::new(began, slash, is_prompt));
-    }
-
-    /// Nobody waits any more for the message with this token; whether there was one.
-    fn forget_sender(&mut self, token: Token) -> bool {
-        let typing = match &mut self.hands {
-            Hands::Pasting { message, .. } | Hands::Submitting { message, .. } => {
-                Some(&mut message.token)
-            }
-            _ => None,
-        };
-        let turn = self.turn.as_mut().map(|turn| &mut turn.token);
-        let mine = typing
-            .into_iter()
-            .chain(turn)
-            .find(|waiting| **waiting == Some(token));
-        mine.map(Option::take).is_some()
     }
 }
 

@@ -74,7 +74,7 @@ impl Machine {
                     trace: again.map(|_| Trace::Untouched),
                     ..error
                 };
-                self.answer_sender(message.token, Err(error));
+                self.refuse_message(message, error);
             }
             hands => up.hands = hands,
         }
@@ -89,6 +89,6 @@ impl Machine {
             message: text,
             ..error
         };
-        self.answer_sender(message.token, Err(error.trace(Trace::Untouched)));
+        self.refuse_message(message, error.trace(Trace::Untouched));
     }
 }

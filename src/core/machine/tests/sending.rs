@@ -172,7 +172,7 @@ fn texts_that_were_never_seen_are_known_as_our_own_in_a_row() {
 #[test]
 fn a_withheld_ctrl_c_counts_for_nothing() {
     let mut bench = Bench::idle();
-    bench.put(Input::WasTyped("hello".into()));
+    bench.put(Input::WasTyped(seen("hello")));
     bench.see(screen(State::Idle, "hello"));
     bench.send(3, "again");
     assert_eq!(bench.keys, ["Ctrl-C"]);
@@ -332,7 +332,7 @@ fn what_an_earlier_daemon_typed_and_never_entered_is_cleared() {
     let mut bench = Bench::idle();
     bench.send(2, "hello");
     assert_eq!(bench.machine.typed_last(), Some("hello"));
-    let typed = bench.machine.typed_last().unwrap().to_owned();
+    let typed = bench.machine.own_text().unwrap().clone();
     let mut bench = Bench::idle();
     bench.put(Input::WasTyped(typed));
     bench.see(screen(State::Idle, "hello"));
@@ -342,10 +342,106 @@ fn what_an_earlier_daemon_typed_and_never_entered_is_cleared() {
     bench.pass(CLEARED);
     assert_eq!(bench.keys, ["Ctrl-C", "paste"]);
     let mut bench = Bench::idle();
-    bench.put(Input::WasTyped("hello".into()));
+    bench.put(Input::WasTyped(seen("hello")));
     bench.see(screen(State::Idle, "a person's own"));
     bench.send(3, "next");
     assert_eq!(bench.fault(3), Some(Fault::Refused));
+}
+
+/// A text that was typed and seen in the input box.
+fn seen(text: &str) -> OwnText {
+    let mut own = OwnText::pasted(text, None);
+    own.is_seen();
+    own
+}
+
+/// The program may have been stopped when the earlier daemon typed: a second paste would be shown behind the first.
+#[test]
+fn what_an_earlier_daemon_has_begun_to_type_is_not_typed_again() {
+    for shown in ["", "hello"] {
+        let mut bench = Bench::idle();
+        bench.put(Input::WasTyped(OwnText::pasted("hello", None)));
+        bench.see(screen(State::Idle, shown));
+        bench.send(3, "hello");
+        assert_eq!(bench.keys, [""; 0], "{shown}");
+        bench.arrives("hello");
+        assert_eq!(bench.keys, ["Enter"], "{shown}");
+    }
+    let mut bench = Bench::idle();
+    bench.put(Input::WasTyped(OwnText::pasted("hello", None)));
+    bench.send(3, "hello");
+    bench.pass(PASTE_SHOWS);
+    assert_eq!(bench.fault(3), Some(Fault::Failed));
+    assert_eq!(bench.keys, [""; 0], "it was typed, and is never shown");
+    // It is seen and gone: somebody has cleared it.
+    let mut bench = Bench::idle();
+    bench.put(Input::WasTyped(seen("hello")));
+    bench.send(3, "hello");
+    assert_eq!(bench.keys, ["paste"]);
+}
+
+/// A program that was stopped shows both texts in a row, and neither is a stranger's.
+#[test]
+fn what_an_earlier_daemon_has_typed_unseen_is_ours_before_another_message() {
+    let mut bench = Bench::idle();
+    bench.put(Input::WasTyped(OwnText::pasted("hello", None)));
+    bench.send(3, "next");
+    bench.pass(PASTE_SHOWS);
+    bench.see(screen(State::Idle, "hellonext"));
+    bench.send(4, "third");
+    assert_eq!(bench.keys, ["paste", "Ctrl-C"]);
+}
+
+/// A Ctrl-C of the daemon before may not be read yet; a second one would end the program.
+#[test]
+fn what_an_earlier_daemon_has_cleared_is_not_cleared_again() {
+    let mut bench = Bench::idle();
+    bench.put(Input::WasTyped(seen("hello")));
+    bench.see(screen(State::Idle, "hello"));
+    bench.send(3, "next");
+    assert_eq!(bench.keys, ["Ctrl-C"]);
+    let cleared = bench.machine.own_text().unwrap().clone();
+    let mut bench = Bench::idle();
+    bench.put(Input::WasTyped(cleared));
+    bench.see(screen(State::Idle, "hello"));
+    bench.send(3, "next");
+    assert_eq!(bench.keys, [""; 0]);
+    assert_eq!(bench.fault(3), Some(Fault::Refused));
+}
+
+/// Whoever gave up learns by the id what became of the message.
+#[test]
+fn a_message_that_was_typed_for_nobody_and_never_seen_is_dropped() {
+    let mut bench = Bench::idle();
+    bench.put(Input::Send(Message {
+        token: Some(2),
+        text: "hello".into(),
+        slash: false,
+        wait: true,
+        task: None,
+        id: Some("m1".into()),
+        person: None,
+    }));
+    bench.put(Input::Withdraw(2));
+    assert_eq!(bench.fault(2), Some(Fault::TimedOut));
+    let told = format!("{:?}", bench.replies[&2]);
+    assert!(told.contains("was typed"), "{told}");
+    bench.pass(PASTE_SHOWS);
+    let is_dropped = |effect: &Effect| matches!(effect, Effect::Drop { id, .. } if id == "m1");
+    assert!(bench.others.iter().any(is_dropped));
+}
+
+/// The text is shown just before the screen would be drawn again.
+#[test]
+fn a_text_that_is_seen_in_time_needs_no_repaint() {
+    let mut bench = Bench::idle();
+    bench.send(7, "go");
+    bench.pass(PASTE_IS_HIDDEN - PASTE_SETTLES / 2);
+    bench.see(screen(State::Idle, "go"));
+    bench.pass(PASTE_SETTLES / 2);
+    assert!(!bench.has(&Effect::Repaint));
+    bench.pass(PASTE_SETTLES / 2);
+    assert_eq!(bench.keys, ["paste", "Enter"]);
 }
 
 /// A time that has passed would be due at once and again, and the slot would hear nothing of its program meanwhile.
