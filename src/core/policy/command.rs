@@ -12,6 +12,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 mod changes;
+mod containers;
 mod directories;
 mod excuses;
 mod fed;

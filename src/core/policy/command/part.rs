@@ -7,8 +7,8 @@ use super::places::{self, Named};
 use super::spelled::{self, Inner};
 use super::transfers;
 use super::{
-    Command, Says, changes, every_command, git, join, links, one_spaced, optionset, reads,
-    rules_on, texts_of, trees, variants,
+    Command, Says, changes, containers, every_command, git, join, links, one_spaced, optionset,
+    reads, rules_on, texts_of, trees, variants,
 };
 use crate::core::policy::harm::{self, Harm};
 use crate::core::policy::judge::{Case, strictest};
@@ -96,6 +96,7 @@ impl<'a, 'd> Part<'a, 'd> {
         let by_trees = every_command(&self.stripped, self.inside).find_map(|words| {
             trees::restriction(self.case, words, self.directories)
                 .or_else(|| git::restriction(self.case, words, self.directories))
+                .or_else(|| containers::restriction(self.case, words, self.directories))
         });
         match restricted
             .into_iter()
@@ -368,6 +369,7 @@ impl<'a, 'd> Part<'a, 'd> {
         for words in every_command(&self.stripped, self.inside) {
             harms.extend(git::harm(self.case, words, self.directories));
             harms.extend(links::harm(self.case, words, self.directories));
+            harms.extend(containers::harms(self.case, words, self.directories));
             harms.extend(transfers::harm(self.case, words, self.directories));
             harms.extend(self.made.harm(self.case, words, self.directories));
         }

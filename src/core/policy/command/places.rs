@@ -338,9 +338,6 @@ pub fn outside(
 ) -> Option<Harm> {
     let (name, arguments) = words.split_first()?;
     let written = harm::written(&name.text, arguments);
-    if written.is_empty() {
-        return elsewhere(case, words, directories);
-    }
     let temporary = harm::may_use_temporary(&name.text);
     let leaves = |at: &usize| {
         let word = &arguments[*at];
@@ -355,18 +352,24 @@ pub fn outside(
         literal || word.globs && glob()
     };
     // The last of them: a rule may have spelled out those before it.
-    let at = written.into_iter().filter(leaves).max()?;
+    let is_all = written.is_empty() || harm::stays_inside(&name.text);
+    let Some(at) = written.into_iter().filter(leaves).max() else {
+        return is_all
+            .then(|| elsewhere(case, words, directories))
+            .flatten();
+    };
     let why = format!("`{}` lies outside the slot's directory", arguments[at].text);
     Some(Harm::at(at + 1, why))
 }
 
 /// A word for a tool of which it is not known what it writes, and that names a place outside the slot's directory.
 fn elsewhere(case: &Case<'_>, words: &[Word], directories: &Directories) -> Option<Harm> {
+    let temporary = harm::may_use_temporary(&words.first()?.text);
     let leaves = |at: &usize| {
         let mut texts = outer_texts(&words[*at].text);
         texts.any(|text| {
             let mut cwds = directories.all().iter();
-            cwds.any(|cwd| !is_inside(case, &case.ground.place(text, cwd), true))
+            cwds.any(|cwd| !is_inside(case, &case.ground.place(text, cwd), temporary))
         })
     };
     let at = harm::perhaps_written(words)

@@ -19,6 +19,7 @@ struct Entry {
     long: String,
     words: String,
     text: String,
+    starts: String,
     subcommands: String,
     always: bool,
     why: String,
@@ -37,6 +38,7 @@ fn row(entry: Entry) -> Row {
     let danger = match () {
         () if entry.always => Danger::Always(why),
         () if !entry.words.is_empty() => Danger::Words(kept(entry.words), why),
+        () if !entry.starts.is_empty() => Danger::Starts(kept(entry.starts), why),
         () if !entry.text.is_empty() => Danger::Text(kept(entry.text), why),
         () if !entry.subcommands.is_empty() => Danger::Subcommands(kept(entry.subcommands), why),
         () => Danger::Options {
@@ -71,11 +73,11 @@ mod tests {
                 &entry.long,
                 &entry.words,
                 &entry.text,
+                &entry.starts,
                 &entry.subcommands,
             ];
             let says = lists.iter().filter(|list| !list.is_empty()).count();
-            let is_options =
-                entry.words.is_empty() && entry.text.is_empty() && entry.subcommands.is_empty();
+            let is_options = !entry.short.is_empty() && !entry.long.is_empty();
             assert!(
                 entry.always || says == 1 || is_options && says == 2,
                 "{}",

@@ -2,6 +2,7 @@
 //! with a wildcard did not mean those, so they are asked about, unless the rule itself spells them out.
 
 mod awk;
+mod containers;
 mod data;
 mod git;
 mod input;
@@ -157,9 +158,11 @@ fn harms_by(danger: &Danger, program: &str, words: &[Word]) -> Vec<Harm> {
                 .map(|(at, word)| Harm::at(at, format!("`{word}` lets {program} {why}")))
                 .collect()
         }
-        Danger::Words(_, why) => at_words(words, |word| is_harmful(danger, word))
-            .map(|(at, word)| Harm::at(at, format!("`{program} {word}` {why}")))
-            .collect(),
+        Danger::Words(_, why) | Danger::Starts(_, why) => {
+            at_words(words, |word| is_harmful(danger, word))
+                .map(|(at, word)| Harm::at(at, format!("`{program} {word}` {why}")))
+                .collect()
+        }
     }
 }
 
@@ -172,6 +175,9 @@ fn is_harmful(danger: &Danger, word: &str) -> bool {
             ..
         } => has_short(word, short, valued) || is_one_of_long(word, long),
         Danger::Words(wanted, _) => has_word(wanted, word),
+        Danger::Starts(wanted, _) => wanted
+            .split_ascii_whitespace()
+            .any(|start| word.starts_with(start)),
         Danger::Text(wanted, _) => wanted
             .split_ascii_whitespace()
             .any(|text| word.contains(text)),
@@ -288,15 +294,16 @@ static OPENERS: Names = LazyLock::new(|| {
 static SEARCHERS: Names =
     LazyLock::new(|| names("grep egrep fgrep zgrep rg ag ack sed gsed awk gawk mawk jq"));
 
+pub use containers::{Given, given as given_to_container};
 use data::kept;
 pub use git::{
     PathUse, runs_setting as git_runs, subcommand_of as git_subcommand, uses_of_paths as git_paths,
 };
 pub use input::runs_its_input;
-pub use outputs::{perhaps_written, written};
+pub use outputs::{may_use_temporary, perhaps_written, stays_inside, written};
 pub use scripts::sed_files;
 pub use trees::{Formatter, changes_below, follows_links, formatter, unpacked_into};
-pub use writes::{Transfer, is_writer, may_use_temporary, packs, transfer};
+pub use writes::{Transfer, is_writer, packs, transfer};
 
 pub fn only_reads(program: &str) -> bool {
     READERS.contains(program)

@@ -1,90 +1,61 @@
 //! Files that a program writes besides what its arguments are for: archives, and what options name. They may lie
 //! in the slot's directory, not beyond it.
 
-use super::{base_name, has_short, has_word, is_one_of_long, languages, unversioned, writes};
+use super::{
+    Names, base_name, has_short, has_word, is_one_of_long, languages, names, unversioned, writes,
+};
 use crate::core::policy::quick::QuickMap;
 use crate::core::policy::shell::Word;
+use serde::Deserialize;
 use std::sync::LazyLock;
 
-/// Options whose value is a file or a directory that is written.
+/// What `tables/outputs.toml` says about a program.
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
 struct Outputs {
-    programs: &'static str,
-    short: &'static str,
-    long: &'static str,
-    /// Words that begin so have it in themselves.
-    starts: &'static str,
+    names: String,
+    short: String,
+    long: String,
+    starts: String,
+    inside: bool,
 }
 
-const fn outputs(programs: &'static str, short: &'static str, long: &'static str) -> Outputs {
-    Outputs {
-        programs,
-        short,
-        long,
-        starts: "",
-    }
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct File {
+    builders: String,
+    program: Vec<Outputs>,
 }
 
-const TABLE: &[Outputs] = &[
-    outputs(
-        "rsync",
-        "T",
-        "--only-write-batch --backup-dir --partial-dir --temp-dir",
-    ),
-    Outputs {
-        programs: "gcc cc g++ c++ gfortran clang clang++",
-        short: "",
-        long: "--output -aux-info -dumpdir -dumpbase -MJ -serialize-diagnostics --serialize-diagnostics \
-            -index-store-path",
-        starts: "-fdump -fprofile -fopt -fstack -fcallgraph -fdiagnostics -ftime -fmodule -fcrash -time=",
-    },
-    outputs("rustc rustdoc", "", "--out-dir --emit --print --output"),
-    outputs(
-        "node nodejs",
-        "",
-        "--redirect-warnings --cpu-prof-dir --cpu-prof-name --heap-prof-dir --heap-prof-name --diagnostic-dir \
-            --report-dir --report-directory --report-filename --trace-event-file-pattern --localstorage-file \
-            --tls-keylog --logfile --redirect-code-traces-to",
-    ),
-    outputs(
-        "pip pip3",
-        "dw",
-        "--dest --destination-dir --destination-directory --wheel-dir --src --cache-dir --report",
-    ),
-    outputs(
-        "jest",
-        "",
-        "--coveragedirectory --coverage-directory --cachedirectory --cache-directory",
-    ),
-    outputs(
-        "tsc",
-        "",
-        "-outdir -outfile -declarationdir -tsbuildinfofile -generatetrace -generatecpuprofile",
-    ),
-    outputs("eslint prettier", "", "--cache-location --cache-file"),
-    outputs(
-        "kubectl",
-        "",
-        "--output-directory --profile-output --cache-dir",
-    ),
-    outputs(
-        "go",
-        "o",
-        "-o -coverprofile -cpuprofile -memprofile -blockprofile -mutexprofile -trace -outputdir",
-    ),
-    outputs(
-        "gpg gpg2",
-        "",
-        "--logger-file --log-file --status-file --attribute-file",
-    ),
-];
+static FILE: LazyLock<File> = LazyLock::new(|| read().unwrap_or_default());
 
 static BY_PROGRAM: LazyLock<QuickMap<&'static str, &'static Outputs>> = LazyLock::new(|| {
-    let rows = TABLE.iter().flat_map(|row| {
-        let programs = row.programs.split_ascii_whitespace();
+    let rows = FILE.program.iter().flat_map(|row| {
+        let programs = row.names.split_ascii_whitespace();
         programs.map(move |program| (program, row))
     });
     rows.collect()
 });
+
+static BUILDERS: Names = LazyLock::new(|| names(&FILE.builders));
+
+/// A test holds that the file can be read.
+fn read() -> Result<File, toml::de::Error> {
+    toml::from_str(include_str!("../tables/outputs.toml"))
+}
+
+/// Whether no word of a program may lead out of the slot's directory.
+pub fn stays_inside(program: &str) -> bool {
+    BY_PROGRAM
+        .get(base_name(program))
+        .is_some_and(|row| row.inside)
+}
+
+/// Whether it may also use places where everybody writes: what a builder makes or takes there may be run.
+pub fn may_use_temporary(program: &str) -> bool {
+    let program = base_name(program);
+    !BUILDERS.contains(program) && !BUILDERS.contains(unversioned(program))
+}
 
 /// The places among the arguments of what may be written.
 pub fn written(program: &str, arguments: &[Word]) -> Vec<usize> {
@@ -127,7 +98,8 @@ pub fn perhaps_written(words: &[Word]) -> Vec<usize> {
     let is_own = name.text.contains('/');
     let builds = has_word("docker podman nerdctl", program)
         && arguments.iter().any(|word| word.text == "build");
-    let is_known = BY_PROGRAM.contains_key(program) || writes::is_writer(program);
+    let is_known = BY_PROGRAM.contains_key(program) && !stays_inside(program);
+    let is_known = is_known || writes::is_writer(program);
     if is_own || super::only_reads(program) || has_word(LOOK, program) && !builds || is_known {
         return Vec::new();
     }
@@ -143,9 +115,9 @@ fn values(outputs: &Outputs, arguments: &[Word]) -> Vec<usize> {
     let names_it = |word: &str| {
         let starts = || outputs.starts.split_ascii_whitespace();
         word.starts_with('-')
-            && (has_short(word, outputs.short, "")
-                || is_one_of_long(word, outputs.long)
-                || is_one_of_long(&word.to_ascii_lowercase().replace('_', "-"), outputs.long)
+            && (has_short(word, &outputs.short, "")
+                || is_one_of_long(word, &outputs.long)
+                || is_one_of_long(&word.to_ascii_lowercase().replace('_', "-"), &outputs.long)
                 || starts().any(|start| word.starts_with(start)))
     };
     let found = (0..arguments.len()).filter(|at| names_it(&arguments[*at].text));
@@ -236,5 +208,22 @@ fn of_tool(at: usize, arguments: &[Word]) -> Vec<usize> {
             of_tool.into_iter().map(|inner| at + 1 + inner).collect()
         }
         _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_can_be_read_and_each_program_stands_once() {
+        let file = read().expect("a good file");
+        let names = file.program.iter().flat_map(|row| row.names.split(' '));
+        let mut names: Vec<&str> = names.collect();
+        let all = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), all);
+        assert!(!file.builders.is_empty());
     }
 }

@@ -37,6 +37,8 @@ pub enum Danger {
     },
     /// These words, wherever they stand.
     Words(&'static str, &'static str),
+    /// Words that begin with one of these.
+    Starts(&'static str, &'static str),
     /// Words that contain one of these.
     Text(&'static str, &'static str),
     /// More operands than this. The words behind the options `valued` are none.
@@ -400,16 +402,6 @@ pub const TABLE: &[Row] = &[
             "",
             "--config-option --config-dir --diff-cmd --diff3-cmd --editor-cmd",
             RUNS,
-        ),
-    ),
-    row(
-        "pytest py.test",
-        valued(
-            "pco",
-            "krmnW",
-            "--rootdir --confcutdir --basetemp --override-ini --config-file --junitxml --junit-xml --log-file \
-            --pdbcls",
-            EITHER,
         ),
     ),
     row(

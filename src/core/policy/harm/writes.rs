@@ -31,11 +31,6 @@ pub fn is_writer(program: &str) -> bool {
     CHANGERS.contains(program) || COPIERS.contains(program)
 }
 
-/// Whether it may also write where everybody does: what a compiler puts there may be run.
-pub fn may_use_temporary(program: &str) -> bool {
-    !COMPILERS.contains(base_name(program))
-}
-
 /// The places among the arguments of what may be written.
 pub fn written(program: &str, arguments: &[Word]) -> Vec<usize> {
     let program = base_name(program);

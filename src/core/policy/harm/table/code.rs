@@ -2,7 +2,7 @@
 
 use super::Danger::{Beyond, Judged, Text, Words};
 use super::{Danger, EITHER, RUNS, RUNS_CODE, Row, abbreviated, options, row, valued};
-use crate::core::policy::harm::{javascript, languages, scripts, subcommands};
+use crate::core::policy::harm::{containers, javascript, languages, scripts, subcommands};
 
 pub const TABLE: &[Row] = &[
     // Languages.
@@ -165,6 +165,10 @@ pub const TABLE: &[Row] = &[
     ),
     // Machines in machines.
     row("docker podman nerdctl", Beyond(&subcommands::DOCKER)),
+    row(
+        "docker podman nerdctl docker-compose podman-compose",
+        Judged(containers::harms),
+    ),
     row(
         "docker podman nerdctl",
         options(
