@@ -479,3 +479,19 @@ fn the_example_that_a_rule_would_break_is_named() {
     let other = rule_for_always(&protecting, &bash("make all"), &LexicalPaths);
     assert_eq!(other.as_deref(), Ok("Bash(make all)"));
 }
+
+/// `xargs cd src` must not be milder than `cd src`.
+#[test]
+fn a_doubt_about_paths_is_not_milder_than_the_default() {
+    let denying =
+        policy("default = \"deny\"\nallow = [\"Bash(cat *)\"]\ndeny = [\"Edit(src/**)\"]\n");
+    for command in ["mytool src", "xargs cd src", "cp x src"] {
+        assert_eq!(
+            decision(&denying, &bash(command)),
+            Decision::Deny,
+            "{command}"
+        );
+    }
+    let asking = policy("allow = [\"Bash(mytool *)\"]\ndeny = [\"Edit(src/**)\"]\n");
+    assert_eq!(decision(&asking, &bash("mytool src")), Decision::Ask);
+}

@@ -106,9 +106,23 @@ impl<'a, 'd> Part<'a, 'd> {
             None if self.simple.guessed => None,
             None if only_way.is_some() => Some(self.allowance(rules)),
             None => Some(self.allowance(rules_on(self.case, &self.texts_to_allow()))),
+            Some(Says::Verdict(verdict)) => Some(self.or_denied_by_default(verdict)),
             strictest => strictest,
         }
         .map(|says| self.or_denied_inside(says))
+    }
+
+    /// A doubt about the paths of a command is not milder than the default, if no rule allows the command.
+    fn or_denied_by_default(&self, verdict: Verdict) -> Says<'a> {
+        let is_doubt = verdict.decision == Decision::Ask && !self.simple.guessed;
+        if self.case.policy.default != Fallback::Deny || !is_doubt {
+            return Says::Verdict(verdict);
+        }
+        let rules = rules_on(self.case, &self.texts_to_allow());
+        match rules.is_empty() && self.exact.is_none() {
+            true => Says::Verdict(self.case.by_default(|| false)),
+            false => Says::Verdict(verdict),
+        }
     }
 
     /// The strictest rule that restricts the options of this command, or of one that it may run.
