@@ -44,7 +44,8 @@
 //! - [`events`], [`audit`], [`once`]: the event bus, the audit file, and requests that are done once.
 //! - [`config`]: slots.toml and policies/ on the disk. [`launch`]: what a slot's program is started with.
 //! - [`shim`]: the process that owns a PTY; the only module that names portable-pty.
-//! - [`slot`]: the task of one slot or session. [`daemon`]: all of them by name, tasks, alerts, reload.
+//! - [`slot`]: the task of one slot, with what it does for Claude Code. [`session`]: what it does for any other program.
+//!   [`daemon`]: all of them by name, tasks, alerts, reload.
 //! - [`control`]: the socket, its server and its client, and a file for each request.
 //! - [`mcp`], [`embed`], [`cli`]: the ways in for models, for programs and for people. [`lab`]: stand-ins for Claude Code.
 //!
@@ -79,5 +80,6 @@ pub mod launch;
 pub mod mcp;
 pub mod once;
 pub mod os;
+pub mod session;
 pub mod shim;
 pub mod slot;

@@ -56,10 +56,11 @@ const LAYERS: &[(&str, &[&str])] = &[
             "core", "os", "events", "audit", "once", "config", "launch", "shim",
         ],
     ),
+    ("session", &["core", "os", "shim", "slot"]),
     (
         "daemon",
         &[
-            "core", "os", "events", "audit", "once", "config", "launch", "shim", "slot",
+            "core", "os", "events", "audit", "once", "config", "launch", "shim", "slot", "session",
         ],
     ),
     (
@@ -80,8 +81,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
-            "core", "os", "audit", "config", "launch", "shim", "slot", "daemon", "control", "mcp",
-            "lab",
+            "core", "os", "audit", "config", "launch", "shim", "slot", "session", "daemon",
+            "control", "mcp", "lab",
         ],
     ),
 ];

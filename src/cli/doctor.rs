@@ -24,7 +24,7 @@ use crate::launch::{
 };
 use crate::os::paths::{Env, check_private_dir};
 use crate::shim;
-use crate::slot::record::sessions_dir;
+use crate::slot::sessions_dir;
 use anstyle::{AnsiColor, Style};
 use rustix::fs::statvfs;
 use rustix::process::{Resource, getrlimit};

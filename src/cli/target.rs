@@ -13,7 +13,7 @@ use crate::core::text::quoting::quoted;
 use crate::daemon::Holder;
 use crate::os::files::same_file;
 use crate::os::paths::PathError;
-use crate::slot::record::SessionRecord;
+use crate::session::SessionRecord;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

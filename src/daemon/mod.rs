@@ -17,6 +17,7 @@ mod rules;
 mod service;
 mod serving;
 mod sessions;
+mod slot_task;
 pub mod tasks;
 
 pub(crate) use door::{check_log_directory, check_socket_directory};
@@ -438,7 +439,7 @@ impl Daemon {
         let name = slot.name.clone();
         let slot = self.settled(&slot);
         let rules = self.rules.of_slot(&slot);
-        let (handle, task) = slot::start(self.context.clone(), Arc::new(slot), rules);
+        let (handle, task) = slot_task::start(self.context.clone(), Arc::new(slot), rules);
         let kept = KeptSlot {
             handle,
             task,

@@ -83,7 +83,7 @@ impl Daemon {
         let launched = Launched::load(&self.context.memory_file(name));
         let slot = Launched::removed_slot(launched, name);
         let (handle, task) =
-            slot::start(self.context.clone(), Arc::new(slot), self.ask_everything());
+            super::slot_task::start(self.context.clone(), Arc::new(slot), self.ask_everything());
         let kept = KeptSlot {
             handle,
             task,

@@ -2,15 +2,17 @@
 
 use super::Slot;
 use super::catch_up::Questions;
+use super::claude::Claude;
 use super::conversation::began_at;
 use super::journal;
+use super::kind::ProgramKind;
 use super::orphan_processes::OrphansFound;
 use super::removed::{AskEverything, Launched};
-use super::task::{GRACE, ready};
+use super::task::GRACE;
 use crate::core::machine::{Cause, Input, NOBODY, Runs, Standing};
 use crate::core::model::ExitReport;
 use crate::core::model::What;
-use crate::core::settings::{Gate, Kind, SlotConfig};
+use crate::core::settings::{Gate, SlotConfig};
 use crate::os::blocking;
 use crate::shim::{Hello, LaunchError, ShimLink};
 use chrono::{DateTime, Utc};
@@ -23,7 +25,7 @@ const NO_RECORD: &str = "nobody knows which settings its program was started wit
                          until it is restarted";
 
 /// The end of a program of which nobody knows how it ended.
-pub(super) fn shim_lost() -> What {
+pub(crate) fn shim_lost() -> What {
     let ExitReport { code, signal } = ExitReport::UNKNOWN;
     What::Exit {
         code,
@@ -33,16 +35,15 @@ pub(super) fn shim_lost() -> What {
     }
 }
 
-impl Slot {
+impl<K: ProgramKind> Slot<K> {
     /// At the start of the daemon: a shim that an earlier one left is taken up, else the slot stands as it stood
     /// when the earlier one was killed, and starts by itself where it is set to. Once the first is settled, `looked`
     /// says so.
     pub(super) async fn adopt(&mut self, looked: watch::Sender<bool>) {
         let standing = self.memory.standing.clone();
-        let found = self.take_up_again().await || self.take_up_left().await;
+        let found = self.take_up_again().await || K::take_up_left(self).await;
         let first = match (found, standing) {
-            // Its program is started once, by whoever made it.
-            _ if self.session.is_some() => None,
+            _ if self.own.starts_once() => None,
             (false, _) if self.program.settings().removed => None,
             // Its end was under way when the daemon was killed.
             (true, Some(Standing::Down { .. })) => Some(Input::Stop(NOBODY)),
@@ -57,40 +58,32 @@ impl Slot {
         self.carry_out(effects.unwrap_or_default()).await;
     }
 
-    /// No shim answers. One of a session may have been stopped; what a dead one left is ended. A slot whose shim was
-    /// stopped waits for it: it may be started yet. A shim that lives is left alone, whether it can be reached or not.
-    async fn take_up_left(&mut self) -> bool {
-        let has_nobody_else = self.session.is_some() || self.program.settings().removed;
-        if has_nobody_else && self.may_have_shim() && self.take_up_awoken().await {
+    /// No shim answers: what a dead one left is ended. A slot whose shim was stopped waits for it: it may be started yet,
+    /// unless the slot was removed. A shim that lives is left alone, whether it can be reached or not.
+    pub(crate) async fn take_up_left(&mut self) -> bool {
+        if self.program.settings().removed && self.take_up_awoken().await {
             return true;
         }
-        let has_socket = self.context.has_shim_socket(&self.program.settings().name);
-        // After a reboot its socket is gone too, and the events still tell of a program.
-        let had_shim = has_socket || self.log.tells_of_a_program();
-        let found = match had_shim || (self.session.is_some() && self.may_have_shim()) {
-            true => self.end_orphans().await,
-            false => Some(OrphansFound::Ended(0)),
-        };
-        match found {
-            Some(OrphansFound::Ended(_)) if self.session.is_some() => self.take_up_ended().await,
-            Some(OrphansFound::Ended(_)) if had_shim => {
-                self.warn("its program ended with its shim while there was no daemon");
-                self.tell(shim_lost());
-                self.drop_unsent().await;
-            }
-            Some(OrphansFound::Living(shim)) if self.session.is_some() => {
-                let lives = LaunchError::Unreached { pid: shim.pid() };
-                self.machine.recall_end(Some(lives.to_string()));
-            }
-            _ => {}
+        if self.had_shim() && matches!(self.end_orphans().await, Some(OrphansFound::Ended(_))) {
+            self.warn("its program ended with its shim while there was no daemon");
+            self.tell(shim_lost());
+            self.drop_unsent().await;
         }
         false
     }
 
+    /// Whether the socket of a shim is there; after a reboot that is gone too, and the events still tell of a program.
+    pub(crate) fn had_shim(&self) -> bool {
+        self.has_shim_socket() || self.log.tells_of_a_program()
+    }
+
+    fn has_shim_socket(&self) -> bool {
+        self.context.has_shim_socket(&self.program.settings().name)
+    }
+
     /// A session that has ended has none, unless its socket says otherwise.
-    fn may_have_shim(&self) -> bool {
-        let ended = self.session.as_ref().map(|session| session.ended.is_some());
-        !ended.unwrap_or(false) || self.context.has_shim_socket(&self.program.settings().name)
+    pub(crate) fn may_have_shim(&self) -> bool {
+        !self.own.has_ended() || self.has_shim_socket()
     }
 
     /// Connects to the slot's shim and goes on from where the program is; false where there is none.
@@ -158,11 +151,10 @@ impl Slot {
     pub(super) async fn recall_launched(&mut self, pid: u32, settings: &Arc<SlotConfig>) -> Runs {
         let launched = self.memory.launched.as_ref();
         let runs = match launched.filter(|launched| launched.is_of(pid)) {
-            // A session has no settings but its own.
-            _ if self.session.is_some() => Runs::with(settings.clone()),
-            Some(launched) => Runs::with(Arc::new(launched.over(settings))),
-            None if settings.kind == Kind::Shell => Runs::with(settings.clone()),
-            None => without_record(pid, settings.clone()).await,
+            Some(launched) if !self.own.starts_once() => {
+                Runs::with(Arc::new(launched.over(settings)))
+            }
+            _ => K::without_record(pid, settings.clone()).await,
         };
         if !runs.is_known() {
             self.warn(NO_RECORD);
@@ -190,23 +182,11 @@ impl Slot {
         written.or_else(|| began_at(pid).map(DateTime::from))
     }
 
-    /// The message that the program was at when the daemon before was killed, unless that has told what came of it.
-    fn unanswered(&self) -> Option<Input> {
-        if self.program.settings().kind == Kind::Shell {
-            return None;
-        }
-        let (taken, text) = journal::unanswered(self.log.paths())?;
-        let passed = (Utc::now() - taken).to_std().unwrap_or_default();
-        let now = Instant::now();
-        let began = now.checked_sub(passed).unwrap_or(now);
-        Some(Input::WasInTurn(text, began))
-    }
-
     async fn found_running(
         &mut self,
         hello: &Hello,
         runs: Runs,
-    ) -> impl Iterator<Item = Input> + use<> {
+    ) -> impl Iterator<Item = Input> + use<K> {
         let pid = hello.child_pid;
         self.shown.takes_up();
         if let Some(at) = self.began(pid) {
@@ -216,37 +196,50 @@ impl Slot {
         let settings = self.context.settings_file(&self.program.settings().name);
         self.memory
             .set_settings(std::fs::read_to_string(settings).ok());
+        let more = K::found_running(self, hello).await;
+        let draft = self.memory.draft.clone();
+        let typed = draft.and_then(|draft| draft.reached(hello.last_input));
+        let continues = true;
+        let started = Input::Started { pid, continues };
+        let settings = Input::RunsWith(runs);
+        // Before the program is there: at no moment it has typed nothing.
+        let typed = typed.map(Input::WasTyped).into_iter();
+        typed.chain([started, settings]).chain(more)
+    }
+}
+
+impl Slot<Claude> {
+    /// What an earlier daemon knew of this program, and Claude Code knows of itself.
+    pub(super) async fn recall_claude(&mut self, hello: &Hello) -> Vec<Input> {
+        let pid = hello.child_pid;
         self.recall_conversation(pid).await;
         if let Some(id) = self.memory.session().map(|session| session.id) {
             self.hold(id);
         }
-        let continues = true;
-        let started = Input::Started { pid, continues };
         let strange = self.memory.unrehearsed == Some(pid);
         let gated = self.memory.gated == Some(pid);
-        let plain = self.program.settings().kind == Kind::Shell;
-        let draft = self.memory.draft.clone();
-        let typed = draft.and_then(|draft| draft.reached(hello.last_input));
         let more = [
             self.unanswered(),
             strange.then_some(Input::Unrehearsed),
             gated.then(|| Input::WasGated(hello.note.clone())),
-            plain.then(ready),
         ];
-        let settings = Input::RunsWith(runs);
-        // Before the program is there: at no moment it has typed nothing.
-        typed
-            .map(Input::WasTyped)
-            .into_iter()
-            .chain([started, settings])
-            .chain(more.into_iter().flatten())
+        more.into_iter().flatten().collect()
+    }
+
+    /// The message that the program was at when the daemon before was killed, unless that has told what came of it.
+    fn unanswered(&self) -> Option<Input> {
+        let (taken, text) = journal::unanswered(self.log.paths())?;
+        let passed = (Utc::now() - taken).to_std().unwrap_or_default();
+        let now = Instant::now();
+        let began = now.checked_sub(passed).unwrap_or(now);
+        Some(Input::WasInTurn(text, began))
     }
 }
 
 /// Of a program of which no record says what it was started with. If it stands in the directory of its slot, it is taken
 /// to have been started there; for the rest, the stricter setting is assumed. Its permission mode is on its screen and
 /// in each call.
-async fn without_record(pid: u32, settings: Arc<SlotConfig>) -> Runs {
+pub(super) async fn without_record(pid: u32, settings: Arc<SlotConfig>) -> Runs {
     let configured = settings.cwd.clone();
     let looked = blocking::run(move || {
         let stands = std::fs::read_link(format!("/proc/{pid}/cwd")).ok();

@@ -3,14 +3,15 @@
 
 use super::Slot;
 use super::audience::Size;
+use super::claude::Claude;
 use super::handle::Answer;
+use super::kind::ProgramKind;
 use super::screen::SizeFit;
 use super::writing::shown;
 use crate::audit::Record;
 use crate::core::machine::{Input, Stroke, strokes};
 use crate::core::model::Person;
 use crate::core::model::{AttachAnswer, Ending, RpcError, What};
-use crate::core::settings::Kind;
 use crate::os::outbox::Outbox;
 use crate::shim::ToShim;
 use tokio::sync::oneshot;
@@ -62,7 +63,7 @@ pub enum Viewing {
     },
 }
 
-impl Slot {
+impl<K: ProgramKind> Slot<K> {
     pub(super) async fn view(&mut self, viewing: Viewing) {
         match viewing {
             Viewing::Join { viewer, reply } => drop(reply.send(self.join(viewer))),
@@ -75,7 +76,7 @@ impl Slot {
 
     fn join(&mut self, viewer: Viewer) -> Result<Seat, RpcError> {
         if !self.link.is_open() {
-            return Err(self.not_running());
+            return Err(K::not_running(self));
         }
         let Viewer {
             read_only,
@@ -143,25 +144,12 @@ impl Slot {
                 let record = Record::key(slot, "begins to type", WHO).by(person);
                 self.log.audited(record).await?;
             }
-            self.note_acting_key(strokes, bytes, person).await;
+            K::note_acting_key(self, strokes, bytes, person).await;
             return Ok(());
         };
         let why = format!("{WHO}, at the dialog {}", dialog.id);
         let record = Record::key(slot, &shown(bytes), &why).by(person);
         self.log.audited(record).await
-    }
-
-    /// Outside of a dialog, what stops a turn and what sends a message is in the audit, and nothing of what was typed.
-    async fn note_acting_key(&mut self, strokes: &[Stroke], bytes: &[u8], person: &Person) {
-        let key = match bytes.contains(&CTRL_C) {
-            _ if self.program.settings().kind == Kind::Shell => return,
-            true => "Ctrl-C",
-            false if strokes.contains(&Stroke::Escape) => "Esc",
-            false if strokes.contains(&Stroke::Enter) => "Enter",
-            false => return,
-        };
-        let record = Record::key(&self.program.settings().name, key, WHO).by(person);
-        self.log.noted(record).await;
     }
 
     fn viewer_resized(&mut self, id: u64, size: Size) {
@@ -206,7 +194,7 @@ impl Slot {
     /// Somebody sets the size; those who are attached come first, and it is the slot's own from then on.
     pub(super) fn resize(&mut self, size: Size) -> Result<(), RpcError> {
         if !self.link.is_open() {
-            return Err(self.not_running());
+            return Err(K::not_running(self));
         }
         self.memory.change(|memory| memory.own_size = Some(size));
         self.fit();
@@ -218,5 +206,24 @@ impl Slot {
         for uid in self.screen.dismiss_viewers(ending) {
             self.tell(What::Detached { uid });
         }
+    }
+}
+
+impl Slot<Claude> {
+    /// Outside of a dialog, what stops a turn and what sends a message is in the audit, and nothing of what was typed.
+    pub(super) async fn note_acting_key(
+        &mut self,
+        strokes: &[Stroke],
+        bytes: &[u8],
+        person: &Person,
+    ) {
+        let key = match bytes.contains(&CTRL_C) {
+            true => "Ctrl-C",
+            false if strokes.contains(&Stroke::Escape) => "Esc",
+            false if strokes.contains(&Stroke::Enter) => "Enter",
+            false => return,
+        };
+        let record = Record::key(&self.program.settings().name, key, WHO).by(person);
+        self.log.noted(record).await;
     }
 }

@@ -4,6 +4,7 @@
 
 use super::Slot;
 use super::handle::{MAX_COMMANDS, SlotCommand};
+use super::kind::ProgramKind;
 use super::replay::{Fetched, RecordingReader, ReplayPiece, Replayed};
 use super::requests::TerminalRequest;
 use crate::core::cast::BrokenCast;
@@ -55,14 +56,14 @@ struct FoundExit {
     is_unseen: bool,
 }
 
-impl Slot {
+impl<K: ProgramKind> Slot<K> {
     /// Reads what the program wrote before this connection, up to the byte from which the shim goes on. What comes of
     /// it is for the machine; where there is much to read, the task goes on with it between commands.
     pub(super) async fn catch_up(&mut self, hello: &Hello, questions: Questions) -> Vec<Input> {
         let is_blank = !self.machine.has_program();
         if is_blank {
             self.screen.clear((hello.cols, hello.rows));
-            self.claude.observe_with(Observer::new());
+            self.own.observe_with(Observer::new());
         }
         self.screen.begin_anew();
         let is_ours = questions == Questions::Open || !self.screen.output().is_new();
@@ -77,11 +78,7 @@ impl Slot {
             }
         });
         self.catching = Some(Box::new(CatchingUp {
-            reading: RecordingReader::new(
-                &hello.recording,
-                hello.recorded,
-                self.program.settings().kind,
-            ),
+            reading: RecordingReader::new(&hello.recording, hello.recorded, K::READS_SCREEN),
             questions,
             is_ours,
             overflowed,
@@ -200,7 +197,7 @@ impl Slot {
         questions: Questions,
         tells: bool,
     ) -> Option<Input> {
-        self.claude.observe_with(replayed.observer);
+        self.own.observe_with(replayed.observer);
         let replies = self.screen.replayed(replayed.terminal);
         if tells && self.screen.output().has_overflowed() {
             self.tell_overflow();
@@ -209,7 +206,7 @@ impl Slot {
             self.next_input(replies);
         }
         self.screen.check_waiters();
-        replayed.has_read.then(|| self.news()).flatten()
+        replayed.has_read.then(|| self.own.news()).flatten()
     }
 
     async fn with_exit(&mut self, seen: Option<Input>, exit: Option<FoundExit>) -> Vec<Input> {

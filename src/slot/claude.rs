@@ -16,7 +16,7 @@ pub(super) type Search = Pin<Box<dyn Future<Output = (machine::Answer, Option<Fi
 
 /// What comes of Claude Code with nothing new on its screen.
 #[derive(Debug)]
-pub(super) enum ClaudeNews {
+pub(crate) enum ClaudeNews {
     /// The answer of the turn that has just ended.
     Answer(machine::Answer),
     /// The witnesses are to be asked.
@@ -24,7 +24,7 @@ pub(super) enum ClaudeNews {
 }
 
 #[derive(Default)]
-pub(super) struct Claude {
+pub(crate) struct Claude {
     observer: Observer,
     /// What the machine was told last of the screen.
     last_seen: Option<Sight>,
@@ -78,15 +78,15 @@ impl Claude {
         self.last_seen.as_ref()
     }
 
-    pub fn so_far(&mut self) -> &mut SoFar {
+    pub(super) fn so_far(&mut self) -> &mut SoFar {
         &mut self.so_far
     }
 
-    pub fn witnesses(&self) -> &Witnesses {
+    pub(super) fn witnesses(&self) -> &Witnesses {
         &self.witnesses
     }
 
-    pub fn witnesses_mut(&mut self) -> &mut Witnesses {
+    pub(super) fn witnesses_mut(&mut self) -> &mut Witnesses {
         &mut self.witnesses
     }
 

@@ -10,7 +10,7 @@ use crate::os::paths::{Env, PathError};
 use crate::os::usage::Meter;
 use crate::shim;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 #[derive(Debug, Clone)]
@@ -40,6 +40,11 @@ pub struct SlotContext {
     pub shims: Shims,
 }
 
+/// Where a daemon keeps what it knows of sessions, in its state directory.
+pub fn sessions_dir(state: &Path) -> PathBuf {
+    state.join("sessions")
+}
+
 impl SlotContext {
     pub fn memory_file(&self, slot: &str) -> PathBuf {
         self.state.join(format!("{slot}.json"))
@@ -47,7 +52,7 @@ impl SlotContext {
 
     /// What is kept of each session.
     pub fn sessions_dir(&self) -> PathBuf {
-        super::record::sessions_dir(&self.state)
+        sessions_dir(&self.state)
     }
 
     pub fn session_file(&self, id: &str) -> PathBuf {

@@ -1,11 +1,13 @@
 //! Which conversation a slot has, which it takes over, and where it is written.
 
 use super::Slot;
+use super::claude::Claude;
 use super::handle::Answer;
-use super::lookups::LookedUp;
+use super::kind::ProgramKind;
+use super::lookups::{ClaudeFiles, LookedUp};
 use super::witness::process_start;
 use crate::core::model::{Fault, RpcError, What};
-use crate::core::settings::{Kind, SlotConfig};
+use crate::core::settings::SlotConfig;
 use crate::core::text::diagnostic::nearest;
 use crate::launch::{self, SessionStart};
 use chrono::{DateTime, Utc};
@@ -29,7 +31,7 @@ struct ProcessRecord {
 
 /// A conversation that a program is to go on with, and where to look for it.
 #[derive(Debug, Clone)]
-pub(super) struct WantedConversation {
+pub(crate) struct WantedConversation {
     id: Uuid,
     transcript: Option<PathBuf>,
     records: Option<PathBuf>,
@@ -37,7 +39,7 @@ pub(super) struct WantedConversation {
 
 /// What was found of it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct KeptConversation {
+pub(crate) struct KeptConversation {
     id: Uuid,
     has_transcript: bool,
     /// The process that has it open.
@@ -66,12 +68,41 @@ impl KeptConversation {
 }
 
 /// Whether a conversation can be taken over: where its transcript is, and who has it open.
-pub(super) struct Claim {
+pub(crate) struct Claim {
     transcript: Result<(), RpcError>,
     holder: Option<u32>,
 }
 
-impl Slot {
+impl<K: ProgramKind> Slot<K> {
+    /// Claude Code no longer knows the conversation: a fresh one, once, and a person is told.
+    pub(super) fn replace(&mut self, lost: Uuid) -> Uuid {
+        let fresh = Uuid::new_v4();
+        self.memory.change(|memory| memory.enter(fresh, None));
+        self.warn(&format!("conversation {lost} is gone; a new one is begun"));
+        self.tell(What::Session {
+            session_id: fresh.to_string(),
+        });
+        fresh
+    }
+
+    /// The transcript of the present conversation, whether it exists yet or not.
+    pub(super) fn transcript(&self) -> Option<PathBuf> {
+        self.memory
+            .session()
+            .and_then(|session| self.transcript_of(session.id))
+    }
+
+    /// As a hook told it; else where Claude Code puts it.
+    pub(super) fn transcript_of(&self, id: Uuid) -> Option<PathBuf> {
+        let told = self.memory.sessions.iter().find(|session| session.id == id);
+        told.and_then(|session| session.transcript.clone())
+            .or_else(|| {
+                launch::transcript_path(&self.slot_environment(), &self.program.settings().cwd, id)
+            })
+    }
+}
+
+impl Slot<Claude> {
     /// The conversation that the next start is to go on with, if it is to be none that is new.
     pub(super) fn wanted_conversation(&self, config: &SlotConfig) -> Option<WantedConversation> {
         let new_in_config = config.session.filter(|id| !self.memory.knows(*id));
@@ -123,33 +154,6 @@ impl Slot {
         }
     }
 
-    /// Claude Code no longer knows the conversation: a fresh one, once, and a person is told.
-    pub(super) fn replace(&mut self, lost: Uuid) -> Uuid {
-        let fresh = Uuid::new_v4();
-        self.memory.change(|memory| memory.enter(fresh, None));
-        self.warn(&format!("conversation {lost} is gone; a new one is begun"));
-        self.tell(What::Session {
-            session_id: fresh.to_string(),
-        });
-        fresh
-    }
-
-    /// The transcript of the present conversation, whether it exists yet or not.
-    pub(super) fn transcript(&self) -> Option<PathBuf> {
-        self.memory
-            .session()
-            .and_then(|session| self.transcript_of(session.id))
-    }
-
-    /// As a hook told it; else where Claude Code puts it.
-    pub(super) fn transcript_of(&self, id: Uuid) -> Option<PathBuf> {
-        let told = self.memory.sessions.iter().find(|session| session.id == id);
-        told.and_then(|session| session.transcript.clone())
-            .or_else(|| {
-                launch::transcript_path(&self.slot_environment(), &self.program.settings().cwd, id)
-            })
-    }
-
     /// A conversation that this slot goes on with from its next start. The reply says whether that start is to come now.
     pub(super) fn take_over(&mut self, id: Uuid, reply: Answer<bool>) {
         if let Err(refusal) = self.may_take_over() {
@@ -166,16 +170,13 @@ impl Slot {
             },
             holder: records.and_then(|records| holder_in(&records, id)),
         };
-        self.lookups
-            .of_claude(look, move |found| LookedUp::Claim(id, reply, found));
+        self.lookups.of_claude(look, move |found| {
+            LookedUp::Claude(ClaudeFiles::Claim(id, reply, found))
+        });
     }
 
     fn may_take_over(&self) -> Result<(), RpcError> {
         let name = &self.program.settings().name;
-        if self.program.settings().kind == Kind::Shell {
-            let text = format!("{name} is a plain program, which has no conversation");
-            return Err(RpcError::new(Fault::Refused, text));
-        }
         if !self.machine.is_at_rest() {
             let text = format!("{name} is at work on another conversation");
             return Err(RpcError::new(Fault::Refused, text)

@@ -1,6 +1,7 @@
 //! Looking at a slot from time to time: whether it lives, and what it uses. What that means is for the machine.
 
 use super::Slot;
+use super::kind::ProgramKind;
 use super::lookups::LookedUp;
 use crate::core::machine::{Input, Measure, lifted_in};
 use crate::os::usage::Usage;
@@ -53,7 +54,7 @@ impl HealthCheck {
     }
 }
 
-impl Slot {
+impl<K: ProgramKind> Slot<K> {
     /// When the next look is due; never while there is nothing to find.
     pub(super) fn health_check_due(&self) -> Option<Instant> {
         let care = &self.machine.config().care;

@@ -5,6 +5,7 @@
 
 use super::Slot;
 use super::handle::Answer;
+use super::kind::ProgramKind;
 use crate::core::claude::transcript;
 use crate::core::model::{Fault, HistoryAnswer, Match, RpcError, Turn};
 use crate::core::text::excerpt;
@@ -142,7 +143,7 @@ fn masked(mut turn: Turn) -> Turn {
     turn
 }
 
-impl Slot {
+impl<K: ProgramKind> Slot<K> {
     /// Answers with the conversation. Claude Code writes the end of a turn into the transcript a moment after it has
     /// drawn it: a client that asks in between waits for it.
     pub(super) fn tell_history(&mut self, last: Option<usize>, reply: Answer<HistoryAnswer>) {

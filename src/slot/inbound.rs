@@ -1,9 +1,9 @@
-//! What comes to a slot: bytes of its program, the end of it, and hooks.
+//! What comes to a slot: bytes of its program, and the end of it.
 
 use super::Slot;
 use super::health;
+use super::kind::ProgramKind;
 use super::last_end;
-use super::memory::Memory;
 use super::memory_file::{Course, SaveNews};
 use super::output::Taken;
 use crate::audit::Record;
@@ -12,15 +12,12 @@ use crate::core::claude::{HookEvent, HookWhat};
 use crate::core::machine::{Input, KERNEL_KILLED};
 use crate::core::model::ExitReport;
 use crate::core::model::{Ending, Fault, RpcError, What};
-use crate::core::settings::Kind;
 use crate::core::terminal::{At, Frame};
 use crate::core::text::secrets;
-use crate::launch;
 use crate::os::files;
 use crate::shim::{FromShim, LinkError, ToShim};
 use chrono::{DateTime, Utc};
 use std::io;
-use std::path::{Component, Path};
 use uuid::Uuid;
 
 /// What a message of the shim comes to.
@@ -36,16 +33,10 @@ pub(super) enum ShimNews {
 /// Lines of the last screen that are logged: enough for any message, and no more than a screenful.
 const LAST_SCREEN: usize = 20;
 
-impl Slot {
+impl<K: ProgramKind> Slot<K> {
     pub(super) async fn hear_shim(&mut self, message: Result<FromShim, LinkError>) {
         match self.take_in(message) {
-            ShimNews::Frames(frames, quiet) => {
-                self.read(frames).await;
-                if let Some(at) = quiet {
-                    self.wait_on_screen(at).await;
-                }
-                self.settle_typing().await;
-            }
+            ShimNews::Frames(frames, quiet) => K::take_frames(self, frames, quiet).await,
             ShimNews::Ends => self.input(Input::ShimEnds).await,
             ShimNews::Exited(report) => self.ended(report).await,
             ShimNews::Lost(error) => self.lost(error).await,
@@ -67,10 +58,9 @@ impl Slot {
         let (mut frames, mut quiet) = (Vec::new(), None);
         match message {
             Ok(FromShim::Output { at, bytes }) => {
-                self.claude.witnesses_mut().wrote();
                 let drawn = self.screen.feed(at, &bytes);
                 frames = drawn.frames;
-                self.has_kept(&bytes, &drawn.taken);
+                self.note_kept(&bytes, &drawn.taken);
                 if drawn.taken == Taken::Overflow {
                     self.tell_overflow();
                 }
@@ -100,48 +90,16 @@ impl Slot {
         ShimNews::Frames(frames, quiet)
     }
 
-    /// Reads each whole frame; what has not changed is not told again. Nothing is read from a plain program's screen.
-    pub(super) async fn read(&mut self, frames: Vec<Frame>) {
-        for frame in frames {
-            if self.program.settings().kind == Kind::Claude {
-                self.wait_on_screen(frame.at).await;
-            }
-            self.see(&frame);
-            self.bring_news().await;
-            self.look_for_login().await;
+    /// What the program wrote, live or from its recording, has been kept.
+    pub(super) fn note_kept(&mut self, bytes: &[u8], taken: &Taken) {
+        if *taken != Taken::Known {
+            self.own.has_kept(bytes);
         }
     }
 
-    /// The one way in which a frame is taken in, also just before a key.
-    pub(super) fn see(&mut self, frame: &Frame) {
-        self.screen.check_waiters();
-        if self.program.settings().kind == Kind::Shell {
-            return;
-        }
-        self.claude.see(frame);
-        self.follow_text();
-    }
-
-    /// A screen that nobody knows and that stays is a view that takes the keys.
-    async fn wait_on_screen(&mut self, at: At) {
-        if self.claude.wait(at) {
-            self.bring_news().await;
-        }
-    }
-
-    async fn bring_news(&mut self) {
-        if let Some(news) = self.news() {
-            self.input(news).await;
-            self.ask_witnesses().await;
-        }
-    }
-
-    /// What was observed, if it is news to the machine.
-    pub(super) fn news(&mut self) -> Option<Input> {
-        if self.program.settings().kind == Kind::Shell {
-            return None;
-        }
-        self.claude.news()
+    pub(super) fn tell_overflow(&mut self) {
+        let kept = self.screen.output().room();
+        self.tell(What::BufferOverflow { kept });
     }
 
     pub(super) async fn ended(&mut self, report: ExitReport) {
@@ -169,14 +127,20 @@ impl Slot {
         let said = said.reduce(|words, more| format!("{words} / {more}"));
         let screen = self.lower_screen();
         self.program.last_end_mut().note(report.clone(), at, screen);
-        self.claude.forget();
-        self.note_end(&report, at.unwrap_or_else(Utc::now));
+        self.forget_program();
+        K::note_end(self, &report, at.unwrap_or_else(Utc::now));
         let lifted = said.as_deref().and_then(health::lifted);
         Input::Ended {
             report,
             said,
             lifted,
         }
+    }
+
+    /// The program has ended, or another one begins.
+    pub(super) fn forget_program(&mut self) {
+        self.own.forget();
+        self.screen.forget_activity();
     }
 
     /// Where a slot is given up, its last screen stands below the reason.
@@ -200,7 +164,7 @@ impl Slot {
     /// What a program that failed to start said last.
     pub(super) fn last_words(&self) -> Option<String> {
         if self
-            .claude
+            .own
             .last_seen()
             .is_some_and(|sight| sight.state != State::Starting && sight.state != State::Exited)
         {
@@ -208,28 +172,6 @@ impl Slot {
         }
         let lines = self.screen.terminal().whole_lines(LAST_SCREEN);
         last_end::words_in(&secrets::mask_rows(&lines))
-    }
-
-    /// `entered`: Claude Code has noted that it is in the conversation that the hook speaks of.
-    pub(super) fn note_hook(&mut self, input: &Input, entered: bool) {
-        let Input::Heard(_, event) = input else {
-            return;
-        };
-        if matches!(event.what, HookWhat::Cost(_)) {
-            return;
-        }
-        self.claude.witnesses_mut().heard(&event.what);
-        self.tell_displayed(&event.what);
-        if !matches!(event.what, HookWhat::Displayed { .. }) {
-            self.follow_session(event, entered);
-        }
-        if event.what == HookWhat::PromptTaken {
-            self.memory.change_if(Memory::begin);
-        }
-        let pid = self.machine.pid();
-        if event.what == HookWhat::SessionStart && self.memory.gated != pid {
-            self.memory.change(|memory| memory.gated = pid);
-        }
     }
 
     /// Why a hook's word counts for nothing: it speaks of a conversation that this slot does not have. That a new one
@@ -245,30 +187,8 @@ impl Slot {
             .then(|| format!("a hook spoke of the session {id}, which this slot does not have"))
     }
 
-    /// The conversation that a hook speaks of, if it is another than the present one: then it has to be looked up whether
-    /// Claude Code is in it by now.
-    pub(super) fn other_conversation(&self, input: &Input) -> Option<Uuid> {
-        let Input::Heard(_, event) = input else {
-            return None;
-        };
-        if matches!(event.what, HookWhat::Cost(_)) {
-            return None;
-        }
-        let id = event.session_id.as_ref()?.parse().ok()?;
-        let present = self.memory.session().map(|session| session.id);
-        (present != Some(id)).then_some(id)
-    }
-
-    /// Takes a command for the machine; one that is a hook of another conversation only if that is this slot's.
-    pub(super) async fn take_input(&mut self, input: Input, entered: bool) {
-        if self.is_from_own_session(&input, entered).await {
-            self.note_hook(&input, entered);
-            self.input(input).await;
-        }
-    }
-
     /// Whether this input may go on to the machine; a hook that may not is refused and written down.
-    async fn is_from_own_session(&mut self, input: &Input, entered: bool) -> bool {
+    pub(super) async fn is_from_own_session(&mut self, input: &Input, entered: bool) -> bool {
         let Input::Heard(token, event) = input else {
             return true;
         };
@@ -281,40 +201,6 @@ impl Slot {
         self.clients
             .reply(*token, Err(RpcError::new(Fault::Refused, why)));
         false
-    }
-
-    /// `/clear` begins a new conversation under a new id, and a hook is how one hears of it. A late word of an earlier
-    /// one leads nowhere.
-    fn follow_session(&mut self, event: &HookEvent, entered: bool) {
-        let Some(id) = event.session_id.as_ref().and_then(|id| id.parse().ok()) else {
-            return;
-        };
-        let before = self.memory.session().map(|session| session.id);
-        if before != Some(id) && !entered {
-            return;
-        }
-        let transcript = event.transcript.clone();
-        let transcript = transcript.filter(|path| self.is_transcript_of(id, path));
-        if !self.memory.change_if(|memory| memory.enter(id, transcript)) {
-            return;
-        }
-        self.hold(id);
-        if before.is_some_and(|before| before != id) {
-            self.tell(What::Session {
-                session_id: id.to_string(),
-            });
-        }
-    }
-
-    /// A tool can play the hook too: only a file where Claude Code keeps this conversation is read for it.
-    fn is_transcript_of(&self, id: Uuid, path: &Path) -> bool {
-        let own = launch::own_directory(&self.slot_environment());
-        let plain = path.components().all(|part| part != Component::ParentDir);
-        plain
-            && path
-                .file_stem()
-                .is_some_and(|stem| stem == id.to_string().as_str())
-            && own.is_some_and(|own| path.starts_with(own.join("projects")))
     }
 
     /// What a daemon must know that comes after one that was killed.
@@ -336,7 +222,7 @@ impl Slot {
     /// Somebody removed files of the slot: they are written again from what is known, and the shim does the same.
     pub(super) fn restore(&mut self) {
         self.memory.save();
-        self.save_record();
+        K::save_record(self);
         self.restore_settings();
         self.tell_shim(&ToShim::Restore);
     }

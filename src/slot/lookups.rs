@@ -22,6 +22,17 @@ pub(super) const MAX_HOOKS: usize = 32;
 
 /// What was found, with what it was looked up for. `None` and errors: the file system did not answer.
 pub(super) enum LookedUp {
+    Claude(ClaudeFiles),
+    /// The length of the recording.
+    RecordingLength(Option<u64>),
+    /// The older recordings were renamed, so that the next one can take the first place.
+    RoomMade,
+    /// The length of the transcript, for the health check. The outer `None`: unknown.
+    TranscriptLength(Option<Option<u64>>),
+}
+
+/// What was found in the files of Claude Code.
+pub(crate) enum ClaudeFiles {
     /// What the witnesses in files say, as it was asked for at this moment.
     Evidence(Instant, io::Result<FileEvidence>),
     /// The same, for a person who asks why.
@@ -30,12 +41,6 @@ pub(super) enum LookedUp {
     Hook(Box<Input>, bool),
     /// Whether a conversation can be taken over.
     Claim(Uuid, Answer<bool>, io::Result<Claim>),
-    /// The length of the recording.
-    RecordingLength(Option<u64>),
-    /// The older recordings were renamed, so that the next one can take the first place.
-    RoomMade,
-    /// The length of the transcript, for the health check. The outer `None`: unknown.
-    TranscriptLength(Option<Option<u64>>),
 }
 
 type UnderWay = Pin<Box<dyn Future<Output = LookedUp> + Send>>;
@@ -98,7 +103,7 @@ impl Lookups {
         }
         self.hooks += 1;
         self.of_claude(look, move |entered| {
-            LookedUp::Hook(hook, entered.unwrap_or(false))
+            LookedUp::Claude(ClaudeFiles::Hook(hook, entered.unwrap_or(false)))
         });
         None
     }
@@ -108,7 +113,7 @@ impl Lookups {
         let Some(found) = self.under_way.next().await else {
             return std::future::pending().await;
         };
-        if matches!(found, LookedUp::Hook(..)) {
+        if matches!(found, LookedUp::Claude(ClaudeFiles::Hook(..))) {
             self.hooks -= 1;
         }
         found

@@ -7,6 +7,7 @@ mod attach;
 mod audience;
 mod catch_up;
 mod claude;
+mod claude_slot;
 mod clients;
 mod context;
 mod conversation;
@@ -14,8 +15,10 @@ mod conversation_locks;
 mod handle;
 mod health;
 mod history;
+mod hooks;
 mod inbound;
 pub mod journal;
+mod kind;
 mod last_end;
 mod link;
 mod log;
@@ -26,19 +29,15 @@ mod orphan_processes;
 mod orphans;
 mod outbound;
 mod output;
-mod owner;
 mod press;
 mod probe;
 mod program;
-mod prompt;
-pub mod record;
 mod removed;
 mod replay;
 mod requests;
 mod rotation;
 mod rules;
 mod screen;
-mod session;
 mod shown;
 mod start;
 mod stream;
@@ -48,25 +47,29 @@ mod waiters;
 mod witness;
 mod writing;
 
+pub(crate) use adopt::shim_lost;
 pub use attach::{Seat, Viewer, Viewing};
-pub use context::SlotContext;
+pub(crate) use claude::Claude;
+pub use context::{SlotContext, sessions_dir};
 pub use conversation_locks::ConversationLocks;
-pub use handle::{SlotCommand, SlotHandle};
+pub(crate) use handle::Answer;
+pub use handle::{MAX_COMMANDS, SlotCommand, SlotHandle};
 pub use journal::SlotPaths;
+pub(crate) use kind::ProgramKind;
+pub(crate) use orphan_processes::OrphansFound;
 pub use orphans::end_forgotten;
 pub use output::{OutputPart, WantedOutput};
-pub use owner::running_process;
 pub use removed::{AskEverything, Launched, removed};
-pub use requests::TerminalRequest;
+pub use requests::{TerminalRequest, TypedCommand};
 pub use rules::SlotRules;
-pub use session::{TypedCommand, exit_code};
-pub use task::start;
+pub(crate) use task::until;
 pub(crate) use witness::process_start;
 pub use writing::Writing;
 
 use crate::core::machine::Machine;
+use crate::core::model::ExitReport;
+use crate::core::settings::SlotConfig;
 use catch_up::CatchingUp;
-use claude::Claude;
 use clients::Clients;
 use health::HealthCheck;
 use link::Link;
@@ -76,12 +79,13 @@ use memory_file::MemoryFile;
 use program::SlotProgram;
 use rules::RuleBook;
 use screen::Screen;
-use session::PlainSession;
 use shown::PublishedStatus;
+use std::path::Path;
 use std::sync::Arc;
 
-/// Everything that the task of a slot owns. The files of this folder are its parts, and what the task does.
-pub struct Slot {
+/// Everything that the task of a slot owns. The files of this folder are its parts, and what the task does for programs of
+/// either kind; `own` is what it knows of one that is of kind `K`.
+pub(crate) struct Slot<K> {
     context: Arc<SlotContext>,
     program: SlotProgram,
     machine: Machine,
@@ -90,14 +94,61 @@ pub struct Slot {
     screen: Screen,
     log: SlotLog,
     memory: MemoryFile,
-    claude: Claude,
+    own: K,
     shown: PublishedStatus,
     clients: Clients,
     lookups: Lookups,
     health: HealthCheck,
-    session: Option<PlainSession>,
     /// The recording, while what was written before this connection is being read.
     catching: Option<Box<CatchingUp>>,
+}
+
+/// What a kind of program may use of the parts.
+impl<K> Slot<K> {
+    pub(crate) fn own(&self) -> &K {
+        &self.own
+    }
+
+    pub(crate) fn own_mut(&mut self) -> &mut K {
+        &mut self.own
+    }
+
+    pub(crate) fn context(&self) -> &SlotContext {
+        &self.context
+    }
+
+    /// The settings that the program was started with.
+    pub(crate) fn settings(&self) -> &SlotConfig {
+        self.program.settings()
+    }
+
+    pub(crate) fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    pub(crate) fn screen(&self) -> &Screen {
+        &self.screen
+    }
+
+    pub(crate) fn screen_mut(&mut self) -> &mut Screen {
+        &mut self.screen
+    }
+
+    pub(crate) fn recording(&self) -> &Path {
+        &self.log.paths().recording
+    }
+
+    pub(crate) fn is_connected(&self) -> bool {
+        self.link.is_open()
+    }
+
+    /// Its program ended before this daemon began, or is taken to have; how it did is in the report, if that is known.
+    pub(crate) fn recall_end(&mut self, report: Option<ExitReport>, why: Option<String>) {
+        self.machine.recall_end(why);
+        if let Some(report) = report {
+            self.program.last_end_mut().recall(report);
+        }
+    }
 }
 
 #[cfg(test)]

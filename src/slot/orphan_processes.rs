@@ -36,7 +36,7 @@ pub(super) struct OrphanProcesses {
 
 /// What was found of a slot.
 #[derive(Debug)]
-pub(super) enum OrphansFound {
+pub(crate) enum OrphansFound {
     /// Its shim lives, and nothing was ended.
     Living(Handle),
     /// Nothing, or what a dead shim left: this many processes, which were ended.

@@ -2,6 +2,7 @@
 
 use super::Slot;
 use super::context::SlotContext;
+use super::kind::ProgramKind;
 use super::orphan_processes::{self, OrphanProcesses, OrphansFound};
 use crate::core::model::ExitReport;
 use crate::os::paths::PathError;
@@ -43,7 +44,7 @@ fn orphans_of(context: &SlotContext, slot: &str) -> Result<OrphanProcesses, Path
     })
 }
 
-impl Slot {
+impl<K: ProgramKind> Slot<K> {
     /// Has the shim end the program with all that it started.
     pub(super) fn stop_tree(&mut self, grace: Duration) {
         let grace_ms = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
@@ -103,7 +104,7 @@ impl Slot {
     }
 
     /// The same for a shim that may have been stopped.
-    pub(super) async fn take_up_awoken(&mut self) -> bool {
+    pub(crate) async fn take_up_awoken(&mut self) -> bool {
         let woken = self.with_orphans(|orphans| orphans.wake_shim()).await;
         woken.unwrap_or(false) && self.take_up_again().await
     }
@@ -115,7 +116,7 @@ impl Slot {
     }
 
     /// The same where a shim that lives is left alone, which is told. `None` if nothing can be said.
-    pub(super) async fn end_orphans(&mut self) -> Option<OrphansFound> {
+    pub(crate) async fn end_orphans(&mut self) -> Option<OrphansFound> {
         let ended = self
             .with_orphans(|orphans| orphans.end(Duration::ZERO))
             .await;

@@ -1,27 +1,22 @@
 //! What goes out of a slot: keys, entries of the audit and the journal, replies.
 
 use super::Slot;
-use super::answer::{self, TurnPlace};
+use super::kind::ProgramKind;
 use super::memory::KeptDraft;
 use super::press::DecidedKey;
-use super::witness::figures_of;
 use crate::audit::Record;
-use crate::core::claude::reading::{self, State};
+use crate::core::claude::reading::State;
 use crate::core::machine::{Decider, Deciding, Purpose, Refusal, Reply, Token};
 use crate::core::model::{RpcError, Trace, What, dropped_messages};
 use crate::core::policy::{Ask, Decision, Verdict};
 use crate::once::Stage;
 use crate::os::blocking;
 use crate::shim::{LinkError, MAX_NOTE, ToShim};
-use std::time::Duration;
 
 /// For the open calls, with room for what is around them.
 const NOTE: usize = MAX_NOTE - 1024;
 
-/// How long Enter waits for the length of the transcript. Without it the answer is taken from the screen.
-const END_KNOWN: Duration = Duration::from_millis(500);
-
-impl Slot {
+impl<K: ProgramKind> Slot<K> {
     /// Whether what was decided may be done: without its entry in the audit nothing is allowed, by whomever.
     pub(super) async fn audit_verdict(
         &mut self,
@@ -62,8 +57,7 @@ impl Slot {
         });
         if key.purpose == Purpose::Submits {
             self.note_entered();
-            let place = self.end_of_transcript().await;
-            self.claude.begin_turn(place);
+            K::begin_turn(self).await;
         }
         if key.purpose == Purpose::Types && !key.is_raw {
             self.keep_draft().await;
@@ -179,9 +173,7 @@ impl Slot {
 
     /// Input of a person, until the shim has it.
     pub(super) fn keep_raw(&mut self, bytes: Vec<u8>) {
-        if let Some(session) = &mut self.session {
-            session.was_written_to(&bytes);
-        }
+        self.own.was_written_to(&bytes);
         self.link.keep_last(bytes);
     }
 
@@ -218,35 +210,6 @@ impl Slot {
         }
     }
 
-    pub(super) fn find_answer(&mut self) {
-        let place = self.claude.answer_place(self.transcript());
-        let screen = self.screen.terminal().screen();
-        let message = self.machine.typed_last();
-        let on_screen = message.and_then(|message| reading::answer_to(&screen, message));
-        let failed = self.machine.turn_failed();
-        let (worker, transcript) = (self.lookups.conversations().clone(), self.transcript());
-        self.claude.search(Box::pin(async move {
-            let answer = answer::find(place, on_screen, failed, &worker).await;
-            let figures = worker.run(move || figures_of(&transcript?)).await;
-            (answer, figures.ok().flatten())
-        }));
-    }
-
-    /// Where the turn begins that Enter begins: the key is not pressed before that is known, or can't be.
-    async fn end_of_transcript(&mut self) -> Option<TurnPlace> {
-        let transcript = self.transcript()?;
-        let path = transcript.clone();
-        let length = self.lookups.conversations().run(move || {
-            let found = std::fs::metadata(path);
-            found.map_or(0, |found| found.len())
-        });
-        let offset = tokio::time::timeout(END_KNOWN, length).await;
-        Some(TurnPlace {
-            transcript,
-            offset: offset.ok().and_then(Result::ok),
-        })
-    }
-
     /// Replies; without its entry in the audit nothing is allowed.
     pub(super) fn reply_if_audited(
         &mut self,
@@ -271,7 +234,7 @@ impl Slot {
         self.clients.reply(token, reply);
     }
 
-    pub(super) fn tell(&mut self, what: What) {
+    pub(crate) fn tell(&mut self, what: What) {
         if let What::State { to, .. } = &what {
             self.enter_state(*to);
             self.tell_shim(&ToShim::Mark {
@@ -294,7 +257,7 @@ impl Slot {
         }
     }
 
-    pub(super) fn warn(&mut self, text: &str) {
+    pub(crate) fn warn(&mut self, text: &str) {
         self.tell(What::Warning {
             text: text.to_owned(),
         });

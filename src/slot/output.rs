@@ -13,7 +13,7 @@ pub(super) const FOR_SLOTS: u64 = 1 << 20;
 pub(super) const AT_ONCE: usize = 3 << 18;
 
 #[derive(Debug)]
-pub(super) struct Output {
+pub(crate) struct Output {
     kept: VecDeque<u8>,
     room: usize,
     /// All that was ever written, in bytes.
@@ -61,7 +61,7 @@ pub enum WantedOutput {
 
 /// What comes of a piece of output.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Taken {
+pub(crate) enum Taken {
     /// It is there already.
     Known,
     New,

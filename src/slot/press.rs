@@ -2,22 +2,11 @@
 //! decided by.
 
 use super::Slot;
-use super::inbound::ShimNews;
+use super::kind::ProgramKind;
 use crate::audit::Record;
 use crate::core::machine::{Input, Purpose, Sight};
 use crate::core::model::{Fault, Person, RpcError};
-use crate::core::settings::Kind;
 use crate::os::pause::{self, Moment};
-use std::time::{Duration, Instant};
-
-/// What the shim has sent by now arrives within this.
-const ARRIVES: Duration = Duration::from_millis(2);
-/// A frame that has begun is waited for; the shim tells of an end or a silence well within this.
-const FRAME_ENDS: Duration = Duration::from_millis(300);
-
-/// A screen that is drawn without a pause for so long does not stand still, and is not waited for: commands wait behind
-/// the key.
-const LOOKS_FOR: Duration = Duration::from_secs(1);
 
 const CHANGED: &str = "the screen has changed";
 const MOVING: &str = "the key was withheld: the screen does not stand still";
@@ -35,7 +24,7 @@ pub(super) struct DecidedKey {
     pub is_raw: bool,
 }
 
-impl Slot {
+impl<K: ProgramKind> Slot<K> {
     /// What was seen meanwhile is for the machine, with the news that the key was withheld where it no longer
     /// fits.
     pub(super) async fn press_if_unchanged(&mut self, key: DecidedKey) -> Option<Input> {
@@ -48,8 +37,8 @@ impl Slot {
         }
         pause::at(Moment::Audited).await;
         self.note_decided().await;
-        let before = self.claude.last_seen().cloned();
-        let news = match self.look_again().await {
+        let before = self.own.last_seen().cloned();
+        let news = match K::look_again(self).await {
             Looked::Still(news) => news,
             // What approves goes only to a screen that has stood still.
             Looked::Moving(news) if key.purpose == Purpose::Approves => {
@@ -87,32 +76,6 @@ impl Slot {
         let record = Record::no_effect(&self.program.settings().name, key, why);
         self.log.noted(record.by_any(person)).await;
     }
-
-    /// Takes in all that has come from the program, up to the end of a frame, and no longer than [`LOOKS_FOR`].
-    pub(super) async fn look_again(&mut self) -> Looked {
-        if self.program.settings().kind == Kind::Shell {
-            return Looked::Still(None);
-        }
-        let enough = Instant::now() + LOOKS_FOR;
-        let mut patience = ARRIVES;
-        // An end is heard in its turn; no key matters any more, nor that the shim begins to end its program.
-        while let Some(message) = self.link.next_within(patience).await {
-            if let ShimNews::Frames(frames, quiet) = self.take_in(Ok(message)) {
-                frames.iter().for_each(|frame| self.see(frame));
-                quiet.map(|at| self.claude.wait(at));
-            }
-            if Instant::now() > enough {
-                self.screen.check_waiters();
-                return Looked::Moving(self.news());
-            }
-            patience = match self.screen.terminal().is_drawing() {
-                true => FRAME_ENDS,
-                false => ARRIVES,
-            };
-        }
-        self.screen.check_waiters();
-        Looked::Still(self.news())
-    }
 }
 
 /// The news that a key was not pressed.
@@ -122,7 +85,7 @@ pub(super) fn unpressed(error: RpcError, sight: Option<Sight>) -> Input {
 }
 
 /// What was seen just before a key, as news for the machine where it is any.
-pub(super) enum Looked {
+pub(crate) enum Looked {
     Still(Option<Input>),
     /// Output came without a pause.
     Moving(Option<Input>),

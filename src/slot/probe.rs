@@ -7,12 +7,12 @@ use super::conversation::{KeptConversation, WantedConversation};
 use super::start::NotStarted;
 use crate::core::claude::Version;
 use crate::core::machine::Cause;
-use crate::core::settings::{Kind, SlotConfig};
+use crate::core::settings::SlotConfig;
 use crate::launch::{self, NoVersion};
 use crate::os::blocking;
 use crate::os::worktree;
 use serde_json::Value;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -23,36 +23,54 @@ pub(super) type Probe = Pin<Box<dyn Future<Output = Result<Probed, NotStarted>> 
 pub(super) struct Probed {
     pub program: PathBuf,
     pub env: Vec<(String, String)>,
-    /// The version of Claude Code, or why it is not known; `None` for a plain program.
-    pub version: Option<Result<Version, NoVersion>>,
+    /// If it is Claude Code.
+    pub claude: Option<ProbedClaude>,
+}
+
+/// What was found out of Claude Code.
+pub(crate) struct ProbedClaude {
+    /// Its version, or why that is not known.
+    pub version: Result<Version, NoVersion>,
     /// The conversation that it is to go on with.
     pub conversation: Option<KeptConversation>,
     /// The status line that a person has set, if missiond has to set another one.
     pub status_line: Option<Value>,
 }
 
+/// That Claude Code is to be probed, and the conversation that it is to go on with, if it is to be none that is new.
+pub(crate) struct WantedClaude(pub Option<WantedConversation>);
+
 pub(super) async fn probe(
     config: Arc<SlotConfig>,
     context: Arc<SlotContext>,
     env: Vec<(String, String)>,
-    conversation: Option<WantedConversation>,
+    claude: Option<WantedClaude>,
 ) -> Result<Probed, NotStarted> {
     make_worktree(&config, &context).await?;
     let program = find_program(config.clone(), &env).await?;
-    let version = match config.kind {
-        Kind::Shell => None,
-        Kind::Claude => {
-            let args = &config.command[1..];
-            Some(launch::installed_version(&program, args, &env, &config.cwd).await)
+    let claude = match claude {
+        Some(WantedClaude(conversation)) => {
+            Some(probe_claude(config, &program, &env, conversation).await?)
         }
-    };
-    let (conversation, status_line) = match config.kind {
-        Kind::Shell => (None, None),
-        Kind::Claude => look_at_home(config, env.clone(), conversation).await?,
+        None => None,
     };
     Ok(Probed {
         program,
         env,
+        claude,
+    })
+}
+
+async fn probe_claude(
+    config: Arc<SlotConfig>,
+    program: &Path,
+    env: &[(String, String)],
+    conversation: Option<WantedConversation>,
+) -> Result<ProbedClaude, NotStarted> {
+    let args = &config.command[1..];
+    let version = launch::installed_version(program, args, env, &config.cwd).await;
+    let (conversation, status_line) = look_at_home(config, env.to_vec(), conversation).await?;
+    Ok(ProbedClaude {
         version,
         conversation,
         status_line,

@@ -14,6 +14,8 @@ pub(super) struct SlotProgram {
     settings: Arc<SlotConfig>,
     /// What has to be known before it is started, on its way.
     probe: Option<Probe>,
+    /// Its start has to wait for the task to go on as that of its kind.
+    waits_for_kind: bool,
     started_at: Option<DateTime<Utc>>,
     last_end: LastEnd,
     /// The conversation that it has open.
@@ -25,6 +27,7 @@ impl SlotProgram {
         SlotProgram {
             settings,
             probe: None,
+            waits_for_kind: false,
             started_at: None,
             last_end: LastEnd::default(),
             conversation: None,
@@ -44,9 +47,19 @@ impl SlotProgram {
         self.probe = Some(probe);
     }
 
+    /// It is of another kind than the one before: its start goes on when the task is one for that kind.
+    pub fn wait_for_kind(&mut self) {
+        self.waits_for_kind = true;
+    }
+
+    /// Whether its start is to go on now.
+    pub fn goes_on_starting(&mut self) -> bool {
+        std::mem::take(&mut self.waits_for_kind)
+    }
+
     /// Cancels a start that has not come further than that.
     pub fn cancel_probe(&mut self) {
-        self.probe = None;
+        (self.probe, self.waits_for_kind) = (None, false);
     }
 
     /// What was found out; never, if nothing has to be.

@@ -2,6 +2,7 @@
 //! is answered for it by rule.
 
 use super::rules::SlotRules;
+use super::witness::process_start;
 use crate::core::policy::{Ask, Decision, PermissionPolicy, RuleRef, Verdict};
 use crate::core::settings::{Care, Gate, Kind, Restart, SlotConfig};
 use chrono::{DateTime, Utc};
@@ -76,6 +77,11 @@ impl Launched {
     /// Whether this is the record of program `pid`, and not of an earlier one.
     pub fn is_of(&self, pid: u32) -> bool {
         self.pid == Some(pid)
+    }
+
+    /// The kind of the program, if it still runs by its number.
+    pub fn kind_if_alive(&self) -> Option<Kind> {
+        self.pid.and_then(process_start).map(|_| self.kind)
     }
 
     /// When the program was started.

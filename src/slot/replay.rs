@@ -1,10 +1,10 @@
 //! The screen of a program, from its recording.
 
 use super::Slot;
-use super::session::CLEARED;
+use super::kind::ProgramKind;
+use super::requests::CLEARED;
 use crate::core::cast::{BrokenCast, CastEvent, CastKind, Header, Recording};
 use crate::core::claude::reading::Observer;
-use crate::core::settings::Kind;
 use crate::core::terminal::{Frame, Terminal};
 use crate::os::blocking;
 use std::fs::File;
@@ -28,7 +28,7 @@ pub(super) struct RecordingReader {
     path: PathBuf,
     length: u64,
     /// Whether frames are wanted, and not the output alone.
-    kind: Kind,
+    is_read: bool,
     fetching: Fetching,
     /// Once the file is open.
     replay: Option<RecordingReplay>,
@@ -55,13 +55,13 @@ pub(super) struct Replayed {
     pub has_read: bool,
 }
 
-impl Slot {
+impl<K: ProgramKind> Slot<K> {
     /// The screen and the output of a program that is long gone.
-    pub(super) async fn replay_ended(&mut self) {
+    pub(crate) async fn replay_ended(&mut self) {
         let recording = self.log.paths().recording.clone();
         match self.replay_whole(&recording).await {
             Ok(replayed) => {
-                self.claude.observe_with(replayed.observer);
+                self.own.observe_with(replayed.observer);
                 // What it asked its terminal is asked no more.
                 drop(self.screen.replayed(replayed.terminal));
             }
@@ -70,7 +70,7 @@ impl Slot {
     }
 
     async fn replay_whole(&mut self, path: &Path) -> Result<Replayed, BrokenCast> {
-        let mut reading = RecordingReader::new(path, u64::MAX, self.program.settings().kind);
+        let mut reading = RecordingReader::new(path, u64::MAX, K::READS_SCREEN);
         loop {
             let fetched = reading.fetched().await?;
             match self.draw_piece(reading, fetched) {
@@ -112,7 +112,7 @@ impl Slot {
             CastKind::Output(text) => {
                 let bytes = event.written();
                 let taken = self.screen.replay(event.at, text.as_bytes(), bytes, drawn);
-                self.has_kept(bytes, &taken);
+                self.note_kept(bytes, &taken);
             }
             CastKind::Marker(text) if text == CLEARED => self.screen.clear_output(),
             marker if marker.begins_a_run() => self.screen.begin_run(event.at),
@@ -129,11 +129,11 @@ pub(super) enum ReplayPiece {
 
 impl RecordingReader {
     /// A recording that is to be fed to a fresh terminal.
-    pub(super) fn new(path: &Path, length: u64, kind: Kind) -> RecordingReader {
+    pub(super) fn new(path: &Path, length: u64, is_read: bool) -> RecordingReader {
         RecordingReader {
             path: path.to_owned(),
             length,
-            kind,
+            is_read,
             fetching: fetch_first(path.to_owned(), length),
             replay: None,
             is_first: true,
@@ -147,10 +147,10 @@ impl RecordingReader {
 
     fn begin(&self, fetched: &Fetched) -> RecordingReplay {
         let end = fetched.size.min(self.length);
-        let closely = match (self.kind, self.is_first) {
-            (Kind::Shell, _) => None,
-            (Kind::Claude, true) => Some(end.saturating_sub(READ_CLOSELY)),
-            (Kind::Claude, false) => Some(0),
+        let closely = match (self.is_read, self.is_first) {
+            (false, _) => None,
+            (true, true) => Some(end.saturating_sub(READ_CLOSELY)),
+            (true, false) => Some(0),
         };
         RecordingReplay::new(fetched.recording.header(), closely)
     }

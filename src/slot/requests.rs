@@ -2,15 +2,26 @@
 
 use super::Slot;
 use super::handle::Answer;
+use super::kind::ProgramKind;
 use super::output::{OutputPart, WantedOutput};
 use super::press::DecidedKey;
-use super::session::TypedCommand;
 use crate::core::claude::keys;
 use crate::core::machine::Purpose;
 use crate::core::model::Person;
 use crate::core::model::{Fault, RpcError};
 use crate::shim::ToShim;
 use std::time::Duration;
+
+/// A command that was typed has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TypedCommand {
+    pub exit_code: Option<i32>,
+    /// What it wrote, by its place in the output.
+    pub output: Option<(u64, u64)>,
+}
+
+/// The marker in the recording behind which the output was cleared.
+pub(super) const CLEARED: &str = "output cleared";
 
 #[derive(Debug)]
 pub enum TerminalRequest {
@@ -49,7 +60,7 @@ pub enum TerminalRequest {
     Hurry,
 }
 
-impl Slot {
+impl<K: ProgramKind> Slot<K> {
     pub(super) async fn requested(&mut self, request: TerminalRequest) {
         match request {
             TerminalRequest::Output { wanted, reply } => {
@@ -59,7 +70,10 @@ impl Slot {
                 drop(reply.send(Ok(part)));
             }
             TerminalRequest::Clear { reply } => {
-                self.clear_output();
+                self.screen.clear_output();
+                self.tell_shim(&ToShim::Mark {
+                    text: CLEARED.to_owned(),
+                });
                 drop(reply.send(Ok(())));
             }
             TerminalRequest::Type {
@@ -72,7 +86,7 @@ impl Slot {
                 person,
                 reply,
             } => match self.line(&text) {
-                Ok(bytes) => self.type_and_wait(bytes, person, reply).await,
+                Ok(bytes) => K::type_and_wait(self, bytes, person, reply).await,
                 Err(error) => drop(reply.send(Err(error))),
             },
             TerminalRequest::Resize { cols, rows, reply } => {
@@ -87,12 +101,8 @@ impl Slot {
                 let lines = || screen.lines.iter().map(|line| line.text.clone()).collect();
                 drop(reply.send(Ok(screen.modes.alt_screen.then(lines))));
             }
-            TerminalRequest::End(why) => self.end_for(why).await,
-            TerminalRequest::Leave(why) => {
-                if let Some(session) = &mut self.session {
-                    session.leaves(why);
-                }
-            }
+            TerminalRequest::End(why) => K::end_for(self, why).await,
+            TerminalRequest::Leave(why) => self.own.leaves(why),
             TerminalRequest::Hurry if self.link.is_open() => self.stop_tree(Duration::ZERO),
             // Its program has ended.
             TerminalRequest::Hurry => {}
@@ -112,9 +122,26 @@ impl Slot {
         }
     }
 
+    /// Why nothing can be written to a program that may be started.
+    pub(crate) fn not_started(&self) -> RpcError {
+        let name = &self.program.settings().name;
+        RpcError::new(Fault::Refused, format!("{name} is not running"))
+            .next(format!("missiond start {name}"))
+    }
+
+    /// Why nobody can wait for the end of a command in a slot.
+    pub(crate) fn cant_tell_end(&self) -> RpcError {
+        if !self.link.is_open() {
+            return K::not_running(self);
+        }
+        let name = &self.program.settings().name;
+        let text = format!("{name} is a slot: when a command is done can't be told");
+        RpcError::new(Fault::Refused, text)
+    }
+
     fn order(&mut self, message: &ToShim) -> Result<(), RpcError> {
         if !self.link.is_open() {
-            return Err(self.not_running());
+            return Err(K::not_running(self));
         }
         self.tell_shim(message);
         Ok(())
@@ -123,7 +150,7 @@ impl Slot {
     async fn type_line(&mut self, text: &str, person: &Person) -> Result<(), RpcError> {
         let bytes = self.line(text)?;
         if !self.link.is_open() {
-            return Err(self.not_running());
+            return Err(K::not_running(self));
         }
         self.write_down("a line", person, bytes).await
     }
@@ -150,7 +177,7 @@ impl Slot {
     }
 
     /// Writes a person's input once that is in the audit.
-    pub(super) async fn write_down(
+    pub(crate) async fn write_down(
         &mut self,
         what: &str,
         person: &Person,

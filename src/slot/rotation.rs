@@ -3,6 +3,7 @@
 
 use super::Slot;
 use super::journal::cap_of;
+use super::kind::ProgramKind;
 use super::lookups::LookedUp;
 use crate::core::claude::reading::State;
 use crate::os::files;
@@ -39,7 +40,7 @@ impl Rotation {
     }
 }
 
-impl Slot {
+impl<K: ProgramKind> Slot<K> {
     pub(super) fn has_written(&mut self, bytes: usize) {
         self.link.rotation().unlooked += bytes;
         if self.link.rotation().unlooked >= LOOK_EVERY {

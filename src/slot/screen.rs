@@ -7,7 +7,7 @@ use super::handle::Answer;
 use super::output::{Output, OutputPart, Taken, WantedOutput};
 use super::waiters::Waiters;
 use crate::core::model::{Ending, Fault, RpcError};
-use crate::core::settings::{Kind, SlotConfig};
+use crate::core::settings::SlotConfig;
 use crate::core::terminal::{At, Frame, Terminal};
 use regex::Regex;
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ const DRAWN_SMALLER: Duration = Duration::from_millis(500);
 /// Lines above the screen that count as well: what was written while somebody made up their mind to wait for it.
 const ABOVE: usize = 200;
 
-pub(super) struct Screen {
+pub(crate) struct Screen {
     slot: String,
     terminal: Terminal,
     output: Output,
@@ -31,12 +31,14 @@ pub(super) struct Screen {
     writes_lines: bool,
     /// Lines of the terminal and above it in which a waiter may find what it waits for.
     lines_that_count: usize,
+    /// When the program wrote last.
+    wrote: Option<Instant>,
     /// When the terminal gets its own size again, which it lost to be drawn anew.
     fits_again: Option<Instant>,
 }
 
 /// What comes of a piece of output.
-pub(super) struct DrawnOutput {
+pub(crate) struct DrawnOutput {
     pub frames: Vec<Frame>,
     /// What the terminal answers to the program.
     pub replies: Vec<u8>,
@@ -45,7 +47,7 @@ pub(super) struct DrawnOutput {
 
 /// Who writes what is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Writer {
+pub(crate) enum Writer {
     /// The program that runs.
     Runs,
     /// The next program of the slot: none runs now.
@@ -56,7 +58,7 @@ pub(super) enum Writer {
 
 /// The size that a terminal is to have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct SizeFit {
+pub(crate) struct SizeFit {
     /// The size that it gets back when nobody is attached any more, for the slot's memory.
     pub own: Option<Size>,
     /// The size that the shim is to be asked for.
@@ -64,7 +66,8 @@ pub(super) struct SizeFit {
 }
 
 impl Screen {
-    pub fn new(config: &SlotConfig, output: Output) -> Screen {
+    /// `is_read`: the program draws, and is read from its screen.
+    pub fn new(config: &SlotConfig, output: Output, is_read: bool) -> Screen {
         let mut screen = Screen {
             slot: config.name.clone(),
             terminal: Terminal::new(config.cols.into(), config.rows.into()),
@@ -73,15 +76,16 @@ impl Screen {
             waiters: Waiters::default(),
             writes_lines: false,
             lines_that_count: 0,
+            wrote: None,
             fits_again: None,
         };
-        screen.set_program(config);
+        screen.set_program(config, is_read);
         screen
     }
 
     /// The program on it has these settings.
-    pub fn set_program(&mut self, config: &SlotConfig) {
-        self.writes_lines = config.kind == Kind::Shell;
+    pub fn set_program(&mut self, config: &SlotConfig, is_read: bool) {
+        self.writes_lines = !is_read;
         self.lines_that_count = usize::from(config.rows) + ABOVE;
     }
 
@@ -105,6 +109,7 @@ impl Screen {
 
     /// The program wrote this at `at`.
     pub fn feed(&mut self, at: At, bytes: &[u8]) -> DrawnOutput {
+        self.wrote = Some(Instant::now());
         // As the recording has it, so that a replay draws the same.
         let text = String::from_utf8_lossy(bytes);
         let frames = self.terminal.feed(at, text.as_bytes());
@@ -118,6 +123,16 @@ impl Screen {
             replies: self.terminal.take_replies(),
             taken,
         }
+    }
+
+    /// When the program wrote last, if it has written anything to this daemon.
+    pub fn wrote(&self) -> Option<Instant> {
+        self.wrote
+    }
+
+    /// The program has ended, or another one begins.
+    pub fn forget_activity(&mut self) {
+        self.wrote = None;
     }
 
     /// The program wrote nothing until `at`.
@@ -301,12 +316,9 @@ mod tests {
     use crate::os::outbox::Budget;
     use tokio::sync::oneshot::{self, error::TryRecvError};
 
-    fn screen(kind: Kind) -> Screen {
-        let config = SlotConfig {
-            kind,
-            ..SlotConfig::sample("coder", "/work")
-        };
-        Screen::new(&config, Output::new(1 << 10))
+    fn screen(is_read: bool) -> Screen {
+        let config = SlotConfig::sample("coder", "/work");
+        Screen::new(&config, Output::new(1 << 10), is_read)
     }
 
     fn viewer(size: Size) -> Viewer {
@@ -334,7 +346,7 @@ mod tests {
 
     #[test]
     fn a_terminal_gets_its_own_size_back_when_nobody_is_attached() {
-        let mut screen = screen(Kind::Claude);
+        let mut screen = screen(true);
         let unchanged = SizeFit {
             own: None,
             ask: None,
@@ -364,7 +376,7 @@ mod tests {
 
     #[test]
     fn a_row_less_for_a_moment_makes_a_program_draw() {
-        let mut screen = screen(Kind::Claude);
+        let mut screen = screen(true);
         let less = SizeFit {
             own: Some((120, 40)),
             ask: Some((120, 39)),
@@ -381,7 +393,7 @@ mod tests {
 
     #[test]
     fn only_so_many_terminals_are_attached() {
-        let mut screen = screen(Kind::Claude);
+        let mut screen = screen(true);
         for _ in 0..MAX_VIEWERS {
             screen.join(viewer((80, 24))).expect("there is room");
         }
@@ -393,7 +405,7 @@ mod tests {
 
     #[test]
     fn a_question_to_the_terminal_has_an_answer() {
-        let mut screen = screen(Kind::Claude);
+        let mut screen = screen(true);
         let drawn = screen.feed(At::from_millis(1), b"ab\x1b[6n");
         assert_eq!(drawn.replies, b"\x1b[1;3R");
         assert_eq!(drawn.taken, Taken::New);
@@ -402,14 +414,14 @@ mod tests {
     #[test]
     fn no_line_of_a_plain_program_is_missed_and_a_drawn_one_is_read_from_the_screen() {
         let gone = b"done\r\n\x1b[H\x1b[2J\x1b[3J";
-        let mut plain = screen(Kind::Shell);
+        let mut plain = screen(false);
         let mut found = waits(&mut plain, "^done", Writer::Runs);
         plain.feed(At::from_millis(1), gone);
         assert_eq!(
             found.try_recv().expect("an answer").expect("a line"),
             "done"
         );
-        let mut drawn = screen(Kind::Claude);
+        let mut drawn = screen(true);
         let mut found = waits(&mut drawn, "^done$", Writer::Runs);
         drawn.feed(At::from_millis(1), gone);
         drawn.check_waiters();
@@ -424,7 +436,7 @@ mod tests {
 
     #[test]
     fn who_waits_for_a_program_that_has_ended_is_answered_at_once() {
-        let mut screen = screen(Kind::Shell);
+        let mut screen = screen(false);
         screen.feed(At::from_millis(1), b"one\r\n");
         let mut found = waits(&mut screen, "one", Writer::HasEnded);
         assert!(matches!(found.try_recv(), Ok(Ok(_))));
@@ -435,17 +447,17 @@ mod tests {
     /// What a program that has ended wrote is not what somebody waits for now, whatever of it is kept or drawn.
     #[test]
     fn only_the_program_that_runs_is_waited_for() {
-        for kind in [Kind::Shell, Kind::Claude] {
-            let mut screen = screen(kind);
+        for is_read in [false, true] {
+            let mut screen = screen(is_read);
             screen.clear((120, 40));
             screen.begin_run(At::from_millis(1));
             screen.feed(At::from_millis(2), b"ready\r\n");
             let mut runs = waits(&mut screen, "ready", Writer::Runs);
-            assert!(matches!(runs.try_recv(), Ok(Ok(_))), "{kind:?}");
+            assert!(matches!(runs.try_recv(), Ok(Ok(_))), "{is_read}");
 
             // It has ended, and its screen still stands there.
             let mut down = waits(&mut screen, "ready", Writer::IsToStart);
-            assert_eq!(down.try_recv(), Err(TryRecvError::Empty), "{kind:?}");
+            assert_eq!(down.try_recv(), Err(TryRecvError::Empty), "{is_read}");
 
             // The recording is read from its beginning at each start.
             screen.clear((120, 40));
@@ -454,19 +466,19 @@ mod tests {
             let mut early = waits(&mut screen, "ready", Writer::Runs);
             screen.check_waiters();
             for waiting in [&mut down, &mut early] {
-                assert_eq!(waiting.try_recv(), Err(TryRecvError::Empty), "{kind:?}");
+                assert_eq!(waiting.try_recv(), Err(TryRecvError::Empty), "{is_read}");
             }
             screen.feed(At::from_millis(4), b"soon\r\nready\r\n");
             screen.check_waiters();
             for waiting in [&mut down, &mut early] {
-                assert!(matches!(waiting.try_recv(), Ok(Ok(_))), "{kind:?}");
+                assert!(matches!(waiting.try_recv(), Ok(Ok(_))), "{is_read}");
             }
 
             // A broken connection: the same program goes on, and what it wrote counts.
             screen.begin_run(At::from_millis(1));
             screen.begin_run(At::from_millis(3));
             let mut late = waits(&mut screen, "soon", Writer::Runs);
-            assert!(matches!(late.try_recv(), Ok(Ok(_))), "{kind:?}");
+            assert!(matches!(late.try_recv(), Ok(Ok(_))), "{is_read}");
         }
     }
 }

@@ -2,18 +2,19 @@
 
 use super::Slot;
 use super::catch_up::Questions;
+use super::claude::Claude;
 use super::context::SlotContext;
 use super::conversation::KeptConversation;
 use super::conversation_locks::ConversationLock;
 use super::health::HealthCheck;
 use super::journal::cap_of;
-use super::probe::{self, Probed};
+use super::kind::{Arguments, ProgramKind};
+use super::probe::{self, Probed, ProbedClaude};
 use super::removed::Launched;
-use super::task::ready;
 use crate::core::claude::Version;
 use crate::core::machine::{Cause, Input, Runs};
-use crate::core::model::{Fault, RpcError, What};
-use crate::core::settings::{Kind, SlotConfig};
+use crate::core::model::What;
+use crate::core::settings::SlotConfig;
 use crate::launch::rehearsed;
 use crate::launch::{self, SessionStart};
 use crate::os::pause::{self, Moment};
@@ -26,7 +27,7 @@ use std::time::Instant;
 use uuid::Uuid;
 
 /// Why a program was not started.
-pub(super) struct NotStarted {
+pub(crate) struct NotStarted {
     reason: String,
     cause: Cause,
 }
@@ -63,25 +64,25 @@ impl From<LaunchError> for NotStarted {
 /// A program on its way into a shim.
 struct ProgramStart {
     spec: ShimSpec,
-    session: Option<SessionStart>,
-    /// What was found of the conversation that it goes on with.
-    conversation: Option<KeptConversation>,
-    /// Whether its screens were tried.
-    known: bool,
+    more: Arguments,
 }
 
-impl Slot {
+impl<K: ProgramKind> Slot<K> {
     /// Begins to start the program with the settings as they are now. [`Slot::probed`] goes on once the probe is done.
     pub(super) async fn spawn(&mut self) -> Vec<Input> {
         self.runs_with(self.machine.config().clone());
+        if self.program.settings().kind != K::KIND {
+            self.program.wait_for_kind();
+            return Vec::new();
+        }
         self.log.keep(&self.program.settings().care);
         match self.take_up_left_over().await {
             Ok(Some(inputs)) => inputs,
             Ok(None) => {
                 let env = self.slot_environment();
-                let conversation = self.wanted_conversation(self.program.settings());
+                let wanted = K::wanted(self);
                 let config = self.program.settings().clone();
-                let probe = probe::probe(config, self.context.clone(), env, conversation);
+                let probe = probe::probe(config, self.context.clone(), env, wanted);
                 self.program.begin_probe(Box::pin(probe));
                 let rules = self.rules.begin();
                 rules.map(Input::Rules).into_iter().collect()
@@ -93,8 +94,7 @@ impl Slot {
     /// A program that an earlier daemon left may have been found by nobody: its shim was slow to answer. It is
     /// taken up, since no second one may run beside it.
     async fn take_up_left_over(&mut self) -> Result<Option<Vec<Input>>, NotStarted> {
-        // A session's program is its first.
-        if self.session.is_some() {
+        if self.own.starts_once() {
             return Ok(None);
         }
         match self.find_shim().await {
@@ -125,24 +125,24 @@ impl Slot {
     async fn launch(&mut self, start: ProgramStart) -> Result<Vec<Input>, NotStarted> {
         self.check_headroom(&start.spec)?;
         pause::at(Moment::BeforeStart).await;
-        // A session's program is its first: nothing can be left of one before it.
-        if self.session.is_none() {
+        // Nothing can be left of a program before the first.
+        if !self.own.starts_once() {
             self.end_orphans_before_start().await.map_err(|error| {
                 let reason =
                     format!("what an earlier program may have left can't be ended: {error}");
                 NotStarted::new(Cause::Failed, reason)
             })?;
         }
-        let claim = self.claim_alone(start.session, start.conversation)?;
+        let claim = self.claim_alone(start.more.session, start.more.conversation)?;
         let (link, hello) = launch_shim(&self.context, &start.spec).await?;
-        self.claude.forget();
+        self.forget_program();
         self.memory
             .change_if(|memory| memory.own_size.take().is_some());
         self.connected(link, &hello);
         self.program.hold(claim);
         let seen = self.catch_up(&hello, Questions::Open).await;
-        let resumed = matches!(start.session, Some(SessionStart::Resume(_)));
-        let session_id = self.enter_session(start.session);
+        let resumed = matches!(start.more.session, Some(SessionStart::Resume(_)));
+        let session_id = self.enter_session(start.more.session);
         self.tell(What::Spawned {
             pid: hello.child_pid,
             session_id,
@@ -154,10 +154,9 @@ impl Slot {
         };
         // The settings may have changed since this start began.
         let settings = Input::RunsWith(Runs::with(self.program.settings().clone()));
-        let strange = (!start.known).then_some(Input::Unrehearsed);
-        self.note_start(hello.child_pid, start.known);
-        let ready = (self.program.settings().kind == Kind::Shell).then(ready);
-        let inputs = [Some(started), Some(settings), strange, ready]
+        let strange = (!start.more.known).then_some(Input::Unrehearsed);
+        self.note_start(hello.child_pid, start.more.known);
+        let inputs = [Some(started), Some(settings), strange, K::first_sight()]
             .into_iter()
             .flatten();
         Ok(inputs.chain(seen).collect())
@@ -260,26 +259,11 @@ impl Slot {
     fn prepare(&mut self, probed: Probed) -> Result<ProgramStart, NotStarted> {
         let config = self.program.settings().clone();
         let program = probed.program.display().to_string();
-        if let Some(Err(reason)) = &probed.version {
-            self.warn(&format!("the version of {program} is unknown: {reason}"));
-        }
         check_limits(&config)?;
         let mut argv = vec![program];
         argv.extend(config.command[1..].iter().cloned());
-        let (mut session, mut known) = (None, true);
-        match probed.version {
-            Some(version) => {
-                // A version that can't be told is taken for the newest.
-                let version = version.ok();
-                check_version(config.care.version, version)?;
-                known = self.knows_screens(version, &argv);
-                let start = self.session_to_start(&config, probed.conversation);
-                let settings = self.write_settings(&config, version, probed.status_line)?;
-                argv.extend(launch::claude_args(&config, start, &settings, version));
-                session = Some(start);
-            }
-            None => argv.extend(config.args.iter().cloned()),
-        }
+        let more = K::arguments(self, &argv, probed.claude)?;
+        argv.extend(more.args.iter().cloned());
         let spec = ShimSpec {
             slot: config.name.clone(),
             argv,
@@ -300,9 +284,30 @@ impl Slot {
             },
             cap: Some(cap_of(&config.care)),
         };
-        Ok(ProgramStart {
-            spec,
-            session,
+        Ok(ProgramStart { spec, more })
+    }
+}
+
+impl Slot<Claude> {
+    pub(super) fn claude_arguments(
+        &mut self,
+        command: &[String],
+        probed: ProbedClaude,
+    ) -> Result<Arguments, NotStarted> {
+        let config = self.program.settings().clone();
+        if let Err(reason) = &probed.version {
+            let program = &command[0];
+            self.warn(&format!("the version of {program} is unknown: {reason}"));
+        }
+        // A version that can't be told is taken for the newest.
+        let version = probed.version.ok();
+        check_version(config.care.version, version)?;
+        let known = self.knows_screens(version, command);
+        let start = self.session_to_start(&config, probed.conversation);
+        let settings = self.write_settings(&config, version, probed.status_line)?;
+        Ok(Arguments {
+            args: launch::claude_args(&config, start, &settings, version),
+            session: Some(start),
             conversation: probed.conversation,
             known,
         })
@@ -344,16 +349,6 @@ impl Slot {
         })?;
         self.memory.set_settings(Some(text));
         Ok(file)
-    }
-
-    pub(super) fn not_running(&self) -> RpcError {
-        let name = &self.program.settings().name;
-        if self.session.is_some() {
-            let text = format!("{name} has ended: it takes no more input");
-            return RpcError::new(Fault::Refused, text).next(format!("missiond output {name}"));
-        }
-        RpcError::new(Fault::Refused, format!("{name} is not running"))
-            .next(format!("missiond start {name}"))
     }
 }
 

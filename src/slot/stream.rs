@@ -1,6 +1,7 @@
 //! The answer while it comes, told to those who listen: as a hook says it, else as the screen shows it.
 
 use super::Slot;
+use super::claude::Claude;
 use crate::core::claude::HookWhat;
 use crate::core::claude::reading::{self, State, Stream};
 use crate::core::model::What;
@@ -34,18 +35,18 @@ impl SoFar {
     }
 }
 
-impl Slot {
+impl Slot<Claude> {
     pub(super) fn tell_displayed(&mut self, what: &HookWhat) {
         if let HookWhat::Displayed { text, .. } = what {
-            self.claude.so_far().comes_by_hook();
+            self.own.so_far().comes_by_hook();
             self.tell_text(text.clone(), "hook");
         }
     }
 
     /// After each frame.
     pub(super) fn follow_text(&mut self) {
-        let state = self.claude.observed().state;
-        let text = self.claude.so_far().follow(state, self.screen.terminal());
+        let state = self.own.observed().state;
+        let text = self.own.so_far().follow(state, self.screen.terminal());
         if let Some(text) = text {
             self.tell_text(text, "screen");
         }

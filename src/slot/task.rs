@@ -2,11 +2,11 @@
 
 use super::Slot;
 use super::catch_up;
-use super::claude::{Claude, ClaudeNews};
 use super::clients::Clients;
 use super::context::SlotContext;
-use super::handle::{MAX_COMMANDS, SlotCommand, SlotHandle};
+use super::handle::{SlotCommand, SlotHandle};
 use super::health::{self, HealthCheck};
+use super::kind::ProgramKind;
 use super::link::Link;
 use super::log::SlotLog;
 use super::lookups::{LookedUp, Lookups};
@@ -15,17 +15,16 @@ use super::memory_file::MemoryFile;
 use super::output::{FOR_SLOTS, Output};
 use super::press::{self, DecidedKey};
 use super::program::SlotProgram;
+use super::removed::Launched;
 use super::requests::TerminalRequest;
 use super::rules::{RuleBook, SlotRules};
 use super::screen::{Screen, Writer};
-use super::session::{self, PlainSession};
 use super::shown::PublishedStatus;
 use super::view::first_status;
 use crate::audit::Record;
-use crate::core::claude::reading::State;
-use crate::core::machine::{Effect, Input, KnownRules, Machine, NOBODY, Purpose, Sight};
+use crate::core::machine::{Effect, Input, KnownRules, Machine, NOBODY, Purpose};
 use crate::core::model::{Ending, RpcError, What};
-use crate::core::settings::{SessionTerms, SlotConfig};
+use crate::core::settings::{Kind, SessionTerms, SlotConfig};
 use crate::core::terminal::At;
 use crate::once::Stage;
 use chrono::{DateTime, Utc};
@@ -38,39 +37,22 @@ use uuid::Uuid;
 /// Between TERM and KILL: Claude Code ends within a second; a tool may have to clean up.
 pub(super) const GRACE: Duration = Duration::from_secs(5);
 
-/// Starts the task of a slot. It first looks for a shim that an earlier daemon left.
-pub fn start(
-    context: Arc<SlotContext>,
-    config: Arc<SlotConfig>,
-    rules: Arc<dyn SlotRules>,
-) -> (SlotHandle, tokio::task::JoinHandle<()>) {
-    let (slot, fault) = Slot::open(context, config, rules);
-    let (commands, queue) = mpsc::channel(MAX_COMMANDS);
-    let (looked, looked_seen) = watch::channel(false);
-    let (status, pulse) = slot.shown.watched();
-    let handle = SlotHandle::new(commands, status, pulse, looked_seen);
-    let task = tokio::spawn(slot.run(queue, fault, looked));
-    (handle, task)
-}
-
-impl Slot {
+impl<K: ProgramKind> Slot<K> {
     /// As an earlier daemon has left it, with nothing running yet; and what was wrong with what is known of it.
-    fn open(
+    pub(crate) fn open(
         context: Arc<SlotContext>,
         config: Arc<SlotConfig>,
         rules: Arc<dyn SlotRules>,
-    ) -> (Slot, Option<String>) {
+    ) -> (Slot<K>, Option<String>) {
         let log = SlotLog::new(&context, &config);
         let (memory, fault) = MemoryFile::open(&context.memory_file(&config.name));
         let machine = recalled(&memory, config.clone(), rules.known());
         let status = first_status(&config, log.paths());
-        let terms = config.terms.clone();
-        let output = recalled_output(&memory, terms.as_ref());
-        let session =
-            terms.map(|terms| PlainSession::new(terms, &context.session_file(&config.name)));
+        let output = recalled_output(&memory, config.terms.as_ref());
         let slot = Slot {
+            own: K::new(&context, &config),
             shown: PublishedStatus::new(status, recalled_since(&memory, &machine)),
-            screen: Screen::new(&config, output),
+            screen: Screen::new(&config, output, K::READS_SCREEN),
             log,
             program: SlotProgram::new(config),
             context,
@@ -78,45 +60,97 @@ impl Slot {
             rules: RuleBook::new(rules),
             link: Link::default(),
             memory,
-            claude: Claude::default(),
             clients: Clients::default(),
             lookups: Lookups::new(),
             health: HealthCheck::new(Instant::now()),
-            session,
             catching: None,
         };
         (slot, fault)
     }
+
+    /// The way to it from outside, by these queues.
+    pub(crate) fn handle(
+        &self,
+        commands: mpsc::Sender<SlotCommand>,
+        looked: watch::Receiver<bool>,
+    ) -> SlotHandle {
+        let (status, pulse) = self.shown.watched();
+        SlotHandle::new(commands, status, pulse, looked)
+    }
+
+    /// The kind of the program that an earlier daemon has left, if it may still run; else the kind that is set.
+    pub(crate) fn kind_to_look_for(&self) -> Kind {
+        let launched = self.memory.launched.as_ref();
+        let left = launched.filter(|_| self.program.settings().terms.is_none());
+        left.and_then(Launched::kind_if_alive)
+            .unwrap_or(self.program.settings().kind)
+    }
+
+    /// The same slot for programs of another kind.
+    pub(crate) fn turn<L: ProgramKind>(self) -> Slot<L> {
+        let mut screen = self.screen;
+        screen.set_program(self.program.settings(), L::READS_SCREEN);
+        Slot {
+            own: L::new(&self.context, self.program.settings()),
+            context: self.context,
+            program: self.program,
+            machine: self.machine,
+            rules: self.rules,
+            link: self.link,
+            screen,
+            log: self.log,
+            memory: self.memory,
+            shown: self.shown,
+            clients: self.clients,
+            lookups: self.lookups,
+            health: self.health,
+            catching: self.catching,
+        }
+    }
 }
 
-impl Slot {
-    async fn run(
-        mut self,
-        mut queue: mpsc::Receiver<SlotCommand>,
-        fault: Option<String>,
-        looked: watch::Sender<bool>,
-    ) {
+impl<K: ProgramKind> Slot<K> {
+    pub(crate) async fn begin(&mut self, fault: Option<String>, looked: watch::Sender<bool>) {
         if let Some(text) = fault {
             self.tell(What::Warning { text });
         }
         self.adopt(looked).await;
+    }
+
+    /// Returns the slot if it is to go on with a program of the other kind.
+    pub(crate) async fn run(
+        mut self: Box<Self>,
+        queue: &mut mpsc::Receiver<SlotCommand>,
+    ) -> Option<Box<Self>> {
+        if self.program.goes_on_starting() {
+            for input in self.spawn().await {
+                self.input(input).await;
+            }
+        }
         loop {
+            if self.program.settings().kind != K::KIND {
+                return Some(self);
+            }
             self.publish();
             let look = self.health_check_due();
             // Before the recording is read, nobody knows what a key would meet.
             let knows = self.catching.is_none();
             // What waits for a look at the files is done when that is over.
-            let looking = self.claude.witnesses().are_looking();
+            let looking = self.own.asks_witnesses();
             tokio::select! {
                 // Commands first, then what is due, then output: an interrupt, a stop or a timer never waits behind a
                 // program that writes without a pause.
                 biased;
                 command = queue.recv(), if self.takes_commands() => match command {
                     Some(SlotCommand::Shutdown { keep, done }) => {
-                        return self.shut_down(keep, done, queue).await;
+                        self.shut_down(keep, done, queue).await;
+                        return None;
                     }
                     Some(command) => self.take(command).await,
-                    None => return drop(self.memory.flush().await),
+                    None => {
+                        self.memory.flush().await;
+                        return None;
+                    }
                 },
                 probed = self.program.probed() => self.probed(probed).await,
                 judged = self.rules.answered() => self.input(judged).await,
@@ -125,14 +159,10 @@ impl Slot {
                 () = until(self.machine.poll_timeout()), if knows && !looking => {
                     self.timer_is_due().await;
                 }
-                news = self.claude.next(), if knows => match news {
-                    ClaudeNews::Answer(answer) => self.input(Input::Found(answer)).await,
-                    ClaudeNews::Witnesses => self.ask_witnesses().await,
-                },
+                news = self.own.next(knows) => K::take_news(&mut self, news).await,
                 () = until(self.screen.fits_again()) => self.fit(),
                 () = until(look) => self.begin_look(),
                 () = until(self.link.stop_due()) => self.stop_is_overdue().await,
-                () = session::due(self.session.as_ref()) => self.look_after_session().await,
                 () = until(self.screen.drawing_due()) => self.screen.draw(),
                 message = self.link.next(), if knows => {
                     self.hear_shim(message).await;
@@ -147,8 +177,16 @@ impl Slot {
         }
     }
 
+    /// A timer of the machine is due: what is done now rests on what the witnesses say now.
+    async fn timer_is_due(&mut self) {
+        K::ask_witnesses(self).await;
+        if !self.own.asks_witnesses() {
+            self.input(Input::TimePassed).await;
+        }
+    }
+
     /// Brings one input to the machine and does all that follows from it.
-    pub(super) async fn input(&mut self, input: Input) {
+    pub(crate) async fn input(&mut self, input: Input) {
         let effects = self.machine.handle(input, Instant::now());
         self.carry_out(effects).await;
     }
@@ -209,7 +247,7 @@ impl Slot {
                 Effect::EndOrphans => self.end_orphans_and_shim().await,
                 Effect::Repaint => self.repaint(),
                 Effect::Judge(question) => self.rules.ask(*question),
-                Effect::FindAnswer => self.find_answer(),
+                Effect::FindAnswer => inputs.extend(K::find_answer(self)),
                 Effect::FindReset(text) => inputs.push(health::limited(text)),
                 Effect::ForgetConversation => {
                     if let Some(lost) = self.memory.session().map(|session| session.id) {
@@ -248,10 +286,7 @@ impl Slot {
             } => {
                 self.clients.wait(token, reply);
                 let id = message_id(&input);
-                match self.other_conversation(&input) {
-                    Some(conversation) => self.look_up_hook(input, conversation).await,
-                    None => self.take_input(*input, false).await,
-                }
+                K::take_input(self, input).await;
                 if let Some(id) = id.filter(|_| self.clients.waits(token)) {
                     // Whether it waits there is in the status by now.
                     self.publish();
@@ -259,7 +294,7 @@ impl Slot {
                         .sends
                         .reached(&self.program.settings().name, &id, Stage::Accepted);
                 }
-                self.ask_witnesses().await;
+                K::ask_witnesses(self).await;
             }
             SlotCommand::Withdraw(token) => {
                 self.input(Input::Withdraw(token)).await;
@@ -270,19 +305,20 @@ impl Slot {
                 drop(reply.send(written));
             }
             SlotCommand::View(viewing) => self.view(viewing).await,
-            SlotCommand::Screen { params, reply } => drop(reply.send(Ok(self.screen(&params)))),
+            SlotCommand::Screen { params, reply } => {
+                drop(reply.send(Ok(self.screen_answer(&params))))
+            }
             SlotCommand::Search {
                 pattern,
                 limit,
                 reply,
             } => self.search(pattern, limit, reply),
             SlotCommand::History { last, reply } => self.tell_history(last, reply),
-            SlotCommand::TakeOver { session, reply } => self.take_over(session, reply),
-            SlotCommand::Why { reply } => self.tell_why(reply),
+            SlotCommand::TakeOver { session, reply } => K::take_over(self, session, reply),
+            SlotCommand::Why { reply } => K::tell_why(self, reply),
             SlotCommand::AwaitOutput { pattern, reply } => {
-                let ended = self.session.as_ref().is_some_and(PlainSession::has_ended);
                 let writer = match self.machine.has_program() {
-                    _ if ended => Writer::HasEnded,
+                    _ if self.own.has_ended() => Writer::HasEnded,
                     true => Writer::Runs,
                     false => Writer::IsToStart,
                 };
@@ -300,21 +336,10 @@ impl Slot {
         }
     }
 
-    /// A hook of another conversation waits until it is known whether Claude Code is in that.
-    async fn look_up_hook(&mut self, input: Box<Input>, conversation: Uuid) {
-        let look = self.look_whether_entered(conversation);
-        if let Some(input) = self.lookups.of_hook(input, look) {
-            self.take_input(*input, false).await;
-        }
-    }
-
     /// Something was looked up in files.
     async fn looked_up(&mut self, found: LookedUp) {
         match found {
-            LookedUp::Evidence(at, found) => self.looked_at_files(at, found).await,
-            LookedUp::Why(reply, found) => drop(reply.send(Ok(self.evidence(&found)))),
-            LookedUp::Hook(input, entered) => self.take_input(*input, entered).await,
-            LookedUp::Claim(id, reply, found) => drop(reply.send(self.claimed(id, found))),
+            LookedUp::Claude(found) => K::looked_up(self, found).await,
             LookedUp::RecordingLength(length) => self.rotate_if_long(length),
             LookedUp::RoomMade => self.send_rotation(),
             LookedUp::TranscriptLength(length) => self.check_health(length).await,
@@ -323,7 +348,7 @@ impl Slot {
 
     /// The program that runs, or that is to be started, has these settings.
     pub(super) fn runs_with(&mut self, config: Arc<SlotConfig>) {
-        self.screen.set_program(&config);
+        self.screen.set_program(&config, K::READS_SCREEN);
         self.program.runs_with(config);
     }
 
@@ -349,10 +374,10 @@ impl Slot {
     }
 
     async fn shut_down(
-        mut self,
+        &mut self,
         keep: bool,
         done: oneshot::Sender<()>,
-        mut queue: mpsc::Receiver<SlotCommand>,
+        queue: &mut mpsc::Receiver<SlotCommand>,
     ) {
         if keep {
             self.dismiss_viewers(&Ending::DaemonEnds);
@@ -422,21 +447,7 @@ fn recalled_output(memory: &Memory, terms: Option<&SessionTerms>) -> Output {
     output
 }
 
-/// A plain program is taken as ready from its start: nothing is read from its screen.
-pub(super) fn ready() -> Input {
-    Input::Saw(Sight {
-        state: State::Idle,
-        certain: true,
-        redrawing: false,
-        dialog: None,
-        composer: None,
-        mode: None,
-        last_error: None,
-        background: 0,
-    })
-}
-
-pub(super) async fn until(deadline: Option<Instant>) {
+pub(crate) async fn until(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
         None => std::future::pending().await,

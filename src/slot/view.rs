@@ -2,16 +2,19 @@
 
 use super::Slot;
 use super::journal::SlotPaths;
+use super::kind::ProgramKind;
 use super::witness::FileEvidence;
 use crate::config::keys_that_differ;
 use crate::core::claude::reading::State;
-use crate::core::model::{Conversation, Evidence, ScreenAnswer, ScreenParams, SlotStatus};
-use crate::core::settings::{Gate, Kind, SlotConfig};
+use crate::core::model::{
+    Conversation, Evidence, ScreenAnswer, ScreenParams, SessionStatus, SlotStatus,
+};
+use crate::core::settings::{Kind, SlotConfig};
 use chrono::Utc;
 use std::io;
 use std::time::Instant;
 
-impl Slot {
+impl<K: ProgramKind> Slot<K> {
     pub(super) fn publish(&mut self) {
         let now = SlotStatus {
             state: self.machine.state(),
@@ -22,7 +25,7 @@ impl Slot {
             restarts: self.machine.restarts(),
             session_id: self.memory.session().map(|session| session.id.to_string()),
             dialog: self.machine.dialog().cloned(),
-            gate: self.gate().to_owned(),
+            gate: K::gate(self).to_owned(),
             mode: self.machine.mode().map(str::to_owned),
             last_error: self.machine.last_error(),
             doing: self.machine.doing(Instant::now()),
@@ -31,13 +34,10 @@ impl Slot {
             task_id: self.machine.task().map(str::to_owned),
             waits_because: self.machine.why_a_person(),
             always: self.machine.always(),
-            conversation: self.conversation(),
+            conversation: K::conversation(self),
             doubtful: self.machine.distrust(),
             waiting_calls: self.machine.calls_not_shown(),
-            session: self
-                .session
-                .as_ref()
-                .map(|session| session.status(self.screen.terminal().size())),
+            session: self.own.session_status(self.screen.terminal().size()),
             exit_code: self
                 .program
                 .last_end()
@@ -73,20 +73,7 @@ impl Slot {
         }
     }
 
-    pub(super) fn gate(&self) -> &'static str {
-        match self.program.settings().kind {
-            Kind::Shell => "none",
-            // The project's own settings can change what the hook has judged.
-            Kind::Claude if self.machine.is_gated() && self.program.settings().project_settings => {
-                "weak"
-            }
-            Kind::Claude if self.machine.is_gated() => "hook",
-            Kind::Claude if self.program.settings().gate == Gate::Screen => "screen",
-            Kind::Claude => "ungated",
-        }
-    }
-
-    pub(super) fn screen(&self, params: &ScreenParams) -> ScreenAnswer {
+    pub(super) fn screen_answer(&self, params: &ScreenParams) -> ScreenAnswer {
         let screen = self.screen.terminal().screen();
         let lines = match params.lines {
             Some(count) => self.screen.terminal().lines(count),
@@ -116,7 +103,7 @@ impl Slot {
                 .iter()
                 .map(|because| says("screen", because.clone())),
         );
-        let witnesses = self.witness_all(files);
+        let witnesses = K::witness_all(self, files);
         let others = witnesses.iter().skip(1);
         evidence.extend(others.map(|witness| says(witness.name, witness.to_string())));
         evidence.push(says(
@@ -124,10 +111,10 @@ impl Slot {
             format!("row {}, column {}", screen.cursor.row, screen.cursor.col),
         ));
         let more = [
-            ("activity", self.last_activity()),
+            ("activity", self.screen.wrote().map(activity)),
             ("files", unread.map(io::Error::to_string)),
             ("transcript", files.last_of_transcript()),
-            ("conversation", in_words(&self.conversation())),
+            ("conversation", in_words(&K::conversation(self))),
             ("removed", self.machine.config().removed.then(why_removed)),
             ("policy", self.machine.why_a_person()),
             ("DOUBTFUL", self.machine.distrust()),
@@ -146,6 +133,10 @@ impl Slot {
         }
         evidence
     }
+}
+
+fn activity(wrote: Instant) -> String {
+    format!("last output {:.1} s ago", wrote.elapsed().as_secs_f64())
 }
 
 fn why_removed() -> String {
@@ -197,7 +188,7 @@ pub(super) fn first_status(config: &SlotConfig, paths: &SlotPaths) -> SlotStatus
         conversation: Conversation::default(),
         doubtful: None,
         waiting_calls: Vec::new(),
-        session: config.terms.as_ref().map(super::session::first_status),
+        session: config.terms.as_ref().map(SessionStatus::first),
         removed: config.removed,
     }
 }

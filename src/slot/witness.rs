@@ -1,8 +1,9 @@
 //! What can be learned of a slot beside its screen, read where it lies.
 
 use super::Slot;
+use super::claude::Claude;
 use super::handle::Answer;
-use super::lookups::LookedUp;
+use super::lookups::{ClaudeFiles, LookedUp};
 use super::task::until;
 use crate::core::claude::HookWhat;
 use crate::core::claude::reading::witness::{self, Weighed, Witness};
@@ -11,7 +12,7 @@ use crate::core::claude::transcript;
 use crate::core::claude::transcript::{Figures, Turn};
 use crate::core::machine::{Input, Known, call_in_a_line};
 use crate::core::model::{Conversation, Evidence};
-use crate::core::settings::{Gate, Kind};
+use crate::core::settings::Gate;
 use crate::core::text::secrets;
 use crate::os::directory_watch::DirectoryWatch;
 use crate::os::process_stat::Stat;
@@ -46,8 +47,6 @@ pub(super) struct LastHook {
 #[derive(Debug, Default)]
 pub(super) struct Witnesses {
     hook: Option<LastHook>,
-    /// When the program wrote last.
-    wrote: Option<Instant>,
     /// What the machine was told last.
     doubt: Option<String>,
     /// As the last answer had them.
@@ -78,7 +77,7 @@ struct EvidenceFiles {
 
 /// What they say.
 #[derive(Debug, Default)]
-pub(super) struct FileEvidence {
+pub(crate) struct FileEvidence {
     /// What Claude Code notes of the session. Absent before its first screen, and in older versions.
     record: Option<Witness>,
     /// The end of the transcript, if that was asked for.
@@ -168,11 +167,6 @@ impl Witnesses {
         self.looking.is_some()
     }
 
-    /// The program has written something.
-    pub(super) fn wrote(&mut self) {
-        self.wrote = Some(Instant::now());
-    }
-
     /// What the last answer tells of the conversation.
     pub(super) fn told(&mut self, figures: Option<Figures>) {
         self.figures = figures.or(self.figures.take());
@@ -207,31 +201,31 @@ impl Witnesses {
     }
 }
 
-impl Slot {
+impl Slot<Claude> {
     /// Asks everyone, and tells the machine if the outcome has changed: at once, or when the files were looked at.
     pub(super) async fn ask_witnesses(&mut self) {
-        if self.claude.witnesses().are_looking() {
-            self.claude.witnesses_mut().look_again = true;
+        if self.own.witnesses().are_looking() {
+            self.own.witnesses_mut().look_again = true;
             return;
         }
         let Some(files) = self.evidence_files(self.wants_transcript()) else {
             return self.weigh_witnesses().await;
         };
         let now = Instant::now();
-        self.claude.witnesses_mut().looking = Some(now);
+        self.own.witnesses_mut().looking = Some(now);
         self.lookups.of_claude(
             move || files.read(),
-            move |found| LookedUp::Evidence(now, found),
+            move |found| LookedUp::Claude(ClaudeFiles::Evidence(now, found)),
         );
     }
 
     /// The files were looked at. What waited for that, because it must rest on what they say now, is done.
     pub(super) async fn looked_at_files(&mut self, at: Instant, found: io::Result<FileEvidence>) {
-        if self.claude.witnesses().looking != Some(at) {
+        if self.own.witnesses().looking != Some(at) {
             // It was for a program that has ended.
             return;
         }
-        self.claude.witnesses_mut().take(found);
+        self.own.witnesses_mut().take(found);
         if self.catching.is_some() {
             return;
         }
@@ -241,41 +235,30 @@ impl Slot {
         if due.is_some_and(|due| due <= at) {
             self.input(Input::TimePassed).await;
         }
-        if std::mem::take(&mut self.claude.witnesses_mut().look_again) {
+        if std::mem::take(&mut self.own.witnesses_mut().look_again) {
             self.ask_witnesses().await;
         }
     }
 
-    /// A timer of the machine is due: what is done now rests on what the witnesses say now.
-    pub(super) async fn timer_is_due(&mut self) {
-        self.ask_witnesses().await;
-        if !self.claude.witnesses().are_looking() {
-            self.input(Input::TimePassed).await;
-        }
-    }
-
     async fn weigh_witnesses(&mut self) {
-        let doubt = match witness::weigh(&self.witness_all(&self.claude.witnesses().files)) {
-            _ if self.machine.is_up() && self.claude.witnesses().unanswered.is_some() => {
-                self.claude.witnesses().unanswered.clone()
+        let doubt = match witness::weigh(&self.witness_all(&self.own.witnesses().files)) {
+            _ if self.machine.is_up() && self.own.witnesses().unanswered.is_some() => {
+                self.own.witnesses().unanswered.clone()
             }
             Weighed::Doubt { why } if self.machine.is_up() => Some(why),
             _ => self.machine.strange_options(),
         };
-        self.claude.witnesses_mut().ask_again = doubt.as_ref().map(|_| Instant::now() + ASK_AGAIN);
-        if self.claude.witnesses().doubt != doubt {
-            self.claude.witnesses_mut().doubt = doubt.clone();
+        self.own.witnesses_mut().ask_again = doubt.as_ref().map(|_| Instant::now() + ASK_AGAIN);
+        if self.own.witnesses().doubt != doubt {
+            self.own.witnesses_mut().doubt = doubt.clone();
             self.input(Input::Witnessed(doubt)).await;
         }
     }
 
     /// The files that are to be looked at; `None` if there is nothing to be found in them.
     fn evidence_files(&self, with_transcript: bool) -> Option<EvidenceFiles> {
-        if self.program.settings().kind == Kind::Shell {
-            return None;
-        }
         let pid = self.machine.pid()?;
-        let watches = self.machine.is_up() && self.claude.witnesses().records.is_none();
+        let watches = self.machine.is_up() && self.own.witnesses().records.is_none();
         Some(EvidenceFiles {
             pid,
             records: self.records_of_home(),
@@ -293,22 +276,19 @@ impl Slot {
             }
             Some(files) => self.lookups.of_claude(
                 move || files.read(),
-                move |found| LookedUp::Why(reply, found),
+                move |found| LookedUp::Claude(ClaudeFiles::Why(reply, found)),
             ),
         }
     }
 
-    /// The screen, and those who can confirm it. Nothing is known of a plain program.
+    /// The screen, and those who can confirm it.
     pub(super) fn witness_all(&self, files: &FileEvidence) -> Vec<Witness> {
-        if self.program.settings().kind == Kind::Shell {
-            return Vec::new();
-        }
-        let mut witnesses = vec![witness::screen(self.claude.observed())];
+        let mut witnesses = vec![witness::screen(self.own.observed())];
         witnesses.extend(self.gate_on_dialog());
         witnesses.push(witness::title(&self.screen.terminal().title()));
         witnesses.extend(files.record.clone());
         witnesses.extend(self.calls_in_transcript(files));
-        if let Some(hook) = &self.claude.witnesses().hook {
+        if let Some(hook) = &self.own.witnesses().hook {
             let says = format!("{} {}", hook.time.to_rfc3339(), hook.says);
             let agents_ask = self.machine.agents_ask();
             witnesses.push(witness::hook(hook.between_turns, agents_ask, says));
@@ -337,7 +317,7 @@ impl Slot {
     /// Where a rule may allow by the screen alone, the transcript has to know the call.
     fn needs_calls(&self) -> Option<&Dialog> {
         let by_screen = self.program.settings().gate == Gate::Screen && !self.machine.is_gated();
-        self.claude.observed().dialog.as_ref().filter(|_| by_screen)
+        self.own.observed().dialog.as_ref().filter(|_| by_screen)
     }
 
     fn calls_in_transcript(&self, files: &FileEvidence) -> Option<Witness> {
@@ -358,28 +338,22 @@ impl Slot {
     }
 
     fn may_lack_login(&self) -> bool {
-        let observed = self.claude.observed();
+        let observed = self.own.observed();
         observed.state == State::Thinking && observed.reading.notices.login.is_none()
     }
 
     /// At each frame: the transcript is looked at from time to time while a request may be tried again.
     pub(super) async fn look_for_login(&mut self) {
         let is_early = |at: Instant| at.elapsed() < LOOK_FOR_LOGIN;
-        if self.may_lack_login()
-            && !self
-                .claude
-                .witnesses()
-                .looked_for_login
-                .is_some_and(is_early)
-        {
-            self.claude.witnesses_mut().looked_for_login = Some(Instant::now());
+        if self.may_lack_login() && !self.own.witnesses().looked_for_login.is_some_and(is_early) {
+            self.own.witnesses_mut().looked_for_login = Some(Instant::now());
             self.ask_witnesses().await;
         }
     }
 
     pub(super) fn conversation(&self) -> Conversation {
-        let figures = self.claude.witnesses().figures.as_ref();
-        let notices = &self.claude.observed().reading.notices;
+        let figures = self.own.witnesses().figures.as_ref();
+        let notices = &self.own.observed().reading.notices;
         Conversation {
             model: figures.map(|figures| figures.model.clone()),
             context_tokens: figures.map(|figures| figures.context_tokens),
@@ -390,13 +364,8 @@ impl Slot {
     }
 
     fn login_refused(&self) -> Option<Login> {
-        let end = self.claude.witnesses().files.transcript.as_ref();
+        let end = self.own.witnesses().files.transcript.as_ref();
         end.filter(|_| self.may_lack_login())?.login
-    }
-
-    pub(super) fn last_activity(&self) -> Option<String> {
-        let ago = self.claude.witnesses().wrote?.elapsed().as_secs_f64();
-        Some(format!("last output {ago:.1} s ago"))
     }
 }
 

@@ -2,12 +2,13 @@
 //! take it, or where the person has said that the dialog is meant.
 
 use super::Slot;
+use super::claude::Claude;
+use super::kind::ProgramKind;
 use super::press::DecidedKey;
 use crate::core::machine::{Decider, Input, KeysReach, Purpose, strokes, verdict_event};
 use crate::core::model::Person;
 use crate::core::model::{Fault, RpcError};
 use crate::core::policy::{Decision, Verdict};
-use crate::core::settings::Kind;
 use crate::core::text::excerpt;
 use crate::core::text::secrets;
 use crate::os::peer::Peer;
@@ -35,27 +36,18 @@ impl Writing {
     }
 }
 
-impl Slot {
+impl<K: ProgramKind> Slot<K> {
     pub(super) async fn write(&mut self, writing: Writing) -> Result<(), RpcError> {
         if !self.link.is_open() {
-            return Err(self.not_running());
+            return Err(K::not_running(self));
         }
-        if self.program.settings().kind == Kind::Claude {
-            // A dialog may have come since the screen was last read.
-            if let Some(news) = self.look_again().await.news() {
-                self.input(news).await;
-            }
-            let reach = self.machine.keys_reach();
-            if reach != KeysReach::NoDialog {
-                return self.write_into_dialog(writing, reach).await;
-            }
-        }
-        let Writing { bytes, person, .. } = writing;
-        self.write_down("input", &person, bytes).await
+        K::write(self, writing).await
     }
+}
 
+impl Slot<Claude> {
     /// The entry in the audit comes first, and the screen is read once more before the key.
-    async fn write_into_dialog(
+    pub(super) async fn write_into_dialog(
         &mut self,
         writing: Writing,
         reach: KeysReach,

@@ -108,6 +108,54 @@ fn a_program_is_judged_where_it_runs_until_it_is_restarted() {
     assert_eq!(judged_in(&daemon), json!(new));
 }
 
+/// Makes a plain program of the first slot.
+fn make_plain(daemon: &Daemon) {
+    let text = fs::read_to_string(daemon.config()).expect("a config");
+    let mut config: toml::Table = text.parse().expect("TOML");
+    let slot = config["slot"][0].as_table_mut().expect("a slot");
+    slot.insert("kind".to_owned(), "shell".into());
+    slot.insert("command".to_owned(), vec!["/bin/sh".to_owned()].into());
+    fs::write(daemon.config(), config.to_string()).expect("it is written");
+}
+
+/// What tells a program that is taken for Claude Code from one that is not.
+fn gate(daemon: &Daemon) -> Value {
+    daemon.status("coder")["gate"].clone()
+}
+
+#[test]
+fn a_program_is_taken_for_what_it_is_until_one_of_another_kind_is_started() {
+    let Some((mut daemon, old, _)) = coder() else {
+        return;
+    };
+    let of_claude = fs::read_to_string(daemon.config()).expect("a config");
+    make_plain(&daemon);
+    daemon.cmd(&["reload"]).expect(0);
+    assert_eq!(gate(&daemon), "hook", "Claude Code runs");
+    // The config has no policy for a plain program: a person is asked, at the dialog of Claude Code.
+    assert!(!may_write(&daemon, &old.join("claude.txt")));
+
+    daemon.cmd(&["restart", "coder"]).expect(0);
+    daemon.wait_state("coder", "idle");
+    assert_eq!(gate(&daemon), "none", "a shell runs");
+    let typed = ["write", "coder", "touch plain.txt\\r"];
+    daemon.cmd(&typed).expect(0);
+    until("the file of the shell", || {
+        old.join("plain.txt").exists().then_some(())
+    });
+
+    daemon.crash();
+    fs::write(daemon.config(), &of_claude).expect("a config");
+    daemon.again();
+    daemon.wait_state("coder", "idle");
+    assert_eq!(gate(&daemon), "none", "the shell is taken up as one");
+
+    daemon.cmd(&["restart", "coder"]).expect(0);
+    daemon.wait_state("coder", "idle");
+    assert!(may_write(&daemon, &old.join("again.txt")));
+    assert_eq!(gate(&daemon), "hook", "Claude Code runs again");
+}
+
 /// The state as an older missiond has left it.
 fn forget_the_start(daemon: &Daemon) {
     let file = daemon.root().join("state/missiond/missiond/coder.json");

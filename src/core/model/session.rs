@@ -1,5 +1,6 @@
 //! Sessions: any program in a terminal, made at run time.
 
+use crate::core::settings::SessionTerms;
 use crate::core::settings::limits::Limits;
 use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
@@ -94,6 +95,27 @@ pub struct SessionStatus {
     pub marked: bool,
     /// Why it is to be removed now.
     pub leaving: Option<String>,
+}
+
+impl SessionStatus {
+    /// Before its task has looked at anything.
+    pub fn first(terms: &SessionTerms) -> SessionStatus {
+        SessionStatus {
+            created_at: terms.created_at,
+            command: terms.command.clone(),
+            cols: 0,
+            rows: 0,
+            owner_pid: terms.owner_process.map(|process| process.pid),
+            ends_at: terms.ends_at,
+            ended_at: None,
+            signal: None,
+            timed_out: false,
+            ended_because: None,
+            at_prompt: terms.marks.as_ref().map(|_| false),
+            marked: terms.marks.is_some(),
+            leaving: None,
+        }
+    }
 }
 
 /// Bytes over all interfaces of a namespace but the loopback.

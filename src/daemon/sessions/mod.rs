@@ -15,8 +15,8 @@ use crate::core::text::diagnostic::Problem;
 use crate::os::headroom::Shortage;
 use crate::os::paths;
 use crate::os::{files, headroom};
-use crate::slot::record::{Ended, SessionRecord};
-use crate::slot::{self, SlotCommand, SlotHandle, SlotPaths, TerminalRequest};
+use crate::session::{Ended, SessionRecord};
+use crate::slot::{SlotCommand, SlotHandle, SlotPaths, TerminalRequest};
 use chrono::{DateTime, Utc};
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
@@ -101,7 +101,7 @@ impl Daemon {
     fn add_session(&mut self, record: &SessionRecord) -> SlotHandle {
         let config = record.slot();
         let rules = self.rules.of_slot(&config);
-        let (handle, task) = slot::start(self.context.clone(), Arc::new(config), rules);
+        let (handle, task) = super::slot_task::start(self.context.clone(), Arc::new(config), rules);
         tokio::spawn(steward(handle.clone(), self.orders.clone()));
         self.kept.insert(
             record.id.clone(),

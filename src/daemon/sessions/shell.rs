@@ -9,8 +9,8 @@ use crate::core::model::{RpcError, SpawnParams};
 use crate::core::settings::{Shell, ShellMarks};
 use crate::os::files;
 use crate::os::paths;
+use crate::session::SessionRecord;
 use crate::slot::SlotContext;
-use crate::slot::record::SessionRecord;
 use std::io;
 use std::path::{Path, PathBuf};
 

@@ -1,22 +1,28 @@
-//! What a session has beyond a slot: its terms, its prompt, and when it is over.
+//! What the task of a slot does for a program that is not Claude Code, and what a session has beyond a slot: its terms, its
+//! prompt, and when it is over.
 
+mod owner;
+mod prompt;
+mod record;
 mod typing;
 
-use super::Slot;
-use super::adopt::shim_lost;
-use super::handle::Answer;
-use super::output::Taken;
-use super::owner::Owner;
-use super::prompt::ShellPrompt;
-use super::record::{Ended, SessionRecord};
-use crate::core::machine::{Cause, Input};
-use crate::core::model::ExitReport;
-use crate::core::model::Person;
-use crate::core::model::{SessionStatus, What};
-use crate::core::settings::SessionTerms;
-use crate::shim::ToShim;
+pub use owner::running_process;
+pub use record::{Ended, SessionRecord};
+
+use crate::core::claude::reading::{self, State};
+use crate::core::machine::{Answer, Cause, Input, Runs, Sight};
+use crate::core::model::{ExitReport, Fault, Person, RpcError, SessionStatus};
+use crate::core::settings::{Kind, SessionTerms, SlotConfig};
+use crate::core::terminal::{At, Frame};
+use crate::shim::{Hello, LaunchError};
+use crate::slot::{
+    self, OrphansFound, ProgramKind, Slot, SlotContext, TypedCommand, shim_lost, until,
+};
 use chrono::{DateTime, Utc};
+use owner::Owner;
+use prompt::ShellPrompt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// While somebody waits for a command, the shell is looked at this often: one that has become another program
@@ -32,13 +38,10 @@ const SHOWN: Duration = Duration::from_secs(2);
 /// What has taken the shell's place (`exec true`) may end within this time, and its end is the command's.
 const REPLACED: Duration = Duration::from_secs(1);
 
-/// The marker in the recording behind which the output was cleared.
-pub(super) const CLEARED: &str = "output cleared";
-
-pub(super) struct PlainSession {
-    pub terms: SessionTerms,
-    pub ended: Option<Ended>,
-    pub prompt: Option<ShellPrompt>,
+struct PlainSession {
+    terms: SessionTerms,
+    ended: Option<Ended>,
+    prompt: Option<ShellPrompt>,
     typing: Option<AwaitedCommand>,
     /// When something was last written or read.
     active: Instant,
@@ -81,7 +84,7 @@ struct ShellProgram {
 struct AwaitedCommand {
     stage: TypingStage,
     began: Instant,
-    reply: Answer<TypedCommand>,
+    reply: slot::Answer<TypedCommand>,
 }
 
 enum TypingStage {
@@ -89,14 +92,6 @@ enum TypingStage {
     ShellPrompt(Vec<u8>, Person),
     /// For the prompt behind it. Its output began here at the earliest.
     Command(u64),
-}
-
-/// A command that was typed has ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TypedCommand {
-    pub exit_code: Option<i32>,
-    /// What it wrote, by its place in the output.
-    pub output: Option<(u64, u64)>,
 }
 
 impl PlainSession {
@@ -124,8 +119,9 @@ impl PlainSession {
         }
     }
 
-    pub fn has_ended(&self) -> bool {
-        self.ended.is_some()
+    /// Whether its program runs, and nobody has told it to end.
+    fn runs_on(&self) -> bool {
+        self.ended.is_none() && self.ending.is_none()
     }
 
     pub fn was_written_to(&mut self, bytes: &[u8]) {
@@ -156,7 +152,7 @@ impl PlainSession {
                 .filter(|prompt| prompt.is_ready() || self.silenced.is_none())
                 .map(|prompt| prompt.is_ready() && ended.is_none()),
             leaving: self.leaving.clone(),
-            ..first_status(&self.terms)
+            ..SessionStatus::first(&self.terms)
         }
     }
 
@@ -190,14 +186,13 @@ impl PlainSession {
 
     /// How long it has been idle, where that is too long.
     fn idle_for_too_long(&self) -> Option<Duration> {
-        let runs_on = self.ended.is_none() && self.ending.is_none();
-        let limit = self.idle_limit().filter(|_| runs_on)?;
+        let limit = self.idle_limit().filter(|_| self.runs_on())?;
         (self.active.elapsed() >= limit).then_some(limit)
     }
 
     /// Why its program is to be ended now.
     fn must_end(&self) -> Option<SessionEnding> {
-        if self.ended.is_some() || self.ending.is_some() {
+        if !self.runs_on() {
             return None;
         }
         let over = self.terms.ends_at.filter(|at| *at <= Utc::now());
@@ -218,41 +213,51 @@ impl PlainSession {
     }
 }
 
-/// Before its task has looked at anything.
-pub(super) fn first_status(terms: &SessionTerms) -> SessionStatus {
-    SessionStatus {
-        created_at: terms.created_at,
-        command: terms.command.clone(),
-        cols: 0,
-        rows: 0,
-        owner_pid: terms.owner_process.map(|process| process.pid),
-        ends_at: terms.ends_at,
-        ended_at: None,
-        signal: None,
-        timed_out: false,
-        ended_because: None,
-        at_prompt: terms.marks.as_ref().map(|_| false),
-        marked: terms.marks.is_some(),
-        leaving: None,
-    }
+/// What is known of a program that is not Claude Code. Nothing is read from its screen.
+pub(crate) struct PlainProgram {
+    /// If it is the program of a session, and not of a slot of the config.
+    session: Option<PlainSession>,
 }
 
-/// Returns when a session needs to be looked after; never for a slot that is none.
-pub(super) async fn due(session: Option<&PlainSession>) {
-    let Some(session) = session else {
-        return std::future::pending().await;
-    };
-    let watches_owner = session.ended.is_none() && session.ending.is_none();
-    tokio::select! {
-        () = super::task::until(session.due()) => {}
-        () = session.owner.gone(), if watches_owner => {}
-    }
-}
+impl ProgramKind for PlainProgram {
+    const KIND: Kind = Kind::Shell;
+    const READS_SCREEN: bool = false;
+    /// The session is to be looked after.
+    type News = ();
 
-impl Slot {
-    /// What the program wrote, live or from its recording, has been kept: its shell may have said something by it.
-    pub(super) fn has_kept(&mut self, bytes: &[u8], taken: &Taken) {
-        if let Some(session) = self.session.as_mut().filter(|_| *taken != Taken::Known) {
+    fn new(context: &SlotContext, config: &SlotConfig) -> PlainProgram {
+        let file = context.session_file(&config.name);
+        let terms = config.terms.clone();
+        PlainProgram {
+            session: terms.map(|terms| PlainSession::new(terms, &file)),
+        }
+    }
+
+    /// Returns when a session needs to be looked after; never for a slot that is none.
+    async fn next(&mut self, _knows: bool) {
+        let Some(session) = &self.session else {
+            return std::future::pending().await;
+        };
+        tokio::select! {
+            () = until(session.due()) => {}
+            () = session.owner.gone(), if session.runs_on() => {}
+        }
+    }
+
+    async fn take_news(slot: &mut Slot<PlainProgram>, (): ()) {
+        slot.look_after_session().await;
+    }
+
+    async fn take_frames(slot: &mut Slot<PlainProgram>, frames: Vec<Frame>, _: Option<At>) {
+        if !frames.is_empty() {
+            slot.screen_mut().check_waiters();
+        }
+        slot.settle_typing().await;
+    }
+
+    /// Its shell may have said something by it.
+    fn has_kept(&mut self, bytes: &[u8]) {
+        if let Some(session) = &mut self.session {
             session.is_active();
             if let Some(prompt) = &mut session.prompt {
                 prompt.feed(bytes);
@@ -260,13 +265,121 @@ impl Slot {
         }
     }
 
-    pub(super) fn tell_overflow(&mut self) {
-        let kept = self.screen.output().room();
-        self.tell(What::BufferOverflow { kept });
+    fn was_written_to(&mut self, bytes: &[u8]) {
+        if let Some(session) = &mut self.session {
+            session.was_written_to(bytes);
+        }
     }
 
+    fn find_answer(slot: &mut Slot<PlainProgram>) -> Option<Input> {
+        let screen = slot.screen().terminal().screen();
+        let message = slot.machine().typed_last();
+        Some(Input::Found(Answer {
+            text: message.and_then(|message| reading::answer_to(&screen, message)),
+            source: "screen",
+            failure: None,
+        }))
+    }
+
+    /// It is taken as ready from its start.
+    fn first_sight() -> Option<Input> {
+        Some(Input::Saw(Sight {
+            state: State::Idle,
+            certain: true,
+            redrawing: false,
+            dialog: None,
+            composer: None,
+            mode: None,
+            last_error: None,
+            background: 0,
+        }))
+    }
+
+    fn starts_once(&self) -> bool {
+        self.session.is_some()
+    }
+
+    async fn take_up_left(slot: &mut Slot<PlainProgram>) -> bool {
+        match slot.own().session {
+            Some(_) => slot.take_up_session_left().await,
+            None => slot.take_up_left().await,
+        }
+    }
+
+    async fn without_record(_pid: u32, settings: Arc<SlotConfig>) -> Runs {
+        Runs::with(settings)
+    }
+
+    async fn found_running(_: &mut Slot<PlainProgram>, _: &Hello) -> Vec<Input> {
+        Self::first_sight().into_iter().collect()
+    }
+
+    fn gate(_: &Slot<PlainProgram>) -> &'static str {
+        "none"
+    }
+
+    fn session_status(&self, size: (usize, usize)) -> Option<SessionStatus> {
+        let session = self.session.as_ref();
+        session.map(|session| session.status(size))
+    }
+
+    fn has_ended(&self) -> bool {
+        self.ended().is_some()
+    }
+
+    fn not_running(slot: &Slot<PlainProgram>) -> RpcError {
+        let name = &slot.settings().name;
+        if slot.own().session.is_none() {
+            return slot.not_started();
+        }
+        let text = format!("{name} has ended: it takes no more input");
+        RpcError::new(Fault::Refused, text).next(format!("missiond output {name}"))
+    }
+
+    async fn type_and_wait(
+        slot: &mut Slot<PlainProgram>,
+        bytes: Vec<u8>,
+        person: Person,
+        reply: slot::Answer<TypedCommand>,
+    ) {
+        slot.type_and_wait(bytes, person, reply).await;
+    }
+
+    async fn end_for(slot: &mut Slot<PlainProgram>, why: String) {
+        if slot
+            .own()
+            .session
+            .as_ref()
+            .is_some_and(PlainSession::runs_on)
+        {
+            slot.end_session(SessionEnding::of(why)).await;
+        }
+    }
+
+    fn leaves(&mut self, why: String) {
+        if let Some(session) = &mut self.session {
+            session.leaves(why);
+        }
+    }
+
+    fn note_end(slot: &mut Slot<PlainProgram>, report: &ExitReport, at: DateTime<Utc>) {
+        slot.note_end(report, at);
+    }
+
+    fn save_record(slot: &mut Slot<PlainProgram>) {
+        slot.save_record();
+    }
+}
+
+impl PlainProgram {
+    fn ended(&self) -> Option<&Ended> {
+        self.session.as_ref()?.ended.as_ref()
+    }
+}
+
+impl Slot<PlainProgram> {
     /// Time has passed for a session, or its owner has ended.
-    pub(super) async fn look_after_session(&mut self) {
+    async fn look_after_session(&mut self) {
         self.settle_typing().await;
         match self.must_end().await {
             Some(ending) => self.end_session(ending).await,
@@ -275,32 +388,24 @@ impl Slot {
     }
 
     async fn must_end(&mut self) -> Option<SessionEnding> {
-        let session = self.session.as_ref()?;
+        let session = self.own().session.as_ref()?;
         if let Some(ending) = session.must_end() {
             return Some(ending);
         }
         let idle = session.idle_for_too_long()?;
         // What runs behind a prompt is no idle session, however silent, nor is one that somebody looks at.
-        if self.screen.viewers() == 0 && self.is_alone().await {
+        if self.screen().viewers() == 0 && self.is_alone().await {
             let why = format!("idle at its prompt for {}", words(idle));
             return Some(SessionEnding::of(why));
         }
-        self.session.as_mut()?.is_active();
+        self.own_mut().session.as_mut()?.is_active();
         None
-    }
-
-    /// Somebody outside has a reason to end it.
-    pub(super) async fn end_for(&mut self, why: String) {
-        let runs_on = |session: &PlainSession| session.ended.is_none() && session.ending.is_none();
-        if self.session.as_ref().is_some_and(runs_on) {
-            self.end_session(SessionEnding::of(why)).await;
-        }
     }
 
     /// Ends the program. What it has written is kept, as after every end.
     async fn end_session(&mut self, ending: SessionEnding) {
         let why = ending.why.clone();
-        if let Some(session) = &mut self.session {
+        if let Some(session) = &mut self.own_mut().session {
             session.ending = Some(ending);
         }
         self.warn(&format!("it is ended: {why}"));
@@ -309,7 +414,7 @@ impl Slot {
 
     /// Removes a session that has ended once it was kept for as long as `keep` says.
     fn leave_if_over(&mut self) {
-        let Some(session) = &mut self.session else {
+        let Some(session) = &mut self.own_mut().session else {
             return;
         };
         let (Some(ended), Some(keep)) = (&session.ended, session.terms.keep) else {
@@ -322,18 +427,18 @@ impl Slot {
 
     /// Whether the shell is the only process of its session.
     async fn is_alone(&mut self) -> bool {
-        let Some(pid) = self.machine.pid() else {
+        let Some(pid) = self.machine().pid() else {
             return true;
         };
-        let used = self.context.meter.of(vec![pid]).await;
+        let used = self.context().meter.of(vec![pid]).await;
         used.first()
             .is_some_and(|usage| usage.is_none_or(|usage| usage.processes <= 1))
     }
 
     /// The program of a session has ended: that is written down for a daemon that comes later.
-    pub(super) fn note_end(&mut self, report: &ExitReport, at: DateTime<Utc>) {
-        let by_machine = self.machine.ends_because();
-        let Some(session) = &mut self.session else {
+    fn note_end(&mut self, report: &ExitReport, at: DateTime<Utc>) {
+        let by_machine = self.machine().ends_because();
+        let Some(session) = &mut self.own_mut().session else {
             return;
         };
         let by_session = session.ending.as_ref().map(|ending| ending.why.clone());
@@ -344,21 +449,18 @@ impl Slot {
             timed_out: session.ending.as_ref().is_some_and(|end| end.timed_out),
         });
         self.end_typing(report);
-        self.screen.check_waiters();
-        self.screen.disappoint_waiters();
+        self.screen_mut().check_waiters();
+        self.screen_mut().disappoint_waiters();
         self.save_record();
     }
 
-    pub(super) fn save_record(&mut self) {
-        let Some(made) = SessionRecord::of(self.program.settings()) else {
+    fn save_record(&mut self) {
+        let Some(made) = SessionRecord::of(self.settings()) else {
             return;
         };
-        let file = self.context.session_file(&self.program.settings().name);
-        let (cols, rows) = (self.program.settings().cols, self.program.settings().rows);
-        let ended = self
-            .session
-            .as_ref()
-            .and_then(|session| session.ended.clone());
+        let file = self.context().session_file(&self.settings().name);
+        let (cols, rows) = (self.settings().cols, self.settings().rows);
+        let ended = self.own().ended().cloned();
         let record = SessionRecord {
             cols,
             rows,
@@ -371,47 +473,50 @@ impl Slot {
         }
     }
 
+    /// No shim answers. One may have been stopped; what a dead one left is ended. A shim that lives is left alone, whether
+    /// it can be reached or not.
+    async fn take_up_session_left(&mut self) -> bool {
+        let may_have_shim = self.may_have_shim();
+        if may_have_shim && self.take_up_awoken().await {
+            return true;
+        }
+        let found = match may_have_shim || self.had_shim() {
+            true => self.end_orphans().await,
+            false => Some(OrphansFound::Ended(0)),
+        };
+        match found {
+            Some(OrphansFound::Ended(_)) => self.take_up_ended().await,
+            Some(OrphansFound::Living(shim)) => {
+                let lives = LaunchError::Unreached { pid: shim.pid() };
+                self.recall_end(None, Some(lives.to_string()));
+            }
+            None => {}
+        }
+        false
+    }
+
     /// A session that no shim has any more: how it ended is known, or it went with its shim.
-    pub(super) async fn take_up_ended(&mut self) {
-        let has_run = self.log.paths().recording.exists();
-        let known = self
-            .session
-            .as_ref()
-            .and_then(|session| session.ended.clone());
-        if self.session.is_none() || (!has_run && known.is_none()) {
+    async fn take_up_ended(&mut self) {
+        let has_run = self.recording().exists();
+        let known = self.own().ended().cloned();
+        if !has_run && known.is_none() {
             return;
         }
         if has_run {
             self.replay_ended().await;
         }
-        let report = match known {
-            Some(Ended { report, why, .. }) => {
-                self.machine.recall_end(why);
-                report
-            }
+        let (report, why) = match known {
+            Some(Ended { report, why, .. }) => (report, why),
             None => {
                 self.warn("its shim is gone, and how it ended is not known");
                 self.tell(shim_lost());
                 self.note_end(&ExitReport::UNKNOWN, Utc::now());
-                self.machine
-                    .recall_end(Some(Cause::ShimLost.name().to_owned()));
-                ExitReport::UNKNOWN
+                let why = Cause::ShimLost.name().to_owned();
+                (ExitReport::UNKNOWN, Some(why))
             }
         };
-        self.program.last_end_mut().recall(report);
+        self.recall_end(Some(report), why);
     }
-
-    pub(super) fn clear_output(&mut self) {
-        self.screen.clear_output();
-        self.tell_shim(&ToShim::Mark {
-            text: CLEARED.to_owned(),
-        });
-    }
-}
-
-/// As shells say it: 128 and its number for a signal.
-pub fn exit_code(report: &ExitReport) -> Option<i32> {
-    report.code.or(report.signal.map(|signal| 128 + signal))
 }
 
 fn moment(at: DateTime<Utc>, more: Duration) -> Instant {

@@ -1,21 +1,20 @@
 //! Commands that are typed into a session, and waited for.
 
+use super::prompt::Finished;
 use super::{
-    AwaitedCommand, FIRST_PROMPT, REPLACED, SHOWN, ShellProgram, ShellPrompt, TypedCommand,
-    TypingStage, exit_code,
+    AwaitedCommand, FIRST_PROMPT, PlainProgram, REPLACED, SHOWN, ShellProgram, ShellPrompt,
+    TypingStage,
 };
 use crate::core::model::ExitReport;
 use crate::core::model::Person;
 use crate::core::model::{Fault, RpcError};
 use crate::os::process_stat::Stat;
-use crate::slot::Slot;
-use crate::slot::handle::Answer;
-use crate::slot::prompt::Finished;
+use crate::slot::{Answer, Slot, TypedCommand};
 use std::time::Instant;
 
-impl Slot {
+impl Slot<PlainProgram> {
     /// Types a command once the shell is at its prompt, and replies when it is there again.
-    pub(in crate::slot) async fn type_and_wait(
+    pub(super) async fn type_and_wait(
         &mut self,
         bytes: Vec<u8>,
         person: Person,
@@ -29,7 +28,7 @@ impl Slot {
                     began: Instant::now(),
                     reply,
                 };
-                if let Some(session) = &mut self.session {
+                if let Some(session) = &mut self.own_mut().session {
                     session.typing = Some(typing);
                 }
                 self.settle_typing().await;
@@ -38,15 +37,9 @@ impl Slot {
     }
 
     fn may_type(&self) -> Result<(), RpcError> {
-        let name = &self.program.settings().name;
-        let refused = |text: String| Err(RpcError::new(Fault::Refused, text));
-        if !self.link.is_open() {
-            return Err(self.not_running());
-        }
-        let Some(session) = &self.session else {
-            return refused(format!(
-                "{name} is a slot: when a command is done can't be told"
-            ));
+        let name = &self.settings().name;
+        let Some(session) = self.own().session.as_ref().filter(|_| self.is_connected()) else {
+            return Err(self.cant_tell_end());
         };
         let Some(prompt) = &session.prompt else {
             return Err(cant_tell(
@@ -72,8 +65,9 @@ impl Slot {
     }
 
     /// Goes on with a command that somebody waits for, as far as the shell has come.
-    pub(in crate::slot) async fn settle_typing(&mut self) {
-        let Some(session) = &mut self.session else {
+    pub(super) async fn settle_typing(&mut self) {
+        let (end, pid) = (self.screen().output().end(), self.machine().pid());
+        let Some(session) = &mut self.own_mut().session else {
             return;
         };
         let (Some(typing), Some(prompt)) = (&mut session.typing, &mut session.prompt) else {
@@ -86,10 +80,10 @@ impl Slot {
         match &mut typing.stage {
             TypingStage::ShellPrompt(bytes, person) if prompt.takes_lines() => {
                 let (bytes, person) = (std::mem::take(bytes), person.clone());
-                typing.stage = TypingStage::Command(self.screen.output().end());
+                typing.stage = TypingStage::Command(end);
                 prompt.submit();
                 // Which program is asked to run it; another one would not say when it is done.
-                session.program = self.machine.pid().and_then(program_of);
+                session.program = pid.and_then(program_of);
                 (session.replaced, session.silenced) = (None, None);
                 if let Err(error) = self.write_down("a command", &person, bytes).await {
                     self.reply_typing(Err(error));
@@ -105,6 +99,7 @@ impl Slot {
 
     fn settle_command(&mut self) {
         let Some(prompt) = self
+            .own()
             .session
             .as_ref()
             .and_then(|session| session.prompt.as_ref())
@@ -115,7 +110,7 @@ impl Slot {
             let exit_code = Some(code);
             self.reply_typing(Ok(TypedCommand { exit_code, output }));
         } else if prompt.is_unfinished() {
-            let name = &self.program.settings().name;
+            let name = &self.settings().name;
             let text = format!("{name} waits for the rest of the command");
             let error = RpcError::new(Fault::Refused, text).next(format!(
                 "type the rest, or give it up: missiond keys {name} ctrl+c"
@@ -129,7 +124,7 @@ impl Slot {
 
     fn settle_silence(&mut self) {
         if let Some(why) = self.silence() {
-            if let Some(session) = &mut self.session {
+            if let Some(session) = &mut self.own_mut().session {
                 session.silenced = Some(why);
             }
             self.fail_typing(why);
@@ -138,20 +133,20 @@ impl Slot {
 
     /// Why the shell will not say when a command is done, if that is so.
     fn silence(&self) -> Option<&'static str> {
-        let (session, pid) = (self.session.as_ref()?, self.machine.pid()?);
+        let (session, pid) = (self.own().session.as_ref()?, self.machine().pid()?);
         if session.replaced.is_some_and(|at| at.elapsed() >= REPLACED) {
             return Some("its shell has become another program");
         }
         // Shells ask for pastes in brackets while they edit a line, and while nothing else runs.
-        let edits =
-            self.screen.terminal().modes_set().bracketed_paste && session.active.elapsed() >= SHOWN;
+        let edits = self.screen().terminal().modes_set().bracketed_paste
+            && session.active.elapsed() >= SHOWN;
         (edits && waits_in_foreground(pid)).then_some("its shell shows a prompt without the marks")
     }
 
     /// `exec` leaves nobody who would say that a command is done.
     fn note_replaced(&mut self) {
-        let now = self.machine.pid().and_then(program_of);
-        let Some(session) = &mut self.session else {
+        let now = self.machine().pid().and_then(program_of);
+        let Some(session) = &mut self.own_mut().session else {
             return;
         };
         if now.is_some() && session.program.is_some() && session.program != now {
@@ -160,7 +155,7 @@ impl Slot {
     }
 
     pub(super) fn end_typing(&mut self, report: &ExitReport) {
-        let Some(session) = &mut self.session else {
+        let Some(session) = &mut self.own_mut().session else {
             return;
         };
         let Some(typing) = session.typing.take() else {
@@ -175,7 +170,7 @@ impl Slot {
                 let began = session.prompt.as_ref().and_then(ShellPrompt::began);
                 Ok(TypedCommand {
                     exit_code: exit_code(report),
-                    output: Some((began.unwrap_or(from), self.screen.output().end())),
+                    output: Some((began.unwrap_or(from), self.screen().output().end())),
                 })
             }
         };
@@ -183,12 +178,13 @@ impl Slot {
     }
 
     fn fail_typing(&mut self, why: &str) {
-        let error = cant_tell(&self.program.settings().name, why);
+        let error = cant_tell(&self.settings().name, why);
         self.reply_typing(Err(error));
     }
 
     fn reply_typing(&mut self, answer: Result<TypedCommand, RpcError>) {
         let typing = self
+            .own_mut()
             .session
             .as_mut()
             .and_then(|session| session.typing.take());
@@ -197,6 +193,11 @@ impl Slot {
             let _ = typing.reply.send(answer);
         }
     }
+}
+
+/// As shells say it: 128 and its number for a signal.
+fn exit_code(report: &ExitReport) -> Option<i32> {
+    report.code.or(report.signal.map(|signal| 128 + signal))
 }
 
 fn cant_tell(name: &str, why: &str) -> RpcError {

@@ -4,6 +4,7 @@ use crate::core::model::ExitReport;
 use crate::core::settings::limits::Limits;
 use crate::core::settings::{Care, Gate, Kind, Restart, SessionTerms, SessionsConfig, SlotConfig};
 use crate::os::files;
+use crate::slot::sessions_dir;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -43,11 +44,6 @@ pub struct Ended {
     /// It was ended because its time was over.
     #[serde(default)]
     pub timed_out: bool,
-}
-
-/// Where a daemon keeps what it knows of sessions, in its state directory.
-pub fn sessions_dir(state: &Path) -> PathBuf {
-    state.join("sessions")
 }
 
 impl Ended {
