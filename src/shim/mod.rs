@@ -9,12 +9,10 @@
 //! [`FromShim::Output`], with the recorded times, which only ever grow. A daemon that reads too slowly is
 //! disconnected: it connects again and finds what it missed in the recording, after the time it last saw.
 
-mod bound;
 mod cast;
 mod check;
 mod clock;
 mod door;
-mod end;
 mod handle;
 mod inputs;
 mod limits;

@@ -9,7 +9,7 @@ use crate::os::files;
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// How much of an existing recording is searched for its last whole line. The longest line is a full
@@ -29,6 +29,9 @@ struct RecordingGap {
 
 #[derive(Debug)]
 pub(super) struct Recorder {
+    path: PathBuf,
+    /// The name in its header.
+    title: String,
     file: File,
     /// Written in front of the first event, unless the file has one.
     header: String,
@@ -44,6 +47,8 @@ impl Recorder {
         let mut file = open_private(path)?;
         let (length, last) = resume(&mut file)?;
         Ok(Self {
+            path: path.to_owned(),
+            title: title.to_owned(),
             file,
             header: header(cols, rows, title),
             length,
@@ -51,6 +56,10 @@ impl Recorder {
             gap: None,
             news: None,
         })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Bytes of the file that hold whole events.
@@ -85,8 +94,9 @@ impl Recorder {
         at
     }
 
-    /// Puts the file back to `path` with all that is in it, if somebody removed it; whether that was so.
-    pub fn restore(&mut self, path: &Path) -> io::Result<bool> {
+    /// Puts the file back with all that is in it, if somebody removed it; whether that was so.
+    pub fn restore(&mut self) -> io::Result<bool> {
+        let path = &self.path;
         if path.symlink_metadata().is_ok() {
             return Ok(false);
         }
@@ -113,19 +123,18 @@ impl Recorder {
         Ok(file.take(self.length))
     }
 
-    /// Moves the file at `path` to `to` and goes on in a new one, which begins with `snapshot` so that it
+    /// Moves the file to `to` and goes on in a new one, which begins with `snapshot` so that it
     /// can be replayed alone. Recorded time runs on. On an error the old file stays in use.
     pub fn rotate(
         &mut self,
-        path: &Path,
         to: &Path,
         (cols, rows): (u16, u16),
-        title: &str,
         snapshot: &str,
     ) -> io::Result<At> {
+        let path = &self.path;
         let at = self.clock.stamp(Instant::now());
         // The marker comes last, since a snapshot may be too long for the search of a last line.
-        let beginning = header(cols, rows, title)
+        let beginning = header(cols, rows, &self.title)
             + &event_line(at, 'o', snapshot)
             + &event_line(at, 'm', &format!("continues {}", to.display()));
         let fresh = path.with_extension("new");
@@ -354,9 +363,7 @@ mod tests {
         let old = dir.path().join("a.1.cast");
         let mut recorder = open(&path).unwrap();
         let before = recorder.record('o', "old");
-        let at = recorder
-            .rotate(&path, &old, (100, 30), "test", "snapshot")
-            .unwrap();
+        let at = recorder.rotate(&old, (100, 30), "snapshot").unwrap();
         let after = recorder.record('o', "new");
         assert!(before < at && at < after);
         let (old, new) = (
@@ -370,7 +377,7 @@ mod tests {
         assert!(open(&path).is_err(), "the new file is locked as well");
 
         let nowhere = dir.path().join("no/such/dir.cast");
-        let failed = recorder.rotate(&path, &nowhere, (1, 1), "test", "x");
+        let failed = recorder.rotate(&nowhere, (1, 1), "x");
         assert!(failed.is_err());
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2);
         recorder.record('o', "still");

@@ -1,17 +1,18 @@
 //! The shim's life after the start: one loop around `poll`, which sleeps while nothing happens.
 
+mod bound;
+mod end;
+
 use super::door::{PeerGone, ShimListener, ShimPeer};
-use super::end::EndPhase;
 use super::inputs::{InputOffer, Inputs};
 use super::pty::Pty;
 use super::recorder::Recorder;
 use super::text::{TextPiece, TextStream};
 use super::tree::Reaped;
 use super::{FromShim, Hello, MAX_NOTE, PROTOCOL, ShimSpec, ToShim};
-use crate::core::model::ExitReport;
 use crate::core::terminal::At;
-use crate::os::log_file::Cap;
-use chrono::{DateTime, Utc};
+use bound::RecordingBound;
+use end::ProgramEnd;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
 use std::os::unix::net::UnixStream;
@@ -20,7 +21,7 @@ use std::time::{Duration, Instant};
 
 /// One read of the terminal at most, and so the longest event. The kernel's own buffer holds 4 KB and
 /// is refilled while we read.
-pub(super) const READ: usize = 16 << 10;
+const READ: usize = 16 << 10;
 
 /// The longest marker in characters; the rest is cut off. A state and a reason need far less, and a recording's last
 /// line must be found without reading much of it.
@@ -40,9 +41,6 @@ const HOLD: Duration = Duration::from_millis(200);
 /// knows the screen. A daemon that was killed in between is not waited for any longer.
 const FIRST_DAEMON: Duration = Duration::from_secs(5);
 
-/// How often a shim whose program has ended looks whether a daemon could still find it.
-const LOOK: Duration = Duration::from_secs(10);
-
 /// A shim that is told to end (the machine shuts down) gives the child this long.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 
@@ -55,35 +53,23 @@ pub(super) struct ShimSignals {
 }
 
 pub(super) struct Shim {
-    pub(super) slot: String,
-    pub(super) recording: PathBuf,
-    /// How much is kept of the recording while there is no daemon.
-    pub(super) cap: Option<Cap>,
-    /// The length at which a rotation that failed is tried again.
-    pub(super) bound: u64,
+    slot: String,
     /// Where the daemon that started it keeps its state.
     home: PathBuf,
     door: ShimListener,
-    pub(super) peer: Option<ShimPeer>,
-    pub(super) pty: Pty,
-    pub(super) recorder: Recorder,
-    pub(super) text: TextStream,
+    peer: Option<ShimPeer>,
+    pty: Pty,
+    recorder: Recorder,
+    bound: RecordingBound,
+    text: TextStream,
     /// When a held beginning of a character is given up.
     text_due: Option<Instant>,
     /// Until when nothing is read from the terminal.
     held_until: Option<Instant>,
-    pub(super) inputs: Inputs,
-    pub(super) phase: EndPhase,
-    /// How the child ended; its descendants may still be there.
-    pub(super) exit: Option<ExitReport>,
-    /// When nothing of it was left.
-    pub(super) ended_at: Option<DateTime<Utc>>,
+    inputs: Inputs,
+    end: ProgramEnd,
     /// What it keeps for the next daemon.
     note: String,
-    /// When it is looked for the shim's own socket, once everything is over.
-    look_due: Option<Instant>,
-    /// Set when the shim itself may end once everything is over.
-    dismissed: bool,
     buffer: Box<[u8]>,
 }
 
@@ -107,9 +93,7 @@ impl Shim {
         }
         Self {
             slot: spec.slot,
-            recording: spec.recording,
-            cap: spec.cap,
-            bound: 0,
+            bound: RecordingBound::new(spec.cap),
             home: spec.keeper.home,
             door,
             peer: None,
@@ -119,12 +103,8 @@ impl Shim {
             text_due: None,
             held_until: Some(Instant::now() + FIRST_DAEMON),
             inputs: Inputs::default(),
-            phase: EndPhase::Alive,
-            exit: None,
-            ended_at: None,
+            end: ProgramEnd::new(),
             note: String::new(),
-            look_due: None,
-            dismissed: false,
             buffer: vec![0; READ].into_boxed_slice(),
         }
     }
@@ -137,11 +117,11 @@ impl Shim {
             child_pid: self.pty.child.as_raw_nonzero().get() as u32,
             cols: self.pty.cols,
             rows: self.pty.rows,
-            recording: self.recording.clone(),
+            recording: self.recorder.path().to_owned(),
             recorded: self.recorder.length(),
             last_input: self.inputs.last_taken(),
-            exit: self.reported_exit(),
-            ended_at: self.ended_at,
+            exit: self.end.reported_exit(),
+            ended_at: self.end.ended_at(),
             note: Some(self.note.clone()),
         }
     }
@@ -149,7 +129,7 @@ impl Shim {
     /// Runs until the tree is gone and a daemon has noted it.
     pub fn run(&mut self, signals: &ShimSignals) {
         self.reap();
-        while !(self.dismissed && matches!(self.phase, EndPhase::Over)) {
+        while !self.end.is_dismissed() {
             let held = self.held();
             let ready = self.wait(signals, held);
             if held.is_some() {
@@ -157,7 +137,7 @@ impl Shim {
             }
             if ready.end {
                 clear(&signals.end, &mut self.buffer);
-                self.dismissed = true;
+                self.end.dismiss();
                 self.stop(SHUTDOWN_GRACE);
                 self.report(FromShim::Ends);
             }
@@ -188,12 +168,12 @@ impl Shim {
 
     /// The child has ended before the loop began.
     pub fn has_ended(&mut self, reaped: Reaped) {
-        self.exit = Some(reaped.exit);
+        self.end.exited(reaped.exit);
     }
 
     /// Ends everything at once; for a start that nobody is told of.
     pub fn abandon(&mut self, signals: &ShimSignals) {
-        self.dismissed = true;
+        self.end.dismiss();
         self.stop(Duration::ZERO);
         self.run(signals);
     }
@@ -247,10 +227,9 @@ impl Shim {
         let now = Instant::now();
         [
             held.or_else(|| self.recorder.next_silence()),
-            self.end_due(),
+            self.end.due(),
             self.text_due,
             self.recorder.retry_at(),
-            self.look_due,
             self.door.bell_until(),
         ]
         .into_iter()
@@ -267,10 +246,9 @@ impl Shim {
         if self.held_until.is_some_and(|until| until <= now) {
             self.held_until = None;
         }
-        if matches!(self.phase, EndPhase::Over) && self.look_due.is_none_or(|due| due <= now) {
-            self.look_due = Some(now + LOOK);
-            // Nobody will ever dismiss it if its socket is gone, and what its daemon kept too.
-            self.dismissed |= !self.door.is_there() && !self.home.exists();
+        // Nobody will ever dismiss it if its socket is gone, and what its daemon kept too.
+        if self.end.looks(now) && !self.door.is_there() && !self.home.exists() {
+            self.end.dismiss();
         }
         if self.door.bell_until().is_some_and(|until| until <= now) {
             self.door.close_bell();
@@ -283,7 +261,7 @@ impl Shim {
     // ---- from the terminal to the recording and the daemon
 
     /// Reads once; whether there was anything. If not, the silence up to now is told.
-    pub(super) fn pump_output(&mut self) -> bool {
+    fn pump_output(&mut self) -> bool {
         let now = Instant::now();
         let bytes = self.pty.read(&mut self.buffer);
         if bytes.is_empty() {
@@ -312,7 +290,7 @@ impl Shim {
         }
     }
 
-    pub(super) fn flush_text(&mut self) {
+    fn flush_text(&mut self) {
         self.text_due = None;
         let piece = self.text.flush();
         self.pass_on(&piece);
@@ -335,7 +313,7 @@ impl Shim {
     }
 
     /// News wait for a daemon that hears them.
-    pub(super) fn tell_news(&mut self) {
+    fn tell_news(&mut self) {
         if self.peer.is_some()
             && let Some(text) = self.recorder.take_news()
         {
@@ -343,7 +321,7 @@ impl Shim {
         }
     }
 
-    pub(super) fn report(&mut self, message: FromShim) {
+    fn report(&mut self, message: FromShim) {
         self.tell(|peer| peer.report(&message));
     }
 
@@ -389,7 +367,7 @@ impl Shim {
 
     /// The same; what a person should know of it.
     fn restored(&mut self) -> Vec<String> {
-        let recording = match self.recorder.restore(&self.recording) {
+        let recording = match self.recorder.restore() {
             Ok(false) => None,
             Ok(true) => Some("its recording was removed, and is made again".to_owned()),
             Err(fault) => Some(format!(
@@ -444,7 +422,7 @@ impl Shim {
             Some(ToShim::Restore) => self.restore(),
             // That it was heard is enough: the peer has noted when.
             Some(ToShim::Taking) => {}
-            Some(ToShim::Dismiss) if matches!(self.phase, EndPhase::Over) => self.dismissed = true,
+            Some(ToShim::Dismiss) if self.end.is_over() => self.end.dismiss(),
             Some(ToShim::Dismiss) => self.trouble("a shim is not dismissed while its child runs"),
             None => self.trouble("this shim is older than the daemon and did not understand it"),
         }
@@ -460,7 +438,7 @@ impl Shim {
         let rotated = if is_current && !self.text.is_holding() {
             let size = (self.pty.cols, self.pty.rows);
             self.recorder
-                .rotate(&self.recording, to, size, &self.slot, snapshot)
+                .rotate(to, size, snapshot)
                 .map_err(|fault| fault.to_string())
         } else {
             Err("there is newer output than the snapshot shows".to_owned())
@@ -471,13 +449,13 @@ impl Shim {
         });
     }
 
-    pub(super) fn trouble(&mut self, text: impl Into<String>) {
+    fn trouble(&mut self, text: impl Into<String>) {
         let text = text.into();
         self.report(FromShim::Trouble { text });
     }
 
     fn take_input(&mut self, n: u64, bytes: Vec<u8>) {
-        if self.exit.is_some() {
+        if self.end.has_exited() {
             let reason = "the program has ended".to_owned();
             return self.report(FromShim::Refused { n, reason });
         }
@@ -517,7 +495,7 @@ impl Shim {
             return self.trouble(format!("there is no signal {number}"));
         };
         // Once it is reaped, its id may belong to someone else.
-        if self.exit.is_some() {
+        if self.end.has_exited() {
             return;
         }
         let in_front = self.pty.foreground().filter(|_| foreground);

@@ -1,32 +1,45 @@
 //! The bound on a recording while there is no daemon that rotates it.
 
-use super::recorder::Recorder;
-use super::run::Shim;
+use super::Shim;
 use crate::core::cast::{BrokenCast, CastKind, Recording};
 use crate::core::terminal::Terminal;
 use crate::os::files;
+use crate::os::log_file::Cap;
+use crate::shim::recorder::Recorder;
 use std::io::BufReader;
+
+/// How long a recording may become while there is no daemon.
+pub(super) struct RecordingBound {
+    cap: Option<Cap>,
+    /// The length at which a rotation that failed is tried again.
+    again_at: u64,
+}
+
+impl RecordingBound {
+    pub fn new(cap: Option<Cap>) -> RecordingBound {
+        let again_at = 0;
+        RecordingBound { cap, again_at }
+    }
+}
 
 impl Shim {
     /// Rotates a recording that has reached its size, as a daemon would: the new file begins with the screen.
     pub(super) fn bound_recording(&mut self) {
-        let Some(cap) = self.cap.filter(|_| self.peer.is_none()) else {
+        let Some(cap) = self.bound.cap.filter(|_| self.peer.is_none()) else {
             return;
         };
         let length = self.recorder.length();
-        if length < self.bound.max(cap.bytes) || self.text.is_holding() {
+        if length < self.bound.again_at.max(cap.bytes) || self.text.is_holding() {
             return;
         }
         // Where this fails the oldest file is overwritten, which keeps the total.
-        let _ = files::make_room(&self.recording, cap.files);
-        let to = files::rotated(&self.recording, 1);
+        let _ = files::make_room(self.recorder.path(), cap.files);
+        let to = files::rotated(self.recorder.path(), 1);
         let size = (self.pty.cols, self.pty.rows);
         let snapshot = snapshot_of(&self.recorder).unwrap_or_default();
-        let rotated = self
-            .recorder
-            .rotate(&self.recording, &to, size, &self.slot, &snapshot);
+        let rotated = self.recorder.rotate(&to, size, &snapshot);
         // What can't be rotated is tried again after as much more.
-        self.bound = rotated.map_or(length + cap.bytes, |_| 0);
+        self.bound.again_at = rotated.map_or(length + cap.bytes, |_| 0);
     }
 }
 

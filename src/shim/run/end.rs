@@ -1,9 +1,10 @@
 //! How a slot's tree of processes ends: asked to, then made to, until nobody is left.
 
-use super::FromShim;
-use super::run::{READ, Shim};
-use super::tree::{self, LeftOfTree};
+use super::{READ, Shim};
 use crate::core::model::ExitReport;
+use crate::shim::FromShim;
+use crate::shim::tree::{self, LeftOfTree};
+use chrono::{DateTime, Utc};
 use rustix::process::Signal;
 use std::time::{Duration, Instant};
 
@@ -25,7 +26,7 @@ const KILL_PATIENCE: Duration = Duration::from_secs(5);
 
 /// How far the tree of processes is on its way to the end.
 #[derive(Debug)]
-pub(super) enum EndPhase {
+enum EndPhase {
     Alive,
     /// TERM was sent.
     Terminating {
@@ -40,16 +41,95 @@ pub(super) enum EndPhase {
     Over,
 }
 
+/// How often a shim whose program has ended looks whether a daemon could still find it.
+const LOOK: Duration = Duration::from_secs(10);
+
+/// How far the program and all that it started have come on their way to the end, and the shim after them.
+#[derive(Debug)]
+pub(super) struct ProgramEnd {
+    phase: EndPhase,
+    /// How the child ended; its descendants may still be there.
+    exit: Option<ExitReport>,
+    /// When nothing of it was left.
+    ended_at: Option<DateTime<Utc>>,
+    /// When it is looked for the shim's own socket, once everything is over.
+    look_due: Option<Instant>,
+    /// Set when the shim itself may end once everything is over.
+    dismissed: bool,
+}
+
+impl ProgramEnd {
+    pub fn new() -> ProgramEnd {
+        ProgramEnd {
+            phase: EndPhase::Alive,
+            exit: None,
+            ended_at: None,
+            look_due: None,
+            dismissed: false,
+        }
+    }
+
+    /// Nothing is left of the program, and its exit is recorded.
+    pub fn is_over(&self) -> bool {
+        matches!(self.phase, EndPhase::Over)
+    }
+
+    /// Whether the shim may end.
+    pub fn is_dismissed(&self) -> bool {
+        self.dismissed && self.is_over()
+    }
+
+    pub fn dismiss(&mut self) {
+        self.dismissed = true;
+    }
+
+    pub fn has_exited(&self) -> bool {
+        self.exit.is_some()
+    }
+
+    pub fn exited(&mut self, exit: ExitReport) {
+        self.exit = Some(exit);
+    }
+
+    pub fn ended_at(&self) -> Option<DateTime<Utc>> {
+        self.ended_at
+    }
+
+    /// How the child ended, once nothing more will come of it.
+    pub fn reported_exit(&self) -> Option<ExitReport> {
+        self.exit.clone().filter(|_| self.is_over())
+    }
+
+    /// When there is something to do.
+    pub fn due(&self) -> Option<Instant> {
+        match self.phase {
+            EndPhase::Alive => None,
+            EndPhase::Terminating { kill_at } => Some(kill_at),
+            EndPhase::Killing { again_at, .. } => Some(again_at),
+            EndPhase::Over => self.look_due,
+        }
+    }
+
+    /// Whether it is time to look for the shim's own socket.
+    pub fn looks(&mut self, now: Instant) -> bool {
+        let looks = self.is_over() && self.look_due.is_none_or(|due| due <= now);
+        if looks {
+            self.look_due = Some(now + LOOK);
+        }
+        looks
+    }
+}
+
 impl Shim {
     /// A second stop can only make the end come sooner.
     pub(super) fn stop(&mut self, grace: Duration) {
         let wanted = Instant::now() + grace.min(MAX_GRACE);
-        match &mut self.phase {
+        match &mut self.end.phase {
             EndPhase::Alive => {
                 // Whoever is stopped can't hear TERM before it goes on.
                 tree::signal_all(&[Signal::TERM, Signal::CONT]);
                 self.hang_up();
-                self.phase = EndPhase::Terminating { kill_at: wanted };
+                self.end.phase = EndPhase::Terminating { kill_at: wanted };
             }
             EndPhase::Terminating { kill_at } => *kill_at = wanted.min(*kill_at),
             EndPhase::Killing { .. } | EndPhase::Over => {}
@@ -58,23 +138,14 @@ impl Shim {
 
     /// An interactive shell ignores TERM; that its terminal is gone it understands.
     fn hang_up(&self) {
-        if self.exit.is_none() && tree::ignores(self.pty.child, Signal::TERM) {
+        if self.end.exit.is_none() && tree::ignores(self.pty.child, Signal::TERM) {
             let _ = rustix::process::kill_process(self.pty.child, Signal::HUP);
-        }
-    }
-
-    /// When `press` has something to do.
-    pub(super) fn end_due(&self) -> Option<Instant> {
-        match self.phase {
-            EndPhase::Alive | EndPhase::Over => None,
-            EndPhase::Terminating { kill_at } => Some(kill_at),
-            EndPhase::Killing { again_at, .. } => Some(again_at),
         }
     }
 
     /// Goes on to harder means when the time for the softer ones is over.
     pub(super) fn press(&mut self, now: Instant) {
-        match self.phase {
+        match self.end.phase {
             EndPhase::Terminating { kill_at } if kill_at <= now => {
                 self.kill(Some(now + KILL_PATIENCE))
             }
@@ -89,10 +160,10 @@ impl Shim {
         let has_patience = patience.is_some_and(|until| now < until);
         if has_patience {
             let again_at = now + KILL_AGAIN;
-            self.phase = EndPhase::Killing { again_at, patience };
+            self.end.phase = EndPhase::Killing { again_at, patience };
             return;
         }
-        self.phase = EndPhase::Killing {
+        self.end.phase = EndPhase::Killing {
             again_at: now + KILL_RARELY,
             patience: None,
         };
@@ -117,13 +188,13 @@ impl Shim {
     /// Collects whoever has ended, and moves on when that was the child or the last one.
     pub(super) fn reap(&mut self) {
         let child = self.pty.child;
-        let exit = &mut self.exit;
+        let exit = &mut self.end.exit;
         let left = tree::reap(|reaped| {
             if reaped.pid == child {
                 *exit = Some(reaped.exit);
             }
         });
-        match (&self.exit, left, &self.phase) {
+        match (&self.end.exit, left, &self.end.phase) {
             (_, _, EndPhase::Over) | (None, _, _) => {}
             (Some(_), LeftOfTree::None, _) => self.finish(),
             (Some(_), LeftOfTree::Some, EndPhase::Alive) => self.stop(LEFTOVER_GRACE),
@@ -134,7 +205,7 @@ impl Shim {
 
     /// All that was written is passed on before the exit is.
     fn finish(&mut self) {
-        let Some(exit) = self.exit.clone() else {
+        let Some(exit) = self.end.exit.clone() else {
             return;
         };
         // Bounded, for the case that a process which can't be killed goes on writing.
@@ -147,16 +218,9 @@ impl Shim {
         }
         self.recorder.record('m', &exit_mark(&exit));
         self.tell_news();
-        self.phase = EndPhase::Over;
-        self.ended_at = Some(chrono::Utc::now());
+        self.end.phase = EndPhase::Over;
+        self.end.ended_at = Some(Utc::now());
         self.report(FromShim::Exited(exit));
-    }
-
-    /// How the child ended, once nothing more will come of it.
-    pub(super) fn reported_exit(&self) -> Option<ExitReport> {
-        matches!(self.phase, EndPhase::Over)
-            .then(|| self.exit.clone())
-            .flatten()
     }
 }
 
