@@ -2,7 +2,7 @@
 
 use super::calls::Calls;
 use super::several::labels_of;
-use super::up::{Asker, Choosing, ForPerson, Hands};
+use super::up::{Asker, Choosing, ForPerson, Hands, Steps};
 use super::*;
 use crate::core::claude::keys::{self, Answer, Pick, is_always};
 use crate::core::model::Fault;
@@ -280,12 +280,8 @@ impl Machine {
             then_say,
             declines,
             trusted,
-            decided: false,
-            moved_from: None,
             pasted: false,
-            moves: 0,
-            again: now,
-            until: now + KEY_WORKS,
+            steps: Steps::none(now + KEY_WORKS),
         });
     }
 
@@ -305,15 +301,15 @@ impl Machine {
         if choosing.is_done(&dialog) {
             return self.ticked(choosing);
         }
-        if now >= choosing.until {
-            let (refusal, why) = match choosing.decided {
+        if now >= choosing.steps.until {
+            let (refusal, why) = match choosing.steps.decided {
                 true => (Refusal::StillUp, STILL_UP),
                 false => (Refusal::Restless, RESTLESS),
             };
             return self.not_chosen(&choosing, refusal, why);
         }
         if settled && choosing.may_step(&dialog, now) {
-            if choosing.moves > 2 * dialog.options.len() {
+            if choosing.steps.moves > 2 * dialog.options.len() {
                 let why = "the menu does not follow the arrow keys";
                 return self.not_chosen(&choosing, Refusal::MenuStuck, why);
             }
@@ -348,8 +344,8 @@ impl Machine {
     fn progress_changed(&mut self, choosing: Choosing, now: Instant) {
         let asks = |dialog: &Dialog| dialog.asks_the_same(&choosing.asked);
         let painted = self.was_drawn_as(&choosing.asked.id);
-        let stays = choosing.decided && (painted || self.dialog().is_some_and(asks));
-        if stays && now >= choosing.until {
+        let stays = choosing.steps.decided && (painted || self.dialog().is_some_and(asks));
+        if stays && now >= choosing.steps.until {
             return self.not_chosen(&choosing, Refusal::StillUp, STILL_UP);
         }
         match self.up_mut() {
@@ -369,7 +365,7 @@ impl Machine {
 
     /// The dialog is gone, or another one has taken its place.
     pub(super) fn chosen(&mut self, choosing: Choosing) {
-        if !choosing.decided {
+        if !choosing.steps.decided {
             return self.not_chosen(&choosing, Refusal::DialogChanged, CHANGED);
         }
         if choosing.declines {
@@ -424,7 +420,7 @@ impl Machine {
                 by_rules: false,
             });
         }
-        let fault = if choosing.decided {
+        let fault = if choosing.steps.decided {
             Fault::Failed
         } else {
             Fault::Refused
@@ -446,7 +442,11 @@ impl Machine {
     pub(super) fn take_verdict_back(&mut self, choosing: &Choosing, why: &str) {
         if let Some(decider) = choosing.asker.decider() {
             let asked = self.ask_of(&choosing.asked);
-            let so_far = if choosing.decided { " so far" } else { "" };
+            let so_far = if choosing.steps.decided {
+                " so far"
+            } else {
+                ""
+            };
             let why = format!("not answered{so_far}: {why}");
             self.decided(asked, Verdict::without_rule(Decision::Ask, why), decider);
         }
@@ -457,26 +457,31 @@ impl Choosing {
     /// Whether the next key is due: none was pressed yet, or the last one shows, or it was an arrow that was lost.
     /// An arrow decides nothing and may be pressed again; the key that decides is pressed once.
     fn may_step(&self, dialog: &Dialog, now: Instant) -> bool {
-        let shows = self.moved_from.as_ref() != Some(&rows_of(dialog));
-        let due = !self.decided && (self.moves == 0 || shows || now >= self.again);
+        let shows = self.steps.moved_from.as_ref() != Some(&rows_of(dialog));
+        let due =
+            !self.steps.decided && (self.steps.moves == 0 || shows || now >= self.steps.again);
         due || self.has_left_field(dialog)
     }
 
     /// Whether the first Esc has only left a field beside the choices, so that another one is due: no row was marked
     /// then, and one is now.
     fn has_left_field(&self, dialog: &Dialog) -> bool {
-        let before = self.moved_from.as_ref().map(|(selected, _)| *selected);
+        let before = self
+            .steps
+            .moved_from
+            .as_ref()
+            .map(|(selected, _)| *selected);
         let left = before == Some(None) && dialog.selected.is_some();
-        self.pick == Pick::Esc && self.moves == 1 && left
+        self.pick == Pick::Esc && self.steps.moves == 1 && left
     }
 
     /// Notes the step, and says whether its key is to be pressed: a text is written once.
     fn stepped(&mut self, step: &keys::Step, dialog: &Dialog, now: Instant) -> bool {
         let is_arrow = step.bytes == keys::UP || step.bytes == keys::DOWN;
         let is_paste = step.name == keys::PASTE;
-        self.moves += 1;
-        self.moved_from = Some(rows_of(dialog));
-        self.again = now
+        self.steps.moves += 1;
+        self.steps.moved_from = Some(rows_of(dialog));
+        self.steps.again = now
             + if is_arrow {
                 ARROW_IS_LOST
             } else {
@@ -486,8 +491,8 @@ impl Choosing {
             return false;
         }
         self.pasted |= is_paste;
-        self.decided = step.decides;
-        self.until = now + KEY_WORKS;
+        self.steps.decided = step.decides;
+        self.steps.until = now + KEY_WORKS;
         true
     }
 }

@@ -93,7 +93,7 @@ impl Machine {
         let Asker::Person { id, .. } = &choosing.asker else {
             return None;
         };
-        let decides = choosing.decided && choosing.then.is_empty();
+        let decides = choosing.steps.decided && choosing.then.is_empty();
         Some(Deciding {
             id: id.clone().filter(|_| decides)?,
             dialog: choosing.asked.id.clone(),

@@ -120,7 +120,7 @@ impl Machine {
             }
             Hands::Submitting { message, .. } => message.token.into_iter().collect(),
             Hands::Choosing(choosing) => {
-                match choosing.decided {
+                match choosing.steps.decided {
                     true => self.may_be_taken_late(&choosing),
                     false => self.take_verdict_back(&choosing, why),
                 }

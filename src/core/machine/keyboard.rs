@@ -88,7 +88,7 @@ impl Machine {
                 let error = Refusal::PersonCame.says(text);
                 self.refuse_message(message, error);
             }
-            Hands::Choosing(choosing) if !choosing.decided => {
+            Hands::Choosing(choosing) if !choosing.steps.decided => {
                 let why = "a person types at the terminal";
                 self.not_chosen(&choosing, Refusal::PersonTypes, why);
             }

@@ -46,7 +46,7 @@ impl Late {
 impl Machine {
     /// The key that decides was pressed, and the dialog is still up.
     pub(super) fn may_be_taken_late(&mut self, choosing: &Choosing) {
-        if !choosing.decided {
+        if !choosing.steps.decided {
             return;
         }
         let given = Given {

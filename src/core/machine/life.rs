@@ -447,7 +447,7 @@ impl Machine {
                 }
             }
             Hands::Submitting { message, .. } => waiting.extend(message.token),
-            Hands::Choosing(choosing) if choosing.decided => self.chosen(choosing),
+            Hands::Choosing(choosing) if choosing.steps.decided => self.chosen(choosing),
             Hands::Choosing(choosing) => {
                 self.take_verdict_back(&choosing, why);
                 waiting.extend(choosing.asker.tokens());

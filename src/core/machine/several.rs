@@ -1,7 +1,7 @@
 //! A question where several can be chosen: one row after the other is ticked, then all are submitted, and the page
 //! that shows them once more is confirmed.
 
-use super::up::{Choosing, Hands};
+use super::up::{Choosing, Hands, Steps};
 use super::*;
 use crate::core::claude::keys::{self, Pick};
 
@@ -30,10 +30,7 @@ impl Choosing {
                 break;
             };
             self.pick = next;
-            self.decided = false;
-            self.moved_from = None;
-            self.moves = 0;
-            self.until = now + KEY_WORKS;
+            self.steps = Steps::none(now + KEY_WORKS);
         }
     }
 
@@ -67,10 +64,7 @@ impl Machine {
             asked: Box::new(review.clone()),
             pick,
             submits: false,
-            decided: false,
-            moved_from: None,
-            moves: 0,
-            until: choosing.until + KEY_WORKS,
+            steps: Steps::none(choosing.steps.until + KEY_WORKS),
             ..choosing
         });
     }

@@ -119,14 +119,14 @@ impl Up {
             (Timer::PasteStands, Hands::Pasting { seen, .. }) => seen.map(|at| at + PASTE_SETTLES),
             (Timer::PasteHidden, Hands::Pasting { repaint, .. }) => *repaint,
             (Timer::EnterLost, Hands::Submitting { again, .. }) => *again,
-            (Timer::DialogSettles, Hands::Choosing(choosing)) if choosing.moves == 0 => {
+            (Timer::DialogSettles, Hands::Choosing(choosing)) if choosing.steps.moves == 0 => {
                 let may_press = self.is_certain();
                 self.settles_at(choosing.declines).filter(|_| may_press)
             }
             (Timer::ArrowLost, Hands::Choosing(choosing)) => {
                 let may_press = self.is_certain() && self.asks.since.is_some();
-                let moves = choosing.moves > 0 && !choosing.decided;
-                (moves && may_press).then_some(choosing.again)
+                let moves = choosing.steps.moves > 0 && !choosing.steps.decided;
+                (moves && may_press).then_some(choosing.steps.again)
             }
             (Timer::KeysFail, hands) => hands.fail_at(),
             (Timer::TurnOver, _) => {
@@ -157,7 +157,7 @@ impl Hands {
             | Hands::Submitting { until, .. }
             | Hands::Clearing { until, .. }
             | Hands::Interrupting { until, .. } => Some(*until),
-            Hands::Choosing(choosing) => Some(choosing.until),
+            Hands::Choosing(choosing) => Some(choosing.steps.until),
         }
     }
 }

@@ -67,17 +67,36 @@ pub(super) struct Choosing {
     pub declines: bool,
     /// The dialog was not doubtful when this was chosen; else a person insisted.
     pub trusted: bool,
+    /// The text was written; it is not written again.
+    pub pasted: bool,
+    pub steps: Steps,
+}
+
+/// How far the keys for one pick have come.
+#[derive(Debug)]
+pub(super) struct Steps {
     /// The key that decides was pressed.
     pub decided: bool,
     /// The marked row and the rows when a key that does not decide was pressed last.
     pub moved_from: Option<(Option<usize>, Vec<Choice>)>,
-    /// The text was written; it is not written again.
-    pub pasted: bool,
     /// Arrow keys so far; more than twice round the menu means that it does not obey.
     pub moves: usize,
     /// When an arrow key that moved nothing counts as lost.
     pub again: Instant,
     pub until: Instant,
+}
+
+impl Steps {
+    /// No key was pressed yet.
+    pub fn none(until: Instant) -> Steps {
+        Steps {
+            decided: false,
+            moved_from: None,
+            moves: 0,
+            again: until,
+            until,
+        }
+    }
 }
 
 /// Who wants an option chosen, and is told what came of it.

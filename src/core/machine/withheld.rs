@@ -33,9 +33,9 @@ impl Machine {
                 };
             }
             Hands::Choosing(mut choosing) => {
-                choosing.decided = false;
-                choosing.moves = choosing.moves.saturating_sub(1);
-                choosing.moved_from = None;
+                choosing.steps.decided = false;
+                choosing.steps.moves = choosing.steps.moves.saturating_sub(1);
+                choosing.steps.moved_from = None;
                 self.note_answered(&choosing, false);
                 if let Some(up) = self.up_mut() {
                     up.hands = Hands::Choosing(choosing);
@@ -55,7 +55,7 @@ impl Machine {
         };
         match std::mem::replace(&mut up.hands, Hands::Free) {
             Hands::Choosing(mut choosing) => {
-                choosing.decided = false;
+                choosing.steps.decided = false;
                 self.note_answered(&choosing, false);
                 self.not_chosen_for(&choosing, &error);
             }
