@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
@@ -190,6 +190,26 @@ pub enum Begun<R: Request> {
     UnderWay(OnceWaiter<R>),
     /// The caller is to see to it, as far as it has come.
     Yours(OnceWaiter<R>, Box<Record<R>>),
+}
+
+/// What a daemon does once, by the ids that its clients gave.
+#[derive(Debug, Clone)]
+pub struct OnceRequests {
+    pub sends: Once<Sending>,
+    pub confirms: Once<Confirming>,
+}
+
+impl OnceRequests {
+    /// Those of this daemon and of the ones before, in its state directory. An error comes with its place.
+    pub fn open(state: &Path) -> Result<OnceRequests, (PathBuf, io::Error)> {
+        fn open<R: Request>(directory: PathBuf) -> Result<Once<R>, (PathBuf, io::Error)> {
+            Once::open(directory.clone()).map_err(|error| (directory, error))
+        }
+        Ok(OnceRequests {
+            sends: open(state.join("sends"))?,
+            confirms: open(state.join("confirms"))?,
+        })
+    }
 }
 
 impl<R: Request> Once<R> {

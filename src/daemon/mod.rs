@@ -39,7 +39,7 @@ use crate::daemon::alerts as notify;
 use crate::daemon::tasks::store::{Left, Store};
 use crate::daemon::tasks::{TasksHandle, keeper};
 use crate::events::Bus;
-use crate::once::{Confirming, Once, Request, Sending};
+use crate::once::OnceRequests;
 use crate::os::orphans::Shims;
 use crate::os::paths::{self, Env};
 use crate::os::pause::{self, Moment};
@@ -53,7 +53,7 @@ use host::{Signals, Wish};
 use places::Ground;
 use sessions::{GoneOnes, Sessions};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use tokio::net::UnixListener;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -125,16 +125,9 @@ pub enum Order {
 /// The way to the daemon from a connection.
 #[derive(Debug, Clone)]
 pub struct DaemonHandle {
-    pub bus: Bus,
-    pub sends: Once<Sending>,
-    pub confirms: Once<Confirming>,
-    pub audit: Audit,
-    /// As the slots have it in their environment.
-    socket: PathBuf,
-    shims: Shims,
+    context: Arc<SlotContext>,
     /// The process that is nothing but this daemon.
     own_process: Option<i32>,
-    pub meter: Arc<Meter>,
     pub tasks: TasksHandle,
     slots: watch::Receiver<Slots>,
     policies: watch::Receiver<Policies>,
@@ -147,6 +140,23 @@ pub struct DaemonHandle {
 }
 
 impl DaemonHandle {
+    pub fn bus(&self) -> &Bus {
+        &self.context.bus
+    }
+
+    /// The requests that are done once.
+    pub fn once(&self) -> &OnceRequests {
+        &self.context.once
+    }
+
+    pub fn audit(&self) -> &Audit {
+        &self.context.audit
+    }
+
+    pub fn meter(&self) -> &Arc<Meter> {
+        &self.context.meter
+    }
+
     pub fn slots(&self) -> Slots {
         self.slots.borrow().clone()
     }
@@ -334,14 +344,8 @@ impl Daemon {
     /// What everybody else has of it.
     fn handle(&self, tasks: &TasksHandle, health: Ailments, is_own: bool) -> DaemonHandle {
         DaemonHandle {
-            bus: self.context.bus.clone(),
-            sends: self.context.sends.clone(),
-            confirms: self.context.confirms.clone(),
-            audit: self.context.audit.clone(),
-            socket: self.context.socket.clone(),
-            shims: self.context.shims.clone(),
+            context: self.context.clone(),
             own_process: is_own.then(|| std::process::id().cast_signed()),
-            meter: self.context.meter.clone(),
             tasks: tasks.clone(),
             slots: self.published.subscribe(),
             policies: self.in_force.subscribe(),
@@ -368,13 +372,6 @@ fn event_bus(state: &Path) -> Result<Bus, DaemonError> {
     Bus::open(&file).map_err(|error| DaemonError::place(file.display().to_string(), error))
 }
 
-/// The requests of one kind that came with an id, of this daemon and those before.
-fn once<R: Request>(state: &Path, name: &str) -> Result<Once<R>, DaemonError> {
-    let directory = state.join(name);
-    let place = directory.display().to_string();
-    Once::open(directory).map_err(|error| DaemonError::place(place, error))
-}
-
 fn context(
     config: &Config,
     env: &Env,
@@ -396,7 +393,8 @@ fn context(
         .worktrees_in(env)
         .map_err(|error| DaemonError::place("the worktrees' directory", error))?;
     let bus = event_bus(&state)?;
-    let (sends, confirms) = (once(&state, "sends")?, once(&state, "confirms")?);
+    let once = OnceRequests::open(&state)
+        .map_err(|(place, error)| DaemonError::place(place.display().to_string(), error))?;
     Ok(SlotContext {
         worktrees,
         program: host.program.clone(),
@@ -408,8 +406,7 @@ fn context(
         name: config.daemon.name.clone(),
         config: config.file.clone(),
         bus,
-        sends,
-        confirms,
+        once,
         audit,
         meter: Arc::default(),
         conversation_locks: slot::ConversationLocks::default(),

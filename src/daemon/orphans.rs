@@ -24,9 +24,9 @@ impl DaemonHandle {
             .flat_map(|(name, slot)| slot.pids().map(|pid| (pid, name.clone())));
         PeerMarks {
             pids: pids.collect(),
-            socket: self.socket.display().to_string(),
-            group: Some(cgroup::mark(&self.socket)),
-            shims: self.shims.all(),
+            socket: self.context.socket.display().to_string(),
+            group: Some(cgroup::mark(&self.context.socket)),
+            shims: self.context.shims.all(),
             daemon: self.own_process,
         }
     }

@@ -242,7 +242,7 @@ impl Supervisor {
     /// What happens from now on.
     pub async fn events(&self) -> Result<BoxStream<'static, Heard>, RpcError> {
         if let Some(embedded) = &self.embedded {
-            let listener = embedded.daemon.bus.listen().events;
+            let listener = embedded.daemon.bus().listen().events;
             return Ok(stream::unfold(listener, heard_next).boxed());
         }
         let params = EventsParams::default();

@@ -4,7 +4,7 @@ use super::conversation_locks::ConversationLocks;
 use super::journal::SlotPaths;
 use crate::audit::Audit;
 use crate::events::Bus;
-use crate::once::{Confirming, Once, Sending};
+use crate::once::OnceRequests;
 use crate::os::orphans::Shims;
 use crate::os::paths::{Env, PathError};
 use crate::os::usage::Meter;
@@ -32,8 +32,7 @@ pub struct SlotContext {
     /// The config that the daemon runs with.
     pub config: PathBuf,
     pub bus: Bus,
-    pub sends: Once<Sending>,
-    pub confirms: Once<Confirming>,
+    pub once: OnceRequests,
     pub audit: Audit,
     pub meter: Arc<Meter>,
     pub conversation_locks: ConversationLocks,

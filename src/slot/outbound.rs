@@ -103,10 +103,11 @@ impl<K: ProgramKind> Slot<K> {
         let Some(id) = self.machine.message_id() else {
             return;
         };
-        if let Err(error) = self
-            .context
-            .sends
-            .entered(&self.program.settings().name, id, |_| {})
+        if let Err(error) =
+            self.context
+                .once
+                .sends
+                .entered(&self.program.settings().name, id, |_| {})
         {
             self.warn(&format!(
                 "that a message is sent can't be written down: {error}"
@@ -117,7 +118,7 @@ impl<K: ProgramKind> Slot<K> {
     /// Whoever asks what became of the message learns that it was dropped.
     pub(super) async fn note_dropped(&mut self, id: String, why: RpcError) {
         let (sends, slot) = (
-            self.context.sends.clone(),
+            self.context.once.sends.clone(),
             self.program.settings().name.clone(),
         );
         let note = move || sends.dropped(&slot, &id, why);
@@ -133,7 +134,7 @@ impl<K: ProgramKind> Slot<K> {
     pub(super) async fn drop_unsent(&mut self) {
         let why = "its program ended while there was no daemon";
         let (sends, slot) = (
-            self.context.sends.clone(),
+            self.context.once.sends.clone(),
             self.program.settings().name.clone(),
         );
         let error = Refusal::Dropped.says(format!("not sent: {why}"));
@@ -154,7 +155,7 @@ impl<K: ProgramKind> Slot<K> {
             return;
         };
         let (confirms, slot) = (
-            self.context.confirms.clone(),
+            self.context.once.confirms.clone(),
             self.program.settings().name.clone(),
         );
         let note = move || {
@@ -243,6 +244,7 @@ impl<K: ProgramKind> Slot<K> {
         }
         if let (What::Message { .. }, Some(id)) = (&what, self.machine.message_id()) {
             self.context
+                .once
                 .sends
                 .reached(&self.program.settings().name, id, Stage::Taken);
         }

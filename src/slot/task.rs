@@ -290,9 +290,11 @@ impl<K: ProgramKind> Slot<K> {
                 if let Some(id) = id.filter(|_| self.clients.waits(token)) {
                     // Whether it waits there is in the status by now.
                     self.publish();
-                    self.context
-                        .sends
-                        .reached(&self.program.settings().name, &id, Stage::Accepted);
+                    self.context.once.sends.reached(
+                        &self.program.settings().name,
+                        &id,
+                        Stage::Accepted,
+                    );
                 }
                 K::ask_witnesses(self).await;
             }

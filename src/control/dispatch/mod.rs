@@ -25,7 +25,7 @@ impl Dispatcher {
     }
 
     pub fn bus(&self) -> &Bus {
-        &self.daemon.bus
+        self.daemon.bus()
     }
 
     /// By what a client inside a slot is known.
@@ -49,7 +49,7 @@ impl Dispatcher {
         };
         let text = format!("refused: {}", refusal.message);
         let record = Record::refused(slot, peer, method, params, &refusal.message);
-        if let Err(error) = self.daemon.audit.note(record).await {
+        if let Err(error) = self.daemon.audit().note(record).await {
             tracing::error!("the audit can't be written: {error}");
         }
         match self.daemon.slots().get(slot) {

@@ -21,7 +21,7 @@ async fn answer(call: Call<'_>, params: ConfirmParams) -> Result<ConfirmAnswer, 
     // A daemon that was just started has not read the dialog yet.
     slot.has_looked().await;
     let record = asked_now(params, &slot.status());
-    let waiter = match call.daemon.confirms.begin(record)? {
+    let waiter = match call.daemon.once().confirms.begin(record)? {
         Begun::Ended(outcome) => return outcome.result(),
         Begun::UnderWay(waiter) => waiter,
         Begun::Yours(waiter, record) => {
@@ -70,7 +70,7 @@ impl ConfirmOnItsWay {
             None => self.give().await,
         };
         let (slot, id) = (&self.record.slot, &self.record.id);
-        self.daemon.confirms.settle(slot, id, came);
+        self.daemon.once().confirms.settle(slot, id, came);
     }
 
     async fn give(&self) -> Came<Confirming> {
@@ -103,7 +103,7 @@ impl ConfirmOnItsWay {
 
     fn is_entered(&self) -> bool {
         let (slot, id) = (&self.record.slot, &self.record.id);
-        self.daemon.confirms.is_entered(slot, id)
+        self.daemon.once().confirms.is_entered(slot, id)
     }
 
     /// An earlier daemon was about to press the key: the dialog's end shows that it did. It is never pressed again.

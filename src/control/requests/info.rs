@@ -70,7 +70,13 @@ pub(super) async fn info_of(
         return Err(RpcError::new(Fault::Failed, "it is no session"));
     };
     let usage = match status.pid {
-        Some(pid) => dispatcher.daemon.meter.of(vec![pid]).await.pop().flatten(),
+        Some(pid) => dispatcher
+            .daemon
+            .meter()
+            .of(vec![pid])
+            .await
+            .pop()
+            .flatten(),
         None => None,
     };
     let network = status.pid.and_then(traffic_of);

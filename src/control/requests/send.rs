@@ -104,11 +104,11 @@ async fn send_once(dispatcher: &Dispatcher, send: ToSend) -> Result<SendAnswer, 
     let waits = !record.request.unattended;
     let unanswered = outlined("taken", &record, &slot);
     let handle = slot.clone();
-    let waiter = match dispatcher.daemon.sends.begin(record)? {
+    let waiter = match dispatcher.daemon.once().sends.begin(record)? {
         Begun::Ended(outcome) => return outcome.result(),
         Begun::UnderWay(waiter) => waiter,
         Begun::Yours(waiter, record) => {
-            let sends = dispatcher.daemon.sends.clone();
+            let sends = dispatcher.daemon.once().sends.clone();
             let on_its_way = OnItsWay {
                 sends,
                 slot,
@@ -136,7 +136,7 @@ async fn send_once(dispatcher: &Dispatcher, send: ToSend) -> Result<SendAnswer, 
 impl Dispatcher {
     /// Sends what an earlier daemon had taken for a sender who does not wait, and had not sent.
     pub fn send_what_was_left(&self) {
-        for record in self.daemon.sends.unsent() {
+        for record in self.daemon.once().sends.unsent() {
             if !record.request.unattended {
                 self.drop_unless_sent_again(record);
                 continue;
@@ -146,13 +146,14 @@ impl Dispatcher {
                 let why = "the daemon ended before it was sent";
                 let failed = OnceOutcome::Failed(RpcError::new(Fault::Failed, why));
                 self.daemon
+                    .once()
                     .sends
                     .settle(&record.slot, &record.id, Came::End(failed));
                 continue;
             };
-            if let Ok(Begun::Yours(waiter, record)) = self.daemon.sends.begin(record) {
+            if let Ok(Begun::Yours(waiter, record)) = self.daemon.once().sends.begin(record) {
                 let on_its_way = OnItsWay {
-                    sends: self.daemon.sends.clone(),
+                    sends: self.daemon.once().sends.clone(),
                     slot,
                     record: *record,
                     active: waiter.active(),
@@ -167,7 +168,10 @@ impl Dispatcher {
 impl Dispatcher {
     /// Whoever waited for this message sends it again to this daemon, or never.
     fn drop_unless_sent_again(&self, record: Record<Sending>) {
-        let (sends, slot) = (self.daemon.sends.clone(), self.slot(&record.slot).ok());
+        let (sends, slot) = (
+            self.daemon.once().sends.clone(),
+            self.slot(&record.slot).ok(),
+        );
         tokio::spawn(async move {
             if let Some(slot) = slot {
                 slot.has_looked().await;

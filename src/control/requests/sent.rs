@@ -36,7 +36,7 @@ pub struct SentAnswer {
 /// What became of a message.
 async fn answer(call: Call<'_>, params: SentParams) -> Result<SentAnswer, RpcError> {
     let slot = call.slot(&params.slot)?;
-    let sends = &call.daemon.sends;
+    let sends = &call.daemon.once().sends;
     let (mut record, under_way) = sends.look(&params.slot, &params.id)?;
     let unclear = record.outcome.is_none() && record.entered_at.is_some() && !under_way;
     // Its turn is over, and nobody has looked for the answer yet.

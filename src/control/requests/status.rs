@@ -25,7 +25,7 @@ async fn measure(dispatcher: &Dispatcher, statuses: &mut [SlotStatus]) {
     if running.is_empty() {
         return;
     }
-    let used = dispatcher.daemon.meter.of(running).await;
+    let used = dispatcher.daemon.meter().of(running).await;
     let of_plain = |status: &SlotStatus| status.pid.filter(|_| status.kind == "shell");
     let pids = |status: &SlotStatus| (of_plain(status), status.pid, status.shim_pid);
     let pids: Vec<_> = statuses.iter().map(pids).collect();
