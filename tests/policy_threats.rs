@@ -876,6 +876,174 @@ fn a_link_is_judged_by_where_it_leads() {
     );
 }
 
+/// Well-known secrets: no bare `Read`, and no rule for a program, means them.
+#[test]
+fn secrets_are_kept_without_a_rule() {
+    let rules = allow(&[
+        "Read",
+        "Bash(cat *)",
+        "Bash(cp *)",
+        "Bash(base64 *)",
+        "Bash(grep *)",
+        "Bash(ls *)",
+    ]);
+    let secrets = [
+        "/home/u/.ssh/id_rsa",
+        "~/.ssh/id_rsa",
+        "/etc/shadow",
+        "/etc/ssl/private/a.key",
+        "~/.npmrc",
+        "/home/u/.npmrc",
+        "/root/.npmrc",
+        "~/.pypirc",
+        "~/.netrc",
+        "~/.vault-token",
+        "~/.azure/accessTokens.json",
+        "~/.config/gh/hosts.yml",
+        "~/.config/gcloud/credentials.db",
+        "~/.kube/config",
+        "~/.docker/config.json",
+        "~/.git-credentials",
+        "~/.cargo/credentials",
+        "~/.cargo/credentials.toml",
+        "~/.gnupg/secring.gpg",
+        "~/.aws/credentials",
+        "/run/secrets/db",
+        "/proc/1/environ",
+        "/proc/self/environ",
+        "lib/shells",
+    ];
+    paths(&rules, "Read", Want::Ask, &secrets);
+    let shown: Vec<String> = secrets.iter().map(|path| format!("cat {path}")).collect();
+    let shown: Vec<&str> = shown.iter().map(String::as_str).collect();
+    commands(&rules, Want::Ask, &shown);
+    commands(
+        &rules,
+        Want::Ask,
+        &[
+            "cp ~/.npmrc x",
+            "base64 $HOME/.vault-token",
+            "cat < ~/.npmrc",
+            "grep -r x ~",
+            "grep -r x /run",
+        ],
+    );
+    let plain = [
+        "src/a.rs",
+        ".npmrc",
+        "web/.npmrc",
+        "/etc/hosts",
+        "~/.cargo/config.toml",
+        "~/notes",
+        "/proc/cpuinfo",
+    ];
+    paths(&rules, "Read", Want::Allow, &plain);
+    commands(
+        &rules,
+        Want::Allow,
+        &[
+            "cat .npmrc",
+            "cat /etc/hosts",
+            "cat /proc/cpuinfo",
+            "ls ~/.ssh",
+            "grep -r x src",
+        ],
+    );
+    paths(
+        &allow(&["Read(~/.aws/**)", "Read"]),
+        "Read",
+        Want::Allow,
+        &["~/.aws/config"],
+    );
+    paths(
+        &allow(&["Read(~/.aws/**)", "Read"]),
+        "Read",
+        Want::Ask,
+        &["~/.ssh/config"],
+    );
+}
+
+#[test]
+fn a_search_reads_what_its_path_and_its_glob_name() {
+    let rules = Rules {
+        allow: vec!["Read"],
+        ask: vec![],
+        deny: vec!["Read(./.env)", "Read(./.env.*)", "Read(secrets/**)"],
+    };
+    for (tool, input, want) in [
+        ("Grep", json!({"pattern": "x", "path": "~/.ssh"}), Want::Ask),
+        (
+            "Grep",
+            json!({"pattern": "x", "path": "/home/u"}),
+            Want::Ask,
+        ),
+        ("Grep", json!({"pattern": "x", "path": "/"}), Want::Ask),
+        ("Grep", json!({"pattern": "x", "path": "/etc"}), Want::Ask),
+        ("Grep", json!({"pattern": "x", "path": "src"}), Want::Allow),
+        ("Grep", json!({"pattern": "x"}), Want::Allow),
+        ("Glob", json!({"pattern": "~/.ssh/*"}), Want::Ask),
+        (
+            "Glob",
+            json!({"pattern": "*", "path": "/home/u/.gnupg"}),
+            Want::Ask,
+        ),
+        ("Glob", json!({"pattern": "src/**/*.rs"}), Want::Allow),
+        ("Grep", json!({"pattern": "x", "glob": ".env"}), Want::Deny),
+        ("Grep", json!({"pattern": "x", "glob": ".env*"}), Want::Deny),
+        (
+            "Grep",
+            json!({"pattern": "x", "glob": "**/.env"}),
+            Want::Deny,
+        ),
+        ("Grep", json!({"pattern": "x", "glob": ".e*"}), Want::Deny),
+        ("Grep", json!({"pattern": "x", "glob": "*env"}), Want::Deny),
+        (
+            "Grep",
+            json!({"pattern": "x", "glob": "{.env,*.rs}"}),
+            Want::Deny,
+        ),
+        (
+            "Grep",
+            json!({"pattern": "x", "glob": "{{.env,a},*.rs}"}),
+            Want::NoAllow,
+        ),
+        (
+            "Grep",
+            json!({"pattern": "x", "glob": "secrets/*.key"}),
+            Want::Deny,
+        ),
+        (
+            "Grep",
+            json!({"pattern": "x", "path": "secrets", "glob": "*.key"}),
+            Want::Deny,
+        ),
+        ("Grep", json!({"pattern": "x", "glob": "*.rs"}), Want::Allow),
+        (
+            "Grep",
+            json!({"pattern": "x", "glob": "*.{ts,tsx}"}),
+            Want::Allow,
+        ),
+        (
+            "Grep",
+            json!({"pattern": "x", "glob": "!*.lock"}),
+            Want::Allow,
+        ),
+        (
+            "Grep",
+            json!({"pattern": "x", "glob": "src/**"}),
+            Want::Allow,
+        ),
+        (
+            "Grep",
+            json!({"pattern": "x", "path": "src", "glob": ".env"}),
+            Want::Allow,
+        ),
+    ] {
+        let got = verdict(&rules, tool, input.clone());
+        assert!(holds(want, got), "{tool} {input} is {got:?}, not {want:?}");
+    }
+}
+
 /// The machine has links below `lib` and none below `deep`.
 #[test]
 fn a_program_that_walks_follows_the_links_that_it_meets() {

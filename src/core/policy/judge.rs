@@ -6,7 +6,8 @@ use super::harm;
 use super::hosts::host_of;
 use super::paths::{Paths, Place};
 use super::protected;
-use super::rule::Rule;
+use super::rule::{Meaning, Rule};
+use super::secrets;
 use super::tools::{self, Access, Subject};
 use super::{Ask, Decision, Fallback, Policy, Verdict};
 use std::path::Path;
@@ -177,7 +178,53 @@ impl Case<'_> {
         let verdict = self.by_rules(covers, || {
             access == Access::Read && self.ground.is_inside(&place)
         });
+        let verdict = match access {
+            Access::Read => self.unless_secret(self.with_glob(verdict, &place), &place, path),
+            Access::Write => verdict,
+        };
         self.unless_unsafe(verdict, access, &place, path)
+    }
+
+    /// The verdict, unless a well-known secret is read that no rule names.
+    fn unless_secret(&self, verdict: Verdict, place: &Place, path: &str) -> Verdict {
+        let is_secret = |path| secrets::is_one(path, &self.ground);
+        let may_hold = |path| secrets::may_lie_below(path, &self.ground);
+        let is_search = self.ask.tool == "Grep";
+        let is_met = |path| is_secret(path) || is_search && may_hold(path);
+        let names_it = |rule: &Rule| {
+            let text = rule.at.text.split_once('(').map_or("", |(_, text)| text);
+            rule.decision == Decision::Allow
+                && secrets::are_named(text.trim_end_matches(')'))
+                && rule.covers_tree(Access::Read, place, &self.ground)
+        };
+        match place.ways().any(is_met) && !self.policy.rules().any(names_it) {
+            true => self.not_allowed(verdict, format!("`{path}` is or holds a file with secrets")),
+            false => verdict,
+        }
+    }
+
+    /// The verdict on a search through files that a glob names: they are read.
+    fn with_glob(&self, verdict: Verdict, place: &Place) -> Verdict {
+        let Some(globs) = tools::searched_globs(self.ask) else {
+            return verdict;
+        };
+        let means = |rule: &&Rule| match &rule.meaning {
+            Meaning::Path(Access::Read, pattern) if rule.decision > Decision::Allow => {
+                let absolute = |glob: &String| format!("{}/{glob}", place.written.display());
+                let meets = |glob: &String| pattern.is_aimed_at(&absolute(glob), &self.ground);
+                globs.iter().any(meets)
+            }
+            _ => false,
+        };
+        match self
+            .policy
+            .rules()
+            .filter(means)
+            .max_by_key(|rule| rule.decision)
+        {
+            Some(rule) if rule.decision > verdict.decision => by_rule(rule),
+            _ => verdict,
+        }
     }
 
     /// The verdict on a file that a shell opens by itself: the one on the tool that reads or edits files.
@@ -199,8 +246,8 @@ impl Case<'_> {
             }
             None => self.by_default(only_reads),
         };
-        let seen = |path| harm::is_secret("cat", self.ground.seen_from_cwd(path));
-        let verdict = match place.ways().any(seen) {
+        let is_secret = |path| secrets::is_one(path, &self.ground);
+        let verdict = match place.ways().any(is_secret) {
             true => self.not_allowed(verdict, format!("`{path}` is a file with secrets")),
             false => verdict,
         };

@@ -23,6 +23,7 @@ mod protected;
 mod quick;
 mod rule;
 mod schema;
+mod secrets;
 mod shell;
 mod stacks;
 mod summary;

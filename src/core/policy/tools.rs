@@ -252,3 +252,34 @@ fn path_subject(ask: &Ask, access: Access) -> Subject<'_> {
         }),
     }
 }
+
+/// The globs that a search names for the files that it reads, each from the directory that is searched on; none if it names
+/// none. Braces are taken apart.
+pub fn searched_globs(ask: &Ask) -> Option<Vec<String>> {
+    let glob = ask.input.get("glob").and_then(Value::as_str)?;
+    (ask.tool == "Grep" && !glob.starts_with('!')).then_some(())?;
+    let mut found = Vec::new();
+    for glob in without_braces(glob) {
+        // Without a slash it is meant at any depth.
+        if !glob.contains('/') {
+            found.push(format!("*/{glob}"));
+        }
+        found.push(glob.trim_start_matches('/').to_owned());
+    }
+    Some(found)
+}
+
+/// `{a,b}` as `a` and `b`; what is nested may stand for anything.
+fn without_braces(glob: &str) -> Vec<String> {
+    let taken_apart = glob.split_once('{').and_then(|(start, rest)| {
+        let (inner, end) = rest.split_once('}')?;
+        let is_plain = !inner.contains('{') && !end.contains('{');
+        let of = |one: &str| format!("{start}{one}{end}");
+        is_plain.then(|| inner.split(',').map(of).collect())
+    });
+    match taken_apart {
+        Some(globs) => globs,
+        None if glob.contains(['{', ' ', ',']) => vec!["*".to_owned()],
+        None => vec![glob.to_owned()],
+    }
+}

@@ -3,7 +3,6 @@
 
 use super::directories::Directories;
 use super::places;
-use crate::core::policy::globs::may_share;
 use crate::core::policy::ground::Ground;
 use crate::core::policy::harm::{self, Harm, PathUse};
 use crate::core::policy::judge::Case;
@@ -146,8 +145,7 @@ impl<'w> Call<'w> {
             || !pattern.is_anywhere() && may_hold() && !is_whole()
     }
 
-    /// Whether a glob that git itself expands may stand for a file that a pattern matches. One that says no more than how
-    /// names end, such as `*.rs`, is held against `.env.*` by the files that there are.
+    /// Whether a glob that git itself expands may stand for a file that a pattern matches.
     fn glob_meets(
         &self,
         ground: &Ground<'_>,
@@ -156,23 +154,10 @@ impl<'w> Call<'w> {
         text: &str,
     ) -> bool {
         let absolute = normalise(&base.join(text)).to_string_lossy().into_owned();
-        let shares = pattern.may_share(&absolute, ground);
-        if !shares && !pattern.may_share_with_directories(&absolute, ground) {
-            return false;
+        match text.chars().all(|c| matches!(c, '*' | '/' | '.')) {
+            true => self.does.takes_all && pattern.may_share(&absolute, ground),
+            false => pattern.is_aimed_at(&absolute, ground),
         }
-        if text.chars().all(|c| matches!(c, '*' | '/' | '.')) {
-            return self.does.takes_all;
-        }
-        if !names_an_ending(text) || shares && !pattern.has_open_end() {
-            return true;
-        }
-        let sample = absolute.replace(['*', '?', '['], "\u{fffd}");
-        let fits = |path: &Path| may_share(&absolute, &path.to_string_lossy());
-        let is_there = |place: &Place| {
-            place.ways().any(fits) || pattern.reaches_below() && ground.finds_below(place, fits)
-        };
-        let existing = || pattern.existing(ground).unwrap_or_default();
-        pattern.matches(Path::new(&sample), ground) || existing().iter().any(is_there)
     }
 
     /// Where a word leads out of the slot's directory, or, if git only compares, out of the repository.
@@ -287,13 +272,6 @@ fn mixes_trees(rest: &[Word]) -> bool {
     let (stored, others): (Vec<&Word>, Vec<&Word>) =
         compared.partition(|word| word.text.contains(':'));
     !stored.is_empty() && !others.is_empty()
-}
-
-/// Whether a glob says no more than how names end: `*.rs`, `src/**/*.rs`.
-fn names_an_ending(glob: &str) -> bool {
-    let last = glob.rsplit('/').next().unwrap_or_default();
-    let ending = last.strip_prefix('*').unwrap_or_default();
-    ending.starts_with('.') && !ending.contains(['*', '?', '[', '\\'])
 }
 
 /// Whether `git cat-file` shows what is in an object that its number names.

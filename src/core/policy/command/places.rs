@@ -9,6 +9,7 @@ use crate::core::policy::paths::{PathPattern, Place};
 use crate::core::policy::pattern::fits;
 use crate::core::policy::protected as guarded;
 use crate::core::policy::rule::{Meaning, Rule};
+use crate::core::policy::secrets;
 use crate::core::policy::shell::{Redirect, Word};
 use crate::core::policy::tools::Access;
 use crate::core::policy::{Decision, Verdict};
@@ -297,7 +298,7 @@ pub fn led_astray<'n>(
     let program = words.first().map_or("", |name| name.text.as_str());
     let is_secret = move |place: &Place| {
         let mut ways = place.ways();
-        ways.any(|path| harm::is_secret(program, case.ground.seen_from_cwd(path)))
+        !harm::only_lists(program) && ways.any(|path| secrets::is_one(path, &case.ground))
     };
     let is_device = move |place: &Place| {
         let mut ways = place.ways();

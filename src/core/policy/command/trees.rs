@@ -7,6 +7,7 @@ use crate::core::policy::harm;
 use crate::core::policy::judge::Case;
 use crate::core::policy::paths::Place;
 use crate::core::policy::rule::{Meaning, Rule};
+use crate::core::policy::secrets;
 use crate::core::policy::shell::Word;
 use crate::core::policy::tools::Access;
 use crate::core::policy::{Decision, Verdict};
@@ -48,11 +49,7 @@ pub fn restriction(case: &Case<'_>, words: &[Word], directories: &Directories) -
 
 /// A search through a directory in which a well-known secret may lie: a rule for a program that searches did not mean that.
 fn above_secrets(case: &Case<'_>, places: &[Place]) -> Option<Verdict> {
-    let [cwd, real_cwd] = &case.ground.cwd;
-    let is_above = |path: &Path| {
-        let is_outside = !path.starts_with(cwd) && !path.starts_with(real_cwd);
-        is_outside && (cwd.starts_with(path) || harm::may_hold_a_secret(path))
-    };
+    let is_above = |path: &Path| secrets::may_lie_below(path, &case.ground);
     let found = places.iter().find(|place| place.ways().any(is_above))?;
     Some(Verdict {
         decision: Decision::Ask,

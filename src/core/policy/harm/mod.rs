@@ -15,8 +15,8 @@ mod table;
 mod trees;
 mod writes;
 
-use super::pattern::fits;
 use super::quick::{QuickMap, QuickSet};
+use super::secrets;
 use super::shell::Word;
 use std::cmp::Reverse;
 use std::ffi::OsStr;
@@ -332,44 +332,15 @@ pub fn only_lists(program: &str) -> bool {
     LISTERS.contains(program)
 }
 
-/// Files that hold what others must not know, by the names on their way.
-const SECRETS: &[&[&str]] = &[
-    &["etc", "shadow"],
-    &["etc", "shadow-"],
-    &["etc", "gshadow"],
-    &["etc", "gshadow-"],
-    &["etc", "sudoers"],
-    &[".ssh"],
-    &[".gnupg"],
-    &[".aws"],
-    &[".netrc"],
-    &[".pgpass"],
-    &[".pypirc"],
-    &[".git-credentials"],
-    &[".kube", "config"],
-    &[".docker", "config.json"],
-    &[".config", "gh"],
-    &[".config", "gcloud"],
-    &[".cargo", "credentials.toml"],
-    &[".claude", ".credentials.json"],
-    &["self", "environ"],
-    &["self", "mem"],
-];
-
 /// Words that name a well-known secret: a rule for a program that reads did not mean those.
 pub fn secrets(words: &[Word]) -> Vec<Harm> {
     let lists_only = |name: &Word| LISTERS.contains(name.text.as_str());
     if words.first().is_none_or(lists_only) {
         return Vec::new();
     }
-    at_words(words, names_a_secret)
+    at_words(words, secrets::are_named)
         .map(|(at, word)| Harm::at(at, format!("`{word}` names a file with secrets")))
         .collect()
-}
-
-/// Whether a program shows what is in this file, and that is a well-known secret.
-pub fn is_secret(program: &str, path: &Path) -> bool {
-    !LISTERS.contains(program) && path.to_str().is_some_and(names_a_secret)
 }
 
 /// Whether a program opens this path, and that is a device that gives or takes something of others: a terminal gives what
@@ -384,38 +355,6 @@ pub fn is_device(program: &str, path: &Path) -> bool {
         .and_then(|below| below.iter().next());
     let is_harmless = |name: &OsStr| HARMLESS.iter().any(|known| name == *known);
     !LISTERS.contains(program) && name.is_some_and(|name| !is_harmless(name))
-}
-
-/// Whether this is a directory in which a well-known secret lies, such as /etc or ~/.config.
-pub fn may_hold_a_secret(directory: &Path) -> bool {
-    let name = directory.file_name().and_then(|name| name.to_str());
-    SECRETS
-        .iter()
-        .any(|secret| secret.len() > 1 && Some(secret[0]) == name)
-}
-
-fn names_a_secret(word: &str) -> bool {
-    // Nearly every word is told from all of these by this alone.
-    if !word.contains("etc/")
-        && !word.contains("/.")
-        && !word.contains("self/")
-        && !word.starts_with('.')
-    {
-        return false;
-    }
-    let parts = word
-        .split(['/', '=', '@', ':'])
-        .filter(|part| !matches!(*part, "" | "."));
-    let parts: Vec<&str> = parts.collect();
-    let is_glob_of = |part: &str, name: &str| part.contains(['*', '?', '[']) && fits(part, name);
-    let is_named = |way: &[&str], secret: &[&str]| {
-        let mut names = way.iter().zip(secret).skip(1);
-        way[0] == secret[0] && names.all(|(part, name)| part == name || is_glob_of(part, name))
-    };
-    SECRETS.iter().any(|secret| {
-        let mut ways = parts.windows(secret.len());
-        ways.any(|way| is_named(way, secret))
-    })
 }
 
 #[cfg(test)]

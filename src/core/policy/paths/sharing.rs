@@ -1,8 +1,9 @@
 //! Whether a path pattern and a glob of another program may mean the same file.
 
-use super::PathPattern;
+use super::{PathPattern, Place};
 use crate::core::policy::globs::may_share;
 use crate::core::policy::ground::Ground;
+use std::path::Path;
 
 impl PathPattern {
     /// The globs that it stands for from the root on.
@@ -34,4 +35,30 @@ impl PathPattern {
         let mut own = self.whole_globs(ground).into_iter();
         own.any(|own| may_share(&own, &below) || may_share(&format!("{own}/*"), glob))
     }
+
+    /// Whether an absolute glob may stand for a file that it matches. One that says no more than how names end, such as
+    /// `*.rs`, is held against `.env.*` by the files that there are.
+    pub fn is_aimed_at(&self, glob: &str, ground: &Ground<'_>) -> bool {
+        let shares = self.may_share(glob, ground);
+        if !shares && !self.may_share_with_directories(glob, ground) {
+            return false;
+        }
+        if !names_an_ending(glob) || shares && !self.has_open_end() {
+            return true;
+        }
+        let sample = glob.replace(['*', '?', '['], "\u{fffd}");
+        let fits = |path: &Path| may_share(glob, &path.to_string_lossy());
+        let is_there = |place: &Place| {
+            place.ways().any(fits) || self.reaches_below() && ground.finds_below(place, fits)
+        };
+        let existing = || self.existing(ground).unwrap_or_default();
+        self.matches(Path::new(&sample), ground) || existing().iter().any(is_there)
+    }
+}
+
+/// Whether a glob says no more than how names end: `*.rs`, `src/**/*.rs`.
+fn names_an_ending(glob: &str) -> bool {
+    let last = glob.rsplit('/').next().unwrap_or_default();
+    let ending = last.strip_prefix('*').unwrap_or_default();
+    ending.starts_with('.') && !ending.contains(['*', '?', '[', '\\'])
 }
