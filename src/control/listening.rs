@@ -4,7 +4,7 @@ use super::dispatch::Dispatcher;
 use super::tails::Tails;
 use crate::control::requests::EventsParams;
 use crate::core::model::envelope::{self, Lagged, Line, Live, Request};
-use crate::core::model::{Event, RpcError, Select, SlotStatus, What};
+use crate::core::model::{Event, RpcError, Select, What};
 use crate::events::{self, Listener, Missed, Told, gap};
 use crate::os::outbox::{Outbox, OutboxGone};
 use serde_json::Value;
@@ -99,20 +99,24 @@ impl Listening<'_> {
     async fn snapshots(&mut self) -> Result<events::RecentEvents, OutboxGone> {
         let Listener { position, events } = self.dispatcher.bus().listen();
         self.position = position;
-        for status in self.dispatcher.statuses(&self.selected) {
-            self.snapshot(status).await?;
+        // Each status is taken when the listener has room for it: a listener that does not read costs one status,
+        // not one for each slot.
+        for name in self.dispatcher.existing(self.selected.as_deref()) {
+            self.snapshot(name).await?;
         }
         Ok(events)
     }
 
-    async fn snapshot(&mut self, status: SlotStatus) -> Result<(), OutboxGone> {
-        let name = status.slot.clone();
+    async fn snapshot(&mut self, name: String) -> Result<(), OutboxGone> {
+        let Some(slot) = self.dispatcher.handle(&name) else {
+            return Ok(());
+        };
         let event = Event {
             seq: self.position,
             time: chrono::Utc::now(),
             slot: Some(name.clone()),
             what: What::Snapshot {
-                status: Box::new(status),
+                status: Box::new(slot.status()),
             },
         };
         self.answers.send(event_line(event)).await?;
@@ -131,8 +135,8 @@ impl Listening<'_> {
             self.replay(position).await?;
             self.position = position;
         };
-        for status in self.dispatcher.statuses(&self.selected) {
-            self.catch_up(&status.slot).await?;
+        for name in self.dispatcher.existing(self.selected.as_deref()) {
+            self.catch_up(&name).await?;
         }
         Ok(events)
     }

@@ -117,12 +117,19 @@ impl Dispatcher {
         })
     }
 
-    pub fn statuses(&self, selected: &Option<Vec<String>>) -> Vec<SlotStatus> {
+    /// The status of every slot and session.
+    pub fn statuses(&self) -> Vec<SlotStatus> {
+        let slots = self.daemon.slots();
+        slots.values().map(SlotHandle::status).collect()
+    }
+
+    /// The names of the selected slots and sessions that exist now; of all if none are selected.
+    pub fn existing(&self, selected: Option<&[String]>) -> Vec<String> {
         let slots = self.daemon.slots();
         let meant = slots
-            .iter()
-            .filter(|(name, _)| selected.as_ref().is_none_or(|names| names.contains(name)));
-        meant.map(|(_, slot)| slot.status()).collect()
+            .keys()
+            .filter(|name| selected.is_none_or(|names| names.contains(name)));
+        meant.cloned().collect()
     }
 }
 

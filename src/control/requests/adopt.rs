@@ -37,7 +37,7 @@ async fn answer(call: Call<'_>, params: AdoptParams) -> Result<AdoptAnswer, RpcE
     }
     let session = params.session_id;
     let id = session.to_string();
-    let others = call.statuses(&None).into_iter();
+    let others = call.statuses().into_iter();
     let mut others = others.filter(|other| other.slot != params.slot);
     if let Some(other) = others.find(|other| other.session_id.as_ref() == Some(&id)) {
         let text = format!("{id} is the conversation of slot {}", other.slot);

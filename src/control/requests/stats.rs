@@ -24,7 +24,7 @@ pub struct StatsAnswer {
 }
 
 async fn answer(call: Call<'_>, _: Nothing) -> Result<StatsAnswer, RpcError> {
-    let statuses = call.statuses(&None);
+    let statuses = call.statuses();
     let (sessions, slots): (Vec<_>, Vec<_>) =
         statuses.iter().partition(|status| status.session.is_some());
     let ended = |status: &SlotStatus| matches!(status.state, State::Exited | State::Error);
