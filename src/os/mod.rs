@@ -16,6 +16,7 @@ pub mod peer;
 pub mod process_stat;
 pub mod real_paths;
 pub mod socket;
+pub mod tcp_peer;
 pub mod trusted_file;
 pub mod usage;
 pub mod worktree;
