@@ -151,7 +151,15 @@ impl Client {
     /// Asks, and waits for the answer however long it takes.
     pub async fn call<M: Method>(&mut self, params: M::Params) -> Result<M::Answer, CallError> {
         let params = serde_json::to_value(params).map_err(unspeakable)?;
-        let id = self.request(M::NAME, params).await?;
+        let result = self.ask(M::NAME, params).await?;
+        serde_json::from_value(result).map_err(|error| {
+            CallError::Protocol(format!("answer to `{}` not understood: {error}", M::NAME))
+        })
+    }
+
+    /// The same for a request that is only known by its name, with its parameters and its answer as JSON.
+    pub async fn ask(&mut self, method: &str, params: Value) -> Result<Value, CallError> {
+        let id = self.request(method, params).await?;
         loop {
             let line = self.next_line().await?.ok_or_else(closed)?;
             if line.id != Some(id.into()) {
@@ -160,10 +168,7 @@ impl Client {
             if let Some(error) = line.error {
                 return Err(RpcError::from(error).into());
             }
-            let result = line.result.unwrap_or(Value::Null);
-            return serde_json::from_value(result).map_err(|error| {
-                CallError::Protocol(format!("answer to `{}` not understood: {error}", M::NAME))
-            });
+            return Ok(line.result.unwrap_or(Value::Null));
         }
     }
 

@@ -1,7 +1,7 @@
 //! How people and programs reach the daemon: JSON-RPC 2.0, one object per line, on a unix socket. `server` (with
 //! `places`, `reserve` and `refusals`, for who may connect, `listening` and `subscriptions`, for those who follow events)
 //! and `client` (with `identity`, the check of who answers) touch the socket. `requests` has a file for each request
-//! and the table of them; `permission`, `kinds` and `schema` are pure and go by that table. `dispatch` knows slots only by
+//! and the table of them; `permission`, `scope`, `kinds` and `schema` are pure and go by that table. `dispatch` knows slots only by
 //! their handles, and `execute` runs a file of tasks as a client.
 
 pub mod attach;
@@ -17,6 +17,7 @@ mod refusals;
 pub mod requests;
 mod reserve;
 mod schema;
+pub mod scope;
 pub mod server;
 mod subscriptions;
 mod tails;

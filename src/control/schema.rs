@@ -57,6 +57,7 @@ fn method(entry: &Entry, generator: &mut SchemaGenerator) -> Value {
         "description": entry.about.trim(),
         "access": access,
         "grant": grant,
+        "scope": entry.scope,
         "names": entry.names.name(),
         "params": (entry.params)(generator),
         "result": (entry.answer)(generator),

@@ -5,6 +5,7 @@ request! {
     /// Takes over a conversation that exists.
     Adopt = "adopt", AdoptParams => AdoptAnswer;
     access: PersonOnly;
+    scope: Scope::Keys;
     names: Accepts::Slots("missiond attach ID");
 }
 

@@ -8,6 +8,7 @@ request! {
     /// Cancels a task, and answers when it has ended.
     Cancel = "cancel", OneTask => TaskStatus;
     access: Granted("submit", OwnTasks);
+    scope: Scope::Steer;
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

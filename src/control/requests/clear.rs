@@ -4,6 +4,7 @@ request! {
     /// Drops the output that is kept of a session.
     Clear = "clear", OneSlot => Done;
     access: PersonOnly;
+    scope: Scope::Keys;
     names: Accepts::only_sessions("missiond screen ID");
 }
 

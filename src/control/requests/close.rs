@@ -6,6 +6,7 @@ request! {
     /// Ends sessions and removes them.
     Close = "close", CloseParams => CloseAnswer;
     access: PersonOnly;
+    scope: Scope::Keys;
     names: Accepts::only_sessions("missiond stop ID");
 }
 

@@ -5,6 +5,7 @@ request! {
     /// Ends a command and removes its session.
     ClosePtySession = "close_pty_session", ClosePtyParams => ClosePtyAnswer;
     access: Granted("unified_exec", OwnSessions);
+    scope: Scope::Keys;
     names: Accepts::only_sessions("missiond stop ID");
 }
 

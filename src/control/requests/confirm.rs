@@ -12,6 +12,7 @@ request! {
     /// Answers a dialog.
     Confirm = "confirm", ConfirmParams => ConfirmAnswer;
     access: PersonOnly;
+    scope: Scope::Answer;
     names: Accepts::Slots("missiond type ID …, missiond keys ID …");
 }
 

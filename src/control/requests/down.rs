@@ -4,6 +4,7 @@ request! {
     /// Ends the daemon.
     Down = "down", DownParams => Nothing;
     access: PersonOnly;
+    scope: Scope::Keys;
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -4,6 +4,7 @@ request! {
     /// Shows the conversation of a slot.
     History = "history", HistoryParams => HistoryAnswer;
     access: Granted("history", Slots);
+    scope: Scope::View;
     names: Accepts::Slots("missiond output ID");
 }
 

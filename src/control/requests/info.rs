@@ -6,6 +6,7 @@ request! {
     /// Shows one session.
     Info = "info", OneSlot => SessionInfo;
     access: PersonOnly;
+    scope: Scope::View;
     names: Accepts::only_sessions("missiond status ID");
 }
 

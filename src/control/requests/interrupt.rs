@@ -15,6 +15,7 @@ request! {
     /// Stops the turn of a slot, never its program.
     Interrupt = "interrupt", OneSlot => InterruptAnswer;
     access: Granted("interrupt", Slots);
+    scope: Scope::Steer;
     names: Accepts::Slots("missiond keys ID ctrl+c");
 }
 

@@ -5,6 +5,7 @@ request! {
     /// Lists sessions as the tools know them.
     ListPtySessions = "list_pty_sessions", SessionsParams => ListPtyAnswer;
     access: Granted("unified_exec", OwnSessions);
+    scope: Scope::View;
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -10,6 +10,7 @@ use super::dispatch::each::done;
 use super::kinds::Accepts;
 use super::permission::Access::{self, Anybody, Granted, OwnSlot, PersonOnly};
 use super::permission::Reach::{Connection, OwnSessions, OwnTasks, Slots};
+use super::scope::Scope;
 use super::subscriptions::Subscriptions;
 use super::written::{part, request};
 use crate::core::claude::reading::State;
@@ -63,6 +64,8 @@ pub struct Entry {
     /// What it does.
     pub about: &'static str,
     pub access: Access,
+    /// What a token must allow for this request over HTTP; `None` if it is not to be had there.
+    pub scope: Option<Scope>,
     pub names: Accepts,
     pub params: fn(&mut SchemaGenerator) -> Schema,
     pub answer: fn(&mut SchemaGenerator) -> Schema,
@@ -75,6 +78,7 @@ macro_rules! request {
     ($(#[doc = $doc:literal])+
      $method:ident = $name:expr, $params:ty => $answer:ty;
      access: $access:expr;
+     $(scope: $scope:expr;)?
      $(names: $names:expr;)?) => {
         $(#[doc = $doc])+
         #[derive(Debug)]
@@ -90,6 +94,7 @@ macro_rules! request {
             name: $name,
             about: concat!($($doc),+),
             access: $access,
+            scope: optional!($($scope)?),
             names: either!($($names)?),
             params: |generator| generator.subschema_for::<$params>(),
             answer: |generator| generator.subschema_for::<$answer>(),
@@ -98,6 +103,15 @@ macro_rules! request {
                 as_json::<$answer>(answer(call, params).await?)
             }),
         };
+    };
+}
+
+macro_rules! optional {
+    () => {
+        None
+    };
+    ($value:expr) => {
+        Some($value)
     };
 }
 
@@ -134,6 +148,7 @@ mod info;
 mod interrupt;
 mod list_pty_sessions;
 mod output;
+mod peer;
 mod pending;
 mod ping;
 mod policy;
@@ -166,7 +181,7 @@ mod write_stdin;
 table! {
     ping, status, stats, roles, start, stop, restart, adopt, send, sent, pending, confirm, interrupt, screen,
     history, search, wait, write, attach, why, events, unsubscribe, policy, submit, task, tasks, cancel, reload,
-    down, hook, spawn, sessions, info, type_line, resize, signal, close, output, clear, unified_exec, write_stdin,
+    down, hook, peer, spawn, sessions, info, type_line, resize, signal, close, output, clear, unified_exec, write_stdin,
     close_pty_session, list_pty_sessions,
 }
 

@@ -11,6 +11,7 @@ request! {
     /// Answers with a part of what a program has written; with `wait_ms` it waits for more.
     Output = "output", OutputParams => OutputAnswer;
     access: PersonOnly;
+    scope: Scope::View;
     names: Accepts::Sessions {
         claude: "missiond screen ID, missiond history ID, missiond logs ID -f",
         shell: "missiond screen ID, missiond search ID REGEX",

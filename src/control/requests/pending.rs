@@ -5,6 +5,7 @@ request! {
     /// Shows the dialogs that wait for a person, and the calls that wait without one on the screen.
     Pending = "pending", Select => Vec<PendingDialog>;
     access: Granted("pending", Slots);
+    scope: Scope::View;
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

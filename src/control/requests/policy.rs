@@ -7,6 +7,7 @@ request! {
     /// Shows the policy of a slot, as it is in force.
     InForce = "policy", OneSlot => PolicyAnswer;
     access: PersonOnly;
+    scope: Scope::View;
     names: Accepts::Slots("missiond info ID");
 }
 

@@ -4,6 +4,7 @@ request! {
     /// Changes the size of a session's terminal.
     Resize = "resize", ResizeParams => Done;
     access: PersonOnly;
+    scope: Scope::Keys;
     names: Accepts::only_sessions("set `cols` and `rows` in slots.toml, then: missiond restart ID");
 }
 

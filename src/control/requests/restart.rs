@@ -4,6 +4,7 @@ request! {
     /// Ends the programs of slots and starts them again.
     Restart = "restart", Select => Vec<Done>;
     access: Granted("restart", Slots);
+    scope: Scope::Steer;
     names: Accepts::Slots("missiond close ID; missiond spawn");
 }
 

@@ -5,6 +5,7 @@ request! {
     /// Shows the roles, with the slots of each and how many of them are idle or ask something.
     Roles = "roles", Nothing => Vec<RoleStatus>;
     access: PersonOnly;
+    scope: Scope::View;
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

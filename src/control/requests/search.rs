@@ -12,6 +12,7 @@ request! {
     /// Searches what a slot has shown and said, or what a session has written.
     Search = "search", SearchParams => Vec<Match>;
     access: Granted("search", Slots);
+    scope: Scope::View;
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

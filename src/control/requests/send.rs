@@ -11,6 +11,7 @@ request! {
     /// Sends a message to a slot, and answers with what Claude Code says to it.
     Send = "send", SendParams => SendAnswer;
     access: Granted("send", Slots);
+    scope: Scope::Steer;
     names: Accepts::Slots("missiond type ID …");
 }
 

@@ -7,6 +7,7 @@ request! {
     /// Tells what became of a message that was sent with an id.
     Sent = "sent", SentParams => SentAnswer;
     access: PersonOnly;
+    scope: Scope::View;
     names: Accepts::Slots("missiond output ID");
 }
 

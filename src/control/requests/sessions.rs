@@ -5,6 +5,7 @@ request! {
     /// Lists sessions, also those that have ended and are kept.
     Sessions = "sessions", SessionsParams => Vec<SessionInfo>;
     access: PersonOnly;
+    scope: Scope::View;
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -5,6 +5,7 @@ request! {
     /// Sends a signal to the program in the foreground of a session.
     Signal = "signal", SignalParams => Done;
     access: PersonOnly;
+    scope: Scope::Keys;
     names: Accepts::Sessions {
         claude: "missiond interrupt ID, or missiond stop ID",
         shell: "missiond keys ID ctrl+c, or missiond stop ID",

@@ -10,6 +10,7 @@ request! {
     /// Starts a program in a terminal of its own.
     Spawn = "spawn", SpawnParams => SpawnAnswer;
     access: PersonOnly;
+    scope: Scope::Keys;
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -4,6 +4,7 @@ request! {
     /// Starts slots.
     Start = "start", Select => Vec<Done>;
     access: Granted("start", Slots);
+    scope: Scope::Steer;
     names: Accepts::Slots("missiond spawn");
 }
 

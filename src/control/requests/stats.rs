@@ -4,6 +4,7 @@ request! {
     /// Counts slots and sessions.
     Stats = "stats", Nothing => StatsAnswer;
     access: Anybody;
+    scope: Scope::View;
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

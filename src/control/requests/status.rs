@@ -6,6 +6,7 @@ request! {
     /// Shows slots, and sessions that are named.
     Status = "status", Select => Vec<SlotStatus>;
     access: Anybody;
+    scope: Scope::View;
 }
 
 pub(super) async fn answer(call: Call<'_>, select: Select) -> Result<Vec<SlotStatus>, RpcError> {

@@ -4,6 +4,7 @@ request! {
     /// Ends the programs of slots; they stay down.
     Stop = "stop", Select => Vec<Done>;
     access: Granted("stop", Slots);
+    scope: Scope::Steer;
     names: Accepts::Slots("missiond close ID");
 }
 

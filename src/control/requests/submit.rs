@@ -9,6 +9,7 @@ request! {
     /// Puts a task into the queue; it is on the disk before this answers.
     Submit = "submit", SubmitParams => TaskStatus;
     access: Granted("submit", Slots);
+    scope: Scope::Steer;
     names: Accepts::Slots("missiond type ID …");
 }
 

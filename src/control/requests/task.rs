@@ -5,6 +5,7 @@ request! {
     /// Shows a task.
     Task = "task", TaskParams => TaskStatus;
     access: Granted("submit", OwnTasks);
+    scope: Scope::View;
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

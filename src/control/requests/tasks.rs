@@ -9,6 +9,7 @@ request! {
     /// Shows the tasks.
     Tasks = "tasks", TasksParams => Vec<TaskStatus>;
     access: Granted("submit", OwnTasks);
+    scope: Scope::View;
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -9,6 +9,7 @@ request! {
     /// Types a line into a session, with Enter behind it.
     Type = "type", TypeParams => TypeAnswer;
     access: PersonOnly;
+    scope: Scope::Keys;
     names: Accepts::Sessions {
         claude: "missiond send ID …; a dialog: missiond confirm ID …",
         shell: "missiond write ID '…\\r'",

@@ -17,6 +17,7 @@ request! {
     /// Starts a command and answers with what it writes in the first moments.
     UnifiedExec = "unified_exec", ExecParams => ToolAnswer;
     access: Granted("unified_exec", OwnSessions);
+    scope: Scope::Keys;
 }
 
 /// Either one line for a shell, or the program and its arguments.

@@ -7,6 +7,7 @@ request! {
     /// Answers when a slot or session is as asked: the first condition that holds ends the wait.
     Wait = "wait", WaitParams => WaitAnswer;
     access: Granted("wait", Slots);
+    scope: Scope::View;
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -4,6 +4,7 @@ request! {
     /// Shows on what evidence the state of a slot rests.
     Why = "why", OneSlot => WhyAnswer;
     access: Granted("why", Slots);
+    scope: Scope::View;
     names: Accepts::Slots("missiond info ID");
 }
 

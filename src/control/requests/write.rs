@@ -5,6 +5,7 @@ request! {
     /// Writes bytes to the terminal of a slot or session.
     Write = "write", WriteParams => Done;
     access: PersonOnly;
+    scope: Scope::Keys;
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

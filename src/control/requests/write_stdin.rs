@@ -6,6 +6,7 @@ request! {
     /// Writes to a command and answers with what has come since the last look.
     WriteStdin = "write_stdin", StdinParams => ToolAnswer;
     access: Granted("unified_exec", OwnSessions);
+    scope: Scope::Keys;
     names: Accepts::Sessions {
         claude: "missiond send ID …; a dialog: missiond confirm ID …",
         shell: "missiond write ID '…\\r'",

@@ -1,0 +1,72 @@
+use super::*;
+use crate::audit::Record;
+use crate::os::peer::{self, Proc};
+
+request! {
+    /// Tells where processes belong that have connected to another server of this daemon, such as `missiond web`. A process
+    /// inside a slot is written into the audit.
+    WhereFrom = "peer", WhereFromParams => WhereFromAnswer;
+    access: PersonOnly;
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WhereFromParams {
+    /// The processes that have the same connection.
+    pub pids: Vec<i32>,
+    /// What they have connected to, for the audit.
+    pub server: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WhereFromAnswer {
+    /// All of them are outside of all slots.
+    pub outside: bool,
+    /// Why not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+async fn answer(call: Call<'_>, params: WhereFromParams) -> Result<WhereFromAnswer, RpcError> {
+    let marks = call.marks();
+    let pids = params.pids.clone();
+    let look = move || {
+        let of = |pid: &i32| (*pid, peer::origin(Some(*pid), &marks, &Proc::default()));
+        pids.iter().map(of).collect::<Vec<_>>()
+    };
+    let failed = |error| RpcError::new(Fault::Failed, format!("no process was looked up: {error}"));
+    let origins = blocking::run(look).await.map_err(failed)?;
+    let mut others = origins
+        .iter()
+        .filter(|(_, origin)| *origin != PeerOrigin::Outside);
+    let Some((pid, origin)) = others.next() else {
+        let outside = !origins.is_empty();
+        let why = (!outside).then(|| "the process can't be seen from here".to_owned());
+        return Ok(WhereFromAnswer { outside, why });
+    };
+    let (slot, why) = match origin {
+        PeerOrigin::Slot(slot) => (slot.as_str(), format!("it runs inside slot {slot}")),
+        PeerOrigin::Left(slot) => (
+            slot.as_str(),
+            format!("it may be left over from slot {slot}"),
+        ),
+        PeerOrigin::Daemon => ("", "the daemon runs it".to_owned()),
+        PeerOrigin::Unseen(fault) => ("", format!("it can't be looked up: {fault}")),
+        PeerOrigin::Untold | PeerOrigin::Outside => {
+            ("", "it can't be told from one inside a slot".to_owned())
+        }
+    };
+    let caller = Peer {
+        pid: Some(*pid),
+        origin: origin.clone(),
+        ..call.peer.clone()
+    };
+    let record = Record::refused(slot, &caller, &params.server, &Value::Null, &why);
+    if let Err(error) = call.daemon.audit().note(record).await {
+        tracing::error!("the audit can't be written: {error}");
+    }
+    Ok(WhereFromAnswer {
+        outside: false,
+        why: Some(why),
+    })
+}
