@@ -6,6 +6,7 @@
 pub mod claude_code;
 pub mod daemon;
 pub mod disk;
+pub mod npm;
 pub mod processes;
 pub mod run;
 pub mod setup;
