@@ -83,3 +83,4 @@ pub mod os;
 pub mod session;
 pub mod shim;
 pub mod slot;
+pub mod web;

@@ -70,6 +70,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     ("mcp", &["core", "control"]),
+    ("web", &["core", "os", "control"]),
     (
         "embed",
         &["core", "os", "events", "config", "daemon", "control"],
@@ -82,7 +83,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "cli",
         &[
             "core", "os", "audit", "config", "launch", "shim", "slot", "session", "daemon",
-            "control", "mcp", "lab",
+            "control", "mcp", "web", "lab",
         ],
     ),
 ];

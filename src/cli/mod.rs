@@ -86,6 +86,7 @@ mod up;
 mod version;
 mod wait;
 mod watch;
+mod web;
 mod why;
 mod write;
 
@@ -182,6 +183,7 @@ enum Command {
     Man(man::Man),
     Version(version::VersionArgs),
     Mcp(mcp::Mcp),
+    Web(web::Web),
 }
 
 /// The whole program for everything that is typed by people.
@@ -211,7 +213,7 @@ pub fn main() -> ExitCode {
 fn parse() -> Result<Cli, clap::Error> {
     let matches = overview::grouped(Cli::command()).try_get_matches()?;
     match matches.subcommand_name() {
-        Some("mcp") => envelope::speak_as("mcp"),
+        Some(door @ ("mcp" | "web")) => envelope::speak_as(door),
         verb => envelope::speak_as(&format!("cli {}", verb.unwrap_or_default())),
     }
     Cli::from_arg_matches(&matches)
@@ -287,6 +289,7 @@ fn dispatch(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Demo(verb) => block_on(verb.run(context)),
         Command::Doctor(verb) => block_on(verb.run(context)),
         Command::Mcp(verb) => block_on(verb.run(context)),
+        Command::Web(verb) => block_on(verb.run(context)),
         Command::Version(verb) => block_on(verb.run(context)),
     }
 }

@@ -12,6 +12,7 @@ const GROUPS: [(&str, &[&str]); 8] = [
         &[
             "status",
             "top",
+            "web",
             "send",
             "pending",
             "confirm",
@@ -44,7 +45,15 @@ const GROUPS: [(&str, &[&str]); 8] = [
     ("Unchecked input", &["keys", "write"]),
     (
         "Rules, and other programs",
-        &["config", "policy", "mcp", "completions", "man", "help"],
+        &[
+            "config",
+            "policy",
+            "mcp",
+            "web",
+            "completions",
+            "man",
+            "help",
+        ],
     ),
 ];
 

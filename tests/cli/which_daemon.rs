@@ -185,6 +185,7 @@ const ASKING: &[&[&str]] = &[
     &["reload"],
     &["version"],
     &["status"],
+    &["web"],
     &["send", "coder", "hello"],
     &["pending"],
     &["confirm", "coder", "yes"],

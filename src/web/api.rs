@@ -1,0 +1,112 @@
+//! The requests of the control socket over HTTP: `POST /api/NAME` with the parameters as JSON.
+
+use super::refusal::Refusal;
+use super::server::Shared;
+use crate::control::permission;
+use crate::control::requests::{self, Confirm, Entry, Method};
+use crate::control::scope::Scope;
+use crate::core::model::{Fault, RpcError};
+use axum::body::Bytes;
+use axum::extract::rejection::BytesRejection;
+use axum::extract::{Path, State};
+use axum::{Extension, Json};
+use http::StatusCode;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// `POST /api/session`: a code for a token.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SessionParams {
+    code: String,
+}
+
+/// What the client sends with each request from then on.
+#[derive(Serialize)]
+pub(super) struct Session {
+    token: String,
+    scope: Scope,
+}
+
+type Body = Result<Bytes, BytesRejection>;
+
+pub(super) async fn session(
+    State(shared): State<Arc<Shared>>,
+    body: Body,
+) -> Result<Json<Session>, Refusal> {
+    let params = serde_json::from_value(object(body)?);
+    let SessionParams { code } = params.map_err(|error| RpcError::bad_params("session", &error))?;
+    let redeemed = shared.access().redeem(&code, Instant::now());
+    match redeemed {
+        Ok(Some((token, scope))) => Ok(Json(Session {
+            token: token.text().to_owned(),
+            scope,
+        })),
+        Ok(None) => Err(shared.refuse_secret().await),
+        Err(error) => {
+            let text = format!("the system gives no random numbers: {error}");
+            Err(RpcError::new(Fault::Failed, text).into())
+        }
+    }
+}
+
+pub(super) async fn answer(
+    State(shared): State<Arc<Shared>>,
+    Extension(scope): Extension<Scope>,
+    Path(name): Path<String>,
+    body: Body,
+) -> Result<Json<Value>, Refusal> {
+    let entry = requests::find(&name).and_then(|entry| Some((entry, needed_at_least(entry)?)));
+    let Some((entry, least)) = entry else {
+        return Err(RpcError::no_such_method(&name).into());
+    };
+    let params = object(body)?;
+    let needed = least.max(needed_for(entry, &params));
+    if scope < needed {
+        let text = format!("`{name}` needs the scope `{needed}`, and this token has `{scope}`");
+        let refusal = Refusal::new(StatusCode::FORBIDDEN, Fault::Refused, text);
+        return Err(refusal.next(format!("missiond web --scope {needed}")));
+    }
+    if entry.name == Confirm::NAME && params.get("dialog").is_none_or(Value::is_null) {
+        let text = "`confirm` needs the id of the dialog that was seen, in `dialog`";
+        return Err(RpcError::new(Fault::Usage, text).into());
+    }
+    let mut client = (shared.dial)().await?;
+    let answer = client.ask(entry.name, params).await;
+    Ok(Json(answer.map_err(RpcError::from)?))
+}
+
+fn needed_at_least(entry: &Entry) -> Option<Scope> {
+    entry.scope
+}
+
+/// What these very parameters need: a rule for good, and a command that no rule judges, are more than an answer or a
+/// message.
+fn needed_for(entry: &Entry, params: &Value) -> Scope {
+    let is_always = || params.get("answer").and_then(Value::as_str) == Some("always");
+    match entry.name {
+        Confirm::NAME if is_always() => Scope::Keys,
+        _ if permission::escapes(params) => Scope::Keys,
+        _ => Scope::View,
+    }
+}
+
+/// The parameters; a request without a body has none.
+fn object(body: Body) -> Result<Value, Refusal> {
+    let body = body.map_err(|rejection| {
+        let text = format!("the body can't be read: {}", rejection.body_text());
+        Refusal::new(rejection.status(), Fault::Usage, text)
+    })?;
+    if body.is_empty() {
+        return Ok(json!({}));
+    }
+    let read = serde_json::from_slice::<Value>(&body);
+    let text = match read {
+        Ok(params @ Value::Object(_)) => return Ok(params),
+        Ok(_) => "the body must be a JSON object".to_owned(),
+        Err(error) => format!("the body is not JSON: {error}"),
+    };
+    Err(RpcError::new(Fault::Usage, text).into())
+}

@@ -1,0 +1,158 @@
+// @ts-check
+// The page: who waits first, then all slots, and the one that is chosen.
+
+import { html, render, useEffect, useReducer, useRef, useState } from "./vendor/htm-preact.mjs";
+import { events, forgetToken, hasToken, request, signIn } from "./api.mjs";
+import { Card, asks, summary } from "./card.mjs";
+import { Slot } from "./slot.mjs";
+import { age, oneLine, visible } from "./text.mjs";
+
+const RETRY_MS = 1000;
+const MARKS = { waits: "!", works: "●", idle: "○", down: "x" };
+
+/** @param {any} slot */
+function group(slot) {
+  if (asks(slot) || slot.state === "confirming") return "waits";
+  if (slot.state === "idle") return "idle";
+  return slot.state === "error" || slot.state === "exited" ? "down" : "works";
+}
+
+const ORDER = ["waits", "works", "idle", "down"];
+/** Those that wait come first, the longest wait before the others. */
+const inOrder = (/** @type {Map<string, any>} */ slots) =>
+  [...slots.values()].sort((a, b) => {
+    const by = ORDER.indexOf(group(a)) - ORDER.indexOf(group(b));
+    if (by !== 0) return by;
+    return group(a) === "waits" ? Date.parse(a.since) - Date.parse(b.since) : a.slot.localeCompare(b.slot);
+  });
+
+/** What is known: the statuses, and how often each slot has changed. */
+function useSlots() {
+  const slots = useRef(new Map());
+  const changes = useRef(new Map());
+  const [link, setLink] = useState("connecting");
+  const [, draw] = useReducer((count) => count + 1, 0);
+  useEffect(() => {
+    const ending = new AbortController();
+    const stale = new Set();
+    let asking = false;
+    let position = /** @type {number | null} */ (null);
+
+    const refresh = async () => {
+      if (asking) return;
+      asking = true;
+      while (stale.size > 0) {
+        const names = [...stale];
+        stale.clear();
+        for (const name of names) {
+          const found = await request("status", { slots: [name] }).catch(() => null);
+          if (found !== null) slots.current.set(name, found[0]);
+          changes.current.set(name, (changes.current.get(name) ?? 0) + 1);
+        }
+        draw(undefined);
+      }
+      asking = false;
+    };
+    const heard = (/** @type {string} */ kind, /** @type {any} */ data) => {
+      if (kind === "live") {
+        position = data.position ?? position;
+        setLink("live");
+        return;
+      }
+      if (kind !== "event") return;
+      position = data.seq ?? position;
+      if (data.event === "snapshot") {
+        slots.current.set(data.slot, data.status);
+        draw(undefined);
+      } else if (data.event === "closed") {
+        slots.current.delete(data.slot);
+        draw(undefined);
+      } else if (data.slot) {
+        stale.add(data.slot);
+        refresh();
+      }
+    };
+    const listen = async () => {
+      while (!ending.signal.aborted) {
+        try {
+          // A daemon that was started again may have other slots: begin anew.
+          slots.current.clear();
+          await events(null, heard, ending.signal);
+          setLink("lost");
+        } catch (error) {
+          if (error.status === 401) {
+            forgetToken();
+            setLink("signed out");
+            return;
+          }
+          setLink(error.message);
+        }
+        await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+      }
+    };
+    listen();
+    return () => ending.abort();
+  }, []);
+  return { slots: slots.current, changes: changes.current, link };
+}
+
+function useClock() {
+  const [now, setNow] = useState(Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 1000);
+    return () => clearInterval(timer);
+  }, []);
+  return now;
+}
+
+function App() {
+  const { slots, changes, link } = useSlots();
+  const now = useClock();
+  const [chosen, setChosen] = useState(/** @type {string | null} */ (null));
+  const [said, setSaid] = useState("");
+  if (link === "signed out") return html`<${SignedOut} />`;
+  const all = inOrder(slots).filter((slot) => !slot.session);
+  const waiting = all.filter((slot) => group(slot) === "waits");
+  const current = slots.get(chosen ?? "") ?? (matchMedia("(min-width: 800px)").matches ? waiting[0] ?? all[0] : undefined);
+  document.title = waiting.length > 0 ? `(${waiting.length}) missiond` : "missiond";
+  const words = { waits: "wait", works: "work", idle: "idle", down: "down" };
+  const counts = ORDER.map((name) => `${all.filter((slot) => group(slot) === name).length} ${words[name]}`);
+  return html`
+    <header>
+      <h1>missiond</h1>
+      <span class=${link === "live" ? "link live" : "link lost"} role="status">${link === "live" ? "● live" : `○ ${visible(link)}: trying again`}</span>
+      <span class="counts">${counts.join(" · ")}</span>
+    </header>
+    <main class=${current ? "with-slot" : ""}>
+      <nav aria-label="slots">
+        <ul>${all.map((slot) => html`<${Row} key=${slot.slot} slot=${slot} now=${now} chosen=${current?.slot === slot.slot} choose=${() => setChosen(slot.slot)} />`)}</ul>
+        ${all.length === 0 && html`<p class="why">No slots yet.</p>`}
+      </nav>
+      ${current && html`<article>
+        <button class="back" onClick=${() => setChosen(null)}>‹ all slots</button>
+        ${asks(current) && html`<${Card} key=${current.slot} slot=${current} now=${now} answered=${setSaid} />`}
+        <${Slot} key=${`slot ${current.slot}`} slot=${current} changed=${changes.get(current.slot) ?? 0} told=${setSaid} />
+      </article>`}
+    </main>
+    <footer role="status" aria-live="polite">${visible(said)}</footer>`;
+}
+
+/** @param {{slot: any, now: number, chosen: boolean, choose: () => void}} props */
+function Row({ slot, now, chosen, choose }) {
+  const kind = group(slot);
+  const { tool, about } = asks(slot) ? summary(slot) : { tool: slot.state, about: oneLine(slot.doing ?? slot.last_error ?? "") };
+  return html`<li><button class=${`row ${kind}`} aria-current=${chosen} onClick=${choose}>
+    <span class="mark" aria-hidden="true">${MARKS[kind]}</span>
+    <span class="name">${oneLine(slot.slot)}</span><span class="role">${oneLine(slot.role)}</span>
+    <span class="age">${age(slot.since, now)}</span>
+    <span class="about"><b>${tool}</b> ${about}</span>
+  </button></li>`;
+}
+
+function SignedOut() {
+  return html`<main class="signed-out"><h1>missiond</h1>
+    <p>This page needs a code. In a terminal outside of the slots, run <code>missiond web</code> and open the address that it prints.</p></main>`;
+}
+
+await signIn().catch(() => {});
+render(hasToken() ? html`<${App} />` : html`<${SignedOut} />`, /** @type {Element} */ (document.getElementById("app")));

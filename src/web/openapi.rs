@@ -1,0 +1,195 @@
+//! `GET /api/openapi.json`: the description of the API, made from the table of requests.
+
+use crate::control::requests::{Entry, requests};
+use crate::control::scope::Scope;
+use crate::core::model::{Event, RpcError};
+use axum::Json;
+use schemars::generate::{SchemaGenerator, SchemaSettings};
+use serde_json::{Map, Value, json};
+
+/// The statuses of errors, which all have the same body.
+const ERRORS: [(&str, &str); 10] = [
+    ("400", "Wrong parameters, or an unknown name."),
+    ("401", "No token, or a wrong one."),
+    (
+        "403",
+        "Another host or page, a program inside a slot, another user, or a token of a smaller scope.",
+    ),
+    ("404", "No such request."),
+    ("409", "Refused in this state, or a person is needed."),
+    ("413", "The body is too long."),
+    ("415", "The body is not JSON."),
+    ("502", "It failed, or the daemon does not run."),
+    ("503", "The daemon or this server is full."),
+    ("504", "It took longer than it may."),
+];
+
+pub(super) async fn answer() -> Json<Value> {
+    Json(openapi())
+}
+
+/// The document, in OpenAPI 3.1.
+pub fn openapi() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.definitions_path = "/components/schemas".into();
+        settings.meta_schema = None;
+    });
+    let mut generator = settings.into_generator();
+    let mut paths = Map::new();
+    paths.insert("/api/session".to_owned(), session());
+    paths.insert("/api/openapi.json".to_owned(), own());
+    paths.insert("/api/events".to_owned(), events(&mut generator));
+    for entry in requests() {
+        if let Some(scope) = entry.scope {
+            let path = format!("/api/{}", entry.name);
+            paths.insert(path, request(entry, scope, &mut generator));
+        }
+    }
+    let error = generator.subschema_for::<RpcError>();
+    let mut schemas = generator.take_definitions(true);
+    schemas.insert("Refusal".to_owned(), refusal(&error.to_value()));
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "missiond",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "The requests of the control socket, over HTTP on loopback: missiond web.",
+        },
+        "security": [{ "token": [] }],
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {
+                "token": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "From POST /api/session, for a code that `missiond web` shows.",
+                },
+            },
+        },
+    })
+}
+
+fn refusal(error: &Value) -> Value {
+    json!({
+        "type": "object",
+        "properties": { "error": error },
+        "required": ["error"],
+    })
+}
+
+fn request(entry: &Entry, scope: Scope, generator: &mut SchemaGenerator) -> Value {
+    json!({
+        "post": {
+            "operationId": entry.name,
+            "summary": entry.about.trim(),
+            "description": format!("Needs the scope `{scope}`."),
+            "x-scope": scope,
+            "requestBody": { "required": false, "content": as_json((entry.params)(generator).into()) },
+            "responses": responses(as_json((entry.answer)(generator).into())),
+        },
+    })
+}
+
+fn session() -> Value {
+    let code = json!({
+        "type": "object",
+        "properties": { "code": { "type": "string" } },
+        "required": ["code"],
+        "additionalProperties": false,
+    });
+    let token = json!({
+        "type": "object",
+        "properties": {
+            "token": { "type": "string" },
+            "scope": { "enum": Scope::ALL },
+        },
+        "required": ["token", "scope"],
+    });
+    json!({
+        "post": {
+            "operationId": "session",
+            "summary": "Gives a token for a code, which is used up by this.",
+            "security": [],
+            "requestBody": { "required": true, "content": as_json(code) },
+            "responses": responses(as_json(token)),
+        },
+    })
+}
+
+fn own() -> Value {
+    json!({
+        "get": {
+            "operationId": "openapi",
+            "summary": "This document.",
+            "responses": responses(as_json(json!({ "type": "object" }))),
+        },
+    })
+}
+
+fn events(generator: &mut SchemaGenerator) -> Value {
+    let parameter = |name: &str, about: &str, schema: Value| json!({ "name": name, "in": "query", "description": about, "schema": schema });
+    let event = generator.subschema_for::<Event>();
+    json!({
+        "get": {
+            "operationId": "events",
+            "summary": "Streams what happens, as server-sent events.",
+            "description": "`event` has an event as its data and its position as its id; `live` says that what follows has \
+                just happened; `lagged` and `lost` end the stream.",
+            "x-scope": Scope::View,
+            "parameters": [
+                parameter("slots", "Names of slots, with commas between them; all if there is none.", json!({ "type": "string" })),
+                parameter("data", "Also what their programs write.", json!({ "type": "boolean" })),
+                parameter("after", "In place of a snapshot: what has happened behind this position.", json!({ "type": "integer", "minimum": 0 })),
+            ],
+            "responses": responses(json!({ "text/event-stream": { "schema": event } })),
+        },
+    })
+}
+
+fn as_json(schema: Value) -> Value {
+    json!({ "application/json": { "schema": schema } })
+}
+
+fn responses(content: Value) -> Value {
+    let mut all = Map::new();
+    let done = json!({ "description": "Done.", "content": content });
+    all.insert("200".to_owned(), done);
+    let refusal = as_json(json!({ "$ref": "#/components/schemas/Refusal" }));
+    for (status, about) in ERRORS {
+        let error = json!({ "description": about, "content": refusal });
+        all.insert(status.to_owned(), error);
+    }
+    Value::Object(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_request_is_there_but_those_that_need_the_socket() {
+        let document = openapi();
+        let paths = document["paths"].as_object().unwrap();
+        let missing =
+            requests().filter(|entry| !paths.contains_key(&format!("/api/{}", entry.name)));
+        let missing: Vec<&str> = missing.map(|entry| entry.name).collect();
+        assert_eq!(missing, ["attach", "unsubscribe", "hook", "peer"]);
+    }
+
+    #[test]
+    fn every_reference_is_there() {
+        let document = openapi();
+        let text = document.to_string();
+        let references: Vec<&str> = text
+            .split("\"$ref\":\"")
+            .skip(1)
+            .filter_map(|rest| rest.split('"').next())
+            .collect();
+        assert!(references.len() > 100, "{}", references.len());
+        for reference in references {
+            let pointer = reference.strip_prefix('#').unwrap();
+            assert!(document.pointer(pointer).is_some(), "{reference}");
+        }
+    }
+}

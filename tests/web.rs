@@ -1,0 +1,10 @@
+//! `missiond web`, as a program sees it: what it answers, and what it refuses.
+
+mod support;
+
+mod web {
+    mod answers;
+    mod attacks;
+    mod client;
+    mod page;
+}

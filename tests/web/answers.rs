@@ -1,0 +1,186 @@
+//! What the API answers: the same as the control socket, described by its own document.
+
+use super::client::Web;
+use crate::support::daemon::Daemon;
+use crate::support::setup::Setup;
+use crate::support::until;
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Write};
+
+pub fn daemon() -> Daemon {
+    let setup = Setup::new().slot_with("echo", "kind = \"shell\"");
+    let daemon = Daemon::start_with(&setup, &["/bin/cat".to_owned()]);
+    daemon.wait_state("echo", "idle");
+    daemon
+}
+
+#[test]
+fn a_code_gives_a_token_and_the_token_the_answers_of_the_socket() {
+    let daemon = daemon();
+    let web = Web::start(&daemon, "keys");
+    let token = web.token();
+    let status = web.post("status", Some(&token), r#"{"slots":["echo"]}"#);
+    assert_eq!(status.status, 200, "{status:?}");
+    let (ours, theirs) = (status.json(), daemon.json(&["status", "echo"]));
+    for key in ["slot", "role", "kind", "state", "pid"] {
+        assert_eq!(ours[0][key], theirs[0][key], "{key}");
+    }
+    // Without a body there are no parameters.
+    let all = web.post("status", Some(&token), "");
+    assert_eq!(all.json().as_array().map(Vec::len), Some(1), "{all:?}");
+    // What is typed arrives.
+    let keys = json!({ "slot": "echo", "bytes": "hello by HTTP".as_bytes() });
+    let typed = web.post("write", Some(&token), &keys.to_string());
+    assert_eq!(typed.status, 200, "{typed:?}");
+    until("the echo", || {
+        let screen = daemon.cmd(&["screen", "echo"]).expect(0).stdout;
+        screen.contains("hello by HTTP").then_some(())
+    });
+}
+
+#[test]
+fn errors_have_the_words_of_the_socket_and_a_status() {
+    let daemon = daemon();
+    let web = Web::start(&daemon, "keys");
+    let token = web.token();
+    let cases = [
+        (
+            "status",
+            r#"{"slots":["ecko"]}"#,
+            400,
+            "no slot or session `ecko`",
+        ),
+        ("status", r#"{"slot":"echo"}"#, 400, "unknown field `slot`"),
+        ("status", "[1]", 400, "must be a JSON object"),
+        ("status", "{", 400, "not JSON"),
+        ("stätus", "{}", 404, ""),
+        ("nothing", "{}", 404, "no such method: nothing"),
+        ("hook", "{}", 404, "no such method: hook"),
+        ("attach", "{}", 404, "no such method: attach"),
+        (
+            "confirm",
+            r#"{"slot":"echo","answer":"yes"}"#,
+            400,
+            "needs the id of the dialog",
+        ),
+        (
+            "send",
+            r#"{"slot":"echo","text":"hi"}"#,
+            409,
+            "not Claude Code",
+        ),
+    ];
+    for (name, body, status, message) in cases {
+        let answer = web.post(name, Some(&token), body);
+        assert_eq!(answer.status, status, "{name} {body}: {answer:?}");
+        let said = answer.body.contains(message);
+        assert!(said, "{name} {body}: {answer:?}");
+    }
+    let long = json!({ "slot": "echo", "text": "x".repeat(100_000) }).to_string();
+    assert_eq!(web.post("type", Some(&token), &long).status, 413);
+}
+
+#[test]
+fn each_answer_is_as_the_document_says() {
+    let daemon = daemon();
+    let web = Web::start(&daemon, "view");
+    let token = web.token();
+    let document = web.get("/api/openapi.json", Some(&token));
+    assert_eq!(document.status, 200, "{document:?}");
+    let document = document.json();
+    assert_eq!(document["openapi"], "3.1.0");
+    let offline = daemon.cmd(&["web", "--openapi"]).expect(0).json();
+    assert_eq!(document, offline);
+    let paths = document["paths"].as_object().expect("paths");
+    let mut seen = 0;
+    for (path, operations) in paths {
+        let Some(operation) = operations
+            .get("post")
+            .filter(|post| post["x-scope"] == "view")
+        else {
+            continue;
+        };
+        let name = path.strip_prefix("/api/").expect("a path of the API");
+        let answer = web.post(name, Some(&token), "{}");
+        let status = answer.status.to_string();
+        let schema = &operation["responses"][&status]["content"]["application/json"]["schema"];
+        assert!(!schema.is_null(), "{name}: {answer:?}");
+        let validator = jsonschema_of(schema, &document);
+        assert!(validator.is_valid(&answer.json()), "{name}: {answer:?}");
+        seen += 1;
+    }
+    assert!(seen > 12, "{seen}");
+}
+
+/// A schema of the document, with the document's own definitions.
+fn jsonschema_of(schema: &Value, document: &Value) -> jsonschema::Validator {
+    let mut whole = schema.clone();
+    whole["components"] = document["components"].clone();
+    jsonschema::draft202012::new(&whole).expect("a schema")
+}
+
+#[test]
+fn events_are_streamed_and_go_on_behind_a_position() {
+    let daemon = daemon();
+    let web = Web::start(&daemon, "steer");
+    let token = web.token();
+    let mut first = Events::open(&web, &token, "/api/events");
+    assert_eq!(first.next("event")["event"], "snapshot");
+    let live = first.next("live");
+    let position = live["position"].as_u64().expect("a position");
+    let stopped = web.post("stop", Some(&token), r#"{"slots":["echo"]}"#);
+    assert_eq!(stopped.status, 200, "{stopped:?}");
+    let seen = first.until_exit();
+    drop(first);
+    // From the same place again, the same is told.
+    let path = format!("/api/events?after={position}");
+    let again = Events::open(&web, &token, &path).until_exit();
+    assert_eq!(again, seen);
+    let refused = web.get("/api/events?after=x", Some(&token));
+    assert_eq!(refused.status, 400, "{refused:?}");
+}
+
+/// Server-sent events, one after another.
+struct Events(BufReader<std::net::TcpStream>);
+
+impl Events {
+    fn open(web: &Web, token: &str, path: &str) -> Events {
+        let mut stream = web.connect();
+        let head = format!(
+            "GET {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}\r\n\r\n",
+            web.host()
+        );
+        stream.write_all(head.as_bytes()).expect("it listens");
+        Events(BufReader::new(stream))
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        let count = self.0.read_line(&mut line).expect("a line");
+        assert!(count > 0, "the stream has ended");
+        line.trim_end().to_owned()
+    }
+
+    /// The data of the next event of this kind.
+    fn next(&mut self, kind: &str) -> Value {
+        let wanted = format!("event: {kind}");
+        while self.line() != wanted {}
+        loop {
+            if let Some(data) = self.line().strip_prefix("data: ") {
+                return serde_json::from_str(data).expect("JSON");
+            }
+        }
+    }
+
+    /// The positions of all events up to the exit of the program.
+    fn until_exit(&mut self) -> Vec<u64> {
+        let mut seen = Vec::new();
+        loop {
+            let event = self.next("event");
+            seen.extend(event["seq"].as_u64());
+            if event["event"] == "exit" {
+                return seen;
+            }
+        }
+    }
+}
