@@ -142,7 +142,7 @@ impl<'w> Call<'w> {
         };
         rule.covers_tree(self.access(), place, &case.ground)
             || self.does.takes_all && may_hold()
-            || !pattern.is_anywhere() && may_hold() && !is_whole()
+            || !pattern.is_anywhere() && may_hold() && (self.does.removes || !is_whole())
     }
 
     /// Whether a glob that git itself expands may stand for a file that a pattern matches.
@@ -155,7 +155,10 @@ impl<'w> Call<'w> {
     ) -> bool {
         let absolute = normalise(&base.join(text)).to_string_lossy().into_owned();
         match text.chars().all(|c| matches!(c, '*' | '/' | '.')) {
-            true => self.does.takes_all && pattern.may_share(&absolute, ground),
+            true => {
+                let takes = self.does.takes_all || self.does.removes && !pattern.is_anywhere();
+                takes && pattern.may_share(&absolute, ground)
+            }
             false => pattern.is_aimed_at(&absolute, ground),
         }
     }

@@ -53,6 +53,7 @@ pub struct Harmful {
 struct Paths {
     reads: String,
     writes: String,
+    removes: String,
     all: String,
     objects: String,
     unseen: String,
@@ -64,6 +65,8 @@ struct Paths {
 pub struct PathUse {
     pub reads: bool,
     pub writes: bool,
+    /// A directory goes with all that is in it, also the one in which all work is done.
+    pub removes: bool,
     /// It takes everything below what is named, and what is not named too if nothing is.
     pub takes_all: bool,
     /// It takes objects by their numbers.
@@ -115,6 +118,7 @@ pub fn uses_of_paths(subcommand: &str, rest: &[Word]) -> PathUse {
     PathUse {
         reads: has(&paths.reads) || has(&paths.all) || has(&paths.objects),
         writes: has(&paths.writes),
+        removes: has(&paths.removes) && !rest.iter().any(|word| word.text == "--cached"),
         takes_all: has(&paths.all) || reaches_ignored,
         takes_objects: has(&paths.objects),
         is_unseen: rest.iter().any(is_unseen),
@@ -130,7 +134,13 @@ mod tests {
         let file = read().expect("a good file");
         let plain = &file.ordinary.plain;
         let paths = &file.paths;
-        for list in [&paths.reads, &paths.writes, &paths.all, &paths.objects] {
+        for list in [
+            &paths.reads,
+            &paths.writes,
+            &paths.removes,
+            &paths.all,
+            &paths.objects,
+        ] {
             for name in list.split_ascii_whitespace() {
                 let is_known = has_word(plain, name);
                 assert!(is_known, "{name} is asked about anyway");
