@@ -33,6 +33,7 @@ pub struct Ground<'a> {
     paths: &'a dyn Paths,
     /// What was asked of `paths` for this decision: the paths of one call share most of their way.
     links: RefCell<HashMap<OsString, Option<PathBuf>>>,
+    repositories: RefCell<HashMap<PathBuf, Option<PathBuf>>>,
     names_left: Cell<usize>,
     pub cwd: Directory,
     // Looked up when they are first needed: most commands need none of them, and each costs calls of the system.
@@ -63,6 +64,7 @@ impl<'a> Ground<'a> {
         let mut ground = Ground {
             paths,
             links: RefCell::default(),
+            repositories: RefCell::default(),
             names_left: Cell::new(MOST_NAMES),
             cwd: Directory::default(),
             project: Lazy::new(project),
@@ -161,7 +163,12 @@ impl<'a> Ground<'a> {
 
     /// The top of the repository in which a directory lies.
     pub fn repository(&self, directory: &Path) -> Option<PathBuf> {
-        self.paths.repository(&self.resolve(directory))
+        let mut known = self.repositories.borrow_mut();
+        let find = || self.paths.repository(&self.resolve(directory));
+        known
+            .entry(directory.to_owned())
+            .or_insert_with(find)
+            .clone()
     }
 
     /// Whether a place is in the slot's directory, as it is written and where it really is.

@@ -2,7 +2,7 @@
 
 use super::Decision;
 use super::ground::Ground;
-use super::paths::{PathSet, Place};
+use super::paths::{PathPattern, PathSet, Place};
 use super::quick::{QuickMap, QuickSet};
 use super::rule::{Meaning, Rule};
 use std::path::Path;
@@ -17,6 +17,8 @@ pub struct Index {
     any_program: Vec<usize>,
     /// Every path that is denied or asked about.
     restricted: PathSet,
+    /// Those of them that mean files in a certain directory, or all files in one.
+    trees: PathSet,
 }
 
 impl Index {
@@ -33,10 +35,15 @@ impl Index {
             }
         }
         let restricting = rules.iter().filter(|rule| rule.decision > Decision::Allow);
-        index.restricted = PathSet::new(restricting.filter_map(|rule| match &rule.meaning {
+        let restricting = restricting.filter_map(|rule| match &rule.meaning {
             Meaning::Path(_, pattern) => Some(pattern),
             _ => None,
-        }));
+        });
+        let restricting: Vec<_> = restricting.collect();
+        index.restricted = PathSet::new(restricting.iter().copied());
+        let of_directories =
+            |pattern: &&_| !PathPattern::is_anywhere(pattern) || pattern.has_open_end();
+        index.trees = PathSet::new(restricting.iter().copied().filter(of_directories));
         index
     }
 
@@ -77,6 +84,14 @@ impl Index {
         place
             .ways()
             .any(|path| self.restricted.matches(path, ground))
+    }
+
+    /// Whether some rule restricts this place, or means files in it if it is a directory; with `all` also one that means
+    /// names at any depth.
+    pub fn may_restrict_tree(&self, place: &Place, all: bool, ground: &Ground<'_>) -> bool {
+        let trees = if all { &self.restricted } else { &self.trees };
+        let mut ways = place.ways();
+        self.may_restrict(place, ground) || ways.any(|path| trees.may_match_below(path, ground))
     }
 
     /// Whether some rule may restrict a file in this directory or below it.

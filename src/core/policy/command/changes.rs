@@ -68,15 +68,17 @@ impl<'a> Change<'a> {
         })
     }
 
-    /// The first rule that means a place.
+    /// The first rule that means a place; with `all` one that means names at any depth may.
     fn rule_on(
         &self,
         place: &Place,
+        all: bool,
         means: impl Fn(&Restricting<'_>) -> bool,
     ) -> Option<Found<'a>> {
         let index = &self.case.policy.index;
-        let below = |path: &Path| index.may_restrict_below(path, &self.case.ground);
-        place.ways().any(below).then_some(())?;
+        index
+            .may_restrict_tree(place, all, &self.case.ground)
+            .then_some(())?;
         let (rule, ..) = self.rules().find(means)?;
         Some((rule, place.written.clone()))
     }
@@ -95,7 +97,7 @@ impl<'a> Change<'a> {
         }
         self.named.iter().find_map(|named| {
             let place = &named.place;
-            self.rule_on(place, |(rule, about, pattern)| {
+            self.rule_on(place, false, |(rule, about, pattern)| {
                 let access = if only_reads { Access::Read } else { *about };
                 pattern.has_open_end() && rule.covers_tree(access, place, &self.case.ground)
             })
@@ -126,7 +128,7 @@ impl<'a> Change<'a> {
         // A directory goes there, or what is in one.
         let brings_more =
             || written.filled || !is_whole() && self.brings_directories(transfer, cwd);
-        self.rule_on(place, |(rule, about, pattern)| {
+        self.rule_on(place, false, |(rule, about, pattern)| {
             rule.covers_place(Access::Write, place, &self.case.ground)
                 || *about == Access::Write
                     && !pattern.is_anywhere()
@@ -140,7 +142,7 @@ impl<'a> Change<'a> {
         let sources = transfer.taken().filter(|_| transfer.moves);
         let mut places = sources.map(|source| self.case.ground.place(&source.text, cwd));
         places.find_map(|place| {
-            self.rule_on(&place, |(_, _, pattern)| {
+            self.rule_on(&place, false, |(_, _, pattern)| {
                 !pattern.is_anywhere() && self.may_lie_below(pattern, &place)
             })
         })
@@ -167,7 +169,7 @@ impl<'a> Change<'a> {
         targets
             .map(|text| self.case.ground.place(text, cwd))
             .find_map(|target| {
-                self.rule_on(&target, |(_, about, pattern)| {
+                self.rule_on(&target, true, |(_, about, pattern)| {
                     let meets = |last: &&str| self.glob_meets(last, pattern, &target);
                     *about == Access::Write && lasts.iter().any(meets)
                 })
@@ -191,7 +193,7 @@ impl<'a> Change<'a> {
         harm::changes_below(self.program, self.arguments).then_some(())?;
         self.named.iter().find_map(|named| {
             let place = &named.place;
-            self.rule_on(place, |(_, _, pattern)| {
+            self.rule_on(place, false, |(_, _, pattern)| {
                 !pattern.is_anywhere() && self.may_lie_below(pattern, place)
             })
         })
@@ -203,7 +205,7 @@ impl<'a> Change<'a> {
         let places = |text: &&str| self.directories.places_of_text(text, &self.case.ground);
         let places = into.iter().flat_map(places);
         places.into_iter().find_map(|place| {
-            self.rule_on(&place, |(_, about, pattern)| {
+            self.rule_on(&place, true, |(_, about, pattern)| {
                 *about == Access::Write && self.may_lie_below(pattern, &place)
             })
         })
@@ -218,7 +220,7 @@ impl<'a> Change<'a> {
         let own = own.unwrap_or_default();
         let places = self.named.iter().map(|named| &named.place).chain(&own);
         places.into_iter().find_map(|place| {
-            self.rule_on(place, |(_, about, pattern)| {
+            self.rule_on(place, true, |(_, about, pattern)| {
                 *about == Access::Write
                     && self.may_lie_below(pattern, place)
                     && self.is_formatted(&formatter, pattern, place)

@@ -11,6 +11,7 @@ use crate::core::policy::rule::{Meaning, Rule};
 use crate::core::policy::shell::Word;
 use crate::core::policy::tools::Access;
 use crate::core::policy::{Decision, Verdict};
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
 /// A call of git.
@@ -23,9 +24,19 @@ struct Call<'w> {
     /// Whether a whole commit is compared with a part of one, which shows all of it.
     compares_all: bool,
     does: PathUse,
-    /// Where it runs, and the tops of the repositories there.
+    /// Where it runs.
     directories: Vec<PathBuf>,
-    tops: Vec<PathBuf>,
+    /// The tops of the repositories there, looked for if a path may begin there.
+    tops: OnceCell<Vec<PathBuf>>,
+}
+
+/// What a word of git may mean, if a rule may speak about it.
+enum Meant<'w> {
+    /// Any file below a directory.
+    Anything(PathBuf),
+    /// A glob in a directory, which git expands.
+    Glob(PathBuf, &'w str),
+    Place(Place),
 }
 
 /// A path that a word of git may name.
@@ -46,15 +57,13 @@ impl<'w> Call<'w> {
         let does = harm::git_paths(subcommand, rest);
         (does.reads || does.writes).then_some(())?;
         let directories = directories.after(&ways, &case.ground).all().to_vec();
-        let tops = directories.iter();
-        let tops = tops.filter_map(|cwd| case.ground.repository(cwd));
         Some(Call {
             subcommand,
             operands: operands(subcommand, rest, at + 1),
             shows_object: does.takes_objects && shows_object(rest),
             compares_all: subcommand.starts_with("diff") && mixes_trees(rest),
             does,
-            tops: tops.collect(),
+            tops: OnceCell::new(),
             directories,
         })
     }
@@ -67,36 +76,61 @@ impl<'w> Call<'w> {
         }
     }
 
-    /// Why a rule that restricts paths means this call, if it does.
-    fn is_met_by(&self, case: &Case<'_>, rule: &Rule) -> Option<String> {
-        let Meaning::Path(about, pattern) = &rule.meaning else {
-            return None;
-        };
-        let is_about = *about == Access::Read || *about == self.access();
-        (rule.decision > Decision::Allow && is_about).then_some(())?;
-        let is_here = || {
-            self.bases(true)
-                .any(|base| pattern.may_match_below(base, &case.ground))
-        };
-        let does = match () {
-            () if self.does.is_unseen && is_here() => "takes the names of files from elsewhere",
-            () if self.shows_object && is_here() => "shows an object that no path names",
-            () if self.takes_whole() && is_here() => "takes every file",
-            () => {
-                let meets = |(_, word): &&(usize, &Word)| self.meets(case, rule, pattern, word);
-                let (_, word) = self.operands.iter().find(meets)?;
-                let word = &word.text;
-                return Some(format!(
-                    "`{word}` may name files that {} covers",
-                    rule.at.text
-                ));
+    /// Whether a rule restricts what the call does with paths.
+    fn restricting<'r>(&self, rule: &'r Rule) -> Option<&'r PathPattern> {
+        match &rule.meaning {
+            Meaning::Path(about, pattern) if rule.decision > Decision::Allow => {
+                let is_about = *about == Access::Read || *about == self.access();
+                is_about.then_some(pattern)
             }
+            _ => None,
+        }
+    }
+
+    /// What the call does beyond the paths that it names.
+    fn does_beyond(&self) -> Option<&'static str> {
+        match () {
+            () if self.does.is_unseen => Some("takes the names of files from elsewhere"),
+            () if self.shows_object => Some("shows an object that no path names"),
+            () if self.takes_whole() => Some("takes every file"),
+            () => None,
+        }
+    }
+
+    /// The first rule that means this call whatever paths it names, and why.
+    fn met_beyond<'r>(&self, case: &'r Case<'_>) -> Option<(&'r Rule, String)> {
+        let does = self.does_beyond()?;
+        let ground = &case.ground;
+        let is_here = |rule: &&Rule| {
+            let pattern = self.restricting(rule);
+            let below = |base: &Path| pattern.is_some_and(|p| p.may_match_below(base, ground));
+            self.bases(true, ground).any(below)
         };
+        let rule = case.policy.rules().find(is_here)?;
         let subcommand = self.subcommand;
-        Some(format!(
-            "git {subcommand} {does}, and {} covers some",
-            rule.at.text
-        ))
+        let why = format!("git {subcommand} {does}, and {} covers some", rule.at.text);
+        Some((rule, why))
+    }
+
+    /// The first rule that means a path which the call names, and why.
+    fn met_by_path<'r>(&self, case: &'r Case<'_>) -> Option<(&'r Rule, String)> {
+        self.operands.iter().find_map(|(_, word)| {
+            let meant = self.meant(case, word);
+            if meant.is_empty() {
+                return None;
+            }
+            let meets = |rule: &&Rule| {
+                let pattern = self.restricting(rule);
+                let is_met = |meant| pattern.is_some_and(|p| self.meets(case, rule, p, meant));
+                meant.iter().any(is_met)
+            };
+            let rule = case.policy.rules().find(meets)?;
+            let why = format!(
+                "`{}` may name files that {} covers",
+                word.text, rule.at.text
+            );
+            Some((rule, why))
+        })
     }
 
     fn takes_whole(&self) -> bool {
@@ -104,24 +138,55 @@ impl<'w> Call<'w> {
     }
 
     /// The directories that a path may begin in.
-    fn bases(&self, from_top: bool) -> impl Iterator<Item = &Path> {
-        let tops = self.tops.iter().filter(move |_| from_top);
+    fn bases(&self, from_top: bool, ground: &Ground<'_>) -> impl Iterator<Item = &Path> {
+        let find = || {
+            let all = self.directories.iter();
+            all.filter_map(|cwd| ground.repository(cwd)).collect()
+        };
+        let tops: &[PathBuf] = match from_top {
+            true => self.tops.get_or_init(find),
+            false => &[],
+        };
         self.directories.iter().chain(tops).map(PathBuf::as_path)
     }
 
-    fn meets(&self, case: &Case<'_>, rule: &Rule, pattern: &PathPattern, word: &Word) -> bool {
-        targets(&word.text).into_iter().any(|target| {
-            self.bases(target.from_top).any(|base| match () {
-                () if target.is_open => pattern.may_match_below(base, &case.ground),
-                () if target.text.contains(['*', '?', '[', '\\']) => {
-                    self.glob_meets(&case.ground, pattern, base, target.text)
-                }
-                () => {
-                    let place = case.ground.place(target.text, base);
-                    self.place_meets(case, rule, pattern, &place)
-                }
-            })
-        })
+    /// What a word may mean, without the places about which no rule speaks: most words name such a one.
+    fn meant(&self, case: &Case<'_>, word: &'w Word) -> Vec<Meant<'w>> {
+        let ground = &case.ground;
+        let mut found = Vec::new();
+        for target in targets(&word.text) {
+            for base in self.bases(target.from_top, ground) {
+                let is_glob = target.text.contains(['*', '?', '[', '\\']);
+                let place = || ground.place(target.text, base);
+                let is_restricted = |place: &Place| {
+                    let takes_all = self.does.takes_all;
+                    case.policy
+                        .index
+                        .may_restrict_tree(place, takes_all, ground)
+                };
+                found.extend(match (target.is_open, is_glob) {
+                    (true, _) => Some(Meant::Anything(base.to_owned())),
+                    (_, true) => Some(Meant::Glob(base.to_owned(), target.text)),
+                    _ => Some(place()).filter(is_restricted).map(Meant::Place),
+                });
+            }
+        }
+        found
+    }
+
+    fn meets(
+        &self,
+        case: &Case<'_>,
+        rule: &Rule,
+        pattern: &PathPattern,
+        meant: &Meant<'_>,
+    ) -> bool {
+        let ground = &case.ground;
+        match meant {
+            Meant::Anything(base) => pattern.may_match_below(base, ground),
+            Meant::Glob(base, text) => self.glob_meets(ground, pattern, base, text),
+            Meant::Place(place) => self.place_meets(case, rule, pattern, place),
+        }
     }
 
     /// Whether a rule speaks about a file, or about what lies in a directory. The directory in which all work is done is
@@ -136,9 +201,10 @@ impl<'w> Call<'w> {
         let below = |path: &Path| pattern.may_match_below(path, &case.ground);
         let may_hold = || place.ways().any(below);
         let is_whole = || {
-            place
-                .ways()
-                .any(|path| self.bases(true).any(|base| base.starts_with(path)))
+            place.ways().any(|path| {
+                self.bases(true, &case.ground)
+                    .any(|base| base.starts_with(path))
+            })
         };
         rule.covers_tree(self.access(), place, &case.ground)
             || self.does.takes_all && may_hold()
@@ -166,7 +232,10 @@ impl<'w> Call<'w> {
     /// Where a word leads out of the slot's directory, or, if git only compares, out of the repository.
     fn leads_out(&self, case: &Case<'_>, word: &Word) -> bool {
         let is_inside = |place: &Place| {
-            let is_own = |path: &Path| self.tops.iter().any(|top| path.starts_with(top));
+            let is_own = |path: &Path| {
+                self.bases(true, &case.ground)
+                    .any(|top| path.starts_with(top))
+            };
             places::is_inside(case, place, false) || !self.does.writes && place.ways().all(is_own)
         };
         targets(&word.text).into_iter().any(|target| {
@@ -180,7 +249,7 @@ impl<'w> Call<'w> {
             may_lead
                 && !is_stored
                 && self
-                    .bases(target.from_top)
+                    .bases(target.from_top, &case.ground)
                     .any(|base| !is_inside(&case.ground.place(text, base)))
         })
     }
@@ -192,8 +261,7 @@ pub fn restriction(case: &Case<'_>, words: &[Word], directories: &Directories) -
         return None;
     }
     let call = Call::new(case, words, directories)?;
-    let mut rules = case.policy.rules();
-    let (rule, why) = rules.find_map(|rule| Some((rule, call.is_met_by(case, rule)?)))?;
+    let (rule, why) = call.met_beyond(case).or_else(|| call.met_by_path(case))?;
     Some(Verdict {
         decision: Decision::Ask,
         rule: Some(rule.at.clone()),
