@@ -186,7 +186,33 @@ fn part(random: &mut Random) -> String {
     text.replace(":..", ":.")
 }
 
+/// Forms of the shell around two parts: what the second one makes, the first one meets in the next round of a loop.
+const FORMS: &[&str] = &[
+    "for i in 1 2; do A; B; done",
+    "for f in P P; do cat \"$f\"; B; done",
+    "while A; do B; break; done",
+    "if A; then B; fi",
+    "if A; then B; else B; fi",
+    "{ A; B; }",
+    "( A && B )",
+    "A || B",
+    "x=P; cat \"$x\"; A",
+    "A > new/a; B",
+    "A 2>&1 | B",
+];
+
 fn line(random: &mut Random) -> String {
+    if random.one_in(3) {
+        let mut text = String::new();
+        for letter in random.of(FORMS).chars() {
+            match letter {
+                'A' | 'B' => text += &part(random),
+                'P' => text += random.of(PATHS),
+                other => text.push(other),
+            }
+        }
+        return text;
+    }
     let mut text = part(random);
     for _ in 0..random.below(3) {
         text += random.of(&["; ", " && ", " | "]);
