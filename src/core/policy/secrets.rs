@@ -37,8 +37,16 @@ pub fn are_named(word: &str) -> bool {
     let home = names_before_home(&parts);
     SECRETS.iter().any(|secret| match secret.at_home {
         true => home.is_some_and(|home| secret.is_named_by(&parts[home..])),
-        false => (0..parts.len()).any(|at| secret.is_named_by(&parts[at..])),
+        false => {
+            (0..parts.len()).any(|at| may_begin(&parts, at) && secret.is_named_by(&parts[at..]))
+        }
     })
+}
+
+/// Whether a secret may begin at this part of a word: at a glob only if that stands in a directory and begins with a dot. Others
+/// are programs for jq and the like.
+fn may_begin(parts: &[&str], at: usize) -> bool {
+    !parts[at].contains(['*', '?', '[']) || at > 0 && parts[at].starts_with('.')
 }
 
 /// How many names lead to a home directory: `~`, `$HOME`, `/home/name`, `/root`.
@@ -60,10 +68,7 @@ impl Secret {
                 .is_some_and(|start| part.starts_with(start));
             part == name || any || is_glob && fits(part, name)
         };
-        let first_is_plain = way
-            .first()
-            .is_some_and(|part| !part.contains(['*', '?', '[']));
-        way.len() >= self.names.len() && first_is_plain && way.iter().zip(&self.names).all(is_named)
+        way.len() >= self.names.len() && way.iter().zip(&self.names).all(is_named)
     }
 }
 
@@ -119,11 +124,15 @@ mod tests {
             "~/.pypirc",
             "/etc/sh*/../etc/shadow",
             "~/.docker/c*",
+            "~/.npmr*",
+            "~/.[n]pmrc",
+            "~/.s*/id_rsa",
         ] {
             assert!(are_named(word), "{word}");
         }
         for word in [
             ".npmrc",
+            ".a[]",
             "web/.npmrc",
             "src/.env",
             "/etc/hosts",

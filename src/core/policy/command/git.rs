@@ -166,7 +166,13 @@ impl<'w> Call<'w> {
                 };
                 found.extend(match (target.is_open, is_glob) {
                     (true, _) => Some(Meant::Anything(base.to_owned())),
-                    (_, true) => Some(Meant::Glob(base.to_owned(), target.text)),
+                    (_, true) => {
+                        let within = ground.place(plain_start(target.text), base);
+                        let index = &case.policy.index;
+                        let mut ways = within.ways();
+                        let may_be = ways.any(|path| index.may_restrict_below(path, ground));
+                        may_be.then(|| Meant::Glob(base.to_owned(), target.text))
+                    }
                     _ => Some(place()).filter(is_restricted).map(Meant::Place),
                 });
             }
@@ -343,6 +349,14 @@ fn mixes_trees(rest: &[Word]) -> bool {
     let (stored, others): (Vec<&Word>, Vec<&Word>) =
         compared.partition(|word| word.text.contains(':'));
     !stored.is_empty() && !others.is_empty()
+}
+
+/// The directory in which a glob looks for names.
+fn plain_start(glob: &str) -> &str {
+    let start = glob.split(['*', '?', '[', '\\']).next().unwrap_or_default();
+    start
+        .rsplit_once('/')
+        .map_or(".", |(directory, _)| directory)
 }
 
 /// Whether `git cat-file` shows what is in an object that its number names.

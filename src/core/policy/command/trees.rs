@@ -30,32 +30,28 @@ struct Search<'w> {
 
 /// A person is asked about a search that may come across a restricted file or a well-known secret.
 pub fn restriction(case: &Case<'_>, words: &[Word], directories: &Directories) -> Option<Verdict> {
-    let searched = git_search(case, words, directories).or_else(|| search_of(words));
-    let is_search = searched.is_some();
-    let search = match searched {
-        // What is only moved is no secret that is shown: without a rule nothing speaks against it.
-        None if case.policy.index.restricts_paths() => transfer_of(case, words, directories)?,
-        searched => searched?,
-    };
+    let search = git_search(case, words, directories)
+        .or_else(|| search_of(words))
+        .or_else(|| transfer_of(case, words, directories))?;
     let texts = search.places.iter();
     let after = (!search.ways.is_empty()).then(|| directories.after(&search.ways, &case.ground));
     let directories = after.as_ref().unwrap_or(directories);
     let places: Vec<Place> = texts
         .flat_map(|text| directories.places_of_text(text, &case.ground))
         .collect();
-    let secrets = || is_search.then(|| above_secrets(case, &places)).flatten();
-    by_rule(case, &search, &places).or_else(secrets)
+    by_rule(case, &search, &places).or_else(|| above_secrets(case, &search, &places))
 }
 
 /// A search through a directory in which a well-known secret may lie: a rule for a program that searches did not mean that.
-fn above_secrets(case: &Case<'_>, places: &[Place]) -> Option<Verdict> {
+fn above_secrets(case: &Case<'_>, search: &Search<'_>, places: &[Place]) -> Option<Verdict> {
     let is_above = |path: &Path| secrets::may_lie_below(path, &case.ground);
     let found = places.iter().find(|place| place.ways().any(is_above))?;
     Some(Verdict {
         decision: Decision::Ask,
         rule: None,
         why: format!(
-            "it searches {}, where files with secrets may lie",
+            "it {} in {}, where files with secrets may lie",
+            search.does,
             found.written.display()
         ),
     })

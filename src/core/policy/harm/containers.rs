@@ -1,6 +1,6 @@
 //! What a container gets of the machine around it: what `tables/containers.toml` says about it.
 
-use super::{Harm, at_words, base_name, has_word};
+use super::{Harm, at_words, base_name, has_short, has_word};
 use crate::core::policy::quick::QuickMap;
 use crate::core::policy::shell::Word;
 use serde::Deserialize;
@@ -17,6 +17,7 @@ struct File {
 struct Program {
     names: String,
     marks: String,
+    starts: String,
     opens: String,
     hosts: String,
     reads: String,
@@ -59,13 +60,16 @@ pub fn harms(words: &[Word]) -> Vec<Harm> {
     let Some(row) = row(words) else {
         return Vec::new();
     };
+    let starts = words.iter().any(|word| has_word(&row.starts, &word.text));
+    let takes_input =
+        |word: &str| starts && (has_short(word, "i", "veupwhml") || word == "--interactive");
     let found = at_words(words, |_| true).filter(|(at, word)| {
         let (name, value) = option(words, *at, word);
         let is_host =
             || value == "host" || value.starts_with("container:") || value.starts_with("ns:");
-        has_word(&row.opens, name) || has_word(&row.hosts, name) && is_host()
+        has_word(&row.opens, name) || has_word(&row.hosts, name) && is_host() || takes_input(word)
     });
-    let why = |word: &str| format!("`{word}` opens the machine to the container");
+    let why = |word: &str| format!("`{word}` opens the machine or the input to the container");
     found.map(|(at, word)| Harm::at(at, why(word))).collect()
 }
 
@@ -120,8 +124,11 @@ impl Program {
 fn mounted(at: usize, value: &str) -> Option<Given<'_>> {
     let mut fields = value.split(',');
     let of_field = fields.find_map(|field| {
-        let (key, value) = field.split_once('=')?;
-        matches!(key, "source" | "src").then_some(value)
+        let (key, value) = field.trim_matches('"').split_once('=')?;
+        let is_source = ["source", "src"]
+            .iter()
+            .any(|name| key.eq_ignore_ascii_case(name));
+        is_source.then_some(value)
     });
     let (path, options) = match of_field {
         Some(path) => (path, value),
