@@ -5,7 +5,7 @@
 //!                      │ ▲
 //!         unix socket  │ │      ┌───────── slot: one task in the daemon owns everything in this box ─────────┐
 //!                      ▼ └keys◀─┤                                                                            │
-//!                     bytes ─▶ terminal ─Frame─▶ reading ─Sight─▶ machine ─Ask─▶ policy                      │
+//!                     bytes ─▶ terminal ─Frame─▶ reading ─Observation─▶ machine ─Ask─▶ policy                │
 //!                               │                                  │  ▲            │                         │
 //!                               │              keys ◀── Effect::Press └──Verdict───┘                         │
 //!                               │                                  └─▶ Effect::Tell ─▶ journal, audit, events│

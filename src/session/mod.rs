@@ -10,7 +10,7 @@ pub use owner::running_process;
 pub use record::{Ended, SessionRecord};
 
 use crate::core::claude::reading::{self, State};
-use crate::core::machine::{Answer, Cause, Input, Runs, Sight};
+use crate::core::machine::{Answer, Cause, Input, Observation, Runs};
 use crate::core::model::{ExitReport, Fault, Person, RpcError, SessionStatus};
 use crate::core::settings::{Kind, SessionTerms, SlotConfig};
 use crate::core::terminal::{At, Frame};
@@ -283,7 +283,7 @@ impl ProgramKind for PlainProgram {
 
     /// It is taken as ready from its start.
     fn first_sight() -> Option<Input> {
-        Some(Input::Saw(Sight {
+        Some(Input::Saw(Observation {
             state: State::Idle,
             certain: true,
             redrawing: false,

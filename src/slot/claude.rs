@@ -5,7 +5,7 @@ use super::stream::SoFar;
 use super::witness::Witnesses;
 use crate::core::claude::reading::{Observed, Observer, Seen};
 use crate::core::claude::transcript::Figures;
-use crate::core::machine::{self, Input, Sight};
+use crate::core::machine::{self, Input, Observation};
 use crate::core::terminal::{At, Frame};
 use std::future::Future;
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ pub(crate) enum ClaudeNews {
 pub(crate) struct Claude {
     observer: Observer,
     /// What the machine was told last of the screen.
-    last_seen: Option<Sight>,
+    last_seen: Option<Observation>,
     so_far: SoFar,
     witnesses: Witnesses,
     turn_began: Option<TurnPlace>,
@@ -60,9 +60,9 @@ impl Claude {
         (before.as_ref() != Some(&sight)).then_some(Input::Saw(sight))
     }
 
-    fn sight(&self) -> Sight {
+    fn sight(&self) -> Observation {
         let observed = self.observer.observed();
-        Sight {
+        Observation {
             state: observed.state,
             certain: observed.reading.seen != Seen::Unknown,
             redrawing: self.observer.awaits_drawing(),
@@ -74,7 +74,7 @@ impl Claude {
         }
     }
 
-    pub fn last_seen(&self) -> Option<&Sight> {
+    pub fn last_seen(&self) -> Option<&Observation> {
         self.last_seen.as_ref()
     }
 

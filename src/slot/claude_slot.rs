@@ -15,7 +15,7 @@ use super::witness::{FileEvidence, figures_of};
 use super::writing::Writing;
 use crate::core::claude::reading::witness::Witness;
 use crate::core::claude::reading::{self, Observer};
-use crate::core::machine::{Input, KeysReach, Runs, Sight, Stroke};
+use crate::core::machine::{Input, KeysReach, Observation, Runs, Stroke};
 use crate::core::model::{Conversation, Evidence, Person, RpcError};
 use crate::core::settings::{Gate, Kind, SlotConfig};
 use crate::core::terminal::{At, Frame};
@@ -70,7 +70,7 @@ impl ProgramKind for Claude {
         Claude::forget(self);
     }
 
-    fn last_seen(&self) -> Option<&Sight> {
+    fn last_seen(&self) -> Option<&Observation> {
         Claude::last_seen(self)
     }
 

@@ -14,7 +14,7 @@ use super::witness::FileEvidence;
 use super::writing::Writing;
 use crate::core::claude::reading::Observer;
 use crate::core::claude::reading::witness::Witness;
-use crate::core::machine::{Input, Runs, Sight, Stroke};
+use crate::core::machine::{Input, Observation, Runs, Stroke};
 use crate::core::model::{
     Conversation, Evidence, ExitReport, Fault, Person, RpcError, SessionStatus,
 };
@@ -68,7 +68,7 @@ pub(crate) trait ProgramKind: Sized + Send + 'static {
     fn forget(&mut self) {}
 
     /// What the machine was told last of the screen.
-    fn last_seen(&self) -> Option<&Sight> {
+    fn last_seen(&self) -> Option<&Observation> {
         None
     }
 

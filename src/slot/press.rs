@@ -4,7 +4,7 @@
 use super::Slot;
 use super::kind::ProgramKind;
 use crate::audit::Record;
-use crate::core::machine::{Input, Purpose, Sight};
+use crate::core::machine::{Input, Observation, Purpose};
 use crate::core::model::{Fault, Person, RpcError};
 use crate::os::pause::{self, Moment};
 
@@ -79,7 +79,7 @@ impl<K: ProgramKind> Slot<K> {
 }
 
 /// The news that a key was not pressed.
-pub(super) fn unpressed(error: RpcError, sight: Option<Sight>) -> Input {
+pub(super) fn unpressed(error: RpcError, sight: Option<Observation>) -> Input {
     let error = Box::new(error);
     Input::Unpressed { error, sight }
 }
@@ -106,20 +106,20 @@ impl DecidedKey {
     }
 
     /// Whether it means the same on both: what would take it is there as it was.
-    fn fits(&self, before: Option<&Sight>, now: &Sight) -> bool {
+    fn fits(&self, before: Option<&Observation>, now: &Observation) -> bool {
         before.is_some_and(|before| {
             same_place(before, now) || self.is_raw && is_only_redrawn(before, now)
         })
     }
 }
 
-fn same_place(before: &Sight, now: &Sight) -> bool {
+fn same_place(before: &Observation, now: &Observation) -> bool {
     before.dialog == now.dialog && before.composer == now.composer && before.certain == now.certain
 }
 
 /// Whether the same dialog is up with the same choices, and the program has begun or ended to draw it for another size.
-fn is_only_redrawn(before: &Sight, now: &Sight) -> bool {
-    let place = |sight: &Sight| {
+fn is_only_redrawn(before: &Observation, now: &Observation) -> bool {
+    let place = |sight: &Observation| {
         let dialog = sight.dialog.as_ref()?;
         Some((dialog.id.clone(), dialog.options.clone(), dialog.selected))
     };

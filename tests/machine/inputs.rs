@@ -5,7 +5,8 @@ use missiond::core::claude::keys;
 use missiond::core::claude::reading::{Choice, Composer, Dialog, DialogKind, Digits, State};
 use missiond::core::claude::{HookEvent, HookWhat};
 use missiond::core::machine::{
-    Answer, Cause, Confirmation, Input, Interrupter, Interruption, Measure, Message, Sight, Stroke,
+    Answer, Cause, Confirmation, Input, Interrupter, Interruption, Measure, Message, Observation,
+    Stroke,
 };
 use missiond::core::model::{ExitReport, Fault, Person, RpcError};
 use serde_json::json;
@@ -96,10 +97,10 @@ fn ended(how: &[&str]) -> Result<Input, String> {
     })
 }
 
-fn screen(state: &str, rest: &[&str]) -> Result<Sight, String> {
+fn screen(state: &str, rest: &[&str]) -> Result<Observation, String> {
     let state = State::ALL.into_iter().find(|known| known.name() == state);
     let state = state.ok_or("no such state")?;
-    let mut sight = Sight {
+    let mut sight = Observation {
         state,
         certain: true,
         redrawing: false,
@@ -128,7 +129,7 @@ fn screen(state: &str, rest: &[&str]) -> Result<Sight, String> {
 }
 
 /// What it asks about, and then how it stands on the screen.
-fn dialog(id: &str, rest: &[&str]) -> Result<Sight, String> {
+fn dialog(id: &str, rest: &[&str]) -> Result<Observation, String> {
     let (mut dialog, looks) = match *rest {
         ["trust", ref looks @ ..] => (trust(id), looks),
         ["view", ref looks @ ..] => (view(id), looks),

@@ -14,7 +14,7 @@ const CHANGED: &str = "the key was withheld: the dialog went away or became anot
 
 impl Machine {
     /// A whole frame was read.
-    pub(super) fn saw(&mut self, sight: Sight, now: Instant) {
+    pub(super) fn saw(&mut self, sight: Observation, now: Instant) {
         let cwd = self.running().cwd.clone();
         let Some(up) = self.up_mut() else { return };
         up.hand_is_seen();

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 /// What the screen shows, as far as the machine needs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sight {
+pub struct Observation {
     pub state: State,
     /// Whether this screen could be named; on one that could not, no key is pressed.
     pub certain: bool,
@@ -90,13 +90,13 @@ impl Answer {
 /// What comes to the machine.
 #[derive(Debug)]
 pub enum Input {
-    Saw(Sight),
+    Saw(Observation),
     /// The last key was not pressed, since by then the screen showed this.
-    Withheld(Sight),
+    Withheld(Observation),
     /// The last key was not pressed, and is not tried again.
     Unpressed {
         error: Box<RpcError>,
-        sight: Option<Sight>,
+        sight: Option<Observation>,
     },
     Heard(Token, HookEvent),
     /// The program runs; `continues` where it goes on with a conversation.

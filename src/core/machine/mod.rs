@@ -46,7 +46,7 @@ pub use by_keys::KeysReach;
 pub use calls::Known;
 pub use cause::{Cause, KERNEL_KILLED};
 pub use effect::{Decider, Effect, Purpose, Reply};
-pub use input::{Answer, Confirmation, Deciding, Input, Message, Sight};
+pub use input::{Answer, Confirmation, Deciding, Input, Message, Observation};
 pub use interrupting::{Interrupter, Interruption};
 pub use judging::{KnownRules, Opinion, Question, Wants};
 pub use keyboard::{HANDS_OFF, Stroke, strokes};

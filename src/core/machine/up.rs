@@ -263,7 +263,7 @@ pub(super) struct GateFacts {
 pub(super) struct Up {
     pub origin: Origin,
     pub reached_idle: Option<Instant>,
-    pub sight: Option<Sight>,
+    pub sight: Option<Observation>,
     pub asks: DialogFacts,
     pub hands: Hands,
     /// Answers of people that wait until the screen is drawn again.

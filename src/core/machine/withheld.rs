@@ -6,7 +6,7 @@ use super::*;
 use crate::core::model::Trace;
 
 impl Machine {
-    pub(super) fn withheld(&mut self, sight: Sight, now: Instant) {
+    pub(super) fn withheld(&mut self, sight: Observation, now: Instant) {
         let again = self.take_back(now);
         self.saw(sight, now);
         for wanted in again {
@@ -47,7 +47,7 @@ impl Machine {
     }
 
     /// Who wanted the key is told why it was not pressed. A dialog waits for a person; a message is not sent.
-    pub(super) fn unpressed(&mut self, error: RpcError, sight: Option<Sight>, now: Instant) {
+    pub(super) fn unpressed(&mut self, error: RpcError, sight: Option<Observation>, now: Instant) {
         let Some(up) = self.up_mut() else { return };
         let error = RpcError {
             refusal: Some(Refusal::NotPressed.name()),

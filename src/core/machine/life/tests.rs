@@ -376,7 +376,7 @@ fn an_old_usage_limit_holds_nothing_back() {
     let mut world = idle_with(Care::default());
     let text = "You've hit your session limit · resets 3pm";
     let mut sees = |state| {
-        let sight = Sight {
+        let sight = Observation {
             last_error: (state == State::Idle).then(|| text.to_owned()),
             ..crate::core::machine::tests::screen(state, "")
         };

@@ -130,7 +130,7 @@ fn a_doubt_stays_while_the_screen_is_drawn_again() {
     disputed(&mut bench);
     bench.pass(Duration::from_secs(3));
     bench.put(Input::Witnessed(None));
-    bench.see(Sight {
+    bench.see(Observation {
         certain: false,
         ..at(dialog("d1", "make"))
     });
@@ -141,7 +141,7 @@ fn a_doubt_stays_while_the_screen_is_drawn_again() {
     }
     let mut view = dialog("d2", "");
     view.kind = DialogKind::Other;
-    bench.see(Sight {
+    bench.see(Observation {
         certain: false,
         ..at(view)
     });

@@ -112,7 +112,7 @@ fn a_key_that_never_found_its_moment_is_not_called_pressed() {
     let mut bench = asked_about_make();
     bench.see(at(dialog("d1", "make")));
     bench.put(confirm(20, "no", Some("d1")));
-    bench.see(Sight {
+    bench.see(Observation {
         certain: false,
         ..at(dialog("d1", "make"))
     });

@@ -133,7 +133,7 @@ fn a_refused_folder_is_not_tried_again() {
     bench.settled(trust(0));
     bench.put(confirm(2, "no", None));
     assert_eq!(bench.keys, ["Esc"]);
-    bench.see(Sight {
+    bench.see(Observation {
         composer: None,
         ..screen(State::Exited, "")
     });

@@ -4,8 +4,8 @@ use super::*;
 use crate::core::machine::waits::DRAWN_AT_LAST;
 
 /// A dialog that is known, and whose screen the program has yet to draw again.
-fn redrawing(id: &str) -> Sight {
-    Sight {
+fn redrawing(id: &str) -> Observation {
+    Observation {
         certain: false,
         redrawing: true,
         ..at(dialog(id, "make"))

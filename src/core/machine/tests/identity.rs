@@ -8,7 +8,7 @@ use super::*;
 fn a_resize_makes_no_other_dialog_of_a_call() {
     let mut bench = asked_about_make();
     bench.settled(dialog("d1", "make"));
-    let redrawing = Sight {
+    let redrawing = Observation {
         redrawing: true,
         certain: false,
         ..at(dialog("d1", "make"))

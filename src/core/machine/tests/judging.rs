@@ -90,7 +90,7 @@ fn new_rules_answer_what_the_old_ones_were_asked() {
 fn a_mode_that_changes_meanwhile_is_judged_anew() {
     let mut bench = hanging(config());
     bench.hear(9, call("make", "t1"));
-    bench.see(Sight {
+    bench.see(Observation {
         mode: Some("acceptEdits".into()),
         ..screen(State::ToolRunning, "")
     });

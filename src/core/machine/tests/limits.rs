@@ -234,7 +234,7 @@ fn a_usage_limit_stops_the_slot_or_holds_its_messages() {
             ..Care::default()
         }));
         let text = "You've hit your session limit · resets 3pm";
-        bench.see(Sight {
+        bench.see(Observation {
             last_error: Some(text.into()),
             ..screen(State::Idle, "")
         });

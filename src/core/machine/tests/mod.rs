@@ -169,7 +169,7 @@ impl Bench {
         }
     }
 
-    pub(super) fn see(&mut self, sight: Sight) {
+    pub(super) fn see(&mut self, sight: Observation) {
         self.put(Input::Saw(sight));
     }
 
@@ -242,12 +242,12 @@ impl Bench {
     }
 }
 
-pub(super) fn screen(state: State, draft: &str) -> Sight {
+pub(super) fn screen(state: State, draft: &str) -> Observation {
     let composer = Some(Composer {
         draft: draft.into(),
         menu: false,
     });
-    Sight {
+    Observation {
         state,
         certain: true,
         redrawing: false,
@@ -318,8 +318,8 @@ pub(super) fn trust(selected: usize) -> Dialog {
     }
 }
 
-pub(super) fn at(dialog: Dialog) -> Sight {
-    Sight {
+pub(super) fn at(dialog: Dialog) -> Observation {
+    Observation {
         dialog: Some(dialog),
         composer: None,
         ..screen(State::Confirming, "")

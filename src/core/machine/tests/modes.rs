@@ -12,7 +12,7 @@ fn reports(bench: &Bench) -> Vec<String> {
 }
 
 fn footer(bench: &mut Bench, mode: &str) {
-    bench.see(Sight {
+    bench.see(Observation {
         mode: Some(mode.into()),
         ..screen(State::Idle, "")
     });

@@ -452,7 +452,7 @@ fn an_enter_on_a_screen_that_does_not_tell_is_looked_at_later() {
     bench.see(screen(State::Idle, "go"));
     bench.pass(PASTE_SETTLES);
     assert_eq!(bench.keys.last().map(String::as_str), Some("Enter"));
-    let uncertain = Sight {
+    let uncertain = Observation {
         certain: false,
         composer: None,
         ..screen(State::Idle, "")

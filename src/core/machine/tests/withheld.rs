@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn on_a_screen_that_nobody_knows_no_key_is_pressed() {
     let mut bench = Bench::idle();
-    let unknown = Sight {
+    let unknown = Observation {
         certain: false,
         ..at(Dialog {
             kind: DialogKind::Other,
