@@ -467,7 +467,7 @@ impl Daemon {
             .config
             .slots
             .iter()
-            .map(|slot| (slot.name.clone(), self.rules.standing(slot)));
+            .map(|slot| (slot.name.clone(), self.rules.in_force(slot)));
         self.in_force.send_replace(Arc::new(policies.collect()));
     }
 

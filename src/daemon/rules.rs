@@ -134,7 +134,7 @@ impl Rules {
     }
 
     /// The policy of one slot. A role with no policy is a plain program's, which is never asked about.
-    pub fn standing(&self, slot: &SlotConfig) -> PolicyInForce {
+    pub fn in_force(&self, slot: &SlotConfig) -> PolicyInForce {
         match self.roles.get(&slot.role) {
             Some(role) => PolicyInForce {
                 role: slot.role.clone(),
@@ -151,7 +151,7 @@ impl Rules {
 
     pub fn of_slot(&self, slot: &SlotConfig) -> Arc<dyn SlotRules> {
         let paths = RealPaths::new(self.home.clone());
-        let policy = self.standing(slot).policy;
+        let policy = self.in_force(slot).policy;
         let rules = RealRules::new(policy, self.own.clone(), paths);
         Arc::new(rules.beside_daemons_in(self.env.clone()))
     }

@@ -9,7 +9,7 @@ use super::kind::ProgramKind;
 use super::orphan_processes::OrphansFound;
 use super::removed::{AskEverything, Launched};
 use super::task::GRACE;
-use crate::core::machine::{Cause, Input, NOBODY, Runs, Standing};
+use crate::core::machine::{Cause, DesiredState, Input, NOBODY, Runs};
 use crate::core::model::ExitReport;
 use crate::core::model::What;
 use crate::core::settings::{Gate, SlotConfig};
@@ -46,8 +46,8 @@ impl<K: ProgramKind> Slot<K> {
             _ if self.own.starts_once() => None,
             (false, _) if self.program.settings().removed => None,
             // Its end was under way when the daemon was killed.
-            (true, Some(Standing::Down { .. })) => Some(Input::Stop(NOBODY)),
-            (false, Some(Standing::Wanted)) => Some(Input::Start(NOBODY)),
+            (true, Some(DesiredState::Down { .. })) => Some(Input::Stop(NOBODY)),
+            (false, Some(DesiredState::Wanted)) => Some(Input::Start(NOBODY)),
             (false, None) if self.program.settings().autostart => Some(Input::Start(NOBODY)),
             _ => None,
         };

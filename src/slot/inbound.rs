@@ -214,7 +214,7 @@ impl<K: ProgramKind> Slot<K> {
         self.memory.follow(Course {
             typed: typed.cloned(),
             past: self.machine.past(),
-            standing: self.machine.standing(),
+            standing: self.machine.desired_state(),
             held_until: self.machine.held_until().and_then(health::by_the_clock),
         });
     }

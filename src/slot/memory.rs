@@ -2,7 +2,7 @@
 
 use super::removed::Launched;
 use crate::core::claude::reading::State;
-use crate::core::machine::{OwnText, Past, Standing};
+use crate::core::machine::{DesiredState, OwnText, Past};
 use crate::os::files;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -41,7 +41,7 @@ pub struct Memory {
     pub past: Past,
     /// Whether it was to run when it was last heard of; `None` after an end in order.
     #[serde(default)]
-    pub standing: Option<Standing>,
+    pub standing: Option<DesiredState>,
     /// The state that it was last in.
     #[serde(default)]
     pub state: Option<StateSince>,

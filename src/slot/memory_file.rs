@@ -2,7 +2,7 @@
 //! who has to know that something is on the disk is answered when it is.
 
 use super::memory::{KeptDraft, Memory};
-use crate::core::machine::{OwnText, Past, Reply, Standing, Token};
+use crate::core::machine::{DesiredState, OwnText, Past, Reply, Token};
 use crate::core::model::{Fault, RpcError};
 use crate::os::blocking::Worker;
 use chrono::{DateTime, TimeDelta, Utc};
@@ -37,7 +37,7 @@ pub(super) struct MemoryFile {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Course {
     pub past: Past,
-    pub standing: Option<Standing>,
+    pub standing: Option<DesiredState>,
     pub typed: Option<OwnText>,
     pub held_until: Option<DateTime<Utc>>,
 }
@@ -317,7 +317,7 @@ mod tests {
         let (mut file, _) = MemoryFile::open(&dir.path().join("a.json"));
         let course = |typed: &str| Course {
             past: Past::default(),
-            standing: Some(Standing::Wanted),
+            standing: Some(DesiredState::Wanted),
             typed: Some(own(typed)),
             held_until: Some(Utc::now()),
         };

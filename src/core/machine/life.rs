@@ -46,7 +46,7 @@ fn failing(cause: Cause, words: &str) -> String {
 /// Whether a slot is to run, for a daemon that comes after one that was killed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Standing {
+pub enum DesiredState {
     /// It was running, or about to.
     Wanted,
     /// It was not, for this reason.
@@ -55,8 +55,8 @@ pub enum Standing {
 
 impl Machine {
     /// How the slot stands; `None` while nobody has ever started it.
-    pub fn standing(&self) -> Option<Standing> {
-        let down = |state, reason: &str| Standing::Down {
+    pub fn desired_state(&self) -> Option<DesiredState> {
+        let down = |state, reason: &str| DesiredState::Down {
             state,
             reason: reason.to_owned(),
         };
@@ -72,15 +72,20 @@ impl Machine {
                 ending: Ending::ByLimit(reason),
                 ..
             } => Some(down(State::Exited, reason)),
-            _ => Some(Standing::Wanted),
+            _ => Some(DesiredState::Wanted),
         }
     }
 
     /// What an earlier daemon knew of the slot. For a machine that has done nothing yet.
-    pub fn recall(&mut self, past: Past, standing: Option<&Standing>, held_until: Option<Instant>) {
+    pub fn recall(
+        &mut self,
+        past: Past,
+        standing: Option<&DesiredState>,
+        held_until: Option<Instant>,
+    ) {
         self.past = past;
         self.held_until = held_until;
-        if let Some(Standing::Down { state, reason }) = standing {
+        if let Some(DesiredState::Down { state, reason }) = standing {
             self.life = Life::Down {
                 state: *state,
                 reason: Some(reason.clone()),

@@ -50,7 +50,7 @@ pub use input::{Answer, Confirmation, Deciding, Input, Message, Observation};
 pub use interrupting::{Interrupter, Interruption};
 pub use judging::{KnownRules, Opinion, Question, Wants};
 pub use keyboard::{HANDS_OFF, Stroke, strokes};
-pub use life::Standing;
+pub use life::DesiredState;
 pub use lifted::lifted_in;
 pub use limits::{Measure, Past};
 pub use own_text::OwnText;

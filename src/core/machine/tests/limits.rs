@@ -300,18 +300,18 @@ fn an_error_that_only_the_transcript_tells_is_the_last_error() {
 #[test]
 fn a_slot_stands_as_it_stood() {
     let mut bench = Bench::with(config());
-    assert_eq!(bench.machine.standing(), None);
+    assert_eq!(bench.machine.desired_state(), None);
     bench.put(Input::Start(1));
-    assert_eq!(bench.machine.standing(), Some(Standing::Wanted));
+    assert_eq!(bench.machine.desired_state(), Some(DesiredState::Wanted));
     bench.put(Input::Started {
         pid: 42,
         continues: false,
     });
     bench.end(1);
-    assert_eq!(bench.machine.standing(), Some(Standing::Wanted));
+    assert_eq!(bench.machine.desired_state(), Some(DesiredState::Wanted));
     bench.put(Input::Stop(2));
-    let down = bench.machine.standing();
-    assert!(matches!(&down, Some(Standing::Down { reason, .. }) if reason == "stopped"));
+    let down = bench.machine.desired_state();
+    assert!(matches!(&down, Some(DesiredState::Down { reason, .. }) if reason == "stopped"));
 
     let mut next = Bench::with(config());
     next.machine
@@ -325,7 +325,7 @@ fn a_slot_stands_as_it_stood() {
 #[test]
 fn a_usage_limit_outlives_the_daemon_that_saw_it() {
     let lifted = |bench: &Bench| Some(bench.now + Duration::from_secs(3600));
-    let wanted = Some(Standing::Wanted);
+    let wanted = Some(DesiredState::Wanted);
     let recalled = || {
         let mut bench = Bench::with(config());
         let until = lifted(&bench);
