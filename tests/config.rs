@@ -124,7 +124,7 @@ fn times_and_sizes_are_written_as_a_person_writes_them() {
     let config = desk.load().unwrap();
     assert_eq!(config.notify.command, ["notify-send"]);
     assert_eq!(config.notify.notify_after, Some(Duration::from_secs(60)));
-    let (a, b) = (&config.slots[0].care, &config.slots[1].care);
+    let (a, b) = (&config.slots[0].supervision, &config.slots[1].supervision);
     assert_eq!(a.restart_delay, Duration::from_secs(90));
     assert_eq!((a.stall_after, a.max_memory), (None, Some(2 << 30)));
     assert_eq!(

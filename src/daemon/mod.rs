@@ -448,7 +448,7 @@ impl Daemon {
     /// The slot's settings with its worktree, where it has one, for its directory.
     fn settled(&self, slot: &SlotConfig) -> SlotConfig {
         let mut settled = slot.clone();
-        if slot.care.worktree {
+        if slot.supervision.worktree {
             let context = &self.context;
             let root = worktree::root(&context.worktrees, &context.name, &slot.cwd, &slot.name);
             settled.cwd = worktree::cwd_in(&root, &slot.cwd);

@@ -2,7 +2,9 @@
 
 use crate::core::model::ExitReport;
 use crate::core::settings::limits::Limits;
-use crate::core::settings::{Care, Gate, Kind, Restart, SessionTerms, SessionsConfig, SlotConfig};
+use crate::core::settings::{
+    Gate, Kind, Restart, SessionTerms, SessionsConfig, SlotConfig, Supervision,
+};
 use crate::os::files;
 use crate::slot::sessions_dir;
 use chrono::{DateTime, Utc};
@@ -144,11 +146,11 @@ impl SessionRecord {
             resume: false,
             prompt: None,
             session: None,
-            care: Care {
+            supervision: Supervision {
                 stall_after: None,
                 max_memory: self.terms.max_memory,
                 limits: self.terms.limits,
-                ..Care::default()
+                ..Supervision::default()
             },
             worktree_of: None,
             terms: Some(self.terms.clone()),

@@ -57,9 +57,9 @@ impl HealthCheck {
 impl<K: ProgramKind> Slot<K> {
     /// When the next look is due; never while there is nothing to find.
     pub(super) fn health_check_due(&self) -> Option<Instant> {
-        let care = &self.machine.config().care;
-        let stall = care.stall_after.filter(|_| self.machine.is_busy());
-        let memory = care.max_memory.filter(|_| self.machine.is_up());
+        let supervision = &self.machine.config().supervision;
+        let stall = supervision.stall_after.filter(|_| self.machine.is_busy());
+        let memory = supervision.max_memory.filter(|_| self.machine.is_up());
         let stall = stall.map(|after| (after / LOOKS_PER_STALL).min(PACE));
         if self.health.looking {
             return None;
@@ -88,7 +88,7 @@ impl<K: ProgramKind> Slot<K> {
             transcript: transcript.unwrap_or(self.health.signs.transcript),
         };
         let mut alive = !busy || !self.health.busy || signs != self.health.signs;
-        let counted = self.machine.config().care.max_memory.is_some();
+        let counted = self.machine.config().supervision.max_memory.is_some();
         let usage = if counted || !alive {
             self.usage().await
         } else {

@@ -5,7 +5,7 @@ use crate::core::claude::reading::State;
 use crate::core::machine::about;
 use crate::core::model::{Event, NO_ANSWER, What};
 use crate::core::policy::{Decision, RuleRef};
-use crate::core::settings::Care;
+use crate::core::settings::Supervision;
 use crate::core::text::secrets;
 use crate::os::log_file::{Cap, LogFile};
 use chrono::{DateTime, Local, SecondsFormat, Utc};
@@ -66,10 +66,10 @@ pub enum JournalNews {
 }
 
 /// How much is kept of a slot's logs.
-pub(super) fn cap_of(care: &Care) -> Cap {
+pub(super) fn cap_of(supervision: &Supervision) -> Cap {
     Cap {
-        bytes: care.log_size,
-        files: care.log_files.into(),
+        bytes: supervision.log_size,
+        files: supervision.log_files.into(),
     }
 }
 
@@ -388,7 +388,7 @@ fn seconds(ms: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::settings::Care;
+    use crate::core::settings::Supervision;
 
     #[test]
     fn a_log_line_has_a_stamp_a_word_and_the_text() {
@@ -406,7 +406,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let paths = SlotPaths::new(dir.path(), "a");
         assert_eq!(unanswered(&paths), None);
-        let mut journal = Journal::new(&paths, cap_of(&Care::default()));
+        let mut journal = Journal::new(&paths, cap_of(&Supervision::default()));
         let message = |text: &str| What::Message { text: text.into() };
         let text = |text: &str| What::Text {
             text: text.to_owned(),
@@ -477,7 +477,7 @@ mod tests {
     fn secrets_do_not_reach_either_file() {
         let dir = tempfile::tempdir().unwrap();
         let paths = SlotPaths::new(dir.path(), "a");
-        let mut journal = Journal::new(&paths, cap_of(&Care::default()));
+        let mut journal = Journal::new(&paths, cap_of(&Supervision::default()));
         let text = "use sk-ant-api03-abcdefghijkl".to_owned();
         assert!(
             journal
@@ -498,7 +498,7 @@ mod tests {
     fn a_dialog_is_told_as_gone_also_by_the_next_daemon() {
         let dir = tempfile::tempdir().unwrap();
         let paths = SlotPaths::new(dir.path(), "a");
-        let journal = || Journal::new(&paths, cap_of(&Care::default()));
+        let journal = || Journal::new(&paths, cap_of(&Supervision::default()));
         let state = |to| What::State {
             from: State::Confirming,
             to,

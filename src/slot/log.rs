@@ -4,7 +4,7 @@ use super::context::SlotContext;
 use super::journal::{Journal, JournalNews, SlotPaths, cap_of};
 use crate::audit::{Audit, Record};
 use crate::core::model::{Fault, RpcError, What};
-use crate::core::settings::{Care, SlotConfig};
+use crate::core::settings::{SlotConfig, Supervision};
 use crate::events::Bus;
 use std::io;
 
@@ -25,7 +25,7 @@ impl SlotLog {
         SlotLog {
             slot: config.name.clone(),
             bus: context.bus.clone(),
-            journal: Journal::new(&paths, cap_of(&config.care)),
+            journal: Journal::new(&paths, cap_of(&config.supervision)),
             paths,
             audit: context.audit.clone(),
             audit_fails: false,
@@ -37,8 +37,8 @@ impl SlotLog {
     }
 
     /// How much of it is kept from now on.
-    pub fn keep(&mut self, care: &Care) {
-        self.journal.set_cap(cap_of(care));
+    pub fn keep(&mut self, supervision: &Supervision) {
+        self.journal.set_cap(cap_of(supervision));
     }
 
     /// Whether no end was told of the last program that was told of.
@@ -117,11 +117,11 @@ mod tests {
 
     fn log_in(directory: &Path) -> SlotLog {
         let paths = SlotPaths::new(directory, "coder");
-        let care = Care::default();
+        let supervision = Supervision::default();
         SlotLog {
             slot: "coder".to_owned(),
             bus: Bus::open(&directory.join("events.jsonl")).expect("a log of its own"),
-            journal: Journal::new(&paths, cap_of(&care)),
+            journal: Journal::new(&paths, cap_of(&supervision)),
             paths,
             audit: Audit::open(&directory.join("audit.jsonl"), directory).expect("an audit"),
             audit_fails: false,

@@ -4,7 +4,7 @@
 use super::rules::SlotRules;
 use super::witness::process_start;
 use crate::core::policy::{Ask, Decision, PermissionPolicy, RuleRef, Verdict};
-use crate::core::settings::{Care, Gate, Kind, Restart, SlotConfig};
+use crate::core::settings::{Gate, Kind, Restart, SlotConfig, Supervision};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -154,7 +154,7 @@ impl Launched {
             resume: true,
             prompt: None,
             session: None,
-            care: Care::default(),
+            supervision: Supervision::default(),
             worktree_of: launched.worktree_of,
             terms: None,
             removed: true,
@@ -167,9 +167,9 @@ pub fn removed(slot: SlotConfig) -> SlotConfig {
     SlotConfig {
         autostart: false,
         restart: Restart::Never,
-        care: Care {
+        supervision: Supervision {
             stall_after: None,
-            ..slot.care
+            ..slot.supervision
         },
         removed: true,
         ..slot

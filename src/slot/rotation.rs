@@ -84,7 +84,7 @@ impl<K: ProgramKind> Slot<K> {
     }
 
     fn cap(&self) -> Cap {
-        cap_of(&self.program.settings().care)
+        cap_of(&self.program.settings().supervision)
     }
 
     fn ask_for_rotation(&mut self) {

@@ -75,7 +75,7 @@ impl<K: ProgramKind> Slot<K> {
             self.program.wait_for_kind();
             return Vec::new();
         }
-        self.log.keep(&self.program.settings().care);
+        self.log.keep(&self.program.settings().supervision);
         match self.take_up_left_over().await {
             Ok(Some(inputs)) => inputs,
             Ok(None) => {
@@ -276,13 +276,13 @@ impl<K: ProgramKind> Slot<K> {
                 .context
                 .shim_socket(&config.name)
                 .map_err(|error| NotStarted::new(Cause::BadSettings, error))?,
-            limits: config.care.limits,
+            limits: config.supervision.limits,
             cgroup: cgroup::place(&self.context.socket, &config.name),
             keeper: ShimKeeper {
                 home: self.context.state.clone(),
                 config: self.context.config.clone(),
             },
-            cap: Some(cap_of(&config.care)),
+            cap: Some(cap_of(&config.supervision)),
         };
         Ok(ProgramStart { spec, more })
     }
@@ -301,7 +301,7 @@ impl Slot<Claude> {
         }
         // A version that can't be told is taken for the newest.
         let version = probed.version.ok();
-        check_version(config.care.version, version)?;
+        check_version(config.supervision.version, version)?;
         let known = self.knows_screens(version, command);
         let start = self.session_to_start(&config, probed.conversation);
         let settings = self.write_settings(&config, version, probed.status_line)?;
@@ -340,7 +340,7 @@ impl Slot<Claude> {
         let hook = launch::hook_command(&self.context.program, &self.context.socket, &config.name);
         let denied = self.rules.deny_rules();
         let mut settings = launch::settings_json(&hook, &denied, &config.mode, version);
-        if config.care.max_cost.is_some() {
+        if config.supervision.max_cost.is_some() {
             settings = launch::with_status_line(settings, &hook, status_line);
         }
         let text = settings.to_string();
@@ -371,7 +371,7 @@ async fn launch_shim(
 
 fn check_limits(config: &SlotConfig) -> Result<(), NotStarted> {
     let is_root = rustix::process::geteuid().is_root();
-    let fault = config.care.limits.fault(is_root);
+    let fault = config.supervision.limits.fault(is_root);
     fault.map_or(Ok(()), |why| Err(NotStarted::new(Cause::BadSettings, why)))
 }
 

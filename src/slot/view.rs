@@ -47,7 +47,7 @@ impl<K: ProgramKind> Slot<K> {
             cost: self
                 .program
                 .settings()
-                .care
+                .supervision
                 .max_cost
                 .map(|_| self.machine.past().cost.as_f64()),
             attached: self.screen.viewers(),

@@ -3,7 +3,7 @@
 use super::{effects, inputs, script};
 use missiond::core::machine::{Input, KeysReach, KnownRules, Machine, Opinion, Question, Wants};
 use missiond::core::policy::{Decision, Verdict};
-use missiond::core::settings::{Care, Gate, Kind, OnStall, Restart, SlotConfig};
+use missiond::core::settings::{Gate, Kind, OnStall, Restart, SlotConfig, Supervision};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -103,9 +103,9 @@ impl Bench {
         match (key, value) {
             ("restart", "never") => self.config.restart = Restart::Never,
             ("gate", "screen") => self.config.gate = Gate::Screen,
-            ("on_stall", "interrupt") => self.config.care.on_stall = OnStall::Interrupt,
+            ("on_stall", "interrupt") => self.config.supervision.on_stall = OnStall::Interrupt,
             ("prompt", text) => self.config.prompt = Some(text.to_owned()),
-            ("idle_stop", time) => self.config.care.idle_stop = Some(duration(time)?),
+            ("idle_stop", time) => self.config.supervision.idle_stop = Some(duration(time)?),
             _ => return Err("no such setting here".to_owned()),
         }
         Ok(Vec::new())
@@ -209,7 +209,7 @@ fn config() -> SlotConfig {
         resume: true,
         prompt: None,
         session: None,
-        care: Care::default(),
+        supervision: Supervision::default(),
         worktree_of: None,
         terms: None,
         removed: false,

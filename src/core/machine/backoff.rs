@@ -1,6 +1,6 @@
 //! When a slot that died may start again. Pure arithmetic on instants that come in.
 
-use crate::core::settings::Care;
+use crate::core::settings::Supervision;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
@@ -18,13 +18,13 @@ pub struct Pace {
 
 impl Pace {
     /// As the slot is set. A first delay that is longer than the longest is taken at its word.
-    pub fn of(care: &Care) -> Pace {
+    pub fn of(supervision: &Supervision) -> Pace {
         Pace {
-            first: care.restart_delay,
-            most: care.restart_delay_max.max(care.restart_delay),
-            healthy: care.restart_reset,
-            tries: care.restart_tries.into(),
-            window: care.restart_window,
+            first: supervision.restart_delay,
+            most: supervision.restart_delay_max.max(supervision.restart_delay),
+            healthy: supervision.restart_reset,
+            tries: supervision.restart_tries.into(),
+            window: supervision.restart_window,
         }
     }
 }
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     fn usual() -> Pace {
-        Pace::of(&Care::default())
+        Pace::of(&Supervision::default())
     }
 
     fn after(next: Next) -> Duration {

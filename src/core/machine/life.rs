@@ -356,7 +356,7 @@ impl Machine {
         }
         if !cause.is_curable() {
             self.give_up(words);
-        } else if limited && self.config.care.on_limit == OnLimit::Stop {
+        } else if limited && self.config.supervision.on_limit == OnLimit::Stop {
             self.stay_down("limit", words);
         } else if cause.wants_restart(self.config.restart) {
             self.try_again(words, healthy, now);
@@ -389,7 +389,7 @@ impl Machine {
     }
 
     pub(super) fn take_settings(&mut self, config: Arc<SlotConfig>) {
-        self.backoff.set_pace(Pace::of(&config.care));
+        self.backoff.set_pace(Pace::of(&config.supervision));
         self.config = config;
     }
 

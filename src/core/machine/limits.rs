@@ -65,7 +65,12 @@ impl Machine {
     pub(super) fn costs(&mut self, figure: Dollars) {
         self.past.add_figure(figure);
         let cost = self.past.cost;
-        let Some(most) = self.config.care.max_cost.filter(|most| cost >= *most) else {
+        let Some(most) = self
+            .config
+            .supervision
+            .max_cost
+            .filter(|most| cost >= *most)
+        else {
             return;
         };
         if self.is_up() {
@@ -81,15 +86,15 @@ impl Machine {
     }
 
     pub(super) fn measured(&mut self, measure: Measure, now: Instant) {
-        let care = &self.config.care;
-        if let (Some(most), Some(memory)) = (care.max_memory, measure.memory)
+        let supervision = &self.config.supervision;
+        if let (Some(most), Some(memory)) = (supervision.max_memory, measure.memory)
             && memory > most
         {
             let text = format!("{} in use, {} allowed", in_mb(memory), in_mb(most));
             self.trouble(Cause::TooMuchMemory.name(), &text);
             return self.end(Ending::Failing(Cause::TooMuchMemory, text));
         }
-        let stall = care
+        let stall = supervision
             .stall_after
             .filter(|after| self.is_busy() && measure.quiet_for >= *after);
         let Some(up) = self.up_mut() else { return };
@@ -103,7 +108,7 @@ impl Machine {
     fn stalled(&mut self, quiet_for: Duration, now: Instant) {
         let text = no_sign_of_life(quiet_for);
         self.trouble(Cause::Stalled.name(), &text);
-        match self.config.care.on_stall {
+        match self.config.supervision.on_stall {
             OnStall::Report => {}
             OnStall::Interrupt => self.interrupt_stall(now),
             OnStall::Restart => self.end(Ending::Failing(Cause::Stalled, text)),
@@ -135,7 +140,7 @@ impl Machine {
         }
         self.past.turns = self.past.turns.saturating_add(1);
         let turns = self.past.turns;
-        let most = self.config.care.max_turns.map(u32::from);
+        let most = self.config.supervision.max_turns.map(u32::from);
         if most.is_some_and(|most| turns >= most) {
             let text = format!("{turns} turns, and no more are allowed");
             self.trouble("max_turns", &text);
@@ -145,7 +150,7 @@ impl Machine {
 
     /// Stops a slot that has had nothing to do for long enough.
     pub(super) fn stop_at_rest(&mut self, now: Instant) {
-        let idle_stop = self.config.care.idle_stop;
+        let idle_stop = self.config.supervision.idle_stop;
         let queue_is_empty = self.queue.is_empty();
         let Some(up) = self.up_mut() else { return };
         up.rests_since = match queue_is_empty && up.is_at_rest() {
@@ -176,7 +181,7 @@ impl Machine {
 
     /// When the slot is stopped if nothing happens until then.
     pub(super) fn rest_ends(&self) -> Option<Instant> {
-        let most = self.config.care.idle_stop?;
+        let most = self.config.supervision.idle_stop?;
         let since = self.up()?.rests_since?;
         (self.config.kind == Kind::Claude).then(|| since + most)
     }
@@ -203,7 +208,7 @@ impl Machine {
     pub(super) fn limited(&mut self, text: String, until: Option<Instant>) {
         self.trouble(Cause::UsageLimit.name(), &text);
         self.cause = Some(Cause::UsageLimit);
-        match self.config.care.on_limit {
+        match self.config.supervision.on_limit {
             OnLimit::Wait => self.held_until = until,
             OnLimit::Stop if self.is_up() => self.end(Ending::ByLimit(text)),
             OnLimit::Stop => {}

@@ -136,7 +136,7 @@ pub struct Machine {
 
 impl Machine {
     pub fn new(config: Arc<SlotConfig>, rules: KnownRules, seed: u64) -> Machine {
-        let pace = Pace::of(&config.care);
+        let pace = Pace::of(&config.supervision);
         Machine {
             config,
             rules,

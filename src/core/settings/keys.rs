@@ -3,7 +3,7 @@
 use super::table::{Named, Table};
 use super::{Gate, Kind, Restart};
 use crate::core::claude::HOOKS_OFF;
-use crate::core::settings::care::CareKeys;
+use crate::core::settings::supervision::SupervisionKeys;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use toml::Spanned;
@@ -57,7 +57,7 @@ pub(super) struct Keys {
     pub resume: Option<Spanned<bool>>,
     pub prompt: Option<Spanned<String>>,
     pub session: Option<Spanned<Uuid>>,
-    pub care: CareKeys,
+    pub supervision: SupervisionKeys,
 }
 
 impl Keys {
@@ -81,7 +81,7 @@ impl Keys {
             resume: table.flag("resume"),
             prompt: table.string("prompt"),
             session: None,
-            care: CareKeys::read(table),
+            supervision: SupervisionKeys::read(table),
         }
     }
 
@@ -110,7 +110,7 @@ impl Keys {
             resume: self.resume.or_else(|| defaults.resume.clone()),
             prompt: self.prompt.or_else(|| defaults.prompt.clone()),
             session,
-            care: self.care.or(&defaults.care),
+            supervision: self.supervision.or(&defaults.supervision),
         }
     }
 }

@@ -1,6 +1,5 @@
 //! What people configure, as checked values, and the parser of slots.toml. Pure: the text comes in.
 
-mod care;
 mod keys;
 pub mod limits;
 mod parse;
@@ -8,14 +7,15 @@ mod parse;
 mod sample;
 mod schema;
 mod session;
+mod supervision;
 pub(crate) mod table;
 
-pub use care::{Care, OnLimit, OnStall};
 pub use keys::mode_words;
 pub use parse::{DAEMONS_OWN, FOR_CLAUDE, Places, is_name};
 pub(crate) use parse::{Draft, DraftSlot, parse, parse_daemon, resolve, syntax_error};
 pub use schema::schema;
 pub use session::{OwnerProcess, SessionTerms, SessionsConfig, Shell, ShellMarks};
+pub use supervision::{OnLimit, OnStall, Supervision};
 pub use table::bytes as parse_size;
 
 use schemars::JsonSchema;
@@ -44,7 +44,7 @@ pub struct NotifyConfig {
     /// Its words; none: nobody is told.
     pub command: Vec<String>,
     /// How long a slot waits for a person before the command is run; `None` for never.
-    #[serde(serialize_with = "care::time_or_off")]
+    #[serde(serialize_with = "supervision::time_or_off")]
     #[schemars(with = "String")]
     pub notify_after: Option<Duration>,
 }
@@ -99,7 +99,7 @@ pub struct SlotConfig {
     #[schemars(with = "Option<String>")]
     pub session: Option<uuid::Uuid>,
     #[serde(flatten)]
-    pub care: Care,
+    pub supervision: Supervision,
     /// Set by the daemon when `cwd` is a worktree: the directory that the file names.
     #[serde(skip)]
     pub worktree_of: Option<PathBuf>,

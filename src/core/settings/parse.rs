@@ -3,7 +3,7 @@
 use super::keys::{Keys, uuid_key};
 use super::{DaemonConfig, Kind, NotifyConfig, SessionsConfig, SlotConfig};
 use crate::core::claude::reserved_flag;
-use crate::core::settings::care::TIMES;
+use crate::core::settings::supervision::TIMES;
 use crate::core::settings::table::Table;
 use crate::core::text::diagnostic::{Problem, Source};
 use std::collections::BTreeMap;
@@ -293,7 +293,7 @@ impl Parser<'_> {
             resume: value_or(keys.resume, true),
             prompt: keys.prompt.map(Spanned::into_inner),
             session: keys.session.map(Spanned::into_inner),
-            care: keys.care.filled_in(),
+            supervision: keys.supervision.filled_in(),
             worktree_of: None,
             terms: None,
             removed: false,

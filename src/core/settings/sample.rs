@@ -1,6 +1,6 @@
 //! A slot for tests, as it comes out of a file that says little.
 
-use super::{Care, Gate, Kind, Restart, SlotConfig};
+use super::{Gate, Kind, Restart, SlotConfig, Supervision};
 use std::collections::BTreeMap;
 
 impl SlotConfig {
@@ -25,7 +25,7 @@ impl SlotConfig {
             resume: true,
             prompt: None,
             session: None,
-            care: Care::default(),
+            supervision: Supervision::default(),
             worktree_of: None,
             terms: None,
             removed: false,

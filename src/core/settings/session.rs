@@ -1,6 +1,6 @@
 //! Sessions: what holds for all of them, and on which terms one of them lives.
 
-use super::care::{TIMES, limits, size, time_or_off};
+use super::supervision::{TIMES, limits, size, time_or_off};
 use crate::core::settings::limits::Limits;
 use crate::core::settings::table::Table;
 use chrono::{DateTime, Utc};

@@ -2,7 +2,7 @@
 
 use super::super::tests::config;
 use super::*;
-use crate::core::settings::{Care, OnLimit, OnStall};
+use crate::core::settings::{OnLimit, OnStall, Supervision};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use std::collections::BTreeSet;
@@ -60,11 +60,11 @@ fn settings() -> impl Strategy<Value = SlotConfig> {
     let limit = prop_oneof![Just(OnLimit::Wait), Just(OnLimit::Stop)];
     (restart, stall, limit, 1u16..8).prop_map(|(restart, on_stall, on_limit, tries)| SlotConfig {
         restart,
-        care: Care {
+        supervision: Supervision {
             on_stall,
             on_limit,
             restart_tries: tries,
-            ..Care::default()
+            ..Supervision::default()
         },
         ..config()
     })
@@ -316,9 +316,9 @@ fn what_a_restart_can_not_cure_is_not_tried_again() {
 /// Ends at the usage limit, which is lifted in an hour.
 fn limited(on_limit: OnLimit) -> (World, Vec<Effect>, Instant) {
     let mut world = World::new(SlotConfig {
-        care: Care {
+        supervision: Supervision {
             on_limit,
-            ..Care::default()
+            ..Supervision::default()
         },
         ..config()
     });
@@ -373,7 +373,7 @@ fn a_persons_start_does_not_wait_for_the_usage_limit() {
 /// What stands on the screen of a conversation that goes on may be of another day.
 #[test]
 fn an_old_usage_limit_holds_nothing_back() {
-    let mut world = idle_with(Care::default());
+    let mut world = idle_with(Supervision::default());
     let text = "You've hit your session limit · resets 3pm";
     let mut sees = |state| {
         let sight = Observation {
@@ -388,8 +388,11 @@ fn an_old_usage_limit_holds_nothing_back() {
     assert!(sees(State::Idle), "this one is new");
 }
 
-fn idle_with(care: Care) -> World {
-    let mut world = World::new(SlotConfig { care, ..config() });
+fn idle_with(supervision: Supervision) -> World {
+    let mut world = World::new(SlotConfig {
+        supervision,
+        ..config()
+    });
     for op in [Op::Start, Op::Spawns, Op::IsIdle] {
         world.does(op);
     }
@@ -399,9 +402,9 @@ fn idle_with(care: Care) -> World {
 #[test]
 fn a_slot_that_has_nothing_to_do_is_stopped_when_that_is_set() {
     let idle_stop = Some(Duration::from_secs(300));
-    let mut world = idle_with(Care {
+    let mut world = idle_with(Supervision {
         idle_stop,
-        ..Care::default()
+        ..Supervision::default()
     });
     let due = world.machine.poll_timeout();
     assert_eq!(due, Some(world.now + Duration::from_secs(300)));
@@ -416,7 +419,7 @@ fn a_slot_that_has_nothing_to_do_is_stopped_when_that_is_set() {
 
 #[test]
 fn messages_wait_until_the_usage_limit_is_lifted() {
-    let mut world = idle_with(Care::default());
+    let mut world = idle_with(Supervision::default());
     world.does(Op::IsLimited(3600));
     let lifted = world.now + Duration::from_secs(3600);
     assert!(!presses(&world.machine.handle(message(), world.now)));

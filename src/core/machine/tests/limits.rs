@@ -4,13 +4,16 @@ use super::*;
 use crate::core::settings::{OnLimit, OnStall};
 use crate::core::text::dollars::Dollars;
 
-fn with_care(care: Care) -> SlotConfig {
-    SlotConfig { care, ..config() }
+fn with_supervision(supervision: Supervision) -> SlotConfig {
+    SlotConfig {
+        supervision,
+        ..config()
+    }
 }
 
 /// A slot that is at work on a message.
-fn at_work(care: Care) -> Bench {
-    let mut bench = Bench::idle_with(with_care(care));
+fn at_work(supervision: Supervision) -> Bench {
+    let mut bench = Bench::idle_with(with_supervision(supervision));
     bench.take("hello", 2);
     bench.see(screen(State::Thinking, ""));
     bench.keys.clear();
@@ -64,9 +67,9 @@ fn dollars(amount: f64) -> Dollars {
 }
 
 fn stalling(on_stall: OnStall) -> Bench {
-    let mut bench = at_work(Care {
+    let mut bench = at_work(Supervision {
         on_stall,
-        ..Care::default()
+        ..Supervision::default()
     });
     bench.measure(1, 599);
     assert_eq!(bench.troubles(), [""; 0]);
@@ -106,9 +109,9 @@ fn a_stall_is_interrupted_with_one_key() {
 
 #[test]
 fn a_stall_at_a_dialog_gets_no_key() {
-    let mut bench = at_work(Care {
+    let mut bench = at_work(Supervision {
         on_stall: OnStall::Interrupt,
-        ..Care::default()
+        ..Supervision::default()
     });
     bench.settled(dialog("d1", "git push"));
     bench.measure(1, 10_000);
@@ -132,9 +135,9 @@ fn a_stall_that_restarts_counts_as_a_failure() {
 
 #[test]
 fn the_last_turn_that_is_allowed_is_answered_and_ends_the_slot() {
-    let mut bench = Bench::idle_with(with_care(Care {
+    let mut bench = Bench::idle_with(with_supervision(Supervision {
         max_turns: Some(2),
-        ..Care::default()
+        ..Supervision::default()
     }));
     for token in [2, 3] {
         assert!(bench.machine.is_up());
@@ -155,9 +158,9 @@ fn the_last_turn_that_is_allowed_is_answered_and_ends_the_slot() {
 
 #[test]
 fn the_cost_is_what_the_figure_grows_by_in_all_runs() {
-    let mut bench = Bench::idle_with(with_care(Care {
+    let mut bench = Bench::idle_with(with_supervision(Supervision {
         max_cost: Some(dollars(1.0)),
-        ..Care::default()
+        ..Supervision::default()
     }));
     let figure = |bench: &mut Bench, amount: f64| {
         let token = 1000 + (amount * 1000.0) as u64 + bench.replies.len() as u64 * 10_000;
@@ -191,9 +194,9 @@ fn the_cost_is_what_the_figure_grows_by_in_all_runs() {
 
 #[test]
 fn too_much_memory_ends_the_run_and_not_the_slot() {
-    let mut bench = at_work(Care {
+    let mut bench = at_work(Supervision {
         max_memory: Some(2_000_000),
-        ..Care::default()
+        ..Supervision::default()
     });
     bench.measure(2_000_000, 0);
     assert!(!bench.has(&Effect::StopTree));
@@ -206,11 +209,11 @@ fn too_much_memory_ends_the_run_and_not_the_slot() {
 
 #[test]
 fn a_slot_with_nothing_to_do_is_stopped_and_one_at_work_is_not() {
-    let care = || Care {
+    let supervision = || Supervision {
         idle_stop: Some(Duration::from_secs(300)),
-        ..Care::default()
+        ..Supervision::default()
     };
-    let mut busy = at_work(care());
+    let mut busy = at_work(supervision());
     busy.pass(Duration::from_secs(3600));
     assert!(!busy.has(&Effect::StopTree));
     busy.answer();
@@ -229,9 +232,9 @@ fn a_slot_with_nothing_to_do_is_stopped_and_one_at_work_is_not() {
 #[test]
 fn a_usage_limit_stops_the_slot_or_holds_its_messages() {
     let limited = |on_limit| {
-        let mut bench = Bench::idle_with(with_care(Care {
+        let mut bench = Bench::idle_with(with_supervision(Supervision {
             on_limit,
-            ..Care::default()
+            ..Supervision::default()
         }));
         let text = "You've hit your session limit · resets 3pm";
         bench.see(Observation {

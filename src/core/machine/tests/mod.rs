@@ -24,7 +24,7 @@ use crate::core::claude::HookWhat;
 use crate::core::claude::reading::{Choice, Digits};
 use crate::core::model::Fault;
 use crate::core::policy::{PermissionPolicy, Policy, RuleRef};
-use crate::core::settings::{Care, Gate, Restart};
+use crate::core::settings::{Gate, Restart, Supervision};
 use crate::slot::{SlotRules, opinion};
 use serde_json::json;
 use std::collections::BTreeMap;

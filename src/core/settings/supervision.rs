@@ -13,7 +13,7 @@ use toml::Spanned;
 
 /// The settings, defaults filled in. Times and sizes are written out as a person writes them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Care {
+pub struct Supervision {
     /// The wait before the first restart; it doubles with each one.
     #[serde(serialize_with = "time")]
     #[schemars(with = "String")]
@@ -69,9 +69,9 @@ pub struct Care {
     pub version: Option<Version>,
 }
 
-impl Default for Care {
-    fn default() -> Care {
-        Care {
+impl Default for Supervision {
+    fn default() -> Supervision {
+        Supervision {
             restart_delay: Duration::from_secs(1),
             restart_delay_max: Duration::from_secs(60),
             restart_reset: Duration::from_secs(5 * 60),
@@ -131,7 +131,7 @@ const TURNS: RangeInclusive<u16> = 1..=u16::MAX;
 
 /// The keys as far as they are given.
 #[derive(Default, Clone)]
-pub(super) struct CareKeys {
+pub(super) struct SupervisionKeys {
     restart_delay: Option<Spanned<Duration>>,
     restart_delay_max: Option<Spanned<Duration>>,
     restart_reset: Option<Spanned<Duration>>,
@@ -151,9 +151,9 @@ pub(super) struct CareKeys {
     version: Option<Spanned<Version>>,
 }
 
-impl CareKeys {
-    pub fn read(table: &mut Table<'_, '_>) -> CareKeys {
-        CareKeys {
+impl SupervisionKeys {
+    pub fn read(table: &mut Table<'_, '_>) -> SupervisionKeys {
+        SupervisionKeys {
             restart_delay: table.duration("restart_delay", TIMES),
             restart_delay_max: table.duration("restart_delay_max", TIMES),
             restart_reset: table.duration("restart_reset", TIMES),
@@ -174,9 +174,9 @@ impl CareKeys {
         }
     }
 
-    pub fn or(self, defaults: &CareKeys) -> CareKeys {
+    pub fn or(self, defaults: &SupervisionKeys) -> SupervisionKeys {
         let defaults = defaults.clone();
-        CareKeys {
+        SupervisionKeys {
             restart_delay: self.restart_delay.or(defaults.restart_delay),
             restart_delay_max: self.restart_delay_max.or(defaults.restart_delay_max),
             restart_reset: self.restart_reset.or(defaults.restart_reset),
@@ -197,9 +197,9 @@ impl CareKeys {
         }
     }
 
-    pub fn filled_in(self) -> Care {
-        let usual = Care::default();
-        Care {
+    pub fn filled_in(self) -> Supervision {
+        let usual = Supervision::default();
+        Supervision {
             restart_delay: given(self.restart_delay, usual.restart_delay),
             restart_delay_max: given(self.restart_delay_max, usual.restart_delay_max),
             restart_reset: given(self.restart_reset, usual.restart_reset),
