@@ -3,7 +3,7 @@
 use super::Slot;
 use super::kind::ProgramKind;
 use super::lookups::LookedUp;
-use crate::core::machine::{Input, Measure, lifted_in};
+use crate::core::machine::{Input, Measure, limit_reset_in};
 use crate::os::usage::Usage;
 use chrono::{DateTime, Local, TimeDelta, Utc};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -154,14 +154,14 @@ fn words<'a>(lines: impl Iterator<Item = &'a str>) -> u64 {
 }
 
 pub(super) fn limited(text: String) -> Input {
-    let until = lifted(&text);
+    let until = limit_reset(&text);
     Input::Limited { text, until }
 }
 
 /// When the usage limit that these words tell of is lifted. The screen shows the time of the slot's surroundings,
 /// which are those of the daemon.
-pub(super) fn lifted(text: &str) -> Option<Instant> {
-    let wait = lifted_in(text, Local::now())?;
+pub(super) fn limit_reset(text: &str) -> Option<Instant> {
+    let wait = limit_reset_in(text, Local::now())?;
     Instant::now().checked_add(wait)
 }
 

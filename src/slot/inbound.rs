@@ -129,11 +129,11 @@ impl<K: ProgramKind> Slot<K> {
         self.program.last_end_mut().note(report.clone(), at, screen);
         self.forget_program();
         K::note_end(self, &report, at.unwrap_or_else(Utc::now));
-        let lifted = said.as_deref().and_then(health::lifted);
+        let limit_reset = said.as_deref().and_then(health::limit_reset);
         Input::Ended {
             report,
             said,
-            lifted,
+            limit_reset,
         }
     }
 

@@ -93,7 +93,7 @@ fn ended(how: &[&str]) -> Result<Input, String> {
     Ok(Input::Ended {
         report: ExitReport { code, signal },
         said,
-        lifted: None,
+        limit_reset: None,
     })
 }
 

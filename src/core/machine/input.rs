@@ -115,7 +115,7 @@ pub enum Input {
         report: ExitReport,
         said: Option<String>,
         /// When the usage limit is lifted, where it said so last.
-        lifted: Option<Instant>,
+        limit_reset: Option<Instant>,
     },
     Found(Answer),
     /// What the rules say to [`Effect::Judge`].

@@ -218,7 +218,7 @@ impl Machine {
         &mut self,
         report: ExitReport,
         said: Option<String>,
-        lifted: Option<Instant>,
+        limit_reset: Option<Instant>,
         now: Instant,
     ) {
         self.drop_questions();
@@ -232,7 +232,7 @@ impl Machine {
             _ => in_words(cause, &report, said.as_deref()),
         };
         if cause == Cause::UsageLimit {
-            self.held_until = lifted;
+            self.held_until = limit_reset;
         }
         self.tell(What::Exit {
             code: report.code,
@@ -397,8 +397,8 @@ impl Machine {
         match self.backoff.failed(now, healthy_for) {
             backoff::Next::After(delay) => {
                 let limited = self.cause == Some(Cause::UsageLimit);
-                let lifted = self.held_until.filter(|_| limited);
-                let until = lifted.unwrap_or(now).max(now + delay);
+                let limit_reset = self.held_until.filter(|_| limited);
+                let until = limit_reset.unwrap_or(now).max(now + delay);
                 self.past.restarts += 1;
                 let attempt = self.past.restarts;
                 self.tell(What::Restart {

@@ -23,7 +23,7 @@ mod judging;
 mod keyboard;
 mod late;
 mod life;
-mod lifted;
+mod limit_reset;
 mod limits;
 mod modes;
 mod own_text;
@@ -51,7 +51,7 @@ pub use interrupting::{Interrupter, Interruption};
 pub use judging::{KnownRules, Opinion, Question, Wants};
 pub use keyboard::{HANDS_OFF, Stroke, strokes};
 pub use life::DesiredState;
-pub use lifted::lifted_in;
+pub use limit_reset::limit_reset_in;
 pub use limits::{Measure, Past};
 pub use own_text::OwnText;
 pub use refusal::Refusal;
@@ -196,9 +196,9 @@ impl Machine {
                 Input::Ended {
                     report,
                     said,
-                    lifted,
+                    limit_reset,
                 },
-            ) => self.ended(report, said, lifted, now),
+            ) => self.ended(report, said, limit_reset, now),
             (_, Input::Send(message)) => self.send(message),
             (_, Input::Withdraw(token)) => self.withdraw(token),
             (_, Input::Confirm(answer)) => self.confirm_when_drawn(answer, now),

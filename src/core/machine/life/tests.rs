@@ -185,7 +185,7 @@ impl World {
                 self.put(Input::Ended {
                     report,
                     said: None,
-                    lifted: None,
+                    limit_reset: None,
                 });
             }
             Op::IsIdle if self.running => self.put(crate::core::machine::tests::idle()),
@@ -276,14 +276,14 @@ fn up() -> World {
     world
 }
 
-fn end(world: &mut World, said: &str, lifted: Option<Instant>) -> Vec<Effect> {
+fn end(world: &mut World, said: &str, limit_reset: Option<Instant>) -> Vec<Effect> {
     let input = Input::Ended {
         report: ExitReport {
             code: Some(1),
             signal: None,
         },
         said: Some(said.to_owned()),
-        lifted,
+        limit_reset,
     };
     world.running = false;
     world.machine.handle(input, world.now)
@@ -325,26 +325,26 @@ fn limited(on_limit: OnLimit) -> (World, Vec<Effect>, Instant) {
     world.does(Op::Start);
     world.does(Op::Spawns);
     world.limited = true;
-    let lifted = world.now + Duration::from_secs(3600);
+    let limit_reset = world.now + Duration::from_secs(3600);
     let text = "You've hit your session limit · resets 3pm";
-    let effects = end(&mut world, text, Some(lifted));
+    let effects = end(&mut world, text, Some(limit_reset));
     let trouble = Effect::Tell(What::Trouble {
         cause: "usage limit".to_owned(),
         text: format!("exit 1: {text}"),
     });
     assert!(effects.contains(&trouble), "{effects:?}");
-    (world, effects, lifted)
+    (world, effects, limit_reset)
 }
 
 #[test]
 fn a_usage_limit_is_waited_for_before_the_next_start() {
-    let (mut world, effects, lifted) = limited(OnLimit::Wait);
+    let (mut world, effects, limit_reset) = limited(OnLimit::Wait);
     let restart = Effect::Tell(What::Restart {
         attempt: 1,
         delay_ms: 3_600_000,
     });
     assert!(effects.contains(&restart), "{effects:?}");
-    assert_eq!(world.machine.poll_timeout(), Some(lifted));
+    assert_eq!(world.machine.poll_timeout(), Some(limit_reset));
     let doing = world.machine.doing(world.now).unwrap_or_default();
     assert!(doing.ends_with("; restart 1 in 1h"), "{doing}");
     world.does(Op::PassesUntilDue);
@@ -421,15 +421,17 @@ fn a_slot_that_has_nothing_to_do_is_stopped_when_that_is_set() {
 fn messages_wait_until_the_usage_limit_is_lifted() {
     let mut world = idle_with(Supervision::default());
     world.does(Op::IsLimited(3600));
-    let lifted = world.now + Duration::from_secs(3600);
+    let limit_reset = world.now + Duration::from_secs(3600);
     assert!(!presses(&world.machine.handle(message(), world.now)));
     let doing = world.machine.doing(world.now).unwrap_or_default();
     assert_eq!(
         doing,
         "1 queued message, until the usage limit is lifted in 1h"
     );
-    assert_eq!(world.machine.poll_timeout(), Some(lifted));
-    assert!(presses(&world.machine.handle(Input::TimePassed, lifted)));
+    assert_eq!(world.machine.poll_timeout(), Some(limit_reset));
+    assert!(presses(
+        &world.machine.handle(Input::TimePassed, limit_reset)
+    ));
 }
 
 fn message() -> Input {

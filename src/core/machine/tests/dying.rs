@@ -13,7 +13,7 @@ fn a_slot_that_dies_is_started_again_each_time() {
         bench.put(Input::Ended {
             report,
             said: None,
-            lifted: None,
+            limit_reset: None,
         });
         assert_eq!(bench.machine.state(), State::Exited);
         let due = bench.machine.poll_timeout().unwrap();
@@ -36,7 +36,7 @@ fn a_clean_exit_is_final_unless_always_is_set() {
             signal: None,
         },
         said: None,
-        lifted: None,
+        limit_reset: None,
     };
     let mut bench = Bench::idle();
     bench.put(clean());
@@ -65,7 +65,7 @@ fn a_message_that_dies_unanswered_is_told_of() {
             signal: Some(9),
         },
         said: None,
-        lifted: None,
+        limit_reset: None,
     });
     let text = "it ended while something waited: a message that was not yet answered";
     let warning = What::Warning { text: text.into() };
@@ -81,7 +81,7 @@ fn a_persons_stop_wins_over_a_restart_that_is_under_way() {
             signal: None,
         },
         said: None,
-        lifted: None,
+        limit_reset: None,
     });
     bench.put(Input::Stop(2));
     bench.others.clear();
@@ -100,7 +100,7 @@ fn after_five_deaths_in_a_row_it_gives_up_and_says_why() {
                 signal: None,
             },
             said: Some("no key".into()),
-            lifted: None,
+            limit_reset: None,
         });
         if let Some(due) = bench.machine.poll_timeout() {
             bench.pass(due - bench.now);
@@ -143,7 +143,7 @@ fn a_refused_folder_is_not_tried_again() {
             signal: None,
         },
         said: None,
-        lifted: None,
+        limit_reset: None,
     });
     assert!(matches!(
         bench.replies.get(&2),
@@ -166,7 +166,7 @@ fn whoever_waits_is_told_when_the_program_dies() {
             signal: Some(9),
         },
         said: None,
-        lifted: None,
+        limit_reset: None,
     });
     assert_eq!(bench.fault(2), Some(Fault::Failed));
     assert_eq!(bench.fault(3), Some(Fault::Failed), "nothing is replayed");

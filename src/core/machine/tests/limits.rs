@@ -48,7 +48,7 @@ impl Bench {
         self.put(Input::Ended {
             report,
             said: None,
-            lifted: None,
+            limit_reset: None,
         });
     }
 
@@ -327,11 +327,11 @@ fn a_slot_stands_as_it_stood() {
 
 #[test]
 fn a_usage_limit_outlives_the_daemon_that_saw_it() {
-    let lifted = |bench: &Bench| Some(bench.now + Duration::from_secs(3600));
+    let limit_reset = |bench: &Bench| Some(bench.now + Duration::from_secs(3600));
     let wanted = Some(DesiredState::Wanted);
     let recalled = || {
         let mut bench = Bench::with(config());
-        let until = lifted(&bench);
+        let until = limit_reset(&bench);
         bench
             .machine
             .recall(Past::default(), wanted.as_ref(), until);

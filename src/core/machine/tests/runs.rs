@@ -52,7 +52,7 @@ fn a_call_is_judged_by_what_the_program_was_started_with() {
         bench.put(Input::Ended {
             report: ExitReport::UNKNOWN,
             said: None,
-            lifted: None,
+            limit_reset: None,
         });
         bench.put(Input::Start(2));
         bench.put(Input::Started {

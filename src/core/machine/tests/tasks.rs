@@ -23,7 +23,7 @@ pub(super) fn dies() -> Input {
     Input::Ended {
         report,
         said: None,
-        lifted: None,
+        limit_reset: None,
     }
 }
 

@@ -21,7 +21,7 @@ static REGAINS: LazyLock<Option<Regex>> =
 
 /// How long from `now`, in the time zone in which the screen is written, until the limit that `text` tells of is
 /// lifted; `None` where it shows no time.
-pub fn lifted_in<Zone: TimeZone>(text: &str, now: DateTime<Zone>) -> Option<Duration> {
+pub fn limit_reset_in<Zone: TimeZone>(text: &str, now: DateTime<Zone>) -> Option<Duration> {
     let left = match regained(text) {
         Some(at) => at - now.naive_utc(),
         None => reset(text, now.naive_local())? - now.naive_local(),
@@ -90,7 +90,7 @@ mod tests {
     fn the_time_on_the_screen_is_waited_for() {
         let place = chrono::FixedOffset::east_opt(2 * 60 * 60).unwrap();
         let now = place.with_ymd_and_hms(2026, 8, 5, 14, 30, 0).unwrap();
-        let minutes = |text: &str| lifted_in(text, now).map(|wait| wait.as_secs() / 60);
+        let minutes = |text: &str| limit_reset_in(text, now).map(|wait| wait.as_secs() / 60);
         for (text, expected) in [
             ("You've hit your session limit · resets 3pm", Some(30)),
             (
