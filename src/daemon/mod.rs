@@ -2,7 +2,6 @@
 //! slot shows and does is the slot's own: nothing here reads a screen or presses a key.
 
 pub mod alerts;
-mod door;
 mod error;
 mod health;
 mod holder;
@@ -14,18 +13,19 @@ mod places;
 mod reload;
 mod removed;
 mod rules;
+mod runtime_dir;
 mod service;
 mod serving;
 mod sessions;
 mod slot_task;
 pub mod tasks;
 
-pub(crate) use door::{check_log_directory, check_socket_directory};
 pub use error::DaemonError;
 pub use health::stopped;
 pub use holder::{Holder, configs, files_of};
 pub use host::Host;
 pub use rules::{OwnPolicy, PolicyInForce, Rules};
+pub(crate) use runtime_dir::{check_log_directory, check_socket_directory};
 pub use serving::Serving;
 pub use sessions::{Gone, end_for, is_of_owner};
 
@@ -47,10 +47,10 @@ use crate::os::usage::Meter;
 use crate::os::worktree;
 use crate::shim;
 use crate::slot::{self, SlotCommand, SlotContext, SlotHandle};
-use door::Door;
 use health::Ailments;
 use host::{Signals, Wish};
 use places::Ground;
+use runtime_dir::RuntimeDir;
 use sessions::{GoneOnes, Sessions};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -238,10 +238,10 @@ pub async fn run<S: Serving>(
     env: &Env,
     serve: impl FnOnce(DaemonHandle, Option<UnixListener>) -> Option<S>,
 ) -> Result<(), DaemonError> {
-    let mut door = Door::open(&config, env).await?;
+    let mut runtime_dir = RuntimeDir::open(&config, env).await?;
     pause::at(Moment::Bound).await;
     let mut signals = host.signals()?;
-    let context = Arc::new(context(&config, env, &door, &host)?);
+    let context = Arc::new(context(&config, env, &runtime_dir, &host)?);
     let reaper = host.is_own.then(|| orphans::adopt(context.shims.clone()));
     let reaper = reaper.transpose()?;
     let rules = Rules::new(&config, &context).beside(host.own_policy.take());
@@ -260,9 +260,9 @@ pub async fn run<S: Serving>(
     let (tasks, keeper) = keeper::start(store, left, slots, bus.clone());
     let (health, ailments) = health::start(daemon.context.clone(), daemon.published.subscribe());
     let handle = daemon.handle(&tasks, ailments, host.is_own);
-    let server = serve(handle.clone(), door.take_listener());
+    let server = serve(handle.clone(), runtime_dir.take_listener());
     let listeners = server.as_ref().map(Serving::listeners);
-    let mut ground = Ground::new(door, &daemon.context, listeners);
+    let mut ground = Ground::new(runtime_dir, &daemon.context, listeners);
     daemon.announce(host.is_own);
     if let Some(ready) = host.ready {
         // A program that no longer waits for it is ending.
@@ -375,7 +375,7 @@ fn event_bus(state: &Path) -> Result<Bus, DaemonError> {
 fn context(
     config: &Config,
     env: &Env,
-    door: &Door,
+    runtime_dir: &RuntimeDir,
     host: &Host,
 ) -> Result<SlotContext, DaemonError> {
     let logs = config.daemon.logs.clone();
@@ -398,7 +398,7 @@ fn context(
     Ok(SlotContext {
         worktrees,
         program: host.program.clone(),
-        socket: door.socket().to_owned(),
+        socket: runtime_dir.socket().to_owned(),
         environment: crate::launch::process_environment(),
         logs,
         state,

@@ -2,9 +2,9 @@
 //! does so with the runtime directory at the last logout. The kernel tells of a loss; nothing is looked at until then.
 
 use super::Daemon;
-use super::door::Door;
 use super::kept_policies;
 use super::own_log::OwnLog;
+use super::runtime_dir::RuntimeDir;
 use crate::config::LOG_FILE;
 use crate::core::model::What;
 use crate::os::directory_watch::DirectoryWatch;
@@ -92,19 +92,19 @@ impl Lookout {
 
 #[derive(Debug)]
 struct Places {
-    door: Door,
+    runtime_dir: RuntimeDir,
     needed: Vec<Needed>,
     lookout: Lookout,
 }
 
 impl Places {
-    fn new(door: Door, context: &SlotContext) -> Places {
+    fn new(runtime_dir: RuntimeDir, context: &SlotContext) -> Places {
         let needed = |name, path: PathBuf, is_within| Needed {
             name,
             path,
             is_within,
         };
-        let runtime = door.runtime().to_owned();
+        let runtime = runtime_dir.runtime().to_owned();
         let needed = vec![
             needed(None, runtime.join("shims"), true),
             needed(Some("the runtime directory"), runtime, true),
@@ -116,7 +116,7 @@ impl Places {
             needed(Some("the state directory"), context.state.clone(), false),
         ];
         let mut places = Places {
-            door,
+            runtime_dir,
             needed,
             lookout: Lookout::default(),
         };
@@ -162,7 +162,7 @@ impl Places {
                 (None, _) => {}
             }
         }
-        self.door.restore(&mut restored).await;
+        self.runtime_dir.restore(&mut restored).await;
         restored
     }
 
@@ -174,7 +174,7 @@ impl Places {
         // A directory of which a file is open is told of by its parent alone.
         let named = self.needed.iter().filter(|needed| needed.name.is_some());
         let parents = named.filter_map(|needed| needed.path.parent());
-        let socket = self.door.socket().parent();
+        let socket = self.runtime_dir.socket().parent();
         let all = own.chain(parents.chain(socket).map(|parent: &Path| (parent, true)));
         self.lookout.watch(all);
     }
@@ -192,12 +192,12 @@ pub(super) struct Ground {
 
 impl Ground {
     pub fn new(
-        door: Door,
+        runtime_dir: RuntimeDir,
         context: &SlotContext,
         listeners: Option<mpsc::Sender<UnixListener>>,
     ) -> Ground {
         Ground {
-            places: Places::new(door, context),
+            places: Places::new(runtime_dir, context),
             listeners,
             missing: Vec::new(),
             log: OwnLog::at(&context.logs.join(LOG_FILE)),

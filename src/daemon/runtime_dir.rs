@@ -21,7 +21,7 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// Held while the daemon lives; dropping it gives the place free.
 #[derive(Debug)]
-pub struct Door {
+pub struct RuntimeDir {
     socket: PathBuf,
     runtime: PathBuf,
     env: Env,
@@ -43,8 +43,8 @@ struct Lock {
 
 const LOG_DIRECTORY: &str = "the log directory";
 
-impl Door {
-    pub async fn open(config: &Config, env: &Env) -> Result<Door, DaemonError> {
+impl RuntimeDir {
+    pub async fn open(config: &Config, env: &Env) -> Result<RuntimeDir, DaemonError> {
         let logs = &config.daemon.logs;
         log_directory(logs, env)?;
         let socket = config
@@ -77,7 +77,7 @@ impl Door {
             Some(passed) => (passed, None),
             None => (listen(&socket, env).await?, identity(&socket)),
         };
-        Ok(Door {
+        Ok(RuntimeDir {
             socket,
             runtime,
             env: env.clone(),
@@ -148,7 +148,7 @@ impl Lock {
     }
 }
 
-impl Drop for Door {
+impl Drop for RuntimeDir {
     fn drop(&mut self) {
         if self.own.is_some() && identity(&self.socket) == self.own {
             let _ = std::fs::remove_file(&self.socket);
