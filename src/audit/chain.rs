@@ -1,7 +1,7 @@
 //! The chain in the file: each entry holds the hash of the one before, so that a changed, missing or swapped
 //! line shows.
 
-use super::{AuditGap, Entry, Kind, Record, hash_of};
+use super::{AuditEntry, AuditGap, Kind, Record, hash_of};
 use crate::os::files::{self, LinesFromEnd};
 use crate::os::log_file::{Cap, LogFile};
 use chrono::{DateTime, Utc};
@@ -146,7 +146,7 @@ impl ChainCheck<'_> {
     }
 
     /// What the first entry that is kept follows is taken from itself.
-    fn begin(&mut self, first: &Entry) -> Result<(), String> {
+    fn begin(&mut self, first: &AuditEntry) -> Result<(), String> {
         let seq = first.seq.saturating_sub(1);
         if seq > 0 && !self.may_begin_late {
             return Err(format!(
@@ -181,8 +181,9 @@ impl ChainCheck<'_> {
 }
 
 /// The entry that a line is, as it was when it was written.
-fn entry_of(line: &str) -> Result<Entry, String> {
-    let entry: Entry = serde_json::from_str(line).map_err(|error| format!("no entry: {error}"))?;
+fn entry_of(line: &str) -> Result<AuditEntry, String> {
+    let entry: AuditEntry =
+        serde_json::from_str(line).map_err(|error| format!("no entry: {error}"))?;
     match is_as_written(line, &entry.hash) {
         true => Ok(entry),
         false => Err(format!("entry {} was changed", entry.seq)),
@@ -190,7 +191,7 @@ fn entry_of(line: &str) -> Result<Entry, String> {
 }
 
 /// Whether an entry can follow the one before.
-fn follows(entry: &Entry, before: &Head) -> Result<(), String> {
+fn follows(entry: &AuditEntry, before: &Head) -> Result<(), String> {
     let wanted = before.seq + 1;
     if entry.seq != wanted {
         return Err(format!("entry {} stands where {wanted} belongs", entry.seq));
@@ -242,7 +243,7 @@ fn lines(mut input: impl BufRead) -> impl Iterator<Item = io::Result<ChainLine>>
 }
 
 /// The entries of a file that can be read as such, whole lines only. Whether they are true is for [`verify`].
-pub fn entries(input: impl BufRead) -> impl Iterator<Item = io::Result<Entry>> {
+pub fn entries(input: impl BufRead) -> impl Iterator<Item = io::Result<AuditEntry>> {
     lines(input).filter_map(|line| match line {
         Ok(line) if line.is_torn => None,
         Ok(line) => serde_json::from_str(&line.text).ok().map(Ok),
@@ -280,7 +281,7 @@ impl Chain {
     }
 
     pub fn append(&mut self, record: Record, time: DateTime<Utc>) -> io::Result<u64> {
-        let entry = Entry {
+        let entry = AuditEntry {
             seq: self.head.seq + 1,
             time,
             record,
@@ -308,7 +309,7 @@ fn holds(path: &Path, wanted: &Head, head: &Head) -> io::Result<bool> {
     }
     for file in files::with_rotated(path)?.into_iter().rev() {
         for line in LinesFromEnd::new(file, LONGEST_LINE)? {
-            match serde_json::from_str::<Entry>(&line) {
+            match serde_json::from_str::<AuditEntry>(&line) {
                 Ok(entry) if entry.seq == wanted.seq => return Ok(entry.hash == wanted.hash),
                 Ok(entry) if entry.seq < wanted.seq => return Ok(false),
                 _ => {}
@@ -325,7 +326,7 @@ fn head_of(file: &mut File) -> io::Result<Option<Head>> {
     };
     let last = serde_json::from_str(&line)
         .map_err(|error| io::Error::other(format!("the last entry can't be read: {error}")))?;
-    let Entry { seq, hash, .. } = last;
+    let AuditEntry { seq, hash, .. } = last;
     Ok(Some(Head { seq, hash }))
 }
 

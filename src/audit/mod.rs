@@ -112,7 +112,7 @@ pub struct AuditGap {
 
 /// A record in its place in the chain.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct AuditEntry {
     pub seq: u64,
     pub time: DateTime<Utc>,
     #[serde(flatten)]

@@ -1,4 +1,4 @@
-use crate::audit::{self, BrokenChain, Entry, Head, Verified};
+use crate::audit::{self, AuditEntry, BrokenChain, Head, Verified};
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::follow::{self, LINES_BEFORE_FOLLOWING, Which};
@@ -225,7 +225,7 @@ impl Grep {
         let mut since = Since::new(self.since);
         let mut named = BTreeSet::new();
         let keeps = |line: &str| {
-            let Ok(entry) = serde_json::from_str::<Entry>(line) else {
+            let Ok(entry) = serde_json::from_str::<AuditEntry>(line) else {
                 return false;
             };
             let is_wanted = slots.is_empty() || slots.contains(&entry.record.slot);
@@ -257,7 +257,7 @@ impl Grep {
         Ok(of_role.into_iter().map(|status| status.slot).collect())
     }
 
-    fn fits(&self, entry: &Entry) -> bool {
+    fn fits(&self, entry: &AuditEntry) -> bool {
         let record = &entry.record;
         let is = |wanted: &Option<String>, found: Option<&str>| {
             wanted.as_deref().is_none_or(|word| found == Some(word))
@@ -269,7 +269,7 @@ impl Grep {
             && self.matches(entry)
     }
 
-    fn matches(&self, entry: &Entry) -> bool {
+    fn matches(&self, entry: &AuditEntry) -> bool {
         let Some(pattern) = &self.pattern else {
             return true;
         };
@@ -313,7 +313,7 @@ fn any_text(value: &Value, fits: &dyn Fn(&str) -> bool) -> bool {
 
 /// A line that is no entry is shown as it is: hiding it would help whoever wrote it.
 fn print(context: &Context, line: &str) -> Result<(), Failure> {
-    let shown = match serde_json::from_str::<Entry>(line) {
+    let shown = match serde_json::from_str::<AuditEntry>(line) {
         _ if context.out.json => sanitise::json(line),
         Ok(entry) => sanitise::one_line(&shown(&entry)),
         Err(_) => format!("NO ENTRY  {}", sanitise::one_line(line)),
@@ -330,7 +330,7 @@ fn verdict(record: &audit::Record) -> Option<&'static str> {
 }
 
 /// An entry in a line.
-fn shown(entry: &Entry) -> String {
+fn shown(entry: &AuditEntry) -> String {
     let record = &entry.record;
     let time: DateTime<Local> = entry.time.into();
     let time = time.to_rfc3339_opts(SecondsFormat::Millis, false);
@@ -399,7 +399,7 @@ mod tests {
         let decisions = ["allow", "none", "ask", "deny"].map(Decision::from_word);
         for decision in decisions {
             for answer in [None, Some("none"), Some("ask")] {
-                let entry = Entry {
+                let entry = AuditEntry {
                     seq: 1,
                     time: Utc::now(),
                     record: audit::Record {

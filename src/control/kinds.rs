@@ -2,7 +2,7 @@
 //! the other kind is refused, with the command that is for it.
 
 use super::permission;
-use super::requests::Entry;
+use super::requests::RequestEntry;
 use crate::core::model::{Fault, RpcError};
 use serde_json::Value;
 
@@ -54,7 +54,7 @@ pub enum Kind {
 /// Refuses a request that names what it is not for. `kind_of` tells what a name stands for; a name that stands for
 /// nothing is another error, and not found here.
 pub fn check(
-    request: &Entry,
+    request: &RequestEntry,
     params: &Value,
     kind_of: impl Fn(&str) -> Option<Kind>,
 ) -> Result<(), RpcError> {
@@ -69,7 +69,7 @@ pub fn check(
     Ok(())
 }
 
-fn refusal(request: &Entry, kind: Kind, name: &str) -> Option<RpcError> {
+fn refusal(request: &RequestEntry, kind: Kind, name: &str) -> Option<RpcError> {
     let (is, is_for, instead) = match (request.names, kind) {
         (OnlySessions { claude, .. }, Kind::Claude) => ("slot", "sessions", claude),
         (OnlySessions { shell, .. }, Kind::Shell) => ("slot", "sessions", shell),

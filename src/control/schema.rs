@@ -2,7 +2,7 @@
 //! crate, and for the page that documents it.
 
 use super::permission::Access;
-use super::requests::{Entry, requests};
+use super::requests::{RequestEntry, requests};
 use crate::core::model::envelope::{self, Lagged, Live};
 use crate::core::model::{Event, RpcError};
 use schemars::generate::{SchemaGenerator, SchemaSettings};
@@ -45,7 +45,7 @@ pub fn schema() -> Value {
     })
 }
 
-fn method(entry: &Entry, generator: &mut SchemaGenerator) -> Value {
+fn method(entry: &RequestEntry, generator: &mut SchemaGenerator) -> Value {
     let (access, grant) = match entry.access {
         Access::Anybody => ("anybody", None),
         Access::OwnSlot => ("own slot", None),

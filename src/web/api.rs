@@ -3,7 +3,7 @@
 use super::refusal::Refusal;
 use super::server::Shared;
 use crate::control::permission;
-use crate::control::requests::{self, Confirm, Entry, Method};
+use crate::control::requests::{self, Confirm, Method, RequestEntry};
 use crate::control::scope::Scope;
 use crate::core::model::{Fault, RpcError};
 use axum::body::Bytes;
@@ -78,13 +78,13 @@ pub(super) async fn answer(
     Ok(Json(answer.map_err(RpcError::from)?))
 }
 
-fn needed_at_least(entry: &Entry) -> Option<Scope> {
+fn needed_at_least(entry: &RequestEntry) -> Option<Scope> {
     entry.scope
 }
 
 /// What these very parameters need: a rule for good, and a command that no rule judges, are more than an answer or a
 /// message.
-fn needed_for(entry: &Entry, params: &Value) -> Scope {
+fn needed_for(entry: &RequestEntry, params: &Value) -> Scope {
     let is_always = || params.get("answer").and_then(Value::as_str) == Some("always");
     match entry.name {
         Confirm::NAME if is_always() => Scope::Keys,

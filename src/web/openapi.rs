@@ -1,6 +1,6 @@
 //! `GET /api/openapi.json`: the description of the API, made from the table of requests.
 
-use crate::control::requests::{Entry, requests};
+use crate::control::requests::{RequestEntry, requests};
 use crate::control::scope::Scope;
 use crate::core::model::{Event, RpcError};
 use axum::Json;
@@ -78,7 +78,7 @@ fn refusal(error: &Value) -> Value {
     })
 }
 
-fn request(entry: &Entry, scope: Scope, generator: &mut SchemaGenerator) -> Value {
+fn request(entry: &RequestEntry, scope: Scope, generator: &mut SchemaGenerator) -> Value {
     json!({
         "post": {
             "operationId": entry.name,

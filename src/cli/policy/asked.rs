@@ -1,6 +1,6 @@
 //! What was asked so far, from the audit.
 
-use crate::audit::{self, Entry, Kind};
+use crate::audit::{self, AuditEntry, Kind};
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::follow::unreadable;
@@ -62,8 +62,8 @@ struct Distinct {
 }
 
 impl Distinct {
-    fn add(&mut self, entry: Entry) {
-        let Entry { time, record, .. } = entry;
+    fn add(&mut self, entry: AuditEntry) {
+        let AuditEntry { time, record, .. } = entry;
         let is_masked = record.is_masked();
         let (Kind::Verdict, Some(tool), Some(decision), false) =
             (record.what, record.tool, record.verdict, record.partial)

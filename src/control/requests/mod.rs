@@ -59,7 +59,7 @@ type Answering<'a> = BoxFuture<'a, Result<Value, RpcError>>;
 
 /// A request as the table has it.
 #[derive(Debug, Clone, Copy)]
-pub struct Entry {
+pub struct RequestEntry {
     pub name: &'static str,
     /// What it does.
     pub about: &'static str,
@@ -90,7 +90,7 @@ macro_rules! request {
             type Answer = $answer;
         }
 
-        pub(super) const ENTRY: Entry = Entry {
+        pub(super) const ENTRY: RequestEntry = RequestEntry {
             name: $name,
             about: concat!($($doc),+),
             access: $access,
@@ -129,7 +129,7 @@ macro_rules! either {
 macro_rules! table {
     ($($file:ident),+ $(,)?) => {
         $(pub use $file::*;)+
-        const TABLE: &[Entry] = &[$($file::ENTRY),+];
+        const TABLE: &[RequestEntry] = &[$($file::ENTRY),+];
     };
 }
 
@@ -186,12 +186,12 @@ table! {
 }
 
 /// All requests.
-pub fn requests() -> impl Iterator<Item = &'static Entry> {
+pub fn requests() -> impl Iterator<Item = &'static RequestEntry> {
     TABLE.iter()
 }
 
 /// The request of this name.
-pub fn find(name: &str) -> Option<&'static Entry> {
+pub fn find(name: &str) -> Option<&'static RequestEntry> {
     requests().find(|entry| entry.name == name)
 }
 

@@ -25,7 +25,7 @@ const BUTTONS: [&str; 2] = ["Submit", "Next"];
 const TICK_INDENT: usize = 5;
 
 /// A row that begins a choice.
-struct Entry<'a> {
+struct OptionEntry<'a> {
     row: usize,
     number: Option<u32>,
     text: &'a str,
@@ -66,7 +66,7 @@ impl Options {
 
     pub(super) fn around(page: &Page, marker: (usize, usize)) -> Options {
         let (row, col) = marker;
-        let entry = entry_at(page, row, col).unwrap_or(Entry {
+        let entry = entry_at(page, row, col).unwrap_or(OptionEntry {
             row,
             number: None,
             text: "",
@@ -110,7 +110,7 @@ fn has_field(page: &Page, (marked, col): (usize, usize), first: usize) -> bool {
 }
 
 /// The choice that the marker stands in front of.
-fn selected(page: &Page, entries: &[Entry], (row, col): (usize, usize)) -> Option<usize> {
+fn selected(page: &Page, entries: &[OptionEntry], (row, col): (usize, usize)) -> Option<usize> {
     let here = entries.iter().position(|entry| entry.row == row);
     let above = || entries.iter().rposition(|entry| entry.row < row);
     here.or_else(|| is_marked_below(page, row, col).then(above).flatten())
@@ -181,7 +181,7 @@ fn marker_column(text: &str) -> Option<usize> {
 }
 
 /// The choice that begins in `row`, of a list whose marker column is `col`.
-fn entry_at<'a>(page: &Page<'a>, row: usize, col: usize) -> Option<Entry<'a>> {
+fn entry_at<'a>(page: &Page<'a>, row: usize, col: usize) -> Option<OptionEntry<'a>> {
     let text = page.text(row);
     let unsigned = text.trim_start_matches(' ');
     let unsigned = unsigned.strip_prefix(SCROLL_SIGNS).unwrap_or(unsigned);
@@ -198,7 +198,7 @@ fn entry_at<'a>(page: &Page<'a>, row: usize, col: usize) -> Option<Entry<'a>> {
         return None;
     }
     let (number, text) = split_number(label);
-    Some(Entry {
+    Some(OptionEntry {
         row,
         number,
         text,
@@ -207,7 +207,7 @@ fn entry_at<'a>(page: &Page<'a>, row: usize, col: usize) -> Option<Entry<'a>> {
 }
 
 /// Where a numbered list can be followed from: the entry itself, or the one above the button.
-fn numbered_from(page: &Page, col: usize, entry: &Entry) -> Option<(usize, u32)> {
+fn numbered_from(page: &Page, col: usize, entry: &OptionEntry) -> Option<(usize, u32)> {
     let start = match entry.number {
         Some(_) => entry.row,
         None if is_marked_below(page, entry.row, col) => entry.row,
@@ -220,12 +220,12 @@ fn numbered_from(page: &Page, col: usize, entry: &Entry) -> Option<(usize, u32)>
 }
 
 /// The button, where `row` is it.
-fn button_at<'a>(page: &Page<'a>, row: usize, col: usize) -> Option<Entry<'a>> {
+fn button_at<'a>(page: &Page<'a>, row: usize, col: usize) -> Option<OptionEntry<'a>> {
     let text = page.text(row);
     let label = text.trim_start_matches([' ', '\u{a0}', MARKER]);
     let start = text.chars().count() - label.chars().count();
     let found = BUTTONS.contains(&label) && start == col + TICK_INDENT;
-    found.then_some(Entry {
+    found.then_some(OptionEntry {
         row,
         number: None,
         text: label,
@@ -234,8 +234,12 @@ fn button_at<'a>(page: &Page<'a>, row: usize, col: usize) -> Option<Entry<'a>> {
 }
 
 /// Puts the button of the list behind the last choice that can be ticked, below which it stands.
-fn with_button<'a>(page: &Page<'a>, col: usize, mut entries: Vec<Entry<'a>>) -> Vec<Entry<'a>> {
-    let ticked = |entry: &Entry| split_check(entry.text).0.is_some();
+fn with_button<'a>(
+    page: &Page<'a>,
+    col: usize,
+    mut entries: Vec<OptionEntry<'a>>,
+) -> Vec<OptionEntry<'a>> {
+    let ticked = |entry: &OptionEntry| split_check(entry.text).0.is_some();
     if let Some(last) = entries.iter().rposition(ticked) {
         let end = entry_end(page, col, entries[last].row);
         entries.splice(last + 1..last + 1, button_at(page, end, col));
@@ -257,11 +261,11 @@ fn split_number(label: &str) -> (Option<u32>, &str) {
 }
 
 /// Follows the numbers up to 1 and down to the last one.
-fn numbered<'a>(page: &Page<'a>, col: usize, row: usize, number: u32) -> Vec<Entry<'a>> {
+fn numbered<'a>(page: &Page<'a>, col: usize, row: usize, number: u32) -> Vec<OptionEntry<'a>> {
     let with_number = |row: usize, wanted: u32| {
         entry_at(page, row, col).filter(|entry| entry.number == Some(wanted))
     };
-    let mut entries: Vec<Entry> = with_number(row, number).into_iter().collect();
+    let mut entries: Vec<OptionEntry> = with_number(row, number).into_iter().collect();
     let (mut at, mut wanted) = (row, number);
     while let Some(entry) = wanted
         .checked_sub(1)
@@ -285,8 +289,8 @@ fn find_near<'a>(
     page: &Page<'a>,
     col: usize,
     rows: impl Iterator<Item = usize>,
-    wanted: impl Fn(usize) -> Option<Entry<'a>>,
-) -> Option<Entry<'a>> {
+    wanted: impl Fn(usize) -> Option<OptionEntry<'a>>,
+) -> Option<OptionEntry<'a>> {
     let mut blanks = 0;
     for row in rows {
         if let Some(entry) = wanted(row) {
@@ -307,7 +311,7 @@ fn find_near<'a>(
 }
 
 /// The rows around the marker that stand in one column with it.
-fn unnumbered<'a>(page: &Page<'a>, col: usize, row: usize) -> Vec<Entry<'a>> {
+fn unnumbered<'a>(page: &Page<'a>, col: usize, row: usize) -> Vec<OptionEntry<'a>> {
     let (_, column) = behind_tick(page.text(row));
     let entry = |row: usize| {
         let beside =
@@ -319,7 +323,7 @@ fn unnumbered<'a>(page: &Page<'a>, col: usize, row: usize) -> Vec<Entry<'a>> {
         .take_while(|row| entry(*row).is_some())
         .last();
     let rows = first.unwrap_or(row)..page.len();
-    let entries: Vec<Entry> = rows.map_while(&entry).collect();
+    let entries: Vec<OptionEntry> = rows.map_while(&entry).collect();
     with_details(page, column, &entries).unwrap_or(entries)
 }
 
@@ -336,10 +340,10 @@ fn behind_tick(text: &str) -> (&str, usize) {
     (label, text.chars().count() - label.chars().count())
 }
 
-fn entry_in_column<'a>(page: &Page<'a>, row: usize, column: usize) -> Option<Entry<'a>> {
+fn entry_in_column<'a>(page: &Page<'a>, row: usize, column: usize) -> Option<OptionEntry<'a>> {
     let (text, start) = behind_tick(page.text(row));
     let found = start == column && !text.is_empty() && !is_scroll_note(page.text(row));
-    found.then_some(Entry {
+    found.then_some(OptionEntry {
         row,
         number: None,
         text,
@@ -352,8 +356,8 @@ fn entry_in_column<'a>(page: &Page<'a>, row: usize, column: usize) -> Option<Ent
 fn with_details<'a>(
     page: &Page<'a>,
     column: usize,
-    marked: &[Entry<'a>],
-) -> Option<Vec<Entry<'a>>> {
+    marked: &[OptionEntry<'a>],
+) -> Option<Vec<OptionEntry<'a>>> {
     let (first, last) = (marked.first()?.row, marked.last()?.row);
     let of = |first: usize, last: usize| {
         let label = entry_in_column(page, first, column)?;
@@ -361,9 +365,9 @@ fn with_details<'a>(
         let details = last - first;
         (first + 1..=last)
             .all(muted)
-            .then_some(Entry { details, ..label })
+            .then_some(OptionEntry { details, ..label })
     };
-    let is_choice = |entry: &Entry| entry.details > 0 && !page.row(entry.row).is_muted();
+    let is_choice = |entry: &OptionEntry| entry.details > 0 && !page.row(entry.row).is_muted();
     let mut entries = vec![of(first, last)?];
     while let Some(entry) = block_above(page, entries[0].row)
         .and_then(|(first, last)| of(first, last))
@@ -443,7 +447,7 @@ fn entry_starts(page: &Page, row: usize, col: usize) -> bool {
     entry_at(page, row, col).is_some_and(|entry| entry.number.is_some())
 }
 
-fn choice(page: &Page, col: usize, entry: &Entry, second: Option<usize>) -> Choice {
+fn choice(page: &Page, col: usize, entry: &OptionEntry, second: Option<usize>) -> Choice {
     let (checked, text) = split_check(entry.text);
     let end = match entry.number {
         Some(_) => entry_end(page, col, entry.row),
@@ -489,13 +493,13 @@ fn split_check(text: &str) -> (Option<bool>, &str) {
 
 /// A menu sets its explanations into a second column: the column in which a text begins after three or
 /// more blanks, in two choices or more.
-fn second_column(page: &Page, entries: &[Entry]) -> Option<usize> {
+fn second_column(page: &Page, entries: &[OptionEntry]) -> Option<usize> {
     let starts: Vec<usize> = entries
         .iter()
         .filter_map(|entry| text_after_gap(page.text(entry.row)))
         .collect();
     let begins_at = |start: usize| {
-        let split = |entry: &&Entry| split_at_column(page.text(entry.row), start).is_some();
+        let split = |entry: &&OptionEntry| split_at_column(page.text(entry.row), start).is_some();
         entries.iter().filter(split).count()
     };
     starts.into_iter().find(|start| begins_at(*start) >= 2)
@@ -535,7 +539,7 @@ fn split_columns<'a>(
 
 /// A row below a choice continues its label if the label's row had no room for the next word; else it
 /// is the choice's description.
-fn continues_label(page: &Page, entry: &Entry, row: usize) -> bool {
+fn continues_label(page: &Page, entry: &OptionEntry, row: usize) -> bool {
     is_full(page, row) && !entry.text.is_empty()
 }
 
