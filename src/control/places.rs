@@ -122,7 +122,7 @@ struct SeatedListener {
 
 /// All places, and who has them.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Places(Arc<Mutex<PlaceTable>>);
+pub(super) struct ConnectionPlaces(Arc<Mutex<PlaceTable>>);
 
 #[derive(Debug, Default)]
 struct PlaceTable {
@@ -133,7 +133,7 @@ struct PlaceTable {
 /// A client's place, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Place {
-    places: Places,
+    places: ConnectionPlaces,
     id: u64,
     leave: CancellationToken,
 }
@@ -142,7 +142,7 @@ pub(super) struct Place {
 #[derive(Debug)]
 pub(super) struct Busy(Arc<Place>);
 
-impl Places {
+impl ConnectionPlaces {
     pub fn admit(&self, source: Source, now: Instant) -> Result<Place, TurnedAway> {
         let mut table = self.table();
         table.make_place(&source, now)?;
@@ -282,7 +282,7 @@ mod tests {
     }
 
     /// As many as this source gets at once.
-    fn fill(places: &Places, source: &Source, now: Instant) -> Vec<Arc<Place>> {
+    fn fill(places: &ConnectionPlaces, source: &Source, now: Instant) -> Vec<Arc<Place>> {
         let mut admitted = Vec::new();
         while let Ok(place) = places.admit(source.clone(), now) {
             admitted.push(Arc::new(place));
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn no_source_takes_the_places_of_another() {
-        let (places, now) = (Places::default(), Instant::now());
+        let (places, now) = (ConnectionPlaces::default(), Instant::now());
         let crowd = fill(&places, &slot("a"), now);
         assert_eq!(crowd.len(), ONE_SLOT);
         assert_eq!(fill(&places, &slot("b"), now).len(), ONE_SLOT);
@@ -308,7 +308,7 @@ mod tests {
 
     #[test]
     fn the_longest_idle_client_of_the_same_source_makes_place() {
-        let (places, now) = (Places::default(), Instant::now());
+        let (places, now) = (ConnectionPlaces::default(), Instant::now());
         let other = places.admit(slot("b"), now).unwrap();
         let crowd = fill(&places, &slot("a"), now);
         let busy = crowd[0].busy();
@@ -324,7 +324,7 @@ mod tests {
 
     #[test]
     fn a_slot_with_few_clients_gets_a_place_of_the_slot_with_most() {
-        let (places, now) = (Places::default(), Instant::now());
+        let (places, now) = (ConnectionPlaces::default(), Instant::now());
         let names: Vec<String> = (0..SLOTS / ONE_SLOT).map(|n| n.to_string()).collect();
         let crowd: Vec<_> = names
             .iter()
@@ -344,7 +344,7 @@ mod tests {
 
     #[test]
     fn the_last_descriptors_are_for_people() {
-        let (places, now) = (Places::default(), Instant::now());
+        let (places, now) = (ConnectionPlaces::default(), Instant::now());
         let crowd: Vec<_> = (0..5).map(|_| places.admit(slot("a"), now)).collect();
         let refused = places.admit_in_need(slot("b"), now).unwrap_err();
         assert_eq!(refused.why, Why::Descriptors);
@@ -361,7 +361,7 @@ mod tests {
 
     #[test]
     fn a_place_falls_free_with_its_client() {
-        let (places, now) = (Places::default(), Instant::now());
+        let (places, now) = (ConnectionPlaces::default(), Instant::now());
         let crowd = fill(&places, &slot("a"), now);
         let busy = crowd[0].busy();
         drop(crowd);

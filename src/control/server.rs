@@ -4,7 +4,7 @@
 use super::attach;
 use super::dispatch::Dispatcher;
 use super::listening::listen;
-use super::places::{self, Place, Places, Source, TurnedAway};
+use super::places::{self, ConnectionPlaces, Place, Source, TurnedAway};
 use super::refusals::{Fate, Refusals};
 use super::requests::{Attach, Call, Events, Method};
 use super::reserve::{self, Reserve};
@@ -100,7 +100,7 @@ async fn serve(
     ending: CancellationToken,
 ) {
     let hall = Arc::new(Hall {
-        places: Places::default(),
+        places: ConnectionPlaces::default(),
         budget: Budget::default(),
         reserve: Reserve::default(),
         refusals: Refusals::new(dispatcher.clone()),
@@ -141,7 +141,7 @@ async fn serve(
 
 /// What all clients share.
 struct Hall {
-    places: Places,
+    places: ConnectionPlaces,
     budget: Budget,
     reserve: Reserve,
     refusals: Arc<Refusals>,

@@ -91,14 +91,14 @@ impl Lookout {
 }
 
 #[derive(Debug)]
-struct Places {
+struct NeededPlaces {
     runtime_dir: RuntimeDir,
     needed: Vec<Needed>,
     lookout: Lookout,
 }
 
-impl Places {
-    fn new(runtime_dir: RuntimeDir, context: &SlotContext) -> Places {
+impl NeededPlaces {
+    fn new(runtime_dir: RuntimeDir, context: &SlotContext) -> NeededPlaces {
         let needed = |name, path: PathBuf, is_within| Needed {
             name,
             path,
@@ -115,7 +115,7 @@ impl Places {
             needed(None, context.state.join("tasks"), false),
             needed(Some("the state directory"), context.state.clone(), false),
         ];
-        let mut places = Places {
+        let mut places = NeededPlaces {
             runtime_dir,
             needed,
             lookout: Lookout::default(),
@@ -182,7 +182,7 @@ impl Places {
 
 /// What the daemon stands on while it runs.
 pub(super) struct Ground {
-    places: Places,
+    places: NeededPlaces,
     /// Where a new listener goes, if the socket is lost.
     listeners: Option<mpsc::Sender<UnixListener>>,
     /// What could not be made again at the last look.
@@ -197,7 +197,7 @@ impl Ground {
         listeners: Option<mpsc::Sender<UnixListener>>,
     ) -> Ground {
         Ground {
-            places: Places::new(runtime_dir, context),
+            places: NeededPlaces::new(runtime_dir, context),
             listeners,
             missing: Vec::new(),
             log: OwnLog::at(&context.logs.join(LOG_FILE)),
