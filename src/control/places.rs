@@ -28,7 +28,7 @@ const SETTLED: Duration = Duration::from_secs(1);
 
 /// Where a client comes from, as far as places are concerned.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Source {
+pub(super) enum ConnectionSource {
     People,
     Slot(String),
     Untold,
@@ -36,26 +36,26 @@ pub(super) enum Source {
     Process(i32),
 }
 
-impl From<&PeerOrigin> for Source {
-    fn from(origin: &PeerOrigin) -> Source {
+impl From<&PeerOrigin> for ConnectionSource {
+    fn from(origin: &PeerOrigin) -> ConnectionSource {
         match origin {
-            PeerOrigin::Outside => Source::People,
-            PeerOrigin::Slot(name) => Source::Slot(name.clone()),
+            PeerOrigin::Outside => ConnectionSource::People,
+            PeerOrigin::Slot(name) => ConnectionSource::Slot(name.clone()),
             PeerOrigin::Left(_)
             | PeerOrigin::Daemon
             | PeerOrigin::Untold
-            | PeerOrigin::Unseen(_) => Source::Untold,
+            | PeerOrigin::Unseen(_) => ConnectionSource::Untold,
         }
     }
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for ConnectionSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Source::People => f.write_str("people and their programs"),
-            Source::Slot(name) => write!(f, "slot {name}"),
-            Source::Untold => f.write_str("processes that can't be looked up"),
-            Source::Process(pid) => write!(f, "process {pid}"),
+            ConnectionSource::People => f.write_str("people and their programs"),
+            ConnectionSource::Slot(name) => write!(f, "slot {name}"),
+            ConnectionSource::Untold => f.write_str("processes that can't be looked up"),
+            ConnectionSource::Process(pid) => write!(f, "process {pid}"),
         }
     }
 }
@@ -64,7 +64,7 @@ impl fmt::Display for Source {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{why}")]
 pub(super) struct TurnedAway {
-    pub of: Source,
+    pub of: ConnectionSource,
     why: Why,
 }
 
@@ -85,7 +85,7 @@ impl TurnedAway {
     /// Nobody has looked where the client comes from.
     pub fn unasked(process: i32) -> TurnedAway {
         TurnedAway {
-            of: Source::Process(process),
+            of: ConnectionSource::Process(process),
             why: Why::Unasked,
         }
     }
@@ -112,7 +112,7 @@ pub(super) fn made_place() -> RpcError {
 
 #[derive(Debug)]
 struct SeatedListener {
-    source: Source,
+    source: ConnectionSource,
     /// Requests under way.
     busy: usize,
     /// Since when nothing is under way.
@@ -143,7 +143,7 @@ pub(super) struct Place {
 pub(super) struct Busy(Arc<Place>);
 
 impl ConnectionPlaces {
-    pub fn admit(&self, source: Source, now: Instant) -> Result<Place, TurnedAway> {
+    pub fn admit(&self, source: ConnectionSource, now: Instant) -> Result<Place, TurnedAway> {
         let mut table = self.table();
         table.make_place(&source, now)?;
         Ok(self.seat(table, source, now))
@@ -151,14 +151,18 @@ impl ConnectionPlaces {
 
     /// The same while there are no descriptors but those of the reserve, which is for people. Some client that has
     /// nothing under way makes place, and its descriptor falls free.
-    pub fn admit_in_need(&self, source: Source, now: Instant) -> Result<Place, TurnedAway> {
+    pub fn admit_in_need(
+        &self,
+        source: ConnectionSource,
+        now: Instant,
+    ) -> Result<Place, TurnedAway> {
         let mut table = self.table();
-        let sources: BTreeSet<Source> = table.sources().cloned().collect();
+        let sources: BTreeSet<ConnectionSource> = table.sources().cloned().collect();
         let largest = sources
             .iter()
             .max_by_key(|one| table.count(|source| source == *one));
         let is_free = largest.is_some_and(|from| table.let_go(from, now));
-        if source != Source::People && !is_free {
+        if source != ConnectionSource::People && !is_free {
             let why = Why::Descriptors;
             return Err(TurnedAway { of: source, why });
         }
@@ -166,7 +170,12 @@ impl ConnectionPlaces {
         Ok(self.seat(table, source, now))
     }
 
-    fn seat(&self, mut table: MutexGuard<'_, PlaceTable>, source: Source, now: Instant) -> Place {
+    fn seat(
+        &self,
+        mut table: MutexGuard<'_, PlaceTable>,
+        source: ConnectionSource,
+        now: Instant,
+    ) -> Place {
         table.last_id += 1;
         let (id, leave) = (table.last_id, CancellationToken::new());
         let seated = SeatedListener {
@@ -186,23 +195,23 @@ impl ConnectionPlaces {
 }
 
 impl PlaceTable {
-    fn sources(&self) -> impl Iterator<Item = &Source> {
+    fn sources(&self) -> impl Iterator<Item = &ConnectionSource> {
         self.seated.values().map(|seated| &seated.source)
     }
 
-    fn count(&self, mut which: impl FnMut(&Source) -> bool) -> usize {
+    fn count(&self, mut which: impl FnMut(&ConnectionSource) -> bool) -> usize {
         self.sources().filter(|source| which(source)).count()
     }
 
     /// Makes sure that there is a place for one more client of this source.
-    fn make_place(&mut self, newcomer: &Source, now: Instant) -> Result<(), TurnedAway> {
+    fn make_place(&mut self, newcomer: &ConnectionSource, now: Instant) -> Result<(), TurnedAway> {
         let own = self.count(|source| source == newcomer);
         let bound = match newcomer {
-            Source::People => PEOPLE,
-            Source::Slot(_) => ONE_SLOT,
-            Source::Untold | Source::Process(_) => UNTOLD,
+            ConnectionSource::People => PEOPLE,
+            ConnectionSource::Slot(_) => ONE_SLOT,
+            ConnectionSource::Untold | ConnectionSource::Process(_) => UNTOLD,
         };
-        let is_slot = |source: &Source| matches!(source, Source::Slot(_));
+        let is_slot = |source: &ConnectionSource| matches!(source, ConnectionSource::Slot(_));
         let (from, who, bound) = if own >= bound {
             (newcomer.clone(), newcomer.to_string(), bound)
         } else if is_slot(newcomer) && self.count(is_slot) >= SLOTS {
@@ -219,9 +228,12 @@ impl PlaceTable {
     }
 
     /// The slot with the most clients, if it has more than one more than `own`.
-    fn largest_slot(&self, own: usize) -> Option<Source> {
-        let mut by_slot: BTreeMap<&Source, usize> = BTreeMap::new();
-        for source in self.sources().filter(|one| matches!(one, Source::Slot(_))) {
+    fn largest_slot(&self, own: usize) -> Option<ConnectionSource> {
+        let mut by_slot: BTreeMap<&ConnectionSource, usize> = BTreeMap::new();
+        for source in self
+            .sources()
+            .filter(|one| matches!(one, ConnectionSource::Slot(_)))
+        {
             *by_slot.entry(source).or_default() += 1;
         }
         let (largest, count) = by_slot.into_iter().max_by_key(|(_, count)| *count)?;
@@ -229,7 +241,7 @@ impl PlaceTable {
     }
 
     /// Lets the client of a source go that has had nothing under way for the longest time; whether there was one.
-    fn let_go(&mut self, from: &Source, now: Instant) -> bool {
+    fn let_go(&mut self, from: &ConnectionSource, now: Instant) -> bool {
         let is_settled = |seated: &SeatedListener| {
             let idle = now.saturating_duration_since(seated.idle_since);
             seated.busy == 0 && idle >= SETTLED
@@ -277,12 +289,12 @@ impl Drop for Place {
 mod tests {
     use super::*;
 
-    fn slot(name: &str) -> Source {
-        Source::Slot(name.to_owned())
+    fn slot(name: &str) -> ConnectionSource {
+        ConnectionSource::Slot(name.to_owned())
     }
 
     /// As many as this source gets at once.
-    fn fill(places: &ConnectionPlaces, source: &Source, now: Instant) -> Vec<Arc<Place>> {
+    fn fill(places: &ConnectionPlaces, source: &ConnectionSource, now: Instant) -> Vec<Arc<Place>> {
         let mut admitted = Vec::new();
         while let Ok(place) = places.admit(source.clone(), now) {
             admitted.push(Arc::new(place));
@@ -296,12 +308,12 @@ mod tests {
         let crowd = fill(&places, &slot("a"), now);
         assert_eq!(crowd.len(), ONE_SLOT);
         assert_eq!(fill(&places, &slot("b"), now).len(), ONE_SLOT);
-        let untold = fill(&places, &Source::Untold, now);
+        let untold = fill(&places, &ConnectionSource::Untold, now);
         let slots: Vec<_> = (0..20)
             .flat_map(|n| fill(&places, &slot(&n.to_string()), now))
             .collect();
         assert_eq!(slots.len() + crowd.len(), SLOTS);
-        let people = fill(&places, &Source::People, now);
+        let people = fill(&places, &ConnectionSource::People, now);
         assert_eq!(people.len(), PEOPLE);
         assert_eq!(untold.len(), UNTOLD);
     }
@@ -348,7 +360,7 @@ mod tests {
         let crowd: Vec<_> = (0..5).map(|_| places.admit(slot("a"), now)).collect();
         let refused = places.admit_in_need(slot("b"), now).unwrap_err();
         assert_eq!(refused.why, Why::Descriptors);
-        let person = places.admit_in_need(Source::People, now).unwrap();
+        let person = places.admit_in_need(ConnectionSource::People, now).unwrap();
         // A client that does nothing gives its descriptor.
         let hook = places.admit_in_need(slot("b"), now + SETTLED).unwrap();
         let crowd: Vec<Place> = crowd.into_iter().flatten().collect();

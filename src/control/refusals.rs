@@ -2,7 +2,7 @@
 //! number.
 
 use super::dispatch::Dispatcher;
-use super::places::Source;
+use super::places::ConnectionSource;
 use crate::core::model::What;
 use crate::slot::SlotCommand;
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ impl Fate {
     }
 }
 
-type Key = (Source, Fate);
+type Key = (ConnectionSource, Fate);
 
 /// How many clients of each source met which fate since the last line about it.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl Refusals {
         Arc::new(Refusals { counts, dispatcher })
     }
 
-    pub fn note(self: &Arc<Refusals>, source: &Source, fate: Fate, why: &str) {
+    pub fn note(self: &Arc<Refusals>, source: &ConnectionSource, fate: Fate, why: &str) {
         let key = (source.clone(), fate);
         let mut counts = self.counts();
         if let Some(count) = counts.get_mut(&key) {
@@ -88,8 +88,10 @@ impl Refusals {
     async fn tell(&self, (source, _): &Key, text: String) {
         tracing::warn!("{text}");
         let slot = match source {
-            Source::Slot(name) => self.dispatcher.handle(name),
-            Source::People | Source::Untold | Source::Process(_) => None,
+            ConnectionSource::Slot(name) => self.dispatcher.handle(name),
+            ConnectionSource::People | ConnectionSource::Untold | ConnectionSource::Process(_) => {
+                None
+            }
         };
         if let Some(slot) = slot {
             // A slot that is gone has no log.

@@ -4,7 +4,7 @@
 use super::attach;
 use super::dispatch::Dispatcher;
 use super::listening::listen;
-use super::places::{self, ConnectionPlaces, Place, Source, TurnedAway};
+use super::places::{self, ConnectionPlaces, ConnectionSource, Place, TurnedAway};
 use super::refusals::{Fate, Refusals};
 use super::requests::{Attach, Call, Events, Method};
 use super::reserve::{self, Reserve};
@@ -187,7 +187,7 @@ async fn receive(stream: UnixStream, step: OwnedSemaphorePermit, hall: Arc<Hall>
             return;
         }
     };
-    let (source, now) = (Source::from(&peer.origin), Instant::now());
+    let (source, now) = (ConnectionSource::from(&peer.origin), Instant::now());
     let place = match in_need {
         true => hall.places.admit_in_need(source, now),
         false => hall.places.admit(source, now),
@@ -274,7 +274,7 @@ async fn client(stream: UnixStream, connection: Connection) {
         }
         Err(Unwritten::Slow(piece)) => {
             let why = too_slow();
-            let source = Source::from(&peer.origin);
+            let source = ConnectionSource::from(&peer.origin);
             hall.refusals.note(&source, Fate::Dropped, &why.message);
             // Nothing more is kept for it than a client may always have.
             if piece.bytes.len() <= OWN {
