@@ -132,7 +132,7 @@ struct PlaceTable {
 
 /// A client's place, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ConnectionPlace {
     places: ConnectionPlaces,
     id: u64,
     leave: CancellationToken,
@@ -140,10 +140,14 @@ pub(super) struct Place {
 
 /// A request under way, until it is dropped: its client keeps its place.
 #[derive(Debug)]
-pub(super) struct Busy(Arc<Place>);
+pub(super) struct Busy(Arc<ConnectionPlace>);
 
 impl ConnectionPlaces {
-    pub fn admit(&self, source: ConnectionSource, now: Instant) -> Result<Place, TurnedAway> {
+    pub fn admit(
+        &self,
+        source: ConnectionSource,
+        now: Instant,
+    ) -> Result<ConnectionPlace, TurnedAway> {
         let mut table = self.table();
         table.make_place(&source, now)?;
         Ok(self.seat(table, source, now))
@@ -155,7 +159,7 @@ impl ConnectionPlaces {
         &self,
         source: ConnectionSource,
         now: Instant,
-    ) -> Result<Place, TurnedAway> {
+    ) -> Result<ConnectionPlace, TurnedAway> {
         let mut table = self.table();
         let sources: BTreeSet<ConnectionSource> = table.sources().cloned().collect();
         let largest = sources
@@ -175,7 +179,7 @@ impl ConnectionPlaces {
         mut table: MutexGuard<'_, PlaceTable>,
         source: ConnectionSource,
         now: Instant,
-    ) -> Place {
+    ) -> ConnectionPlace {
         table.last_id += 1;
         let (id, leave) = (table.last_id, CancellationToken::new());
         let seated = SeatedListener {
@@ -186,7 +190,7 @@ impl ConnectionPlaces {
         };
         table.seated.insert(id, seated);
         let places = self.clone();
-        Place { places, id, leave }
+        ConnectionPlace { places, id, leave }
     }
 
     fn table(&self) -> MutexGuard<'_, PlaceTable> {
@@ -255,13 +259,13 @@ impl PlaceTable {
     }
 }
 
-impl Place {
+impl ConnectionPlace {
     /// Returns when the client has to make place for another one.
     pub async fn is_taken(&self) {
         self.leave.cancelled().await;
     }
 
-    pub fn busy(self: &Arc<Place>) -> Busy {
+    pub fn busy(self: &Arc<ConnectionPlace>) -> Busy {
         if let Some(seated) = self.places.table().seated.get_mut(&self.id) {
             seated.busy += 1;
         }
@@ -271,7 +275,7 @@ impl Place {
 
 impl Drop for Busy {
     fn drop(&mut self) {
-        let Place { places, id, .. } = &*self.0;
+        let ConnectionPlace { places, id, .. } = &*self.0;
         if let Some(seated) = places.table().seated.get_mut(id) {
             seated.busy -= 1;
             seated.idle_since = Instant::now();
@@ -279,7 +283,7 @@ impl Drop for Busy {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionPlace {
     fn drop(&mut self) {
         self.places.table().seated.remove(&self.id);
     }
@@ -294,7 +298,11 @@ mod tests {
     }
 
     /// As many as this source gets at once.
-    fn fill(places: &ConnectionPlaces, source: &ConnectionSource, now: Instant) -> Vec<Arc<Place>> {
+    fn fill(
+        places: &ConnectionPlaces,
+        source: &ConnectionSource,
+        now: Instant,
+    ) -> Vec<Arc<ConnectionPlace>> {
         let mut admitted = Vec::new();
         while let Ok(place) = places.admit(source.clone(), now) {
             admitted.push(Arc::new(place));
@@ -363,7 +371,7 @@ mod tests {
         let person = places.admit_in_need(ConnectionSource::People, now).unwrap();
         // A client that does nothing gives its descriptor.
         let hook = places.admit_in_need(slot("b"), now + SETTLED).unwrap();
-        let crowd: Vec<Place> = crowd.into_iter().flatten().collect();
+        let crowd: Vec<ConnectionPlace> = crowd.into_iter().flatten().collect();
         assert_eq!(
             crowd.iter().filter(|one| one.leave.is_cancelled()).count(),
             1

@@ -4,7 +4,7 @@
 use super::attach;
 use super::dispatch::Dispatcher;
 use super::listening::listen;
-use super::places::{self, ConnectionPlaces, ConnectionSource, Place, TurnedAway};
+use super::places::{self, ConnectionPlace, ConnectionPlaces, ConnectionSource, TurnedAway};
 use super::refusals::{Fate, Refusals};
 use super::requests::{Attach, Call, Events, Method};
 use super::reserve::{self, Reserve};
@@ -220,7 +220,7 @@ async fn receive(stream: UnixStream, step: OwnedSemaphorePermit, hall: Arc<Hall>
 }
 
 /// The time that a client has to read why it had to make place for another one.
-async fn last_words(place: &Place) {
+async fn last_words(place: &ConnectionPlace) {
     place.is_taken().await;
     tokio::time::sleep(LAST_WORDS).await;
 }
@@ -237,7 +237,7 @@ fn turn_away(stream: &UnixStream, why: TurnedAway) {
 struct Connection {
     peer: Arc<Peer>,
     hall: Arc<Hall>,
-    place: Arc<Place>,
+    place: Arc<ConnectionPlace>,
     /// It has one of the last descriptors.
     in_need: bool,
     /// Cancelled when the connection has ended.

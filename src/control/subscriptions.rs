@@ -23,14 +23,14 @@ struct Subscription {
 }
 
 /// The place of a subscription that runs; it is free again when this is dropped.
-struct Place<'a> {
+struct SubscriptionPlace<'a> {
     subscriptions: &'a Subscriptions,
     id: String,
     end: CancellationToken,
     _ended: DropGuard,
 }
 
-impl Drop for Place<'_> {
+impl Drop for SubscriptionPlace<'_> {
     fn drop(&mut self) {
         self.subscriptions.lock().remove(&self.id);
     }
@@ -65,7 +65,7 @@ impl Subscriptions {
         Ok(Nothing {})
     }
 
-    fn place(&self, id: &Value) -> Result<Place<'_>, RpcError> {
+    fn place(&self, id: &Value) -> Result<SubscriptionPlace<'_>, RpcError> {
         let (end, ended) = (CancellationToken::new(), CancellationToken::new());
         let mut running = self.lock();
         if running.contains_key(&id.to_string()) {
@@ -78,7 +78,7 @@ impl Subscriptions {
             ended: ended.clone(),
         };
         running.insert(id.to_string(), subscription);
-        Ok(Place {
+        Ok(SubscriptionPlace {
             subscriptions: self,
             id: id.to_string(),
             end,
