@@ -4,7 +4,7 @@ use crate::cli::failure::Failure;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// What a signal means.
-pub enum Heard {
+pub enum HeardSignal {
     /// The command is to end, by the signal of this name.
     End(&'static str),
     /// The window has another size.
@@ -37,15 +37,15 @@ impl Signals {
         })
     }
 
-    pub async fn next(&mut self) -> Heard {
+    pub async fn next(&mut self) -> HeardSignal {
         let [terminate, hangup, interrupt, quit] = &mut self.ends;
         tokio::select! {
-            _ = terminate.0.recv() => Heard::End(terminate.1),
-            _ = hangup.0.recv() => Heard::End(hangup.1),
-            _ = interrupt.0.recv() => Heard::End(interrupt.1),
-            _ = quit.0.recv() => Heard::End(quit.1),
-            _ = self.window.recv() => Heard::Resized,
-            _ = self.goes_on.recv() => Heard::GoesOn,
+            _ = terminate.0.recv() => HeardSignal::End(terminate.1),
+            _ = hangup.0.recv() => HeardSignal::End(hangup.1),
+            _ = interrupt.0.recv() => HeardSignal::End(interrupt.1),
+            _ = quit.0.recv() => HeardSignal::End(quit.1),
+            _ = self.window.recv() => HeardSignal::Resized,
+            _ = self.goes_on.recv() => HeardSignal::GoesOn,
         }
     }
 }

@@ -2,7 +2,7 @@
 //! calls `next` in its `select!`, and what `send` could not write at once goes out from there too.
 
 use super::process::{StartReport, VERB};
-use super::wire::{self, Decoder, Heard, WireError};
+use super::wire::{self, Decoder, HeardMessage, WireError};
 use super::{FromShim, Handle, Hello, PROTOCOL, ShimSpec, ToShim, handle};
 use crate::os::headroom;
 use crate::os::socket::Address;
@@ -158,7 +158,7 @@ impl ShimLink {
     /// The next message. Cancel-safe: nothing is lost when the future is dropped.
     pub async fn next(&mut self) -> Result<FromShim, LinkError> {
         loop {
-            if let Heard::Message(message) = self.hear().await? {
+            if let HeardMessage::Message(message) = self.hear().await? {
                 return Ok(message);
             }
         }
@@ -173,8 +173,8 @@ impl ShimLink {
                 Err(fault) => return Some(Err(fault.into())),
             };
             match heard {
-                Ok(Heard::Message(message)) => return Some(Ok(message)),
-                Ok(Heard::Hello(_) | Heard::Unknown) => {}
+                Ok(HeardMessage::Message(message)) => return Some(Ok(message)),
+                Ok(HeardMessage::Hello(_) | HeardMessage::Unknown) => {}
                 Err(fault) => return Some(Err(fault.into())),
             }
         }
@@ -221,13 +221,13 @@ impl ShimLink {
 
     async fn hello(&mut self) -> Result<Hello, LinkError> {
         loop {
-            if let Heard::Hello(hello) = self.hear().await? {
+            if let HeardMessage::Hello(hello) = self.hear().await? {
                 return Ok(hello);
             }
         }
     }
 
-    async fn hear(&mut self) -> Result<Heard, LinkError> {
+    async fn hear(&mut self) -> Result<HeardMessage, LinkError> {
         loop {
             if let Some(frame) = self.decoder.next_frame()? {
                 return Ok(wire::heard(frame)?);

@@ -36,7 +36,7 @@ pub struct Frame {
 
 /// What a daemon can hear from a shim.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Heard {
+pub enum HeardMessage {
     Hello(Hello),
     Message(FromShim),
     /// From a newer shim.
@@ -109,16 +109,16 @@ pub fn put_command(out: &mut Vec<u8>, message: &ToShim) {
 }
 
 /// What a frame means to the daemon.
-pub fn heard(frame: Frame) -> Result<Heard, WireError> {
+pub fn heard(frame: Frame) -> Result<HeardMessage, WireError> {
     match frame.kind {
-        KIND_HELLO => from_json(&frame).map(Heard::Hello),
+        KIND_HELLO => from_json(&frame).map(HeardMessage::Hello),
         KIND_OUTPUT => {
             let (micros, bytes) = numbered(frame)?;
             let at = Duration::from_micros(micros);
-            Ok(Heard::Message(FromShim::Output { at, bytes }))
+            Ok(HeardMessage::Message(FromShim::Output { at, bytes }))
         }
-        KIND_REPORT => Ok(known(&frame)?.map_or(Heard::Unknown, Heard::Message)),
-        _ => Ok(Heard::Unknown),
+        KIND_REPORT => Ok(known(&frame)?.map_or(HeardMessage::Unknown, HeardMessage::Message)),
+        _ => Ok(HeardMessage::Unknown),
     }
 }
 
@@ -251,7 +251,7 @@ mod tests {
             let mut wire = Vec::new();
             sent.iter().for_each(|message| put_report(&mut wire, message));
             let got: Vec<_> = frames_of(&wire, cut).into_iter().map(|f| heard(f).unwrap()).collect();
-            prop_assert_eq!(got, sent.into_iter().map(Heard::Message).collect::<Vec<_>>());
+            prop_assert_eq!(got, sent.into_iter().map(HeardMessage::Message).collect::<Vec<_>>());
         }
 
         #[test]
@@ -284,7 +284,7 @@ mod tests {
             r#"{{"protocol":{PROTOCOL},"slot":"a","shim_pid":1,"child_pid":2,"cols":3,"rows":4,
             "recording":"/r","recorded":5,"last_input":6,"exit":null,"mood":"fine"}}"#
         );
-        let Ok(Heard::Hello(hello)) = heard(json_frame(KIND_HELLO, &hello)) else {
+        let Ok(HeardMessage::Hello(hello)) = heard(json_frame(KIND_HELLO, &hello)) else {
             panic!("an unknown field must be passed over");
         };
         assert_eq!((hello.protocol, hello.last_input), (PROTOCOL, 6));
@@ -299,8 +299,11 @@ mod tests {
         );
         let sing = r#"{"type":"sing"}"#;
         assert_eq!(command(json_frame(KIND_COMMAND, sing)), Ok(None));
-        assert_eq!(heard(json_frame(KIND_REPORT, sing)), Ok(Heard::Unknown));
-        assert_eq!(heard(json_frame(99, "")), Ok(Heard::Unknown));
+        assert_eq!(
+            heard(json_frame(KIND_REPORT, sing)),
+            Ok(HeardMessage::Unknown)
+        );
+        assert_eq!(heard(json_frame(99, "")), Ok(HeardMessage::Unknown));
         assert!(command(json_frame(KIND_COMMAND, "{")).is_err());
         assert!(command(json_frame(KIND_INPUT, "short")).is_err());
     }

@@ -7,7 +7,7 @@ mod tty;
 use crate::cli::complete;
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
-use crate::cli::signals::{Heard, Signals};
+use crate::cli::signals::{HeardSignal, Signals};
 use crate::cli::target;
 use crate::control::requests::{AttachParams, Ping};
 use crate::core::model::{Ending, FromViewer, Nothing, ToViewer};
@@ -187,8 +187,8 @@ impl AttachedSession {
                 // Keys first: a program that floods the screen can be interrupted and left.
                 biased;
                 heard = signals.next() => match heard {
-                    Heard::End(name) => Some(AttachEnd::Signal(name)),
-                    Heard::Resized | Heard::GoesOn => {
+                    HeardSignal::End(name) => Some(AttachEnd::Signal(name)),
+                    HeardSignal::Resized | HeardSignal::GoesOn => {
                         self.resize_at = Some(Instant::now() + SIZE_SETTLES);
                         None
                     }

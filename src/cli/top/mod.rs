@@ -16,7 +16,7 @@ mod tui;
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::flags::Colour;
-use crate::cli::signals::{Heard, Signals};
+use crate::cli::signals::{HeardSignal, Signals};
 use crate::cli::status::not_taken;
 use crate::cli::target::{self, Target};
 use crate::slot::journal::log_summary;
@@ -116,12 +116,12 @@ impl Loop {
                 heard = self.signals.next() => {
                     changed = true;
                     match heard {
-                        Heard::End(name) => {
+                        HeardSignal::End(name) => {
                             return Err(Failure::failed(format!("ended by {name}")));
                         }
-                        Heard::GoesOn => self.tui.take_again()?,
+                        HeardSignal::GoesOn => self.tui.take_again()?,
                         // The drawing asks for the size by itself.
-                        Heard::Resized => {}
+                        HeardSignal::Resized => {}
                     }
                     None
                 }
