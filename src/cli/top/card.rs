@@ -23,7 +23,7 @@ pub enum Tone {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
+pub struct CardRow {
     /// Stands before the first line of a part.
     pub label: &'static str,
     pub text: String,
@@ -33,8 +33,8 @@ pub struct Row {
 /// A card: what is asked, whole, and what is said of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Card {
-    pub request: Vec<Row>,
-    pub about: Vec<Row>,
+    pub request: Vec<CardRow>,
+    pub about: Vec<CardRow>,
 }
 
 impl Tone {
@@ -72,7 +72,7 @@ impl Card {
 /// Rows that are wrapped to a width.
 struct Rows {
     width: usize,
-    rows: Vec<Row>,
+    rows: Vec<CardRow>,
 }
 
 impl Rows {
@@ -91,7 +91,7 @@ impl Rows {
         for line in shown.lines() {
             for text in wrapped(&line.replace('\t', "    "), self.width) {
                 let label = label.take().unwrap_or_default();
-                self.rows.push(Row { label, text, tone });
+                self.rows.push(CardRow { label, text, tone });
             }
         }
     }
@@ -202,8 +202,8 @@ mod tests {
     use super::super::sample;
     use super::*;
 
-    fn shown(rows: &[Row]) -> String {
-        let line = |row: &Row| format!("{:<8}{}|\n", row.label, row.text);
+    fn shown(rows: &[CardRow]) -> String {
+        let line = |row: &CardRow| format!("{:<8}{}|\n", row.label, row.text);
         rows.iter().map(line).collect()
     }
 

@@ -3,7 +3,7 @@
 mod columns;
 mod hints;
 
-use super::card::{Card, INDENT, Row, Tone};
+use super::card::{Card, CardRow, INDENT, Tone};
 use super::state::{Dashboard, Filter, Link, Mode, needs_person};
 use crate::cli::{ansi, sanitise, table};
 use crate::core::model::SlotStatus;
@@ -357,7 +357,7 @@ impl Canvas<'_, '_> {
         format!("{place} of {}  {}", waiting.len(), sanitise::one_line(id))
     }
 
-    fn card_row(&self, row: &Row) -> Line<'static> {
+    fn card_row(&self, row: &CardRow) -> Line<'static> {
         let style = match row.tone {
             Tone::Plain => Style::default(),
             Tone::Request => Style::default().add_modifier(Modifier::BOLD),
@@ -466,7 +466,7 @@ impl Canvas<'_, '_> {
         };
         let room = usize::from(area.height.saturating_sub(1));
         let end_of_request = card.request.len();
-        let rows: Vec<Row> = card.request.into_iter().chain(card.about).collect();
+        let rows: Vec<CardRow> = card.request.into_iter().chain(card.about).collect();
         let most = rows.len().saturating_sub(room);
         let first = scrolled.min(most);
         let last = (first + room).min(rows.len());

@@ -9,10 +9,10 @@ pub(super) const MARKER: char = '❯';
 pub(super) struct Page<'a> {
     pub(super) screen: &'a Screen,
     /// Rows down to the last one with text; a row inside a full-width box is without its borders.
-    rows: Vec<Row<'a>>,
+    rows: Vec<PageRow<'a>>,
 }
 
-pub(super) struct Row<'a> {
+pub(super) struct PageRow<'a> {
     pub(super) text: &'a str,
     pub(super) boxed: bool,
     line: &'a Line,
@@ -27,7 +27,7 @@ impl<'a> Page<'a> {
             .map_or(0, |row| row + 1);
         let rows = screen.lines[..used]
             .iter()
-            .map(|line| Row::new(line, screen.cols))
+            .map(|line| PageRow::new(line, screen.cols))
             .collect();
         Page { screen, rows }
     }
@@ -35,7 +35,7 @@ impl<'a> Page<'a> {
     /// The page without what stands in row `end` and below.
     pub(super) fn above_row(&self, end: usize) -> Page<'a> {
         let lines = &self.screen.lines[..end.min(self.len())];
-        let rows = lines.iter().map(|line| Row::new(line, self.cols()));
+        let rows = lines.iter().map(|line| PageRow::new(line, self.cols()));
         let screen = self.screen;
         Page {
             screen,
@@ -63,7 +63,7 @@ impl<'a> Page<'a> {
         self.screen.cols
     }
 
-    pub(super) fn row(&self, row: usize) -> &Row<'a> {
+    pub(super) fn row(&self, row: usize) -> &PageRow<'a> {
         &self.rows[row]
     }
 
@@ -91,7 +91,7 @@ impl<'a> Page<'a> {
 
     /// Whether nothing on the page has any colour: the user wants none.
     pub(super) fn is_plain(&self) -> bool {
-        let styled = |row: &Row| row.styles_from(0).any(|style| style.coloured || style.dim);
+        let styled = |row: &PageRow| row.styles_from(0).any(|style| style.coloured || style.dim);
         !self.rows.iter().any(styled)
     }
 
@@ -128,14 +128,14 @@ impl<'a> Page<'a> {
     }
 }
 
-impl<'a> Row<'a> {
-    fn new(line: &'a Line, cols: usize) -> Row<'a> {
+impl<'a> PageRow<'a> {
+    fn new(line: &'a Line, cols: usize) -> PageRow<'a> {
         let text = line.text.as_str();
         let inner = text
             .strip_prefix('│')
             .and_then(|text| text.strip_suffix('│'));
         let inner = inner.filter(|_| text.width() + 2 >= cols);
-        Row {
+        PageRow {
             text: inner.map_or(text, str::trim_end),
             boxed: inner.is_some(),
             line,
