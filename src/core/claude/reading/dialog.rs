@@ -1,6 +1,6 @@
 //! Dialogs, menus and views that hold the keyboard.
 
-use super::options::{Options, goes_on};
+use super::options::{DialogOptions, goes_on};
 use super::page::{Page, join_label};
 use super::permission;
 use super::values;
@@ -35,7 +35,7 @@ pub(super) struct Found<'a, 'p> {
     pub(super) page: &'p Page<'a>,
     /// The row of its head; none where it has scrolled off.
     pub(super) top: Option<usize>,
-    pub(super) options: Option<Options>,
+    pub(super) options: Option<DialogOptions>,
 }
 
 impl<'a, 'p> Found<'a, 'p> {
@@ -49,7 +49,7 @@ impl<'a, 'p> Found<'a, 'p> {
 
     /// The page as a dialog, menu or view, given that it is one.
     pub(super) fn view(page: &'p Page<'a>) -> Found<'a, 'p> {
-        let options = Options::find(page).filter(|options| is_alive(page, options));
+        let options = DialogOptions::find(page).filter(|options| is_alive(page, options));
         let top = head(page, options.as_ref());
         let found = Found { page, top, options };
         Found {
@@ -61,7 +61,8 @@ impl<'a, 'p> Found<'a, 'p> {
     /// The page as a view of which nothing is known but that it takes the keys.
     pub(super) fn unknown(page: &'p Page<'a>) -> Found<'a, 'p> {
         let view = Found::view(page);
-        let below = || Options::find_below_prompts(page).filter(|options| is_alive(page, options));
+        let below =
+            || DialogOptions::find_below_prompts(page).filter(|options| is_alive(page, options));
         match view.options {
             Some(_) => view,
             None => Found {
@@ -75,7 +76,7 @@ impl<'a, 'p> Found<'a, 'p> {
     /// needs no further sign.
     pub(super) fn at_start(page: &'p Page<'a>) -> Found<'a, 'p> {
         let view = Found::unknown(page);
-        let options = view.options.or_else(|| Options::find(page));
+        let options = view.options.or_else(|| DialogOptions::find(page));
         Found { options, ..view }
     }
 
@@ -369,7 +370,7 @@ fn counted(title: &str) -> Option<usize> {
 }
 
 /// The rule or lid over the choices; in a box, the box's own.
-fn head(page: &Page, options: Option<&Options>) -> Option<usize> {
+fn head(page: &Page, options: Option<&DialogOptions>) -> Option<usize> {
     let (from, boxed) = match options {
         Some(options) => (options.first, page.row(options.first).boxed),
         // With nothing below it, a rule is the head of nothing.
@@ -385,7 +386,7 @@ fn head(page: &Page, options: Option<&Options>) -> Option<usize> {
 }
 
 /// Choices that take keys: at the end of the page, but for a few rows that say what the keys do.
-fn is_alive(page: &Page, options: &Options) -> bool {
+fn is_alive(page: &Page, options: &DialogOptions) -> bool {
     let below = (options.end..page.len())
         .filter(|row| !page.is_blank(*row))
         .count();

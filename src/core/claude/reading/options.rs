@@ -5,7 +5,7 @@ use super::{Choice, Digits, beside, previews};
 use unicode_width::UnicodeWidthStr;
 
 /// A list of choices found on the page.
-pub(super) struct Options {
+pub(super) struct DialogOptions {
     pub(super) choices: Vec<Choice>,
     pub(super) selected: Option<usize>,
     /// Row and column of the marker, which stands in front of the selected choice.
@@ -33,38 +33,38 @@ struct OptionEntry<'a> {
     details: usize,
 }
 
-impl Options {
+impl DialogOptions {
     /// The list of the dialog at the bottom of the page: below the last rule, or below the one before
     /// where a rule divides the list itself. Only a dialog whose head is off the page has none above.
-    pub(super) fn find(page: &Page) -> Option<Options> {
+    pub(super) fn find(page: &Page) -> Option<DialogOptions> {
         previews::find(page)
             .or_else(|| beside::find(page))
-            .or_else(|| Options::find_plain(page))
+            .or_else(|| DialogOptions::find_plain(page))
     }
 
-    fn find_plain(page: &Page) -> Option<Options> {
+    fn find_plain(page: &Page) -> Option<DialogOptions> {
         let Some(last) = page.above(page.len(), |row| page.is_head(row)) else {
             let marker = find_marker(page, 0, 0).filter(|marker| marker.1 > 0)?;
-            return Some(Options::around(page, marker));
+            return Some(DialogOptions::around(page, marker));
         };
         if let Some(marker) = find_marker(page, last + 1, 0) {
-            return Some(Options::around(page, marker));
+            return Some(DialogOptions::around(page, marker));
         }
         let before = page.above(last, |row| page.is_head(row));
         let marker = find_marker(page, before.map_or(0, |before| before + 1), 0)?;
-        let found = Options::around(page, marker);
+        let found = DialogOptions::around(page, marker);
         // With no head above, only a list that goes on below the rule is divided by it.
         (before.is_some() || found.end > last).then_some(found)
     }
 
     /// The list of a view of which nothing is known but that it takes the keys: prompts of the conversation, which stand in
     /// the first column, may be left above it.
-    pub(super) fn find_below_prompts(page: &Page) -> Option<Options> {
+    pub(super) fn find_below_prompts(page: &Page) -> Option<DialogOptions> {
         let marker = find_marker(page, 0, 1)?;
-        Some(Options::around(page, marker))
+        Some(DialogOptions::around(page, marker))
     }
 
-    pub(super) fn around(page: &Page, marker: (usize, usize)) -> Options {
+    pub(super) fn around(page: &Page, marker: (usize, usize)) -> DialogOptions {
         let (row, col) = marker;
         let entry = entry_at(page, row, col).unwrap_or(OptionEntry {
             row,
@@ -85,7 +85,7 @@ impl Options {
             .is_some_and(|entry| entry.number.is_none_or(|number| number == 1));
         let selected = selected(page, &entries, marker);
         let writes = selected.is_some_and(|at| has_field(page, marker, entries[at].row));
-        Options {
+        DialogOptions {
             selected,
             digits: if writes { Digits::Write } else { Digits::Pick },
             first: entries.first().map_or(row, |entry| entry.row),

@@ -1,14 +1,14 @@
 //! A question whose choices have previews: a box stands beside the list, and shows that of the marked row. A digit only
 //! moves there, and below a rule is the choice to talk instead.
 
-use super::options::{Options, find_marker};
+use super::options::{DialogOptions, find_marker};
 use super::page::{MARKER, Page};
 use super::{Choice, Digits, TALK_INSTEAD};
 use std::ops::Range;
 use unicode_width::UnicodeWidthStr;
 
 /// The list of the question at the bottom of the page, where a box stands beside it.
-pub(super) fn find(page: &Page) -> Option<Options> {
+pub(super) fn find(page: &Page) -> Option<DialogOptions> {
     let last = page.above(page.len(), |row| page.is_head(row))?;
     let between = page
         .above(last, |row| page.is_head(row))
@@ -19,7 +19,7 @@ pub(super) fn find(page: &Page) -> Option<Options> {
         .find_map(|rows| preview(page, rows.clone()).map(|(from, column)| (rows, from, column)))?;
     let list = page.left_of(column, from, rows.end);
     let marker = find_marker(&list, rows.start, 0).filter(|marker| marker.1 == 0)?;
-    let mut options = Options::around(&list, marker);
+    let mut options = DialogOptions::around(&list, marker);
     options.choices.iter_mut().for_each(without_description);
     options.digits = Digits::Move;
     add_talk(page, rows.end + 1, &mut options);
@@ -51,7 +51,7 @@ fn without_description(choice: &mut Choice) {
     }
 }
 
-fn add_talk(page: &Page, row: usize, options: &mut Options) {
+fn add_talk(page: &Page, row: usize, options: &mut DialogOptions) {
     let text = page.text(row);
     if text.trim_start_matches([MARKER, ' ']) != TALK_INSTEAD {
         return;
