@@ -50,7 +50,7 @@ pub fn parse(source: &Source, places: Places<'_>) -> Result<Plan, ConfigError> {
             problems: problems.collect(),
         });
     }
-    let mut reader = Reader {
+    let mut reader = TaskFileReader {
         source,
         places,
         problems: Vec::new(),
@@ -65,13 +65,13 @@ pub fn parse(source: &Source, places: Places<'_>) -> Result<Plan, ConfigError> {
     })
 }
 
-struct Reader<'a> {
+struct TaskFileReader<'a> {
     source: &'a Source,
     places: Places<'a>,
     problems: Vec<Problem>,
 }
 
-impl Reader<'_> {
+impl TaskFileReader<'_> {
     fn file(&mut self, root: &DeTable<'_>) -> Plan {
         let mut problems = Vec::new();
         let mut table = Table::new(self.source, root, "a file of tasks", &mut problems);
