@@ -8,11 +8,11 @@ use sha2::{Digest, Sha256};
 /// The id of the dialog that is up.
 #[derive(Debug, Default)]
 pub(super) struct Identity {
-    up: Option<Named>,
+    up: Option<NamedDialog>,
 }
 
 #[derive(Debug)]
-struct Named {
+struct NamedDialog {
     /// The id that the reader gave.
     read: String,
     /// The call that it asks about, by Claude Code's own id.
@@ -33,8 +33,8 @@ impl Identity {
         let call = dialog.request.clone().filter(|id| !id.is_empty());
         let named = match self.up.take() {
             Some(up) if up.read == read => up.goes_on(call),
-            Some(up) if resized && call.is_some() && up.call == call => Named { read, ..up },
-            _ => Named {
+            Some(up) if resized && call.is_some() && up.call == call => NamedDialog { read, ..up },
+            _ => NamedDialog {
                 id: read.clone(),
                 read,
                 call,
@@ -45,16 +45,16 @@ impl Identity {
     }
 }
 
-impl Named {
+impl NamedDialog {
     /// The reader takes the dialog for the same one. If it asks about another call, it is another one.
-    fn goes_on(self, call: Option<String>) -> Named {
+    fn goes_on(self, call: Option<String>) -> NamedDialog {
         match (&self.call, &call) {
             (Some(before), Some(now)) if before != now => {
                 let tag = hex::encode(&Sha256::digest(now)[..4]);
                 let id = format!("{}-{tag}", self.read);
-                Named { id, call, ..self }
+                NamedDialog { id, call, ..self }
             }
-            _ => Named {
+            _ => NamedDialog {
                 call: call.or(self.call),
                 ..self
             },

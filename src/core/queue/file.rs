@@ -185,7 +185,7 @@ impl TaskFileReader<'_> {
         &mut self,
         lines: Spanned<Vec<Spanned<String>>>,
         cwd: Option<Spanned<String>>,
-        env: BTreeMap<String, crate::core::settings::table::Named>,
+        env: BTreeMap<String, crate::core::settings::table::NamedText>,
         slot: &Option<Spanned<String>>,
         role: &Option<Spanned<String>>,
     ) -> Option<Work> {

@@ -1,6 +1,6 @@
 //! The keys of a slot, each read once: from [[slot]] or from [defaults].
 
-use super::table::{Named, Table};
+use super::table::{NamedText, Table};
 use super::{Gate, Kind, Restart};
 use crate::core::claude::HOOKS_OFF;
 use crate::core::settings::supervision::SupervisionKeys;
@@ -117,7 +117,7 @@ impl Keys {
 
 fn environment(table: &mut Table<'_, '_>) -> BTreeMap<String, String> {
     let pairs = table.map("env").unwrap_or_default();
-    for (name, Named { name_span, value }) in &pairs {
+    for (name, NamedText { name_span, value }) in &pairs {
         if name.is_empty() || name.contains(['=', '\0']) {
             let label = "the name of a variable is not empty and has no `=` and no NUL in it";
             table.fault(name_span.clone(), "bad variable name", label);

@@ -253,7 +253,7 @@ impl<'a, 'p> Table<'a, 'p> {
     }
 
     /// A table of strings, keys with their places.
-    pub fn map(&mut self, key: &'static str) -> Option<BTreeMap<String, Named>> {
+    pub fn map(&mut self, key: &'static str) -> Option<BTreeMap<String, NamedText>> {
         let value = self.entry(key)?;
         let Some(table) = value.get_ref().as_table() else {
             self.wrong_type(
@@ -264,7 +264,7 @@ impl<'a, 'p> Table<'a, 'p> {
             return None;
         };
         let pairs = table.iter().filter_map(|(name, value)| {
-            let named = Named {
+            let named = NamedText {
                 name_span: name.span(),
                 value: self.item(key, value)?.into_inner(),
             };
@@ -337,7 +337,7 @@ impl<'a, 'p> Table<'a, 'p> {
 }
 
 /// A value of a map, and where its name stands.
-pub(crate) struct Named {
+pub(crate) struct NamedText {
     pub name_span: Range<usize>,
     pub value: String,
 }
