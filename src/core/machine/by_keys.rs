@@ -20,7 +20,7 @@ pub enum KeysReach {
 
 /// Keys that are about to be written into a dialog, as they are written down before.
 #[derive(Debug)]
-pub struct Written {
+pub struct WrittenKeys {
     pub ask: Ask,
     pub verdict: Verdict,
     pub event: What,
@@ -64,7 +64,7 @@ impl Machine {
     }
 
     /// What these keys say to the dialog that is up, as far as that can be told.
-    pub fn verdict_on_keys(&self, strokes: &[Stroke], decider: Decider) -> Written {
+    pub fn verdict_on_keys(&self, strokes: &[Stroke], decider: Decider) -> WrittenKeys {
         let Some(dialog) = self.dialog() else {
             return self.written(
                 self.ask_of_unknown(),
@@ -82,14 +82,14 @@ impl Machine {
         self.written(self.ask_of(dialog), decision, &place, decider)
     }
 
-    fn written(&self, ask: Ask, decision: Decision, place: &str, decider: Decider) -> Written {
+    fn written(&self, ask: Ask, decision: Decision, place: &str, decider: Decider) -> WrittenKeys {
         let verdict = Verdict {
             decision,
             rule: None,
             why: format!("a person wrote keys into {place}"),
         };
         let event = verdict_event(&ask, &verdict, &decider);
-        Written {
+        WrittenKeys {
             ask,
             verdict,
             event,

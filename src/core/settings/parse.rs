@@ -95,7 +95,7 @@ struct Parser<'a> {
 }
 
 /// A slot's table and the one of [defaults].
-struct Written<'t> {
+struct SlotTables<'t> {
     header: Range<usize>,
     own: &'t DeTable<'t>,
     defaults: &'t DeTable<'t>,
@@ -115,7 +115,7 @@ pub const FOR_CLAUDE: &[&str] = &[
     "version",
 ];
 
-impl Written<'_> {
+impl SlotTables<'_> {
     /// Whether a key is there, right or wrong.
     fn has(&self, key: &str) -> bool {
         self.own.contains_key(key) || self.defaults.contains_key(key)
@@ -209,7 +209,7 @@ impl Parser<'_> {
         let mut names = BTreeMap::new();
         let mut slots = Vec::new();
         for (header, own) in tables {
-            let written = Written {
+            let written = SlotTables {
                 header,
                 own,
                 defaults,
@@ -222,7 +222,7 @@ impl Parser<'_> {
     /// The slot, unless a key is missing or wrong without which there is nothing to look for.
     fn slot(
         &mut self,
-        written: &Written<'_>,
+        written: &SlotTables<'_>,
         defaults: &Keys,
         names: &mut BTreeMap<String, Range<usize>>,
     ) -> Option<DraftSlot> {
@@ -259,7 +259,7 @@ impl Parser<'_> {
         }
     }
 
-    fn draft(&mut self, written: &Written<'_>, name: String, keys: Keys) -> Option<DraftSlot> {
+    fn draft(&mut self, written: &SlotTables<'_>, name: String, keys: Keys) -> Option<DraftSlot> {
         let kind = value(keys.kind);
         self.check_present(written, kind);
         self.check_meaning(written, kind);
@@ -305,7 +305,7 @@ impl Parser<'_> {
         })
     }
 
-    fn check_present(&mut self, written: &Written<'_>, kind: Kind) {
+    fn check_present(&mut self, written: &SlotTables<'_>, kind: Kind) {
         self.missing(written, kind, "name", "what commands call it");
         if kind == Kind::Claude {
             self.missing(written, kind, "role", "the name of its policy file");
@@ -316,7 +316,7 @@ impl Parser<'_> {
     }
 
     /// A key that would do nothing is no setting, but a mistake. In [defaults] it is for the other slots.
-    fn check_meaning(&mut self, written: &Written<'_>, kind: Kind) {
+    fn check_meaning(&mut self, written: &SlotTables<'_>, kind: Kind) {
         if kind == Kind::Claude {
             return;
         }
@@ -331,7 +331,7 @@ impl Parser<'_> {
     }
 
     /// Notes a key that is not there at all; one that is there and wrong was noted when it was read.
-    fn missing(&mut self, written: &Written<'_>, kind: Kind, key: &str, meaning: &str) {
+    fn missing(&mut self, written: &SlotTables<'_>, kind: Kind, key: &str, meaning: &str) {
         if written.has(key) {
             return;
         }
