@@ -25,7 +25,7 @@ const MAX_KEPT: usize = 1000;
 const MAX_ID: usize = 64;
 
 /// What is asked for with an id.
-pub trait Request: Debug + Clone + PartialEq + Serialize + DeserializeOwned {
+pub trait OnceRequest: Debug + Clone + PartialEq + Serialize + DeserializeOwned {
     type Answer: Debug + Clone + PartialEq + Serialize + DeserializeOwned;
     /// What a person calls it.
     const NOUN: &'static str;
@@ -51,7 +51,7 @@ pub struct Sending {
     pub person: Option<Person>,
 }
 
-impl Request for Sending {
+impl OnceRequest for Sending {
     type Answer = SendAnswer;
     const NOUN: &'static str = "message";
 
@@ -78,7 +78,7 @@ pub struct Confirming {
     pub chosen: Option<String>,
 }
 
-impl Request for Confirming {
+impl OnceRequest for Confirming {
     type Answer = ConfirmAnswer;
     const NOUN: &'static str = "answer";
 
@@ -94,7 +94,7 @@ impl Request for Confirming {
 /// What is known of one request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(bound = "")]
-pub struct Record<R: Request> {
+pub struct Record<R: OnceRequest> {
     pub slot: String,
     pub id: String,
     #[serde(flatten)]
@@ -114,7 +114,7 @@ pub struct Record<R: Request> {
     pub untold: bool,
 }
 
-impl<R: Request> Record<R> {
+impl<R: OnceRequest> Record<R> {
     /// A request that is asked for now.
     pub fn new(slot: String, id: String, request: R) -> Record<R> {
         Record {
@@ -132,12 +132,12 @@ impl<R: Request> Record<R> {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", bound = "")]
-pub enum OnceOutcome<R: Request> {
+pub enum OnceOutcome<R: OnceRequest> {
     Answered(Box<R::Answer>),
     Failed(RpcError),
 }
 
-impl<R: Request> OnceOutcome<R> {
+impl<R: OnceRequest> OnceOutcome<R> {
     pub fn result(self) -> Result<R::Answer, RpcError> {
         match self {
             OnceOutcome::Answered(answer) => Ok(*answer),
@@ -150,7 +150,7 @@ type Key = (String, String);
 
 /// The requests of one kind that came with an id, so that a repeated one is done once.
 #[derive(Debug, Clone)]
-pub struct Once<R: Request> {
+pub struct Once<R: OnceRequest> {
     directory: Arc<PathBuf>,
     /// What was asked for before was asked of an earlier daemon.
     opened: DateTime<Utc>,
@@ -160,7 +160,7 @@ pub struct Once<R: Request> {
 
 /// A request that is on its way.
 #[derive(Debug)]
-pub struct Active<R: Request> {
+pub struct Active<R: OnceRequest> {
     outcome: watch::Sender<Option<Result<R::Answer, RpcError>>>,
     stage: watch::Sender<Stage>,
     waiting: AtomicUsize,
@@ -180,10 +180,10 @@ pub enum Stage {
 }
 
 /// One who waits for a request. When the last one goes, the request is taken back if it still waits.
-pub struct OnceWaiter<R: Request>(Arc<Active<R>>);
+pub struct OnceWaiter<R: OnceRequest>(Arc<Active<R>>);
 
 /// What is to be done about a request.
-pub enum Begun<R: Request> {
+pub enum Begun<R: OnceRequest> {
     /// It has ended before.
     Ended(OnceOutcome<R>),
     /// Somebody is at work on it.
@@ -202,7 +202,7 @@ pub struct OnceRequests {
 impl OnceRequests {
     /// Those of this daemon and of the ones before, in its state directory. An error comes with its place.
     pub fn open(state: &Path) -> Result<OnceRequests, (PathBuf, io::Error)> {
-        fn open<R: Request>(directory: PathBuf) -> Result<Once<R>, (PathBuf, io::Error)> {
+        fn open<R: OnceRequest>(directory: PathBuf) -> Result<Once<R>, (PathBuf, io::Error)> {
             Once::open(directory.clone()).map_err(|error| (directory, error))
         }
         Ok(OnceRequests {
@@ -212,7 +212,7 @@ impl OnceRequests {
     }
 }
 
-impl<R: Request> Once<R> {
+impl<R: OnceRequest> Once<R> {
     pub fn open(directory: PathBuf) -> io::Result<Once<R>> {
         paths::ensure_private_dir(&directory).map_err(io::Error::other)?;
         Ok(Once {
@@ -485,7 +485,7 @@ impl Once<Sending> {
 }
 
 /// What has come of a request.
-pub enum Came<R: Request> {
+pub enum Came<R: OnceRequest> {
     /// It was certainly not done: the same id may be used again.
     Nothing(RpcError),
     /// It was done, and what comes of it is not known yet.
@@ -493,7 +493,7 @@ pub enum Came<R: Request> {
     End(OnceOutcome<R>),
 }
 
-impl<R: Request> Came<R> {
+impl<R: OnceRequest> Came<R> {
     fn result(self) -> Result<R::Answer, RpcError> {
         match self {
             Came::Nothing(error) => Err(error),
@@ -503,7 +503,7 @@ impl<R: Request> Came<R> {
     }
 }
 
-impl<R: Request> OnceWaiter<R> {
+impl<R: OnceRequest> OnceWaiter<R> {
     fn new(active: &Arc<Active<R>>) -> OnceWaiter<R> {
         active.waiting.fetch_add(1, Ordering::Relaxed);
         OnceWaiter(active.clone())
@@ -542,7 +542,7 @@ impl<R: Request> OnceWaiter<R> {
     }
 }
 
-impl<R: Request> Drop for OnceWaiter<R> {
+impl<R: OnceRequest> Drop for OnceWaiter<R> {
     fn drop(&mut self) {
         if self.0.waiting.fetch_sub(1, Ordering::Relaxed) == 1 {
             self.0.abandoned.cancel();
