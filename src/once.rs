@@ -94,7 +94,7 @@ impl OnceRequest for Confirming {
 /// What is known of one request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(bound = "")]
-pub struct Record<R: OnceRequest> {
+pub struct OnceRecord<R: OnceRequest> {
     pub slot: String,
     pub id: String,
     #[serde(flatten)]
@@ -114,10 +114,10 @@ pub struct Record<R: OnceRequest> {
     pub untold: bool,
 }
 
-impl<R: OnceRequest> Record<R> {
+impl<R: OnceRequest> OnceRecord<R> {
     /// A request that is asked for now.
-    pub fn new(slot: String, id: String, request: R) -> Record<R> {
-        Record {
+    pub fn new(slot: String, id: String, request: R) -> OnceRecord<R> {
+        OnceRecord {
             slot,
             id,
             request,
@@ -189,7 +189,7 @@ pub enum Begun<R: OnceRequest> {
     /// Somebody is at work on it.
     UnderWay(OnceWaiter<R>),
     /// The caller is to see to it, as far as it has come.
-    Yours(OnceWaiter<R>, Box<Record<R>>),
+    Yours(OnceWaiter<R>, Box<OnceRecord<R>>),
 }
 
 /// What a daemon does once, by the ids that its clients gave.
@@ -223,7 +223,7 @@ impl<R: OnceRequest> Once<R> {
     }
 
     /// Takes up a request, which is new, known, or left by an earlier daemon.
-    pub fn begin(&self, new: Record<R>) -> Result<Begun<R>, RpcError> {
+    pub fn begin(&self, new: OnceRecord<R>) -> Result<Begun<R>, RpcError> {
         check_id(&new.id)?;
         let mut active = self.active();
         let key = (new.slot.clone(), new.id.clone());
@@ -232,7 +232,7 @@ impl<R: OnceRequest> Once<R> {
             return Err(why);
         }
         let known = known.filter(|known| known.dropped.is_none());
-        let is_other = |known: &Record<R>| !known.request.is_repeated_by(&new.request);
+        let is_other = |known: &OnceRecord<R>| !known.request.is_repeated_by(&new.request);
         if known.as_ref().is_some_and(is_other) {
             let text = format!("the id {} was given to another {}", new.id, R::NOUN);
             return Err(RpcError::new(Fault::Refused, text).next("choose another id"));
@@ -244,7 +244,7 @@ impl<R: OnceRequest> Once<R> {
             return Ok(Begun::UnderWay(OnceWaiter::new(active)));
         }
         let record = match known {
-            Some(known) => Record {
+            Some(known) => OnceRecord {
                 request: known.request.repeated(new.request),
                 ..known
             },
@@ -283,7 +283,7 @@ impl<R: OnceRequest> Once<R> {
     /// It waited for its turn, which does not come.
     pub fn dropped(&self, slot: &str, id: &str, why: RpcError) -> io::Result<()> {
         match self.load(slot, id) {
-            Some(record) if record.entered_at.is_none() => self.save(&Record {
+            Some(record) if record.entered_at.is_none() => self.save(&OnceRecord {
                 dropped: Some(why),
                 ..record
             }),
@@ -293,9 +293,9 @@ impl<R: OnceRequest> Once<R> {
 
     /// Why a request was dropped while there was no daemon, for its sender, who asks for it again without knowing that. They
     /// learn it once; after that the same id may be used again.
-    fn tell_dropped(&self, known: &Record<R>) -> Option<RpcError> {
+    fn tell_dropped(&self, known: &OnceRecord<R>) -> Option<RpcError> {
         let why = known.dropped.clone().filter(|_| known.untold)?;
-        let told = Record {
+        let told = OnceRecord {
             untold: false,
             ..known.clone()
         };
@@ -334,14 +334,14 @@ impl<R: OnceRequest> Once<R> {
                 if stage >= Some(Stage::Accepted) || record.dropped.is_some() =>
             {
                 let dropped = Some(record.dropped.unwrap_or_else(|| why.clone()));
-                self.save(&Record {
+                self.save(&OnceRecord {
                     dropped,
                     untold: false,
                     ..record
                 })
             }
             (Came::Nothing(_), _) => std::fs::remove_file(self.file(slot, id)),
-            (Came::End(outcome), Some(record)) => self.save(&Record {
+            (Came::End(outcome), Some(record)) => self.save(&OnceRecord {
                 outcome: Some(outcome.clone()),
                 ..record
             }),
@@ -359,7 +359,7 @@ impl<R: OnceRequest> Once<R> {
     }
 
     /// What is known of a request, and whether it is under way in this daemon.
-    pub fn look(&self, slot: &str, id: &str) -> Result<(Record<R>, bool), RpcError> {
+    pub fn look(&self, slot: &str, id: &str) -> Result<(OnceRecord<R>, bool), RpcError> {
         check_id(id)?;
         let key = (slot.to_owned(), id.to_owned());
         let under_way = self.active().contains_key(&key);
@@ -382,12 +382,12 @@ impl<R: OnceRequest> Once<R> {
         self.directory.join(format!("{slot}.{id}.json"))
     }
 
-    fn load(&self, slot: &str, id: &str) -> Option<Record<R>> {
+    fn load(&self, slot: &str, id: &str) -> Option<OnceRecord<R>> {
         let text = std::fs::read_to_string(self.file(slot, id)).ok()?;
         serde_json::from_str(&text).ok()
     }
 
-    fn save(&self, record: &Record<R>) -> io::Result<()> {
+    fn save(&self, record: &OnceRecord<R>) -> io::Result<()> {
         let text = serde_json::to_string(record).map_err(io::Error::other)?;
         let file = self.file(&record.slot, &record.id);
         match files::replace(&file, &text) {
@@ -428,14 +428,14 @@ impl<R: OnceRequest> Once<R> {
 
 impl Once<Sending> {
     /// Messages that an earlier daemon has taken, and for which it has not pressed Enter, in the order in which they came.
-    pub fn unsent(&self) -> Vec<Record<Sending>> {
+    pub fn unsent(&self) -> Vec<OnceRecord<Sending>> {
         let all = self.files().into_iter();
         let all = all.filter_map(|(_, path)| {
             let text = std::fs::read_to_string(path).ok()?;
             serde_json::from_str(&text).ok()
         });
-        let mut unsent: Vec<Record<Sending>> = all
-            .filter(|record: &Record<Sending>| {
+        let mut unsent: Vec<OnceRecord<Sending>> = all
+            .filter(|record: &OnceRecord<Sending>| {
                 let ended = record.outcome.is_some() || record.dropped.is_some();
                 record.entered_at.is_none() && !ended
             })
@@ -456,7 +456,7 @@ impl Once<Sending> {
     }
 
     /// Drops a message that an earlier daemon has left, unless its sender has come back.
-    pub fn drop_unless_active(&self, record: &Record<Sending>, why: RpcError) {
+    pub fn drop_unless_active(&self, record: &OnceRecord<Sending>, why: RpcError) {
         let active = self.active();
         if active.contains_key(&(record.slot.clone(), record.id.clone())) {
             return;
@@ -470,10 +470,11 @@ impl Once<Sending> {
     /// Drops the messages that waited for this slot when its program ended and there was no daemon. Returns their ids.
     pub fn drop_unsent(&self, slot: &str, why: &RpcError) -> io::Result<Vec<String>> {
         let _active = self.active();
-        let left = |record: &Record<Sending>| record.slot == slot && record.queued_at < self.opened;
+        let left =
+            |record: &OnceRecord<Sending>| record.slot == slot && record.queued_at < self.opened;
         let mut ids = Vec::new();
         for record in self.unsent().into_iter().filter(left) {
-            self.save(&Record {
+            self.save(&OnceRecord {
                 dropped: Some(why.clone()),
                 untold: !record.request.unattended,
                 ..record.clone()
@@ -569,14 +570,14 @@ mod tests {
 
     type Sends = Once<Sending>;
 
-    fn record(text: &str) -> Record<Sending> {
+    fn record(text: &str) -> OnceRecord<Sending> {
         let sending = Sending {
             text: text.into(),
             plain: true,
             unattended: false,
             person: None,
         };
-        Record::new("a".into(), "x".into(), sending)
+        OnceRecord::new("a".into(), "x".into(), sending)
     }
 
     fn failed() -> OnceOutcome<Sending> {

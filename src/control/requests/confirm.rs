@@ -2,7 +2,7 @@ use super::*;
 use crate::core::claude::keys::{self, Answer};
 use crate::core::machine::{Confirmation, SUBMIT};
 use crate::daemon::DaemonHandle;
-use crate::once::{Active, Begun, Came, Confirming, OnceOutcome, Record};
+use crate::once::{Active, Begun, Came, Confirming, OnceOutcome, OnceRecord};
 use std::sync::Arc;
 
 /// A key that was pressed shows within this, also on a loaded machine.
@@ -41,7 +41,7 @@ async fn answer(call: Call<'_>, params: ConfirmParams) -> Result<ConfirmAnswer, 
 }
 
 /// The answer, and the dialog that it is for: the one that was named, else the one that is up now.
-fn asked_now(params: ConfirmParams, status: &SlotStatus) -> Record<Confirming> {
+fn asked_now(params: ConfirmParams, status: &SlotStatus) -> OnceRecord<Confirming> {
     let up = status.dialog.as_ref().map(|dialog| dialog.id.clone());
     let is_up = params.dialog.is_none() || params.dialog == up;
     let id = params.id.clone();
@@ -52,7 +52,7 @@ fn asked_now(params: ConfirmParams, status: &SlotStatus) -> Record<Confirming> {
         asked: ConfirmParams { id: None, ..params },
     };
     let id = id.unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
-    Record::new(confirming.asked.slot.clone(), id, confirming)
+    OnceRecord::new(confirming.asked.slot.clone(), id, confirming)
 }
 
 /// An answer that this daemon sees to.
@@ -60,7 +60,7 @@ struct ConfirmOnItsWay {
     daemon: DaemonHandle,
     slot: SlotHandle,
     person: Person,
-    record: Record<Confirming>,
+    record: OnceRecord<Confirming>,
     active: Arc<Active<Confirming>>,
 }
 

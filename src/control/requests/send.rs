@@ -3,7 +3,7 @@ use crate::core::claude::keys;
 use crate::core::machine::Message;
 use crate::core::queue::Outcome as Found;
 use crate::daemon::tasks::runner;
-use crate::once::{Active, Begun, Came, Once, OnceOutcome, OnceWaiter, Record, Sending, Stage};
+use crate::once::{Active, Begun, Came, Once, OnceOutcome, OnceRecord, OnceWaiter, Sending, Stage};
 use crate::os::peer::PeerOrigin;
 use std::sync::Arc;
 
@@ -73,7 +73,7 @@ async fn answer(call: Call<'_>, params: SendParams) -> Result<SendAnswer, RpcErr
         person: message.person.clone(),
     };
     let id = message.id.clone().unwrap_or_default();
-    let record = Record::new(name, id, sending);
+    let record = OnceRecord::new(name, id, sending);
     let limit = params.timeout_ms.map(Duration::from_millis);
     send_once(
         &call,
@@ -89,7 +89,7 @@ async fn answer(call: Call<'_>, params: SendParams) -> Result<SendAnswer, RpcErr
 
 /// A message as the slot is to get it.
 struct ToSend {
-    record: Record<Sending>,
+    record: OnceRecord<Sending>,
     message: Message,
     slot: SlotHandle,
     limit: Option<Duration>,
@@ -168,7 +168,7 @@ impl Dispatcher {
 
 impl Dispatcher {
     /// Whoever waited for this message sends it again to this daemon, or never.
-    fn drop_unless_sent_again(&self, record: Record<Sending>) {
+    fn drop_unless_sent_again(&self, record: OnceRecord<Sending>) {
         let (sends, slot) = (
             self.daemon.once().sends.clone(),
             self.slot(&record.slot).ok(),
@@ -205,7 +205,7 @@ async fn handed_over(
 }
 
 /// A message as the slot gets it; `None` for a command, which only its sender sends again.
-fn as_message(record: &Record<Sending>) -> Option<Message> {
+fn as_message(record: &OnceRecord<Sending>) -> Option<Message> {
     let text = keys::message(&record.request.text, keys::Meaning::default());
     Some(Message {
         token: None,
@@ -222,13 +222,13 @@ fn as_message(record: &Record<Sending>) -> Option<Message> {
 struct OnItsWay {
     sends: Once<Sending>,
     slot: SlotHandle,
-    record: Record<Sending>,
+    record: OnceRecord<Sending>,
     active: Arc<Active<Sending>>,
 }
 
 impl OnItsWay {
     async fn run(self, message: Message) {
-        let Record { slot, id, .. } = &self.record;
+        let OnceRecord { slot, id, .. } = &self.record;
         // The slot drops what an earlier daemon has left, if the program that it was meant for has ended.
         self.slot.has_looked().await;
         let came = match (self.sends.why_dropped(slot, id), self.record.entered_at) {
@@ -289,7 +289,7 @@ impl OnItsWay {
 }
 
 /// Looks for a message in the conversation of a slot that rests, and for what was answered.
-pub(super) async fn find(record: &Record<Sending>, slot: &SlotHandle) -> Came<Sending> {
+pub(super) async fn find(record: &OnceRecord<Sending>, slot: &SlotHandle) -> Came<Sending> {
     let failed = |text: String| Came::End(OnceOutcome::Failed(RpcError::new(Fault::Failed, text)));
     let entered = record.entered_at.unwrap_or(record.queued_at);
     let text = &record.request.text;
@@ -313,7 +313,7 @@ pub(super) async fn find(record: &Record<Sending>, slot: &SlotHandle) -> Came<Se
     }
 }
 
-fn outlined(state: &str, record: &Record<Sending>, slot: &SlotHandle) -> SendAnswer {
+fn outlined(state: &str, record: &OnceRecord<Sending>, slot: &SlotHandle) -> SendAnswer {
     SendAnswer {
         slot: record.slot.clone(),
         id: Some(record.id.clone()),

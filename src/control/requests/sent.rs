@@ -1,7 +1,7 @@
 use super::send::find;
 use super::*;
 use crate::daemon::tasks::runner;
-use crate::once::{Came, OnceOutcome, Record, Sending};
+use crate::once::{Came, OnceOutcome, OnceRecord, Sending};
 
 request! {
     /// Tells what became of a message that was sent with an id.
@@ -51,7 +51,7 @@ async fn answer(call: Call<'_>, params: SentParams) -> Result<SentAnswer, RpcErr
     Ok(about(record))
 }
 
-fn about(record: Record<Sending>) -> SentAnswer {
+fn about(record: OnceRecord<Sending>) -> SentAnswer {
     let is_dropped = record.dropped.is_some();
     // Some commands print nothing.
     let is_answered = matches!(record.outcome, Some(OnceOutcome::Answered(_)));
