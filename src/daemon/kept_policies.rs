@@ -20,7 +20,7 @@ const MAX_MIB: u64 = 16;
 pub(super) type Texts = BTreeMap<String, String>;
 
 #[derive(Serialize, Deserialize)]
-struct KeptSlot {
+struct KeptTexts {
     /// Of the texts: a policy that lost its last lines may still be one, with fewer rules.
     sha256: String,
     texts: Texts,
@@ -32,7 +32,7 @@ pub(super) fn file(state: &Path) -> PathBuf {
 
 pub(super) fn save(state: &Path, texts: Texts) -> io::Result<()> {
     let sha256 = digest(&texts)?;
-    let text = serde_json::to_string(&KeptSlot { sha256, texts }).map_err(io::Error::other)?;
+    let text = serde_json::to_string(&KeptTexts { sha256, texts }).map_err(io::Error::other)?;
     if text.len() as u64 > MAX_MIB << 20 {
         let most = format!("together they are longer than {MAX_MIB} MiB");
         return Err(io::Error::other(most));
@@ -42,7 +42,7 @@ pub(super) fn save(state: &Path, texts: Texts) -> io::Result<()> {
 
 pub(super) fn load(state: &Path) -> io::Result<Texts> {
     let text = files::bounded(File::open(file(state))?, MAX_MIB)?;
-    let kept: KeptSlot = serde_json::from_slice(&text).map_err(io::Error::other)?;
+    let kept: KeptTexts = serde_json::from_slice(&text).map_err(io::Error::other)?;
     match digest(&kept.texts)? == kept.sha256 {
         true => Ok(kept.texts),
         false => Err(io::Error::other("it is not as it was written")),
