@@ -49,7 +49,7 @@ use crate::shim;
 use crate::slot::{self, SlotCommand, SlotContext, SlotHandle};
 use health::Ailments;
 use host::{Signals, Wish};
-use places::Ground;
+use places::PlaceKeeper;
 use runtime_dir::RuntimeDir;
 use sessions::{GoneOnes, Sessions};
 use std::collections::{BTreeMap, BTreeSet};
@@ -262,7 +262,7 @@ pub async fn run<S: Serving>(
     let handle = daemon.handle(&tasks, ailments, host.is_own);
     let server = serve(handle.clone(), runtime_dir.take_listener());
     let listeners = server.as_ref().map(Serving::listeners);
-    let mut ground = Ground::new(runtime_dir, &daemon.context, listeners);
+    let mut ground = PlaceKeeper::new(runtime_dir, &daemon.context, listeners);
     daemon.announce(host.is_own);
     if let Some(ready) = host.ready {
         // A program that no longer waits for it is ending.
@@ -476,7 +476,7 @@ impl Daemon {
         &mut self,
         mut queue: mpsc::Receiver<Order>,
         signals: &mut Signals,
-        ground: &mut Ground,
+        ground: &mut PlaceKeeper,
     ) -> bool {
         let mut changes = self.watch();
         let mut watchdog = service::Watchdog::new();

@@ -181,7 +181,7 @@ impl NeededPlaces {
 }
 
 /// What the daemon stands on while it runs.
-pub(super) struct Ground {
+pub(super) struct PlaceKeeper {
     places: NeededPlaces,
     /// Where a new listener goes, if the socket is lost.
     listeners: Option<mpsc::Sender<UnixListener>>,
@@ -190,13 +190,13 @@ pub(super) struct Ground {
     log: Option<OwnLog>,
 }
 
-impl Ground {
+impl PlaceKeeper {
     pub fn new(
         runtime_dir: RuntimeDir,
         context: &SlotContext,
         listeners: Option<mpsc::Sender<UnixListener>>,
-    ) -> Ground {
-        Ground {
+    ) -> PlaceKeeper {
+        PlaceKeeper {
             places: NeededPlaces::new(runtime_dir, context),
             listeners,
             missing: Vec::new(),
@@ -212,7 +212,7 @@ impl Ground {
 
 impl Daemon {
     /// Something was removed that the daemon needs, or may have been.
-    pub(super) async fn restore(&mut self, ground: &mut Ground) {
+    pub(super) async fn restore(&mut self, ground: &mut PlaceKeeper) {
         let mut restored = ground.places.restore().await;
         if let Some(Err(error)) = ground.log.as_ref().map(OwnLog::restore) {
             let lost = format!("the daemon's log was removed, and can't be made again: {error}");
