@@ -45,9 +45,9 @@ impl Host {
         }
     }
 
-    pub(super) fn signals(&self) -> Result<Signals, DaemonError> {
+    pub(super) fn signals(&self) -> Result<HostSignals, DaemonError> {
         let listen = |kind| signal(kind).map_err(|error| DaemonError::place("signals", error));
-        Ok(Signals(match self.is_own {
+        Ok(HostSignals(match self.is_own {
             false => None,
             true => Some([
                 listen(SignalKind::terminate())?,
@@ -60,7 +60,7 @@ impl Host {
 
 /// The signals that a daemon hears; none, where they are another program's.
 #[derive(Debug)]
-pub(super) struct Signals(Option<[Signal; 3]>);
+pub(super) struct HostSignals(Option<[Signal; 3]>);
 
 /// What a signal asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +69,7 @@ pub(super) enum Wish {
     Reload,
 }
 
-impl Signals {
+impl HostSignals {
     pub async fn next(&mut self) -> Wish {
         let Some([terminate, interrupt, hangup]) = &mut self.0 else {
             return std::future::pending().await;

@@ -48,7 +48,7 @@ use crate::os::worktree;
 use crate::shim;
 use crate::slot::{self, SlotCommand, SlotContext, SlotHandle};
 use health::Ailments;
-use host::{Signals, Wish};
+use host::{HostSignals, Wish};
 use places::PlaceKeeper;
 use runtime_dir::RuntimeDir;
 use sessions::{GoneOnes, Sessions};
@@ -475,7 +475,7 @@ impl Daemon {
     async fn serve_orders(
         &mut self,
         mut queue: mpsc::Receiver<Order>,
-        signals: &mut Signals,
+        signals: &mut HostSignals,
         ground: &mut PlaceKeeper,
     ) -> bool {
         let mut changes = self.watch();
@@ -541,7 +541,7 @@ impl Daemon {
     }
 
     /// Ends every slot at once, each in its own grace; after a second signal nobody has any.
-    async fn end(mut self, keep: bool, signals: &mut Signals) {
+    async fn end(mut self, keep: bool, signals: &mut HostSignals) {
         let shims = self.shims();
         let handles: Vec<SlotHandle> = self.kept.values().map(|kept| kept.handle.clone()).collect();
         let ending = self.kept.values_mut().map(|kept| async move {
