@@ -1,7 +1,7 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::reader;
-use crate::cli::reconnect::Daemon;
+use crate::cli::reconnect::DaemonConnection;
 use crate::cli::slots::AnySlots;
 use crate::control::client::{CallError, Client, Notice};
 use crate::control::requests::EventsParams;
@@ -52,7 +52,7 @@ impl Events {
     }
 
     async fn listen(self, context: &Context) -> Result<(), Failure> {
-        let (mut daemon, mut client) = Daemon::reach(context).await?;
+        let (mut daemon, mut client) = DaemonConnection::reach(context).await?;
         let Select { slots } = self.slots.clone().select();
         let mut params = EventsParams {
             slots,

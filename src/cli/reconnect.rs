@@ -24,19 +24,19 @@ const MAX_SOON: u32 = 10;
 const GRACE: Duration = Duration::from_secs(10);
 
 /// The daemon that a command talks to, to be reached again.
-pub struct Daemon<'a> {
+pub struct DaemonConnection<'a> {
     context: &'a Context,
     target: Target,
     connected: Instant,
     lost_soon: u32,
 }
 
-impl Daemon<'_> {
+impl DaemonConnection<'_> {
     /// Reaches the daemon that the flags mean; one that is not there is not waited for.
-    pub async fn reach(context: &Context) -> Result<(Daemon<'_>, Client), Failure> {
+    pub async fn reach(context: &Context) -> Result<(DaemonConnection<'_>, Client), Failure> {
         let target = target::find(context).await?;
         let first = context.try_target(&target).await;
-        let mut daemon = Daemon {
+        let mut daemon = DaemonConnection {
             context,
             target,
             connected: Instant::now(),
@@ -128,7 +128,7 @@ pub async fn ask_once<M: Method>(context: &Context, params: M::Params) -> Result
 where
     M::Params: Clone,
 {
-    let (mut daemon, mut client) = Daemon::reach(context).await?;
+    let (mut daemon, mut client) = DaemonConnection::reach(context).await?;
     loop {
         match call::<M>(&mut client, params.clone(), Some(ANSWER_LIMIT)).await {
             Err(CallError::Lost(why)) => client = daemon.again(&why, None).await?,
@@ -155,7 +155,7 @@ pub async fn ask_then<M: Method>(
     then: &str,
     make: impl Fn(Option<u64>) -> M::Params,
 ) -> Result<M::Answer, Failure> {
-    let (mut daemon, mut client) = Daemon::reach(context).await?;
+    let (mut daemon, mut client) = DaemonConnection::reach(context).await?;
     let begun = Instant::now();
     let mut left = timeout;
     loop {

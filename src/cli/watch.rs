@@ -1,6 +1,6 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
-use crate::cli::reconnect::Daemon;
+use crate::cli::reconnect::DaemonConnection;
 use crate::cli::{complete, reader, sanitise};
 use crate::control::client::CallError;
 use crate::control::requests::{Output as Request, OutputAnswer, OutputParams};
@@ -37,7 +37,7 @@ impl Follow {
     }
 
     async fn follow(self, context: &Context) -> Result<(), Failure> {
-        let (mut daemon, mut client) = Daemon::reach(context).await?;
+        let (mut daemon, mut client) = DaemonConnection::reach(context).await?;
         let mut params = OutputParams {
             slot: self.id,
             lines: self.lines,
