@@ -1,7 +1,7 @@
 //! The chain in the file: each entry holds the hash of the one before, so that a changed, missing or swapped
 //! line shows.
 
-use super::{AuditEntry, AuditGap, Kind, Record, hash_of};
+use super::{AuditEntry, AuditGap, Record, RecordKind, hash_of};
 use crate::os::files::{self, LinesFromEnd};
 use crate::os::log_file::{Cap, LogFile};
 use chrono::{DateTime, Utc};
@@ -130,7 +130,7 @@ impl ChainCheck<'_> {
             self.begin(&entry)?;
         }
         follows(&entry, &self.verified.head)?;
-        if entry.record.what == Kind::Hole {
+        if entry.record.what == RecordKind::Hole {
             let gap = serde_json::from_value(entry.record.input);
             let gap = gap.map_err(|error| format!("no hole: {error}"))?;
             self.verified.holes.push(gap);

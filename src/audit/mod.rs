@@ -30,7 +30,7 @@ pub const FILE: &str = "audit.jsonl";
 pub struct Record {
     pub slot: String,
     pub session: Option<String>,
-    pub what: Kind,
+    pub what: RecordKind,
     pub tool: Option<String>,
     /// Secrets masked.
     pub input: Value,
@@ -71,7 +71,7 @@ pub struct Record {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum RecordKind {
     /// A decision on a tool call or a dialog.
     Verdict,
     /// A key was pressed.
@@ -86,15 +86,15 @@ pub enum Kind {
     Hole,
 }
 
-impl Kind {
+impl RecordKind {
     pub fn word(self) -> &'static str {
         match self {
-            Kind::Verdict => "verdict",
-            Kind::Key => "key",
-            Kind::NoEffect => "no_effect",
-            Kind::Refused => "refused",
-            Kind::Alarm => "alarm",
-            Kind::Hole => "hole",
+            RecordKind::Verdict => "verdict",
+            RecordKind::Key => "key",
+            RecordKind::NoEffect => "no_effect",
+            RecordKind::Refused => "refused",
+            RecordKind::Alarm => "alarm",
+            RecordKind::Hole => "hole",
         }
     }
 }
@@ -124,7 +124,7 @@ pub struct AuditEntry {
 }
 
 impl Record {
-    fn new(slot: &str, what: Kind) -> Record {
+    fn new(slot: &str, what: RecordKind) -> Record {
         Record {
             slot: slot.to_owned(),
             session: None,
@@ -174,7 +174,7 @@ impl Record {
                 "the audit could not be written: {lost} entries are lost, {refused} deeds were refused"
             ),
             input: json!(gap),
-            ..Record::new("", Kind::Hole)
+            ..Record::new("", RecordKind::Hole)
         }
     }
 
@@ -187,7 +187,7 @@ impl Record {
         Record {
             tool: Some(tool.to_owned()),
             by: "policy".to_owned(),
-            ..Record::new(slot, Kind::Verdict).with_input(input)
+            ..Record::new(slot, RecordKind::Verdict).with_input(input)
         }
     }
 
@@ -195,7 +195,7 @@ impl Record {
         Record {
             why: why.to_owned(),
             key: Some(key.to_owned()),
-            ..Record::new(slot, Kind::Key)
+            ..Record::new(slot, RecordKind::Key)
         }
     }
 
@@ -204,7 +204,7 @@ impl Record {
         Record {
             why: why.to_owned(),
             key: Some(key.to_owned()),
-            ..Record::new(slot, Kind::NoEffect)
+            ..Record::new(slot, RecordKind::NoEffect)
         }
     }
 
@@ -216,7 +216,7 @@ impl Record {
             uid: Some(peer.uid),
             pid: peer.pid,
             via: Some(peer.via.clone()),
-            ..Record::new(slot, Kind::Refused)
+            ..Record::new(slot, RecordKind::Refused)
                 .with_input(&json!({ "method": method, "params": params }))
         }
     }
@@ -226,7 +226,7 @@ impl Record {
         Record {
             tool: Some(tool.to_owned()),
             why: why.to_owned(),
-            ..Record::new(slot, Kind::Alarm).with_input(input)
+            ..Record::new(slot, RecordKind::Alarm).with_input(input)
         }
     }
 
@@ -237,7 +237,7 @@ impl Record {
             verdict: Some(Decision::Deny),
             session: session.clone(),
             why: why.to_owned(),
-            ..Record::new(slot, Kind::Refused)
+            ..Record::new(slot, RecordKind::Refused)
                 .with_input(&json!({ "hook": format!("{:?}", hook.what) }))
         }
     }

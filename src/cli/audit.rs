@@ -334,7 +334,7 @@ fn shown(entry: &AuditEntry) -> String {
     let record = &entry.record;
     let time: DateTime<Local> = entry.time.into();
     let time = time.to_rfc3339_opts(SecondsFormat::Millis, false);
-    let is_verdict = record.what == audit::Kind::Verdict;
+    let is_verdict = record.what == audit::RecordKind::Verdict;
     let what = verdict(record).filter(|word| is_verdict || *word == NO_ANSWER);
     let what = what.unwrap_or(record.what.word());
     let subject = [

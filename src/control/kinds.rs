@@ -43,7 +43,7 @@ impl Accepts {
 
 /// What is named, as far as requests tell it apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum TargetKind {
     /// A slot of Claude Code.
     Claude,
     /// A slot of a plain program.
@@ -56,7 +56,7 @@ pub enum Kind {
 pub fn check(
     request: &RequestEntry,
     params: &Value,
-    kind_of: impl Fn(&str) -> Option<Kind>,
+    kind_of: impl Fn(&str) -> Option<TargetKind>,
 ) -> Result<(), RpcError> {
     let session = params.get("session_id").and_then(Value::as_str);
     let names = permission::targets(params).into_iter();
@@ -69,11 +69,11 @@ pub fn check(
     Ok(())
 }
 
-fn refusal(request: &RequestEntry, kind: Kind, name: &str) -> Option<RpcError> {
+fn refusal(request: &RequestEntry, kind: TargetKind, name: &str) -> Option<RpcError> {
     let (is, is_for, instead) = match (request.names, kind) {
-        (OnlySessions { claude, .. }, Kind::Claude) => ("slot", "sessions", claude),
-        (OnlySessions { shell, .. }, Kind::Shell) => ("slot", "sessions", shell),
-        (OnlySlots(instead), Kind::Session) => ("session", "slots", instead),
+        (OnlySessions { claude, .. }, TargetKind::Claude) => ("slot", "sessions", claude),
+        (OnlySessions { shell, .. }, TargetKind::Shell) => ("slot", "sessions", shell),
+        (OnlySlots(instead), TargetKind::Session) => ("session", "slots", instead),
         (Either | OnlySessions { .. } | OnlySlots(_), _) => return None,
     };
     let text = format!(
@@ -90,11 +90,11 @@ mod tests {
     use crate::control::requests::{Method, Status, Stop, Type, find, requests};
     use serde_json::json;
 
-    fn kinds(name: &str) -> Option<Kind> {
+    fn kinds(name: &str) -> Option<TargetKind> {
         match name {
-            "coder" => Some(Kind::Claude),
-            "shell" => Some(Kind::Shell),
-            "build" => Some(Kind::Session),
+            "coder" => Some(TargetKind::Claude),
+            "shell" => Some(TargetKind::Shell),
+            "build" => Some(TargetKind::Session),
             _ => None,
         }
     }

@@ -1,6 +1,6 @@
 //! What was asked so far, from the audit.
 
-use crate::audit::{self, AuditEntry, Kind};
+use crate::audit::{self, AuditEntry, RecordKind};
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::follow::unreadable;
@@ -65,7 +65,7 @@ impl Distinct {
     fn add(&mut self, entry: AuditEntry) {
         let AuditEntry { time, record, .. } = entry;
         let is_masked = record.is_masked();
-        let (Kind::Verdict, Some(tool), Some(decision), false) =
+        let (RecordKind::Verdict, Some(tool), Some(decision), false) =
             (record.what, record.tool, record.verdict, record.partial)
         else {
             return;

@@ -1,7 +1,7 @@
 //! Which slots a request means, by name, by role, or all.
 
 use super::Dispatcher;
-use crate::control::kinds::Kind;
+use crate::control::kinds::TargetKind;
 use crate::control::requests::{Method, Submit};
 use crate::core::model::*;
 use crate::core::text::diagnostic::nearest;
@@ -108,12 +108,12 @@ impl Dispatcher {
     }
 
     /// What a name stands for, if for anything.
-    pub(super) fn kind_of(&self, name: &str) -> Option<Kind> {
+    pub(super) fn kind_of(&self, name: &str) -> Option<TargetKind> {
         let slot = self.handle(name)?;
         Some(match slot.status().kind.as_str() {
-            _ if slot.is_session() => Kind::Session,
-            "claude" => Kind::Claude,
-            _ => Kind::Shell,
+            _ if slot.is_session() => TargetKind::Session,
+            "claude" => TargetKind::Claude,
+            _ => TargetKind::Shell,
         })
     }
 
