@@ -57,7 +57,7 @@ impl Audit {
         let (failing, fails) = watch::channel(None);
         tokio::spawn(keep_safe(path.to_owned(), to_sync));
         let (jobs, queue) = mpsc::channel(MAX_JOBS);
-        let mut writer = Writer {
+        let mut writer = AuditWriter {
             chain,
             witness,
             written,
@@ -98,7 +98,7 @@ impl Audit {
     }
 }
 
-struct Writer {
+struct AuditWriter {
     chain: Chain,
     witness: AuditWitness,
     written: watch::Sender<u64>,
@@ -110,7 +110,7 @@ struct Writer {
     gap: Option<AuditGap>,
 }
 
-impl Writer {
+impl AuditWriter {
     async fn run(mut self, mut queue: mpsc::Receiver<Job>) {
         loop {
             let retry = self.gap.as_ref().map(|_| Instant::now() + RETRY);
