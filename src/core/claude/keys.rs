@@ -461,7 +461,7 @@ fn only(options: &[Choice], fits: impl Fn(&str) -> bool) -> Option<usize> {
 
 /// The next key on the way to an option, and whether it is the one that decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
+pub struct KeyStep {
     pub bytes: Vec<u8>,
     pub name: String,
     pub decides: bool,
@@ -469,7 +469,7 @@ pub struct Step {
 
 /// A digit picks a numbered option at once. In an unnumbered menu, and where a digit does something else, the marked
 /// row is moved one at a time, and Enter comes only when it is seen to stand on the wanted one.
-pub fn step_towards(dialog: &Dialog, pick: &Pick) -> Option<Step> {
+pub fn step_towards(dialog: &Dialog, pick: &Pick) -> Option<KeyStep> {
     let (index, decides) = match pick {
         Pick::Esc => return Some(step(ESC, "Esc", true)),
         Pick::Text(index, text) if dialog.selected == Some(*index) => {
@@ -496,7 +496,7 @@ pub fn step_towards(dialog: &Dialog, pick: &Pick) -> Option<Step> {
 }
 
 /// The text goes into the line first; Enter comes when it is seen to stand there.
-fn write_step(line: &Choice, text: &str) -> Option<Step> {
+fn write_step(line: &Choice, text: &str) -> Option<KeyStep> {
     Some(match (is_written(line, text), line.checked) {
         (false, _) => step(&paste(text), PASTE, false),
         // Where several can be chosen the line only gets its tick, if writing has not set it.
@@ -529,8 +529,8 @@ fn is_written(line: &Choice, text: &str) -> bool {
 /// The name of the step that writes a text; it is never taken twice.
 pub const PASTE: &str = "paste";
 
-fn step(bytes: &[u8], name: &str, decides: bool) -> Step {
-    Step {
+fn step(bytes: &[u8], name: &str, decides: bool) -> KeyStep {
+    KeyStep {
         bytes: bytes.to_vec(),
         name: name.to_owned(),
         decides,

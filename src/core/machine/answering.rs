@@ -476,7 +476,7 @@ impl Choosing {
     }
 
     /// Notes the step, and says whether its key is to be pressed: a text is written once.
-    fn stepped(&mut self, step: &keys::Step, dialog: &Dialog, now: Instant) -> bool {
+    fn stepped(&mut self, step: &keys::KeyStep, dialog: &Dialog, now: Instant) -> bool {
         let is_arrow = step.bytes == keys::UP || step.bytes == keys::DOWN;
         let is_paste = step.name == keys::PASTE;
         self.steps.moves += 1;
