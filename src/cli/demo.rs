@@ -1,6 +1,6 @@
 use crate::cli::context::Context;
 use crate::cli::failure::{Blame, Failure};
-use crate::lab::demo::{self, DemoError, DemoOptions, Mode, StageProgram};
+use crate::lab::demo::{self, DemoError, DemoMode, DemoOptions, StageProgram};
 use crate::launch::resolve_program;
 use std::path::PathBuf;
 
@@ -40,7 +40,7 @@ impl Demo {
         let options = DemoOptions {
             missiond,
             program,
-            mode: Mode::of_process(context.out.json),
+            mode: DemoMode::of_process(context.out.json),
             keep: self.keep,
         };
         demo::run(options).await.map_err(failure)

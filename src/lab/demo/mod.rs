@@ -14,7 +14,7 @@ mod told;
 mod view;
 
 pub use stage::StageProgram;
-pub use view::Mode;
+pub use view::DemoMode;
 
 use crate::control::client::CallError;
 use person::Person;
@@ -29,7 +29,7 @@ pub struct DemoOptions {
     /// This program.
     pub missiond: PathBuf,
     pub program: StageProgram,
-    pub mode: Mode,
+    pub mode: DemoMode,
     /// Leave the directory behind.
     pub keep: bool,
 }

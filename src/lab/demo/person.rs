@@ -1,7 +1,7 @@
 //! Who answers: somebody at the terminal, or nobody.
 
 use super::DemoError;
-use super::view::{Mode, View};
+use super::view::{DemoMode, View};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,9 +27,9 @@ enum Pressed {
 }
 
 impl Person {
-    pub fn at(mode: Mode) -> Person {
+    pub fn at(mode: DemoMode) -> Person {
         Person {
-            there: mode == Mode::Live,
+            there: mode == DemoMode::Live,
         }
     }
 

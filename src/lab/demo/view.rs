@@ -13,21 +13,21 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
+pub enum DemoMode {
     /// A terminal, and somebody who may answer at it.
     Live,
     Plain,
     Json,
 }
 
-impl Mode {
+impl DemoMode {
     /// What fits the two ends of this process.
-    pub fn of_process(json: bool) -> Mode {
+    pub fn of_process(json: bool) -> DemoMode {
         let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         match io::stdout().is_terminal() && io::stdin().is_terminal() && !dumb {
-            _ if json => Mode::Json,
-            true => Mode::Live,
-            false => Mode::Plain,
+            _ if json => DemoMode::Json,
+            true => DemoMode::Live,
+            false => DemoMode::Plain,
         }
     }
 }
@@ -37,7 +37,7 @@ const USUAL_SIZE: (u16, u16) = (80, 24);
 
 /// Everything that was told; a demo tells some hundred lines.
 pub struct View {
-    mode: Mode,
+    mode: DemoMode,
     coloured: bool,
     shown: RefCell<ShownView>,
 }
@@ -53,7 +53,7 @@ struct ShownView {
 }
 
 impl View {
-    pub fn new(mode: Mode) -> View {
+    pub fn new(mode: DemoMode) -> View {
         let choice = anstream::AutoStream::choice(&io::stdout());
         View {
             mode,
@@ -80,7 +80,7 @@ impl View {
 
     /// Something that the daemon told; the slots work below this directory.
     pub fn heard(&self, event: &Event, work: &Path) -> Result<(), DemoError> {
-        if self.mode == Mode::Json {
+        if self.mode == DemoMode::Json {
             return self.json(&json!(event));
         }
         if let Some(slot) = &event.slot {
@@ -92,7 +92,7 @@ impl View {
         }
         match told::line(event, work) {
             // Told in the table already.
-            Some((Weight::Aside, _)) if self.mode == Mode::Live => self.redraw(),
+            Some((Weight::Aside, _)) if self.mode == DemoMode::Live => self.redraw(),
             Some((weight, text)) => self.tell(weight, &text),
             None => self.redraw(),
         }
@@ -118,13 +118,13 @@ impl View {
             .lines
             .push((weight, text.to_owned()));
         match self.mode {
-            Mode::Live => self.redraw(),
-            Mode::Plain => {
+            DemoMode::Live => self.redraw(),
+            DemoMode::Plain => {
                 let rows = rows_of(weight, text, usize::MAX, self.coloured);
                 write(&(rows.join("\n") + "\n"))
             }
-            Mode::Json if text.is_empty() => Ok(()),
-            Mode::Json => self.json(&json!({"told": text})),
+            DemoMode::Json if text.is_empty() => Ok(()),
+            DemoMode::Json => self.json(&json!({"told": text})),
         }
     }
 
@@ -134,7 +134,7 @@ impl View {
 
     /// The states on top, below them as much of the story as there is room for.
     fn redraw(&self) -> Result<(), DemoError> {
-        if self.mode != Mode::Live {
+        if self.mode != DemoMode::Live {
             return Ok(());
         }
         let (cols, rows) = crossterm::terminal::size().unwrap_or(USUAL_SIZE);
@@ -178,7 +178,7 @@ impl View {
 
     /// Leaves the whole story on the terminal, to be read again.
     pub fn close(&self) -> Result<(), DemoError> {
-        if self.mode != Mode::Live {
+        if self.mode != DemoMode::Live {
             return Ok(());
         }
         let shown = self.shown.borrow();
