@@ -17,7 +17,7 @@ pub use stage::StageProgram;
 pub use view::DemoMode;
 
 use crate::control::client::CallError;
-use person::Person;
+use person::DemoPerson;
 use stage::DemoStage;
 use std::path::PathBuf;
 use tokio::signal::unix::{SignalKind, signal};
@@ -51,7 +51,7 @@ pub enum DemoError {
 pub async fn run(options: DemoOptions) -> Result<(), DemoError> {
     let view = View::new(options.mode);
     let mut stage = DemoStage::set(&options)?;
-    let person = Person::at(options.mode);
+    let person = DemoPerson::at(options.mode);
     let played = tokio::select! {
         played = story::play(&mut stage, &view, person) => played,
         () = told_to_end() => view.say("stopped"),

@@ -15,7 +15,7 @@ const LOOK: Duration = Duration::from_millis(100);
 const BY_ITSELF: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Clone, Copy)]
-pub struct Person {
+pub struct DemoPerson {
     there: bool,
 }
 
@@ -26,9 +26,9 @@ enum Pressed {
     Nothing,
 }
 
-impl Person {
-    pub fn at(mode: DemoMode) -> Person {
-        Person {
+impl DemoPerson {
+    pub fn at(mode: DemoMode) -> DemoPerson {
+        DemoPerson {
             there: mode == DemoMode::Live,
         }
     }

@@ -1,7 +1,7 @@
 //! What happens, in order: through the control socket, as `missiond send`, `confirm` and `wait` do it.
 
 use super::DemoError;
-use super::person::Person;
+use super::person::DemoPerson;
 use super::scenario::{self, CODER, READER, REVIEWER};
 use super::stage::DemoStage;
 use super::told::short;
@@ -21,7 +21,7 @@ const PATIENCE_MS: u64 = 120_000;
 const GLANCE: Duration = Duration::from_secs(1);
 
 /// The whole story, told as it happens.
-pub async fn play(stage: &mut DemoStage, view: &View, person: Person) -> Result<(), DemoError> {
+pub async fn play(stage: &mut DemoStage, view: &View, person: DemoPerson) -> Result<(), DemoError> {
     let listener = stage.client().await?;
     let client = stage.client().await?;
     let mut tale = Tale {
@@ -51,7 +51,7 @@ async fn listen(client: Client, view: &View, work: &Path) -> Result<(), DemoErro
 struct Tale<'a> {
     stage: &'a DemoStage,
     view: &'a View,
-    person: Person,
+    person: DemoPerson,
     client: Client,
 }
 
