@@ -9,7 +9,7 @@ mod log;
 mod recent;
 
 pub use log::{EventReplay, gap};
-pub use recent::{Missed, RecentEvents, Told};
+pub use recent::{Missed, RecentEvents, SharedEvent};
 
 use crate::core::model::{Event, What};
 use chrono::Utc;
@@ -110,9 +110,9 @@ impl Bus {
 }
 
 impl Ledger {
-    fn next(&mut self, slot: Option<&str>, what: What) -> Told {
+    fn next(&mut self, slot: Option<&str>, what: What) -> SharedEvent {
         self.last += 1;
-        Told::new(Event {
+        SharedEvent::new(Event {
             seq: self.last,
             time: Utc::now(),
             slot: slot.map(str::to_owned),
@@ -122,7 +122,7 @@ impl Ledger {
 
     /// Writes an event down; what a person should know of that, when it changes. An event that can't be written is
     /// told all the same: whoever watches must not be kept in the dark by a full disk.
-    fn write(&mut self, told: &Told) -> Option<String> {
+    fn write(&mut self, told: &SharedEvent) -> Option<String> {
         let written = self.log.as_mut()?.append(told.event.seq, told.json());
         let failed_before = std::mem::replace(&mut self.failed, written.is_err());
         match written {

@@ -5,7 +5,7 @@ use super::tails::Tails;
 use crate::control::requests::EventsParams;
 use crate::core::model::envelope::{self, Lagged, Line, Live, Request};
 use crate::core::model::{Event, RpcError, Select, What};
-use crate::events::{self, Listener, Missed, Told, gap};
+use crate::events::{self, Listener, Missed, SharedEvent, gap};
 use crate::os::outbox::{Outbox, OutboxGone};
 use serde_json::Value;
 use std::sync::Arc;
@@ -160,7 +160,10 @@ impl Listening<'_> {
         Ok(())
     }
 
-    async fn heard(&mut self, told: Option<Result<Arc<Told>, Missed>>) -> Result<(), OutboxGone> {
+    async fn heard(
+        &mut self,
+        told: Option<Result<Arc<SharedEvent>, Missed>>,
+    ) -> Result<(), OutboxGone> {
         match told.ok_or(OutboxGone)? {
             Ok(told) => {
                 let seq = told.event.seq;
@@ -192,7 +195,7 @@ impl Listening<'_> {
     }
 
     /// All that a program has written comes before its end, and after its start.
-    async fn tell(&mut self, told: &Told) -> Result<(), OutboxGone> {
+    async fn tell(&mut self, told: &SharedEvent) -> Result<(), OutboxGone> {
         let event = &told.event;
         let is_end = matches!(event.what, What::Exit { .. } | What::Closed { .. });
         if let Some(name) = event.slot.as_ref().filter(|_| is_end) {
@@ -230,5 +233,5 @@ fn is_gap(event: &Value) -> bool {
 }
 
 fn event_line(event: Event) -> Bytes {
-    Told::new(event).line()
+    SharedEvent::new(event).line()
 }

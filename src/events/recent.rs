@@ -16,7 +16,7 @@ const MAX_BYTES: usize = 4 << 20;
 
 /// An event as listeners get it: made once and shared.
 #[derive(Debug)]
-pub struct Told {
+pub struct SharedEvent {
     pub event: Event,
     /// The whole line of the notification, without secrets.
     line: Bytes,
@@ -29,13 +29,13 @@ fn before() -> String {
     format!("{{\"jsonrpc\":\"{version}\",\"method\":\"{method}\",\"params\":")
 }
 
-impl Told {
-    pub fn new(event: Event) -> Told {
+impl SharedEvent {
+    pub fn new(event: Event) -> SharedEvent {
         let json = serde_json::to_value(&event).unwrap_or_default();
         let json = secrets::mask_json(&json).to_string();
         // In memory of just its length: a client that does not read keeps it.
         let line = Bytes::from([&before(), json.as_str(), AFTER].concat());
-        Told { event, line }
+        SharedEvent { event, line }
     }
 
     /// The notification on the socket, with its line end.
@@ -58,12 +58,12 @@ impl Told {
 /// The last events, bounded in number and in bytes; the newest is always there.
 #[derive(Debug, Default)]
 pub(super) struct Recent {
-    kept: VecDeque<Arc<Told>>,
+    kept: VecDeque<Arc<SharedEvent>>,
     bytes: usize,
 }
 
 impl Recent {
-    pub fn push(&mut self, told: Arc<Told>) {
+    pub fn push(&mut self, told: Arc<SharedEvent>) {
         self.bytes += told.cost();
         self.kept.push_back(told);
         while self.kept.len() > 1 && (self.kept.len() > MAX_EVENTS || self.bytes > MAX_BYTES) {
@@ -73,7 +73,7 @@ impl Recent {
     }
 
     /// The first event behind this position; `Ok(None)` if there is none yet.
-    fn behind(&self, position: u64) -> Result<Option<Arc<Told>>, Missed> {
+    fn behind(&self, position: u64) -> Result<Option<Arc<SharedEvent>>, Missed> {
         let Some(first) = self.kept.front().map(|told| told.event.seq) else {
             return Ok(None);
         };
@@ -111,7 +111,7 @@ impl RecentEvents {
     }
 
     /// The next event; `None` when there will be no more.
-    pub async fn next(&mut self) -> Option<Result<Arc<Told>, Missed>> {
+    pub async fn next(&mut self) -> Option<Result<Arc<SharedEvent>, Missed>> {
         loop {
             if let Some(next) = self.take() {
                 return Some(next);
@@ -121,7 +121,7 @@ impl RecentEvents {
     }
 
     /// The next event, if it has happened.
-    pub fn take(&mut self) -> Option<Result<Arc<Told>, Missed>> {
+    pub fn take(&mut self) -> Option<Result<Arc<SharedEvent>, Missed>> {
         let ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
         let next = ledger.recent.behind(self.position).transpose()?;
         self.position = match &next {
