@@ -65,11 +65,11 @@ impl fmt::Display for ConnectionSource {
 #[error("{why}")]
 pub(super) struct TurnedAway {
     pub of: ConnectionSource,
-    why: Why,
+    why: TurnedAwayReason,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-enum Why {
+enum TurnedAwayReason {
     #[error("{who} have all {bound} places that they may have")]
     Places { who: String, bound: usize },
     #[error("Too many open files")]
@@ -86,7 +86,7 @@ impl TurnedAway {
     pub fn unasked(process: i32) -> TurnedAway {
         TurnedAway {
             of: ConnectionSource::Process(process),
-            why: Why::Unasked,
+            why: TurnedAwayReason::Unasked,
         }
     }
 }
@@ -95,9 +95,9 @@ impl From<TurnedAway> for RpcError {
     fn from(turned: TurnedAway) -> RpcError {
         let full = reserve::full(&turned.to_string());
         match turned.why {
-            Why::Descriptors => full,
-            Why::Unasked => full.next("ask on a connection as soon as it is made, or close it"),
-            Why::Places { .. } => full.next(
+            TurnedAwayReason::Descriptors => full,
+            TurnedAwayReason::Unasked => full.next("ask on a connection as soon as it is made, or close it"),
+            TurnedAwayReason::Places { .. } => full.next(
                 "end some of these clients, or try again: places of clients that do nothing fall free",
             ),
         }
@@ -167,7 +167,7 @@ impl ConnectionPlaces {
             .max_by_key(|one| table.count(|source| source == *one));
         let is_free = largest.is_some_and(|from| table.let_go(from, now));
         if source != ConnectionSource::People && !is_free {
-            let why = Why::Descriptors;
+            let why = TurnedAwayReason::Descriptors;
             return Err(TurnedAway { of: source, why });
         }
         table.make_place(&source, now)?;
@@ -227,7 +227,7 @@ impl PlaceTable {
         if self.let_go(&from, now) {
             return Ok(());
         }
-        let (of, why) = (newcomer.clone(), Why::Places { who, bound });
+        let (of, why) = (newcomer.clone(), TurnedAwayReason::Places { who, bound });
         Err(TurnedAway { of, why })
     }
 
@@ -367,7 +367,7 @@ mod tests {
         let (places, now) = (ConnectionPlaces::default(), Instant::now());
         let crowd: Vec<_> = (0..5).map(|_| places.admit(slot("a"), now)).collect();
         let refused = places.admit_in_need(slot("b"), now).unwrap_err();
-        assert_eq!(refused.why, Why::Descriptors);
+        assert_eq!(refused.why, TurnedAwayReason::Descriptors);
         let person = places.admit_in_need(ConnectionSource::People, now).unwrap();
         // A client that does nothing gives its descriptor.
         let hook = places.admit_in_need(slot("b"), now + SETTLED).unwrap();
