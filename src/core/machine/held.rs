@@ -11,13 +11,13 @@ pub(super) const MAX_HELD: usize = 16;
 /// An answer that waits for the screen.
 #[derive(Debug)]
 pub(super) struct Held {
-    wanted: Wanted,
+    wanted: HeldRequest,
     /// It is dealt with then, whatever the screen shows.
     pub until: Instant,
 }
 
 #[derive(Debug)]
-enum Wanted {
+enum HeldRequest {
     Confirm(Confirmation),
     Interrupt(Interruption),
 }
@@ -25,8 +25,8 @@ enum Wanted {
 impl Held {
     pub fn token(&self) -> Token {
         match &self.wanted {
-            Wanted::Confirm(confirmation) => confirmation.token,
-            Wanted::Interrupt(interruption) => interruption.token,
+            HeldRequest::Confirm(confirmation) => confirmation.token,
+            HeldRequest::Interrupt(interruption) => interruption.token,
         }
     }
 }
@@ -44,12 +44,12 @@ impl Machine {
             dialog,
             ..confirmation
         };
-        self.hold(Wanted::Confirm(confirmation), now);
+        self.hold(HeldRequest::Confirm(confirmation), now);
     }
 
     pub(super) fn interrupt_when_drawn(&mut self, wanted: Interruption, now: Instant) {
         match self.may_hold() {
-            true => self.hold(Wanted::Interrupt(wanted), now),
+            true => self.hold(HeldRequest::Interrupt(wanted), now),
             false => self.interrupt(wanted, now),
         }
     }
@@ -61,7 +61,7 @@ impl Machine {
         })
     }
 
-    fn hold(&mut self, wanted: Wanted, now: Instant) {
+    fn hold(&mut self, wanted: HeldRequest, now: Instant) {
         let until = now + DRAWN_AT_LAST;
         if let Some(up) = self.up_mut() {
             up.held.push(Held { wanted, until });
@@ -79,8 +79,8 @@ impl Machine {
         let due: Vec<Held> = due;
         for held in due {
             match held.wanted {
-                Wanted::Confirm(confirmation) => self.confirm(confirmation, now),
-                Wanted::Interrupt(wanted) => self.interrupt(wanted, now),
+                HeldRequest::Confirm(confirmation) => self.confirm(confirmation, now),
+                HeldRequest::Interrupt(wanted) => self.interrupt(wanted, now),
             }
         }
     }
