@@ -1,6 +1,6 @@
 //! What the person does: a request to the daemon, and what came of it in one line.
 
-use super::feed::News;
+use super::feed::FeedNews;
 use super::state::Action;
 use crate::cli::context::{ANSWER_LIMIT, call};
 use crate::cli::sanitise;
@@ -15,13 +15,13 @@ use tokio::sync::mpsc;
 const PROGRAM_LIMIT: Duration = Duration::from_secs(90);
 
 /// Does it, and tells what came of it. Actions that need the terminal are not for here.
-pub async fn act(target: Target, action: Action, news: mpsc::Sender<News>) {
+pub async fn act(target: Target, action: Action, news: mpsc::Sender<FeedNews>) {
     let dialogs = answered(&action);
     let told = match attempt(&target, action).await {
-        Ok(told) => News::Done(sanitise::one_line(&told)),
+        Ok(told) => FeedNews::Done(sanitise::one_line(&told)),
         Err(error) => {
             let why = sanitise::one_line(&in_words(error));
-            News::NotDone { why, dialogs }
+            FeedNews::NotDone { why, dialogs }
         }
     };
     // A dashboard that has ended needs no answer.

@@ -26,7 +26,7 @@ const JUDGED: Duration = Duration::from_millis(500);
 const MEASURE: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
-pub enum News {
+pub enum FeedNews {
     Statuses {
         statuses: Vec<SlotStatus>,
         all: bool,
@@ -48,12 +48,12 @@ pub enum News {
 }
 
 /// Follows all slots until nobody wants the news any more.
-pub async fn statuses(target: Target, news: mpsc::Sender<News>) {
+pub async fn statuses(target: Target, news: mpsc::Sender<FeedNews>) {
     loop {
         let lost = match listen(&target, &news).await {
             Ok(()) => return,
-            Err(CallError::Rpc(error)) if error.fault == Fault::Refused => News::Refused(error),
-            Err(error) => News::Lost(error.to_string()),
+            Err(CallError::Rpc(error)) if error.fault == Fault::Refused => FeedNews::Refused(error),
+            Err(error) => FeedNews::Lost(error.to_string()),
         };
         if news.send(lost).await.is_err() {
             return;
@@ -63,7 +63,7 @@ pub async fn statuses(target: Target, news: mpsc::Sender<News>) {
 }
 
 /// `Ok` if nobody listens any more.
-async fn listen(target: &Target, news: &mpsc::Sender<News>) -> Result<(), CallError> {
+async fn listen(target: &Target, news: &mpsc::Sender<FeedNews>) -> Result<(), CallError> {
     let events = Client::connect_to(&target.socket, &target.wanted).await?;
     let mut client = Client::connect_to(&target.socket, &target.wanted).await?;
     let mut events = std::pin::pin!(events.events(Select::default()).await?);
@@ -80,7 +80,7 @@ async fn listen(target: &Target, news: &mpsc::Sender<News>) -> Result<(), CallEr
                 stale.note(&notice);
                 if let Notice::Event(event) = notice
                     && is_told(&event.what)
-                    && news.send(News::Happened(event)).await.is_err()
+                    && news.send(FeedNews::Happened(event)).await.is_err()
                 {
                     return Ok(());
                 }
@@ -93,9 +93,9 @@ async fn listen(target: &Target, news: &mpsc::Sender<News>) -> Result<(), CallEr
                 if all {
                     let daemon = call::<Ping>(&mut client, Nothing {}, Some(ANSWER_LIMIT)).await?;
                     // If the dashboard has ended, the next send fails too.
-                    let _ = news.send(News::Daemon(Box::new(daemon))).await;
+                    let _ = news.send(FeedNews::Daemon(Box::new(daemon))).await;
                 }
-                if news.send(News::Statuses { statuses, all }).await.is_err() {
+                if news.send(FeedNews::Statuses { statuses, all }).await.is_err() {
                     return Ok(());
                 }
                 (stale, look_at) = later;
@@ -178,7 +178,7 @@ fn is_told(what: &What) -> bool {
 pub async fn pictures(
     target: Target,
     mut wanted: watch::Receiver<Option<String>>,
-    news: mpsc::Sender<News>,
+    news: mpsc::Sender<FeedNews>,
     pause: Duration,
 ) {
     loop {
@@ -203,7 +203,7 @@ pub async fn pictures(
 async fn watch_screen(
     target: &Target,
     slot: String,
-    news: &mpsc::Sender<News>,
+    news: &mpsc::Sender<FeedNews>,
     pause: Duration,
 ) -> Result<(), CallError> {
     let mut client = Client::connect_to(&target.socket, &target.wanted).await?;
@@ -221,7 +221,7 @@ async fn watch_screen(
             ansi: true,
         };
         let picture = call::<Screen>(&mut client, params, Some(ANSWER_LIMIT)).await?;
-        if news.send(News::Picture(picture)).await.is_err() {
+        if news.send(FeedNews::Picture(picture)).await.is_err() {
             return Ok(());
         }
         let ended = || CallError::Lost("the daemon has ended the stream".to_owned());

@@ -22,7 +22,7 @@ use crate::cli::target::{self, Target};
 use crate::slot::journal::log_summary;
 use crossterm::event::{Event, EventStream, KeyEventKind};
 use draw::{Drawn, Look};
-use feed::News;
+use feed::FeedNews;
 use futures_util::StreamExt;
 use state::{Action, Dashboard};
 use std::time::{Duration, Instant};
@@ -71,8 +71,8 @@ struct Loop {
     tui: Tui,
     look: (bool, bool),
     pause: Duration,
-    sender: mpsc::Sender<News>,
-    news: mpsc::Receiver<News>,
+    sender: mpsc::Sender<FeedNews>,
+    news: mpsc::Receiver<FeedNews>,
     /// The slot whose screen is shown.
     wanted: watch::Sender<Option<String>>,
     signals: Signals,
@@ -179,19 +179,19 @@ impl Loop {
         }
     }
 
-    fn take(&mut self, news: News) -> Result<(), Failure> {
+    fn take(&mut self, news: FeedNews) -> Result<(), Failure> {
         match news {
-            News::Statuses { statuses, all } => {
+            FeedNews::Statuses { statuses, all } => {
                 self.dashboard.connected();
                 self.dashboard.update(statuses, all, Instant::now());
             }
-            News::Daemon(daemon) => self.dashboard.warn(not_taken(&daemon, "")),
-            News::Happened(event) => self.dashboard.happened(log_summary(&event)),
-            News::Picture(picture) => self.dashboard.shown(picture),
-            News::Lost(why) => self.dashboard.lost(why),
-            News::Refused(error) => return Err(error.into()),
-            News::Done(told) => self.dashboard.say(told),
-            News::NotDone { why, dialogs } => self.dashboard.not_answered(&dialogs, why),
+            FeedNews::Daemon(daemon) => self.dashboard.warn(not_taken(&daemon, "")),
+            FeedNews::Happened(event) => self.dashboard.happened(log_summary(&event)),
+            FeedNews::Picture(picture) => self.dashboard.shown(picture),
+            FeedNews::Lost(why) => self.dashboard.lost(why),
+            FeedNews::Refused(error) => return Err(error.into()),
+            FeedNews::Done(told) => self.dashboard.say(told),
+            FeedNews::NotDone { why, dialogs } => self.dashboard.not_answered(&dialogs, why),
         }
         Ok(())
     }
