@@ -13,11 +13,11 @@ const STANDS: Duration = Duration::from_millis(150);
 
 /// The line at the cursor when the program waits for input.
 #[derive(Debug)]
-pub(super) struct Prompt(Regex);
+pub(super) struct PromptPattern(Regex);
 
-impl Prompt {
+impl PromptPattern {
     /// As a line that stood there before, whatever its numbers are: `In [1]: ` becomes `In [2]: `.
-    fn like(line: &str) -> Option<Prompt> {
+    fn like(line: &str) -> Option<PromptPattern> {
         let mut pattern = String::new();
         let mut digits = false;
         for c in line.trim_end().chars() {
@@ -29,7 +29,9 @@ impl Prompt {
             }
         }
         let pattern = Regex::new(&format!("^{pattern}$")).ok();
-        pattern.filter(|_| !line.trim().is_empty()).map(Prompt)
+        pattern
+            .filter(|_| !line.trim().is_empty())
+            .map(PromptPattern)
     }
 
     fn fits(&self, line: &str) -> bool {
@@ -61,16 +63,16 @@ impl Prompt {
 pub(super) async fn awaited_prompt(
     slot: &SlotHandle,
     params: &TypeParams,
-) -> Result<Option<Prompt>, RpcError> {
+) -> Result<Option<PromptPattern>, RpcError> {
     if let Some(pattern) = &params.until_prompt {
-        return Ok(Some(Prompt(regex(pattern)?)));
+        return Ok(Some(PromptPattern(regex(pattern)?)));
     }
     let status = slot.status();
     let unmarked = status.session.is_some_and(|session| !session.marked);
     if !params.wait || !unmarked || status.state == crate::core::claude::reading::State::Exited {
         return Ok(None);
     }
-    Ok(Prompt::like(&line_at_cursor(slot).await?))
+    Ok(PromptPattern::like(&line_at_cursor(slot).await?))
 }
 
 /// Types a line and returns when the prompt has come back and stands.
@@ -78,7 +80,7 @@ pub(super) async fn type_until(
     slot: &SlotHandle,
     person: Person,
     text: &str,
-    prompt: &Prompt,
+    prompt: &PromptPattern,
 ) -> Result<TypedCommand, RpcError> {
     let end = WantedOutput::Range(u64::MAX, u64::MAX);
     let from = part(slot, end).await?.total;
@@ -126,16 +128,16 @@ mod tests {
 
     #[test]
     fn a_prompt_is_known_again_with_other_numbers() {
-        let prompt = Prompt::like("In [9]: ").expect("a prompt");
+        let prompt = PromptPattern::like("In [9]: ").expect("a prompt");
         assert!(prompt.fits("In [10]: ") && prompt.fits("In [9]:"));
         assert!(!prompt.fits("In [9]: x") && !prompt.fits("Out[9]: "));
-        assert!(Prompt::like("   ").is_none());
-        assert!(Prompt::like("(gdb) ").is_some_and(|gdb| gdb.fits("(gdb) ")));
+        assert!(PromptPattern::like("   ").is_none());
+        assert!(PromptPattern::like("(gdb) ").is_some_and(|gdb| gdb.fits("(gdb) ")));
     }
 
     #[test]
     fn the_echo_and_the_prompt_are_no_output() {
-        let prompt = Prompt::like(">>> ").expect("a prompt");
+        let prompt = PromptPattern::like(">>> ").expect("a prompt");
         let shown = "print(6 * 7)\n42\n>>> ";
         assert_eq!(prompt.without(shown, "print(6 * 7)"), "42\n");
         assert_eq!(prompt.without(">>> ", ""), "");
