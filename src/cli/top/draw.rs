@@ -8,7 +8,7 @@ use super::state::{Dashboard, Filter, Link, Mode, needs_person};
 use crate::cli::{ansi, sanitise, table};
 use crate::core::model::SlotStatus;
 use chrono::{DateTime, Local, Utc};
-use columns::{Columns, fit, marks};
+use columns::{CardColumns, fit, marks};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
@@ -218,7 +218,7 @@ impl Canvas<'_, '_> {
 
     fn table(&mut self, area: Rect) {
         let rows = self.dashboard.rows();
-        let columns = Columns::of(&rows, usize::from(area.width));
+        let columns = CardColumns::of(&rows, usize::from(area.width));
         let head = columns.head();
         self.text(Rect { height: 1, ..area }, Line::styled(head, self.dim()));
         let room = usize::from(area.height.saturating_sub(1));
@@ -252,7 +252,7 @@ impl Canvas<'_, '_> {
         }
     }
 
-    fn row(&self, status: &SlotStatus, columns: &Columns) -> Line<'static> {
+    fn row(&self, status: &SlotStatus, columns: &CardColumns) -> Line<'static> {
         let current = self.dashboard.current();
         let is_current = current.is_some_and(|current| current.slot == status.slot);
         let seconds = self

@@ -22,7 +22,7 @@ pub fn marks(status: &SlotStatus, ascii: bool) -> (&'static str, &'static str) {
 }
 
 /// The widths of the table's columns.
-pub struct Columns {
+pub struct CardColumns {
     slot: usize,
     role: usize,
     what: usize,
@@ -34,8 +34,8 @@ const AGE: usize = 7;
 const SMALL: usize = 5;
 const MEMORY: usize = 6;
 
-impl Columns {
-    pub fn of(rows: &[&SlotStatus], width: usize) -> Columns {
+impl CardColumns {
+    pub fn of(rows: &[&SlotStatus], width: usize) -> CardColumns {
         let widest = |name: fn(&SlotStatus) -> &str, most: usize| {
             let widths = rows.iter().map(|status| name(status).width());
             widths.max().unwrap_or(0).clamp(4, most)
@@ -44,7 +44,7 @@ impl Columns {
         let memory = width >= 100;
         let fixed = 3 + slot + role + STATE + AGE + 2 * SMALL + 6;
         let fixed = fixed + if memory { MEMORY } else { 0 };
-        Columns {
+        CardColumns {
             slot,
             role,
             what: width.saturating_sub(fixed + 1).max(8),
