@@ -65,7 +65,7 @@ const FILES_OF_SLOT: u64 = 8;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum HealthCheck {
+enum DoctorCheck {
     Ok,
     /// Slots run, but something may go wrong.
     Warn,
@@ -76,7 +76,7 @@ enum HealthCheck {
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct Finding {
     check: &'static str,
-    health: HealthCheck,
+    health: DoctorCheck,
     detail: String,
     /// What to do, where the detail does not say it already.
     fix: Option<String>,
@@ -86,7 +86,7 @@ impl Finding {
     fn ok(check: &'static str, detail: impl Into<String>) -> Finding {
         Finding {
             check,
-            health: HealthCheck::Ok,
+            health: DoctorCheck::Ok,
             detail: detail.into(),
             fix: None,
         }
@@ -94,14 +94,14 @@ impl Finding {
 
     fn warn(check: &'static str, detail: impl Into<String>) -> Finding {
         Finding {
-            health: HealthCheck::Warn,
+            health: DoctorCheck::Warn,
             ..Finding::ok(check, detail)
         }
     }
 
     fn fail(check: &'static str, detail: impl Into<String>) -> Finding {
         Finding {
-            health: HealthCheck::Fail,
+            health: DoctorCheck::Fail,
             ..Finding::ok(check, detail)
         }
     }
@@ -120,7 +120,7 @@ impl Doctor {
         let findings = examine(context).await;
         let healthy = findings
             .iter()
-            .all(|found| found.health != HealthCheck::Fail);
+            .all(|found| found.health != DoctorCheck::Fail);
         if context.out.json {
             let answer = json!({ "ok": healthy, "checks": findings });
             context.out.json(&answer)?;
@@ -493,9 +493,9 @@ fn open_files(slots: u64) -> Finding {
 
 fn line(finding: &Finding) -> String {
     let (word, colour) = match finding.health {
-        HealthCheck::Ok => ("ok  ", AnsiColor::Green),
-        HealthCheck::Warn => ("warn", AnsiColor::Yellow),
-        HealthCheck::Fail => ("fail", AnsiColor::Red),
+        DoctorCheck::Ok => ("ok  ", AnsiColor::Green),
+        DoctorCheck::Warn => ("warn", AnsiColor::Yellow),
+        DoctorCheck::Fail => ("fail", AnsiColor::Red),
     };
     let style = Style::new().bold().fg_color(Some(colour.into()));
     let detail = finding.detail.replace('\n', "\n                ");

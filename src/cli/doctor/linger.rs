@@ -45,7 +45,7 @@ fn user_of(users: &str, uid: u32) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::HealthCheck;
+    use super::super::DoctorCheck;
     use super::*;
 
     #[test]
@@ -54,12 +54,12 @@ mod tests {
         let health = |home: &str, user: &str| {
             judge(Path::new(home), 1000, user, place.path()).map(|found| found.health)
         };
-        assert_eq!(health("/run/user/1000", "a"), Some(HealthCheck::Warn));
+        assert_eq!(health("/run/user/1000", "a"), Some(DoctorCheck::Warn));
         assert_eq!(health("/tmp/mine", "a"), None);
         assert_eq!(health("/run/user/1001", "a"), None);
         std::fs::write(place.path().join("a"), "").unwrap();
-        assert_eq!(health("/run/user/1000", "a"), Some(HealthCheck::Ok));
-        assert_eq!(health("/run/user/1000", "b"), Some(HealthCheck::Warn));
+        assert_eq!(health("/run/user/1000", "a"), Some(DoctorCheck::Ok));
+        assert_eq!(health("/run/user/1000", "b"), Some(DoctorCheck::Warn));
     }
 
     #[test]
