@@ -254,14 +254,14 @@ async fn give(
         let mut next = Vec::new();
         for (slot, since) in left {
             match look(client, slot).await? {
-                Look::Given => given.push(slot.clone()),
-                Look::NotAsked => {}
-                Look::Another => {
+                TrustLook::Given => given.push(slot.clone()),
+                TrustLook::NotAsked => {}
+                TrustLook::Another => {
                     let stands = since.elapsed() >= STANDS;
                     last = last.or_else(|| (!stands).then(|| late(slot)));
                     next.push((slot, since));
                 }
-                Look::NotYet(failure) => {
+                TrustLook::NotYet(failure) => {
                     last = Some(failure);
                     next.push((slot, Instant::now()));
                 }
@@ -277,7 +277,7 @@ async fn give(
 }
 
 /// What a slot has come to.
-enum Look {
+enum TrustLook {
     /// Its question was answered.
     Given,
     /// It runs without a question, or does not run.
@@ -288,11 +288,11 @@ enum Look {
     NotYet(Failure),
 }
 
-async fn look(client: &mut Client, slot: &str) -> Result<Look, Failure> {
+async fn look(client: &mut Client, slot: &str) -> Result<TrustLook, Failure> {
     let slots = vec![slot.to_owned()];
     let status: Vec<SlotStatus> = client.call::<Status>(Select { slots }).await?;
     let Some(status) = status.into_iter().next() else {
-        return Ok(Look::NotAsked);
+        return Ok(TrustLook::NotAsked);
     };
     Ok(match (status.dialog, status.state) {
         (Some(dialog), _) if dialog.kind == DialogKind::Trust => {
@@ -303,14 +303,14 @@ async fn look(client: &mut Client, slot: &str) -> Result<Look, Failure> {
                 ..ConfirmParams::default()
             };
             match client.call::<Confirm>(params).await {
-                Ok(_) => Look::Given,
+                Ok(_) => TrustLook::Given,
                 // It has not stood still yet, say.
-                Err(error) => Look::NotYet(Failure::from(error)),
+                Err(error) => TrustLook::NotYet(Failure::from(error)),
             }
         }
-        (Some(_), _) => Look::Another,
-        (None, State::Starting) => Look::NotYet(late(slot)),
-        (None, _) => Look::NotAsked,
+        (Some(_), _) => TrustLook::Another,
+        (None, State::Starting) => TrustLook::NotYet(late(slot)),
+        (None, _) => TrustLook::NotAsked,
     })
 }
 
