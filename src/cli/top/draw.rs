@@ -4,7 +4,7 @@ mod columns;
 mod hints;
 
 use super::card::{Card, CardRow, INDENT, Tone};
-use super::state::{Dashboard, Filter, Link, Mode, needs_person};
+use super::state::{Dashboard, FeedState, Filter, Mode, needs_person};
 use crate::cli::{ansi, sanitise, table};
 use crate::core::model::SlotStatus;
 use chrono::{DateTime, Local, Utc};
@@ -244,8 +244,8 @@ impl Canvas<'_, '_> {
         }
         if rows.is_empty() {
             let text = match (self.dashboard.link(), self.dashboard.slots().is_empty()) {
-                (Link::Live, true) => "   no slots in the config; :sessions lists sessions",
-                (Link::Live, false) => "   no slot is like this; Esc and f show others",
+                (FeedState::Live, true) => "   no slots in the config; :sessions lists sessions",
+                (FeedState::Live, false) => "   no slot is like this; Esc and f show others",
                 _ => "",
             };
             self.text(line_of(area, 1), Line::raw(text));
@@ -508,15 +508,15 @@ impl Canvas<'_, '_> {
 
     fn last(&mut self, area: Rect) {
         let (text, style) = match self.dashboard.link() {
-            Link::Connecting => (" connecting".to_owned(), self.dim()),
-            Link::Live => {
+            FeedState::Connecting => (" connecting".to_owned(), self.dim()),
+            FeedState::Live => {
                 let notice = sanitise::one_line(self.dashboard.notice());
                 match self.dashboard.warning().filter(|_| notice.is_empty()) {
                     Some(warning) => (format!(" {warning}"), self.colour(Color::Red)),
                     None => (format!(" live  {notice}"), self.dim()),
                 }
             }
-            Link::Lost(why) => {
+            FeedState::Lost(why) => {
                 let why = sanitise::one_line(why);
                 let text = format!(" DAEMON AWAY: {why}; what is shown is old. Slots live on.");
                 (text, self.colour(Color::Red).add_modifier(Modifier::BOLD))

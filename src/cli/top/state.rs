@@ -112,7 +112,7 @@ pub fn needs_person(status: &SlotStatus) -> bool {
 
 /// Whether the daemon can be heard.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Link {
+pub enum FeedState {
     /// The first answer is on its way.
     #[default]
     Connecting,
@@ -130,7 +130,7 @@ pub struct Dashboard {
     mode: Mode,
     /// The live terminal is shown in place of the ask.
     terminal: bool,
-    link: Link,
+    link: FeedState,
     notice: String,
     /// What is wrong with the daemon or its config, with the next step.
     warnings: Vec<String>,
@@ -148,7 +148,7 @@ pub struct Dashboard {
 }
 
 impl Dashboard {
-    pub fn link(&self) -> &Link {
+    pub fn link(&self) -> &FeedState {
         &self.link
     }
 
@@ -229,11 +229,11 @@ impl Dashboard {
     }
 
     pub fn connected(&mut self) {
-        self.link = Link::Live;
+        self.link = FeedState::Live;
     }
 
     pub fn lost(&mut self, why: String) {
-        self.link = Link::Lost(why);
+        self.link = FeedState::Lost(why);
         self.armed = None;
     }
 

@@ -1,6 +1,6 @@
 //! What keys do to the dashboard.
 
-use super::{Action, Dashboard, Link, Mode};
+use super::{Action, Dashboard, FeedState, Mode};
 use crate::cli::top::card::is_whole;
 use crate::cli::top::prompt::{Edit, Prompt, Purpose, arguments};
 use crate::core::claude::keys::empty_free_line;
@@ -177,7 +177,7 @@ impl Dashboard {
     fn why_not(&self, is_no: bool) -> Option<String> {
         let status = self.current()?;
         let dialog = status.dialog.as_ref()?;
-        if self.link != Link::Live {
+        if self.link != FeedState::Live {
             return Some("the daemon is away: nothing was answered".to_owned());
         }
         if self.is_answered(dialog) {
