@@ -23,14 +23,14 @@ pub(super) struct Drawings {
 
 /// What is up, and how it stands to the gate.
 #[derive(Debug, Clone, Copy)]
-struct Drawn<'a> {
+struct DrawnDialog<'a> {
     before: Option<&'a Dialog>,
     dialog: Option<&'a Dialog>,
     unknown: bool,
 }
 
 impl Drawings {
-    fn add(&mut self, drawn: Drawn<'_>, now: Instant) {
+    fn add(&mut self, drawn: DrawnDialog<'_>, now: Instant) {
         let of_a_call =
             |dialog: &&Dialog| matches!(dialog.kind, DialogKind::Permission | DialogKind::Question);
         let Some(dialog) = drawn.dialog.filter(of_a_call) else {
@@ -54,7 +54,7 @@ impl Drawings {
     }
 
     /// Whether a dialog is the one that was up before, whatever it shows. A call that has another name is another call.
-    fn goes_on(&self, drawn: &Drawn<'_>, request: Option<&String>) -> bool {
+    fn goes_on(&self, drawn: &DrawnDialog<'_>, request: Option<&String>) -> bool {
         let (Some(before), Some(dialog)) = (drawn.before, drawn.dialog) else {
             return false;
         };
@@ -84,7 +84,7 @@ impl Up {
     pub fn note_drawing(&mut self, dialog: Option<&Dialog>, cwd: &Path, now: Instant) {
         let shown = self.asks.shown.as_ref().filter(|_| self.gate.heard);
         let known = shown.and_then(|shown| self.gate.calls.knows(shown, cwd));
-        let drawn = Drawn {
+        let drawn = DrawnDialog {
             before: self.sight.as_ref().and_then(|sight| sight.dialog.as_ref()),
             dialog,
             unknown: known == Some(Known::Not),
