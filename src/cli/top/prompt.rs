@@ -4,7 +4,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// What the line is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Purpose {
+pub enum PromptPurpose {
     Filter,
     Command,
     Message,
@@ -24,12 +24,12 @@ pub enum Edit {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompt {
-    pub purpose: Purpose,
+    pub purpose: PromptPurpose,
     text: String,
 }
 
 impl Prompt {
-    pub fn new(purpose: Purpose) -> Prompt {
+    pub fn new(purpose: PromptPurpose) -> Prompt {
         let text = String::new();
         Prompt { purpose, text }
     }
@@ -39,33 +39,36 @@ impl Prompt {
     }
 
     pub fn is_about_dialog(&self) -> bool {
-        matches!(self.purpose, Purpose::Reason(_) | Purpose::OwnAnswer(_))
+        matches!(
+            self.purpose,
+            PromptPurpose::Reason(_) | PromptPurpose::OwnAnswer(_)
+        )
     }
 
     /// What stands before the line.
     pub fn label(&self) -> &'static str {
         match self.purpose {
-            Purpose::Filter => "filter",
-            Purpose::Command => "missiond",
-            Purpose::Message => "message",
-            Purpose::Reason(_) => "no, because",
-            Purpose::OwnAnswer(_) => "answer",
+            PromptPurpose::Filter => "filter",
+            PromptPurpose::Command => "missiond",
+            PromptPurpose::Message => "message",
+            PromptPurpose::Reason(_) => "no, because",
+            PromptPurpose::OwnAnswer(_) => "answer",
         }
     }
 
     /// What Enter does.
     pub fn enter(&self) -> &'static str {
         match self.purpose {
-            Purpose::Filter => "keeps it",
-            Purpose::Command => "runs it",
-            Purpose::Message => "sends it",
-            Purpose::Reason(_) | Purpose::OwnAnswer(_) => "answers",
+            PromptPurpose::Filter => "keeps it",
+            PromptPurpose::Command => "runs it",
+            PromptPurpose::Message => "sends it",
+            PromptPurpose::Reason(_) | PromptPurpose::OwnAnswer(_) => "answers",
         }
     }
 
     /// A message may have several lines; anything else is one.
     pub fn insert(&mut self, text: &str) {
-        let lines = self.purpose == Purpose::Message;
+        let lines = self.purpose == PromptPurpose::Message;
         let text = text.replace("\r\n", "\n").replace('\r', "\n");
         let plain = text.chars().map(|c| match c {
             '\n' if lines => c,
@@ -126,8 +129,8 @@ mod tests {
     #[test]
     fn a_message_keeps_its_lines_and_a_command_is_one() {
         for (purpose, kept) in [
-            (Purpose::Message, "a\nb [2J"),
-            (Purpose::Command, "a b [2J"),
+            (PromptPurpose::Message, "a\nb [2J"),
+            (PromptPurpose::Command, "a b [2J"),
         ] {
             let mut prompt = Prompt::new(purpose);
             prompt.insert("a\r\nb\u{1b}[2J");
@@ -137,7 +140,7 @@ mod tests {
 
     #[test]
     fn the_last_word_can_be_taken_back() {
-        let mut prompt = Prompt::new(Purpose::Message);
+        let mut prompt = Prompt::new(PromptPurpose::Message);
         prompt.insert("run the tests ");
         let erase = KeyEvent::new(KeyCode::Char('w'), KeyModifiers::CONTROL);
         assert_eq!(prompt.key(erase), Edit::Goes);

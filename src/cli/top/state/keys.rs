@@ -2,7 +2,7 @@
 
 use super::{Action, Dashboard, FeedState, Mode};
 use crate::cli::top::card::is_whole;
-use crate::cli::top::prompt::{Edit, Prompt, Purpose, arguments};
+use crate::cli::top::prompt::{Edit, Prompt, PromptPurpose, arguments};
 use crate::core::claude::keys::empty_free_line;
 use crate::core::claude::reading::{Dialog, DialogKind};
 use crate::core::model::{ConfirmParams, SlotStatus};
@@ -61,8 +61,8 @@ impl Dashboard {
             KeyCode::Char('v') => self.terminal = !self.terminal,
             KeyCode::Char('f') => self.cycle(),
             KeyCode::Char('?') => self.mode = Mode::Help(0),
-            KeyCode::Char('/') => self.open(Purpose::Filter),
-            KeyCode::Char(':') => self.open(Purpose::Command),
+            KeyCode::Char('/') => self.open(PromptPurpose::Filter),
+            KeyCode::Char(':') => self.open(PromptPurpose::Command),
             KeyCode::Esc => self.needle.clear(),
             _ => return self.slot_key(key, now),
         }
@@ -77,7 +77,7 @@ impl Dashboard {
         };
         match key.code {
             KeyCode::Enter => return Some(Action::Attach(slot)),
-            KeyCode::Char('s') => self.open(Purpose::Message),
+            KeyCode::Char('s') => self.open(PromptPurpose::Message),
             KeyCode::Char('i') => return Some(Action::Interrupt(slot)),
             KeyCode::Char('S') => return Some(Action::Start(slot)),
             KeyCode::Char('R') => return self.twice("R", "restart", Action::Restart(slot), now),
@@ -108,12 +108,12 @@ impl Dashboard {
             KeyCode::Char('e') => self.mode = Mode::Whole(0),
             KeyCode::Char('y') => return self.yes(&dialog),
             KeyCode::Char('n') => return self.answer("no", None),
-            KeyCode::Char('N') => self.open(Purpose::Reason(dialog.id)),
+            KeyCode::Char('N') => self.open(PromptPurpose::Reason(dialog.id)),
             KeyCode::Char('a') => self.ask_always(&dialog, now),
             KeyCode::Char('A') => self.ask_alike(&dialog),
             KeyCode::Char('o') if dialog.options.is_empty() => self.say("it has no options"),
             KeyCode::Char('o') => self.mode = Mode::Options,
-            KeyCode::Char('t') => self.open(Purpose::OwnAnswer(dialog.id)),
+            KeyCode::Char('t') => self.open(PromptPurpose::OwnAnswer(dialog.id)),
             _ => {}
         }
         None
@@ -282,7 +282,7 @@ impl Dashboard {
         };
         let free = dialog.and_then(empty_free_line);
         if let (Some(dialog), true) = (dialog, free == Some(index)) {
-            let purpose = Purpose::OwnAnswer(dialog.id.clone());
+            let purpose = PromptPurpose::OwnAnswer(dialog.id.clone());
             self.open(purpose);
             return None;
         }
@@ -312,14 +312,14 @@ impl Dashboard {
         None
     }
 
-    fn open(&mut self, purpose: Purpose) {
+    fn open(&mut self, purpose: PromptPurpose) {
         self.mode = Mode::Prompt(Prompt::new(purpose));
     }
 
     fn prompt_key(&mut self, mut prompt: Prompt, key: KeyEvent) -> Option<Action> {
         match prompt.key(key) {
             Edit::Goes => {
-                if prompt.purpose == Purpose::Filter {
+                if prompt.purpose == PromptPurpose::Filter {
                     prompt.text().clone_into(&mut self.needle);
                     self.choose_first_if_hidden();
                 }
@@ -327,7 +327,7 @@ impl Dashboard {
                 None
             }
             Edit::Left => {
-                if prompt.purpose == Purpose::Filter {
+                if prompt.purpose == PromptPurpose::Filter {
                     self.needle.clear();
                 }
                 self.back()
@@ -344,15 +344,15 @@ impl Dashboard {
         }
         let slot = self.chosen.clone();
         match prompt.purpose {
-            Purpose::Filter => None,
-            Purpose::Command if text == "top" => {
+            PromptPurpose::Filter => None,
+            PromptPurpose::Command if text == "top" => {
                 self.say("this is missiond top");
                 None
             }
-            Purpose::Command => Some(Action::Command(arguments(&text))),
-            Purpose::Message => slot.map(|slot| Action::Send { slot, text }),
-            Purpose::Reason(_) => self.answer("no", Some(text)),
-            Purpose::OwnAnswer(_) => {
+            PromptPurpose::Command => Some(Action::Command(arguments(&text))),
+            PromptPurpose::Message => slot.map(|slot| Action::Send { slot, text }),
+            PromptPurpose::Reason(_) => self.answer("no", Some(text)),
+            PromptPurpose::OwnAnswer(_) => {
                 if let Some(why) = self.why_not(false) {
                     self.say(why);
                     return None;
