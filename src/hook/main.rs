@@ -24,7 +24,7 @@ const BLOCK: u8 = 2;
 pub const VERB: &str = "hook";
 
 #[derive(Debug, PartialEq, Eq)]
-struct Arguments {
+struct HookArguments {
     socket: PathBuf,
     slot: String,
     /// What comes in are the figures for a status line, which go on to the user's own.
@@ -76,13 +76,13 @@ pub fn main(arguments: impl Iterator<Item = String>) -> ExitCode {
 }
 
 /// Lines of an answer are told to a daemon that is there. The person at the screen waits for none that is not.
-fn show(arguments: &Arguments, payload: Value) -> ExitCode {
+fn show(arguments: &HookArguments, payload: Value) -> ExitCode {
     let _ = pass_on_within(arguments, payload, Duration::ZERO);
     ExitCode::SUCCESS
 }
 
 /// The figures go on to the user's own status line first: it does not wait for the daemon, nor fail with it.
-fn pass_through(arguments: &Arguments, text: &str, payload: Option<Value>) -> ExitCode {
+fn pass_through(arguments: &HookArguments, text: &str, payload: Option<Value>) -> ExitCode {
     let mut out = std::io::stdout();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     if let Some(Value::Object(mut figures)) = payload {
@@ -102,7 +102,7 @@ fn print(answer: HookAnswer) -> ExitCode {
     }
 }
 
-fn parse(mut arguments: impl Iterator<Item = String>) -> Option<Arguments> {
+fn parse(mut arguments: impl Iterator<Item = String>) -> Option<HookArguments> {
     let (mut socket, mut slot, mut status_line) = (None, None, false);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
@@ -112,14 +112,14 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Option<Arguments> {
             _ => return None,
         }
     }
-    Some(Arguments {
+    Some(HookArguments {
         socket: socket?,
         slot: slot?,
         status_line,
     })
 }
 
-fn pass_on(arguments: &Arguments, payload: Value, is_gate: bool) -> Result<HookAnswer, String> {
+fn pass_on(arguments: &HookArguments, payload: Value, is_gate: bool) -> Result<HookAnswer, String> {
     let patience = if is_gate {
         GATE_PATIENCE
     } else {
@@ -129,7 +129,7 @@ fn pass_on(arguments: &Arguments, payload: Value, is_gate: bool) -> Result<HookA
 }
 
 fn pass_on_within(
-    arguments: &Arguments,
+    arguments: &HookArguments,
     payload: Value,
     patience: Duration,
 ) -> Result<HookAnswer, String> {
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn both_arguments_are_needed_and_no_others() {
-        let wanted = Arguments {
+        let wanted = HookArguments {
             socket: "/s".into(),
             slot: "a".into(),
             status_line: false,

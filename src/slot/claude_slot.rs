@@ -6,7 +6,7 @@ use super::claude::{Claude, ClaudeNews};
 use super::context::SlotContext;
 use super::handle::Answer;
 use super::inbound::ShimNews;
-use super::kind::{Arguments, ProgramKind};
+use super::kind::{ProgramKind, StartArguments};
 use super::lookups::ClaudeFiles;
 use super::press::Looked;
 use super::probe::{ProbedClaude, WantedClaude};
@@ -160,7 +160,7 @@ impl ProgramKind for Claude {
         slot: &mut Slot<Claude>,
         command: &[String],
         probed: Option<ProbedClaude>,
-    ) -> Result<Arguments, NotStarted> {
+    ) -> Result<StartArguments, NotStarted> {
         let probed = probed.ok_or_else(|| NotStarted::missing("Claude Code was not looked for"))?;
         slot.claude_arguments(command, probed)
     }

@@ -28,7 +28,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 /// What a program is started with, beside its command.
-pub(crate) struct Arguments {
+pub(crate) struct StartArguments {
     pub args: Vec<String>,
     pub session: Option<SessionStart>,
     /// What was found of the conversation that it goes on with.
@@ -153,8 +153,8 @@ pub(crate) trait ProgramKind: Sized + Send + 'static {
         slot: &mut Slot<Self>,
         _command: &[String],
         _probed: Option<ProbedClaude>,
-    ) -> Result<Arguments, NotStarted> {
-        Ok(Arguments {
+    ) -> Result<StartArguments, NotStarted> {
+        Ok(StartArguments {
             args: slot.program.settings().args.clone(),
             session: None,
             conversation: None,

@@ -8,7 +8,7 @@ use super::conversation::KeptConversation;
 use super::conversation_locks::ConversationLock;
 use super::health::HealthCheck;
 use super::journal::cap_of;
-use super::kind::{Arguments, ProgramKind};
+use super::kind::{ProgramKind, StartArguments};
 use super::probe::{self, Probed, ProbedClaude};
 use super::removed::Launched;
 use crate::core::claude::Version;
@@ -64,7 +64,7 @@ impl From<LaunchError> for NotStarted {
 /// A program on its way into a shim.
 struct ProgramStart {
     spec: ShimSpec,
-    more: Arguments,
+    more: StartArguments,
 }
 
 impl<K: ProgramKind> Slot<K> {
@@ -293,7 +293,7 @@ impl Slot<Claude> {
         &mut self,
         command: &[String],
         probed: ProbedClaude,
-    ) -> Result<Arguments, NotStarted> {
+    ) -> Result<StartArguments, NotStarted> {
         let config = self.program.settings().clone();
         if let Err(reason) = &probed.version {
             let program = &command[0];
@@ -305,7 +305,7 @@ impl Slot<Claude> {
         let known = self.knows_screens(version, command);
         let start = self.session_to_start(&config, probed.conversation);
         let settings = self.write_settings(&config, version, probed.status_line)?;
-        Ok(Arguments {
+        Ok(StartArguments {
             args: launch::claude_args(&config, start, &settings, version),
             session: Some(start),
             conversation: probed.conversation,
