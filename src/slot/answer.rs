@@ -38,7 +38,7 @@ pub async fn find(
             let place = (place.transcript, offset);
             look_for_end(&place, patience, worker).await
         }
-        None => transcript::Ending::default(),
+        None => transcript::TurnEnding::default(),
     };
     // A command may end with nothing to say.
     if looked.text.is_some() || looked.failure.is_some() || looked.is_whole {
@@ -59,7 +59,7 @@ async fn look_for_end(
     place: &(PathBuf, u64),
     patience: Duration,
     worker: &Worker,
-) -> transcript::Ending {
+) -> transcript::TurnEnding {
     let deadline = tokio::time::Instant::now() + patience;
     loop {
         let ending = ending_at(place.clone(), worker).await;
@@ -71,7 +71,7 @@ async fn look_for_end(
 }
 
 /// How the turn ends by now. The file may be large or on a file system that does not answer: a thread reads it.
-async fn ending_at((file, offset): (PathBuf, u64), worker: &Worker) -> transcript::Ending {
+async fn ending_at((file, offset): (PathBuf, u64), worker: &Worker) -> transcript::TurnEnding {
     let read = move || read_from(&file, offset).map(|text| transcript::ending(text.lines()));
     let ending = worker.run(read).await.flatten();
     ending.unwrap_or_default()

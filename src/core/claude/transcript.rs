@@ -27,7 +27,7 @@ pub struct Turn {
 
 /// What stands after the last message, as far as it has been written.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Ending {
+pub struct TurnEnding {
     /// The assistant's text after the last tool result.
     pub text: Option<String>,
     /// An API error, or the note that a person interrupted.
@@ -86,8 +86,8 @@ pub fn turns_of_line(line: &str) -> Vec<Turn> {
 }
 
 /// How the conversation ends, read from the lines since the message was sent.
-pub fn ending<'a>(lines: impl Iterator<Item = &'a str>) -> Ending {
-    let mut ending = Ending::default();
+pub fn ending<'a>(lines: impl Iterator<Item = &'a str>) -> TurnEnding {
+    let mut ending = TurnEnding::default();
     for entry in lines.filter_map(entry) {
         for turn in turns_of(&entry) {
             continue_ending(&mut ending, &entry, turn);
@@ -96,13 +96,13 @@ pub fn ending<'a>(lines: impl Iterator<Item = &'a str>) -> Ending {
     ending
 }
 
-fn continue_ending(ending: &mut Ending, entry: &Value, turn: Turn) {
+fn continue_ending(ending: &mut TurnEnding, entry: &Value, turn: Turn) {
     match turn.role.as_str() {
         "assistant" if is_api_error(entry, &turn.text) => {
-            *ending = Ending {
+            *ending = TurnEnding {
                 failure: Some(turn.text),
                 is_whole: true,
-                ..Ending::default()
+                ..TurnEnding::default()
             };
         }
         "assistant" => {
@@ -113,23 +113,23 @@ fn continue_ending(ending: &mut Ending, entry: &Value, turn: Turn) {
             ending.is_whole = is_last(entry);
         }
         "user" if is_interrupt(&turn.text) => {
-            *ending = Ending {
+            *ending = TurnEnding {
                 failure: Some(INTERRUPTED.to_owned()),
                 is_whole: true,
-                ..Ending::default()
+                ..TurnEnding::default()
             };
         }
         COMMAND_OUTPUT if ending.of_command => {
-            *ending = Ending {
+            *ending = TurnEnding {
                 text: Some(turn.text).filter(|text| !text.is_empty()),
                 is_whole: true,
-                ..Ending::default()
+                ..TurnEnding::default()
             };
         }
         role => {
-            *ending = Ending {
+            *ending = TurnEnding {
                 of_command: role == COMMAND,
-                ..Ending::default()
+                ..TurnEnding::default()
             }
         }
     }
@@ -312,7 +312,7 @@ mod tests {
         json!([{"type": "text", "text": text}])
     }
 
-    fn ends(lines: &[String]) -> Ending {
+    fn ends(lines: &[String]) -> TurnEnding {
         ending(lines.iter().map(String::as_str))
     }
 
@@ -343,7 +343,7 @@ mod tests {
 
     #[test]
     fn a_turn_that_has_not_ended_is_not_whole() {
-        assert_eq!(ends(&[user(json!("hi"))]), Ending::default());
+        assert_eq!(ends(&[user(json!("hi"))]), TurnEnding::default());
         assert!(!ends(&[user(json!("hi")), assistant(text("part"), None)]).is_whole);
     }
 
