@@ -1,7 +1,7 @@
 //! The call that stands above a dialog, as the conversation shows it.
 
 use super::activity;
-use super::dialog::Found;
+use super::dialog::FoundDialog;
 use super::page::{Joint, has_room};
 
 /// Columns that the conversation may leave free at the right side of a row, with its indent.
@@ -21,7 +21,7 @@ enum Before {
 }
 
 impl Called {
-    pub(super) fn above(found: &Found) -> Called {
+    pub(super) fn above(found: &FoundDialog) -> Called {
         let page = found.page;
         let top = found.top.unwrap_or(0);
         let last = activity::last_entry(page, top).unwrap_or(top);

@@ -31,41 +31,41 @@ const CUT_NOTES: [&str; 2] = ["cannot be shown in full", "can't be shown in full
 const EDGE: usize = 4;
 
 /// A dialog as it stands on the page.
-pub(super) struct Found<'a, 'p> {
+pub(super) struct FoundDialog<'a, 'p> {
     pub(super) page: &'p Page<'a>,
     /// The row of its head; none where it has scrolled off.
     pub(super) top: Option<usize>,
     pub(super) options: Option<DialogOptions>,
 }
 
-impl<'a, 'p> Found<'a, 'p> {
+impl<'a, 'p> FoundDialog<'a, 'p> {
     /// What holds the keyboard on a page that has no input box, where that can be told.
-    pub(super) fn find(page: &'p Page<'a>) -> Option<Found<'a, 'p>> {
-        let found = Found::view(page);
+    pub(super) fn find(page: &'p Page<'a>) -> Option<FoundDialog<'a, 'p>> {
+        let found = FoundDialog::view(page);
         let panel = found.top.is_some_and(|top| page.is_lid(top));
         let takes_keys = panel || has_key_hint(page, page.len().saturating_sub(3));
         (found.options.is_some() || takes_keys).then_some(found)
     }
 
     /// The page as a dialog, menu or view, given that it is one.
-    pub(super) fn view(page: &'p Page<'a>) -> Found<'a, 'p> {
+    pub(super) fn view(page: &'p Page<'a>) -> FoundDialog<'a, 'p> {
         let options = DialogOptions::find(page).filter(|options| is_alive(page, options));
         let top = head(page, options.as_ref());
-        let found = Found { page, top, options };
-        Found {
+        let found = FoundDialog { page, top, options };
+        FoundDialog {
             top: found.whole_head(),
             ..found
         }
     }
 
     /// The page as a view of which nothing is known but that it takes the keys.
-    pub(super) fn unknown(page: &'p Page<'a>) -> Found<'a, 'p> {
-        let view = Found::view(page);
+    pub(super) fn unknown(page: &'p Page<'a>) -> FoundDialog<'a, 'p> {
+        let view = FoundDialog::view(page);
         let below =
             || DialogOptions::find_below_prompts(page).filter(|options| is_alive(page, options));
         match view.options {
             Some(_) => view,
-            None => Found {
+            None => FoundDialog {
                 options: below(),
                 ..view
             },
@@ -74,10 +74,10 @@ impl<'a, 'p> Found<'a, 'p> {
 
     /// The page as a question that is asked before the program is up. Nothing but the program draws then, so that a list
     /// needs no further sign.
-    pub(super) fn at_start(page: &'p Page<'a>) -> Found<'a, 'p> {
-        let view = Found::unknown(page);
+    pub(super) fn at_start(page: &'p Page<'a>) -> FoundDialog<'a, 'p> {
+        let view = FoundDialog::unknown(page);
         let options = view.options.or_else(|| DialogOptions::find(page));
-        Found { options, ..view }
+        FoundDialog { options, ..view }
     }
 
     /// Whether the cursor is parked on the marker.

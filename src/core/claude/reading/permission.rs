@@ -2,7 +2,7 @@
 
 use super::activity;
 use super::called::Called;
-use super::dialog::{Found, is_cut_note};
+use super::dialog::{FoundDialog, is_cut_note};
 use super::page::{Joint, Page, has_room, join, join_label, joints};
 use super::values::{arguments, no_values, values};
 use serde_json::{Map, Value};
@@ -30,7 +30,7 @@ const TITLES: [(&str, &str); 12] = [
 
 pub(super) type Input = Option<Map<String, Value>>;
 
-pub(super) fn tool_and_input(found: &Found) -> (Option<String>, Input) {
+pub(super) fn tool_and_input(found: &FoundDialog) -> (Option<String>, Input) {
     if found.top.is_none() {
         return asked(found);
     }
@@ -71,7 +71,7 @@ const QUESTIONS: [(&str, &str); 4] = [
 ];
 
 /// What a dialog whose title is off the screen still tells: its question, or its own words about a command.
-fn asked(found: &Found) -> (Option<String>, Input) {
+fn asked(found: &FoundDialog) -> (Option<String>, Input) {
     let question = found.asked();
     let goes_on = question.strip_prefix("Do you want to ").unwrap_or_default();
     let known = QUESTIONS
@@ -92,7 +92,7 @@ fn asked(found: &Found) -> (Option<String>, Input) {
 }
 
 /// The call itself may still be there, or a label names it: `Yes, and don't ask again for demo - look commands in …`.
-fn asked_about_a_call(found: &Found) -> (Option<String>, Input) {
+fn asked_about_a_call(found: &FoundDialog) -> (Option<String>, Input) {
     let block = join_label(indented_block(found).map(|row| found.page.text(row)));
     if let Some(tool) = mcp_tool(&block) {
         return (Some(tool), arguments(&block));
@@ -154,7 +154,7 @@ fn one(key: &str, value: Option<String>) -> Input {
 
 /// The row after the values of a call to a tool that names itself: after the second dashed line, or after the name where
 /// there are none.
-pub(super) fn end_of_values(found: &Found) -> Option<usize> {
+pub(super) fn end_of_values(found: &FoundDialog) -> Option<usize> {
     let named = found
         .body()
         .find(|row| found.page.text(*row).contains("(MCP)"))?;
@@ -163,7 +163,7 @@ pub(super) fn end_of_values(found: &Found) -> Option<usize> {
 }
 
 /// The rows between the two dashed lines, where the dialog has them.
-pub(super) fn dashed(found: &Found) -> Option<Range<usize>> {
+pub(super) fn dashed(found: &FoundDialog) -> Option<Range<usize>> {
     let body = found.body();
     let is_dashed = |row: &usize| found.page.text(*row).starts_with("╌╌╌");
     let mut dashes = body.filter(is_dashed);
@@ -174,7 +174,7 @@ pub(super) fn dashed(found: &Found) -> Option<Range<usize>> {
 
 /// The command: between the dashed lines, or, in older versions, the plain rows of the indented block
 /// below the title, which ends with the description in another colour.
-fn command(found: &Found) -> Option<String> {
+fn command(found: &FoundDialog) -> Option<String> {
     let (page, rows) = (found.page, command_rows(found));
     let (texts, width) = unindented(page, &rows);
     let command = join(&texts, &command_joints(found, &texts, width));
@@ -184,7 +184,7 @@ fn command(found: &Found) -> Option<String> {
 
 /// Whether the rows of a command don't tell what the command is: where two of them meet, a sign in the place of one that
 /// can't be shown, or a note that it has characters which are not drawn.
-pub(super) fn is_command_doubtful(found: &Found) -> bool {
+pub(super) fn is_command_doubtful(found: &FoundDialog) -> bool {
     let rows = command_rows(found);
     let (texts, width) = unindented(found.page, &rows);
     let joints = command_joints(found, &texts, width);
@@ -203,7 +203,7 @@ const UNSEEN_NOTES: [&str; 3] = [
 ];
 
 /// Whether the dialog's own words below the command speak of characters that can't be seen.
-fn has_unseen_note(found: &Found, last: usize) -> bool {
+fn has_unseen_note(found: &FoundDialog, last: usize) -> bool {
     let page = found.page;
     let is_own = |row: &usize| page.row(*row).indent() <= found.title_indent();
     let own = (last + 1..found.body().end).filter(is_own);
@@ -216,7 +216,7 @@ const NOT_SHOWN: char = '\u{fffd}';
 
 /// The joints of the rows of a command. The call stands above the dialog as well, wrapped at other places: what the rows
 /// of the dialog don't tell for certain, those may.
-fn command_joints(found: &Found, texts: &[&str], width: usize) -> Vec<Joint> {
+fn command_joints(found: &FoundDialog, texts: &[&str], width: usize) -> Vec<Joint> {
     let called = Called::above(found);
     let barred = command_rows(found)
         .first()
@@ -242,7 +242,7 @@ fn command_joints(found: &Found, texts: &[&str], width: usize) -> Vec<Joint> {
         .collect()
 }
 
-fn command_rows(found: &Found) -> Vec<usize> {
+fn command_rows(found: &FoundDialog) -> Vec<usize> {
     match dashed(found) {
         Some(rows) => rows.collect(),
         None => command_block(found),
@@ -250,12 +250,12 @@ fn command_rows(found: &Found) -> Vec<usize> {
 }
 
 /// Whether the command goes on below its first row.
-pub(super) fn takes_several_rows(found: &Found) -> bool {
+pub(super) fn takes_several_rows(found: &FoundDialog) -> bool {
     command_rows(found).len() > 1
 }
 
 /// The rows of the command in the indented block; the description below it has a colour of its own.
-fn command_block(found: &Found) -> Vec<usize> {
+fn command_block(found: &FoundDialog) -> Vec<usize> {
     let page = found.page;
     let mut block: Vec<usize> = indented_block(found).collect();
     if block.first().is_some_and(|row| is_barred(page, *row)) {
@@ -282,7 +282,7 @@ fn command_block(found: &Found) -> Vec<usize> {
 }
 
 /// Whether an explanation stands below the command: some versions give one on ctrl+e.
-fn is_explained(found: &Found) -> bool {
+fn is_explained(found: &FoundDialog) -> bool {
     let page = found.page;
     let below = found.body().end..page.len();
     below
@@ -294,7 +294,7 @@ fn is_explained(found: &Found) -> bool {
 /// Without any colour the description can't be told from the command. The call stands above the dialog as well,
 /// `⎿  $ mkfifo p` or `● Bash(mkfifo p)`: as many rows as it shows there are the command's. Where none of it is
 /// found in the last entry nothing is known, and no row is taken.
-fn rows_confirmed_above(found: &Found, block: &[usize]) -> usize {
+fn rows_confirmed_above(found: &FoundDialog, block: &[usize]) -> usize {
     let page = found.page;
     let squeezed = |text: &str| -> String { text.chars().filter(|c| !c.is_whitespace()).collect() };
     let top = found.top.unwrap_or(0);
@@ -322,7 +322,7 @@ pub(super) fn is_barred(page: &Page, row: usize) -> bool {
 
 /// The rows that are indented further than the title, from the first such row to the next blank one
 /// that is followed by something less indented.
-pub(super) fn indented_block<'f>(found: &'f Found) -> impl Iterator<Item = usize> + 'f {
+pub(super) fn indented_block<'f>(found: &'f FoundDialog) -> impl Iterator<Item = usize> + 'f {
     let page = found.page;
     let title = found.title_indent();
     let deep = move |row: usize| page.row(row).indent() > title;
@@ -360,7 +360,7 @@ fn unindented<'a>(page: &Page<'a>, rows: &[usize]) -> (Vec<&'a str>, usize) {
 const CELL_NOTES: [&str; 3] = ["Replace cell", "Insert ", "Delete cell"];
 
 /// The path behind the title, or in the rows below it, over the lines that frame the change.
-fn file_path(found: &Found, title: &str, words: &str) -> Option<String> {
+fn file_path(found: &FoundDialog, title: &str, words: &str) -> Option<String> {
     let behind = title.strip_prefix(words).unwrap_or_default().trim();
     if !behind.is_empty() {
         // An agent's name that goes on in the next row leaves no telling where the path begins.
@@ -395,7 +395,7 @@ fn file_path(found: &Found, title: &str, words: &str) -> Option<String> {
 const MARGIN: usize = 3;
 
 /// The first address in the body, put together again where it was wrapped.
-fn url(found: &Found) -> Option<String> {
+fn url(found: &FoundDialog) -> Option<String> {
     let page = found.page;
     let is_start =
         |row: &usize| page.text(*row).contains("http://") || page.text(*row).contains("https://");
@@ -419,7 +419,7 @@ fn url(found: &Found) -> Option<String> {
 
 /// A call as it is written in the body: `Read(/etc/hosts)`, `Web Search("rust")`,
 /// `demo - look (MCP)(what: "the sky")`, or, newer, `demo — Look Tool: (MCP)` with its values below.
-fn called(found: &Found) -> (Option<String>, Input) {
+fn called(found: &FoundDialog) -> (Option<String>, Input) {
     let named = first_paragraph(found);
     match mcp_tool(&named) {
         Some(tool) => {
@@ -431,7 +431,7 @@ fn called(found: &Found) -> (Option<String>, Input) {
 }
 
 /// A call of one of Claude Code's own tools.
-fn written_call(found: &Found) -> (Option<String>, Input) {
+fn written_call(found: &FoundDialog) -> (Option<String>, Input) {
     let page = found.page;
     let rows: Vec<usize> = match dashed(found) {
         Some(rows) => rows.collect(),
@@ -449,7 +449,7 @@ fn written_call(found: &Found) -> (Option<String>, Input) {
 }
 
 /// The first rows of text below the title, joined.
-fn first_paragraph(found: &Found) -> String {
+fn first_paragraph(found: &FoundDialog) -> String {
     let page = found.page;
     let is_text = |row: &usize| !page.is_blank(*row) && !page.text(*row).starts_with("╌╌╌");
     let body = found.body();

@@ -1,7 +1,7 @@
 //! One screen, read by itself.
 
 use super::composer::Box;
-use super::dialog::Found;
+use super::dialog::FoundDialog;
 use super::page::Page;
 use super::{Composer, Dialog, DialogKind, Login, Notices, Reading, Seen, activity, footer};
 use crate::core::terminal::Screen;
@@ -10,7 +10,7 @@ use crate::core::terminal::Screen;
 pub fn read(screen: &Screen) -> Reading {
     let page = Page::new(screen);
     match Box::find(&page) {
-        Some(_) if is_session_list(screen) => read_view(Found::view(&page).dialog()),
+        Some(_) if is_session_list(screen) => read_view(FoundDialog::view(&page).dialog()),
         Some(found) if found.types_below(&page) => read_view(unknown_view(screen)),
         Some(found) => match dialog_above(&page, &found) {
             Some(dialog) => read_view(dialog),
@@ -35,7 +35,7 @@ fn dialog_with_cursor(page: &Page, end: usize) -> Option<Dialog> {
         return None;
     }
     let above = page.above_row(end);
-    let dialog = Found::find(&above).filter(Found::has_the_cursor)?;
+    let dialog = FoundDialog::find(&above).filter(FoundDialog::has_the_cursor)?;
     Some(dialog.dialog())
 }
 
@@ -63,7 +63,7 @@ pub(super) fn unknown_view(screen: &Screen) -> Dialog {
         kind: DialogKind::Other,
         tool: None,
         input: None,
-        ..Found::unknown(&Page::new(screen)).dialog()
+        ..FoundDialog::unknown(&Page::new(screen)).dialog()
     }
 }
 
@@ -73,7 +73,7 @@ pub(super) fn start_view(screen: &Screen) -> Dialog {
         kind: DialogKind::Other,
         tool: None,
         input: None,
-        ..Found::at_start(&Page::new(screen)).dialog()
+        ..FoundDialog::at_start(&Page::new(screen)).dialog()
     }
 }
 
@@ -145,7 +145,7 @@ fn read_conversation(page: &Page, found: &Box) -> Reading {
 
 fn read_without_box(page: &Page) -> Reading {
     let dialog = dialog_over_a_rule(page);
-    match dialog.or_else(|| Found::find(page).map(|found| found.dialog())) {
+    match dialog.or_else(|| FoundDialog::find(page).map(|found| found.dialog())) {
         Some(dialog) => read_view(dialog),
         None if is_listening(page.screen) => without_box(
             Seen::Unknown,

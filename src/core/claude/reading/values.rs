@@ -1,13 +1,13 @@
 //! The values of a call to a tool of an MCP server, as its dialog shows them.
 
-use super::dialog::Found;
+use super::dialog::FoundDialog;
 use super::permission::{Input, dashed, end_of_values, indented_block, is_barred};
 use serde_json::{Map, Value};
 use unicode_width::UnicodeWidthStr;
 
 /// The `name: value` rows between the dashed lines, or below the row with the tool's name; a value of several lines stands
 /// below its name, with a bar along its left side. Nothing, where a row can't be read.
-pub(super) fn values(found: &Found) -> Input {
+pub(super) fn values(found: &FoundDialog) -> Input {
     let page = found.page;
     let texts = value_rows(found).into_iter();
     let texts = texts.map(|row| page.text(row).trim());
@@ -35,7 +35,7 @@ pub(super) fn values(found: &Found) -> Input {
 }
 
 /// The rows that may have values: between the dashed lines, or below the row with the tool's name.
-fn value_rows(found: &Found) -> Vec<usize> {
+fn value_rows(found: &FoundDialog) -> Vec<usize> {
     match dashed(found) {
         Some(rows) => rows.collect(),
         None => indented_block(found).skip(1).collect(),
@@ -44,7 +44,7 @@ fn value_rows(found: &Found) -> Vec<usize> {
 
 /// Whether a value of a call to a tool of a server stands in several rows and two of them may be one line: the rows don't
 /// tell what stood where they meet.
-pub(super) fn has_wrapped_value(found: &Found) -> bool {
+pub(super) fn has_wrapped_value(found: &FoundDialog) -> bool {
     let page = found.page;
     if end_of_values(found).is_none() {
         return false;
@@ -67,7 +67,7 @@ const WRAP_MARGIN: usize = 8;
 
 /// The input of a call that is written with nothing in it: `demo - look (MCP)`, or `demo — Look Tool: (MCP)` with no values
 /// between it and what is said about the tool.
-pub(super) fn no_values(found: &Found, named: &str) -> Input {
+pub(super) fn no_values(found: &FoundDialog, named: &str) -> Input {
     let (before, after) = named.split_once("(MCP)")?;
     let after = after.trim_start();
     let has_values = after.starts_with('(') && !after.starts_with("()");
