@@ -71,7 +71,7 @@ fn no_verdict(why: String) -> Verdict {
 
 /// What a question is asked for.
 #[derive(Debug)]
-pub(super) enum Subject {
+pub(super) enum JudgedSubject {
     /// A call at the gate, whose hook waits.
     Call(GateCall),
     /// A call that waits for a person already, by rules that have changed.
@@ -95,7 +95,7 @@ pub(super) struct GateCall {
 #[derive(Debug)]
 struct Open {
     question: Question,
-    subject: Subject,
+    subject: JudgedSubject,
     due: Instant,
 }
 
@@ -107,7 +107,7 @@ pub(super) struct Judging {
 }
 
 impl Judging {
-    fn ask(&mut self, ask: Ask, wants: Wants, subject: Subject, due: Instant) -> Question {
+    fn ask(&mut self, ask: Ask, wants: Wants, subject: JudgedSubject, due: Instant) -> Question {
         self.last += 1;
         let question = Question {
             id: self.last,
@@ -160,12 +160,12 @@ impl Machine {
                 let why = format!("{MAX_OPEN} calls wait for the rules already");
                 self.call_judged(call, ask, no_verdict(why));
             }
-            false => self.ask_rules(ask, wants, Subject::Call(call), now + JUDGING_TAKES),
+            false => self.ask_rules(ask, wants, JudgedSubject::Call(call), now + JUDGING_TAKES),
         }
     }
 
     pub(super) fn judge_dialog(&mut self, ask: Ask, now: Instant) {
-        self.ask_rules_once(ask, Wants::Verdict, Subject::Dialog, now);
+        self.ask_rules_once(ask, Wants::Verdict, JudgedSubject::Dialog, now);
     }
 
     /// Finds out what `always` would do with the dialog that is up, unless that is known.
@@ -180,7 +180,7 @@ impl Machine {
             return;
         }
         if is_call {
-            return self.ask_rules_once(ask, Wants::RuleForAlways, Subject::Always, now);
+            return self.ask_rules_once(ask, Wants::RuleForAlways, JudgedSubject::Always, now);
         }
         let why = "no rule speaks about a dialog that is no tool call".to_owned();
         self.always_found(ask, Always::from(Err(why)));
@@ -206,7 +206,7 @@ impl Machine {
     pub(super) fn judge_open_calls(&mut self, now: Instant) {
         let wants = Wants::GateAnswer(self.circumstances());
         for ask in self.open_calls() {
-            self.ask_rules_once(ask, wants, Subject::OpenCall, now);
+            self.ask_rules_once(ask, wants, JudgedSubject::OpenCall, now);
         }
     }
 
@@ -237,7 +237,7 @@ impl Machine {
     /// The program has ended. A hook of it that still waits allows nothing.
     pub(super) fn drop_questions(&mut self) {
         for open in std::mem::take(&mut self.judging.open) {
-            if let Subject::Call(call) = open.subject {
+            if let JudgedSubject::Call(call) = open.subject {
                 let verdict = no_verdict("the program has ended".to_owned());
                 self.call_judged(call, open.question.ask, verdict);
             }
@@ -247,20 +247,20 @@ impl Machine {
     fn act_on(&mut self, open: Open, opinion: Opinion, now: Instant) {
         let ask = open.question.ask;
         match open.subject {
-            Subject::Call(call) => self.call_judged(call, ask, opinion.verdict()),
-            Subject::OpenCall => self.open_call_judged(&ask, &opinion.verdict()),
-            Subject::Dialog => self.dialog_judged(&ask, opinion.verdict(), now),
-            Subject::Always => self.always_found(ask, opinion.always()),
+            JudgedSubject::Call(call) => self.call_judged(call, ask, opinion.verdict()),
+            JudgedSubject::OpenCall => self.open_call_judged(&ask, &opinion.verdict()),
+            JudgedSubject::Dialog => self.dialog_judged(&ask, opinion.verdict(), now),
+            JudgedSubject::Always => self.always_found(ask, opinion.always()),
         }
     }
 
-    fn ask_rules_once(&mut self, ask: Ask, wants: Wants, subject: Subject, now: Instant) {
+    fn ask_rules_once(&mut self, ask: Ask, wants: Wants, subject: JudgedSubject, now: Instant) {
         if !self.judging.is_full() && !self.judging.asks(&ask, wants) {
             self.ask_rules(ask, wants, subject, now + JUDGING_TAKES);
         }
     }
 
-    fn ask_rules(&mut self, ask: Ask, wants: Wants, subject: Subject, due: Instant) {
+    fn ask_rules(&mut self, ask: Ask, wants: Wants, subject: JudgedSubject, due: Instant) {
         let question = self.judging.ask(ask, wants, subject, due);
         self.effects.push(Effect::Judge(Box::new(question)));
     }
@@ -274,10 +274,12 @@ impl Machine {
         self.ask_rules(open.question.ask, wants, open.subject, open.due);
     }
 
-    fn circumstances_for(&self, subject: &Subject) -> Circumstances {
+    fn circumstances_for(&self, subject: &JudgedSubject) -> Circumstances {
         match subject {
-            Subject::Call(call) => self.circumstances_of(call),
-            Subject::OpenCall | Subject::Dialog | Subject::Always => self.circumstances(),
+            JudgedSubject::Call(call) => self.circumstances_of(call),
+            JudgedSubject::OpenCall | JudgedSubject::Dialog | JudgedSubject::Always => {
+                self.circumstances()
+            }
         }
     }
 
