@@ -50,7 +50,7 @@ async fn answer(call: Call<'_>, params: SendParams) -> Result<SendAnswer, RpcErr
         let text = format!("{name} is a plain program, not Claude Code");
         return Err(RpcError::new(Fault::Refused, text).next(format!("missiond write {name} …")));
     }
-    let meaning = keys::Meaning {
+    let meaning = keys::KeyMeaning {
         shell: params.shell,
         slash: params.slash,
     };
@@ -206,7 +206,7 @@ async fn handed_over(
 
 /// A message as the slot gets it; `None` for a command, which only its sender sends again.
 fn as_message(record: &OnceRecord<Sending>) -> Option<Message> {
-    let text = keys::message(&record.request.text, keys::Meaning::default());
+    let text = keys::message(&record.request.text, keys::KeyMeaning::default());
     Some(Message {
         token: None,
         text: text.ok().filter(|_| record.request.plain)?,

@@ -32,7 +32,7 @@ pub struct SubmitParams {
 }
 
 async fn answer(call: Call<'_>, params: SubmitParams) -> Result<TaskStatus, RpcError> {
-    keys::message(&params.text, keys::Meaning::default())
+    keys::message(&params.text, keys::KeyMeaning::default())
         .map_err(|error| not_sendable(&error, call.peer, &params.slot))?;
     if params.retries > MAX_RETRIES {
         let text = format!(

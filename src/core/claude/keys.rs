@@ -20,7 +20,7 @@ pub const MAX_MESSAGE: usize = 4 * 1024 * 1024;
 
 /// How a message may begin to be more than text.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Meaning {
+pub struct KeyMeaning {
     /// `!` runs a shell command.
     pub shell: bool,
     /// `/` runs a command of Claude Code.
@@ -44,7 +44,7 @@ pub enum NotSendable {
 /// Code itself does, but before it looks at them. A leading `!` or `#` gets a space before it unless it is meant,
 /// and so do a last `\`, behind it, where Enter would only break the line, and a last word for which Claude Code
 /// offers a menu, where Enter would pick from it. That blank is not sent, but at the end of a long paste and by 2.0.
-pub fn message(text: &str, meaning: Meaning) -> Result<String, NotSendable> {
+pub fn message(text: &str, meaning: KeyMeaning) -> Result<String, NotSendable> {
     if text.len() > MAX_MESSAGE {
         return Err(NotSendable::TooLong(text.len()));
     }

@@ -176,7 +176,7 @@ impl Machine {
 
     /// A message of missiond's own, before all others.
     pub(super) fn say_next(&mut self, what: &str, text: &str) {
-        match keys::message(text, keys::Meaning::default()) {
+        match keys::message(text, keys::KeyMeaning::default()) {
             Ok(text) => self.queue.push_front(Message {
                 token: None,
                 text,

@@ -18,7 +18,7 @@ const SETTLED: Duration = Duration::from_secs(2);
 
 /// Gives the task to the slot and waits for its end. `back` takes it back.
 pub async fn give(task: Arc<TaskStatus>, slot: SlotHandle, back: CancellationToken) -> Outcome {
-    let text = match keys::message(&task.text, keys::Meaning::default()) {
+    let text = match keys::message(&task.text, keys::KeyMeaning::default()) {
         Ok(text) => text,
         Err(error) => return Outcome::Failed(error.to_string()),
     };
@@ -153,7 +153,7 @@ pub async fn at_rest(slot: &SlotHandle) {
 
 /// Looks for the message in the conversation, and for what was answered to it.
 fn found_in(turns: &[Turn], text: &str, given: Option<DateTime<Utc>>, state: State) -> Outcome {
-    let sent = keys::message(text, keys::Meaning::default()).unwrap_or_default();
+    let sent = keys::message(text, keys::KeyMeaning::default()).unwrap_or_default();
     let sent = secrets::mask(&sent);
     let is_since = |turn: &Turn| {
         let since = turn.time.zip(given);

@@ -1,7 +1,7 @@
 //! The program on the stage: in a shim's PTY, read as a slot reads it, and driven by the same keys.
 
 use crate::core::cast::{CastKind, Recording};
-use crate::core::claude::keys::{self, Meaning};
+use crate::core::claude::keys::{self, KeyMeaning};
 use crate::core::claude::reading::{Composer, Dialog, Observed, Observer, Seen, State};
 use crate::core::machine::{ENTER_IS_LOST, PASTE_SETTLES, SETTLED};
 use crate::core::model::ExitReport;
@@ -198,7 +198,7 @@ impl Actor {
 
     /// Puts a text into the input box, and sees it there.
     pub async fn paste(&mut self, text: &str) -> Result<String, String> {
-        let meaning = Meaning {
+        let meaning = KeyMeaning {
             slash: true,
             shell: false,
         };

@@ -280,7 +280,7 @@ fn a_label_may_be_shortened_to_whole_words_while_it_is_clear() {
 #[test]
 fn nothing_in_a_message_acts_as_a_key() {
     let hostile = "a\x1b[201~\r!touch x\r\x03\x04\u{9b}\0";
-    let text = message(hostile, Meaning::default()).unwrap();
+    let text = message(hostile, KeyMeaning::default()).unwrap();
     assert_eq!(
         text,
         "a\u{241b}[201~\n!touch x\n\u{2403}\u{2404}\u{fffd}\u{2400}"
@@ -293,7 +293,7 @@ fn nothing_in_a_message_acts_as_a_key() {
 fn a_text_is_as_claude_code_would_make_it() {
     let text = message(
         "e\u{301} a\u{200b}b\u{202e}c 👩\u{200d}🚀 \\\n\n",
-        Meaning::default(),
+        KeyMeaning::default(),
     )
     .unwrap();
     assert_eq!(text, "\u{e9} abc 👩\u{200d}🚀 \\ ");
@@ -301,15 +301,15 @@ fn a_text_is_as_claude_code_would_make_it() {
 
 #[test]
 fn a_beginning_that_acts_is_made_text_or_refused() {
-    assert_eq!(message("!ls", Meaning::default()).unwrap(), " !ls");
+    assert_eq!(message("!ls", KeyMeaning::default()).unwrap(), " !ls");
     for completed in ["look at @src", "use /mod", "well :smi"] {
-        let sent = message(completed, Meaning::default()).unwrap();
+        let sent = message(completed, KeyMeaning::default()).unwrap();
         assert_eq!(sent, format!("{completed} "));
     }
     assert_eq!(
         message(
             "!ls",
-            Meaning {
+            KeyMeaning {
                 shell: true,
                 slash: false
             }
@@ -318,13 +318,13 @@ fn a_beginning_that_acts_is_made_text_or_refused() {
         "!ls"
     );
     assert_eq!(
-        message("/exit now", Meaning::default()),
+        message("/exit now", KeyMeaning::default()),
         Err(NotSendable::Slash("/exit".into()))
     );
     assert_eq!(
         message(
             "/clear",
-            Meaning {
+            KeyMeaning {
                 shell: false,
                 slash: true
             }
@@ -333,7 +333,7 @@ fn a_beginning_that_acts_is_made_text_or_refused() {
         "/clear"
     );
     assert_eq!(
-        message(" \n\t", Meaning::default()),
+        message(" \n\t", KeyMeaning::default()),
         Err(NotSendable::Empty)
     );
 }
@@ -372,7 +372,7 @@ fn a_label_ticks_and_several_are_submitted() {
 /// Enter is pressed only when the text is seen, so a character that is never drawn would keep it from being sent.
 #[test]
 fn what_is_never_drawn_is_left_out_before_anything_is_looked_at() {
-    let sent = |text: &str| message(text, Meaning::default());
+    let sent = |text: &str| message(text, KeyMeaning::default());
     assert_eq!(sent("co\u{ad}op"), Ok("coop".to_owned()));
     assert_eq!(sent("\u{ad}!touch x"), Ok(" !touch x".to_owned()));
     assert_eq!(
