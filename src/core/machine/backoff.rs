@@ -42,7 +42,7 @@ pub struct Backoff {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Next {
+pub enum NextTry {
     After(Duration),
     GiveUp,
 }
@@ -63,7 +63,7 @@ impl Backoff {
     }
 
     /// The program died after it had been idle, and so healthy, for `healthy_for`.
-    pub fn failed(&mut self, now: Instant, healthy_for: Duration) -> Next {
+    pub fn failed(&mut self, now: Instant, healthy_for: Duration) -> NextTry {
         if healthy_for >= self.pace.healthy {
             self.forget();
         }
@@ -75,11 +75,11 @@ impl Backoff {
         self.failures
             .retain(|at| now.saturating_duration_since(*at) <= window);
         if self.failures.len() >= self.pace.tries {
-            return Next::GiveUp;
+            return NextTry::GiveUp;
         }
         let delay = self.delay();
         self.streak = self.streak.saturating_add(1);
-        Next::After(delay)
+        NextTry::After(delay)
     }
 
     /// A person took over, or a run was healthy: the past does not count.
@@ -112,10 +112,10 @@ mod tests {
         Pace::of(&Supervision::default())
     }
 
-    fn after(next: Next) -> Duration {
+    fn after(next: NextTry) -> Duration {
         match next {
-            Next::After(delay) => delay,
-            Next::GiveUp => panic!("gave up"),
+            NextTry::After(delay) => delay,
+            NextTry::GiveUp => panic!("gave up"),
         }
     }
 
@@ -145,10 +145,10 @@ mod tests {
         let start = Instant::now();
         for minute in 0..4 {
             let now = start + Duration::from_secs(minute * 60);
-            assert_ne!(backoff.failed(now, Duration::ZERO), Next::GiveUp);
+            assert_ne!(backoff.failed(now, Duration::ZERO), NextTry::GiveUp);
         }
         let now = start + Duration::from_secs(4 * 60);
-        assert_eq!(backoff.failed(now, Duration::ZERO), Next::GiveUp);
+        assert_eq!(backoff.failed(now, Duration::ZERO), NextTry::GiveUp);
     }
 
     #[test]
@@ -157,7 +157,7 @@ mod tests {
         let start = Instant::now();
         for hour in 0..50 {
             let now = start + Duration::from_secs(hour * 3600);
-            assert_ne!(backoff.failed(now, Duration::ZERO), Next::GiveUp);
+            assert_ne!(backoff.failed(now, Duration::ZERO), NextTry::GiveUp);
         }
     }
 

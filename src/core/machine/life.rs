@@ -395,7 +395,7 @@ impl Machine {
 
     fn try_again(&mut self, reason: String, healthy_for: Duration, now: Instant) {
         match self.backoff.failed(now, healthy_for) {
-            backoff::Next::After(delay) => {
+            backoff::NextTry::After(delay) => {
                 let limited = self.cause == Some(Cause::UsageLimit);
                 let limit_reset = self.held_until.filter(|_| limited);
                 let until = limit_reset.unwrap_or(now).max(now + delay);
@@ -411,7 +411,7 @@ impl Machine {
                     reason,
                 };
             }
-            backoff::Next::GiveUp => {
+            backoff::NextTry::GiveUp => {
                 self.give_up(format!("{reason}; it ended too often in a short time"))
             }
         }
