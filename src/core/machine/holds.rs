@@ -9,7 +9,7 @@ use super::*;
 
 /// What a step begins with.
 #[derive(Debug)]
-pub(super) struct Before {
+pub(super) struct StateBefore {
     /// The dialog that keys were pressed on.
     answered: Option<String>,
     /// The dialog in which an option is being chosen.
@@ -19,9 +19,9 @@ pub(super) struct Before {
 }
 
 impl Machine {
-    pub(super) fn before(&self, input: &Input, now: Instant) -> Before {
+    pub(super) fn before(&self, input: &Input, now: Instant) -> StateBefore {
         let woken = matches!(input, Input::TimePassed);
-        Before {
+        StateBefore {
             answered: self.up().and_then(|up| up.asks.answered.clone()),
             chosen_in: self.choosing().map(|choosing| choosing.asked.id.clone()),
             due: woken.then(|| self.timers.due(now).collect()),
@@ -35,7 +35,7 @@ impl Machine {
         }
     }
 
-    pub(super) fn check(&self, before: &Before, now: Instant) {
+    pub(super) fn check(&self, before: &StateBefore, now: Instant) {
         self.check_keys(now);
         self.check_rule_answers_once(before);
         self.check_replies();
@@ -69,7 +69,7 @@ impl Machine {
     }
 
     /// A rule answers a dialog once, whatever came of it.
-    fn check_rule_answers_once(&self, before: &Before) {
+    fn check_rule_answers_once(&self, before: &StateBefore) {
         let by_rule = |choosing: &&Choosing| matches!(choosing.asker, Asker::Rule);
         let id = self.choosing().filter(by_rule).map(|one| &one.asked.id);
         let begins = id.filter(|id| before.chosen_in.as_ref() != Some(*id));
@@ -106,7 +106,7 @@ impl Machine {
     }
 
     /// A wake-up that did nothing and is due again would keep a core busy.
-    fn check_wakes(&self, before: &Before, now: Instant) {
+    fn check_wakes(&self, before: &StateBefore, now: Instant) {
         let Some(due) = before.due.as_ref().filter(|due| !due.is_empty()) else {
             return;
         };
