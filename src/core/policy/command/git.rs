@@ -398,8 +398,14 @@ fn targets(word: &str) -> Vec<Target<'_>> {
     let stored = word.match_indices(':').map(|(at, _)| &word[at + 1..]);
     let stored = stored.map(|path| path.trim_start_matches('/'));
     let stored = stored.filter(|path| !path.is_empty());
+    // Two points beside a path may be a range of commits for git: `HEAD:./..` shows all of the newest commit.
+    let may_be_range = word.contains(':') && word.contains("..");
     let all = stored.map(|path| target(path, true));
     all.chain((!word.starts_with(':')).then_some(target(word, false)))
+        .map(|found| Target {
+            is_open: found.is_open || may_be_range,
+            ..found
+        })
         .collect()
 }
 
@@ -432,5 +438,7 @@ mod tests {
             assert_eq!(texts, found, "{word}");
         }
         assert!(targets(":(icase).ENV")[0].is_open);
+        assert!(targets("HEAD:./..")[0].is_open);
+        assert!(!targets("main..feature")[0].is_open);
     }
 }
