@@ -82,7 +82,7 @@ pub fn not_taken(daemon: &Pong, target: &str) -> Vec<String> {
     let wider = daemon.wider_policies.iter().map(|role| {
         let role = sanitise::one_line(role);
         format!(
-            "the policy {role} on the disk allows more and is not taken: missiond reload{target}"
+            "the policy {role} on the disk may allow more, and that waits: missiond reload{target}"
         )
     });
     let ill = daemon.health.iter();

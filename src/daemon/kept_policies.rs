@@ -16,8 +16,15 @@ const FILE: &str = "policies.in-force";
 /// A policy has at most 1 MiB, and people have a few dozen roles at most.
 const MAX_MIB: u64 = 16;
 
-/// The text of each role's policy.
-pub(super) type Texts = BTreeMap<String, String>;
+/// A policy in force: the file that it was read from, which may have changed since then, and its text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct KeptPolicy {
+    pub file: PathBuf,
+    pub text: String,
+}
+
+/// The policy of each role.
+pub(super) type Texts = BTreeMap<String, KeptPolicy>;
 
 #[derive(Serialize, Deserialize)]
 struct KeptTexts {
@@ -59,12 +66,19 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 
+    fn kept(text: &str) -> KeptPolicy {
+        KeptPolicy {
+            file: "coder.toml".into(),
+            text: text.to_owned(),
+        }
+    }
+
     #[test]
     fn texts_are_read_as_they_were_written_or_not_at_all() {
         let dir = tempfile::tempdir().unwrap();
         let state = dir.path();
         assert_eq!(load(state).unwrap_err().kind(), io::ErrorKind::NotFound);
-        let texts = Texts::from([("coder".to_owned(), "deny = [\"Bash(rm *)\"]\n".to_owned())]);
+        let texts = Texts::from([("coder".to_owned(), kept("deny = [\"Bash(rm *)\"]\n"))]);
         save(state, texts.clone()).unwrap();
         assert_eq!(load(state).unwrap(), texts);
         let mode = file(state).metadata().unwrap().permissions().mode();
@@ -88,7 +102,7 @@ mod tests {
     fn more_than_the_bound_is_neither_written_nor_read() {
         let dir = tempfile::tempdir().unwrap();
         let state = dir.path();
-        let long = |length| Texts::from([("coder".to_owned(), "#".repeat(length))]);
+        let long = |length| Texts::from([("coder".to_owned(), kept(&"#".repeat(length)))]);
         save(state, long(1 << 20)).unwrap();
         assert!(save(state, long(16 << 20)).is_err());
         assert_eq!(load(state).unwrap(), long(1 << 20), "the one before stays");

@@ -24,7 +24,7 @@ pub use error::DaemonError;
 pub use health::stopped;
 pub use holder::{Holder, configs, files_of};
 pub use host::Host;
-pub use rules::{OwnPolicy, PolicyInForce, Rules};
+pub use rules::{OwnPolicy, PoliciesInForce, PolicyInForce, Rules};
 pub(crate) use runtime_dir::{check_log_directory, check_socket_directory};
 pub use serving::Serving;
 pub use sessions::{Gone, end_for, is_of_owner};
@@ -52,7 +52,7 @@ use host::{HostSignals, Wish};
 use places::PlaceKeeper;
 use runtime_dir::RuntimeDir;
 use sessions::{GoneOnes, Sessions};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use tokio::net::UnixListener;
@@ -74,7 +74,7 @@ const LAST_NOTES: std::time::Duration = std::time::Duration::from_secs(2);
 pub type Slots = Arc<BTreeMap<String, SlotHandle>>;
 
 /// The policy of each slot, as it is in force.
-pub type Policies = Arc<BTreeMap<String, PolicyInForce>>;
+pub type Policies = Arc<PoliciesInForce>;
 
 pub type Reply<T> = oneshot::Sender<Result<T, RpcError>>;
 
@@ -181,10 +181,7 @@ impl DaemonHandle {
     }
 
     fn wider_policies(&self) -> Vec<String> {
-        let policies = self.policies();
-        let waiting = policies.values().filter(|standing| standing.waits);
-        let roles: BTreeSet<&String> = waiting.map(|standing| &standing.role).collect();
-        roles.into_iter().cloned().collect()
+        self.policies().roles_that_wait()
     }
 
     /// An order that says by itself when it is done.
@@ -246,6 +243,7 @@ pub async fn run<S: Serving>(
     let reaper = reaper.transpose()?;
     let rules = Rules::new(&config, &context).beside(host.own_policy.take());
     let living = removed::living_shims(&context).await?;
+    orphans::check_outside(&context, &living)?;
     let (store, left) = task_store(&context)?;
     let (orders, queue) = mpsc::channel(MAX_ORDERS);
     let mut daemon = Daemon::new(config, rules, context, orders);
@@ -463,12 +461,9 @@ impl Daemon {
             .iter()
             .map(|(name, kept)| (name.clone(), kept.handle.clone()));
         self.published.send_replace(Arc::new(slots.collect()));
-        let policies = self
-            .config
-            .slots
-            .iter()
-            .map(|slot| (slot.name.clone(), self.rules.in_force(slot)));
-        self.in_force.send_replace(Arc::new(policies.collect()));
+        let slots = self.config.slots.clone();
+        let policies = PoliciesInForce::new(self.rules.clone(), slots);
+        self.in_force.send_replace(Arc::new(policies));
     }
 
     /// Returns when the daemon is to end, with whether the slots live on.
@@ -570,7 +565,7 @@ impl Daemon {
         };
         if tokio::time::timeout(KILLED, killed).await.is_err() {
             // Nobody will take note of how its program ended, so the shim is told to end with it.
-            let shims = shims.into_iter().filter_map(shim::Handle::of);
+            let shims = shims.into_iter().filter_map(shim::Handle::of_pid);
             shims.for_each(|shim| shim.dismiss());
         }
     }

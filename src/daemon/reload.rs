@@ -1,7 +1,7 @@
 //! Taking the config and the policies as they are now on the disk.
 
-use super::kept_policies::{self, Texts};
-use super::rules::{OwnPolicy, Rules};
+use super::kept_policies::{self, KeptPolicy, Texts};
+use super::rules::{OwnPolicy, Role, Rules};
 use super::{Daemon, KeptSlot};
 use crate::config::{self, Config, ConfigChange, RolePolicy};
 use crate::core::model::{Always, Fault, ReloadAnswer, RpcError, What};
@@ -28,7 +28,7 @@ impl Daemon {
         })
     }
 
-    /// The files changed under us. A policy that only narrows holds at once; one that allows more waits for a person.
+    /// The files changed under us. What is stricter in a policy holds at once; what allows more waits for a person.
     pub(super) async fn files_changed(&mut self) {
         if let Err(error) = self.take(Wider::None).await {
             tracing::error!("the config on disk is not taken:\n{error}");
@@ -100,10 +100,9 @@ impl Daemon {
     /// The policies of these texts, and why some are none.
     fn parse_kept(&self, texts: &Texts) -> (BTreeMap<String, RolePolicy>, Vec<String>) {
         let (mut policies, mut not_read) = (BTreeMap::new(), Vec::new());
-        let daemon = &self.config.daemon;
         let base = self.config.file.parent().unwrap_or(Path::new("/"));
-        for (role, text) in texts {
-            match Policy::parse(text, &daemon.policy_file(role), base) {
+        for (role, KeptPolicy { file, text }) in texts {
+            match Policy::parse(text, file, base) {
                 Ok(policy) => {
                     let (text, policy) = (text.as_str().into(), Arc::new(policy));
                     policies.insert(role.clone(), RolePolicy { text, policy });
@@ -137,7 +136,11 @@ impl Daemon {
             return;
         }
         let roles = self.rules.roles.iter();
-        let texts = roles.map(|(name, role)| (name.clone(), role.text.to_string()));
+        let kept = |role: &Role| KeptPolicy {
+            file: role.policy.file.clone(),
+            text: role.text.to_string(),
+        };
+        let texts = roles.map(|(name, role)| (name.clone(), kept(role)));
         if let Err(error) = kept_policies::save(&self.context.state, texts.collect()) {
             let file = kept_policies::file(&self.context.state);
             let text = format!(
@@ -163,11 +166,15 @@ impl Daemon {
             if wider.includes(role) || !Policy::widens(&old.policy, &now.policy) {
                 changes.push(format!("policy {role}: changed"));
             } else {
-                let mut old = old.clone();
-                old.waits = true;
+                let waiting = Policy::gains(&old.policy, &now.policy).join(", ");
+                let waits = Some(now.policy.clone());
+                let old = Role {
+                    waits,
+                    ..old.clone()
+                };
                 taken.roles.insert(role.clone(), old);
                 changes.push(format!(
-                    "policy {role}: the file allows more, and is not taken; missiond reload takes it"
+                    "policy {role}: what is stricter holds; what may allow more waits for missiond reload: {waiting}"
                 ));
             }
         }
@@ -271,7 +278,8 @@ impl Daemon {
         let file = self.config.daemon.policy_file(role);
         let text = std::fs::read_to_string(&file).map_err(|error| failed(error.to_string()))?;
         let in_force = self.rules.roles.get(role);
-        let Some(in_force) = in_force.filter(|role| !role.waits && *role.text == *text) else {
+        let Some(in_force) = in_force.filter(|role| role.waits.is_none() && *role.text == *text)
+        else {
             let file = file.display();
             let why = format!("{file} has changed and is not in force; missiond reload takes it");
             return Ok(Always::from(Err(why)));
@@ -315,6 +323,10 @@ fn slot_of<'a>(config: &'a Config, name: &str) -> Option<&'a SlotConfig> {
 
 fn in_words(change: &ConfigChange) -> String {
     match change {
+        // The policies are read from there at once.
+        ConfigChange::Daemon { keys } if *keys == ["policies"] => {
+            "[daemon]: policies changed".to_owned()
+        }
         ConfigChange::Daemon { keys } => format!(
             "[daemon]: {} changed, for the next start of the daemon",
             keys.join(", ")

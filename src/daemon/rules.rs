@@ -3,7 +3,7 @@
 use super::holder::{self, Configs};
 use crate::config::{Config, RolePolicy};
 use crate::core::machine::KnownRules;
-use crate::core::policy::{self, Ask, Decision, PermissionPolicy, Policy, Verdict};
+use crate::core::policy::{self, Ask, Decision, Dialogs, PermissionPolicy, Policy, Verdict};
 use crate::core::settings::SlotConfig;
 use crate::os::paths::Env;
 use crate::os::real_paths::RealPaths;
@@ -19,8 +19,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(super) struct Role {
     pub text: Arc<str>,
     pub policy: Arc<Policy>,
-    /// What is on the disk allows more, and waits for a person.
-    pub waits: bool,
+    /// What is on the disk, if it allows more and waits for a person. If it is the stricter of both, it holds.
+    pub waits: Option<Arc<Policy>>,
 }
 
 /// The policy that a slot is judged by.
@@ -28,7 +28,21 @@ pub(super) struct Role {
 pub struct PolicyInForce {
     pub role: String,
     pub policy: Policy,
-    pub waits: bool,
+    /// What is on the disk, if it allows more and waits for a person. A call is allowed only if both allow it.
+    pub waits: Option<Policy>,
+}
+
+impl PolicyInForce {
+    /// All that must allow a thing.
+    pub fn all(&self) -> impl Iterator<Item = &Policy> {
+        std::iter::once(&self.policy).chain(&self.waits)
+    }
+
+    /// What waits for `reload`, in a few words each.
+    pub fn waiting(&self) -> Vec<String> {
+        let waits = self.waits.as_ref();
+        waits.map_or_else(Vec::new, |waits| Policy::gains(&self.policy, waits))
+    }
 }
 
 /// A policy that the program around the supervisor brings along.
@@ -89,7 +103,7 @@ impl Rules {
         let role = |read: &RolePolicy| Role {
             text: read.text.clone(),
             policy: Arc::new(Policy::clone(&read.policy).protecting(protected.clone())),
-            waits: false,
+            waits: None,
         };
         let roles = policies.iter();
         Rules {
@@ -133,27 +147,79 @@ impl Rules {
         }
     }
 
+    /// The policy of a slot whose program runs in this role; none if nothing is known of the role.
+    pub fn of_running(&self, slot: &SlotConfig, role: &str) -> Option<PolicyInForce> {
+        let is_known = slot.role == role || self.roles.contains_key(role);
+        is_known.then(|| {
+            self.in_force(&SlotConfig {
+                role: role.to_owned(),
+                ..slot.clone()
+            })
+        })
+    }
+
     /// The policy of one slot. A role with no policy is a plain program's, which is never asked about.
     pub fn in_force(&self, slot: &SlotConfig) -> PolicyInForce {
-        match self.roles.get(&slot.role) {
-            Some(role) => PolicyInForce {
-                role: slot.role.clone(),
-                policy: role.policy.for_slot(&slot.name),
-                waits: role.waits,
-            },
-            None => PolicyInForce {
-                role: slot.role.clone(),
+        let role = slot.role.clone();
+        let Some(known) = self.roles.get(&role) else {
+            return PolicyInForce {
+                role,
                 policy: Policy::asking(&slot.cwd, &slot.cwd),
-                waits: false,
-            },
+                waits: None,
+            };
+        };
+        let waits = known.waits.as_ref();
+        PolicyInForce {
+            role,
+            policy: known.policy.for_slot(&slot.name),
+            waits: waits.map(|waits| waits.for_slot(&slot.name)),
         }
     }
 
     pub fn of_slot(&self, slot: &SlotConfig) -> Arc<dyn SlotRules> {
         let paths = RealPaths::new(self.home.clone());
-        let policy = self.in_force(slot).policy;
-        let rules = RealRules::new(policy, self.own.clone(), paths);
+        let PolicyInForce { policy, waits, .. } = self.in_force(slot);
+        let policies = std::iter::once(policy).chain(waits);
+        let rules = RealRules::new(policies, self.own.clone(), paths);
         Arc::new(rules.beside_daemons_in(self.env.clone()))
+    }
+}
+
+/// The policies as they are in force, for whoever asks about a slot.
+#[derive(Debug, Default)]
+pub struct PoliciesInForce {
+    rules: Option<Rules>,
+    slots: Vec<SlotConfig>,
+}
+
+impl PoliciesInForce {
+    pub(super) fn new(rules: Rules, slots: Vec<SlotConfig>) -> PoliciesInForce {
+        PoliciesInForce {
+            rules: Some(rules),
+            slots,
+        }
+    }
+
+    /// What holds for a slot whose program runs in this role, whatever role the config names by now.
+    pub fn of(&self, slot: &str, role: &str) -> Option<PolicyInForce> {
+        let slot = self.slot(slot)?;
+        self.rules.as_ref()?.of_running(slot, role)
+    }
+
+    /// The role of a slot in the config.
+    pub fn configured_role(&self, slot: &str) -> Option<&str> {
+        self.slot(slot).map(|slot| slot.role.as_str())
+    }
+
+    fn slot(&self, name: &str) -> Option<&SlotConfig> {
+        self.slots.iter().find(|slot| slot.name == name)
+    }
+
+    /// The roles whose policy on the disk waits for `reload`.
+    pub(super) fn roles_that_wait(&self) -> Vec<String> {
+        let roles = self.rules.iter().flat_map(|rules| &rules.roles);
+        let waiting = roles.filter(|(_, role)| role.waits.is_some());
+        waiting.map(|(name, _)| name.clone()).collect()
     }
 }
 
@@ -168,8 +234,9 @@ fn protected(config: &Config, context: &SlotContext) -> Vec<PathBuf> {
 
 #[derive(Debug)]
 struct RealRules {
-    /// Without its default where there is a policy of the program's own.
-    policy: Arc<Policy>,
+    /// The one in force, and the one that waits: the stricter verdict counts. Without their defaults if there is a policy
+    /// of the program's own.
+    policies: Vec<Arc<Policy>>,
     own: Option<OwnPolicy>,
     paths: RealPaths,
     others: Option<Others>,
@@ -179,34 +246,42 @@ struct RealRules {
 #[derive(Debug)]
 struct Others {
     env: Env,
-    /// The configs as they were found last, and the policy that protects what they name.
-    found: Mutex<Option<(Configs, Arc<Policy>)>>,
+    /// The configs as they were found last, and the policies that protect what they name.
+    found: Mutex<Option<(Configs, Vec<Arc<Policy>>)>>,
 }
 
 impl Others {
-    fn protected_by(&self, policy: &Policy) -> Arc<Policy> {
+    fn protected_by(&self, policies: &[Arc<Policy>]) -> Vec<Arc<Policy>> {
         let configs = holder::configs(&self.env);
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         match &*found {
-            Some((known, policy)) if *known == configs => policy.clone(),
+            Some((known, policies)) if *known == configs => policies.clone(),
             _ => {
                 let files = holder::files_of(&configs);
-                let policy = Arc::new(policy.clone().protecting(files));
-                *found = Some((configs, policy.clone()));
-                policy
+                let protect = |policy: &Arc<Policy>| {
+                    let policy = Policy::clone(policy);
+                    Arc::new(policy.protecting(files.iter().cloned()))
+                };
+                let policies: Vec<Arc<Policy>> = policies.iter().map(protect).collect();
+                *found = Some((configs, policies.clone()));
+                policies
             }
         }
     }
 }
 
 impl RealRules {
-    fn new(policy: Policy, own: Option<OwnPolicy>, paths: RealPaths) -> RealRules {
-        let policy = match own {
+    fn new(
+        policies: impl IntoIterator<Item = Policy>,
+        own: Option<OwnPolicy>,
+        paths: RealPaths,
+    ) -> RealRules {
+        let policies = policies.into_iter().map(|policy| match own {
             Some(_) => policy.without_default(),
             None => policy,
-        };
+        });
         RealRules {
-            policy: Arc::new(policy),
+            policies: policies.map(Arc::new).collect(),
             own,
             paths,
             others: None,
@@ -222,17 +297,29 @@ impl RealRules {
         }
     }
 
-    fn policy(&self) -> Arc<Policy> {
+    fn protected(&self) -> Vec<Arc<Policy>> {
         match &self.others {
-            Some(others) => others.protected_by(&self.policy),
-            None => self.policy.clone(),
+            Some(others) => others.protected_by(&self.policies),
+            None => self.policies.clone(),
         }
+    }
+
+    /// What the files say: the stricter one counts, and of equals the one in force.
+    fn by_file(&self, ask: &Ask) -> Verdict {
+        let verdicts = self.protected().into_iter();
+        let verdicts = verdicts.map(|policy| policy::decide(&policy, ask, &self.paths));
+        let stricter = |one: Verdict, other: Verdict| match other.decision > one.decision {
+            true => other,
+            false => one,
+        };
+        let nothing = || Verdict::without_rule(Decision::Ask, "there is no policy");
+        verdicts.reduce(stricter).unwrap_or_else(nothing)
     }
 }
 
 impl PermissionPolicy for RealRules {
     fn decide(&self, ask: &Ask) -> Verdict {
-        let by_file = policy::decide(&self.policy(), ask, &self.paths);
+        let by_file = self.by_file(ask);
         let Some(own) = &self.own else {
             return by_file;
         };
@@ -253,25 +340,41 @@ impl SlotRules for RealRules {
     fn rule_for_always(&self, ask: &Ask) -> Result<String, String> {
         match self.own {
             Some(_) => Err(OwnPolicy::no_rule_for_always()),
-            None => policy::rule_for_always(&self.policy(), ask, &self.paths),
+            None => match &self.protected()[..] {
+                [policy] => policy::rule_for_always(policy, ask, &self.paths),
+                _ => Err("the policy on the disk waits; missiond reload takes it".to_owned()),
+            },
         }
     }
 
     fn known(&self) -> KnownRules {
+        let dialogs = self.policies.iter().map(|policy| policy.dialogs);
+        let mut reasons = self.policies.iter().map(|policy| &policy.deny_reason);
         KnownRules {
-            dialogs: self.policy.dialogs,
-            deny_reason: self.policy.deny_reason.clone(),
+            dialogs: dialogs.reduce(Dialogs::stricter).unwrap_or_default(),
+            deny_reason: reasons.find_map(Option::clone),
         }
     }
 
     fn deny_rules(&self) -> Vec<String> {
-        self.policy.deny_rules_for_settings()
+        let mut rules = Vec::new();
+        for rule in self
+            .policies
+            .iter()
+            .flat_map(|policy| policy.deny_rules_for_settings())
+        {
+            if !rules.contains(&rule) {
+                rules.push(rule);
+            }
+        }
+        rules
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::claude::reading::DialogKind;
     use serde_json::{Value, json};
 
     #[test]
@@ -281,7 +384,7 @@ mod tests {
         std::fs::create_dir_all(cwd.join("src")).unwrap();
         std::os::unix::fs::symlink("/etc", cwd.join("out")).unwrap();
         let paths = RealPaths::new(None);
-        let judge = RealRules::new(Policy::asking(&cwd, &cwd), None, paths);
+        let judge = RealRules::new([Policy::asking(&cwd, &cwd)], None, paths);
         let reads = |tool: &str, input: Value| {
             let ask = Ask {
                 tool: tool.to_owned(),
@@ -313,6 +416,49 @@ mod tests {
         assert!(!reads("mcp__x__read", json!({ "file_path": file })));
     }
 
+    /// Until a person reloads, a call is allowed only if both policies allow it.
+    #[test]
+    fn beside_a_policy_that_waits_the_stricter_verdict_counts() {
+        use Decision::{Allow, Ask as Asks, Deny, Silent};
+        let cwd = Path::new("/proj");
+        let policy = |text: &str| Policy::parse(text, Path::new("p.toml"), cwd).unwrap();
+        let old = policy(
+            "allow = [\"Bash(make *)\", \"Bash(git log *)\"]\nask = [\"Bash(git push *)\"]\n[dialogs]\nplan = \"allow\"\n",
+        );
+        let new = policy(
+            "allow = [\"Bash(make *)\", \"Bash(git log -1)\", \"Bash(cargo *)\"]\ndeny = [\"Bash(make install)\", \"Bash(git push *)\"]\n[dialogs]\nquestion = \"deny\"\n",
+        );
+        let rules = RealRules::new([old, new], None, RealPaths::new(None));
+        let decides = |command: &str| {
+            let ask = Ask {
+                tool: "Bash".to_owned(),
+                input: json!({ "command": command }),
+                cwd: cwd.to_owned(),
+                at: None,
+                complete: true,
+            };
+            rules.decide(&ask).decision
+        };
+        for (command, decision) in [
+            ("make all", Allow),
+            ("make install", Deny),
+            ("git log -1", Allow),
+            ("git log -2", Silent),
+            ("git push origin", Deny),
+            ("cargo build", Asks),
+        ] {
+            assert_eq!(decides(command), decision, "{command}");
+        }
+        let known = rules.known().dialogs;
+        let [plan, question] = [DialogKind::Plan, DialogKind::Question];
+        assert_eq!(known.decision(plan), Asks);
+        assert_eq!(known.decision(question), Deny);
+        assert_eq!(
+            rules.deny_rules(),
+            ["Bash(make install)", "Bash(git push *)"]
+        );
+    }
+
     struct Says(Decision);
 
     impl PermissionPolicy for Says {
@@ -339,7 +485,7 @@ mod tests {
             ..Env::default()
         };
         let policy = Policy::parse("allow = [\"Write\", \"Edit(**)\"]", &at("p"), &at(""));
-        let judge = RealRules::new(policy.unwrap(), None, RealPaths::new(None));
+        let judge = RealRules::new(policy.ok(), None, RealPaths::new(None));
         let judge = judge.beside_daemons_in(env);
         let decides = |path: &str| {
             let ask = Ask {
@@ -402,7 +548,7 @@ mod tests {
             let policy = Policy::parse(&text, &cwd, &cwd).unwrap();
             let policy = policy.protecting([config.clone()]);
             let own = Some(OwnPolicy::new(Says(own)));
-            RealRules::new(policy, own, RealPaths::new(None))
+            RealRules::new([policy], own, RealPaths::new(None))
         };
         let call = |tool: &str, input: Value, complete: bool| Ask {
             tool: tool.to_owned(),

@@ -53,12 +53,13 @@ fn a_daemon_that_takes_over_goes_on_with_the_rules_that_were_in_force() {
     daemon.again();
     assert_eq!(in_force(&daemon), (before.clone(), true));
     let status = daemon.cmd(&["status"]).expect(0);
-    let not_taken = "the policy docs on the disk allows more and is not taken: missiond reload";
+    let not_taken = "the policy docs on the disk may allow more, and that waits: missiond reload";
     assert!(status.stdout.contains(not_taken), "{status}");
     let up = daemon.cmd(&["up"]).expect(0);
     assert!(up.stdout.contains(not_taken), "{up}");
     let events = daemon.cmd(&["events", "--after", "0"]).expect(0);
-    let told = "policy docs: the file allows more, and is not taken; missiond reload takes it";
+    let told =
+        "policy docs: what is stricter holds; what may allow more waits for missiond reload: ";
     assert!(events.stdout.contains(told), "{events}");
 
     // However often it is killed.
@@ -145,6 +146,76 @@ fn a_person_is_told_if_it_is_not_known_which_rules_were_in_force() {
     write(&daemon, MORE);
     daemon.again();
     assert_eq!(in_force(&daemon), (vec!["ls *", "git push *"], true));
+}
+
+/// What is stricter in an edit holds at once, and what allows more waits.
+#[test]
+fn a_deny_that_comes_with_an_allowance_holds_before_a_reload() {
+    let daemon = daemon();
+    write(
+        &daemon,
+        "allow = [\"Bash(ls *)\", \"Bash(make *)\"]\nask = [\"Bash(git push *)\"]\ndeny = [\"Bash(ls /etc)\"]\n",
+    );
+    let shown = crate::support::until("the edit to be seen", || {
+        let shown = daemon.json(&["policy", "show", "docs"]);
+        (shown["waits"] == true).then_some(shown)
+    });
+    assert_eq!(shown["waiting"], json!(["allow Bash(make *)"]), "{shown}");
+    let stricter = shown["stricter"].as_array().expect("rules");
+    assert_eq!(stricter.len(), 1, "{shown}");
+    assert_eq!(stricter[0]["rule"], "Bash(ls /etc)", "{shown}");
+    let told = daemon.cmd(&["policy", "show", "docs"]).expect(0);
+    assert!(told.stdout.contains("Bash(ls /etc)"), "{told}");
+    assert!(!told.stdout.contains("make"), "{told}");
+    assert!(told.stderr.contains("allow Bash(make *)"), "{told}");
+    daemon.cmd(&["reload"]).expect(0);
+    let shown = daemon.json(&["policy", "show", "docs"]);
+    assert_eq!(shown["waits"], false, "{shown}");
+    assert!(shown["rules"].to_string().contains("make"), "{shown}");
+}
+
+/// What is shown is what holds, with the file that it was read from.
+#[test]
+fn a_program_keeps_the_rules_of_the_role_and_the_file_in_which_it_was_started() {
+    let setup = Setup::new()
+        .slot("lives")
+        .slot_with("other", "autostart = false")
+        .policy("lives", "deny = [\"Bash(rm *)\"]\n")
+        .policy("other", "allow = [\"Bash(ls *)\"]\n");
+    let Some(mut daemon) = Daemon::start(&setup) else {
+        return;
+    };
+    daemon.wait_state("lives", "idle");
+    let edit = |daemon: &Daemon, from: &str, to: &str| {
+        let text = fs::read_to_string(daemon.config()).expect("a config");
+        assert!(text.contains(from), "{text}");
+        fs::write(daemon.config(), text.replacen(from, to, 1)).expect("a config");
+    };
+    edit(&daemon, "role = \"lives\"", "role = \"other\"");
+    let is_changed = |shown: &serde_json::Value| shown["next_role"] == "other";
+    let shown = crate::support::until("the other role", || {
+        Some(daemon.json(&["policy", "show", "lives"])).filter(is_changed)
+    });
+    let rules = shown["rules"].to_string();
+    assert_eq!(shown["role"], "lives", "{shown}");
+    assert!(rules.contains("rm *") && !rules.contains("ls *"), "{shown}");
+    let told = daemon.cmd(&["policy", "show", "lives"]).expect(0);
+    assert!(told.stderr.contains("missiond restart lives"), "{told}");
+
+    // Another directory of policies, whose file allows more: what holds was read from the one before.
+    edit(&daemon, "role = \"other\"", "role = \"lives\"");
+    daemon.crash();
+    let moved = daemon.root().join("moved");
+    fs::create_dir(&moved).expect("a directory");
+    fs::write(moved.join("lives.toml"), "# nothing\n\n\n").expect("a policy");
+    fs::write(moved.join("other.toml"), "").expect("a policy");
+    edit(&daemon, "policies = \"policies\"", "policies = \"moved\"");
+    daemon.again();
+    let shown = daemon.json(&["policy", "show", "lives"]);
+    let before = daemon.root().join("policies/lives.toml");
+    assert_eq!(shown["waits"], true, "{shown}");
+    assert_eq!(shown["rules"][0]["file"], json!(before), "{shown}");
+    assert_eq!(shown["rules"][0]["line"], 1, "{shown}");
 }
 
 /// The same at the gate of the real Claude Code.

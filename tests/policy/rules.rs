@@ -22,6 +22,46 @@ fn what_only_takes_away_does_not_widen() {
 }
 
 #[test]
+fn a_path_inside_a_directory_that_is_allowed_does_not_widen() {
+    let paths = |rule: &str| format!("allow = [\"{rule}\"]\n");
+    for (old, new, within) in [
+        ("Read(src/**)", "Read(src/a/**)", true),
+        ("Read(src/**)", "Read(src/*.rs)", true),
+        ("Read(src/**)", "Read(src/a/b.rs)", true),
+        ("Read(**)", "Read(src/**)", true),
+        ("Edit(/src/**)", "Edit(/src/a/*)", true),
+        ("Edit(//srv/x/**)", "Edit(//srv/x/y)", true),
+        ("Read(src/a/**)", "Read(src/**)", false),
+        ("Read(src/**)", "Read(srcs/**)", false),
+        ("Read(src/**)", "Read(src)", false),
+        ("Read(src/**)", "Read(/src/)", false),
+        ("Read(src/**)", "Read(*.rs)", false),
+        ("Read(src/**)", "Read(src*/a)", false),
+        ("Read(src/*)", "Read(src/a/b)", false),
+        ("Read(src/**)", "Read(//src/a)", false),
+        ("Read(src/**/x/**)", "Read(src/a/y)", false),
+        ("Read(src/**)", "Edit(src/a/**)", false),
+    ] {
+        assert_eq!(!widens(&paths(old), &paths(new)), within, "{old}, {new}");
+    }
+    // A rule that spells out a command means more than a wildcard lets in.
+    assert!(widens(
+        &paths("Bash(git log *)"),
+        &paths("Bash(git log -1)")
+    ));
+}
+
+/// Of rules on whole tools those of the nearest level count alone: an ask for a slot would take the place of a role's deny.
+#[test]
+fn a_nearer_and_milder_rule_on_a_whole_tool_widens() {
+    let role = "deny = [\"WebFetch\"]\n";
+    let milder = format!("{role}[slots.one]\nask = [\"WebFetch\"]\n");
+    let stricter = format!("{role}[slots.one]\ndeny = [\"Bash\"]\n");
+    assert!(widens(role, &milder));
+    assert!(!widens(role, &stricter));
+}
+
+#[test]
 fn what_adds_an_allowance_or_drops_a_restriction_widens() {
     for new in [
         "",

@@ -4,7 +4,7 @@ use crate::cli::failure::{Blame, Failure};
 use crate::cli::{complete, sanitise};
 use crate::control::requests::{InForce, PolicyAnswer};
 use crate::core::model::OneSlot;
-use crate::core::policy::{Decision, Fallback, Policy};
+use crate::core::policy::{Decision, Fallback, Policy, RuleInForce};
 
 /// Prints what is in force for a slot.
 ///
@@ -32,10 +32,8 @@ impl Show {
             return context.out.json(&answer);
         }
         context.out.line(for_people(&answer))?;
-        if answer.waits {
-            context
-                .out
-                .note("the file on disk allows more and is not in force: missiond reload takes it");
+        for note in waiting(&answer, &context.target()) {
+            context.out.note(note);
         }
         Ok(())
     }
@@ -48,10 +46,33 @@ impl Show {
         Ok(PolicyAnswer {
             slot: slot.name.clone(),
             role: slot.role.clone(),
+            next_role: None,
             waits: false,
+            waiting: Vec::new(),
+            stricter: Vec::new(),
             policy: policy.for_slot(&slot.name).summary(),
         })
     }
+}
+
+/// What stands on the disk and does not hold yet, with the next step.
+fn waiting(answer: &PolicyAnswer, target: &str) -> Vec<String> {
+    let slot = &answer.slot;
+    let waits = answer.waits.then(|| {
+        let more = sanitise::one_line(&answer.waiting.join(", "));
+        format!(
+            "the file on the disk has changed: what is stricter in it holds, and what may allow more ({more}) waits: \
+             missiond reload{target}"
+        )
+    });
+    let role = answer.next_role.as_ref().map(|next| {
+        let (role, next) = (sanitise::one_line(&answer.role), sanitise::one_line(next));
+        format!(
+            "the config names the role {next} by now; the program runs in the role {role} until \
+             missiond restart {slot}{target}"
+        )
+    });
+    waits.into_iter().chain(role).collect()
 }
 
 fn by_default(default: Fallback) -> String {
@@ -77,7 +98,9 @@ fn for_people(answer: &PolicyAnswer) -> String {
         answer.role,
         policy.file.display()
     )];
-    for rule in &policy.rules {
+    let mut rules: Vec<&RuleInForce> = policy.rules.iter().chain(&answer.stricter).collect();
+    rules.sort_by_key(|rule| std::cmp::Reverse(rule.decision));
+    for rule in rules {
         let level = match rule.level.as_str() {
             "role" => String::new(),
             level => format!("  ({level})"),

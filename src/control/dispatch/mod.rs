@@ -8,6 +8,7 @@ use super::permission::{self, Access, Reach};
 use super::requests::{self, Call, Hook, Method};
 use crate::audit::Record;
 use crate::core::model::*;
+use crate::core::policy::Grants;
 use crate::daemon::DaemonHandle;
 use crate::events::Bus;
 use crate::os::peer::{Peer, PeerMarks, PeerOrigin};
@@ -64,17 +65,24 @@ impl Dispatcher {
         Err(refusal)
     }
 
-    /// Whether `[mcp]` of a slot's role grants this to the programs inside it.
+    /// Whether `[mcp]` of a slot's role grants this to the programs inside it. What waits for a person must grant it too.
     fn is_granted(&self, own: &str, method: &str, params: &Value) -> bool {
         let policies = self.daemon.policies();
         // A program that runs in another role than its slot has by now is granted nothing.
-        let slots = self.daemon.slots();
-        let role = slots.get(own).map(|slot| slot.status().role);
-        let standing = policies.get(own);
-        let standing = standing.filter(|standing| Some(&standing.role) == role.as_ref());
-        let Some(grants) = standing.map(|standing| &standing.policy.grants) else {
+        let Some(role) = policies.configured_role(own) else {
             return false;
         };
+        let slots = self.daemon.slots();
+        let runs_in = slots.get(own).map(|slot| slot.status().role);
+        let standing = policies.of(own, role);
+        let standing = standing.filter(|_| runs_in.as_deref() == Some(role));
+        standing.is_some_and(|standing| {
+            let mut all = standing.all();
+            all.all(|policy| self.is_granted_by(&policy.grants, own, method, params))
+        })
+    }
+
+    fn is_granted_by(&self, grants: &Grants, own: &str, method: &str, params: &Value) -> bool {
         let Access::Granted(word, reach) = permission::access(method) else {
             return false;
         };

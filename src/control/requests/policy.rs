@@ -1,5 +1,5 @@
 use super::*;
-use crate::core::policy::Summary;
+use crate::core::policy::{Decision, Policy, RuleInForce, Summary};
 
 const NO_POLICY: &str = "the slot was removed from the config: no policy holds for it, and a person is asked about everything";
 
@@ -14,23 +14,52 @@ request! {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PolicyAnswer {
     pub slot: String,
+    /// The role in which its program runs.
     pub role: String,
-    /// The file on disk allows more, and waits for `reload`.
+    /// The role that the config names by now, if it is another one: it holds from the next start on.
+    #[serde(default)]
+    pub next_role: Option<String>,
+    /// The file on disk may allow more, and waits for `reload`.
     pub waits: bool,
+    /// What waits, in a few words each.
+    #[serde(default)]
+    pub waiting: Vec<String>,
+    /// The rules of the file on disk that are stricter, and hold already. A call is allowed only if both files allow it.
+    #[serde(default)]
+    pub stricter: Vec<RuleInForce>,
     #[serde(flatten)]
     pub policy: Summary,
 }
 
 async fn answer(call: Call<'_>, one: OneSlot) -> Result<PolicyAnswer, RpcError> {
-    let status = call.slot(&one.slot)?.status();
-    let in_force = call.daemon.policies();
-    let standing = in_force
-        .get(&status.slot)
-        .ok_or_else(|| RpcError::new(Fault::Refused, NO_POLICY))?;
+    let SlotStatus { slot, role, .. } = call.slot(&one.slot)?.status();
+    let policies = call.daemon.policies();
+    let configured = policies.configured_role(&slot);
+    let configured = configured.ok_or_else(|| RpcError::new(Fault::Refused, NO_POLICY))?;
+    let next_role = (configured != role).then(|| configured.to_owned());
+    let in_force = policies.of(&slot, &role);
+    let in_force = in_force.ok_or_else(|| RpcError::new(Fault::Refused, unknown(&role, &slot)))?;
+    let policy = in_force.policy.summary();
+    let waits = in_force.waits.as_ref().map(Policy::summary);
+    let restricts = |rule: &RuleInForce| {
+        let known = |old: &RuleInForce| (old.decision, &old.rule) == (rule.decision, &rule.rule);
+        rule.decision > Decision::Allow && !policy.rules.iter().any(known)
+    };
+    let stricter = waits.into_iter().flat_map(|waits| waits.rules);
     Ok(PolicyAnswer {
-        slot: status.slot,
-        role: status.role,
-        waits: standing.waits,
-        policy: standing.policy.summary(),
+        slot,
+        role,
+        next_role,
+        waits: in_force.waits.is_some(),
+        waiting: in_force.waiting(),
+        stricter: stricter.filter(restricts).collect(),
+        policy,
     })
+}
+
+fn unknown(role: &str, slot: &str) -> String {
+    format!(
+        "{slot} runs in the role {role}, whose policy is not known any more: a person is asked about everything until \
+         missiond restart {slot}"
+    )
 }

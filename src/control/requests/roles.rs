@@ -30,8 +30,8 @@ async fn answer(call: Call<'_>, _: Nothing) -> Result<Vec<RoleStatus>, RpcError>
         role.role = status.role;
         role.idle += usize::from(status.state == State::Idle);
         role.confirming += usize::from(status.dialog.is_some());
-        let policy = policies.get(&status.slot);
-        role.policy_waits |= policy.is_some_and(|policy| policy.waits);
+        let policy = policies.of(&status.slot, &role.role);
+        role.policy_waits |= policy.is_some_and(|policy| policy.waits.is_some());
         role.slots.push(status.slot);
     }
     Ok(roles.into_values().collect())

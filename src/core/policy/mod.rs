@@ -8,6 +8,7 @@
 mod command;
 mod edit;
 mod file;
+mod gains;
 pub mod gate;
 pub(crate) mod git_hooks;
 mod globs;
@@ -393,43 +394,18 @@ impl Policy {
     /// Whether `new` might allow something that `old` did not. Anything that is not plainly narrower counts
     /// as wider.
     pub fn widens(old: &Policy, new: &Policy) -> bool {
-        let narrower = new.project == old.project
-            && new.default >= old.default
-            && new.dialogs.at_least_as_strict_as(&old.dialogs)
-            && new.protected.covers(&old.protected)
-            && new.grants.are_within(&old.grants)
-            && new.adds_no_allowance_to(old)
-            && new.keeps_restrictions_of(old);
-        !narrower
-    }
-
-    fn adds_no_allowance_to(&self, old: &Policy) -> bool {
-        let allows = |rule: &&Rule| rule.decision == Decision::Allow;
-        self.rules.iter().filter(allows).all(|rule| {
-            old.rules
-                .iter()
-                .filter(allows)
-                .any(|known| known.says_the_same_as(rule))
-        })
-    }
-
-    fn keeps_restrictions_of(&self, old: &Policy) -> bool {
-        old.rules
-            .iter()
-            .filter(|rule| rule.decision > Decision::Allow)
-            .all(|rule| {
-                self.rules
-                    .iter()
-                    .any(|kept| kept.decision >= rule.decision && kept.says_the_same_as(rule))
-            })
+        !Policy::gains(old, new).is_empty()
     }
 }
 
 impl Dialogs {
-    fn at_least_as_strict_as(&self, other: &Dialogs) -> bool {
-        self.trust >= other.trust
-            && self.api_key >= other.api_key
-            && self.plan >= other.plan
-            && self.question >= other.question
+    /// The stricter of both for each kind.
+    pub fn stricter(self, other: Dialogs) -> Dialogs {
+        Dialogs {
+            trust: self.trust.max(other.trust),
+            api_key: self.api_key.max(other.api_key),
+            plan: self.plan.max(other.plan),
+            question: self.question.max(other.question),
+        }
     }
 }

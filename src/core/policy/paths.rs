@@ -333,6 +333,18 @@ impl PathPattern {
         })
     }
 
+    /// Whether everything that it matches lies in the directory whose whole content `other` matches, such as `src/**`.
+    pub fn is_within(&self, other: &PathPattern) -> bool {
+        let above = other.glob.trim_start_matches('/');
+        let Some(above) = above.strip_suffix("**") else {
+            return false;
+        };
+        let is_whole = above.is_empty() || above.ends_with('/') && Path::new(above) == other.start;
+        let own = self.glob.trim_matches('/');
+        let is_below = self.start.starts_with(&other.start) && own.len() > above.len();
+        self.base == other.base && is_whole && (above.is_empty() || is_below)
+    }
+
     /// Whether a file that it matches may lie in this directory or below it.
     pub fn may_match_below(&self, directory: &Path, ground: &Ground<'_>) -> bool {
         self.may_match_through(directory, ground, |_| true)

@@ -164,6 +164,27 @@ impl Rule {
         self.level == other.level && self.meaning == other.meaning
     }
 
+    /// Whether it certainly speaks about nothing that `other` does not. Of commands that is known only if both are the same:
+    /// a rule that spells out more words also means more of what a wildcard does not let in.
+    pub fn is_within(&self, other: &Rule) -> bool {
+        let within = match (&self.meaning, &other.meaning) {
+            (Meaning::Path(access, pattern), Meaning::Path(about, around)) => {
+                access == about && pattern.is_within(around)
+            }
+            _ => false,
+        };
+        self.level == other.level && (within || self.meaning == other.meaning)
+    }
+
+    /// Whether it is less strict than `farther`, and may count in its place: of rules on whole tools only those of the nearest
+    /// level count.
+    pub fn takes_the_place_of(&self, farther: &Rule) -> bool {
+        self.level > farther.level
+            && self.decision < farther.decision
+            && self.meaning.is_whole_tool()
+            && farther.meaning.is_whole_tool()
+    }
+
     /// The rule for settings that belong to no directory.
     pub fn for_settings(&self, project: &Path) -> String {
         let (Meaning::Path(access, pattern), Some((_, rest))) =
