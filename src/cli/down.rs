@@ -7,8 +7,11 @@ use crate::control::requests::{
 };
 use crate::core::claude::reading::State;
 use crate::core::model::{Fault, Nothing, Pong, Select, SlotStatus};
+use crate::os::files::same_file;
+use crate::shim;
 use serde::Serialize;
 use std::io::{BufRead, IsTerminal, Write};
+use std::path::Path;
 use std::time::Duration;
 
 /// How often to look whether the process has ended, after it closed its connections.
@@ -153,7 +156,8 @@ impl Down {
             may_end(context, &running)?;
         }
         let pong = self.end(client).await?;
-        self.report(context, &pong, &running)
+        let left = left_running(&pong, &running, self.keep);
+        self.report(context, &pong, &running, &left)
     }
 
     async fn end(&self, mut client: Client) -> Result<Pong, Failure> {
@@ -174,12 +178,19 @@ impl Down {
         })
     }
 
-    fn report(&self, context: &Context, pong: &Pong, running: &RunningWork) -> Result<(), Failure> {
+    fn report(
+        &self,
+        context: &Context,
+        pong: &Pong,
+        running: &RunningWork,
+        left: &[String],
+    ) -> Result<(), Failure> {
         if context.out.json {
             let what = if self.keep { "kept" } else { "ended" };
-            return context
-                .out
-                .json(&serde_json::json!({ "name": pong.name, "pid": pong.pid, what: running }));
+            let told = serde_json::json!({
+                "name": pong.name, "pid": pong.pid, what: running, "left": left,
+            });
+            return context.out.json(&told);
         }
         let down = format!("{} is down", pong.name);
         let queued: usize = running.slots.iter().map(|slot| slot.queued).sum();
@@ -194,8 +205,29 @@ impl Down {
                 "{down}; ended while at work: {}{dropped}",
                 running.in_words()
             ),
-        })
+        })?;
+        match left.is_empty() {
+            true => Ok(()),
+            false => context.out.done(format!(
+                "still running, though this daemon did not reach them: {}; missiond up takes them over",
+                left.join(", ")
+            )),
+        }
     }
+}
+
+/// The slots and sessions whose shims live on although the daemon did not tell of them: it did not reach them.
+fn left_running(pong: &Pong, running: &RunningWork, keep: bool) -> Vec<String> {
+    let is_its = |config: &Path| same_file(config, &pong.config);
+    let living = shim::Handle::kept_by(|keeper| is_its(&keeper.config));
+    // The process table can't be read: nothing is known of them.
+    let living = living.unwrap_or_default().into_iter();
+    let names = living.map(|shim| shim.slot().to_owned());
+    let is_told = |name: &String| {
+        let mut slots = running.slots.iter();
+        keep && (slots.any(|slot| slot.slot == *name) || running.sessions.contains(name))
+    };
+    names.filter(|name| !is_told(name)).collect()
 }
 
 async fn look(client: &mut Client) -> Result<RunningWork, CallError> {

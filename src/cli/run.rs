@@ -106,6 +106,8 @@ pub(super) fn failure(error: DaemonError) -> Failure {
             );
             Failure::new(Blame::Fault(Fault::Refused), message).next(next)
         }
+        DaemonError::Inside { .. } => Failure::new(Blame::Fault(Fault::Refused), message)
+            .next("start it outside of its slots, in a terminal of your own: missiond up"),
         DaemonError::Place { next, .. } => Failure {
             next,
             ..Failure::failed(message)

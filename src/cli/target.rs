@@ -14,6 +14,7 @@ use crate::daemon::Holder;
 use crate::os::files::same_file;
 use crate::os::paths::PathError;
 use crate::session::SessionRecord;
+use crate::shim;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -312,11 +313,63 @@ pub fn unreached(context: &Context, error: CallError) -> Failure {
 }
 
 fn no_daemon(context: &Context, message: &str) -> Failure {
-    Failure::new(Blame::NoDaemon, message).next(how_to_start(context))
+    let failure = Failure::new(Blame::NoDaemon, message);
+    match running_alone(context) {
+        Some(next) => failure.next(next),
+        None => failure.next(how_to_start(context)),
+    }
+}
+
+/// The slots and sessions that run on although their daemon was killed, and what takes them over. If the command names a
+/// config, only those of that config count.
+fn running_alone(context: &Context) -> Option<String> {
+    let named = context.named_config();
+    let named = named.map(|named| context.env.cwd.join(named));
+    let is_meant = |config: &Path| match &named {
+        Some(named) => same_file(config, named),
+        None => context.named_socket().is_none() && config.is_file(),
+    };
+    let state = context.env.state_dir().ok()?;
+    let is_ours = |keeper: &shim::ShimKeeper| keeper.home.starts_with(&state);
+    let alone = shim::Handle::kept_by(|keeper| is_ours(keeper) && is_meant(&keeper.config));
+    let living = alone.ok()?;
+    let config = living.first()?.keeper().config.clone();
+    if self::living(context, |holder| same_file(&holder.config, &config)).is_some() {
+        return None;
+    }
+    let same = living.iter().filter(|shim| shim.keeper().config == config);
+    let mut names: Vec<&str> = same.map(shim::Handle::slot).collect();
+    names.sort_unstable();
+    let default = context.env.config_file(None);
+    let up = match default.is_ok_and(|default| same_file(&default, &config)) && named.is_none() {
+        true => "missiond up".to_owned(),
+        false => up_with(&config),
+    };
+    let (run, them) = match names.len() {
+        1 => ("1 slot runs", "it"),
+        _ => ("slots run", "them"),
+    };
+    let count = if names.len() == 1 {
+        String::new()
+    } else {
+        format!("{} ", names.len())
+    };
+    let names = names.join(", ");
+    Some(format!(
+        "{count}{run} on without a daemon ({names}): {up} takes {them} over"
+    ))
 }
 
 /// How the person gets a daemon.
 pub fn how_to_start(context: &Context) -> String {
+    // A config says which socket its daemon has; the socket alone starts nothing.
+    if let (Some(socket), None) = (&context.flags.socket, &context.flags.config) {
+        let others = "the daemons that answer: missiond status";
+        let socket = quoted(&socket.display().to_string());
+        return format!(
+            "{others}\nor start one there: missiond up --socket {socket} -c slots.toml"
+        );
+    }
     if let Some(named) = context.named_config() {
         return format!("start one with: {}", up_with(named));
     }

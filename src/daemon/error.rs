@@ -22,6 +22,11 @@ pub enum DaemonError {
         theirs: PathBuf,
         ours: PathBuf,
     },
+    /// It would be a daemon inside one of its own slots.
+    #[error(
+        "this runs inside the slot {slot}, and the daemon of a slot is not started from inside the slot"
+    )]
+    Inside { slot: String },
     #[error("{what}: {cause}")]
     Place {
         what: String,

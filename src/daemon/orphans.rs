@@ -5,7 +5,9 @@ use super::{DaemonError, DaemonHandle};
 use crate::os::blocking;
 use crate::os::cgroup;
 use crate::os::orphans::Shims;
-use crate::os::peer::{PeerMarks, Proc, ProcessTable, StatOfPeer};
+use crate::os::peer::{self, PeerMarks, PeerOrigin, Proc, ProcessTable, StatOfPeer};
+use crate::shim;
+use crate::slot::SlotContext;
 use rustix::process::{Pid, WaitOptions};
 use std::collections::HashSet;
 use std::time::Duration;
@@ -29,6 +31,27 @@ impl DaemonHandle {
             shims: self.context.shims.all(),
             daemon: self.own_process,
         }
+    }
+}
+
+/// A daemon inside one of its own slots would end with that slot, and its shim would refuse it. With no daemon the living
+/// shims say who is inside, as they do in [`DaemonHandle::marks`].
+pub(super) fn check_outside(
+    context: &SlotContext,
+    living: &[shim::Handle],
+) -> Result<(), DaemonError> {
+    let pids = living.iter();
+    let pids = pids.map(|shim| (shim.pid().cast_signed(), shim.slot().to_owned()));
+    let marks = PeerMarks {
+        pids: pids.collect(),
+        socket: context.socket.display().to_string(),
+        group: Some(cgroup::mark(&context.socket)),
+        ..PeerMarks::default()
+    };
+    let own = rustix::process::getpid().as_raw_nonzero().get();
+    match peer::origin(Some(own), &marks, &Proc::default()) {
+        PeerOrigin::Slot(slot) => Err(DaemonError::Inside { slot }),
+        _ => Ok(()),
     }
 }
 

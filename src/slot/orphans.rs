@@ -50,7 +50,7 @@ impl<K: ProgramKind> Slot<K> {
         let grace_ms = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
         self.tell_shim(&ToShim::Stop { grace_ms });
         // One that was stopped hears nothing before it goes on.
-        if let Some(shim) = self.link.shim_pid().and_then(shim::Handle::of) {
+        if let Some(shim) = self.link.shim_pid().and_then(shim::Handle::of_pid) {
             shim.wake();
         }
         self.link.ends_by(Instant::now() + grace + SHIM_PATIENCE);

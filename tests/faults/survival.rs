@@ -334,3 +334,48 @@ fn a_killed_shim_is_a_crash_and_leaves_nobody() {
     let status = daemon.status("a");
     assert_eq!(status["restarts"], 1, "{status}");
 }
+
+/// Runs what a test puts into the file `go` of its directory.
+const RUNS_FILES: &str = "while :; do if [ -f go ]; then sh go >out 2>&1 </dev/null; echo $? >code.new; \
+    rm go; mv code.new code; fi; sleep 0.05; done";
+
+/// Runs a line inside a slot though there is no daemon: its exit code and what it printed.
+fn run_inside(daemon: &Daemon, line: &str) -> (String, String) {
+    let at = |name: &str| daemon.cwd("a").join(name);
+    std::fs::write(at("go.new"), line).expect("a file");
+    std::fs::rename(at("go.new"), at("go")).expect("a file");
+    let code = until(line, || std::fs::read_to_string(at("code")).ok());
+    std::fs::remove_file(at("code")).expect("a file");
+    let printed = std::fs::read_to_string(at("out")).expect("a file");
+    (code.trim().to_owned(), printed)
+}
+
+/// With no daemon the living shims tell who is inside a slot.
+#[test]
+fn a_slot_does_not_start_its_own_daemon() {
+    let mut daemon = shells(&["a"], RUNS_FILES);
+    daemon.wait_state("a", "idle");
+    let pid = daemon.status("a")["pid"].clone();
+    daemon.crash();
+    let alone = daemon.cmd(&["status"]).expect(3);
+    let told = "1 slot runs on without a daemon (a): missiond up -c ";
+    assert!(alone.stderr.contains(told), "{alone}");
+    let program = env!("CARGO_BIN_EXE_missiond");
+    let root = daemon.root().display();
+    let bare = format!(
+        "env -i PATH=/usr/bin:/bin HOME={root}/home XDG_RUNTIME_DIR={root}/run XDG_STATE_HOME={root}/state"
+    );
+    for line in [
+        format!("{program} up -c {root}/slots.toml"),
+        format!("{program} run -c {root}/slots.toml"),
+        format!("{bare} {program} up -c {root}/slots.toml"),
+        format!("setsid -w {bare} {program} -c {root}/slots.toml"),
+    ] {
+        let (code, printed) = run_inside(&daemon, &line);
+        assert_eq!(code, "4", "{line}: {printed}");
+        assert!(printed.contains("inside the slot a"), "{line}: {printed}");
+    }
+    daemon.again();
+    daemon.wait_state("a", "idle");
+    assert_eq!(daemon.status("a")["pid"], pid);
+}
