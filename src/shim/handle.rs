@@ -24,20 +24,25 @@ pub struct Handle {
 
 impl Handle {
     /// `None` if no shim of this user has this number.
-    pub fn of(pid: u32) -> Option<Handle> {
+    pub fn of_pid(pid: u32) -> Option<Handle> {
         Self::look(pid).ok().flatten()
     }
 
     /// The living shims whose daemon keeps its state in `home`. An error, such as a shortage of descriptors, says
     /// nothing of who lives.
     pub fn all(home: &Path) -> io::Result<Vec<Handle>> {
+        Self::kept_by(|keeper| keeper.home == home)
+    }
+
+    /// The living shims of this user whose daemon is wanted.
+    pub fn kept_by(is_wanted: impl Fn(&ShimKeeper) -> bool) -> io::Result<Vec<Handle>> {
         let mut found = Vec::new();
         for entry in std::fs::read_dir("/proc")? {
             let name = entry?.file_name();
             let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else {
                 continue;
             };
-            found.extend(Self::look(pid)?.filter(|shim| shim.keeper.home == home));
+            found.extend(Self::look(pid)?.filter(|shim| is_wanted(&shim.keeper)));
         }
         Ok(found)
     }
@@ -173,7 +178,7 @@ mod tests {
 
     #[test]
     fn the_table_can_be_read_and_this_process_is_no_shim() {
-        assert!(Handle::of(std::process::id()).is_none());
+        assert!(Handle::of_pid(std::process::id()).is_none());
         let nobody = Handle::all(Path::new("/no/such/state")).unwrap();
         assert!(nobody.is_empty());
     }

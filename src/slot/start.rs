@@ -18,7 +18,8 @@ use crate::core::settings::SlotConfig;
 use crate::launch::rehearsed;
 use crate::launch::{self, SessionStart};
 use crate::os::pause::{self, Moment};
-use crate::os::{cgroup, files, headroom};
+use crate::os::process_stat::Stat;
+use crate::os::{blocking, cgroup, files, headroom};
 use crate::shim::{Hello, LaunchError, ShimKeeper, ShimLink, ShimSpec};
 use chrono::Utc;
 use serde_json::Value;
@@ -84,31 +85,46 @@ impl<K: ProgramKind> Slot<K> {
                 let config = self.program.settings().clone();
                 let probe = probe::probe(config, self.context.clone(), env, wanted);
                 self.program.begin_probe(Box::pin(probe));
-                let rules = self.rules.begin();
-                rules.map(Input::Rules).into_iter().collect()
+                let rules = self.rules.begin().map(Input::Rules);
+                [Input::ShimGone].into_iter().chain(rules).collect()
             }
-            Err(not_started) => vec![not_started.into()],
+            Err(reason) => vec![Input::NotReached(reason)],
         }
     }
 
     /// A program that an earlier daemon left may have been found by nobody: its shim was slow to answer. It is
-    /// taken up, since no second one may run beside it.
-    async fn take_up_left_over(&mut self) -> Result<Option<Vec<Input>>, NotStarted> {
+    /// taken up, since no second one may run beside it. Says why it is not, if its shim lives.
+    async fn take_up_left_over(&mut self) -> Result<Option<Vec<Input>>, String> {
         if self.own.starts_once() {
             return Ok(None);
+        }
+        if let Some(stopped) = self.stopped_shim().await {
+            return Err(format!(
+                "its program runs in a shim that was stopped by a signal and does not answer: \
+                 SIGCONT to the shim (pid {stopped}) lets it go on"
+            ));
         }
         match self.find_shim().await {
             Ok(found) if found.1.exit.is_none() => Ok(Some(self.take_up(found).await)),
             Err(LaunchError::Timeout(_)) => {
-                let reason = "its program runs in a shim that does not answer: it may have been stopped, \
-                              then SIGCONT lets it go on";
-                Err(NotStarted::new(Cause::ShimLost, reason))
+                let name = &self.program.settings().name;
+                Err(format!(
+                    "its program runs in a shim that does not answer; to end both: missiond stop {name}"
+                ))
             }
             Err(error @ (LaunchError::Unreached { .. } | LaunchError::Unclear(_))) => {
-                Err(NotStarted::new(Cause::ShimLost, error))
+                Err(error.to_string())
             }
             _ => Ok(None),
         }
+    }
+
+    /// The shim of the slot, if it lives and a signal has stopped it: nobody has to wait for its answer.
+    async fn stopped_shim(&mut self) -> Option<u32> {
+        let (context, slot) = (self.context.clone(), self.program.settings().name.clone());
+        let shim = blocking::run(move || context.shim(&slot)).await;
+        let pid = shim.ok()?.ok()??.pid();
+        Stat::of(pid).filter(Stat::is_stopped).map(|_| pid)
     }
 
     /// Starts the program, now that all is known for it.

@@ -176,10 +176,36 @@ fn a_stopped_shim_is_taken_up_when_it_goes_on() {
                 doing.contains("does not answer").then_some(())
             })
     });
+    is_steadily_unreached(&daemon);
+    // Whoever ends the daemon is told that the program runs on.
+    let down = daemon.cmd(&["down", "--keep"]).expect(0);
+    let left = "though this daemon did not reach them: a; missiond up";
+    assert!(down.stdout.contains(left), "{down}");
+    daemon.ended();
+    daemon.again();
+    is_steadily_unreached(&daemon);
     signal(&before["shim_pid"], Signal::CONT);
     daemon.wait_state("a", "idle");
-    assert_eq!(daemon.status("a")["pid"], before["pid"]);
+    let after = daemon.status("a");
+    assert_eq!(after["pid"], before["pid"]);
+    assert_eq!(after["restarts"], 0);
     assert_eq!(daemon.log("a").matches("  started ").count(), 1);
+}
+
+/// The slot is in the state `error`, with the remedy, and stays there: nothing is started again, and nothing counted.
+fn is_steadily_unreached(daemon: &Daemon) {
+    daemon.wait_state("a", "error");
+    let states = |daemon: &Daemon| daemon.log("a").matches("  state  ").count();
+    let before = states(daemon);
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(3) {
+        let status = daemon.status("a");
+        assert_eq!(status["state"], "error", "{status}");
+        assert_eq!(status["restarts"], 0, "{status}");
+        let doing = status["doing"].to_string();
+        assert!(doing.contains("SIGCONT"), "{status}");
+    }
+    assert_eq!(states(daemon), before, "{}", daemon.log("a"));
 }
 
 /// Takes the shim's connection from the daemon, as another daemon would, and gives it back.

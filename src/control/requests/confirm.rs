@@ -195,7 +195,24 @@ fn unclear(slot: &str, why: &str) -> RpcError {
 }
 
 /// A choice or words of one's own: one of them, and not both.
+/// A reason is told with a no. With any other answer it would be a message of its own.
+fn check_reason(params: &ConfirmParams) -> Result<(), RpcError> {
+    let answer = params.answer.as_deref().unwrap_or_default();
+    let first = answer.split(|c: char| !c.is_alphanumeric()).next();
+    let is_no = keys::is_no(answer) || first.is_some_and(keys::is_no);
+    if params.reason.is_none() || is_no {
+        return Ok(());
+    }
+    let text = "a reason is told with a no, and this answer is not a no; nothing was pressed";
+    let next = format!(
+        "answer without it, then send it as a message: missiond send {} '…'",
+        params.slot
+    );
+    Err(RpcError::new(Fault::Usage, text).next(next))
+}
+
 fn answer_of(params: &ConfirmParams) -> Result<Answer, RpcError> {
+    check_reason(params)?;
     match (params.answer.clone(), params.text.clone()) {
         (Some(choice), None) => Ok(Answer::Choice(choice)),
         (None, Some(words)) => Ok(Answer::Words(words)),

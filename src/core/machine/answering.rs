@@ -344,9 +344,16 @@ impl Machine {
     fn progress_changed(&mut self, choosing: Choosing, now: Instant) {
         let asks = |dialog: &Dialog| dialog.asks_the_same(&choosing.asked);
         let painted = self.was_drawn_as(&choosing.asked.id);
-        let stays = choosing.steps.decided && (painted || self.dialog().is_some_and(asks));
+        let view = self.dialog().filter(|_| choosing.leaves_view());
+        let view = view.filter(|dialog| dialog.kind == DialogKind::Other);
+        let stays = painted || view.is_some() || self.dialog().is_some_and(asks);
+        let stays = choosing.steps.decided && stays;
         if stays && now >= choosing.steps.until {
-            return self.not_chosen(&choosing, Refusal::StillUp, STILL_UP);
+            let why = match view {
+                Some(view) => format!("{STILL_UP}: {}", up::about(view)),
+                None => STILL_UP.to_owned(),
+            };
+            return self.not_chosen(&choosing, Refusal::StillUp, &why);
         }
         match self.up_mut() {
             Some(up) if stays => up.hands = Hands::Choosing(choosing),

@@ -148,6 +148,10 @@ pub enum Input {
         person: Person,
         strokes: Vec<Stroke>,
     },
+    /// Its program runs in a shim that lives and does not answer, for this reason.
+    NotReached(String),
+    /// The shim that did not answer has ended; another program is being started.
+    ShimGone,
     /// Whoever typed there has gone.
     KeyboardFree,
     /// A person has written keys into the terminal, past the machine.

@@ -103,7 +103,7 @@ impl Machine {
     pub(super) fn start(&mut self, token: Token) {
         match &mut self.life {
             Life::Up(_) => self.reply(token, Ok(Reply::Already)),
-            Life::Down { .. } | Life::Waiting { .. } => {
+            Life::Down { .. } | Life::Waiting { .. } | Life::Unreached { .. } => {
                 if token != NOBODY {
                     self.begin_anew();
                 } else if let Some(until) = self.held_until {
@@ -137,13 +137,15 @@ impl Machine {
     /// A person's stop always wins, also against a restart that is under way.
     pub(super) fn stop(&mut self, token: Token, start_again: bool) {
         match &mut self.life {
-            Life::Down { .. } | Life::Waiting { .. } if start_again => self.start(token),
+            Life::Down { .. } | Life::Waiting { .. } | Life::Unreached { .. } if start_again => {
+                self.start(token);
+            }
             // Something of it may run on all the same, with a shim that is gone or does not answer.
             Life::Down { .. } => {
                 self.effects.push(Effect::EndOrphans);
                 self.reply(token, Ok(Reply::Done));
             }
-            Life::Waiting { .. } => {
+            Life::Waiting { .. } | Life::Unreached { .. } => {
                 self.effects.push(Effect::EndOrphans);
                 let dropped = self.stay_down(self.stopper(&[token]), STOPPED.to_owned());
                 self.reply(token, Ok(stopped(dropped)));
@@ -212,6 +214,34 @@ impl Machine {
         } else {
             self.give_up(reason);
         }
+    }
+
+    /// A shim lives and does not answer: that is no end of its program, and nothing is started again. Told once.
+    pub(super) fn not_reached(&mut self, reason: String, now: Instant) {
+        self.refuse_starters(&reason);
+        if !matches!(self.life, Life::Unreached { .. }) {
+            let text = reason.clone();
+            self.tell(What::Warning { text });
+        }
+        self.life = Life::Unreached {
+            reason,
+            look_at: Some(now + SHIM_ANSWERS),
+        };
+    }
+
+    /// Has the slot look for its shim. It answers by `Started`, `NotReached` or `ShimGone`.
+    pub(super) fn look_for_shim(&mut self) {
+        if let Life::Unreached { look_at, .. } = &mut self.life {
+            *look_at = None;
+            self.effects.push(Effect::Spawn);
+        }
+    }
+
+    /// The shim has ended, and the program with it: another one is being started. What waited was for the program before.
+    pub(super) fn shim_is_gone(&mut self) {
+        self.refuse_queue("its program has ended with its shim");
+        self.life = Life::Launching;
+        self.past.begin_run();
     }
 
     pub(super) fn ended(

@@ -174,6 +174,7 @@ impl Machine {
     pub fn is_at_rest(&self) -> bool {
         match &self.life {
             Life::Down { .. } | Life::Waiting { .. } => true,
+            Life::Unreached { .. } => false,
             Life::Up(up) => self.queue.is_empty() && up.is_at_rest(),
             Life::Launching | Life::Stopping { .. } => false,
         }

@@ -101,6 +101,13 @@ enum Life {
         attempt: u32,
         reason: String,
     },
+    /// Its program runs in a shim that lives and does not answer. It is taken up when the shim does; nothing is started
+    /// beside it.
+    Unreached {
+        reason: String,
+        /// When the shim is looked at again; `None` while it is.
+        look_at: Option<Instant>,
+    },
     /// `Effect::Spawn` is out.
     Launching,
     Up(Box<Up>),
@@ -191,6 +198,9 @@ impl Machine {
             (_, Input::Restart(token)) => self.stop(token, true),
             (_, Input::Started { pid, continues }) => self.started(pid, continues),
             (_, Input::NotStarted { reason, cause }) => self.not_started(reason, cause, now),
+            (_, Input::NotReached(reason)) => self.not_reached(reason, now),
+            (Life::Unreached { .. }, Input::ShimGone) => self.shim_is_gone(),
+            (_, Input::ShimGone) => {}
             (
                 _,
                 Input::Ended {
@@ -225,7 +235,11 @@ impl Machine {
             (Life::Up(_), Input::WasGated(note)) => self.was_gated(note.as_deref(), now),
             (Life::Up(up), Input::WasInTurn(text, began)) => up.was_in_turn(&text, began),
             (
-                Life::Down { .. } | Life::Waiting { .. } | Life::Launching | Life::Stopping { .. },
+                Life::Down { .. }
+                | Life::Waiting { .. }
+                | Life::Unreached { .. }
+                | Life::Launching
+                | Life::Stopping { .. },
                 Input::Saw(_)
                 | Input::Withheld(_)
                 | Input::Unpressed { .. }
@@ -255,6 +269,9 @@ impl Machine {
         self.give_up_late_questions(now);
         match &self.life {
             Life::Waiting { until, .. } if now >= *until => self.launch(),
+            Life::Unreached { look_at, .. } if look_at.is_some_and(|at| now >= at) => {
+                self.look_for_shim();
+            }
             Life::Up(_) => self.advance_up(now),
             _ => {}
         }
@@ -281,6 +298,7 @@ impl Machine {
         match &self.life {
             Life::Down { state, .. } => *state,
             Life::Waiting { .. } | Life::Stopping { .. } => State::Exited,
+            Life::Unreached { .. } => State::Error,
             Life::Launching => State::Starting,
             Life::Up(up) => up.state(),
         }
@@ -320,7 +338,10 @@ impl Machine {
 
     /// Whether anything of the program may still run.
     pub fn is_gone(&self) -> bool {
-        matches!(self.life, Life::Down { .. } | Life::Waiting { .. })
+        matches!(
+            self.life,
+            Life::Down { .. } | Life::Waiting { .. } | Life::Unreached { .. }
+        )
     }
 
     /// The settings for the next start.
@@ -357,7 +378,7 @@ impl Machine {
     pub fn last_error(&self) -> Option<String> {
         match &self.life {
             Life::Down { reason, .. } => reason.clone(),
-            Life::Waiting { reason, .. } => Some(reason.clone()),
+            Life::Waiting { reason, .. } | Life::Unreached { reason, .. } => Some(reason.clone()),
             Life::Up(up) => up.last_error(),
             Life::Launching | Life::Stopping { .. } => None,
         }
@@ -375,6 +396,7 @@ impl Machine {
                 let left = limits::in_whole_seconds(until.saturating_duration_since(now));
                 Some(format!("{reason}; restart {attempt} in {left}"))
             }
+            Life::Unreached { reason, .. } => Some(reason.clone()),
             Life::Launching => Some("starting".to_owned()),
             Life::Up(up) => {
                 let doubt = self.distrust().map(|why| format!("doubtful: {why}"));

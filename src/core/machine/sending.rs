@@ -48,7 +48,10 @@ impl Machine {
             Life::Up(up) => up
                 .dialog()
                 .map_or(Ok(()), |dialog| Err(at_dialog(name, dialog))),
-            Life::Waiting { .. } | Life::Launching | Life::Stopping { .. } => Ok(()),
+            Life::Waiting { .. }
+            | Life::Unreached { .. }
+            | Life::Launching
+            | Life::Stopping { .. } => Ok(()),
         }
     }
 

@@ -34,6 +34,11 @@ impl Choosing {
         }
     }
 
+    /// Whether a view is to be left, of which a part may stay up behind the key: a list of settings behind its search.
+    pub(super) fn leaves_view(&self) -> bool {
+        self.asked.kind == DialogKind::Other && self.pick == Pick::Esc
+    }
+
     /// Whether nothing is left to do in this dialog.
     pub(super) fn is_done(&self, dialog: &Dialog) -> bool {
         self.then.is_empty() && self.pick.is_done(dialog)

@@ -97,6 +97,7 @@ impl Machine {
         match (timer, &self.life) {
             (Timer::RulesLate, _) => self.judging.due(),
             (Timer::Restart, Life::Waiting { until, .. }) => Some(*until),
+            (Timer::Restart, Life::Unreached { look_at, .. }) => *look_at,
             (Timer::LimitLifted, Life::Up(_)) => {
                 let waits = !self.queue.is_empty() && !self.person_types();
                 self.held_until.filter(|_| waits)

@@ -15,6 +15,8 @@ pub const PASTE_SETTLES: Duration = Duration::from_millis(100);
 /// A paste that does not show by now may be hidden by what somebody else has written to the terminal, such as a
 /// message to all users: the program is made to draw its screen again.
 pub const PASTE_IS_HIDDEN: Duration = Duration::from_secs(3);
+/// A shim that did not answer is looked at again after this time: a look at one that was stopped costs little.
+pub const SHIM_ANSWERS: Duration = Duration::from_secs(1);
 /// A program that was told of another size has drawn its screen by now.
 pub const REDRAWN: Duration = Duration::from_secs(1);
 /// A program that was told of several sizes has drawn its screen by now; an answer to its dialog waits no longer.

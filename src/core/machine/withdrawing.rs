@@ -39,12 +39,16 @@ impl Machine {
         match &self.life {
             _ if self.person_types() => format!("a person is typing in {name}"),
             Life::Waiting { reason, .. } => format!("{name} does not run: {reason}"),
+            Life::Unreached { reason, .. } => format!("{name} is not reached: {reason}"),
             Life::Launching | Life::Down { .. } | Life::Stopping { .. } => {
                 format!("{name} has not started")
             }
             Life::Up(up) => match (up.errors.stalled, up.state()) {
                 (Some(quiet_for), _) => {
                     format!("{name} gives {}", limits::no_sign_of_life(quiet_for))
+                }
+                _ if !up.hands_are_free() => {
+                    format!("{name} has not yet taken what was typed before")
                 }
                 (None, State::Starting) => format!("{name} was starting all the time"),
                 (None, State::Idle) if up.turn.is_none() => {

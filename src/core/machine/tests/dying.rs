@@ -199,3 +199,40 @@ fn the_first_prompt_is_sent_once_in_a_new_conversation() {
     resumed.see(screen(State::Idle, ""));
     assert!(resumed.keys.is_empty());
 }
+
+/// It is no end of the program: nothing is started beside it, and no restart is counted.
+#[test]
+fn a_shim_that_does_not_answer_is_one_steady_state() {
+    let mut bench = Bench::with(config());
+    bench.put(Input::Start(1));
+    bench.put(Input::NotReached("its shim was stopped".into()));
+    assert_eq!(bench.fault(1), Some(Fault::Failed));
+    bench.told.clear();
+    for _ in 0..20 {
+        bench.others.clear();
+        bench.pass(SHIM_ANSWERS);
+        assert!(bench.has(&Effect::Spawn), "it is looked for");
+        assert_eq!(bench.machine.state(), State::Error);
+        bench.put(Input::NotReached("its shim was stopped".into()));
+        assert_eq!(bench.machine.state(), State::Error);
+    }
+    assert_eq!(bench.machine.restarts(), 0);
+    assert_eq!(bench.told, [], "it was told once");
+    bench.send(2, "hello");
+    bench.put(Input::Started {
+        pid: 42,
+        continues: true,
+    });
+    bench.see(screen(State::Idle, ""));
+    assert_eq!(bench.keys, ["paste"], "what waited is typed");
+
+    // It has ended after all: what waited was for the program that is gone.
+    let mut bench = Bench::with(config());
+    bench.put(Input::Start(1));
+    bench.put(Input::NotReached("its shim was stopped".into()));
+    bench.send(2, "hello");
+    bench.pass(SHIM_ANSWERS);
+    bench.put(Input::ShimGone);
+    assert_eq!(bench.machine.state(), State::Starting);
+    assert_eq!(bench.fault(2), Some(Fault::Failed));
+}
