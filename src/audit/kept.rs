@@ -21,10 +21,18 @@ pub struct KeptHead {
     pub gap: Option<AuditGap>,
 }
 
+/// Where a directory is behind all links, also if it was removed.
+fn really_at(directory: &Path) -> Option<PathBuf> {
+    directory.ancestors().find_map(|there| {
+        let rest = directory.strip_prefix(there).ok()?;
+        Some(there.canonicalize().ok()?.join(rest))
+    })
+}
+
 impl KeptHead {
     /// The file in the state directory of a daemon. An audit in another log directory has another one.
     pub fn file(state: &Path, audit: &Path) -> PathBuf {
-        let directory = audit.parent().and_then(|dir| dir.canonicalize().ok());
+        let directory = audit.parent().and_then(really_at);
         let name = audit.file_name().unwrap_or_default();
         let place = directory.map_or_else(|| audit.to_owned(), |dir| dir.join(name));
         let hash = hash_of(place.as_os_str().as_bytes());

@@ -19,6 +19,7 @@ pub struct Adopt {
     #[arg(add = complete::slots())]
     slot: String,
     /// The id of the conversation, as in `claude --resume ID`
+    #[arg(value_parser = whole_id)]
     session_id: Uuid,
     /// Start the slot with it, where it does not run
     #[arg(long)]
@@ -42,4 +43,13 @@ impl Adopt {
         };
         context.out.done(format!("{}: {when}", answer.slot))
     }
+}
+
+/// A part of an id may mean several conversations.
+fn whole_id(text: &str) -> Result<Uuid, String> {
+    text.parse().map_err(|_| {
+        "the whole id is needed, such as 123e4567-e89b-42d3-a456-426614174000: \
+         `claude --resume` lists the conversations of a directory, and `missiond status --json` has those of the slots"
+            .to_owned()
+    })
 }

@@ -99,21 +99,30 @@ impl AuditArgs {
 
 /// The audit file that is meant.
 pub async fn file(context: &Context, named: Option<PathBuf>) -> Result<PathBuf, Failure> {
-    let place = match named {
-        Some(place) => place,
-        None => target::logs(context).await?,
-    };
-    let file = match place.is_dir() {
-        true => place.join(audit::FILE),
-        false => place,
+    let file = match named {
+        Some(place) if !place.is_dir() => place,
+        Some(place) => place.join(audit::FILE),
+        None => target::logs(context).await?.join(audit::FILE),
     };
     if file.exists() {
         return Ok(file);
     }
-    Err(
+    Err(is_gone(context, &file).unwrap_or_else(|| {
         Failure::usage(format!("there is no audit at {}", file.display()))
-            .next("name the file, or the log directory that it is in"),
-    )
+            .next("name the file, or the log directory that it is in")
+    }))
+}
+
+/// An audit was there, as the head says that is kept in the state directory.
+fn is_gone(context: &Context, file: &Path) -> Option<Failure> {
+    let states = context.env.state_dir().ok()?;
+    let heads = audit::KeptHead::heads(&states, file).ok()?;
+    let head = heads.iter().max_by_key(|head| head.seq)?;
+    let (file, count) = (file.display(), head.seq);
+    let text = format!("{file} is gone: it had {count} entries, the last one {head}");
+    Some(Failure::failed(text).next(
+        "look for it in your backups; a copy can be checked: missiond audit verify --file FILE --head HEAD",
+    ))
 }
 
 impl Verify {

@@ -7,7 +7,7 @@ use crate::cli::status::Status;
 use crate::cli::steps;
 use crate::cli::top::Top;
 use crate::control::requests::Ping;
-use crate::core::model::Nothing;
+use crate::core::model::{Fault, Nothing};
 use std::io::IsTerminal;
 
 const FIRST_STEPS: &str = "\
@@ -27,8 +27,23 @@ pub fn run(context: &Context) -> Result<(), Failure> {
     let looks = is_terminal() && context.flags.config.is_none();
     match looks {
         true => block_on(look(context)),
-        false => Run::default().run(context),
+        false => Run::default()
+            .run(context)
+            .map_err(|failure| unasked(context, failure)),
     }
+}
+
+/// Whoever gave neither a command nor a config may not know that this starts a daemon.
+fn unasked(context: &Context, failure: Failure) -> Failure {
+    let is_refused = failure.blame == Blame::Fault(Fault::Refused);
+    if context.flags.config.is_some() || !is_refused {
+        return failure;
+    }
+    let message = format!(
+        "with no command and no terminal missiond starts a daemon, and: {}",
+        failure.message
+    );
+    Failure { message, ..failure }
 }
 
 fn is_terminal() -> bool {

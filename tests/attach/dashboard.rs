@@ -150,7 +150,7 @@ fn it_draws_on_terminals_alone() {
     let daemon = shell();
     let refused = daemon.cmd(&["top"]).expect(2);
     assert!(
-        refused.stderr.contains("top needs a terminal"),
+        refused.stderr.contains("the dashboard needs a terminal"),
         "{}",
         refused.stderr
     );

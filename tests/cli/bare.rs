@@ -94,7 +94,7 @@ fn the_advice_about_a_command_of_claude_code_is_one_that_works() {
             .find_map(|line| line.split_once("missiond send "));
         let (_, advised) = advice.unwrap_or_else(|| panic!("{refused:?}"));
         let mut words: Vec<&str> = advised.split_whitespace().collect();
-        assert_eq!(words.pop(), Some("'/…'"), "{refused:?}");
+        assert_eq!(words.pop(), Some("/compact"), "{refused:?}");
         let slot = words[0].replace("SLOT", "docs");
         let typed = [&["send", slot.as_str()], &words[1..], &["/compact"]].concat();
         let typed = home.run(&typed);

@@ -20,7 +20,7 @@ pub fn check() -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::usage(
-        "top needs a terminal that can draw: standard input or output is none, or TERM is dumb",
+        "the dashboard needs a terminal that can draw: standard input or output is none, or TERM is dumb",
     )
     .next("in a script: missiond status --json, missiond pending --json, missiond events -f"))
 }
