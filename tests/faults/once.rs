@@ -86,3 +86,31 @@ fn an_answer_is_given_to_the_next_daemon_if_no_key_was_pressed() {
     assert_eq!(fs::read_to_string(&made).expect("as it was"), "once\n");
     daemon.cmd(&["confirm", "coder", "no"]).expect(0);
 }
+
+/// The daemon is killed behind the Enter of a message, before it has seen that Claude Code took it: the next daemon finds the
+/// answer in the conversation, and tells of the message in the events, once.
+#[test]
+fn a_message_is_in_the_events_once_though_the_daemon_is_killed_behind_its_enter() {
+    let Some(mut daemon) = Daemon::start(&Setup::new().slot("coder")) else {
+        return;
+    };
+    daemon.wait_state("coder", "idle");
+    let mut held = Held::restart(&mut daemon, "pressed");
+    let send = daemon.spawn(&["send", "coder", "say something", "--id", "m1", "--json"]);
+    // The text, then Enter.
+    held.arrives();
+    held.passes();
+    held.arrives();
+    daemon.crash();
+    daemon.again();
+    let answer = send.end().expect(0).json();
+    assert_eq!(answer["state"], "answered", "{answer}");
+    daemon.crash();
+    daemon.again();
+    let again = ["send", "coder", "say something", "--id", "m1", "--json"];
+    assert_eq!(daemon.cmd(&again).expect(0).json(), answer);
+    let events = daemon.cmd(&["events", "--after", "0", "--json"]).expect(0);
+    let events = events.json_lines();
+    let told = events.iter().filter(|event| event["event"] == "message");
+    assert_eq!(told.count(), 1, "{events:?}");
+}

@@ -64,6 +64,19 @@ impl Held {
         }));
     }
 
+    /// Lets it go on to the next time that it comes here.
+    pub fn passes(&mut self) {
+        self.grip = None;
+        let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+        until("the daemon to go on", || {
+            let mut options = File::options();
+            let reader =
+                std::os::unix::fs::OpenOptionsExt::custom_flags(options.write(true), flags)
+                    .open(&self.pipe);
+            reader.is_err().then_some(())
+        });
+    }
+
     /// Lets it go, now and when it comes here again.
     pub fn let_go(&mut self) {
         let _ = fs::remove_file(&self.pipe);

@@ -2,7 +2,9 @@ use super::*;
 use crate::core::claude::keys;
 use crate::core::machine::Message;
 use crate::core::queue::Outcome as Found;
+use crate::core::text::quoting::quoted;
 use crate::daemon::tasks::runner;
+use crate::events::Bus;
 use crate::once::{Active, Begun, Came, Once, OnceOutcome, OnceRecord, OnceWaiter, Sending, Stage};
 use crate::os::peer::PeerOrigin;
 use std::sync::Arc;
@@ -111,6 +113,7 @@ async fn send_once(dispatcher: &Dispatcher, send: ToSend) -> Result<SendAnswer, 
         Begun::Yours(waiter, record) => {
             let sends = dispatcher.daemon.once().sends.clone();
             let on_its_way = OnItsWay {
+                bus: dispatcher.bus().clone(),
                 sends,
                 slot,
                 record: *record,
@@ -154,6 +157,7 @@ impl Dispatcher {
             };
             if let Ok(Begun::Yours(waiter, record)) = self.daemon.once().sends.begin(record) {
                 let on_its_way = OnItsWay {
+                    bus: self.bus().clone(),
                     sends: self.daemon.once().sends.clone(),
                     slot,
                     record: *record,
@@ -220,6 +224,7 @@ fn as_message(record: &OnceRecord<Sending>) -> Option<Message> {
 
 /// A message that this daemon sees to.
 struct OnItsWay {
+    bus: Bus,
     sends: Once<Sending>,
     slot: SlotHandle,
     record: OnceRecord<Sending>,
@@ -283,8 +288,36 @@ impl OnItsWay {
         match find(&self.record, &self.slot).await {
             // Enter did not reach it.
             Came::Nothing(_) => self.give(message).await,
-            came => came,
+            came => {
+                tell_if_untold(&self.bus, &self.record, &self.slot).await;
+                came
+            }
         }
+    }
+}
+
+/// The event of a message that Claude Code has taken, if the daemon that pressed Enter was killed before it told of it.
+pub(super) async fn tell_if_untold(bus: &Bus, record: &OnceRecord<Sending>, slot: &SlotHandle) {
+    let (Some(Message { text, .. }), Some(entered)) = (as_message(record), record.entered_at)
+    else {
+        return;
+    };
+    let (name, wanted, position) = (record.slot.clone(), text.clone(), bus.listen().position);
+    let events = bus.replay(0, position);
+    let is_told = move || {
+        let mut events = events;
+        events.any(|event| {
+            let time = event["time"].as_str().and_then(|time| time.parse().ok());
+            event["event"] == "message"
+                && event["slot"] == *name
+                && event["text"] == *wanted
+                && time.is_some_and(|time: DateTime<Utc>| time >= entered)
+        })
+    };
+    // If the log can't be read, an event too few is better than one too many.
+    if matches!(blocking::run(is_told).await, Ok(false)) {
+        // A slot that is gone has nobody to tell.
+        let _ = slot.send(SlotCommand::Note(What::Message { text })).await;
     }
 }
 
@@ -358,12 +391,15 @@ fn too_late() -> RpcError {
 
 /// The next step for a command of Claude Code leads to a person's `send`: nothing else sends one.
 pub(super) fn not_sendable(error: &keys::NotSendable, peer: &Peer, to: &str) -> RpcError {
-    if !matches!(error, keys::NotSendable::Slash(_)) {
+    let keys::NotSendable::Slash(command) = error else {
         return RpcError::new(Fault::Usage, error.to_string());
-    }
+    };
     let slot = if to.starts_with('@') { "SLOT" } else { to };
     let meant = match peer.origin {
-        PeerOrigin::Outside => format!("if that is meant: missiond send {slot} --slash '/…'"),
+        PeerOrigin::Outside => {
+            let command = quoted(command);
+            format!("if that is meant: missiond send {slot} --slash {command}")
+        }
         _ => "if that is meant: only a person can send one".to_owned(),
     };
     RpcError::new(Fault::Refused, error.to_string()).next(format!(

@@ -1,4 +1,4 @@
-use super::send::find;
+use super::send::{find, tell_if_untold};
 use super::*;
 use crate::daemon::tasks::runner;
 use crate::once::{Came, OnceOutcome, OnceRecord, Sending};
@@ -44,6 +44,7 @@ async fn answer(call: Call<'_>, params: SentParams) -> Result<SentAnswer, RpcErr
     if unclear && runner::rests(slot.status().state) {
         let came = find(&record, &slot).await;
         if let Came::End(outcome) = came {
+            tell_if_untold(call.bus(), &record, &slot).await;
             sends.settle(&record.slot, &record.id, Came::End(outcome.clone()));
             record.outcome = Some(outcome);
         }
