@@ -47,7 +47,7 @@
 //! - [`slot`]: the task of one slot, with what it does for Claude Code. [`session`]: what it does for any other program.
 //!   [`daemon`]: all of them by name, tasks, alerts, reload.
 //! - [`control`]: the socket, its server and its client, and a file for each request.
-//! - [`mcp`], [`embed`], [`cli`]: the ways in for models, for programs and for people. [`lab`]: stand-ins for Claude Code.
+//! - [`mcp`], [`web`], [`embed`], [`cli`]: the ways in for models, for browsers, for programs and for people. [`lab`]: stand-ins for Claude Code.
 //!
 //! # Words
 //! - *slot*: a named Claude Code (or another program) that the configuration describes; its program may end and be started again.

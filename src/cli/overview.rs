@@ -45,15 +45,7 @@ const GROUPS: [(&str, &[&str]); 8] = [
     ("Unchecked input", &["keys", "write"]),
     (
         "Rules, and other programs",
-        &[
-            "config",
-            "policy",
-            "mcp",
-            "web",
-            "completions",
-            "man",
-            "help",
-        ],
+        &["config", "policy", "mcp", "completions", "man", "help"],
     ),
 ];
 

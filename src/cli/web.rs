@@ -1,8 +1,10 @@
 use crate::cli::context::Context;
-use crate::cli::failure::Failure;
+use crate::cli::failure::{Blame, Failure};
 use crate::cli::reach;
+use crate::control::client::CallError;
 use crate::control::requests::{WhereFrom, WhereFromParams};
 use crate::control::scope::Scope;
+use crate::core::model::Fault;
 use crate::web::{CODE_LIFE, WebOptions, WebServer};
 use serde_json::json;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -11,7 +13,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 ///
 /// It prints an address with a code, which is good once and for a minute, and serves until it is ended. The requests are
 /// those of the control socket. A program inside a slot and another user of this machine are refused, whatever
-/// token they have. From elsewhere, use ssh: ssh -L 7777:127.0.0.1:7777 HOST
+/// token they have. From elsewhere, use ssh with the port that it prints: ssh -L PORT:127.0.0.1:PORT HOST
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -19,11 +21,14 @@ Examples:
   missiond web --port 8080 --scope view
   missiond web --openapi > openapi.json
 
-  curl -H 'Content-Type: application/json' -d '{\"code\":\"CODE\"}' http://127.0.0.1:7777/api/session
-  curl -H 'Authorization: Bearer TOKEN' -H 'Content-Type: application/json' -d '{}' http://127.0.0.1:7777/api/status")]
+  curl -H 'Content-Type: application/json' -d '{\"code\":\"CODE\"}' http://127.0.0.1:PORT/api/session
+  curl -H 'Authorization: Bearer TOKEN' -H 'Content-Type: application/json' -d '{}' http://127.0.0.1:PORT/api/status")]
 pub struct Web {
-    /// The port on 127.0.0.1; 0 for any that is free
-    #[arg(long, value_name = "PORT", default_value_t = 7777)]
+    /// The port on 127.0.0.1, in place of one that is free
+    ///
+    /// Choose one at which no program of a slot has ever been opened in your browser: what such a program left there, a
+    /// service worker, would get the page's code.
+    #[arg(long, value_name = "PORT", default_value_t = 0)]
     port: u16,
     /// What the code allows: view, answer, steer or keys; each includes those before it
     #[arg(long, value_name = "SCOPE", default_value_t = Scope::Keys)]
@@ -45,8 +50,17 @@ impl Web {
         let own = WhereFromParams {
             pids: vec![std::process::id().cast_signed()],
             server: "web".to_owned(),
+            unwritten: true,
         };
-        context.connect().await?.call::<WhereFrom>(own).await?;
+        let known = context.connect().await?.call::<WhereFrom>(own).await;
+        known.map_err(|error| match error {
+            CallError::Rpc(error) if error.fault == Fault::Refused => Failure::new(
+                Blame::Fault(Fault::Refused),
+                "`missiond web` was called from inside a slot: nobody approves himself",
+            )
+            .next("a person does this, in a terminal outside of the slots"),
+            error => error.into(),
+        })?;
         let listen = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), self.port);
         let options = WebOptions {
             listen,
@@ -55,7 +69,7 @@ impl Web {
         let server = WebServer::bind(reach::dial(context), options).await;
         let server = server.map_err(|error| {
             Failure::failed(format!("cannot listen at {listen}: {error}"))
-                .next("choose another port: missiond web --port 0")
+                .next("let missiond choose one: missiond web")
         })?;
         let code = server.code(self.scope);
         let code =

@@ -1,10 +1,11 @@
 //! The requests of the control socket over HTTP: `POST /api/NAME` with the parameters as JSON.
 
 use super::refusal::Refusal;
-use super::server::Shared;
+use super::server::{Caller, Shared};
 use crate::control::permission;
 use crate::control::requests::{self, Confirm, Method, RequestEntry};
 use crate::control::scope::Scope;
+use crate::core::claude::keys;
 use crate::core::model::{Fault, RpcError};
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
@@ -44,7 +45,12 @@ pub(super) async fn session(
             token: token.text().to_owned(),
             scope,
         })),
-        Ok(None) => Err(shared.refuse_secret().await),
+        Ok(None) => {
+            shared.refuse_secret().await;
+            let text = "the code was used before, is too old, or is wrong";
+            let refusal = Refusal::new(StatusCode::UNAUTHORIZED, Fault::Refused, text);
+            Err(refusal.next("get another one: missiond web"))
+        }
         Err(error) => {
             let text = format!("the system gives no random numbers: {error}");
             Err(RpcError::new(Fault::Failed, text).into())
@@ -55,17 +61,23 @@ pub(super) async fn session(
 pub(super) async fn answer(
     State(shared): State<Arc<Shared>>,
     Extension(scope): Extension<Scope>,
+    Extension(caller): Extension<Arc<Caller>>,
     Path(name): Path<String>,
     body: Body,
 ) -> Result<Json<Value>, Refusal> {
-    let entry = requests::find(&name).and_then(|entry| Some((entry, needed_at_least(entry)?)));
-    let Some((entry, least)) = entry else {
+    let entry = requests::find(&name);
+    let Some((entry, least)) = entry.and_then(|entry| Some((entry, entry.scope?))) else {
         return Err(RpcError::no_such_method(&name).into());
     };
     let params = object(body)?;
     let needed = least.max(needed_for(entry, &params));
     if scope < needed {
-        let text = format!("`{name}` needs the scope `{needed}`, and this token has `{scope}`");
+        let so = if needed > least {
+            " with these parameters"
+        } else {
+            ""
+        };
+        let text = format!("`{name}`{so} needs the scope `{needed}`, and this token has `{scope}`");
         let refusal = Refusal::new(StatusCode::FORBIDDEN, Fault::Refused, text);
         return Err(refusal.next(format!("missiond web --scope {needed}")));
     }
@@ -73,21 +85,22 @@ pub(super) async fn answer(
         let text = "`confirm` needs the id of the dialog that was seen, in `dialog`";
         return Err(RpcError::new(Fault::Usage, text).into());
     }
+    if least > Scope::View {
+        caller.check_again(&shared).await?;
+    }
     let mut client = (shared.dial)().await?;
     let answer = client.ask(entry.name, params).await;
     Ok(Json(answer.map_err(RpcError::from)?))
 }
 
-fn needed_at_least(entry: &RequestEntry) -> Option<Scope> {
-    entry.scope
-}
-
-/// What these very parameters need: a rule for good, and a command that no rule judges, are more than an answer or a
-/// message.
+/// What these very parameters need: a yes to more than this one call, an answer in spite of a doubt, and a command that no
+/// rule judges, are more than an answer or a message.
 fn needed_for(entry: &RequestEntry, params: &Value) -> Scope {
-    let is_always = || params.get("answer").and_then(Value::as_str) == Some("always");
+    let answer = params.get("answer").and_then(Value::as_str);
+    let is_more = answer.is_some_and(|answer| keys::is_always(answer) || keys::widens(answer));
+    let is_anyway = params.get("anyway") == Some(&Value::Bool(true));
     match entry.name {
-        Confirm::NAME if is_always() => Scope::Keys,
+        Confirm::NAME if is_more || is_anyway => Scope::Keys,
         _ if permission::escapes(params) => Scope::Keys,
         _ => Scope::View,
     }
@@ -96,7 +109,10 @@ fn needed_for(entry: &RequestEntry, params: &Value) -> Scope {
 /// The parameters; a request without a body has none.
 fn object(body: Body) -> Result<Value, Refusal> {
     let body = body.map_err(|rejection| {
-        let text = format!("the body can't be read: {}", rejection.body_text());
+        let text = match rejection.status() {
+            StatusCode::PAYLOAD_TOO_LARGE => "the body has more than 64 KiB".to_owned(),
+            _ => format!("the body can't be read: {}", rejection.body_text()),
+        };
         Refusal::new(rejection.status(), Fault::Usage, text)
     })?;
     if body.is_empty() {

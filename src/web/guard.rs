@@ -7,12 +7,14 @@
 use http::header::{CONTENT_TYPE, HOST, HeaderName, ORIGIN};
 use http::request::Parts;
 use http::{HeaderMap, Method, StatusCode};
+use std::net::SocketAddr;
 
 /// The names by which a browser may reach this server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hosts {
-    /// `host:port` on loopback, by plain HTTP.
-    local: Vec<String>,
+    /// The address that it listens at, by plain HTTP. Names such as `localhost` are not among them: they mean other addresses
+    /// too, where a program of a slot could listen and give the page its own scripts.
+    own: String,
     /// Names of a proxy, which speaks HTTPS with the browser.
     behind_proxy: Vec<String>,
 }
@@ -55,11 +57,10 @@ impl Denied {
 }
 
 impl Hosts {
-    /// The loopback names with this port, and the names of proxies.
-    pub fn new(port: u16, behind_proxy: &[String]) -> Hosts {
-        let local = ["127.0.0.1", "localhost", "[::1]"];
+    /// The address that it listens at, and the names of proxies.
+    pub fn new(own: SocketAddr, behind_proxy: &[String]) -> Hosts {
         Hosts {
-            local: local.iter().map(|host| format!("{host}:{port}")).collect(),
+            own: own.to_string(),
             behind_proxy: behind_proxy
                 .iter()
                 .map(|host| host.to_ascii_lowercase())
@@ -69,7 +70,7 @@ impl Hosts {
 
     fn has(&self, host: &str) -> bool {
         let host = host.to_ascii_lowercase();
-        self.local.contains(&host) || self.behind_proxy.contains(&host)
+        self.own == host || self.behind_proxy.contains(&host)
     }
 
     fn has_origin(&self, origin: &str) -> bool {
@@ -77,7 +78,8 @@ impl Hosts {
             let host = origin.strip_prefix(scheme).map(str::to_ascii_lowercase);
             host.is_some_and(|host| hosts.contains(&host))
         };
-        is_in("http://", &self.local) || is_in("https://", &self.behind_proxy)
+        let own = std::slice::from_ref(&self.own);
+        is_in("http://", own) || is_in("https://", &self.behind_proxy)
     }
 
     /// Whether this request may be looked at.
@@ -157,7 +159,8 @@ mod tests {
             request = request.header(*name, *value);
         }
         let (parts, ()) = request.body(()).unwrap().into_parts();
-        Hosts::new(7777, &["box.example.net".to_owned()]).check(&parts)
+        let own = SocketAddr::from(([127, 0, 0, 1], 7777));
+        Hosts::new(own, &["box.example.net".to_owned()]).check(&parts)
     }
 
     fn get(headers: &[(&str, &str)]) -> Result<(), Denied> {
@@ -169,13 +172,7 @@ mod tests {
 
     #[test]
     fn only_the_listed_hosts_are_served() {
-        for host in [
-            "127.0.0.1:7777",
-            "localhost:7777",
-            "LOCALHOST:7777",
-            "[::1]:7777",
-            "box.example.net",
-        ] {
+        for host in ["127.0.0.1:7777", "box.example.net", "BOX.example.NET"] {
             assert_eq!(get(&[("Host", host)]), Ok(()), "{host}");
         }
         for host in [
@@ -183,6 +180,8 @@ mod tests {
             "127.0.0.1.evil.com",
             "127.0.0.1.evil.com:7777",
             "localhost.evil.com:7777",
+            "localhost:7777",
+            "[::1]:7777",
             "localhost.:7777",
             "0.0.0.0:7777",
             "127.0.0.1",
@@ -239,7 +238,7 @@ mod tests {
         let post = |headers: &[(&str, &str)]| check("POST", "/api/send", headers);
         let fetch = ("Sec-Fetch-Mode", "cors");
         assert_eq!(post(&[HERE, JSON, fetch]), Err(Denied::Origin));
-        let ours = ("Origin", "http://localhost:7777");
+        let ours = ("Origin", "http://127.0.0.1:7777");
         assert_eq!(post(&[HERE, JSON, fetch, ours]), Ok(()));
         assert_eq!(post(&[HERE, JSON]), Ok(()));
     }

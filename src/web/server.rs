@@ -7,7 +7,7 @@ use super::{api, assets, events, openapi};
 use crate::control::client::Dial;
 use crate::control::requests::{WhereFrom, WhereFromParams};
 use crate::control::scope::Scope;
-use crate::core::model::Fault;
+use crate::core::model::{Fault, RpcError};
 use crate::os::blocking;
 use crate::os::tcp_peer::TcpPeer;
 use axum::body::Body;
@@ -28,8 +28,14 @@ use std::time::{Duration, Instant};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OnceCell, Semaphore};
 
-/// Connections at once. A browser opens six for each tab.
+/// Connections of people at once. A browser opens six for each tab.
 const MAX_CONNECTIONS: usize = 128;
+/// Connections that are looked up at once, before they get a place: what a slot opens takes no place of a person's.
+const DOORSTEP: usize = 4;
+/// Connections that are refused and may still read why.
+const MAX_REFUSED: usize = 8;
+/// How often a refusal goes into the audit, at most.
+const ALARM_PAUSE: Duration = Duration::from_secs(10);
 /// Listeners of events at once.
 const MAX_STREAMS: usize = 32;
 /// A client has this long to send the head of a request.
@@ -54,9 +60,24 @@ pub(super) struct Shared {
     pub streams: Arc<Semaphore>,
     hosts: Hosts,
     access: Mutex<Access>,
+    /// When a refusal went into the audit last.
+    alarm: Mutex<Option<Instant>>,
 }
 
 impl Shared {
+    /// A crowd of connections from a slot is no reason to fill the audit.
+    fn may_alarm(&self) -> bool {
+        let last = *self.alarm.lock().unwrap_or_else(PoisonError::into_inner);
+        last.is_none_or(|last| last.elapsed() >= ALARM_PAUSE)
+    }
+
+    fn alarmed(&self) {
+        if self.may_alarm() {
+            let now = Some(Instant::now());
+            *self.alarm.lock().unwrap_or_else(PoisonError::into_inner) = now;
+        }
+    }
+
     pub fn access(&self) -> MutexGuard<'_, Access> {
         self.access.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -85,8 +106,9 @@ impl WebServer {
         let shared = Shared {
             dial,
             streams: Arc::new(Semaphore::new(MAX_STREAMS)),
-            hosts: Hosts::new(address.port(), &options.hosts),
+            hosts: Hosts::new(address, &options.hosts),
             access: Mutex::default(),
+            alarm: Mutex::default(),
         };
         Ok(WebServer {
             listener,
@@ -107,7 +129,12 @@ impl WebServer {
     /// Serves until the process ends.
     pub async fn serve(self) {
         let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        let refused = Arc::new(Semaphore::new(MAX_REFUSED));
+        let doorstep = Arc::new(Semaphore::new(DOORSTEP));
         loop {
+            let Ok(step) = doorstep.clone().acquire_owned().await else {
+                return;
+            };
             let (stream, theirs) = match self.listener.accept().await {
                 Ok(accepted) => accepted,
                 Err(error) => {
@@ -117,24 +144,32 @@ impl WebServer {
                     continue;
                 }
             };
-            let Ok(place) = places.clone().try_acquire_owned() else {
-                // The connection closes: a client that tries again later finds a place.
-                continue;
-            };
-            let caller = Arc::new(Caller::new(&stream, theirs));
-            let router = router(self.shared.clone()).layer(Extension(caller));
+            let (shared, places, refused) = (self.shared.clone(), places.clone(), refused.clone());
             tokio::spawn(async move {
-                // How a connection ends is the client's affair.
-                let _ = http1::Builder::new()
-                    .timer(TokioTimer::new())
-                    .header_read_timeout(HEAD_LIMIT)
-                    .max_buf_size(MAX_HEAD)
-                    .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router))
-                    .await;
-                drop(place);
+                let caller = Arc::new(Caller::new(&stream, theirs));
+                let places = match caller.check(&shared).await {
+                    Ok(()) => places,
+                    Err(_) => refused,
+                };
+                drop(step);
+                // Without a place the connection closes: a client that tries again later finds one.
+                let Ok(_place) = places.try_acquire_owned() else {
+                    return;
+                };
+                serve_connection(stream, router(shared).layer(Extension(caller))).await;
             });
         }
     }
+}
+
+async fn serve_connection(stream: TcpStream, router: Router) {
+    // How a connection ends is the client's affair.
+    let _ = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_LIMIT)
+        .max_buf_size(MAX_HEAD)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router))
+        .await;
 }
 
 fn router(shared: Arc<Shared>) -> Router {
@@ -165,7 +200,7 @@ async fn admit(
         tracing::info!(why = denied.name(), "a request was refused");
         return Err(denied.into());
     }
-    caller.check(&shared.dial).await?;
+    caller.check(&shared).await?;
     Ok(next.run(Request::from_parts(parts, body)).await)
 }
 
@@ -190,7 +225,10 @@ async fn authorize(
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     match (values.next(), values.next()) {
-        (Some(value), None) => value.to_str().ok()?.strip_prefix("Bearer "),
+        (Some(value), None) => {
+            let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
+            scheme.eq_ignore_ascii_case("bearer").then_some(token)
+        }
         _ => None,
     }
 }
@@ -216,8 +254,8 @@ async fn with_headers(mut response: Response<Body>) -> Response<Body> {
     response
 }
 
-/// Who is at the other end of a connection, looked up once.
-struct Caller {
+/// Who is at the other end of a connection, as it was when it connected.
+pub(super) struct Caller {
     ours: io::Result<SocketAddr>,
     theirs: SocketAddr,
     /// `None` if it is a person.
@@ -235,19 +273,17 @@ impl Caller {
 
     /// Refuses other users and programs inside slots. If the daemon does not answer, nobody can be told apart: then the
     /// next request asks again.
-    async fn check(&self, dial: &Dial) -> Result<(), Refusal> {
-        let refused = self.refused.get_or_try_init(|| self.look(dial)).await?;
-        match refused {
-            None => Ok(()),
-            Some(why) => {
-                let text = format!("the program that has connected is refused: {why}");
-                Err(Refusal::new(StatusCode::FORBIDDEN, Fault::Refused, text)
-                    .next("open the page in a browser outside of the slots, as the daemon's user"))
-            }
-        }
+    async fn check(&self, shared: &Shared) -> Result<(), Refusal> {
+        let look = || self.look(shared);
+        refusal(self.refused.get_or_try_init(look).await?.as_deref())
     }
 
-    async fn look(&self, dial: &Dial) -> Result<Option<String>, Refusal> {
+    /// The same, looked up again: before something is done, a connection may have been passed on to another process.
+    pub(super) async fn check_again(&self, shared: &Shared) -> Result<(), Refusal> {
+        refusal(self.look(shared).await?.as_deref())
+    }
+
+    async fn look(&self, shared: &Shared) -> Result<Option<String>, Refusal> {
         let unknown = |error: &dyn std::fmt::Display| {
             let text = format!("who has connected can't be looked up: {error}");
             Refusal::new(StatusCode::SERVICE_UNAVAILABLE, Fault::Failed, text)
@@ -267,10 +303,24 @@ impl Caller {
         let params = WhereFromParams {
             pids: peer.pids,
             server: "web".to_owned(),
+            unwritten: !shared.may_alarm(),
         };
-        let mut client = dial().await?;
+        let mut client = (shared.dial)().await?;
         let answer = client.call::<WhereFrom>(params).await;
-        let answer = answer.map_err(crate::core::model::RpcError::from)?;
-        Ok((!answer.outside).then(|| answer.why.unwrap_or_default()))
+        let answer = answer.map_err(RpcError::from)?;
+        if answer.outside {
+            return Ok(None);
+        }
+        shared.alarmed();
+        Ok(Some(answer.why.unwrap_or_default()))
     }
+}
+
+fn refusal(why: Option<&str>) -> Result<(), Refusal> {
+    let Some(why) = why else {
+        return Ok(());
+    };
+    let text = format!("the program that has connected is refused: {why}");
+    Err(Refusal::new(StatusCode::FORBIDDEN, Fault::Refused, text)
+        .next("open the page in a browser outside of the slots, as the daemon's user"))
 }

@@ -65,6 +65,8 @@ fn a_right_token_from_a_wrong_place_is_refused() {
         format!("Host: evil.com:{port}"),
         format!("Host: localhost.evil.com:{port}"),
         format!("Host: 0.0.0.0:{port}"),
+        format!("Host: localhost:{port}"),
+        format!("Host: [::1]:{port}"),
         format!("Host: localhost.:{port}"),
         "Host: 127.0.0.1".to_owned(),
     ] {
@@ -153,7 +155,6 @@ fn a_token_does_no_more_than_its_scope() {
         assert_eq!(web.post("status", Some(&token), "{}").status, 200);
     };
     let yes = r#"{"slot":"echo","answer":"yes","dialog":"x"}"#;
-    let always = r#"{"slot":"echo","answer":"always","dialog":"x"}"#;
     let send = r#"{"slot":"echo","text":"hi"}"#;
     let shell = r#"{"slot":"echo","text":"ls","shell":true}"#;
     let more = r#"{"slot":"echo","text":"hi","scope":"keys"}"#;
@@ -161,9 +162,20 @@ fn a_token_does_no_more_than_its_scope() {
         ("type", send),
         ("reload", "{}"),
         ("down", "{}"),
-        ("confirm", always),
         ("send", shell),
     ];
+    // Each is more than a yes to this one call.
+    let mores = [
+        r#"{"slot":"echo","answer":"always","dialog":"x"}"#,
+        r#"{"slot":"echo","answer":" Always!","dialog":"x"}"#,
+        r#"{"slot":"echo","answer":"no","answer":"always","dialog":"x"}"#,
+        r#"{"slot":"echo","answer":"Yes, and don't ask again for touch","dialog":"x"}"#,
+        r#"{"slot":"echo","answer":"yes, and auto-accept edits","dialog":"x"}"#,
+        r#"{"slot":"echo","answer":"yes","anyway":true,"dialog":"x"}"#,
+    ];
+    for scope in ["view", "answer", "steer"] {
+        forbidden(scope, &mores.map(|more| ("confirm", more)));
+    }
     forbidden(
         "view",
         &[
@@ -223,7 +235,36 @@ fn a_program_inside_a_slot_is_refused_with_a_right_token() {
         let entry: Value = serde_json::from_str(line).expect("JSON");
         entry["what"] == "refused" && entry["input"]["method"] == "web"
     });
-    assert_eq!(refused.count(), 3, "{audit}");
+    // A crowd does not fill the audit.
+    assert_eq!(refused.count(), 1, "{audit}");
+}
+
+#[test]
+fn a_crowd_of_a_slot_takes_no_place_of_a_person() {
+    let daemon = daemon();
+    let web = Web::start(&daemon, "view");
+    let token = web.token();
+    let script = daemon.root().join("crowd.py");
+    let text = format!(
+        "import socket, time\n\
+         crowd = [socket.create_connection(('127.0.0.1', {})) for _ in range(300)]\n\
+         open('crowded', 'w').close()\n\
+         time.sleep(600)\n",
+        web.port
+    );
+    std::fs::write(&script, text).expect("a file");
+    let root = daemon.root().display().to_string();
+    let path = script.display().to_string();
+    daemon
+        .cmd(&["exec", "--cwd", &root, "--", "python3", &path])
+        .expect(0);
+    until("the crowd", || {
+        daemon.root().join("crowded").exists().then_some(())
+    });
+    for _ in 0..5 {
+        let answer = web.post("status", Some(&token), "{}");
+        assert_eq!(answer.status, 200, "{answer:?}");
+    }
 }
 
 #[test]
@@ -303,7 +344,7 @@ fn a_flood_of_connections_leaves_the_daemon_alone() {
     let token = web.token();
     let flood: Vec<_> = (0..600).map(|_| web.connect()).collect();
     assert_eq!(daemon.status("echo")["state"], "idle");
-    // One over the limit is closed; the rest wait for a head that never comes.
+    // What is over the limit is closed; the rest wait for a head that never comes.
     until("a connection to be turned away", || {
         let mut closed = flood.iter().filter(|stream| {
             stream.set_nonblocking(true).expect("a socket");

@@ -16,6 +16,9 @@ pub struct WhereFromParams {
     pub pids: Vec<i32>,
     /// What they have connected to, for the audit.
     pub server: String,
+    /// Nothing goes into the audit: another one of them did a moment ago.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unwritten: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -56,14 +59,16 @@ async fn answer(call: Call<'_>, params: WhereFromParams) -> Result<WhereFromAnsw
             ("", "it can't be told from one inside a slot".to_owned())
         }
     };
-    let caller = Peer {
-        pid: Some(*pid),
-        origin: origin.clone(),
-        ..call.peer.clone()
-    };
-    let record = Record::refused(slot, &caller, &params.server, &Value::Null, &why);
-    if let Err(error) = call.daemon.audit().note(record).await {
-        tracing::error!("the audit can't be written: {error}");
+    if !params.unwritten {
+        let caller = Peer {
+            pid: Some(*pid),
+            origin: origin.clone(),
+            ..call.peer.clone()
+        };
+        let record = Record::refused(slot, &caller, &params.server, &Value::Null, &why);
+        if let Err(error) = call.daemon.audit().note(record).await {
+            tracing::error!("the audit can't be written: {error}");
+        }
     }
     Ok(WhereFromAnswer {
         outside: false,

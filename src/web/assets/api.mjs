@@ -49,14 +49,12 @@ export async function request(name, params) {
 }
 
 /**
- * Streams events until the connection ends.
- * @param {number | null} after the position behind which to go on
+ * Streams how the slots stand, and then what happens, until the connection ends.
  * @param {(kind: string, data: any) => void} heard
  * @param {AbortSignal} signal
  */
-export async function events(after, heard, signal) {
-  const query = after === null ? "" : `?after=${after}`;
-  const response = await fetch(`/api/events${query}`, { headers: authorization(), signal });
+export async function events(heard, signal) {
+  const response = await fetch("/api/events", { headers: authorization(), signal });
   if (!response.ok || response.body === null) throw await refused(response);
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";

@@ -36,7 +36,7 @@ function useSlots() {
     const ending = new AbortController();
     const stale = new Set();
     let asking = false;
-    let position = /** @type {number | null} */ (null);
+    let begun = false;
 
     const refresh = async () => {
       if (asking) return;
@@ -55,13 +55,14 @@ function useSlots() {
     };
     const heard = (/** @type {string} */ kind, /** @type {any} */ data) => {
       if (kind === "live") {
-        position = data.position ?? position;
         setLink("live");
         return;
       }
       if (kind !== "event") return;
-      position = data.seq ?? position;
       if (data.event === "snapshot") {
+        // What was known before is shown until the daemon answers; it may have other slots by then.
+        if (!begun) slots.current.clear();
+        begun = true;
         slots.current.set(data.slot, data.status);
         draw(undefined);
       } else if (data.event === "closed") {
@@ -75,17 +76,16 @@ function useSlots() {
     const listen = async () => {
       while (!ending.signal.aborted) {
         try {
-          // A daemon that was started again may have other slots: begin anew.
-          slots.current.clear();
-          await events(null, heard, ending.signal);
-          setLink("lost");
+          begun = false;
+          await events(heard, ending.signal);
+          setLink("the daemon does not answer");
         } catch (error) {
           if (error.status === 401) {
             forgetToken();
             setLink("signed out");
             return;
           }
-          setLink(error.message);
+          setLink(error.status === undefined ? "missiond web does not answer" : error.message);
         }
         await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
       }
@@ -110,7 +110,7 @@ function App() {
   const now = useClock();
   const [chosen, setChosen] = useState(/** @type {string | null} */ (null));
   const [said, setSaid] = useState("");
-  if (link === "signed out") return html`<${SignedOut} />`;
+  if (link === "signed out") return html`<${SignedOut} why="The server does not know this page any more." />`;
   const all = inOrder(slots).filter((slot) => !slot.session);
   const waiting = all.filter((slot) => group(slot) === "waits");
   const current = slots.get(chosen ?? "") ?? (matchMedia("(min-width: 800px)").matches ? waiting[0] ?? all[0] : undefined);
@@ -149,10 +149,13 @@ function Row({ slot, now, chosen, choose }) {
   </button></li>`;
 }
 
-function SignedOut() {
+/** @param {{why: string}} props */
+function SignedOut({ why }) {
   return html`<main class="signed-out"><h1>missiond</h1>
-    <p>This page needs a code. In a terminal outside of the slots, run <code>missiond web</code> and open the address that it prints.</p></main>`;
+    <p>${visible(why)}</p>
+    <p>In a terminal outside of the slots, run <code>missiond web</code> and open the address that it prints. Its code is good once, for a minute.</p></main>`;
 }
 
-await signIn().catch(() => {});
-render(hasToken() ? html`<${App} />` : html`<${SignedOut} />`, /** @type {Element} */ (document.getElementById("app")));
+const refused = await signIn().then(() => null, (error) => error.message);
+const why = refused === null ? "This page needs a code." : `The code was not taken: ${refused}.`;
+render(hasToken() ? html`<${App} />` : html`<${SignedOut} why=${why} />`, /** @type {Element} */ (document.getElementById("app")));

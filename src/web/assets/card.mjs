@@ -27,11 +27,13 @@ export function Card({ slot, now, answered }) {
   const [seen, setSeen] = useState("");
   const [alive, setAlive] = useState("");
   const [reason, setReason] = useState("");
+  const [words, setWords] = useState("");
   const [busy, setBusy] = useState(false);
   const [failed, setFailed] = useState("");
 
   useEffect(() => {
     setReason("");
+    setWords("");
     setFailed("");
     const timer = setTimeout(() => setAlive(id), DEAD_MS);
     const watch = new IntersectionObserver((entries) => {
@@ -54,8 +56,11 @@ export function Card({ slot, now, answered }) {
     setFailed("");
     try {
       const done = await request("confirm", { slot: slot.slot, dialog: id, id: crypto.randomUUID(), ...answer });
-      answered(`${slot.slot}: ${oneLine(done.chosen)}${done.rule ? `, rule added: ${oneLine(done.rule)}` : ""}`);
+      const chosen = answer.answer === "no" ? "denied" : oneLine(done.chosen);
+      answered(`${slot.slot}: ${chosen}${done.rule ? `, rule added: ${oneLine(done.rule)}` : ""}`);
     } catch (error) {
+      // Also below: if somebody else was first, the card is about to go.
+      answered(`${slot.slot}: your answer was not given: ${error.message}`);
       setFailed(`${error.message}${error.next ? ` — ${error.next}` : ""}`);
     } finally {
       setBusy(false);
@@ -77,8 +82,14 @@ export function Card({ slot, now, answered }) {
           <button class="no" disabled=${!ready} onClick=${() => give({ answer: "no", ...(reason && { reason }) })}>Deny</button>
           ${isPermission && html`<button class="yes" disabled=${!mayAllow} onClick=${() => give({ answer: "yes" })}>Allow once</button>`}
           ${isPermission && slot.always?.rule && html`<button disabled=${!mayAllow} onClick=${() => confirm(`Add the rule ${slot.always.rule} for good?`) && give({ answer: "always" })}>Always…</button>`}
-          ${!isPermission && dialog.options.map((option) => html`<button disabled=${!mayAllow} onClick=${() => give({ answer: option.label })}>${oneLine(option.label)}</button>`)}
+          ${!isPermission && dialog.options.map((option) => html`<button disabled=${!mayAllow} onClick=${() => give({ answer: option.label })}>
+            ${oneLine(option.label)}${option.description && html`<span class="about">${visible(option.description)}</span>`}
+          </button>`)}
         </div>
+        ${dialog.kind === "question" && html`<form class="send" onSubmit=${(event) => { event.preventDefault(); give({ text: words }); }}>
+          <input value=${words} onInput=${(event) => setWords(event.target.value)} aria-label="an answer of your own" placeholder="An answer of your own…" maxlength="2000" />
+          <button disabled=${!mayAllow || words.trim() === ""}>Answer</button>
+        </form>`}
         <label class="reason">Why not (is sent to Claude Code with Deny)
           <input value=${reason} onInput=${(event) => setReason(event.target.value)} maxlength="2000" />
         </label>`}

@@ -12,6 +12,7 @@ const LOOK_MS = 1000;
 export function Slot({ slot, changed, told }) {
   const [tab, setTab] = useState("screen");
   return html`<section class="slot" aria-label=${slot.slot}>
+    <h2>${oneLine(slot.slot)} <span class="role">${oneLine(slot.state)}</span></h2>
     <div class="tabs">
       <div role="tablist">${["screen", "conversation"].map((name) => html`<button role="tab" aria-selected=${tab === name} onClick=${() => setTab(name)}>${name}</button>`)}</div>
       <span class="grow"></span>

@@ -8,6 +8,7 @@ export default async ({ page, picture, axe, url }) => {
   await page.getByLabel(/Why not/).fill("not this file");
   await page.getByRole("button", { name: "Deny" }).click();
   await page.getByRole("button", { name: "Deny" }).waitFor({ state: "detached" });
+  await page.getByText("coder: denied").waitFor();
   const kept = await page.evaluate(() => [document.cookie, localStorage.length, sessionStorage.length]);
   return { serious, kept };
 };
