@@ -2,6 +2,8 @@
 //! that is allowed is run in an empty directory, in an empty environment, with a PATH of stubs that write down
 //! their names. If anything ran that no rule allows, or a file appeared, the policy was wrong.
 
+mod support;
+
 use missiond::core::policy::{Ask, Decision, LexicalPaths, Policy, decide};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -11,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use support::skip;
 
 #[path = "policy_fuzz/files.rs"]
 mod files;
