@@ -1,16 +1,10 @@
 //! What a container gets of the machine around it: what `tables/containers.toml` says about it.
 
+use super::programs::{ByName, by_name};
 use super::{Harm, at_words, base_name, has_short, has_word};
-use crate::core::policy::quick::QuickMap;
 use crate::core::policy::shell::Word;
 use serde::Deserialize;
 use std::sync::LazyLock;
-
-#[derive(Deserialize, Default)]
-#[serde(deny_unknown_fields)]
-struct File {
-    program: Vec<Program>,
-}
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
@@ -24,19 +18,10 @@ struct Program {
     mounts: String,
 }
 
-static TABLE: LazyLock<QuickMap<&'static str, &'static Program>> = LazyLock::new(|| {
-    let rows: &'static [Program] = Vec::leak(read().unwrap_or_default().program);
-    let of_row = |row: &'static Program| {
-        let names = row.names.split_ascii_whitespace();
-        names.map(move |name| (name, row))
-    };
-    rows.iter().flat_map(of_row).collect()
-});
+const FILE: &str = include_str!("../tables/containers.toml");
 
-/// A test holds that the file can be read.
-fn read() -> Result<File, toml::de::Error> {
-    toml::from_str(include_str!("../tables/containers.toml"))
-}
+static TABLE: LazyLock<ByName<Program>> =
+    LazyLock::new(|| by_name(FILE, |program: &Program| &program.names));
 
 /// A path of the machine that a container gets.
 #[derive(Debug, PartialEq, Eq)]
@@ -147,6 +132,7 @@ fn mounted(at: usize, value: &str) -> Option<Given<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::policy::harm::programs;
 
     fn words(command: &str) -> Vec<Word> {
         let word = |text: &str| Word {
@@ -158,7 +144,8 @@ mod tests {
 
     #[test]
     fn the_file_can_be_read() {
-        assert!(!read().expect("a good file").program.is_empty());
+        let rows = programs::read::<Program>(FILE);
+        assert!(!rows.expect("a good file").is_empty());
     }
 
     #[test]

@@ -1,16 +1,10 @@
 //! Programs that run what they read from their input: what `tables/input.toml` says about them.
 
+use super::programs::{ByName, by_name};
 use super::{base_name, has_word, unversioned};
-use crate::core::policy::quick::QuickMap;
 use crate::core::policy::shell::Word;
 use serde::Deserialize;
 use std::sync::LazyLock;
-
-#[derive(Deserialize, Default)]
-#[serde(deny_unknown_fields)]
-struct File {
-    program: Vec<Program>,
-}
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
@@ -21,19 +15,10 @@ struct Program {
     runs: String,
 }
 
-static TABLE: LazyLock<QuickMap<&'static str, &'static Program>> = LazyLock::new(|| {
-    let rows: &'static [Program] = Vec::leak(read().unwrap_or_default().program);
-    let of_row = |row: &'static Program| {
-        let names = row.names.split_ascii_whitespace();
-        names.map(move |name| (name, row))
-    };
-    rows.iter().flat_map(of_row).collect()
-});
+const FILE: &str = include_str!("../tables/input.toml");
 
-/// A test holds that the file can be read.
-fn read() -> Result<File, toml::de::Error> {
-    toml::from_str(include_str!("../tables/input.toml"))
-}
+static TABLE: LazyLock<ByName<Program>> =
+    LazyLock::new(|| by_name(FILE, |program: &Program| &program.names));
 
 /// Whether a command runs what it reads from its input, or may.
 pub fn runs_its_input(words: &[Word]) -> bool {
@@ -87,6 +72,7 @@ impl Program {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::policy::harm::programs;
 
     fn runs(command: &str) -> bool {
         let word = |text: &str| Word {
@@ -99,7 +85,8 @@ mod tests {
 
     #[test]
     fn the_file_can_be_read() {
-        assert!(!read().expect("a good file").program.is_empty());
+        let rows = programs::read::<Program>(FILE);
+        assert!(!rows.expect("a good file").is_empty());
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod input;
 mod javascript;
 mod languages;
 mod outputs;
+mod programs;
 mod scripts;
 mod subcommands;
 mod table;
