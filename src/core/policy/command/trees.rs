@@ -122,9 +122,8 @@ fn search_of(words: &[Word]) -> Option<Search<'_>> {
         }
         "rgrep" => (1, false),
         "rg" | "ag" | "ack" => (1, !arguments.iter().any(|word| shows_hidden(&word.text))),
-        "diff" if arguments.iter().any(|word| recurses(&word.text)) => {
-            return Some(Search::through(operands_of(arguments, "diff")));
-        }
+        // Of two directories it compares the files with the same names, also without `-r`.
+        "diff" => return Some(Search::through(operands_of(arguments, "diff"))),
         _ => return None,
     };
     let operands = operands_of(arguments, &name.text);
