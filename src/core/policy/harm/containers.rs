@@ -1,6 +1,6 @@
 //! What a container gets of the machine around it: what `tables/containers.toml` says about it.
 
-use super::programs::{ByName, by_name};
+use super::programs::{ByName, by_name, read};
 use super::{Harm, at_words, base_name, has_short, has_word};
 use crate::core::policy::shell::Word;
 use serde::Deserialize;
@@ -21,7 +21,7 @@ struct Program {
 const FILE: &str = include_str!("../tables/containers.toml");
 
 static TABLE: LazyLock<ByName<Program>> =
-    LazyLock::new(|| by_name(FILE, |program: &Program| &program.names));
+    LazyLock::new(|| by_name(read(FILE).unwrap_or_default(), |row| &row.names));
 
 /// A path of the machine that a container gets.
 #[derive(Debug, PartialEq, Eq)]
@@ -132,7 +132,6 @@ fn mounted(at: usize, value: &str) -> Option<Given<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::policy::harm::programs;
 
     fn words(command: &str) -> Vec<Word> {
         let word = |text: &str| Word {
@@ -144,7 +143,7 @@ mod tests {
 
     #[test]
     fn the_file_can_be_read() {
-        let rows = programs::read::<Program>(FILE);
+        let rows = read::<Program>(FILE);
         assert!(!rows.expect("a good file").is_empty());
     }
 

@@ -1,6 +1,6 @@
 //! Programs that run what they read from their input: what `tables/input.toml` says about them.
 
-use super::programs::{ByName, by_name};
+use super::programs::{ByName, by_name, read};
 use super::{base_name, has_word, unversioned};
 use crate::core::policy::shell::Word;
 use serde::Deserialize;
@@ -18,7 +18,7 @@ struct Program {
 const FILE: &str = include_str!("../tables/input.toml");
 
 static TABLE: LazyLock<ByName<Program>> =
-    LazyLock::new(|| by_name(FILE, |program: &Program| &program.names));
+    LazyLock::new(|| by_name(read(FILE).unwrap_or_default(), |row| &row.names));
 
 /// Whether a command runs what it reads from its input, or may.
 pub fn runs_its_input(words: &[Word]) -> bool {
@@ -72,7 +72,6 @@ impl Program {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::policy::harm::programs;
 
     fn runs(command: &str) -> bool {
         let word = |text: &str| Word {
@@ -85,7 +84,7 @@ mod tests {
 
     #[test]
     fn the_file_can_be_read() {
-        let rows = programs::read::<Program>(FILE);
+        let rows = read::<Program>(FILE);
         assert!(!rows.expect("a good file").is_empty());
     }
 

@@ -4,6 +4,7 @@ use crate::core::policy::quick::QuickMap;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+/// A file with one list of rows.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File<R> {
@@ -12,14 +13,14 @@ struct File<R> {
 
 pub type ByName<R> = QuickMap<&'static str, &'static R>;
 
-/// The rows of a file. A test of each table holds that its file can be read.
+/// The rows of a file with one list. A test of each table holds that its file can be read.
 pub fn read<R: DeserializeOwned>(file: &str) -> Result<Vec<R>, toml::de::Error> {
     toml::from_str(file).map(|File { program }| program)
 }
 
-/// The rows by the names of their programs. They are read once and live as long as the program.
-pub fn by_name<R: DeserializeOwned>(file: &str, names: fn(&R) -> &str) -> ByName<R> {
-    let rows: &'static [R] = Vec::leak(read(file).unwrap_or_default());
+/// The rows by the names of their programs. They live as long as the program.
+pub fn by_name<R>(rows: Vec<R>, names: fn(&R) -> &str) -> ByName<R> {
+    let rows: &'static [R] = Vec::leak(rows);
     let of_row = |row: &'static R| {
         let names = names(row).split_ascii_whitespace();
         names.map(move |name| (name, row))

@@ -1,7 +1,7 @@
 //! Programs that change what lies below a directory: what `tables/trees.toml` says about them.
 
+use super::programs::{ByName, by_name};
 use super::{base_name, has_short, has_word, is_one_of_long};
-use crate::core::policy::quick::QuickMap;
 use crate::core::policy::shell::Word;
 use serde::Deserialize;
 use std::sync::LazyLock;
@@ -44,8 +44,6 @@ struct Table {
     formats: ByName<Formats>,
 }
 
-type ByName<T> = QuickMap<&'static str, &'static T>;
-
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
     let file = read().unwrap_or_default();
     Table {
@@ -59,16 +57,6 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
 /// A test holds that the file can be read.
 fn read() -> Result<File, toml::de::Error> {
     toml::from_str(include_str!("../tables/trees.toml"))
-}
-
-/// The rows of a table for each program. They live as long as the program.
-fn by_name<T>(rows: Vec<T>, names: impl Fn(&'static T) -> &'static str) -> ByName<T> {
-    let rows: &'static [T] = Vec::leak(rows);
-    let of_row = |row| {
-        let names = names(row).split_ascii_whitespace();
-        names.map(move |name| (name, row)).collect::<Vec<_>>()
-    };
-    rows.iter().flat_map(of_row).collect()
 }
 
 impl Row {
