@@ -3,7 +3,6 @@
 use criterion::{Criterion, criterion_group, criterion_main};
 use missiond::core::policy::{Ask, Decision, LexicalPaths, Policy, decide};
 use missiond::os::real_paths::RealPaths;
-use serde_json::json;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 
@@ -28,13 +27,7 @@ fn ask(part: impl Fn(usize) -> String, between: &str) -> Ask {
         }
         command = command + between + &next;
     }
-    Ask {
-        tool: "Bash".to_owned(),
-        input: json!({ "command": command }),
-        cwd: PathBuf::from("/proj"),
-        at: None,
-        complete: true,
-    }
+    Ask::bash(&command, "/proj")
 }
 
 fn paths(n: usize) -> String {

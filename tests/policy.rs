@@ -10,6 +10,8 @@ use missiond::core::text::diagnostic::Problem;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
+#[path = "policy/beside.rs"]
+mod beside;
 #[path = "policy/cases.rs"]
 mod cases;
 #[path = "policy/cli.rs"]
@@ -36,13 +38,7 @@ fn policy(text: &str) -> Policy {
 }
 
 fn ask(tool: &str, input: Value) -> Ask {
-    Ask {
-        tool: tool.to_owned(),
-        input,
-        cwd: PathBuf::from("/proj/sub"),
-        at: None,
-        complete: true,
-    }
+    Ask::whole(tool, input, "/proj/sub")
 }
 
 fn bash(command: &str) -> Ask {

@@ -5,7 +5,6 @@
 mod support;
 
 use missiond::core::policy::{Ask, Decision, LexicalPaths, Policy, decide};
-use serde_json::json;
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -19,6 +18,8 @@ use support::skip;
 mod files;
 #[path = "policy_fuzz/scripts.rs"]
 mod scripts;
+#[path = "policy_fuzz/spellings.rs"]
+mod spellings;
 
 const ALLOWED: &[&str] = &["git", "ls", "grep", "cat", "find", "sort", "echo"];
 /// Files that lie where the commands run: a glob may turn one into an option.
@@ -402,14 +403,17 @@ fn command(random: &mut Random) -> String {
         }
     }
     if random.one_in(3) {
-        let at = random.below(text.chars().count() + 1);
-        let byte = text
-            .char_indices()
-            .nth(at)
-            .map_or(text.len(), |(byte, _)| byte);
-        text.insert_str(byte, random.of(PIECES));
+        insert_one(&mut text, PIECES, random);
     }
     text
+}
+
+/// Puts one of these pieces somewhere into the text.
+fn insert_one(text: &mut String, pieces: &[&str], random: &mut Random) {
+    let at = random.below(text.chars().count() + 1);
+    let mut places = text.char_indices().map(|(byte, _)| byte);
+    let byte = places.nth(at).unwrap_or(text.len());
+    text.insert_str(byte, random.of(pieces));
 }
 
 struct Bash {
@@ -602,13 +606,7 @@ fn run_what_is_allowed(policy: &Policy, may_run: impl Fn(&str) -> bool, may_writ
     let mut runs = 0;
     while Instant::now() < end {
         let text = command(&mut random);
-        let ask = Ask {
-            tool: "Bash".to_owned(),
-            input: json!({ "command": text }),
-            cwd: PathBuf::from("/proj"),
-            at: None,
-            complete: true,
-        };
+        let ask = Ask::bash(&text, "/proj");
         if decide(policy, &ask, &LexicalPaths).decision != Decision::Allow || !is_local(&text) {
             continue;
         }

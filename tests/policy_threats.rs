@@ -62,13 +62,7 @@ fn policy(rules: &Rules) -> Policy {
 }
 
 fn verdict(rules: &Rules, tool: &str, input: Value) -> Decision {
-    let ask = Ask {
-        tool: tool.to_owned(),
-        input,
-        cwd: PathBuf::from("/proj"),
-        at: None,
-        complete: true,
-    };
+    let ask = Ask::whole(tool, input, "/proj");
     decide(&policy(rules), &ask, &Machine).decision
 }
 
@@ -876,6 +870,43 @@ fn a_link_is_judged_by_where_it_leads() {
     );
 }
 
+/// A program that runs code is not led out of the directory by a link either.
+#[test]
+fn code_behind_a_link_is_elsewhere() {
+    let mut rules = with_links();
+    rules.allow.extend([
+        "Bash(node *)",
+        "Bash(python3 *)",
+        "Bash(go *)",
+        "Bash(helm *)",
+    ]);
+    commands(
+        &rules,
+        Want::NoAllow,
+        &[
+            "node out/x.js",
+            "node --test out/x.js",
+            "node lib/up/../x.js",
+            "python3 out/x.py",
+            "python3 -m py_compile out/x.py",
+            "python3 -m json.tool a.json out/b.json",
+            "go run out/x.go",
+            "go vet ./out/...",
+            "helm template x out/chart",
+        ],
+    );
+    commands(
+        &rules,
+        Want::Allow,
+        &[
+            "node lib/x.js",
+            "python3 lib/x.py",
+            "go run lib/x.go",
+            "node deep/x.js out",
+        ],
+    );
+}
+
 /// Well-known secrets: no bare `Read`, and no rule for a program, means them.
 #[test]
 fn secrets_are_kept_without_a_rule() {
@@ -1246,13 +1277,7 @@ fn globs_and_links_of_this_machine_are_followed() {
         ("cat /proc/self/cwd/.env", Decision::Deny),
         ("cat ~+/.env", Decision::Deny),
     ] {
-        let ask = Ask {
-            tool: "Bash".to_owned(),
-            input: json!({ "command": command }),
-            cwd: project.clone(),
-            at: None,
-            complete: true,
-        };
+        let ask = Ask::bash(command, project.clone());
         let paths = RealPaths::new(None);
         assert_eq!(decide(&rules, &ask, &paths).decision, expected, "{command}");
     }
@@ -1269,13 +1294,7 @@ fn the_directory_that_core_hooks_path_names_is_protected() {
         let config = format!("[core]\n\thooksPath = {hooks_path}\n");
         std::fs::write(cwd.join(".git/config"), config).expect("a file");
         std::os::unix::fs::symlink("tools/ci", cwd.join("link")).expect("a link");
-        let ask = Ask {
-            tool: "Bash".to_owned(),
-            input: json!({ "command": command }),
-            cwd,
-            at: None,
-            complete: true,
-        };
+        let ask = Ask::bash(command, cwd);
         decide(&rules, &ask, &RealPaths::new(None)).decision
     };
     for (hooks_path, command, is_allowed) in [
@@ -1308,13 +1327,7 @@ fn git_is_asked_about_where_the_repository_has_it_run_a_program() {
         std::fs::create_dir(cwd.join(".git")).expect("a directory");
         std::fs::write(cwd.join(".git/config"), config).expect("a file");
         std::fs::write(cwd.join("more"), more).expect("a file");
-        let ask = Ask {
-            tool: "Bash".to_owned(),
-            input: json!({ "command": command }),
-            cwd,
-            at: None,
-            complete: true,
-        };
+        let ask = Ask::bash(command, cwd);
         decide(&rules, &ask, &RealPaths::new(None)).decision
     };
     let external = "[diff]\n\texternal = ./evil\n";

@@ -6,11 +6,11 @@ mod test;
 
 use crate::cli::context::{Context, block_on};
 use crate::cli::failure::Failure;
-use crate::cli::{sanitise, target};
+use crate::cli::{complete, sanitise, target};
 use crate::config::{self, read_source};
 use crate::core::policy::{
-    Ask, Circumstances, Decision, Explanation, Policy as Rules, RuleRef, Verdict, explain, gate,
-    only_reads_the_project, rules_that_allow,
+    Ask, Circumstances, Decision, Explanation, Policy as Rules, RuleEffect, RuleRef, Verdict,
+    explain, gate, only_reads_the_project, rules_that_allow,
 };
 use crate::core::settings;
 use crate::core::settings::SlotConfig;
@@ -23,7 +23,7 @@ use show::Show;
 use std::io::{self, BufRead, Read};
 use std::path::{Path, PathBuf};
 use suggest::Suggest;
-use test::Test;
+use test::{Test, same_file};
 use unicode_width::UnicodeWidthStr;
 
 /// Checks policies, and says what one decides and why.
@@ -32,7 +32,7 @@ use unicode_width::UnicodeWidthStr;
 Examples:
   missiond policy check                          every policy of the config, and its examples
   missiond policy check policies/coder.toml
-  missiond policy explain --policy policies/coder.toml --tool Bash --input '{\"command\":\"git push\"}'
+  missiond policy explain coder 'make && git push'
   missiond policy explain --policy policies/coder.toml - < calls.jsonl
   missiond policy show coder                     what is in force, with where each rule comes from
   missiond policy test --policy new.toml --role coder
@@ -63,26 +63,35 @@ struct CheckArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
+  missiond policy explain coder 'make && git push'    a command of the slot `coder`
+  missiond policy explain coder --tool Edit --input '{\"file_path\":\"src/a.rs\"}'
   missiond policy explain --policy policies/coder.toml --tool Bash --input '{\"command\":\"cargo test\"}'
-  missiond policy explain --policy policies/coder.toml --tool Edit --input '{\"file_path\":\"src/a.rs\"}'
   echo '{\"tool\":\"Bash\",\"input\":{\"command\":\"ls\"}}' | missiond policy explain --policy p.toml -
 
 The verdict is what the gate of the daemon would answer: allow, none (Claude Code's own rules and your
-settings decide), ask or deny. With `-c` or $MISSIOND_CONFIG, what the daemon of that config protects is
-protected here too, and --slot takes the directory, the mode and project_settings of that slot.
-With `-`, each line of the input is {\"tool\", \"input\", \"cwd\"?}, and each is answered with a line
+settings decide), ask or deny. With a SLOT, it is judged by the files of the config: the policy of the slot's
+role, its directory, its mode and its project_settings. With `-c` or $MISSIOND_CONFIG and --policy, what the
+daemon of that config protects is protected here too.
+With `-`, each line of the input is {\"tool\", \"input\", \"cwd\"?}. \"cwd\" is the directory of the call; if
+neither --cwd nor a slot is named, it is also the slot's directory. Each line is answered with a line
 {\"verdict\", \"rule\", \"why\", \"file\", \"line\"}; a line that is no such call is answered with \"ask\" and
 an \"error\" that says why, and the exit code is 2 at the end.")]
 struct Explain {
-    /// The policy file
+    /// The slot that makes the call; or `-`, which reads calls from standard input, one JSON object on each line
+    #[arg(value_name = "SLOT", add = complete::slots())]
+    of: Option<String>,
+    /// A shell command, as the input of the tool Bash
+    #[arg(value_name = "COMMAND", conflicts_with_all = ["tool", "input"])]
+    command: Option<String>,
+    /// The policy file [default: that of the slot's role]
     #[arg(long, value_name = "FILE")]
-    policy: PathBuf,
+    policy: Option<PathBuf>,
     /// The slot's directory: what relative paths, and rules without a leading `/`, are meant in [default: that of
     /// --slot, else the current one]
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
-    /// The slot whose own overrides count
-    #[arg(long, value_name = "SLOT")]
+    /// The slot whose own overrides count, for a policy file that no config names
+    #[arg(long, value_name = "SLOT", conflicts_with = "of")]
     slot: Option<String>,
     /// The permission mode that Claude Code runs in [default: that of --slot, else manual]
     #[arg(long, value_name = "MODE", value_parser = settings::mode_words())]
@@ -91,14 +100,17 @@ struct Explain {
     #[arg(long)]
     project_settings: bool,
     /// The tool, such as `Bash` or `mcp__github__get_issue`
-    #[arg(long, value_name = "TOOL", required_unless_present = "lines")]
+    #[arg(long, value_name = "TOOL")]
     tool: Option<String>,
     /// The tool's input as a JSON object
-    #[arg(long, value_name = "JSON", default_value = "{}")]
+    #[arg(long, value_name = "JSON", requires = "tool", default_value = "{}")]
     input: String,
-    /// `-` reads calls from standard input, one JSON object on each line
-    #[arg(value_name = "-", value_parser = ["-"], conflicts_with_all = ["tool", "input"])]
-    lines: Option<String>,
+}
+
+/// What is to be judged.
+enum Tried {
+    Lines,
+    One { tool: String, input: String },
 }
 
 impl PolicyArgs {
@@ -204,32 +216,96 @@ fn current_directory() -> Result<PathBuf, Failure> {
 
 impl Explain {
     fn run(self, context: &Context) -> Result<(), Failure> {
-        let configured = on_disk::configured(context, self.slot.as_deref())?;
+        let tried = self.tried()?;
+        let configured = self.configured(context)?;
         let cwd = self.place(configured.slot.as_ref())?;
         let project = configured.project.as_ref().unwrap_or(&cwd);
-        let policy = match load(&self.policy, project) {
+        let file = self.policy.as_ref().or(configured.policy.as_ref());
+        let file = file.ok_or_else(|| {
+            Failure::usage("no policy is named")
+                .next("name a slot: missiond policy explain SLOT COMMAND; or a file: --policy FILE")
+        })?;
+        let policy = match load(file, project) {
             Ok(policy) => policy,
             Err(problems) => {
-                report(context, &self.policy, &problems)?;
-                let message = format!("{} can't be used", self.policy.display());
+                report(context, file, &problems)?;
+                let message = format!("{} can't be used", file.display());
                 return Err(Failure::usage(message));
             }
         };
-        let policy = policy.protecting(configured.protected);
-        let policy = match &self.slot {
-            Some(slot) => policy.for_slot(slot),
-            None => policy,
+        let of_slot = configured.slot.as_ref().filter(|_| self.policy.is_none());
+        let running = match of_slot {
+            Some(slot) => block_on(async { Ok(show::in_force(context, &slot.name).await) })?,
+            None => None,
         };
+        let settled = |policy: Rules| {
+            let policy = policy.protecting(configured.protected.clone());
+            match self.slot() {
+                Some(slot) => policy.for_slot(slot),
+                None => policy,
+            }
+        };
+        let before = running.as_ref().and_then(|running| {
+            let text = running.text.as_ref()?;
+            Rules::parse(text, &running.policy.file, project).ok()
+        });
         let judge = PolicyTester {
-            policy,
+            policy: settled(policy),
+            in_force: before.map(settled),
             paths: RealPaths::new(std::env::home_dir()),
             cwd,
+            is_of_slot: self.cwd.is_some() || configured.slot.is_some(),
             circumstances: self.circumstances(configured.slot.as_ref()),
         };
-        match self.tool {
-            None => judge.lines(context),
-            Some(tool) => judge.one(context, tool, &self.input),
+        match tried {
+            Tried::Lines => judge.lines(context)?,
+            Tried::One { tool, input } => judge.one(context, tool, &input)?,
         }
+        if let Some(running) = running {
+            show::note_what_waits(context, &running);
+        }
+        Ok(())
+    }
+
+    fn reads_lines(&self) -> bool {
+        self.of.as_deref() == Some("-")
+    }
+
+    fn slot(&self) -> Option<&str> {
+        let of = self.of.as_deref().filter(|_| !self.reads_lines());
+        of.or(self.slot.as_deref())
+    }
+
+    fn tried(&self) -> Result<Tried, Failure> {
+        let called = (self.reads_lines(), &self.command, &self.tool);
+        match called {
+            (true, None, None) => Ok(Tried::Lines),
+            (false, Some(command), _) => Ok(Tried::One {
+                tool: "Bash".to_owned(),
+                input: json!({ "command": command }).to_string(),
+            }),
+            (false, None, Some(tool)) => Ok(Tried::One {
+                tool: tool.clone(),
+                input: self.input.clone(),
+            }),
+            (true, ..) => Err(
+                Failure::usage("with `-` the calls come from standard input")
+                    .next("leave out the command, --tool and --input"),
+            ),
+            (false, None, None) => Err(Failure::usage("no call is named")
+                .next("name a command: missiond policy explain SLOT COMMAND; or --tool TOOL")),
+        }
+    }
+
+    /// A slot is one of a config. A policy file stands alone, unless a config is named.
+    fn configured(&self, context: &Context) -> Result<on_disk::Configured, Failure> {
+        let is_of_slot = self.of.is_some() && !self.reads_lines();
+        let file = match (is_of_slot, context.named_config()) {
+            (true, _) => target::config_to_run(context)?,
+            (false, Some(named)) => named.to_owned(),
+            (false, None) => return Ok(on_disk::Configured::default()),
+        };
+        on_disk::configured(context, &file, self.slot())
     }
 
     fn place(&self, slot: Option<&SlotConfig>) -> Result<PathBuf, Failure> {
@@ -261,8 +337,12 @@ struct TriedCall {
 
 struct PolicyTester {
     policy: Rules,
+    /// The policy that the daemon goes by until `reload`, if the file has another one: both must allow a call.
+    in_force: Option<Rules>,
     paths: RealPaths,
     cwd: PathBuf,
+    /// Whether `cwd` is the slot's directory: the user has named it, or the slot.
+    is_of_slot: bool,
     circumstances: Circumstances,
 }
 
@@ -282,15 +362,31 @@ impl PolicyTester {
         });
         let explanation = self.explain(&ask);
         let rules = rules_that_allow(&self.policy, &ask, &self.paths);
+        let effect = rules.as_ref().and_then(|rules| self.effect(context, rules));
         let mut answer = with_parts(&explanation);
         answer["allowed_by"] = json!(rules);
+        answer["would_change"] = json!(effect);
         match context.out.json {
             true => context.out.json(&answer),
             false => {
                 let next = rules.map_or_else(String::new, |rules| to_allow(&rules));
+                let effect = effect.map(|effect| format!("\n  with that, {}", effect.shown()));
+                let next = next + &effect.unwrap_or_default();
                 context.out.line(for_people(&explanation) + &next)
             }
         }
+    }
+
+    /// What rules would have changed lately in the role that has this policy; `None` without a config that names it, or
+    /// without an audit.
+    fn effect(&self, context: &Context, rules: &[String]) -> Option<RuleEffect> {
+        context.named_config()?;
+        let config = on_disk::config(context).ok()?;
+        let is_own =
+            |role: &&String| same_file(&config.daemon.policy_file(role), &self.policy.file);
+        let role = config.policies.keys().find(is_own)?;
+        let calls = block_on(asked::recent_calls(context, None)).ok()?;
+        asked::effect(&config, role, &self.policy, rules, &calls)
     }
 
     fn lines(&self, context: &Context) -> Result<(), Failure> {
@@ -316,19 +412,34 @@ impl PolicyTester {
     }
 
     fn ask(&self, call: TriedCall) -> Ask {
+        let place = call.cwd.map(|cwd| self.cwd.join(cwd));
+        let (cwd, at) = match place {
+            Some(place) if !self.is_of_slot => (place, None),
+            at => (self.cwd.clone(), at),
+        };
         Ask {
             tool: call.tool,
             input: Value::Object(call.input),
-            cwd: call
-                .cwd
-                .map_or_else(|| self.cwd.clone(), |cwd| self.cwd.join(cwd)),
-            at: None,
+            cwd,
+            at,
             complete: true,
         }
     }
 
     fn explain(&self, ask: &Ask) -> Explanation {
-        let Explanation { verdict, parts } = explain(&self.policy, ask, &self.paths);
+        let on_disk = self.explain_by(&self.policy, ask);
+        let in_force = self.in_force.iter();
+        let in_force = in_force.map(|policy| self.explain_by(policy, ask));
+        in_force.fold(on_disk, |strictest, other| {
+            match other.verdict.decision > strictest.verdict.decision {
+                true => other,
+                false => strictest,
+            }
+        })
+    }
+
+    fn explain_by(&self, policy: &Rules, ask: &Ask) -> Explanation {
+        let Explanation { verdict, parts } = explain(policy, ask, &self.paths);
         let only_reads = || only_reads_the_project(ask, &self.paths);
         let verdict = gate::answer(verdict, self.circumstances, only_reads);
         Explanation { verdict, parts }

@@ -1,9 +1,13 @@
 //! The policies of all roles, as the slots ask them.
 
+mod explained;
+
 use super::holder::{self, Configs};
 use crate::config::{Config, RolePolicy};
 use crate::core::machine::KnownRules;
-use crate::core::policy::{self, Ask, Decision, Dialogs, PermissionPolicy, Policy, Verdict};
+use crate::core::policy::{
+    self, Ask, Decision, Dialogs, PermissionPolicy, Policy, SettingsRules, Verdict,
+};
 use crate::core::settings::SlotConfig;
 use crate::os::paths::Env;
 use crate::os::real_paths::RealPaths;
@@ -26,8 +30,9 @@ pub(super) struct Role {
 /// The policy that a slot is judged by.
 #[derive(Debug, Clone)]
 pub struct PolicyInForce {
-    pub role: String,
     pub policy: Policy,
+    /// The text of its file, as it was taken.
+    pub text: Arc<str>,
     /// What is on the disk, if it allows more and waits for a person. A call is allowed only if both allow it.
     pub waits: Option<Policy>,
 }
@@ -80,9 +85,9 @@ impl fmt::Debug for OwnPolicy {
 /// One policy for each role that a slot has.
 #[derive(Debug, Clone)]
 pub struct Rules {
-    pub(super) roles: BTreeMap<String, Role>,
+    roles: BTreeMap<String, Role>,
     /// A policy of the program around the daemon, beside those of the roles.
-    pub(super) own: Option<OwnPolicy>,
+    own: Option<OwnPolicy>,
     home: Option<PathBuf>,
     env: Env,
 }
@@ -118,8 +123,29 @@ impl Rules {
 
     /// The same rules beside this policy, or beside none.
     pub fn beside(mut self, own: Option<OwnPolicy>) -> Rules {
-        self.own = own;
+        self.judge_beside(own);
         self
+    }
+
+    pub(super) fn judge_beside(&mut self, own: Option<OwnPolicy>) {
+        self.own = own;
+    }
+
+    /// The policy of the program around the daemon.
+    pub(super) fn own_policy(&self) -> Option<OwnPolicy> {
+        self.own.clone()
+    }
+
+    pub(super) fn roles(&self) -> impl Iterator<Item = (&String, &Role)> {
+        self.roles.iter()
+    }
+
+    pub(super) fn role(&self, name: &str) -> Option<&Role> {
+        self.roles.get(name)
+    }
+
+    pub(super) fn put(&mut self, name: &str, role: Role) {
+        self.roles.insert(name.to_owned(), role);
     }
 
     /// These rules, and those of roles that only earlier settings name: a program may run in one until it is restarted.
@@ -160,18 +186,17 @@ impl Rules {
 
     /// The policy of one slot. A role with no policy is a plain program's, which is never asked about.
     pub fn in_force(&self, slot: &SlotConfig) -> PolicyInForce {
-        let role = slot.role.clone();
-        let Some(known) = self.roles.get(&role) else {
+        let Some(known) = self.roles.get(&slot.role) else {
             return PolicyInForce {
-                role,
                 policy: Policy::asking(&slot.cwd, &slot.cwd),
+                text: Arc::default(),
                 waits: None,
             };
         };
         let waits = known.waits.as_ref();
         PolicyInForce {
-            role,
             policy: known.policy.for_slot(&slot.name),
+            text: known.text.clone(),
             waits: waits.map(|waits| waits.for_slot(&slot.name)),
         }
     }
@@ -356,16 +381,20 @@ impl SlotRules for RealRules {
         }
     }
 
-    fn deny_rules(&self) -> Vec<String> {
-        let mut rules = Vec::new();
-        for rule in self
+    fn is_said(&self, ask: &Ask, shared: &[String]) -> bool {
+        // What code decides, no rule in Claude Code's settings can say.
+        let is_said = |policy: &Arc<Policy>| policy::is_said(policy, ask, &self.paths, shared);
+        self.own.is_some() || self.protected().iter().all(is_said)
+    }
+
+    fn for_settings(&self) -> SettingsRules {
+        let each = self
             .policies
             .iter()
-            .flat_map(|policy| policy.deny_rules_for_settings())
-        {
-            if !rules.contains(&rule) {
-                rules.push(rule);
-            }
+            .map(|policy| policy.rules_for_settings());
+        let mut rules = each.reduce(SettingsRules::both).unwrap_or_default();
+        if self.own.is_some() {
+            rules.allow.clear();
         }
         rules
     }
@@ -386,13 +415,7 @@ mod tests {
         let paths = RealPaths::new(None);
         let judge = RealRules::new([Policy::asking(&cwd, &cwd)], None, paths);
         let reads = |tool: &str, input: Value| {
-            let ask = Ask {
-                tool: tool.to_owned(),
-                input,
-                cwd: cwd.clone(),
-                at: None,
-                complete: true,
-            };
+            let ask = Ask::whole(tool, input, cwd.clone());
             judge.only_reads_the_project(&ask)
         };
         let file = cwd.join("src/main.rs");
@@ -430,13 +453,7 @@ mod tests {
         );
         let rules = RealRules::new([old, new], None, RealPaths::new(None));
         let decides = |command: &str| {
-            let ask = Ask {
-                tool: "Bash".to_owned(),
-                input: json!({ "command": command }),
-                cwd: cwd.to_owned(),
-                at: None,
-                complete: true,
-            };
+            let ask = Ask::bash(command, cwd);
             rules.decide(&ask).decision
         };
         for (command, decision) in [
@@ -453,10 +470,9 @@ mod tests {
         let [plan, question] = [DialogKind::Plan, DialogKind::Question];
         assert_eq!(known.decision(plan), Asks);
         assert_eq!(known.decision(question), Deny);
-        assert_eq!(
-            rules.deny_rules(),
-            ["Bash(make install)", "Bash(git push *)"]
-        );
+        let given = rules.for_settings();
+        assert_eq!(given.deny, ["Bash(make install)", "Bash(git push *)"]);
+        assert_eq!(given.allow, ["Bash(make *)"], "only what both allow");
     }
 
     struct Says(Decision);
@@ -488,13 +504,11 @@ mod tests {
         let judge = RealRules::new(policy.ok(), None, RealPaths::new(None));
         let judge = judge.beside_daemons_in(env);
         let decides = |path: &str| {
-            let ask = Ask {
-                tool: "Write".into(),
-                input: json!({"file_path": at(path), "content": ""}),
-                cwd: at("project"),
-                at: None,
-                complete: true,
-            };
+            let ask = Ask::whole(
+                "Write",
+                json!({"file_path": at(path), "content": ""}),
+                at("project"),
+            );
             judge.decide(&ask).decision
         };
         let all = |expected: Decision, files: &[&str]| {
@@ -509,7 +523,7 @@ mod tests {
 
         let text = |rules: &str| format!("[daemon]\npolicies = \"{rules}\"\nlogs = \"notes\"\n");
         std::fs::write(at(config), text("rules")).unwrap();
-        let holder = holder::Holder {
+        let holder = crate::daemon::Holder {
             pid: 7,
             socket: at("s.sock"),
             config: at(config),

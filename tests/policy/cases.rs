@@ -3,7 +3,6 @@
 //! `noallow` is `ask` or `deny`; `\n` and `\r` in a command stand for what they stand for everywhere.
 
 use missiond::core::policy::{Ask, Decision, LexicalPaths, Policy, decide};
-use serde_json::json;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -44,13 +43,7 @@ pub fn policy_of(head: &str) -> Policy {
 fn fault(policy: &Policy, file: &Path, line: &str) -> Option<String> {
     let (expected, command) = line.split_once(' ').expect("a verdict and a command");
     let command = command.replace("\\n", "\n").replace("\\r", "\r");
-    let ask = Ask {
-        tool: "Bash".to_owned(),
-        input: json!({ "command": command }),
-        cwd: PathBuf::from("/proj"),
-        at: None,
-        complete: true,
-    };
+    let ask = Ask::bash(&command, "/proj");
     let verdict = decide(policy, &ask, &LexicalPaths);
     let right = match expected {
         "noallow" => verdict.decision != Decision::Allow,

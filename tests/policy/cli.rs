@@ -59,6 +59,88 @@ fn check_is_quiet_about_a_good_file_and_clear_about_a_bad_one() {
     folder.policy(&["check", "gone.toml"]).assert().code(2);
 }
 
+/// The directory of a call is not the slot's directory: rules are relative to the latter, paths to the former.
+#[test]
+fn explain_knows_where_a_call_runs() {
+    let folder = Folder::with(
+        "allow = [\"Bash(cat *)\", \"Read\"]\ndeny = [\"Read(./.env)\", \"Read(web/key)\"]\n",
+    );
+    let slot = folder.path().join("app");
+    std::fs::create_dir_all(slot.join("web")).expect("a directory");
+    let lines = [
+        json!({ "tool": "Bash", "input": { "command": "cat ../.env" }, "cwd": slot.join("web") }),
+        json!({ "tool": "Bash", "input": { "command": "cat key" }, "cwd": "web" }),
+        json!({ "tool": "Read", "input": { "file_path": "../.env" }, "cwd": "web" }),
+        json!({ "tool": "Bash", "input": { "command": "cat .env" }, "cwd": "web" }),
+        json!({ "tool": "Bash", "input": { "command": "cat x" }, "cwd": folder.path() }),
+    ];
+    let lines = lines.map(|line| line.to_string()).join("\n");
+    let verdicts = |arguments: &[&str]| -> Vec<String> {
+        let said = stdout(folder.policy(arguments).write_stdin(lines.clone()));
+        let verdict = |line: &str| {
+            let line: Value = serde_json::from_str(line).expect("an answer");
+            line["verdict"].as_str().unwrap_or_default().to_owned()
+        };
+        said.lines().map(verdict).collect()
+    };
+    let known = verdicts(&["explain", "--policy", "p.toml", "--cwd", "app", "-"]);
+    assert_eq!(known, ["deny", "deny", "deny", "allow", "ask"]);
+    // Without a slot's directory, that of the call is taken for it.
+    let unknown = verdicts(&["explain", "--policy", "p.toml", "-"]);
+    assert_eq!(
+        [&unknown[0], &unknown[1], &unknown[3]],
+        ["allow", "allow", "deny"]
+    );
+}
+
+/// A slot's name is enough: its policy, its directory and its worktree are those of the config.
+#[test]
+fn explain_takes_a_slot_and_a_command() {
+    let folder = Folder::with(POLICY);
+    let at = |below: &str| folder.path().join(below);
+    std::fs::create_dir_all(at(".config/missiond/policies")).expect("a directory");
+    std::fs::create_dir_all(at("app/.git")).expect("a directory");
+    let policy = "default = \"deny\"\nallow = [\"Bash(cargo test *)\", \"Edit(src/**)\"]\n";
+    std::fs::write(at(".config/missiond/policies/coder.toml"), policy).expect("a file");
+    let slots = "[defaults]\nrole = \"coder\"\ncwd = \"../../app\"\n[[slot]]\nname = \"coder\"\n\
+                 [[slot]]\nname = \"apart\"\nworktree = true\n";
+    std::fs::write(at(".config/missiond/slots.toml"), slots).expect("a file");
+    let verdict = |arguments: &[&str]| {
+        let arguments = [&["explain"], arguments].concat();
+        let said = stdout(&mut folder.policy(&arguments));
+        said.split_whitespace()
+            .next()
+            .unwrap_or_default()
+            .to_owned()
+    };
+    assert_eq!(
+        verdict(&["coder", "cargo test && cargo test --lib"]),
+        "allow"
+    );
+    assert_eq!(verdict(&["coder", "cargo build"]), "deny");
+    let edit = |slot: &str, path: &str| {
+        let input = format!(r#"{{"file_path":"{path}"}}"#);
+        verdict(&[slot, "--tool", "Edit", "--input", &input])
+    };
+    let in_repository = at("app/src/a.rs").display().to_string();
+    let in_worktree = at(".local/share/missiond/worktrees/app/apart/src/a.rs");
+    let in_worktree = in_worktree.display().to_string();
+    assert_eq!(edit("coder", &in_repository), "allow");
+    assert_eq!(edit("apart", &in_worktree), "allow");
+    assert_eq!(edit("apart", &in_repository), "deny");
+    for wrong in [
+        &["coder"][..],
+        &["cargo test"],
+        &["nobody", "ls"],
+        &["-", "ls"],
+        &["--tool", "Bash"],
+        &["coder", "ls", "--tool", "Bash"],
+    ] {
+        let arguments = [&["explain"], wrong].concat();
+        folder.policy(&arguments).assert().code(2);
+    }
+}
+
 #[test]
 fn explain_shows_each_part_with_its_rule_and_line() {
     let folder = Folder::with(POLICY);

@@ -5,7 +5,6 @@
 //! `cargo test --test policy corpus -- --nocapture` prints the table that `docs/policies.md` has.
 
 use missiond::core::policy::{Ask, Decision, LexicalPaths, Verdict, decide};
-use serde_json::json;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -104,13 +103,7 @@ fn judge_file(file: &Path, causes: &mut BTreeMap<String, usize>) -> Counts {
 }
 
 fn ask(command: &str) -> Ask {
-    Ask {
-        tool: "Bash".to_owned(),
-        input: json!({ "command": command.replace("\\n", "\n") }),
-        cwd: PathBuf::from("/proj"),
-        at: None,
-        complete: true,
-    }
+    Ask::bash(&command.replace("\\n", "\n"), "/proj")
 }
 
 /// The reason without what is particular to one command.

@@ -3,7 +3,6 @@
 use super::policy;
 use missiond::core::policy::{Ask, Decision, decide};
 use missiond::os::real_paths::RealPaths;
-use serde_json::json;
 use std::fs;
 use std::path::Path;
 
@@ -18,13 +17,7 @@ fn on(cwd: &Path, command: &str) -> Decision {
 }
 
 fn on_by(rules: &str, cwd: &Path, command: &str) -> Decision {
-    let ask = Ask {
-        tool: "Bash".to_owned(),
-        input: json!({ "command": command }),
-        cwd: cwd.to_owned(),
-        at: None,
-        complete: true,
-    };
+    let ask = Ask::bash(command, cwd);
     decide(&policy(rules), &ask, &RealPaths::new(None)).decision
 }
 

@@ -7,7 +7,6 @@ use missiond::core::policy::{Ask, Decision, Fallback, LexicalPaths, Policy, deci
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
-use serde_json::json;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Rules that speak about some of the commands below.
@@ -82,6 +81,9 @@ const PARTS: &[&str] = &[
     "curl -o f https://x.example",
     "wget https://x.example",
     "unheard-of --flag",
+    "echo hi > out.txt",
+    "echo hi >> src/a.txt",
+    "cat < a.txt",
 ];
 
 /// What a shell runs by itself: tests, assignments, arithmetic.
@@ -111,7 +113,7 @@ fn parts() -> impl Strategy<Value = &'static str> {
 }
 
 /// What joins two commands.
-const JOINS: &[&str] = &[" && ", " || ", "; ", " | ", "\n", " & "];
+const JOINS: &[&str] = &[" && ", " || ", "; ", " | ", " |& ", "\n", " & "];
 
 /// What can stand around commands; `@` is where they stand.
 const AROUND: &[&str] = &[
@@ -166,13 +168,7 @@ const SHELLS: &[&str] = &[
 ];
 
 fn decision(policy: &Policy, command: &str) -> Decision {
-    let ask = Ask {
-        tool: "Bash".to_owned(),
-        input: json!({ "command": command }),
-        cwd: "/proj".into(),
-        at: None,
-        complete: true,
-    };
+    let ask = Ask::bash(command, "/proj");
     decide(policy, &ask, &LexicalPaths).decision
 }
 
@@ -216,6 +212,8 @@ fn parse(text: &str) -> Policy {
 /// Statements that do nothing by themselves: beside a command that a rule allows they need no rule.
 const NEUTRAL: &[&str] = &[
     "[ -f a.txt ]",
+    "[[ -f a.txt ]]",
+    "[[ a == b ]]",
     "test -f a.txt",
     "x=1",
     "x=1 y=2",

@@ -87,7 +87,7 @@ fn deny_rules_are_handed_over_in_claude_codes_words() {
         "deny = [\"Bash(rm *)\", \"Read(/secrets/**)\", \"Read(./.env)\", \"Edit(//etc/**)\", \"WebSearch\"]\nallow = [\"Read\"]\n",
     );
     assert_eq!(
-        policy.deny_rules_for_settings(),
+        policy.rules_for_settings().deny,
         [
             "Bash(rm *)",
             "Read(//proj/secrets/**)",

@@ -362,13 +362,7 @@ fn files_below(directory: &Path) -> Vec<PathBuf> {
 }
 
 fn is_allowed(policy: &Policy, cwd: &Path, command: &str) -> bool {
-    let ask = Ask {
-        tool: "Bash".to_owned(),
-        input: json!({ "command": command }),
-        cwd: cwd.to_owned(),
-        at: None,
-        complete: true,
-    };
+    let ask = Ask::bash(command, cwd);
     decide(policy, &ask, &RealPaths::new(None)).decision == Decision::Allow
 }
 

@@ -41,6 +41,10 @@ const HOSTILE_WORDS: &[&str] = &[
     "$((x[$(id)]))",
     "-exec id +",
     "{id,f}",
+    "{secret,f}",
+    "s{ecret,}",
+    "{s,w}ecret",
+    "f{1..3}",
     "{-delete,}",
     "<(id)",
     ">(id)",
@@ -234,7 +238,21 @@ fn value(random: &mut Random) -> &'static str {
 }
 
 fn condition(random: &mut Random) -> String {
-    match random.below(5) {
+    match random.below(8) {
+        5 => format!("[[ -f {} ]]", word(random)),
+        6 => format!(
+            "[[ {} {} {} ]]",
+            word(random),
+            random.of(&["=", "==", "!=", "-eq", "=~", "<", "-nt"]),
+            word(random)
+        ),
+        7 => format!(
+            "[[ {} {} {} ! -d {} ]]",
+            random.of(&["-z", "-n", "-f", "-v", "-R", "\"$x\"", "!"]),
+            word(random),
+            random.of(&["&&", "||", "&", ";"]),
+            word(random)
+        ),
         0 => format!("[ -f {} ]", word(random)),
         1 => format!("[ {} = {} ]", word(random), word(random)),
         2 => format!(
@@ -278,6 +296,8 @@ fn found(random: &mut Random) -> String {
             " -name '*'",
             " -name 's*'",
             " -not -name '*.c'",
+            " ! \\( -name '*.c' \\)",
+            " -name '*.c' -name 'a*.c' -o -type f",
             " ! -name '*.c'",
             " -o -name '*.c'",
             " -type f",
@@ -447,20 +467,9 @@ fn what_is_allowed_of_scripts_runs_reads_and_writes_nothing_else() {
         let depth = 1 + random.below(3);
         let mut text = structured(&mut random, depth);
         if random.one_in(4) {
-            let at = random.below(text.chars().count() + 1);
-            let byte = text
-                .char_indices()
-                .nth(at)
-                .map_or(text.len(), |(byte, _)| byte);
-            text.insert_str(byte, random.of(HOSTILE_WORDS));
+            insert_one(&mut text, HOSTILE_WORDS, &mut random);
         }
-        let ask = Ask {
-            tool: "Bash".to_owned(),
-            input: json!({ "command": text }),
-            cwd: PathBuf::from("/proj"),
-            at: None,
-            complete: true,
-        };
+        let ask = Ask::bash(&text, "/proj");
         if decide(&policy, &ask, &LexicalPaths).decision != Decision::Allow || !is_local(&text) {
             continue;
         }
@@ -503,6 +512,8 @@ fn the_harness_sees_each_kind_of_harm() {
         ("sh <<'EOF'\nid\nEOF", "ran id"),
         ("x='a[$(id)]'; echo $((x))", "ran id"),
         ("[ -v 'a[$(id)]' ]", "ran id"),
+        ("[[ -v 'a[$(id)]' ]]", "ran id"),
+        ("[[ 'a[$(id)]' -eq 1 ]]", "ran id"),
         ("for PATH in p; do ls; done", "ran x"),
         ("{ echo a; } > f", "wrote f"),
         ("x=-delete; find . $x", "removed secret"),
@@ -519,6 +530,7 @@ fn the_harness_sees_each_kind_of_harm() {
         "for x in a b; do echo \"$x\"; done",
         "cat <<'EOF'\n$(id)\nEOF",
         "[ -f a ] && ls",
+        "[[ -f a && 'a[$(id)]' != b ]] && ls",
     ] {
         assert_eq!(fault(&stubs(), text), None, "{text}");
     }

@@ -57,12 +57,16 @@ pub struct Configured {
     /// What a leading `/` in a path rule stands for.
     pub project: Option<PathBuf>,
     pub slot: Option<SlotConfig>,
+    /// The policy file of the slot's role.
+    pub policy: Option<PathBuf>,
 }
 
-pub fn configured(context: &Context, name: Option<&str>) -> Result<Configured, Failure> {
-    let Some(file) = context.named_config() else {
-        return Ok(Configured::default());
-    };
+/// What the config in this file says of a call, and of a slot if one is named.
+pub fn configured(
+    context: &Context,
+    file: &Path,
+    name: Option<&str>,
+) -> Result<Configured, Failure> {
     let file = context.env.cwd.join(file);
     let daemon = config::load_daemon(&file)?;
     let mut protected = daemon.own_files(&file).to_vec();
@@ -70,13 +74,21 @@ pub fn configured(context: &Context, name: Option<&str>) -> Result<Configured, F
     protected.extend(files_of(&configs(&context.env)));
     protected.extend(std::env::current_exe().ok());
     let slot = match name {
-        Some(name) => Some(slot(&config::load(&file)?, name)?.clone()),
+        Some(name) => {
+            let config = config::load(&file)?;
+            let worktrees = daemon.worktrees_in(&context.env)?;
+            Some(daemon.settled(slot(&config, name)?, &worktrees))
+        }
         None => None,
     };
+    let policy = slot
+        .as_ref()
+        .map(|slot: &SlotConfig| daemon.policy_file(&slot.role));
     Ok(Configured {
         protected,
         project: file.parent().map(Path::to_owned),
         slot,
+        policy,
     })
 }
 

@@ -32,9 +32,7 @@ impl Show {
             return context.out.json(&answer);
         }
         context.out.line(for_people(&answer))?;
-        for note in waiting(&answer, &context.target()) {
-            context.out.note(note);
-        }
+        note_what_waits(context, &answer);
         Ok(())
     }
 
@@ -50,8 +48,22 @@ impl Show {
             waits: false,
             waiting: Vec::new(),
             stricter: Vec::new(),
+            text: None,
             policy: policy.for_slot(&slot.name).summary(),
         })
+    }
+}
+
+/// What is in force for a slot, if a daemon runs. Without one the files are what the next daemon takes.
+pub async fn in_force(context: &Context, slot: &str) -> Option<PolicyAnswer> {
+    let slot = slot.to_owned();
+    context.ask::<InForce>(OneSlot { slot }).await.ok()
+}
+
+/// Tells what the files say and the running daemon does not do yet.
+pub fn note_what_waits(context: &Context, answer: &PolicyAnswer) {
+    for note in waiting(answer, &context.target()) {
+        context.out.note(note);
     }
 }
 

@@ -1,11 +1,14 @@
-use super::asked::{self, Asked};
+use super::asked::{self, recent_calls};
 use super::on_disk;
 use super::test::times;
+use crate::audit::AskedCall;
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::sanitise;
 use crate::config::Config;
-use crate::core::policy::{Decision, decide, general_rule_for, is_dialog, narrow_rule_for};
+use crate::core::policy::{
+    Decision, RuleEffect, decide, general_rule_for, is_dialog, narrow_rule_for,
+};
 use crate::core::settings::SlotConfig;
 use crate::os::real_paths::RealPaths;
 use chrono::{DateTime, Utc};
@@ -43,6 +46,8 @@ struct Suggestion {
     /// How many different calls it would have allowed.
     calls: usize,
     last: DateTime<Utc>,
+    /// What it would have changed lately.
+    would_change: Option<RuleEffect>,
     #[serde(skip)]
     general: Option<String>,
 }
@@ -85,7 +90,7 @@ impl Suggest {
         let config = on_disk::config(context)?;
         let paths = RealPaths::new(std::env::home_dir());
         let mut found: Vec<Suggestion> = Vec::new();
-        for call in asked::calls(context, self.from.clone(), "person").await? {
+        for call in asked::calls(context, self.from.clone(), "person", None).await? {
             let slot = config.slots.iter().find(|slot| slot.name == call.slot);
             // A slot that is no longer there, or is a plain program by now, needs no rule, and a question follows none.
             let wanted = call.decision == Decision::Allow && !is_dialog(&call.ask.tool);
@@ -103,11 +108,26 @@ impl Suggest {
         let mut found = generalised(found);
         found.retain(|suggestion| suggestion.confirmed >= self.at_least);
         found.sort_by(|a, b| (&a.role, b.confirmed).cmp(&(&b.role, a.confirmed)));
+        let recent = recent_calls(context, self.from).await?;
+        for one in &mut found {
+            one.would_change = effect(one, &config, &recent);
+        }
         print(context, &found)
     }
 }
 
-fn suggestion(call: &Asked, config: &Config, slot: &SlotConfig, paths: &RealPaths) -> Suggestion {
+fn effect(one: &Suggestion, config: &Config, recent: &[AskedCall]) -> Option<RuleEffect> {
+    let policy = on_disk::policy(config, &one.role)?;
+    let rule = one.rule.clone()?;
+    asked::effect(config, &one.role, &policy, &[rule], recent)
+}
+
+fn suggestion(
+    call: &AskedCall,
+    config: &Config,
+    slot: &SlotConfig,
+    paths: &RealPaths,
+) -> Suggestion {
     // A rule for a masked call would never fit, and one that something stricter overrules would change nothing.
     let helps = |rule: &String| {
         on_disk::with_rule(config, &slot.role, rule).is_some_and(|policy| {
@@ -123,6 +143,7 @@ fn suggestion(call: &Asked, config: &Config, slot: &SlotConfig, paths: &RealPath
         confirmed: call.count,
         calls: 1,
         last: call.last,
+        would_change: None,
         general: general.filter(|_| rule.is_some()),
         rule,
     }
@@ -168,9 +189,13 @@ fn line(one: &Suggestion) -> String {
     match &one.rule {
         Some(rule) => {
             let quoted = toml::Value::from(rule.as_str());
+            let effect = one.would_change.map(RuleEffect::shown);
+            let effect = effect.map_or_else(String::new, |effect| format!("; {effect}"));
             match one.calls {
-                1 => format!("  {quoted},  # confirmed {confirmed}"),
-                calls => format!("  {quoted},  # {calls} different calls, confirmed {confirmed}"),
+                1 => format!("  {quoted},  # confirmed {confirmed}{effect}"),
+                calls => {
+                    format!("  {quoted},  # {calls} different calls, confirmed {confirmed}{effect}")
+                }
             }
         }
         None => format!(

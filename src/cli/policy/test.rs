@@ -1,5 +1,5 @@
-use super::asked::{self, Asked};
-use super::{on_disk, word};
+use super::{asked, on_disk, word};
+use crate::audit::AskedCall;
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::sanitise;
@@ -61,7 +61,7 @@ impl Test {
             paths: RealPaths::new(std::env::home_dir()),
             circumstances: circumstances(&config),
         };
-        let mut calls = asked::calls(context, self.from, "policy").await?;
+        let mut calls = asked::calls(context, self.from, "policy", None).await?;
         calls.retain(|call| slots.contains(&call.slot.as_str()));
         let (mut changed, mut masked) = (0, 0);
         for call in &calls {
@@ -98,7 +98,7 @@ impl Test {
     }
 }
 
-fn same_file(one: &Path, other: &Path) -> bool {
+pub fn same_file(one: &Path, other: &Path) -> bool {
     matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }
 
@@ -122,7 +122,7 @@ fn circumstances(config: &Config) -> HashMap<String, Circumstances> {
 }
 
 impl Trial {
-    fn on(&self, call: &Asked) -> (Decision, Verdict) {
+    fn on(&self, call: &AskedCall) -> (Decision, Verdict) {
         let circumstances = self.circumstances.get(&call.slot).copied();
         let by = |policy: &Policy| {
             let verdict = decide(&policy.for_slot(&call.slot), &call.ask, &self.paths);
@@ -140,7 +140,7 @@ impl Trial {
 /// For people only what changes.
 fn print(
     context: &Context,
-    call: &Asked,
+    call: &AskedCall,
     before: Decision,
     after: &Verdict,
 ) -> Result<(), Failure> {
@@ -179,7 +179,7 @@ pub fn times(count: usize) -> String {
 
 fn summarise(
     context: &Context,
-    calls: &[Asked],
+    calls: &[AskedCall],
     changed: usize,
     masked: usize,
     before: &BeforeChange,

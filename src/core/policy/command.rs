@@ -1,8 +1,8 @@
-//! The verdict on a shell command: each part on its own, the strictest wins, and what can't be proven is
-//! never allowed.
+//! The verdict on a shell command. Each part is judged on its own and the strictest verdict wins; a command that can't be proven
+//! safe is never allowed.
 
 use super::judge::{Case, Explanation, PartVerdict, by_rule, strictest};
-use super::pattern::collapse;
+use super::pattern::{CommandPattern, collapse};
 use super::rule::Rule;
 use super::shell::{self, Redirect, Script, Simple, Stripped, Word};
 use super::tools::Access;
@@ -11,6 +11,7 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
+mod aloud;
 mod changes;
 mod containers;
 mod directories;
@@ -25,27 +26,42 @@ mod part;
 mod places;
 mod reads;
 mod spelled;
+mod spellings;
 mod transfers;
 mod trees;
 mod variants;
+pub use aloud::is_said;
 use directories::Directories;
 use made::Made;
 use part::Part;
 pub use spelled::never_allows;
 
-/// How deep a shell inside a command is followed. What is nested deeper is asked about anyway: no rule with a wildcard
-/// allows a shell.
+/// How many levels of nested shells are judged (`sh -c "sh -c …"`). A deeper one becomes *ask*: no rule with a wildcard allows a
+/// shell.
 const DEEPEST: usize = 3;
 
-/// The most scripts of one command that are judged.
+/// The most scripts of one command line that are judged.
 const MOST_SCRIPTS: usize = 8;
 
 pub fn judge(case: &Case<'_>, text: &str) -> Explanation {
     let directories = Directories::new(case.ask.place().to_owned());
-    judge_in(case, text, directories, 0)
+    let mut explanation = judge_in(case, text, directories, 0);
+    // Most calls run in the slot's directory itself; only for others the file system is asked.
+    let is_elsewhere = || {
+        !case
+            .ground
+            .place(".", case.ask.place())
+            .is_within(&case.ground.cwd)
+    };
+    if case.ask.place() != case.ask.cwd && is_elsewhere() {
+        // A program takes code and settings from the directory in which it runs.
+        let why = "it runs outside the slot's directory".to_owned();
+        explanation.verdict = case.not_allowed(explanation.verdict, why);
+    }
+    explanation
 }
 
-/// `depth` is how many shells are around it.
+/// `depth` is the number of shells around this command.
 fn judge_in(
     case: &Case<'_>,
     text: &str,
@@ -82,19 +98,19 @@ fn judge_in(
     }
 }
 
-/// A command line that is judged.
+/// A command line to judge.
 struct Line<'a> {
     case: &'a Case<'a>,
     text: &'a str,
     commands: Vec<Command<'a>>,
     is_proven: bool,
-    /// A rule that spells it out.
+    /// A rule that spells out the whole command line.
     exact: Option<&'a Rule>,
     depth: usize,
 }
 
 impl<'a> Line<'a> {
-    /// The verdicts on its commands, and what they may make; `directories` goes where they lead.
+    /// The verdicts on its commands, and the files that they may create. `directories` follows each `cd`.
     fn parts(&self, directories: &mut Directories) -> (Vec<Found<'_>>, Made) {
         let ground = &self.case.ground;
         let mut made = Made::default();
@@ -108,8 +124,8 @@ impl<'a> Line<'a> {
             made.note(command, directories, ground);
         }
         let mut parts: Vec<Found<'_>> = Vec::new();
-        // The same command is judged once, as long as it runs in the same directory, and has the same words: those of a
-        // script may differ, and so do those that `xargs` adds.
+        // The same command is judged once per directory and per set of arguments: the arguments in a script may differ, and so
+        // may those that `xargs` adds.
         let mut known: HashMap<&str, Option<usize>> = HashMap::new();
         for (at, command) in self.commands.iter().enumerate() {
             let simple = command.simple;
@@ -135,7 +151,7 @@ impl<'a> Line<'a> {
         (parts, made)
     }
 
-    /// Whether the next command runs only if this one has succeeded, and in the same shell.
+    /// Whether the next command runs only if this one succeeds, in the same shell.
     fn is_followed_by_and(&self, at: usize) -> bool {
         let Some(next) = self.commands.get(at + 1) else {
             return false;
@@ -144,7 +160,19 @@ impl<'a> Line<'a> {
         let between = self
             .text
             .get(simple.start + simple.text.len()..next.simple.start);
-        between.is_some_and(|between| between.trim() == "&&")
+        let between = between.unwrap_or_default().split_whitespace();
+        let mut signs =
+            between.filter(|sign| !matches!(*sign, "2>&1" | ">/dev/null" | "2>/dev/null"));
+        let moves = |command: &Command<'_>| {
+            let name = command.stripped.words.first();
+            name.is_none_or(|name| matches!(name.text.as_str(), "cd" | "pushd" | "popd"))
+        };
+        match (signs.next(), signs.next()) {
+            (Some("&&"), None) => true,
+            // The parts of a pipe do not change the directory of the shell.
+            (Some("|"), None) => !moves(next) && !moves(&self.commands[at]),
+            _ => false,
+        }
     }
 
     fn says(&self, at: usize, directories: &Directories, made: &Made) -> Option<Says<'_>> {
@@ -163,7 +191,9 @@ impl<'a> Line<'a> {
     }
 
     fn found<'s>(&'s self, command: &'s Command<'_>, says: Says<'s>) -> Found<'s> {
-        let is_neutral = self.is_proven
+        let is_known = |word: &Word| word.doubt.is_none() && !word.globs;
+        let is_sure = || !command.simple.guessed && command.simple.words.iter().all(is_known);
+        let is_neutral = (self.is_proven || is_sure())
             && self.case.policy.default != Fallback::Deny
             && neutral::is_neutral(&command.simple.words);
         Found {
@@ -175,7 +205,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// What the shell does itself: files that it opens, and statements that are no commands.
+/// What the shell does itself: the files that it opens, and statements that are not commands.
 fn beside_commands<'s>(
     case: &Case<'_>,
     script: &'s Script,
@@ -185,6 +215,13 @@ fn beside_commands<'s>(
     let opens = |redirect: &Redirect| {
         let verdict = match script.is_proven {
             true => places::opened(case, redirect, directories),
+            // As strict as in a script that is proven: without a rule for the file the call is denied.
+            false if case.policy.default == Fallback::Deny => {
+                let opened = places::opened(case, redirect, directories);
+                let restricted = places::redirection(case, redirect, directories);
+                let both = restricted.into_iter().chain([opened]);
+                return both.max_by_key(|verdict| verdict.decision);
+            }
             false => return places::redirection(case, redirect, directories),
         };
         let places = directories.places(&redirect.target, &case.ground);
@@ -202,7 +239,7 @@ fn beside_commands<'s>(
             opens(redirect)?,
         ))
     });
-    // A statement that does nothing by itself needs a rule only if everything does.
+    // A statement that does nothing by itself needs a rule only if every call does.
     let counts = !script.is_proven || case.policy.default == Fallback::Deny;
     let statement = script.statement.as_deref().filter(|_| counts);
     let statement = statement.map(|text| (text, None, case.by_tool()));
@@ -218,7 +255,7 @@ fn beside_commands<'s>(
     redirects.chain(statement).map(found).collect()
 }
 
-/// The verdict, or what a stricter rule says that names the command line as a whole.
+/// The verdict, or a stricter one if a rule matches the command line as a whole.
 fn or_by_rule_on_whole(case: &Case<'_>, verdict: Verdict, whole: &String) -> Verdict {
     let on_whole = strictest(&rules_on(case, std::slice::from_ref(whole)));
     match on_whole.filter(|rule| rule.decision > verdict.decision) {
@@ -227,8 +264,7 @@ fn or_by_rule_on_whole(case: &Case<'_>, verdict: Verdict, whole: &String) -> Ver
     }
 }
 
-/// What a shell in a command is told to run counts like the rest of the command, unless a rule allows that shell with
-/// what it runs.
+/// Adds the verdicts on the scripts that a shell in the command runs, unless a rule allows that shell together with its script.
 fn with_scripts<'a>(
     case: &Case<'_>,
     command: &Command<'_>,
@@ -250,7 +286,7 @@ fn with_scripts<'a>(
     }
 }
 
-/// The commands that a wrapper or a shell may run, as words.
+/// The commands that a wrapper or a shell may run, as lists of words.
 fn commands_inside(simple: &Simple) -> Vec<Vec<Word>> {
     if !simple.may_run_others() {
         return Vec::new();
@@ -261,18 +297,25 @@ fn commands_inside(simple: &Simple) -> Vec<Vec<Word>> {
         doubt: (text.starts_with('~') && !shell::names_home(text)).then_some(shell::TILDE),
         ..Word::default()
     };
+    // The last words of the command itself are known better.
+    let own = |words: &[String]| {
+        let at = simple.words.len().checked_sub(words.len())?;
+        let own = &simple.words[at..];
+        let is_it = texts_of(own).eq(words.iter().map(String::as_str));
+        is_it.then(|| own.to_vec())
+    };
     shell::commands_within(simple.literal_words())
         .iter()
-        .map(|words| words.iter().map(word).collect())
+        .map(|words| own(words).unwrap_or_else(|| words.iter().map(word).collect()))
         .collect()
 }
 
-/// A simple command, and what it runs: taken apart once, and looked at by many.
+/// A simple command and the commands that it may run, parsed once and used by several checks.
 struct Command<'a> {
     simple: &'a Simple,
-    /// Without harmless wrappers.
+    /// The command without harmless wrappers.
     stripped: Stripped<'a>,
-    /// The commands that it may run in turn.
+    /// The commands that it may run itself.
     inside: Vec<Vec<Word>>,
 }
 
@@ -285,7 +328,8 @@ impl<'a> Command<'a> {
         }
     }
 
-    /// The parts of a pipe run at the same time, so one may do its work before those that stand in front of it.
+    /// Whether the command reads a pipe. The parts of a pipe run at the same time, so a later part may finish its work before an
+    /// earlier one.
     fn is_piped_into(&self, whole: &str) -> bool {
         let before = whole.get(..self.simple.start).unwrap_or_default();
         let before = before.trim_end();
@@ -293,7 +337,7 @@ impl<'a> Command<'a> {
     }
 }
 
-/// A command itself, and those that it may run.
+/// The command itself and those that it may run.
 fn every_command<'c>(
     stripped: &Stripped<'c>,
     inside: &'c [Vec<Word>],
@@ -301,13 +345,13 @@ fn every_command<'c>(
     std::iter::once(stripped.words).chain(inside.iter().map(Vec::as_slice))
 }
 
-/// What was found on a part of a command.
+/// The verdict on one part of a command.
 struct Found<'a> {
     text: &'a str,
     says: Says<'a>,
-    /// What the shell does with the file, if it is one that the shell opens.
+    /// How the shell accesses the file, if the part is a file that the shell opens.
     opens: Option<Access>,
-    /// No rule speaks about it, and it does nothing that needs one.
+    /// No rule matches the part, and it does nothing that needs a rule.
     is_neutral: bool,
 }
 
@@ -322,7 +366,7 @@ impl Found<'_> {
     }
 }
 
-/// A verdict, as yet without its words where a rule has decided: those of most parts are never read.
+/// A verdict. If a rule decides, its sentence is not written yet: for most parts nobody reads it.
 #[derive(Clone)]
 enum Says<'a> {
     Rule(&'a Rule),
@@ -337,12 +381,12 @@ impl Says<'_> {
         }
     }
 
-    /// Whether no rule speaks.
+    /// Whether no rule matches.
     fn is_open(&self) -> bool {
         matches!(self, Says::Verdict(Verdict { rule: None, .. }))
     }
 
-    /// Whether no rule speaks, and nothing but reading in the slot's directory happens.
+    /// Whether no rule matches, and the part only reads inside the slot's directory.
     fn only_reads(&self, case: &Case<'_>) -> bool {
         let is_silent = self.is_open() && self.decision() == Decision::Silent;
         is_silent && case.policy.default == Fallback::Ask
@@ -356,7 +400,7 @@ impl Says<'_> {
     }
 }
 
-/// Runs of blanks as one, line breaks kept: they end a command.
+/// Collapses runs of spaces to one. Line breaks stay, because they end a command.
 fn one_spaced(text: &str) -> String {
     let text = text.trim();
     match text.contains('\t') || text.contains("  ") {
@@ -366,13 +410,23 @@ fn one_spaced(text: &str) -> String {
 }
 
 fn allows_exactly(rule: &Rule, whole: &str) -> bool {
-    rule.decision == Decision::Allow
-        && rule
-            .command()
-            .is_some_and(|pattern| pattern.is_exact() && pattern.matches(whole))
+    let is_it = |pattern: &CommandPattern| {
+        pattern.is_exact() && pattern.matches(whole)
+            || pattern.text() == whole && has_quoted_stars_alone(whole)
+    };
+    rule.decision == Decision::Allow && rule.command().is_some_and(is_it)
 }
 
-/// The rules in force that speak about one of these ways to write a command.
+/// Whether a command is one of `find`, and all its stars are in quotes: a rule that has them too spells it out.
+fn has_quoted_stars_alone(text: &str) -> bool {
+    let mut pieces = text.split('\'').enumerate();
+    text.starts_with("find ")
+        && !text.contains(['"', '\\', '$', '`', ';', '|', '&', '>', '<', '\n'])
+        && text.matches('\'').count().is_multiple_of(2)
+        && pieces.all(|(at, piece)| at % 2 == 1 || !piece.contains(['*', '?', '[']))
+}
+
+/// The rules in force that match one of these spellings of a command.
 fn rules_on<'a>(case: &'a Case<'_>, texts: &[String]) -> Vec<&'a Rule> {
     let covered = |rule: &&Rule| rule.covers_tool(&case.ask.tool) || covers_any(rule, texts);
     case.nearest_only(
@@ -389,13 +443,19 @@ fn covers_any(rule: &Rule, texts: &[String]) -> bool {
 }
 
 fn strictest_part(parts: &[Found<'_>]) -> Option<Verdict> {
-    // Beside a part that a rule speaks about, one that does nothing by itself does not count.
+    // If a rule matches one part, the parts that do nothing by themselves do not count.
     let is_counted = |part: &&Found<'_>| !part.is_neutral;
     let counted = || parts.iter().filter(is_counted);
     let most = counted().map(|part| part.says.decision()).max();
     let most = most.or_else(|| parts.iter().map(|part| part.says.decision()).max())?;
-    let mut all = counted().chain(parts);
-    let part = all.find(|part| part.says.decision() == most)?;
+    let all = || {
+        counted()
+            .chain(parts)
+            .filter(|part| part.says.decision() == most)
+    };
+    // A rule says more than that there is none.
+    let by_rule = all().find(|part| !part.says.is_open());
+    let part = by_rule.or_else(|| all().next())?;
     let mut verdict = part.says.verdict();
     if parts.len() > 1 {
         verdict.why = match most {
@@ -408,7 +468,7 @@ fn strictest_part(parts: &[Found<'_>]) -> Option<Verdict> {
     Some(verdict)
 }
 
-/// What no part shows by itself.
+/// The doubts about the command as a whole, which no single part shows.
 fn doubt_of_the_whole(
     case: &Case<'_>,
     commands: &[Command<'_>],
@@ -428,8 +488,8 @@ fn doubt_of_the_whole(
             .map(|command| command.stripped.words.first());
         first.any(|name| name.is_some_and(|name| names.contains(&name.text.as_str())))
     };
-    // A directory can bring a repository with programs of its own in its configuration, unless it is part of the slot's
-    // own, and nothing in the command puts one there.
+    // Another directory can have a git configuration that runs programs, unless it belongs to the slot's own repository and the
+    // command does not create it.
     let is_own = |cwd: &PathBuf| case.ground.is_of_same_repository(cwd);
     let is_known = || {
         directories.all().iter().all(is_own) && !commands.iter().any(excuses::brings_a_repository)

@@ -1,4 +1,4 @@
-//! Adding a rule to a policy file: the narrowest one for a call that a person has confirmed.
+//! Adds a rule to a policy file: the narrowest one for a call that a person has confirmed.
 
 use super::ground::Ground;
 use super::hosts::host_of;
@@ -12,8 +12,8 @@ use crate::core::text::diagnostic::Problem;
 use std::path::Path;
 use toml_edit::{Array, DocumentMut, Item, Value};
 
-/// The narrowest rule that would allow this call next time, such as `Bash(cargo test --all)`. None where no
-/// rule could: where the command can't be proven, the path is protected, the tool is not known, or is a question.
+/// The narrowest rule that would allow this call next time, such as `Bash(cargo test --all)`. `None` if no rule could: the
+/// command can't be proven safe, the path is protected, or the tool is unknown or a question.
 pub fn narrow_rule_for(ask: &Ask) -> Option<String> {
     let text = candidate(ask)?;
     let file = Path::new("");
@@ -22,8 +22,8 @@ pub fn narrow_rule_for(ask: &Ask) -> Option<String> {
     allowed.then_some(text)
 }
 
-/// The narrowest rules with which this call would be allowed: one for each part that is in the way. None if rules can't
-/// do it, or it needs none.
+/// The narrowest rules that would allow this call, one for each part that is not allowed yet. `None` if rules can't allow it, or
+/// if it needs no rule.
 pub fn rules_that_allow(policy: &Policy, ask: &Ask, paths: &dyn Paths) -> Option<Vec<String>> {
     let explanation = explain(policy, ask, paths);
     if explanation.verdict.decision != Decision::Ask {
@@ -55,7 +55,7 @@ fn rule_for_part(part: &PartVerdict, ask: &Ask) -> Option<String> {
     };
     let ground = Ground::new(&LexicalPaths, &ask.cwd, &ask.cwd, &[]);
     let place = ground.place(&part.text, ask.place()).written;
-    // As people write it, if it lies in the slot's directory.
+    // Relative, as people write it, if it is inside the slot's directory.
     let below = place
         .strip_prefix(&ask.cwd)
         .ok()
@@ -70,8 +70,8 @@ fn rule_for_part(part: &PartVerdict, ask: &Ask) -> Option<String> {
     }
 }
 
-/// A rule for this command and others like it, such as `Bash(npm run *)` for `npm run lint`: the program, and what it is to
-/// do if that is a plain word. None if the tables of harm know anything about it.
+/// A rule for this command and similar ones, such as `Bash(npm run *)` for `npm run lint`: the program, and its subcommand if
+/// that is a plain word. `None` if the tables of harm mention the program.
 pub fn general_rule_for(ask: &Ask) -> Option<String> {
     let Subject::Command(text) = tools::subject(ask) else {
         return None;
@@ -107,8 +107,8 @@ pub fn general_rule_for(ask: &Ask) -> Option<String> {
     (allowed && !is_idle).then_some(rule)
 }
 
-/// The narrow rule that `always` adds to a policy for this call; why it adds none, where that would not help. The call
-/// is judged again with the rule added.
+/// The narrow rule that `always` adds to a policy for this call, or the reason why a rule would not help. The call is judged
+/// again with the rule added.
 pub fn rule_for_always(policy: &Policy, ask: &Ask, paths: &dyn Paths) -> Result<String, String> {
     let now = decide(policy, ask, paths);
     if now.decision == Decision::Allow {
@@ -124,8 +124,8 @@ pub fn rule_for_always(policy: &Policy, ask: &Ask, paths: &dyn Paths) -> Result<
     }
 }
 
-/// The text of a policy file with the rule that `always` adds; why it adds none. `text` is what `policy` was read from,
-/// and what is returned can be loaded.
+/// The text of a policy file with the rule that `always` adds, or the reason why the rule is not added. `policy` was read from
+/// `text`. The returned text can be loaded.
 pub fn add_rule_for_always(policy: &Policy, text: &str, rule: &str) -> Result<String, String> {
     let with_rule = policy.with_allow_rule(rule);
     with_rule.map_or(Ok(()), |policy| policy.fulfils_examples())?;
@@ -140,7 +140,7 @@ pub fn add_rule_for_always(policy: &Policy, text: &str, rule: &str) -> Result<St
     }
 }
 
-/// Why a verdict stands against a rule that would allow the call.
+/// Why this verdict overrules a rule that would allow the call.
 fn overruled(policy: &Policy, verdict: Verdict) -> String {
     let is_it = |rule: &&Rule| Some(&rule.at) == verdict.rule.as_ref();
     let restricts = |rule: &&Rule| rule.decision > Decision::Allow;
@@ -156,7 +156,7 @@ fn overruled(policy: &Policy, verdict: Verdict) -> String {
     format!("`{text}` in {}:{line} {verb}", file.display())
 }
 
-/// The narrowest rule that names a call, whether it would be allowed or not.
+/// The narrowest rule that matches a call, whether or not it would be allowed.
 fn candidate(ask: &Ask) -> Option<String> {
     if tools::is_dialog(&ask.tool) {
         return None;
@@ -188,7 +188,8 @@ fn candidate(ask: &Ask) -> Option<String> {
 }
 
 impl Policy {
-    /// Whether the file's own examples hold; the first that does not. Protected paths are no part of the file.
+    /// Checks the file's own examples; the error is the first one that fails. Protected paths do not count, because they are not
+    /// in the file.
     fn fulfils_examples(&self) -> Result<(), String> {
         let by_file = Policy {
             protected: Protected::default(),
@@ -203,39 +204,35 @@ impl Policy {
         Err(format!(
             "the example at {}:{} says `{}`, which a rule that allows the call would break",
             file.display(),
-            example.line,
-            example.verdict.get_ref().word()
+            example.line(),
+            example.expected().word()
         ))
     }
 
-    /// The same policy with one more rule that allows, as `always` adds it; `None` where the text is no rule.
-    fn with_allow_rule(&self, text: &str) -> Option<Policy> {
+    /// The same policy with one more `allow` rule, as `always` adds it; `None` if the text is not a valid rule.
+    pub fn with_allow_rule(&self, text: &str) -> Option<Policy> {
         let meaning = Meaning::parse(text, Decision::Allow, Dialect::Rules, &self.project).ok()?;
         let mut rules = self.rules.clone();
-        rules.push(Rule {
-            decision: Decision::Allow,
-            at: RuleRef {
-                text: text.to_owned(),
-                file: self.file.clone(),
-                line: 0,
-            },
-            level: Level::Role,
-            meaning,
-        });
+        let at = RuleRef {
+            text: text.to_owned(),
+            file: self.file.clone(),
+            line: 0,
+        };
+        rules.push(Rule::new(Decision::Allow, at, Level::Role, meaning));
         Some(self.clone().with_rules(rules))
     }
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum EditError {
-    #[error("the policy file is no TOML: {0}")]
+    #[error("the policy file is not valid TOML: {0}")]
     NotToml(#[from] toml_edit::TomlError),
     #[error("`allow` in the policy file is not a list; make it one")]
     NotAList,
 }
 
-/// The text of a policy file with one more rule in `allow`, everything else as it was. A rule that is there
-/// already is not added again.
+/// The text of a policy file with one more rule in `allow`; everything else is unchanged. A rule that is already there is not
+/// added again.
 pub fn add_allow_rule(text: &str, rule: &str) -> Result<String, EditError> {
     let mut document: DocumentMut = text.parse()?;
     let is_new_list = !document.contains_key("allow");
@@ -248,14 +245,14 @@ pub fn add_allow_rule(text: &str, rule: &str) -> Result<String, EditError> {
     }
     push_like_the_last(list, rule);
     if is_new_list {
-        // Keys of the file itself must stand before its first table.
+        // The keys of the file itself must come before its first table.
         document.sort_values_by(|left, _, right, _| (left != "allow").cmp(&(right != "allow")));
     }
     Ok(document.to_string())
 }
 
-/// In a list with one rule on each line the new one gets a line too, indented like the last. A comment behind
-/// the last rule stays with it.
+/// If the list has one rule per line, the new rule gets a line too, with the indentation of the last one. A comment after the
+/// last rule stays with that rule.
 fn push_like_the_last(list: &mut Array, rule: &str) {
     let mut value = Value::from(rule);
     if let Some(last) = list.len().checked_sub(1) {
@@ -272,7 +269,7 @@ fn push_like_the_last(list: &mut Array, rule: &str) {
     list.push_formatted(value);
 }
 
-/// What stands between the last rule (and its comma, if it has one) and the end of the list.
+/// The text between the last rule (and its comma, if it has one) and the end of the list.
 fn take_tail(list: &mut Array, last: usize) -> String {
     if list.trailing_comma() {
         return list.trailing().as_str().unwrap_or_default().to_owned();
@@ -297,7 +294,7 @@ fn put_tail(list: &mut Array, value: &mut Value, tail: &str) {
     }
 }
 
-/// The line break and blanks before a rule, without the comments among them; a blank in a list on one line.
+/// The line break and the spaces before a rule, without the comments between them; one space in a list on one line.
 fn indentation(value: &Value, rules: usize) -> String {
     let prefix = value
         .decor()

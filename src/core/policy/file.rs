@@ -1,4 +1,4 @@
-//! The text of a policy file to a [`Policy`]: every fault at its place, and the file's own examples run.
+//! Parses the text of a policy file to a [`Policy`]. Every error has its position, and the file's own examples are run.
 
 use super::grants::{self, Grants};
 use super::rule::{BadRule, Dialect, Level, Meaning, Rule};
@@ -15,14 +15,14 @@ pub(super) const DECISIONS: &[(&str, Decision)] = &[
     ("ask", Decision::Ask),
     ("deny", Decision::Deny),
 ];
-/// What an example can expect.
+/// The verdicts that an example can expect.
 pub(super) const VERDICTS: &[(&str, Decision)] = &[
     ("allow", Decision::Allow),
     ("none", Decision::Silent),
     ("ask", Decision::Ask),
     ("deny", Decision::Deny),
 ];
-/// A default never allows.
+/// The values of `default`. None of them allows.
 pub(super) const DEFAULTS: &[(&str, Fallback)] = &[
     ("ask", Fallback::Ask),
     ("deny", Fallback::Deny),
@@ -31,9 +31,9 @@ pub(super) const DEFAULTS: &[(&str, Fallback)] = &[
 
 pub fn parse(text: &str, file: &Path, project: &Path) -> Result<Policy, Vec<Problem>> {
     let source = Source::new(file, text);
-    let root = DeTable::parse(text).map_err(|fault| {
-        let span = fault.span().unwrap_or(0..0);
-        vec![source.problem(span, "this is no TOML", fault.message().trim())]
+    let root = DeTable::parse(text).map_err(|error| {
+        let span = error.span().unwrap_or(0..0);
+        vec![source.problem(span, "this is not valid TOML", error.message().trim())]
     })?;
     let mut reader = Reader {
         source: &source,
@@ -45,7 +45,7 @@ pub fn parse(text: &str, file: &Path, project: &Path) -> Result<Policy, Vec<Prob
     let mut problems = reader.problems;
     if problems.is_empty() {
         let examples = policy.examples.iter();
-        problems.extend(examples.filter_map(|example| example.fault(&source, &policy)));
+        problems.extend(examples.filter_map(|example| example.problem(&source, &policy)));
     }
     problems.sort_by_key(|problem| problem.span.start);
     if problems.is_empty() {
@@ -62,7 +62,7 @@ struct Reader<'a> {
     rules: Vec<Rule>,
 }
 
-/// The lists of rules that a file, or a part of it, can have.
+/// The lists of rules that a file, or a table in it, can have.
 pub(super) const LISTS: &[(&str, Decision, Dialect)] = &[
     ("allow", Decision::Allow, Dialect::Rules),
     ("ask", Decision::Ask, Dialect::Rules),
@@ -116,7 +116,8 @@ impl Reader<'_> {
         self.add_rules(lists, level);
     }
 
-    /// A file can hold the lists of several roles; all must be good, and the one that the file is named after counts.
+    /// A file can hold the lists of several roles. All of them must be valid; only those of the role that the file is named after
+    /// are in force.
     fn role_overrides(&mut self, roles: Option<&DeTable<'_>>) {
         let own = self
             .source
@@ -168,16 +169,12 @@ impl Reader<'_> {
         meaning: Meaning,
     ) -> Rule {
         let line = self.source.problem(text.span(), "", "").line();
-        Rule {
-            decision,
-            at: RuleRef {
-                text: text.get_ref().clone(),
-                file: self.source.file.clone(),
-                line,
-            },
-            level: level.clone(),
-            meaning,
-        }
+        let at = RuleRef {
+            text: text.get_ref().clone(),
+            file: self.source.file.clone(),
+            line,
+        };
+        Rule::new(decision, at, level.clone(), meaning)
     }
 
     fn bad_rule(&self, rule: &Spanned<String>, bad: BadRule) -> Problem {
@@ -220,8 +217,8 @@ impl Reader<'_> {
             table.strings("allow").into_iter().flat_map(words).collect();
         let slots = table.strings("slots");
         for word in &allow {
-            if let Some(why) = grants::fault(word.get_ref()) {
-                table.fault(word.span(), "not something to grant", why);
+            if let Some(why) = grants::refusal(word.get_ref()) {
+                table.fault(word.span(), "a request that can't be granted", why);
             }
         }
         table.finish();
@@ -252,13 +249,11 @@ impl Reader<'_> {
         let cwd = cwd.map_or_else(|| self.project.to_owned(), |cwd| self.project.join(cwd));
         let verdict = verdict?;
         Some(Example {
-            ask: Ask {
-                tool: tool?.into_inner(),
-                input: input.unwrap_or(Value::Object(Map::new())),
+            ask: Ask::whole(
+                tool?.into_inner(),
+                input.unwrap_or(Value::Object(Map::new())),
                 cwd,
-                at: None,
-                complete: true,
-            },
+            ),
             slot,
             line: self.source.problem(verdict.span(), "", "").line(),
             verdict,
@@ -300,18 +295,26 @@ fn example_tables<'a>(table: &mut Table<'a, '_>) -> Vec<&'a Spanned<DeValue<'a>>
     items
 }
 
-/// A call with the verdict that the file expects of its own rules.
+/// A call with the verdict that the file expects from its own rules.
 #[derive(Debug)]
 pub(super) struct Example {
     ask: Ask,
     slot: Option<String>,
-    pub(super) verdict: Spanned<Decision>,
-    /// The line (from 1) of the verdict.
-    pub(super) line: usize,
+    verdict: Spanned<Decision>,
+    /// The line of the verdict, from 1.
+    line: usize,
 }
 
 impl Example {
-    /// What these rules decide, if it is not what the example expects.
+    pub(super) fn expected(&self) -> Decision {
+        *self.verdict.get_ref()
+    }
+
+    pub(super) fn line(&self) -> usize {
+        self.line
+    }
+
+    /// The verdict of these rules, if it is not the one that the example expects.
     pub(super) fn contradiction(&self, policy: &Policy) -> Option<Verdict> {
         let mut policy = policy.clone();
         policy.slot.clone_from(&self.slot);
@@ -319,7 +322,7 @@ impl Example {
         (verdict.decision != *self.verdict.get_ref()).then_some(verdict)
     }
 
-    fn fault(&self, source: &Source, policy: &Policy) -> Option<Problem> {
+    fn problem(&self, source: &Source, policy: &Policy) -> Option<Problem> {
         let verdict = self.contradiction(policy)?;
         let label = format!(
             "this policy says `{}`: {}",

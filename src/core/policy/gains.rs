@@ -1,9 +1,9 @@
-//! What a changed policy may allow that the one before did not. It waits for a person, and all else holds at once.
+//! What a changed policy may allow that the old one did not. Those changes wait for a person; all others take effect at once.
 
 use super::{Decision, Dialogs, Policy, Rule};
 
 impl Policy {
-    /// What `new` may allow more than `old`, each in a few words. Nothing, if it is plainly narrower.
+    /// What `new` may allow that `old` does not, one short text for each. Empty if `new` is certainly not more permissive.
     pub fn gains(old: &Policy, new: &Policy) -> Vec<String> {
         let whole = [
             (new.project != old.project, "another directory".to_owned()),
@@ -44,7 +44,7 @@ impl Policy {
         }
     }
 
-    /// Whether a restriction of an older policy is gone or less strict here.
+    /// Whether a restriction of an older policy is missing or less strict here.
     fn drops(&self, old: &Rule) -> bool {
         let keeps = |kept: &Rule| kept.decision >= old.decision && kept.says_the_same_as(old);
         old.decision > Decision::Allow && !self.rules.iter().any(keeps)

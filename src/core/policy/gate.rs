@@ -1,22 +1,22 @@
-//! What the gate answers Claude Code: the policy's verdict, and where a silent one can't be left to Claude Code.
+//! The gate's answer to Claude Code: the policy's verdict, or *ask* if a silent verdict can't be left to Claude Code.
 
 use super::{Decision, Verdict};
 
-/// What makes Claude Code ask a person in a permission mode, from the safest mode to the least safe.
+/// When Claude Code asks a person, by permission mode; the safest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Asking {
-    /// Claude Code asks by itself about what its own rules don't allow: manual mode.
+    /// Manual mode: Claude Code asks by itself about calls that its own rules don't allow.
     ByItself,
-    /// It asks about what the gate says to ask about.
+    /// It asks if the gate answers *ask*.
     IfTold,
-    /// It may run a call although the gate says ask: bypassPermissions, and any mode that is not known here.
+    /// bypassPermissions and every unknown mode: it may run a call although the gate answers *ask*.
     NotEvenIfTold,
 }
 
 impl Asking {
     pub fn in_mode(mode: &str) -> Asking {
         match mode.to_lowercase().as_str() {
-            // Older versions, and the hooks of all, call manual mode `default`.
+            // Older versions, and the hooks of all versions, call manual mode `default`.
             "manual" | "default" => Asking::ByItself,
             "acceptedits" | "plan" | "auto" | "dontask" => Asking::IfTold,
             _ => Asking::NotEvenIfTold,
@@ -24,16 +24,16 @@ impl Asking {
     }
 }
 
-/// What the running program obeys beside the policy.
+/// The settings of the running program that matter beside the policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Circumstances {
     pub asking: Asking,
-    /// Whether it has read the settings of the project, which may allow anything.
+    /// Whether it has read the project's settings, which may allow anything.
     pub project_settings: bool,
 }
 
 impl Circumstances {
-    /// Those of a slot that runs as it is configured.
+    /// The circumstances of a slot that runs as it is configured.
     pub fn configured(mode: &str, project_settings: bool) -> Circumstances {
         Circumstances {
             asking: Asking::in_mode(mode),
@@ -43,17 +43,17 @@ impl Circumstances {
 }
 
 impl Default for Circumstances {
-    /// How a slot is started where its config says nothing else.
+    /// The circumstances of a slot whose configuration sets neither.
     fn default() -> Circumstances {
         Circumstances::configured("manual", false)
     }
 }
 
-/// The verdict that the gate answers with. A silent one stays silent for a call that only reads the project, which
-/// Claude Code does not ask about in any mode; and for others in manual mode, if the project's settings do not count.
-/// A person is asked about the rest, in a mode in which Claude Code asks.
+/// The verdict that the gate sends. A silent verdict stays silent in two cases: the call only reads the project, which Claude
+/// Code allows without asking in every mode; or the slot is in manual mode and the project's settings do not apply. Otherwise
+/// silent becomes *ask*, or *deny* in a mode in which Claude Code may not ask.
 ///
-/// The daemon, `missiond policy explain` and `missiond policy test` all answer by this function.
+/// The daemon, `missiond policy explain` and `missiond policy test` all use this function.
 pub fn answer(
     verdict: Verdict,
     circumstances: Circumstances,
@@ -82,7 +82,7 @@ pub fn answer(
     denied_if_not_asked(answered, circumstances.asking)
 }
 
-/// Makes *ask* a *deny* if Claude Code may not obey it; every other verdict stays as it is.
+/// Turns *ask* into *deny* if Claude Code may not obey *ask*. Other verdicts stay as they are.
 pub fn denied_if_not_asked(verdict: Verdict, asking: Asking) -> Verdict {
     match (verdict.decision, asking) {
         (Decision::Ask, Asking::NotEvenIfTold) => Verdict {
@@ -94,7 +94,7 @@ pub fn denied_if_not_asked(verdict: Verdict, asking: Asking) -> Verdict {
     }
 }
 
-/// Why what needs a person is denied.
+/// Why a call that needs a person is denied.
 const NOT_ASKED: &str = "in bypassPermissions, or a mode that missiond does not know, Claude Code may run a call \
                              although a hook says ask, so what needs a person is denied: use another mode";
 
@@ -108,8 +108,8 @@ mod tests {
         answer(verdict, Circumstances::configured(mode, settings), || reads)
     }
 
-    /// What the gate answers in each mode to allow, silence, ask and deny; silence counts with the project's settings
-    /// too. A call that only reads the project stays silent wherever it was.
+    /// The gate's answer in each mode to allow, silent, ask and deny, and to silent if the project's settings apply. A call that
+    /// only reads the project stays silent everywhere.
     #[test]
     fn what_each_verdict_becomes_in_each_mode() {
         let told = [Allow, Ask, Ask, Ask, Deny];
@@ -152,7 +152,7 @@ mod tests {
         }
     }
 
-    /// Each mode that a slot can have is known here: only in bypassPermissions is what needs a person denied.
+    /// Every mode that a slot can have is listed here: only bypassPermissions denies calls that need a person.
     #[test]
     fn every_mode_of_the_config_is_known() {
         for mode in crate::core::settings::mode_words() {

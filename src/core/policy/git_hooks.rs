@@ -1,10 +1,10 @@
-//! What git's own settings say about the programs that git runs: where hooks lie, and which settings name one.
+//! Reads git's settings for the programs that git runs: the directory of the hooks, and settings that name a program.
 
 use std::iter::Peekable;
 use std::path::{Path, PathBuf};
 use std::str::Chars;
 
-/// The programs that git looks for in the directory of its hooks.
+/// The programs that git looks for in its hooks directory.
 const HOOKS: &[&str] = &[
     "applypatch-msg",
     "commit-msg",
@@ -36,18 +36,18 @@ const HOOKS: &[&str] = &[
     "update",
 ];
 
-/// A setting of a git config file that tells what git runs.
+/// A setting in a git config file that makes git run a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Setting {
     /// `core.hooksPath`.
     HooksPath(String),
     /// The name of a setting whose value git runs, such as `diff.external`.
     Program(String),
-    /// Another file with settings. Whether its condition holds is not asked: it is taken as if it did.
+    /// Another config file. Its condition is not evaluated: it counts as true.
     Include(String),
 }
 
-/// The places in a directory of hooks that are protected: all of it, or the hooks alone if the slot works in it.
+/// The protected paths of a hooks directory: the whole directory, or only the hooks if the slot works in it.
 pub fn protected_in(hooks: PathBuf, cwd: &Path) -> Vec<PathBuf> {
     match cwd.starts_with(&hooks) {
         true => HOOKS.iter().map(|hook| hooks.join(hook)).collect(),
@@ -55,7 +55,7 @@ pub fn protected_in(hooks: PathBuf, cwd: &Path) -> Vec<PathBuf> {
     }
 }
 
-/// Reads a git config file. What is no setting is passed over.
+/// Reads a git config file. Lines that are not settings are skipped.
 pub fn settings(text: &str) -> Vec<Setting> {
     let mut chars = text.chars().peekable();
     let mut section = String::new();
@@ -85,8 +85,8 @@ fn setting(section: &str, key: &str, value: String) -> Option<Setting> {
     }
 }
 
-/// Whether the value of this setting is run by what people do with git all day. The pager is not among them, since no
-/// command of a slot writes to a terminal; nor are aliases, since a rule does not mean a word that may be one.
+/// Whether everyday git commands run the value of this setting. The pager is not included, because the commands of a slot do not
+/// write to a terminal; nor are aliases, because a rule never matches a subcommand that may be an alias.
 fn runs(section: &str, key: &str, value: &str) -> bool {
     const SWITCHES: &[&str] = &["true", "false", "yes", "no", "on", "off", "1", "0"];
     match (section, key) {
@@ -105,7 +105,7 @@ fn runs(section: &str, key: &str, value: &str) -> bool {
     }
 }
 
-/// The name of a section, without that of its part: `[includeIf "gitdir:~/x"]` is `includeif`.
+/// The name of a section without its subsection: `[includeIf "gitdir:~/x"]` is `includeif`.
 fn section_name(chars: &mut Peekable<Chars<'_>>) -> String {
     let mut header = String::new();
     let mut quoted = false;
@@ -130,7 +130,7 @@ fn key(first: char, chars: &mut Peekable<Chars<'_>>) -> String {
     key
 }
 
-/// The rest of the line behind a key, and of those that continue it; empty if there is no `=`.
+/// The rest of the line after a key, with its continuation lines; empty if there is no `=`.
 fn value(chars: &mut Peekable<Chars<'_>>) -> String {
     let is_blank = |c: &char| matches!(c, ' ' | '\t' | '\r');
     while chars.next_if(is_blank).is_some() {}
@@ -163,7 +163,7 @@ fn value(chars: &mut Peekable<Chars<'_>>) -> String {
     value
 }
 
-/// What a backslash and the character behind it stand for: nothing at the end of a line.
+/// The character that a backslash and the next character mean; none at the end of a line.
 fn escaped(chars: &mut Peekable<Chars<'_>>) -> Option<char> {
     chars.next_if_eq(&'\r');
     match chars.next()? {

@@ -1,10 +1,10 @@
-//! Whether two globs may stand for the same text.
+//! Whether two globs may match the same text.
 
-/// Where a glob may be.
+/// One element of a glob.
 enum Piece {
-    /// Any text, also none.
+    /// Any text, also the empty one.
     Star,
-    /// One character that is not known.
+    /// One unknown character.
     One,
     Plain(char),
 }
@@ -17,7 +17,7 @@ fn pieces(glob: &str) -> Vec<Piece> {
             '*' => Piece::Star,
             '?' => Piece::One,
             '[' => {
-                // What stands in the brackets is not looked at: it is one character.
+                // The characters in the brackets do not matter: the bracket matches one character.
                 let mut rest = chars.clone();
                 match rest.find(|c| *c == ']') {
                     Some(_) => {
@@ -34,11 +34,11 @@ fn pieces(glob: &str) -> Vec<Piece> {
     found
 }
 
-/// Whether some text fits both globs. A star stands for everything, also for slashes and for names that begin with a dot:
-/// that is what git does, and more than a shell does.
+/// Whether some text matches both globs. A star also matches slashes and names that begin with a dot, as in git; a shell matches
+/// less.
 pub fn may_share(one: &str, other: &str) -> bool {
     let (one, other) = (pieces(one), pieces(other));
-    // Which starts of `other` fit the start of `one` that was looked at so far.
+    // Which prefixes of `other` match the prefix of `one` that was processed so far.
     let mut fits = vec![false; other.len() + 1];
     fits[0] = true;
     spread(&mut fits, &other);
@@ -68,7 +68,7 @@ fn step(piece: &Piece, at: usize, other: &[Piece], next: &mut [bool]) {
     }
 }
 
-/// A star stands for nothing too.
+/// A star also matches the empty text.
 fn spread(fits: &mut [bool], other: &[Piece]) {
     for (at, piece) in other.iter().enumerate() {
         if fits[at] && matches!(piece, Piece::Star) {

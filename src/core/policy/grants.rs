@@ -1,9 +1,9 @@
-//! `[mcp]` in a policy: what the programs inside a slot may ask of the daemon. Nothing, where it is not there.
+//! `[mcp]` in a policy: the requests that programs inside a slot may make to the daemon. Without it there are none.
 
 use std::collections::BTreeSet;
 
-/// What can be granted. Not among them is whatever approves (`confirm`, `write`), changes the rules (`reload`) or
-/// ends the daemon.
+/// The requests that can be granted. Never included: those that approve (`confirm`, `write`), change the rules (`reload`) or stop
+/// the daemon.
 pub const GRANTABLE: &[&str] = &[
     "send",
     "submit",
@@ -23,14 +23,14 @@ pub const GRANTABLE: &[&str] = &[
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Grants {
-    /// Methods of the control socket.
+    /// Method names of the control socket.
     pub allow: BTreeSet<String>,
-    /// The slots that they may be used on, by name or `@role`; every other slot where `None`.
+    /// The slots that the requests may name, by name or `@role`; `None` means every other slot.
     pub slots: Option<BTreeSet<String>>,
 }
 
 impl Grants {
-    /// Whether everything that is granted here was granted there.
+    /// Whether `other` grants everything that is granted here.
     pub fn are_within(&self, other: &Grants) -> bool {
         let slots = match (&self.slots, &other.slots) {
             _ if self.allow.is_empty() => true,
@@ -42,12 +42,12 @@ impl Grants {
     }
 }
 
-/// Why a word can't be granted.
-pub fn fault(word: &str) -> Option<String> {
+/// Why a method name can't be granted.
+pub fn refusal(word: &str) -> Option<String> {
     match word {
         _ if GRANTABLE.contains(&word) => None,
         "confirm" | "write" | "attach" => {
-            Some("nobody approves himself: this is never granted".to_owned())
+            Some("a slot can't approve its own calls: this is never granted".to_owned())
         }
         "task" | "tasks" | "cancel" => {
             Some("`submit` brings this, for the tasks that the slot has submitted".to_owned())
@@ -99,8 +99,8 @@ mod tests {
             "confirm", "write", "attach", "cancel", "reload", "down", "hook", "policy", "", "Send",
             "*",
         ] {
-            assert!(fault(word).is_some(), "{word}");
+            assert!(refusal(word).is_some(), "{word}");
         }
-        assert_eq!(fault("send"), None);
+        assert_eq!(refusal("send"), None);
     }
 }

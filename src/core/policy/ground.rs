@@ -1,4 +1,4 @@
-//! The places that one decision is about: where paths lead.
+//! The file system as one decision sees it: where paths lead.
 
 use super::git_hooks::protected_in;
 use super::paths::{Paths, Place, normalise};
@@ -8,35 +8,35 @@ use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
 
-/// How many links may lead from one to the next; as many as Linux itself follows.
+/// The most symbolic links in one path; the same limit as in Linux.
 const MOST_LINKS: usize = 40;
 
-/// How many names are read for one decision to learn what globs stand for.
+/// The most file names that one decision reads to expand globs.
 const MOST_NAMES: usize = 4096;
 
-const PROCESS_LINK: &str = "it goes through a link of `/proc`, which leads each process elsewhere";
-const TOO_MANY: &str = "it may stand for more files than are looked at";
+const PROCESS_LINK: &str = "it uses a link in `/proc`, which is different for each process";
+const TOO_MANY: &str = "it may match more files than missiond reads";
 
-/// A directory as it is written and where it really is.
+/// A directory as written, and its real path.
 pub type Directory = [PathBuf; 2];
 
-/// What makes files below a directory other than they look.
+/// Properties that make the files below a directory different from what their names suggest.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Odd {
-    /// A name with a space or a quote in it, or one that could be an option.
+    /// A name with a space or a quote, or one that could be read as an option.
     pub names: bool,
-    /// A link, which leads anywhere.
+    /// A symbolic link, which may lead anywhere.
     pub links: bool,
 }
 
 pub struct Ground<'a> {
     paths: &'a dyn Paths,
-    /// What was asked of `paths` for this decision: the paths of one call share most of their way.
+    /// The answers of `paths` during this decision: the paths of one call have most of their parents in common.
     links: RefCell<HashMap<OsString, Option<PathBuf>>>,
     repositories: RefCell<HashMap<PathBuf, Option<PathBuf>>>,
     names_left: Cell<usize>,
     pub cwd: Directory,
-    // Looked up when they are first needed: most commands need none of them, and each costs calls of the system.
+    // Looked up on first use: most commands need none of them, and each costs system calls.
     project: Lazy<'a, Path, Directory>,
     home: OnceCell<Option<Directory>>,
     protected: Lazy<'a, [PathBuf], Vec<PathBuf>>,
@@ -85,7 +85,7 @@ impl<'a> Ground<'a> {
         self.home.get_or_init(find).as_ref()
     }
 
-    /// Protected places and those of the repository's hooks, with those that they lead to.
+    /// The protected paths and the repository's hooks, each also with its real path.
     pub fn protected(&self) -> &[PathBuf] {
         let Lazy { from, found } = &self.protected;
         found.get_or_init(|| {
@@ -101,19 +101,19 @@ impl<'a> Ground<'a> {
         })
     }
 
-    /// The settings by which the repository around a directory has git run a program.
+    /// The settings that make git run a program in the repository around a directory.
     pub fn git_programs(&self, directory: &Path) -> Vec<String> {
         self.paths.git_programs(&self.resolve(directory))
     }
 
-    /// Whether a directory lies in the same repository as the slot's.
+    /// Whether a directory is in the same repository as the slot's directory.
     pub fn is_of_same_repository(&self, directory: &Path) -> bool {
         let [_, cwd] = &self.cwd;
         let other = self.resolve(directory);
         other == *cwd || self.paths.repository(&other) == self.paths.repository(cwd)
     }
 
-    /// Whether something below a directory is as one of these, or nobody can tell.
+    /// Whether something below a directory has one of these properties, or that is unknown.
     pub fn has_below(&self, place: &Place, odd: Odd) -> bool {
         if odd == Odd::default() {
             return false;
@@ -128,7 +128,7 @@ impl<'a> Ground<'a> {
         })
     }
 
-    /// Whether a path below a directory is as wanted, or there are more than may be read.
+    /// Whether a path below a directory matches, or there are more paths than may be read.
     pub fn finds_below(&self, place: &Place, is_wanted: impl Fn(&Path) -> bool) -> bool {
         let mut waiting = vec![place.real.clone()];
         while let Some(way) = waiting.pop() {
@@ -146,7 +146,7 @@ impl<'a> Ground<'a> {
         false
     }
 
-    /// Whether there is something at this place. A directory of which nothing is known may hold anything.
+    /// Whether something exists at this place. A directory that can't be listed may hold anything.
     pub fn may_exist(&self, place: &Place) -> bool {
         let (Some(parent), Some(name)) = (place.real.parent(), place.real.file_name()) else {
             return true;
@@ -161,7 +161,7 @@ impl<'a> Ground<'a> {
         is_there || is_unknown()
     }
 
-    /// The top of the repository in which a directory lies.
+    /// The top directory of the repository around a directory.
     pub fn repository(&self, directory: &Path) -> Option<PathBuf> {
         let mut known = self.repositories.borrow_mut();
         let find = || self.paths.repository(&self.resolve(directory));
@@ -171,7 +171,7 @@ impl<'a> Ground<'a> {
             .clone()
     }
 
-    /// Whether a place is in the slot's directory, as it is written and where it really is.
+    /// Whether a place is inside the slot's directory, both as written and by its real path.
     pub fn is_inside(&self, place: &Place) -> bool {
         let holds =
             |own: &PathBuf, path: &Path| !own.as_os_str().is_empty() && path.starts_with(own);
@@ -179,13 +179,17 @@ impl<'a> Ground<'a> {
         ways.all(|path| self.cwd.iter().any(|own| holds(own, path)))
     }
 
-    /// A path as it is seen from the slot's directory, if it lies there.
+    /// A path relative to the slot's directory, if it is inside.
     pub fn seen_from_cwd<'p>(&self, path: &'p Path) -> &'p Path {
         let mut below = self
             .cwd
             .iter()
             .filter_map(|cwd| path.strip_prefix(cwd).ok());
         below.next().unwrap_or(path)
+    }
+
+    pub fn is_link(&self, path: &Path) -> bool {
+        self.link(path).is_some()
     }
 
     fn link(&self, path: &Path) -> Option<PathBuf> {
@@ -202,7 +206,7 @@ impl<'a> Ground<'a> {
         [normalise(path), self.resolve(path)]
     }
 
-    /// `text` as a tool or a shell would take it in the directory `cwd`.
+    /// `text` as a path, the way a tool or a shell in the directory `cwd` resolves it.
     pub fn place(&self, text: &str, cwd: &Path) -> Place {
         if is_plain_name(text) && cwd == self.cwd[0] {
             return self.place_in_cwd(text);
@@ -219,7 +223,7 @@ impl<'a> Ground<'a> {
         }
     }
 
-    /// The places that a glob stands for now. If it may stand for too many, its directory, in doubt.
+    /// The places that a glob matches now. If there may be too many: its directory, marked as doubtful.
     pub fn matches(&self, glob: &str, cwd: &Path) -> Vec<Place> {
         let glob = self.expand_home(glob);
         let mut found = vec![cwd.to_owned()];
@@ -242,8 +246,8 @@ impl<'a> Ground<'a> {
         found.iter().map(|way| self.place_at(way)).collect()
     }
 
-    /// What is in these directories and fits a glob. `**` stands for every directory below them too, as some shells
-    /// take it. None if that is more than may be read.
+    /// The paths in these directories that match a glob. `**` also matches every directory below them, as in some shells. `None`
+    /// if there are more than may be read.
     fn fitting(&self, ways: &[PathBuf], glob: &str) -> Option<Vec<PathBuf>> {
         let is_deep = glob == "**";
         let mut waiting = ways.to_vec();
@@ -268,7 +272,7 @@ impl<'a> Ground<'a> {
         Some(found)
     }
 
-    /// Most words of a command are plain names: no part of the way to them has to be looked at again.
+    /// Fast path for a plain name, which is what most words of a command are: the parents need no second look.
     fn place_in_cwd(&self, name: &str) -> Place {
         let [cwd, real_cwd] = &self.cwd;
         let mut way = Way::default();
@@ -291,15 +295,15 @@ impl<'a> Ground<'a> {
         }
     }
 
-    /// The same place with every link on the way followed; what does not exist stays as it is, since a tool may
-    /// be about to create it.
+    /// The real path, with every link followed. A part that does not exist stays as written, since a tool may be about to create
+    /// it.
     fn resolve(&self, path: &Path) -> PathBuf {
         self.resolve_in_doubt(path).0
     }
 
-    /// The same, and why it can't be told.
+    /// The real path, and the reason if it is uncertain.
     fn resolve_in_doubt(&self, path: &Path) -> (PathBuf, Option<&'static str>) {
-        // Where the working directory leads is known, and nearly every path of a call lies below it.
+        // The real path of the working directory is known, and nearly every path of a call is below it.
         let [cwd, real_cwd] = &self.cwd;
         let mut way = Way::default();
         let real = match path.strip_prefix(cwd) {
@@ -311,8 +315,8 @@ impl<'a> Ground<'a> {
         (real, way.doubt)
     }
 
-    /// `path` from the real directory `real` on. It calls itself for each link, and the links that are left are
-    /// counted over the whole way: links that each name two others would else double the work every time.
+    /// Resolves `path` from the real directory `real`. It calls itself for each link. The limit on links counts over the whole
+    /// path; otherwise links that each name two others would double the work every time.
     fn follow(&self, mut real: PathBuf, path: &Path, way: &mut Way) -> PathBuf {
         for component in path.components() {
             match component {
@@ -351,7 +355,7 @@ impl<'a> Ground<'a> {
     }
 }
 
-/// What is kept along the way to a place.
+/// The state while a path is resolved.
 struct Way {
     links_left: usize,
     doubt: Option<&'static str>,
@@ -366,14 +370,14 @@ impl Default for Way {
     }
 }
 
-/// Links that lead each process elsewhere: what they say here is not what they say to the command.
+/// Links that differ for each process: missiond reads another target than the command will.
 enum SystemLink<'p> {
     No,
-    /// It is left as it is written.
+    /// It stays as written.
     Stays,
     /// `/dev/fd`.
     OwnFiles,
-    /// A link such as `cwd` or `root` of some process.
+    /// A link such as `cwd` or `root` of a process.
     OfProcess(&'p str),
 }
 

@@ -1,6 +1,6 @@
 //! Which host a URL leads to, and which hosts a rule names.
 
-/// A host in a rule: labels from the right, `*` for any one label; a leading `*.` for one or more.
+/// A host in a rule: its labels from the right. `*` matches one label; a leading `*.` matches one or more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostPattern {
     labels: Vec<String>,
@@ -49,8 +49,8 @@ fn is_label(label: &str) -> bool {
             .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
 }
 
-/// The host that a URL leads to, in lower case and without a trailing dot. Only plain `http` and `https`
-/// URLs have one here: a user name, an odd character or a look-alike leaves it to a person.
+/// The host of a URL, in lower case and without a trailing dot. Only plain `http` and `https` URLs have one here: `None` for a
+/// user name, an unusual character or a look-alike, so that a person decides.
 pub fn host_of(url: &str) -> Option<String> {
     let (scheme, rest) = url.split_once("://")?;
     if !scheme.eq_ignore_ascii_case("https") && !scheme.eq_ignore_ascii_case("http") {

@@ -1,4 +1,4 @@
-//! Rules put in order once, so that a verdict does not have to look at each of them.
+//! An index over the rules, so that a verdict does not have to try each of them.
 
 use super::Decision;
 use super::ground::Ground;
@@ -11,13 +11,13 @@ use std::path::Path;
 pub struct Index {
     /// Rules for commands, by the program that they begin with.
     by_program: QuickMap<String, Vec<usize>>,
-    /// Programs of which some uses are denied or asked about.
+    /// Programs that a `deny` or `ask` rule names.
     restricted_programs: QuickSet<String>,
-    /// Rules that may speak about any command.
+    /// Rules that may match any command.
     any_program: Vec<usize>,
-    /// Every path that is denied or asked about.
+    /// Every path that a `deny` or `ask` rule names.
     restricted: PathSet,
-    /// Those of them that mean files in a certain directory, or all files in one.
+    /// Those of them that match files in one directory, or all files in it.
     trees: PathSet,
 }
 
@@ -25,7 +25,7 @@ impl Index {
     pub fn new(rules: &[Rule]) -> Index {
         let mut index = Index::default();
         for (at, rule) in rules.iter().enumerate() {
-            match &rule.meaning {
+            match rule.meaning() {
                 Meaning::Command(pattern) => match pattern.program() {
                     Some(program) => index.add_command(program, rule.decision, at),
                     None => index.any_program.push(at),
@@ -35,7 +35,7 @@ impl Index {
             }
         }
         let restricting = rules.iter().filter(|rule| rule.decision > Decision::Allow);
-        let restricting = restricting.filter_map(|rule| match &rule.meaning {
+        let restricting = restricting.filter_map(|rule| match rule.meaning() {
             Meaning::Path(_, pattern) => Some(pattern),
             _ => None,
         });
@@ -55,7 +55,7 @@ impl Index {
         }
     }
 
-    /// Where the rules are that may speak about one of these commands, in their order.
+    /// The positions of the rules that may match one of these commands, in order.
     pub fn for_commands(&self, commands: &[String]) -> Vec<usize> {
         let programs = commands
             .iter()
@@ -69,32 +69,37 @@ impl Index {
         places
     }
 
-    /// Whether some rule restricts this program, or a use of it.
+    /// Whether a rule restricts this program or some use of it.
     pub fn restricts_program(&self, program: &str) -> bool {
         self.restricted_programs.contains(program)
     }
 
-    /// Whether any path is restricted, so that paths among a command's words matter.
+    /// Whether a rule restricts any program or some use of it.
+    pub fn restricts_programs(&self) -> bool {
+        !self.restricted_programs.is_empty()
+    }
+
+    /// Whether any path is restricted, so that the paths in a command matter.
     pub fn restricts_paths(&self) -> bool {
         !self.restricted.is_empty()
     }
 
-    /// Whether some rule restricts this place.
+    /// Whether a rule restricts this place.
     pub fn may_restrict(&self, place: &Place, ground: &Ground<'_>) -> bool {
         place
             .ways()
             .any(|path| self.restricted.matches(path, ground))
     }
 
-    /// Whether some rule restricts this place, or means files in it if it is a directory; with `all` also one that means
-    /// names at any depth.
+    /// Whether a rule restricts this place or, if it is a directory, files in it. With `all`, rules that match names at any depth
+    /// count too.
     pub fn may_restrict_tree(&self, place: &Place, all: bool, ground: &Ground<'_>) -> bool {
         let trees = if all { &self.restricted } else { &self.trees };
         let mut ways = place.ways();
         self.may_restrict(place, ground) || ways.any(|path| trees.may_match_below(path, ground))
     }
 
-    /// Whether some rule may restrict a file in this directory or below it.
+    /// Whether a rule may restrict a file in this directory or below it.
     pub fn may_restrict_below(&self, directory: &Path, ground: &Ground<'_>) -> bool {
         self.restricted.may_match_below(directory, ground)
     }

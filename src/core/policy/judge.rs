@@ -12,11 +12,11 @@ use super::tools::{self, Access, Subject};
 use super::{Ask, Decision, Fallback, Policy, Verdict};
 use std::path::Path;
 
-/// A verdict, and what was decided on each part of a command.
+/// A verdict, with the verdict on each part of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explanation {
     pub verdict: Verdict,
-    /// Empty for tools that run no command.
+    /// Empty for tools that do not run a command.
     pub parts: Vec<PartVerdict>,
 }
 
@@ -24,13 +24,13 @@ pub struct Explanation {
 pub struct PartVerdict {
     pub text: String,
     pub verdict: Verdict,
-    /// What the shell does with the file, if the part is one that the shell itself opens.
-    pub(super) opens: Option<Access>,
-    /// It needs no rule, so its verdict does not count beside others.
+    /// How the shell accesses the file, if the part is a file that the shell itself opens.
+    pub opens: Option<Access>,
+    /// The part needs no rule, so its verdict does not count beside others.
     pub is_neutral: bool,
 }
 
-/// Decides on a tool call: deny beats ask beats allow, and where no rule speaks, the policy's default holds.
+/// Decides on a tool call: deny beats ask, ask beats allow. If no rule matches, the policy's default decides.
 pub fn decide(policy: &Policy, ask: &Ask, paths: &dyn Paths) -> Verdict {
     judge(policy, ask, paths, false).verdict
 }
@@ -40,21 +40,41 @@ pub fn explain(policy: &Policy, ask: &Ask, paths: &dyn Paths) -> Explanation {
     judge(policy, ask, paths, true)
 }
 
-/// Whether a call does no more than read inside the slot's directory, or nothing outside the conversation: then
-/// Claude Code does not ask about it by itself, and neither does a policy without rules.
+/// Whether a call only reads inside the slot's directory, or touches nothing but the conversation. Claude Code does not ask about
+/// such a call, and a policy without rules does not either.
 pub fn only_reads_the_project(ask: &Ask, paths: &dyn Paths) -> bool {
     let silent = Policy::asking(&ask.cwd, &ask.cwd);
     decide(&silent, ask, paths).decision == Decision::Silent
 }
 
-fn judge(policy: &Policy, ask: &Ask, paths: &dyn Paths, explains: bool) -> Explanation {
-    let ground = Ground::new(paths, &ask.cwd, &policy.project, policy.protected.places());
-    let case = Case {
+/// Whether the gate answers *allow* to Claude Code for this call. If not, the gate stays silent, and Claude Code decides by its
+/// own checks and the same rules. `shared` are the rules in the settings that Claude Code was started with: it does not read
+/// newer ones.
+pub fn is_said(policy: &Policy, ask: &Ask, paths: &dyn Paths, shared: &[String]) -> bool {
+    let is_shared = || {
+        let allows = |policy: &Policy| decide(policy, ask, paths).decision == Decision::Allow;
+        policy.shares_all(shared) || allows(&policy.sharing_only(shared))
+    };
+    match tools::subject(ask) {
+        Subject::Command(text) => {
+            command::is_said(&case_of(policy, ask, paths, false), text, is_shared())
+        }
+        Subject::Path(..) => !is_shared(),
+        _ => true,
+    }
+}
+
+fn case_of<'a>(policy: &'a Policy, ask: &'a Ask, paths: &'a dyn Paths, explains: bool) -> Case<'a> {
+    Case {
         policy,
         ask,
-        ground,
+        ground: Ground::new(paths, &ask.cwd, &policy.project, policy.protected.places()),
         explains,
-    };
+    }
+}
+
+fn judge(policy: &Policy, ask: &Ask, paths: &dyn Paths, explains: bool) -> Explanation {
+    let case = case_of(policy, ask, paths, explains);
     let mut explanation = match tools::subject(ask) {
         Subject::Command(text) => command::judge(&case, text),
         Subject::Path(access, path) => whole(case.path(access, path)),
@@ -86,36 +106,38 @@ fn whole(verdict: Verdict) -> Explanation {
     }
 }
 
-/// A policy, a call and the places that it may name.
+/// A policy, a call and the places that the call may name.
 pub struct Case<'a> {
     pub policy: &'a Policy,
     pub ask: &'a Ask,
     pub ground: Ground<'a>,
-    /// Whether somebody wants to see the verdict on each part.
+    /// Whether the caller wants the verdict on each part.
     pub explains: bool,
 }
 
 impl Case<'_> {
-    /// The rules that hold for this call: those that name its tool as a whole (the nearest level alone
-    /// counts), and those whose specifier covers it.
+    /// The rules that match this call: those that name its tool as a whole (only the nearest level counts), and those whose
+    /// specifier covers it.
     pub fn rules_in_force(&self, covers: impl Fn(&Rule) -> bool) -> Vec<&Rule> {
         let covered = |rule: &&Rule| rule.covers_tool(&self.ask.tool) || covers(rule);
         self.nearest_only(self.policy.rules().filter(covered).collect())
     }
 
-    /// Of the rules that name the tool as a whole, those of the nearest level; the others as they are.
+    /// Of the rules that name the tool as a whole, those of the nearest level; all other rules stay.
     pub fn nearest_only<'r>(&self, mut rules: Vec<&'r Rule>) -> Vec<&'r Rule> {
         let nearest = rules
             .iter()
-            .filter(|rule| rule.meaning.is_whole_tool())
+            .filter(|rule| rule.meaning().is_whole_tool())
             .map(|rule| rule.level.clone())
             .max();
-        rules.retain(|rule| !rule.meaning.is_whole_tool() || Some(&rule.level) == nearest.as_ref());
+        rules.retain(|rule| {
+            !rule.meaning().is_whole_tool() || Some(&rule.level) == nearest.as_ref()
+        });
         rules
     }
 
-    /// What the strictest rule in force says, or the default.
-    /// `only_reads` tells whether the call does no more than read inside the slot's directory.
+    /// The verdict of the strictest rule in force, or the default. `only_reads` tells whether the call only reads inside the
+    /// slot's directory.
     pub fn by_rules(
         &self,
         covers: impl Fn(&Rule) -> bool,
@@ -127,12 +149,12 @@ impl Case<'_> {
         }
     }
 
-    /// The same for a call of which only the tool can be judged.
+    /// The same for a call that can be judged by its tool only.
     pub fn by_tool(&self) -> Verdict {
         self.by_rules(|_| false, || tools::stays_in_session(&self.ask.tool))
     }
 
-    /// What holds where no rule speaks.
+    /// The verdict if no rule matches.
     pub fn by_default(&self, only_reads: impl FnOnce() -> bool) -> Verdict {
         let (decision, why) = match self.policy.default {
             Fallback::Deny => (
@@ -156,8 +178,8 @@ impl Case<'_> {
         }
     }
 
-    /// The verdict, or `ask` for this reason where it was less strict: what is harmful, protected or not known
-    /// is never left to Claude Code's own rules either.
+    /// The verdict, or *ask* with this reason if the verdict was less strict. A harmful, protected or unknown call is never left
+    /// to Claude Code's own rules either.
     pub fn not_allowed(&self, verdict: Verdict, why: String) -> Verdict {
         match verdict.decision {
             Decision::Allow | Decision::Silent => Verdict {
@@ -185,7 +207,7 @@ impl Case<'_> {
         self.unless_unsafe(verdict, access, &place, path)
     }
 
-    /// The verdict, unless a well-known secret is read that no rule names.
+    /// The verdict, or *ask* if the call reads a well-known secret that no rule names.
     fn unless_secret(&self, verdict: Verdict, place: &Place, path: &str) -> Verdict {
         let is_secret = |path| secrets::is_one(path, &self.ground);
         let may_hold = |path| secrets::may_lie_below(path, &self.ground);
@@ -203,12 +225,12 @@ impl Case<'_> {
         }
     }
 
-    /// The verdict on a search through files that a glob names: they are read.
+    /// The verdict on a search in the files that match a glob: they count as read.
     fn with_glob(&self, verdict: Verdict, place: &Place) -> Verdict {
         let Some(globs) = tools::searched_globs(self.ask) else {
             return verdict;
         };
-        let means = |rule: &&Rule| match &rule.meaning {
+        let means = |rule: &&Rule| match rule.meaning() {
             Meaning::Path(Access::Read, pattern) if rule.decision > Decision::Allow => {
                 let absolute = |glob: &String| format!("{}/{glob}", place.written.display());
                 let meets = |glob: &String| pattern.is_aimed_at(&absolute(glob), &self.ground);
@@ -227,7 +249,7 @@ impl Case<'_> {
         }
     }
 
-    /// The verdict on a file that a shell opens by itself: the one on the tool that reads or edits files.
+    /// The verdict on a file that the shell itself opens: the same as for a tool that reads or edits files.
     pub fn opened(&self, access: Access, path: &str, cwd: &Path) -> Verdict {
         let tool = match access {
             Access::Read => "Read",
@@ -254,7 +276,7 @@ impl Case<'_> {
         self.unless_unsafe(verdict, access, &place, path)
     }
 
-    /// The verdict, unless the place is protected, a device, or can't be told.
+    /// The verdict, or *ask* if the place is protected, a device, or uncertain.
     fn unless_unsafe(
         &self,
         verdict: Verdict,
@@ -291,7 +313,7 @@ impl Case<'_> {
     }
 }
 
-/// The strictest of some rules; of equally strict ones the first.
+/// The strictest of some rules; the first of several equally strict ones.
 pub fn strictest<'a>(rules: &[&'a Rule]) -> Option<&'a Rule> {
     let most = rules.iter().map(|rule| rule.decision).max()?;
     rules.iter().find(|rule| rule.decision == most).copied()

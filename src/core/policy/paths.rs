@@ -1,4 +1,4 @@
-//! Path patterns and the places that they are relative to.
+//! Path patterns and the directories that they are relative to.
 
 mod sharing;
 
@@ -8,36 +8,36 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
 
-/// Where paths lead. The policy itself never touches the file system.
+/// A view of the file system, which the policy itself never touches.
 pub trait Paths {
-    /// What a symbolic link at this absolute path says, if there is one.
+    /// The target of the symbolic link at this absolute path, if it is a link.
     fn link(&self, path: &Path) -> Option<PathBuf>;
 
-    /// The names in a directory, or none of them if there are more than `most`. What can't be listed has no names.
+    /// The names in a directory; `None` if there are more than `most`. A directory that can't be listed has no names.
     fn names(&self, directory: &Path, most: usize) -> Option<Vec<OsString>>;
 
-    /// The home directory that `~` stands for.
+    /// The home directory, which `~` means.
     fn home(&self) -> Option<PathBuf>;
 
-    /// The settings by which the repository in which this directory lies has git run a program. Settings of the user or
-    /// the machine are not among them.
+    /// The settings that make git run a program in the repository around this directory. Settings of the user or of the machine
+    /// are not included.
     fn git_programs(&self, _directory: &Path) -> Vec<String> {
         Vec::new()
     }
 
-    /// The top of the repository in which this directory lies, if it lies in one.
+    /// The top directory of the repository around this directory, if there is one.
     fn repository(&self, _directory: &Path) -> Option<PathBuf> {
         None
     }
 
-    /// The directories that git's settings name for the hooks of the repository in which this directory lies.
+    /// The hooks directories that git's settings name for the repository around this directory.
     fn hooks(&self, _directory: &Path) -> Vec<PathBuf> {
         Vec::new()
     }
 }
 
-/// Paths taken as they are written, with no links. Good for checking a file's examples, where no machine is
-/// meant. Home is a place that nothing else can name.
+/// Paths as written, without links. Use it to check a file's examples, which belong to no machine. Its home directory is a path
+/// that nothing else can name.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LexicalPaths;
 
@@ -55,7 +55,7 @@ impl Paths for LexicalPaths {
     }
 }
 
-/// `a/./b/../c` as `a/c`, without asking the file system.
+/// `a/./b/../c` as `a/c`, without access to the file system.
 pub fn normalise(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for component in path.components() {
@@ -70,18 +70,18 @@ pub fn normalise(path: &Path) -> PathBuf {
     out
 }
 
-/// A place that a tool call names: as it is written, and where it really is.
+/// A path in a tool call: as written, and its real path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     pub written: PathBuf,
     pub real: PathBuf,
-    /// Why it can't be told where it really is; `real` is the best guess then.
+    /// Why the real path is uncertain; `real` is the best guess then.
     pub doubt: Option<&'static str>,
 }
 
 impl Place {
-    /// A place that begins with what only the shell will know: there is no way to it that could be looked at, but the
-    /// names at its end can be told.
+    /// A place that begins with something that only the shell will know. The path can't be resolved, but the names at its end are
+    /// known.
     pub fn unknown(text: &str, cwd: &Path) -> Place {
         let written = normalise(&cwd.join(text));
         Place {
@@ -91,7 +91,7 @@ impl Place {
         }
     }
 
-    /// The paths by which it is reached: one, or two if links lead to it.
+    /// The paths to it: one, or two if links lead to it.
     pub fn ways(&self) -> impl Iterator<Item = &Path> {
         let real = (self.real != self.written).then_some(self.real.as_path());
         std::iter::once(self.written.as_path()).chain(real)
@@ -106,14 +106,14 @@ impl Place {
         }
     }
 
-    /// Whether it is at or below a directory, however it is looked at.
+    /// Whether it is at or below a directory, both as written and by its real path.
     pub fn is_within(&self, directory: &Directory) -> bool {
         let [written, real] = directory;
         self.written.starts_with(written) && self.real.starts_with(real)
     }
 }
 
-/// What a path rule is relative to.
+/// The directory that a path rule is relative to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Base {
     Root,
@@ -123,7 +123,7 @@ enum Base {
 }
 
 impl Base {
-    /// The path as seen from here. The directory itself may be reached through a link.
+    /// The path relative to this directory, which may itself be reached through a link.
     fn below<'p>(&self, path: &'p Path, ground: &Ground<'_>) -> impl Iterator<Item = &'p Path> {
         let [written, real] = self.ways(ground);
         let below = |base: Option<&Path>| below(path, base?);
@@ -140,7 +140,7 @@ impl Base {
     }
 }
 
-/// The same as `Path::strip_prefix`, which takes both apart. Here neither has anything to normalise.
+/// Like `Path::strip_prefix`, but on the text: both paths are already normalised.
 fn below<'p>(path: &'p Path, base: &Path) -> Option<&'p Path> {
     let (Some(text), Some(start)) = (path.to_str(), base.to_str()) else {
         return path.strip_prefix(base).ok();
@@ -162,18 +162,18 @@ fn is_matched(matcher: &Gitignore, below: &Path) -> bool {
         .is_ignore()
 }
 
-/// Many patterns at once: whether any of them may match.
+/// A set of patterns: tells whether any of them may match.
 #[derive(Debug, Clone, Default)]
 pub struct PathSet {
     sets: Vec<Joined>,
 }
 
-/// The patterns that are meant in one directory.
+/// The patterns that are relative to one directory.
 #[derive(Debug, Clone)]
 struct Joined {
     base: Base,
     sieve: Sieve,
-    /// Where patterns can't be joined, there is none, and any path may match.
+    /// `None` if the patterns can't be compiled together; then any path may match.
     matcher: Option<Gitignore>,
 }
 
@@ -185,14 +185,14 @@ impl Joined {
     }
 }
 
-/// Tells cheaply, and for most paths, that none of some patterns matches.
+/// A cheap pre-filter: for most paths it tells that no pattern matches.
 #[derive(Debug, Clone, Default)]
 struct Sieve {
-    /// The first names of the paths that patterns with a slash in them match.
+    /// The first path components that patterns with a slash match.
     first: QuickSet<OsString>,
-    /// The names that patterns without one match, at any depth.
+    /// The names that patterns without a slash match, at any depth.
     anywhere: QuickSet<OsString>,
-    /// There are patterns of which neither can be told.
+    /// There are patterns that fit neither of the two sets.
     open: bool,
 }
 
@@ -263,7 +263,7 @@ impl PathSet {
         })
     }
 
-    /// Whether a file that a pattern matches may lie in this directory or below it.
+    /// Whether a file that a pattern matches may be in this directory or below it.
     pub fn may_match_below(&self, directory: &Path, ground: &Ground<'_>) -> bool {
         self.sets.iter().any(|set| {
             let mut bases = set.base.ways(ground).into_iter().flatten();
@@ -275,17 +275,17 @@ impl PathSet {
     }
 }
 
-/// What stands inside `Read(…)` and `Edit(…)`: a gitignore pattern and the directory it is meant in.
+/// The specifier of `Read(…)` and `Edit(…)`: a gitignore pattern and the directory that it is relative to.
 #[derive(Debug, Clone)]
 pub struct PathPattern {
     base: Base,
     glob: String,
-    /// Its plain parts up to the first wildcard: what it matches lies there or below.
+    /// Its components up to the first wildcard: everything that it matches is there or below.
     start: PathBuf,
     matcher: Gitignore,
 }
 
-/// Without a slash in it a pattern matches at any depth.
+/// A pattern without a slash matches at any depth.
 fn plain_start(glob: &str) -> PathBuf {
     let is_plain = |part: &&str| !part.contains(['*', '?', '[', '\\']);
     let glob = glob.trim_end_matches('/');
@@ -313,10 +313,10 @@ impl PathPattern {
             ));
         }
         if has_open_bracket(&glob) {
-            return Err("a `[` is not closed; write `\\[` for the character itself".to_owned());
+            return Err("a `[` has no `]`; write `\\[` for the character itself".to_owned());
         }
         let matcher =
-            matcher(&[&glob]).map_err(|fault| format!("not a gitignore pattern: {fault}"))?;
+            matcher(&[&glob]).map_err(|error| format!("not a gitignore pattern: {error}"))?;
         Ok(PathPattern {
             base,
             start: plain_start(&glob),
@@ -333,7 +333,7 @@ impl PathPattern {
         })
     }
 
-    /// Whether everything that it matches lies in the directory whose whole content `other` matches, such as `src/**`.
+    /// Whether everything that it matches is in the directory whose whole content `other` matches, such as `src/**`.
     pub fn is_within(&self, other: &PathPattern) -> bool {
         let above = other.glob.trim_start_matches('/');
         let Some(above) = above.strip_suffix("**") else {
@@ -345,12 +345,12 @@ impl PathPattern {
         self.base == other.base && is_whole && (above.is_empty() || is_below)
     }
 
-    /// Whether a file that it matches may lie in this directory or below it.
+    /// Whether a file that it matches may be in this directory or below it.
     pub fn may_match_below(&self, directory: &Path, ground: &Ground<'_>) -> bool {
         self.may_match_through(directory, ground, |_| true)
     }
 
-    /// The same where only some names in the directory are looked at.
+    /// The same, if only some names in the directory count.
     pub fn may_match_through(
         &self,
         directory: &Path,
@@ -370,8 +370,7 @@ impl PathPattern {
         })
     }
 
-    /// Whether the way to something that it matches may lead through a directory, or that itself is matched. A pattern
-    /// with a slash in it matches at its own depth only.
+    /// Whether it may match a directory or something below it. A pattern with a slash matches at its own depth only.
     fn may_pass_through(&self, directory: &Path) -> bool {
         let glob = self.glob.trim_end_matches('/');
         if !glob.contains('/') {
@@ -390,7 +389,8 @@ impl PathPattern {
         last.starts_with('.')
     }
 
-    /// What it matches now, or the directories of it; none if it matches at any depth, so that nobody looks there.
+    /// The existing places that it matches, or their directories. `None` if it matches at any depth, which would be too many
+    /// directories to list.
     pub fn existing(&self, ground: &Ground<'_>) -> Option<Vec<Place>> {
         let glob = self.glob.trim_end_matches('/');
         let is_anchored = glob.contains('/') && !glob.trim_start_matches('/').starts_with("**");
@@ -398,7 +398,7 @@ impl PathPattern {
         let parts = glob.trim_start_matches('/').split('/');
         let parts: Vec<&str> = parts.take_while(|part| !part.contains("**")).collect();
         let (last, way) = parts.split_last()?;
-        // A plain name is looked for as a glob, which is found only if it is there.
+        // A plain name is searched as a glob, which matches only if the file exists.
         let last = match last.contains(['*', '?', '[']) {
             true => (*last).to_owned(),
             false => format!("{}*", last),
@@ -409,14 +409,14 @@ impl PathPattern {
         Some(found.collect())
     }
 
-    /// Whether a directory lies below the plain parts with which it begins, so that what it matches may be right there.
+    /// Whether a directory is at or below the components with which the pattern begins, so that it may match right there.
     pub fn begins_above(&self, directory: &Path, ground: &Ground<'_>) -> bool {
         let mut below = self.base.below(directory, ground);
         let is_below = below.any(|below| below.starts_with(&self.start));
         is_below && self.start.components().next().is_some()
     }
 
-    /// Whether it leaves open how names end, as `.env.*` does.
+    /// Whether it leaves the end of names open, as `.env.*` does.
     pub fn has_open_end(&self) -> bool {
         self.glob.trim_end_matches('/').ends_with('*')
     }
@@ -427,30 +427,30 @@ impl PathPattern {
         !glob.contains('/') || glob.trim_start_matches('/').starts_with("**/")
     }
 
-    /// Whether it matches everything below a directory, whatever its name.
+    /// Whether it matches everything below a directory.
     pub fn reaches_below(&self) -> bool {
         self.glob.contains("**")
     }
 
-    /// Whether it matches names wherever they are, such as `*.pem`.
+    /// Whether it matches names in every directory, such as `*.pem`.
     pub fn is_by_name(&self) -> bool {
         let glob = self.glob.trim_end_matches('/');
         !glob.strip_prefix("**/").unwrap_or(glob).contains('/')
     }
 
-    /// How every name that it matches ends, where its last part is a star and an ending, such as `*.pem`.
+    /// The suffix of every name that it matches, if its last component is a star and a suffix, such as `*.pem`.
     pub fn ending(&self) -> Option<&str> {
         let ending = self.glob.rsplit('/').next()?.strip_prefix('*')?;
         (!ending.is_empty() && !ending.contains(['*', '?', '[', '\\'])).then_some(ending)
     }
 
-    /// The last part of the pattern where that is a plain name, such as `.env` in `./.env`.
+    /// The last component if it is a plain name, such as `.env` in `./.env`.
     pub fn literal_name(&self) -> Option<&str> {
         let name = self.glob.rsplit('/').next()?;
         (!name.is_empty() && !name.contains(['*', '?', '[', '\\'])).then_some(name)
     }
 
-    /// The pattern as settings that belong to no directory can say it.
+    /// The pattern for settings that belong to no directory.
     pub fn for_settings(&self, text: &str, project: &Path) -> String {
         match self.base {
             Base::Project(_) => format!("/{}{}", project.display(), self.glob),
@@ -473,7 +473,7 @@ fn matcher(globs: &[&str]) -> Result<Gitignore, ignore::Error> {
     builder.build()
 }
 
-/// Whether a part of a pattern may stand for this name: how it begins and ends must fit.
+/// Whether a component of a pattern may match this name: its start and its end must agree.
 fn may_be(part: &str, name: &str) -> bool {
     const MARKS: [char; 5] = ['*', '?', '[', ']', '\\'];
     if !part.contains(MARKS) {
@@ -484,7 +484,7 @@ fn may_be(part: &str, name: &str) -> bool {
     name.starts_with(start) && name.ends_with(end)
 }
 
-/// gitignore takes such a bracket for itself, which is hardly what was meant.
+/// Whether a bracket is not closed. gitignore would match it as a character, which is probably not what the author meant.
 fn has_open_bracket(glob: &str) -> bool {
     let plain = glob
         .replace("\\\\", "")

@@ -1,6 +1,6 @@
-//! Patterns with `*`, as rules write them for commands and names.
+//! Patterns with `*` for commands and names in rules.
 
-/// Text in which `*` stands for anything, split at its stars: one piece means no star at all.
+/// Text in which `*` matches anything, split at its stars: a single piece has no star.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wildcard {
     pieces: Vec<String>,
@@ -35,7 +35,7 @@ impl Wildcard {
         self.pieces.len() == 1
     }
 
-    /// What stands before the first star.
+    /// The text before the first star.
     pub fn literal_start(&self) -> &str {
         &self.pieces[0]
     }
@@ -54,7 +54,7 @@ impl Wildcard {
         let Some(mut rest) = rest.strip_suffix(last.as_str()) else {
             return false;
         };
-        // The leftmost place for each piece leaves the most room for the next: greedy is right here.
+        // The leftmost match for each piece leaves the most text for the next one, so greedy matching is correct.
         for piece in middle {
             let Some(at) = rest.find(piece.as_str()) else {
                 return false;
@@ -76,7 +76,7 @@ impl Wildcard {
     }
 }
 
-/// What stands inside `Bash(…)`.
+/// The specifier of `Bash(…)`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandPattern {
     text: String,
@@ -84,7 +84,7 @@ pub struct CommandPattern {
     alone: Option<Wildcard>,
 }
 
-/// Runs of spaces outside quotes as one; line breaks stay.
+/// Collapses runs of spaces outside quotes to one. Line breaks stay.
 pub fn collapse(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut quote = None;
@@ -136,12 +136,12 @@ impl CommandPattern {
         &self.text
     }
 
-    /// Whether it stands for one command and no other.
+    /// Whether it matches exactly one command.
     pub fn is_exact(&self) -> bool {
         self.whole.is_exact()
     }
 
-    /// The first word of every command that it matches, where that is one word.
+    /// The first word of every command that it matches, if it is always the same.
     pub fn program(&self) -> Option<&str> {
         match self.whole.literal_start().split_once(' ') {
             Some((program, _)) => Some(program),
@@ -149,7 +149,7 @@ impl CommandPattern {
         }
     }
 
-    /// What stands before the first star.
+    /// The text before the first star.
     pub fn literal_start(&self) -> &str {
         self.whole.literal_start()
     }
@@ -161,18 +161,18 @@ impl CommandPattern {
         before.map(|(at, piece)| (piece.as_str(), at == 0 || piece.contains(' ')))
     }
 
-    /// How many words of a matching command the rule itself spells out, from the first.
+    /// How many words of a matching command the rule spells out, counted from the first.
     pub fn literal_words(&self) -> usize {
         if self.is_exact() {
             return usize::MAX;
         }
-        // The last word before the star is complete only if a space ends it.
+        // The last word before the star is complete only if a space follows it.
         self.whole.literal_start().matches(' ').count()
     }
 }
 
-/// Whether a glob may stand for `name`: its literal start must begin it. A glob that does not begin with a dot
-/// leaves hidden files out.
+/// Whether a glob may match `name`: the name must begin with the glob's literal start. A glob that does not begin with a dot does
+/// not match hidden files.
 pub fn fits(glob: &str, name: &str) -> bool {
     if name.starts_with('.') && !glob.starts_with('.') {
         return false;

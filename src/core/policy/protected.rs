@@ -1,11 +1,11 @@
-//! Paths that no rule lets a slot write: who can write them can make programs run later, or change the rules.
+//! Paths that no rule lets a slot write: a write there can make programs run later, or change the rules.
 
 use super::ground::Ground;
 use super::paths::{Place, normalise};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// Directories that are protected with all that is in them, wherever they are.
+/// Directories that are protected with all their content, in every place.
 const DIRECTORIES: &[&str] = &[
     ".git",
     ".claude",
@@ -22,7 +22,7 @@ const DIRECTORIES: &[&str] = &[
     "claude-code",
 ];
 
-/// Files that programs read when they start, wherever they are.
+/// Files that programs read when they start, in every place.
 const FILES: &[&str] = &[
     ".claude.json",
     ".mcp.json",
@@ -79,10 +79,10 @@ const FILES: &[&str] = &[
     "lefthook-local.json",
 ];
 
-/// Names by which the git directory of a bare repository gives itself away.
+/// Names that identify the git directory of a bare repository.
 const GIT_INTERNALS: &[&str] = &["hooks"];
 
-/// Protected places beside those that are protected by their name.
+/// Protected paths in addition to the names that are always protected.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Protected {
     places: Vec<PathBuf>,
@@ -94,18 +94,18 @@ impl Protected {
             .extend(places.into_iter().map(|place| normalise(&place)));
     }
 
-    /// Whether everything that `other` protects is protected here too.
+    /// Whether it protects everything that `other` protects.
     pub fn covers(&self, other: &Protected) -> bool {
         other.places.iter().all(|place| self.places.contains(place))
     }
 
-    /// The places themselves, beside those that are protected by their name.
+    /// The paths themselves, without the names that are always protected.
     pub fn places(&self) -> &[PathBuf] {
         &self.places
     }
 }
 
-/// Why nothing may be written there, if nothing may.
+/// Why a slot may not write there; `None` if it may.
 pub fn forbids(place: &Place, ground: &Ground<'_>) -> Option<String> {
     let own = |path: &Path| ground.protected().iter().any(|own| path.starts_with(own));
     let path = place
@@ -117,14 +117,14 @@ pub fn forbids(place: &Place, ground: &Ground<'_>) -> Option<String> {
     ))
 }
 
-/// Whether something protected lies below `place`: moving or removing that would take it along.
+/// Whether something protected is below `place`: moving or removing `place` would move or remove it too.
 pub fn lies_below(place: &Place, ground: &Ground<'_>) -> bool {
     place
         .ways()
         .any(|path| ground.protected().iter().any(|own| own.starts_with(path)))
 }
 
-/// The first names on the ways from `place` to what is protected below it.
+/// The first path components from `place` to the protected paths below it.
 pub fn names_below<'g>(place: &Place, ground: &'g Ground<'_>) -> Vec<&'g OsStr> {
     let below = |path: &Path| {
         let own = ground.protected().iter();
@@ -134,7 +134,7 @@ pub fn names_below<'g>(place: &Place, ground: &'g Ground<'_>) -> Vec<&'g OsStr> 
     place.ways().flat_map(below).collect()
 }
 
-/// Whether names that are not known would be protected in this directory.
+/// Whether an unknown name in this directory would be protected.
 pub fn protects_names_in(place: &Place) -> bool {
     let is_hooks = |path: &Path| {
         let name = path.file_name();
@@ -172,7 +172,7 @@ fn protected_by_name(path: &Path) -> bool {
         || last_is_hook
 }
 
-/// Nearly every name is told from all of these by its first letter.
+/// A cheap test by the first letter, which excludes nearly every name.
 fn is_first_letter(byte: Option<&u8>) -> bool {
     matches!(byte, Some(b'.' | b'c' | b'C' | b'h' | b'H' | b'l' | b'L'))
 }

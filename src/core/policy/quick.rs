@@ -1,5 +1,4 @@
-//! Maps and sets for keys that we have chosen ourselves: nobody can fill those with names that collide, so they need no
-//! costly hash.
+//! Maps and sets for keys that missiond has chosen itself: nobody can fill them with colliding names, so a cheap hash is safe.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -7,7 +6,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 pub type QuickMap<K, V> = HashMap<K, V, BuildHasherDefault<Quick>>;
 pub type QuickSet<K> = HashSet<K, BuildHasherDefault<Quick>>;
 
-/// FNV-1a: short names are what it is good at.
+/// FNV-1a, which is fast for short names.
 #[derive(Debug, Clone)]
 pub struct Quick(u64);
 

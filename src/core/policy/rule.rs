@@ -9,7 +9,7 @@ use super::{Decision, RuleRef};
 use crate::core::text::diagnostic::nearest;
 use std::path::Path;
 
-/// How near to a slot a rule is written. Where tools are named as a whole, the nearer level counts alone.
+/// How near to a slot a rule is defined. For rules on whole tools, only the nearest level counts.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     Default,
@@ -22,15 +22,15 @@ pub struct Rule {
     pub decision: Decision,
     pub at: RuleRef,
     pub level: Level,
-    pub(super) meaning: Meaning,
+    meaning: Meaning,
 }
 
-/// What a rule speaks about.
+/// What a rule matches.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Meaning {
     /// Every call of one tool, by its name.
     Tool(String),
-    /// Every call of the tools whose names fit.
+    /// Every call of the tools whose names match.
     Tools(Wildcard),
     Command(CommandPattern),
     Path(Access, PathPattern),
@@ -41,16 +41,16 @@ pub enum Meaning {
     },
 }
 
-/// How a list's names are meant.
+/// The syntax of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
     /// Claude Code's rules.
     Rules,
-    /// Lists of tool names, with globs.
+    /// Tool names with globs.
     ToolLists,
 }
 
-/// Why a rule is none, and what would be right.
+/// Why a text is not a valid rule, and how to correct it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadRule {
     pub label: String,
@@ -76,7 +76,7 @@ impl Meaning {
             Some((name, rest)) => match rest.strip_suffix(')') {
                 Some("*") => whole_tool(name, decision, dialect),
                 Some(specifier) if specifier.trim().is_empty() => bad(
-                    "there is nothing in the brackets",
+                    "the brackets are empty",
                     format!("write `{name}` for every call of it, or say which ones"),
                 ),
                 Some(specifier) => specified(name, specifier, project),
@@ -85,9 +85,17 @@ impl Meaning {
         }
     }
 
-    /// Whether it names tools and says nothing about their input.
+    /// Whether it names tools without a condition on their input.
     pub fn is_whole_tool(&self) -> bool {
         matches!(self, Meaning::Tool(_) | Meaning::Tools(_))
+    }
+
+    /// Whether it matches each tool that `other`, a rule on whole tools, matches.
+    pub fn includes(&self, other: &Meaning) -> bool {
+        match other {
+            Meaning::Tool(name) => self.covers_tool(name),
+            _ => self == other,
+        }
     }
 
     pub fn covers_tool(&self, called: &str) -> bool {
@@ -100,6 +108,19 @@ impl Meaning {
 }
 
 impl Rule {
+    pub fn new(decision: Decision, at: RuleRef, level: Level, meaning: Meaning) -> Rule {
+        Rule {
+            decision,
+            at,
+            level,
+            meaning,
+        }
+    }
+
+    pub fn meaning(&self) -> &Meaning {
+        &self.meaning
+    }
+
     pub fn covers_tool(&self, called: &str) -> bool {
         self.meaning.covers_tool(called)
     }
@@ -111,8 +132,8 @@ impl Rule {
         }
     }
 
-    /// Whether the rule speaks about this place. An allowance must hold for the path as written and for where
-    /// it leads; a restriction needs only one of them. What may not be read may not be changed either.
+    /// Whether the rule matches this place. An `allow` rule must match the path as written and its real path; for a restriction
+    /// one of them is enough. A path that may not be read may not be changed either.
     pub fn covers_place(&self, access: Access, place: &Place, ground: &Ground<'_>) -> bool {
         let Meaning::Path(about, pattern) = &self.meaning else {
             return false;
@@ -126,9 +147,9 @@ impl Rule {
         }
     }
 
-    /// Whether the rule speaks about a directory that is searched: about what is in it, whatever its name.
+    /// Whether the rule matches everything in a directory that is searched, whatever the names are.
     pub fn covers_tree(&self, access: Access, place: &Place, ground: &Ground<'_>) -> bool {
-        // A name that nothing but a wildcard matches.
+        // A name that only a wildcard matches.
         const ANY: &str = "\u{fffd}";
         let covers = |below: &Place| self.covers_place(access, below, ground);
         let child = place.join(ANY);
@@ -144,7 +165,7 @@ impl Rule {
         matches!(&self.meaning, Meaning::Host(pattern) if pattern.matches(host))
     }
 
-    /// Whether the rule speaks about what a tool is to use, by its name. A restriction also means other ways to write it:
+    /// Whether the rule matches the thing that a tool is to use, by its name. A restriction also matches other spellings:
     /// `/deploy`, and `plugin:deploy`.
     pub fn covers_name(&self, called: &str, name: &str) -> bool {
         let Meaning::Name { tool, name: wanted } = &self.meaning else {
@@ -164,8 +185,8 @@ impl Rule {
         self.level == other.level && self.meaning == other.meaning
     }
 
-    /// Whether it certainly speaks about nothing that `other` does not. Of commands that is known only if both are the same:
-    /// a rule that spells out more words also means more of what a wildcard does not let in.
+    /// Whether it certainly matches nothing that `other` does not match. For commands that is certain only if both are the same:
+    /// a rule with more literal words also matches more of what a wildcard excludes.
     pub fn is_within(&self, other: &Rule) -> bool {
         let within = match (&self.meaning, &other.meaning) {
             (Meaning::Path(access, pattern), Meaning::Path(about, around)) => {
@@ -176,13 +197,23 @@ impl Rule {
         self.level == other.level && (within || self.meaning == other.meaning)
     }
 
-    /// Whether it is less strict than `farther`, and may count in its place: of rules on whole tools only those of the nearest
-    /// level count.
+    /// Whether it is less strict than `farther` and may replace it: of rules on whole tools, only those of the nearest level
+    /// count.
     pub fn takes_the_place_of(&self, farther: &Rule) -> bool {
         self.level > farther.level
             && self.decision < farther.decision
             && self.meaning.is_whole_tool()
             && farther.meaning.is_whole_tool()
+    }
+
+    /// Whether Claude Code gets this rule too: it has checks of its own for commands and files.
+    pub fn is_shared(&self) -> bool {
+        match &self.meaning {
+            Meaning::Command(_) | Meaning::Path(..) => true,
+            Meaning::Tool(name) => tools::find(name)
+                .is_some_and(|tool| matches!(tool.takes, Takes::Command | Takes::Path(_))),
+            Meaning::Tools(_) | Meaning::Host(_) | Meaning::Name { .. } => false,
+        }
     }
 
     /// The rule for settings that belong to no directory.
@@ -235,8 +266,8 @@ fn mcp_tool(name: &str) -> Result<Meaning, BadRule> {
     Ok(Meaning::Tool(name.to_owned()))
 }
 
-/// A glob that allows must not reach tools that nobody thought of: behind a literal MCP server it can't. In
-/// lists of tool names it may also cover built-in tools, but never the shell.
+/// A glob in `allow` must not match tools that nobody thought of: after a literal MCP server name it can't. In lists of tool
+/// names it may also match built-in tools, but never the shell.
 fn tool_glob(name: &str, decision: Decision, dialect: Dialect) -> Result<Meaning, BadRule> {
     let glob = Wildcard::new(name);
     if decision != Decision::Allow || names_one_server(&glob) {
@@ -288,7 +319,7 @@ fn specified(name: &str, specifier: &str, project: &Path) -> Result<Meaning, Bad
         return bad(
             format!("`{key}:` is not understood here"),
             format!(
-                "rules do not name fields of the input; write `{name}({})`",
+                "a rule can't name a field of the input; write `{name}({})`",
                 specifier[key.len() + 1..].trim_start()
             ),
         );
@@ -330,7 +361,9 @@ fn path(name: &str, access: Access, specifier: &str, project: &Path) -> Result<M
     if name != right {
         return bad(
             format!("`{name}` takes no path"),
-            format!("`{right}({specifier})` covers every tool that works on files, `{name}` too"),
+            format!(
+                "`{right}({specifier})` covers every tool that works on files, including `{name}`"
+            ),
         );
     }
     match PathPattern::parse(specifier, project) {
@@ -359,7 +392,7 @@ fn host(specifier: &str) -> Result<Meaning, BadRule> {
     }
 }
 
-/// `name:*` and `name *` are the same for skills as for commands, less the word alone.
+/// `name:*` and `name *` mean the same for skills as for commands, except that they do not match the name alone.
 fn name_pattern(specifier: &str) -> Wildcard {
     Wildcard::new(specifier.trim())
 }

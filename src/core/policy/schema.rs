@@ -1,4 +1,4 @@
-//! The JSON schema of a policy file, made from the lists of words that it is read with.
+//! The JSON schema of a policy file, built from the same lists of names as the parser.
 
 use super::Decision;
 use super::file::{DECISIONS, DEFAULTS, LISTS, VERDICTS};
@@ -9,15 +9,20 @@ pub fn schema() -> Value {
     let mut properties = lists();
     let more = json!({
         "default": {
-            "description": "what is decided where no rule speaks, or the rules that hold for every role",
+            "description": "What happens if no rule matches. In a file for several roles: the rules of every role.",
             "oneOf": [words(DEFAULTS), table(lists())],
         },
-        "deny_reason": {"type": "string", "description": "told to Claude with every no"},
+        "deny_reason": {"type": "string", "description": "A reason that Claude gets with each deny."},
         "dialogs": dialogs(),
         "mcp": grants(),
-        "roles": {"type": "object", "additionalProperties": table(lists())},
-        "slots": {"type": "object", "additionalProperties": table(lists())},
-        "example": {"type": "array", "minItems": 1, "items": example()},
+        "roles": by_name("Rules of one role, by its name."),
+        "slots": by_name("Rules of one slot, by its name."),
+        "example": {
+            "type": "array",
+            "minItems": 1,
+            "items": example(),
+            "description": "A call with the verdict that it must get. The file does not load if it gets another.",
+        },
     });
     properties.extend(more.as_object().cloned().unwrap_or_default());
     let mut schema = table(properties);
@@ -26,7 +31,7 @@ pub fn schema() -> Value {
     schema
 }
 
-/// A table that takes these keys and no others.
+/// A table with these keys and no others.
 fn table(properties: Map<String, Value>) -> Value {
     json!({"type": "object", "properties": properties, "additionalProperties": false})
 }
@@ -34,7 +39,7 @@ fn table(properties: Map<String, Value>) -> Value {
 fn lists() -> Map<String, Value> {
     let list = |(key, decision, _): &(&str, Decision, _)| {
         let what = format!(
-            "rules as in Claude Code's own settings; they say: {}",
+            "Rules in the syntax of Claude Code's own settings. A call that matches one: {}.",
             decision.word()
         );
         let schema = json!({"type": "array", "items": {"type": "string"}, "description": what});
@@ -43,23 +48,47 @@ fn lists() -> Map<String, Value> {
     LISTS.iter().map(list).collect()
 }
 
+fn by_name(about: &str) -> Value {
+    json!({"type": "object", "additionalProperties": table(lists()), "description": about})
+}
+
 fn words<T>(words: &[(&str, T)]) -> Value {
     let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
     json!({"type": "string", "enum": words})
 }
 
 fn dialogs() -> Value {
-    let keys = ["trust", "api_key", "plan", "question"];
-    table(
-        keys.iter()
-            .map(|key| ((*key).to_owned(), words(DECISIONS)))
-            .collect(),
-    )
+    let keys = [
+        (
+            "trust",
+            "The question at the start whether Claude Code may work in a folder.",
+        ),
+        (
+            "api_key",
+            "The question whether Claude Code may use an API key that it found.",
+        ),
+        ("plan", "A plan that Claude proposes."),
+        ("question", "A question with options that Claude asks."),
+    ];
+    let answered = |(key, about): (&str, &str)| {
+        let mut decisions = words(DECISIONS);
+        decisions["description"] = json!(about);
+        (key.to_owned(), decisions)
+    };
+    table(keys.into_iter().map(answered).collect())
 }
 
 fn grants() -> Value {
-    let strings = json!({"type": "array", "items": {"type": "string"}});
-    let granted = json!({"type": "array", "items": {"type": "string", "enum": GRANTABLE}});
+    let strings = json!({
+        "type": "array",
+        "items": {"type": "string"},
+        "description": "The slots that the requests may concern.",
+    });
+    let granted = json!({
+        "type": "array",
+        "items": {"type": "string", "enum": GRANTABLE},
+        "description": "Requests that a program inside the slot may make over MCP and the control socket.",
+    });
     let keys = [("allow", granted), ("slots", strings)];
     table(
         keys.into_iter()
@@ -69,13 +98,18 @@ fn grants() -> Value {
 }
 
 fn example() -> Value {
-    let text = || json!({"type": "string"});
+    let text = |about: &str| json!({"type": "string", "description": about});
+    let mut verdict = words(VERDICTS);
+    verdict["description"] = json!("The verdict that the call must get.");
     let keys = [
-        ("tool", text()),
-        ("verdict", words(VERDICTS)),
-        ("cwd", text()),
-        ("slot", text()),
-        ("input", json!({"type": "object"})),
+        ("tool", text("The tool's name.")),
+        ("verdict", verdict),
+        ("cwd", text("The directory in which the call is made.")),
+        ("slot", text("The slot that makes the call.")),
+        (
+            "input",
+            json!({"type": "object", "description": "The tool's input."}),
+        ),
     ];
     let keys = keys
         .into_iter()

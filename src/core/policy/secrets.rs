@@ -1,4 +1,4 @@
-//! Well-known secrets, which are kept without a rule: what `tables/secrets.txt` says about them.
+//! Well-known secrets, which are protected without a rule. `tables/secrets.txt` lists them.
 
 use super::ground::Ground;
 use super::pattern::fits;
@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 struct Secret {
-    /// It lies in a home directory, and not elsewhere.
+    /// Only in a home directory.
     at_home: bool,
     names: Vec<&'static str>,
 }
@@ -23,7 +23,7 @@ static SECRETS: LazyLock<Vec<Secret>> = LazyLock::new(|| {
 
 /// Whether a word, or the path in it, names a secret.
 pub fn are_named(word: &str) -> bool {
-    // Nearly every word is told from all of these by this alone.
+    // A cheap test that excludes nearly every word.
     let may_be = ["/.", "etc/", "run/", "proc/"]
         .iter()
         .any(|start| word.contains(start));
@@ -43,13 +43,13 @@ pub fn are_named(word: &str) -> bool {
     })
 }
 
-/// Whether a secret may begin at this part of a word: at a glob only if that stands in a directory and begins with a dot. Others
-/// are programs for jq and the like.
+/// Whether a secret may begin at this part of a word. A glob counts only if it is in a directory and begins with a dot; other
+/// globs are programs for jq and the like.
 fn may_begin(parts: &[&str], at: usize) -> bool {
     !parts[at].contains(['*', '?', '[']) || at > 0 && parts[at].starts_with('.')
 }
 
-/// How many names lead to a home directory: `~`, `$HOME`, `/home/name`, `/root`.
+/// How many leading components make a home directory: `~`, `$HOME`, `/home/name`, `/root`.
 fn names_before_home(parts: &[&str]) -> Option<usize> {
     match parts {
         ["$HOME" | "${HOME}" | "root", ..] => Some(1),
@@ -72,7 +72,7 @@ impl Secret {
     }
 }
 
-/// Whether a path is that of a secret, or lies below one.
+/// Whether a path is a secret or below one.
 pub fn is_one(path: &Path, ground: &Ground<'_>) -> bool {
     let homes = ground.home().into_iter().flatten();
     let mut below_home = homes.filter_map(|home| path.strip_prefix(home).ok());
@@ -80,7 +80,7 @@ pub fn is_one(path: &Path, ground: &Ground<'_>) -> bool {
     at_home || ground.seen_from_cwd(path).to_str().is_some_and(are_named)
 }
 
-/// Whether a secret may lie below a directory that is not the slot's own.
+/// Whether a secret may be below a directory that is not the slot's own.
 pub fn may_lie_below(path: &Path, ground: &Ground<'_>) -> bool {
     let is_outside = !ground.cwd.iter().any(|own| path.starts_with(own));
     let is_above = |own: &std::path::PathBuf| own.starts_with(path);

@@ -1,4 +1,4 @@
-//! What kinds of projects there are, what they are known by, and the rules that a role needs to work in one.
+//! The kinds of projects, the files that identify them, and the rules that a role needs to work in one.
 
 use super::add_allow_rule;
 use serde::Deserialize;
@@ -14,7 +14,7 @@ struct File {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stack {
-    /// What people call it.
+    /// The name for people.
     pub name: String,
     marks: Vec<String>,
     coder: Vec<String>,
@@ -23,18 +23,18 @@ pub struct Stack {
 
 static STACKS: LazyLock<Vec<Stack>> = LazyLock::new(|| {
     let file: Result<File, _> = toml::from_str(include_str!("tables/stacks.toml"));
-    // A test holds that the file can be read.
+    // A test proves that the file can be parsed.
     file.map_or_else(|_| Vec::new(), |file| file.stack)
 });
 
-/// The kinds of a project with these files at its top.
+/// The kinds of a project with these files in its top directory.
 pub fn stacks_of(has: impl Fn(&str) -> bool) -> Vec<&'static Stack> {
     let is_one = |stack: &&Stack| stack.marks.iter().any(|mark| has(mark));
     STACKS.iter().filter(is_one).collect()
 }
 
 impl Stack {
-    /// The rules that a role needs beside those that every project needs.
+    /// The rules that a role needs in addition to those for every project.
     fn rules(&self, role: &str) -> &[String] {
         match role {
             "coder" => &self.coder,
@@ -44,7 +44,7 @@ impl Stack {
     }
 }
 
-/// The text of a role's policy with the rules for some kinds of projects; as it was, if it can't be read.
+/// The text of a role's policy with the rules for some kinds of projects; unchanged if it can't be parsed.
 pub fn policy_for_stacks(text: &str, role: &str, stacks: &[&Stack]) -> String {
     let mut out = text.to_owned();
     for rule in stacks.iter().flat_map(|stack| stack.rules(role)) {
@@ -74,7 +74,7 @@ mod tests {
         assert_eq!(STACKS.len(), 10);
     }
 
-    /// The examples of the shipped roles hold with the rules of every kind of project.
+    /// The examples of the shipped roles pass with the rules of every kind of project.
     #[test]
     fn the_shipped_roles_load_with_every_kind() {
         let all: Vec<&Stack> = STACKS.iter().collect();

@@ -1,4 +1,4 @@
-//! A policy as it is shown: each rule with where it comes from.
+//! A policy for display: each rule with its source.
 
 use super::{Decision, Dialogs, Fallback, Level, Policy};
 use serde::{Deserialize, Serialize};
@@ -10,11 +10,11 @@ pub struct Summary {
     pub file: PathBuf,
     pub default: Fallback,
     pub deny_reason: Option<String>,
-    /// The strictest first; among equals, in the order of the file.
+    /// The strictest first; equally strict ones in the order of the file.
     pub rules: Vec<RuleInForce>,
-    /// What happens with dialogs that are no tool call.
+    /// What happens with dialogs that are not tool calls.
     pub dialogs: BTreeMap<String, Decision>,
-    /// What programs inside the slot may ask of the daemon, and on which slots.
+    /// The requests that programs inside the slot may make to the daemon, and on which slots.
     pub mcp: BTreeSet<String>,
     pub mcp_slots: Option<BTreeSet<String>>,
 }
@@ -25,12 +25,12 @@ pub struct RuleInForce {
     pub rule: String,
     pub file: PathBuf,
     pub line: usize,
-    /// `default`, `role`, or the name of the slot that it is for.
+    /// `default`, `role`, or the name of the slot.
     pub level: String,
 }
 
 impl Policy {
-    /// What is in force, for showing it.
+    /// The rules in force, for display.
     pub fn summary(&self) -> Summary {
         let mut rules: Vec<RuleInForce> = self
             .rules()

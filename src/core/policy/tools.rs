@@ -3,14 +3,14 @@
 use super::Ask;
 use serde_json::Value;
 
-/// What a tool does with the path that it is given.
+/// How a tool accesses its path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     Read,
     Write,
 }
 
-/// What stands in the brackets of a rule for a tool.
+/// What the brackets of a rule for a tool contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takes {
     Command,
@@ -28,7 +28,7 @@ pub enum Takes {
 pub struct Tool {
     pub name: &'static str,
     pub takes: Takes,
-    /// The keys of its input that a rule might be mistaken for naming.
+    /// Keys of its input that users may write in a rule by mistake.
     pub keys: &'static [&'static str],
 }
 
@@ -129,7 +129,7 @@ const TOOLS: &[Tool] = &[
     plain("RefreshMcpTools"),
 ];
 
-/// The names that rules and calls may use for one and the same tool.
+/// The canonical name of a tool that has several.
 fn canonical(name: &str) -> &str {
     match name {
         "Task" => "Agent",
@@ -137,13 +137,13 @@ fn canonical(name: &str) -> &str {
     }
 }
 
-/// Whether what the tool does is to ask: `[dialogs]` decides on the answer, and no rule on tools would change it.
+/// Whether the tool itself is a question: `[dialogs]` decides on the answer, and rules on tools do not matter.
 pub fn is_dialog(tool: &str) -> bool {
     matches!(tool, "AskUserQuestion" | "ExitPlanMode")
 }
 
-/// Whether a tool touches nothing but the conversation itself: no file, no program, no network. Claude Code never asks
-/// about these, or they are dialogs themselves.
+/// Whether a tool touches nothing but the conversation: no file, no program, no network. Claude Code never asks about these, or
+/// they are dialogs themselves.
 pub fn stays_in_session(tool: &str) -> bool {
     is_dialog(tool)
         || matches!(
@@ -167,12 +167,12 @@ pub fn find(name: &str) -> Option<&'static Tool> {
     TOOLS.iter().find(|tool| tool.name == canonical(name))
 }
 
-/// Whether a tool works on everything below the path that it is given.
+/// Whether a tool works on everything below its path.
 pub fn searches(name: &str) -> bool {
     matches!(name, "Grep" | "Glob" | "LS")
 }
 
-/// Whether a text can be the name of a tool at all.
+/// Whether a text can be the name of a tool.
 pub fn is_name(text: &str) -> bool {
     let fits = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b':');
     !text.is_empty() && text.bytes().all(fits)
@@ -182,8 +182,8 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     TOOLS.iter().map(|tool| tool.name)
 }
 
-/// Whether a rule that names `rule` alone speaks about calls of `called`: `Read` and `Edit` stand for every
-/// built-in tool that reads or edits files, `Bash` for every one that runs a command.
+/// Whether a rule that only names the tool `rule` matches calls of `called`: `Read` and `Edit` match every built-in tool that
+/// reads or edits files, `Bash` every one that runs a command.
 pub fn covers(rule: &str, called: &str) -> bool {
     let (rule, called) = (canonical(rule), canonical(called));
     if rule == called {
@@ -197,16 +197,16 @@ pub fn covers(rule: &str, called: &str) -> bool {
     }
 }
 
-/// What a call is about, as far as rules can speak of it.
+/// What a call is about, as far as rules can match it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject<'a> {
     Command(&'a str),
     Path(Access, &'a str),
     Url(&'a str),
     Name(&'a str),
-    /// Only the tool itself can be judged.
+    /// The call can be judged by its tool only.
     Tool,
-    /// The input lacks what this tool's rules are about.
+    /// The input lacks the key that this tool's rules match.
     Missing(&'static str),
 }
 
@@ -253,14 +253,14 @@ fn path_subject(ask: &Ask, access: Access) -> Subject<'_> {
     }
 }
 
-/// The globs that a search names for the files that it reads, each from the directory that is searched on; none if it names
-/// none. Braces are taken apart.
+/// The globs of the files that a search reads, each relative to the searched directory; `None` if the search has no globs. Braces
+/// are expanded.
 pub fn searched_globs(ask: &Ask) -> Option<Vec<String>> {
     let glob = ask.input.get("glob").and_then(Value::as_str)?;
     (ask.tool == "Grep" && !glob.starts_with('!')).then_some(())?;
     let mut found = Vec::new();
     for glob in without_braces(glob) {
-        // Without a slash it is meant at any depth.
+        // A glob without a slash matches at any depth.
         if !glob.contains('/') {
             found.push(format!("*/{glob}"));
         }
@@ -269,7 +269,7 @@ pub fn searched_globs(ask: &Ask) -> Option<Vec<String>> {
     Some(found)
 }
 
-/// `{a,b}` as `a` and `b`; what is nested may stand for anything.
+/// `{a,b}` as `a` and `b`; nested braces may match anything.
 fn without_braces(glob: &str) -> Vec<String> {
     let taken_apart = glob.split_once('{').and_then(|(start, rest)| {
         let (inner, end) = rest.split_once('}')?;

@@ -1,5 +1,5 @@
-//! Directories that a command changes: what a rule says about the files in them counts, although the command names no more
-//! than the directory. `tables/trees.toml` says which programs go through directories.
+//! Directories that a command changes: rules on the files in them count, although the command names only the directory.
+//! `tables/trees.toml` lists the programs that work on whole directories.
 
 use super::directories::Directories;
 use super::places::Named;
@@ -14,13 +14,13 @@ use crate::core::policy::tools::Access;
 use crate::core::policy::{Decision, Verdict};
 use std::path::{Path, PathBuf};
 
-/// A rule that restricts paths, what it is about, and its pattern.
+/// A rule that restricts paths, with its access and its pattern.
 type Restricting<'r> = (&'r Rule, Access, &'r PathPattern);
 
-/// A rule, and the directory in which what it covers may lie.
+/// A rule, and the directory in which files may be that it covers.
 type Found<'r> = (&'r Rule, PathBuf);
 
-/// What rules say about the files in the directories that a command names.
+/// The verdict of rules on the files in the directories that a command names.
 pub fn restriction(
     case: &Case<'_>,
     words: &[Word],
@@ -46,7 +46,7 @@ pub fn restriction(
     Some(Verdict {
         decision: Decision::Ask,
         rule: Some(rule.clone()),
-        why: format!("{} covers files that may lie in {directory}", rule.text),
+        why: format!("{} covers files that may be in {directory}", rule.text),
     })
 }
 
@@ -62,13 +62,13 @@ impl<'a> Change<'a> {
     fn rules(&self) -> impl Iterator<Item = Restricting<'a>> {
         let rules = self.case.policy.rules();
         let rules = rules.filter(|rule| rule.decision > Decision::Allow);
-        rules.filter_map(|rule| match &rule.meaning {
+        rules.filter_map(|rule| match rule.meaning() {
             Meaning::Path(about, pattern) => Some((rule, *about, pattern)),
             _ => None,
         })
     }
 
-    /// The first rule that means a place; with `all` one that means names at any depth may.
+    /// The first rule that matches a place; with `all` also one that matches names at any depth.
     fn rule_on(
         &self,
         place: &Place,
@@ -88,7 +88,7 @@ impl<'a> Change<'a> {
         place.ways().any(below)
     }
 
-    /// A directory of which a rule covers everything, given to a program that may open or change what is there.
+    /// A directory whose whole content a rule covers, given to a program that may open or change it.
     fn of_all(&self) -> Option<Found<'a>> {
         let only_reads = harm::only_reads(self.program);
         // `diff file directory` reads the file of the same name there.
@@ -104,7 +104,7 @@ impl<'a> Change<'a> {
         })
     }
 
-    /// What a copy, a move or a link puts into a directory, under the name that it has.
+    /// The file that a copy, a move or a link creates in a directory, under its own name.
     fn by_transfer(&self) -> Option<Found<'a>> {
         let transfer = harm::transfer(self.program, self.arguments)?;
         self.directories.all().iter().find_map(|cwd| {
@@ -125,7 +125,7 @@ impl<'a> Change<'a> {
     ) -> Option<Found<'a>> {
         let place = &written.place;
         let is_whole = || place.ways().any(|path| cwd.starts_with(path));
-        // A directory goes there, or what is in one.
+        // A directory is copied there, or the content of one.
         let brings_more =
             || written.filled || !is_whole() && self.brings_directories(transfer, cwd);
         self.rule_on(place, false, |(rule, about, pattern)| {
@@ -137,7 +137,7 @@ impl<'a> Change<'a> {
         })
     }
 
-    /// Moving a directory takes along what is in it.
+    /// Moving a directory moves its content too.
     fn by_move(&self, transfer: &Transfer<'_>, cwd: &Path) -> Option<Found<'a>> {
         let sources = transfer.taken().filter(|_| transfer.moves);
         let mut places = sources.map(|source| self.case.ground.place(&source.text, cwd));
@@ -148,18 +148,18 @@ impl<'a> Change<'a> {
         })
     }
 
-    /// Whether a source may be a directory. Most of what is moved or linked is a single file.
+    /// Whether a source may be a directory. Most moves and links are of single files.
     fn brings_directories(&self, transfer: &Transfer<'_>, cwd: &Path) -> bool {
         let ground = &self.case.ground;
         let has_files = |source: &Word| {
             let place = ground.place(&source.text, cwd);
             source.globs || ground.finds_below(&place, |_| true)
         };
-        let is_told = !matches!(self.program, "mv" | "ln" | "git");
-        transfer.recursive && (is_told || transfer.taken().any(has_files))
+        let may_be_directory = !matches!(self.program, "mv" | "ln" | "git");
+        transfer.recursive && (may_be_directory || transfer.taken().any(has_files))
     }
 
-    /// Names that a glob stands for are not known, but which of them a rule means is.
+    /// The names that a glob matches are not known, but the rules that may match them are.
     fn by_globs(&self, transfer: &Transfer<'_>, cwd: &Path) -> Option<Found<'a>> {
         let globs = transfer.sources.iter().filter(|source| source.globs);
         let lasts = globs.map(|source| source.text.trim_end_matches('/'));
@@ -199,7 +199,7 @@ impl<'a> Change<'a> {
         })
     }
 
-    /// What an archive or a patch writes, whose names nobody knows here.
+    /// Files that an archive or a patch writes; their names are not known here.
     fn by_archive(&self) -> Option<Found<'a>> {
         let into = harm::unpacked_into(self.program, self.arguments)?;
         let places = |text: &&str| self.directories.places_of_text(text, &self.case.ground);
@@ -211,7 +211,7 @@ impl<'a> Change<'a> {
         })
     }
 
-    /// A formatter changes files that there are, and only those with some endings.
+    /// A formatter changes existing files with certain extensions.
     fn by_formatter(&self) -> Option<Found<'a>> {
         let formatter = harm::formatter(self.program, self.arguments)?;
         let own = formatter
@@ -236,12 +236,12 @@ impl<'a> Change<'a> {
     ) -> bool {
         let ground = &self.case.ground;
         let is_formatted = |name: &str| formatter.changes(name);
-        let is_told = match (pattern.literal_name(), pattern.ending()) {
+        let is_changed = match (pattern.literal_name(), pattern.ending()) {
             (Some(name), _) => Some(is_formatted(name)),
             (None, Some(ending)) => Some(is_formatted(&format!("x{ending}"))),
             (None, None) => None,
         };
-        if is_told == Some(false) {
+        if is_changed == Some(false) {
             return false;
         }
         let Some(existing) = pattern.existing(ground) else {

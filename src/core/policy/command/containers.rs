@@ -1,5 +1,4 @@
-//! Paths of the machine that a container gets: what is there can be read from inside, and changed unless it is mounted for
-//! reading alone.
+//! Host paths that a container gets: programs inside can read them, and change them unless they are mounted read-only.
 
 use super::directories::Directories;
 use super::places;
@@ -13,12 +12,12 @@ use crate::core::policy::tools::Access;
 use crate::core::policy::{Decision, Verdict};
 use std::path::Path;
 
-/// What rules say about the files that a container gets.
+/// The verdict of rules on the files that a container gets.
 pub fn restriction(case: &Case<'_>, words: &[Word], directories: &Directories) -> Option<Verdict> {
     if !case.policy.index.restricts_paths() {
         return None;
     }
-    let meets = |given: &Given<'_>, rule: &Rule| match &rule.meaning {
+    let meets = |given: &Given<'_>, rule: &Rule| match rule.meaning() {
         Meaning::Path(about, pattern) if rule.decision > Decision::Allow => {
             let is_about = *about == Access::Read || !given.only_read;
             let below = |path: &Path| pattern.may_match_below(path, &case.ground);
@@ -35,14 +34,14 @@ pub fn restriction(case: &Case<'_>, words: &[Word], directories: &Directories) -
             decision: Decision::Ask,
             rule: Some(rule.at.clone()),
             why: format!(
-                "the container gets `{}`, where {} covers files",
+                "the container gets `{}`, and {} covers files in it",
                 given.path, rule.at.text
             ),
         })
     })
 }
 
-/// Paths outside the slot's directory, and those below which something protected lies.
+/// Paths outside the slot's directory, and those with something protected below them.
 pub fn harms(case: &Case<'_>, words: &[Word], directories: &Directories) -> Vec<Harm> {
     let harm = |given: &Given<'_>| {
         let places = places_of(case, given, directories);
@@ -57,10 +56,10 @@ pub fn harms(case: &Case<'_>, words: &[Word], directories: &Directories) -> Vec<
         };
         let why = match () {
             () if given.path.contains(['$', '`']) || places.iter().any(is_outside) => {
-                "which lies outside the slot's directory"
+                "which is outside the slot's directory"
             }
             () if !given.only_read && places.iter().any(is_protected) => {
-                "where protected files lie"
+                "which contains protected files"
             }
             () => return None,
         };

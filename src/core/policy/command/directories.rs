@@ -5,16 +5,16 @@ use crate::core::policy::paths::Place;
 use crate::core::policy::shell::{self, Word};
 use std::path::{Path, PathBuf};
 
-/// Where a part of a command may run: the slot's directory, and every one that a `cd` before it names.
+/// Where a part of a command may run: the slot's directory, and every directory that an earlier `cd` names.
 #[derive(Clone)]
 pub struct Directories {
     all: Vec<PathBuf>,
-    /// Where the next part runs for sure: all before it have led there and have succeeded.
+    /// The directory in which the next part certainly runs: every earlier `cd` led there and succeeded.
     current: Option<PathBuf>,
 }
 
-/// More changes of directory in one command than this and later paths are judged in the first ones only; such
-/// a command is asked about anyway, see [`super::places::harm`].
+/// The most directories that are tracked. After more changes of directory, later paths are judged in the first ones only; such a
+/// command becomes *ask* anyway, see [`super::places::harm`].
 const MOST_DIRECTORIES: usize = 8;
 
 impl Directories {
@@ -25,12 +25,12 @@ impl Directories {
         }
     }
 
-    /// From here on it can't be told which of them it is.
+    /// From here on the current directory is unknown.
     pub fn lose_current(&mut self) {
         self.current = None;
     }
 
-    /// Goes where a command leads, if it leads anywhere.
+    /// Follows a command that changes the directory; returns whether it does.
     pub fn follow(&mut self, words: &[Word], ground: &Ground<'_>) -> bool {
         let [name, .., target] = words else {
             return false;
@@ -50,6 +50,14 @@ impl Directories {
         true
     }
 
+    /// Only the directory in which the next part certainly runs, if it is known.
+    pub fn surest(&self) -> Directories {
+        match &self.current {
+            Some(cwd) => Directories::new(cwd.clone()),
+            None => self.clone(),
+        }
+    }
+
     pub fn all(&self) -> &[PathBuf] {
         &self.all
     }
@@ -66,7 +74,7 @@ impl Directories {
             .collect()
     }
 
-    /// Every place that the globs of a word stand for now.
+    /// Every place that the globs of a word match now.
     pub fn matches(&self, word: &str, ground: &Ground<'_>) -> Vec<Place> {
         path_texts(word)
             .filter(|text| text.contains(['*', '?', '[']))
@@ -78,13 +86,13 @@ impl Directories {
             .collect()
     }
 
-    /// Every place that a text names, itself and by its globs.
+    /// Every place that a text names, literally and by its globs.
     pub fn places_of_text(&self, text: &str, ground: &Ground<'_>) -> Vec<Place> {
         let named = self.all.iter().map(|cwd| ground.place(text, cwd));
         named.chain(self.matches(text, ground)).collect()
     }
 
-    /// The places of a word of which only some is known.
+    /// The places of a word that is only partly known.
     fn places_in_doubt(&self, word: &str, ground: &Ground<'_>) -> Vec<Place> {
         let place = |text: &str, cwd| match likely(text) {
             Some(likely) => ground.place(&likely, cwd),
@@ -102,7 +110,7 @@ impl Directories {
         &self.all[0]
     }
 
-    /// Where the next part runs, if that is known.
+    /// The directory in which the next part runs, if it is known.
     pub fn current(&self) -> Option<&Path> {
         self.current.as_deref()
     }
@@ -111,7 +119,7 @@ impl Directories {
         self.all.len() > MOST_DIRECTORIES
     }
 
-    /// The directories of a program that goes from each of these to another one, as `git -C` does.
+    /// The directories of a program that changes from each of these to another one, as `git -C` does.
     pub fn after(&self, ways: &[&str], ground: &Ground<'_>) -> Directories {
         let all = self.all.iter().map(|cwd| {
             let go = |from: PathBuf, way: &&str| ground.place(way, &from).written;
@@ -124,16 +132,15 @@ impl Directories {
     }
 }
 
-/// The path of a word whose `~` may stand for itself: a shell replaces one inside a word only in an assignment, and
-/// none that is quoted.
+/// The path of a word whose `~` may be literal: a shell expands a `~` inside a word only in an assignment, and never a quoted
+/// one.
 fn literal_tilde(word: &str, whole: bool) -> Option<String> {
     let mut texts = path_texts(word).filter(|text| text.starts_with('~'));
     let text = texts.find(|text| whole || text.len() < word.len())?;
     Some(format!("./{text}"))
 }
 
-/// What two variables hold unless somebody has set them, and what `~+` stands for: good enough to restrict by, never
-/// to allow.
+/// The usual values of two variables, and of `~+`. Only restrictions may use them, never an *allow*.
 fn likely(text: &str) -> Option<String> {
     const LIKELY: &[(&str, &str)] = &[
         ("$HOME", "~"),
@@ -149,7 +156,7 @@ fn likely(text: &str) -> Option<String> {
     })
 }
 
-/// The texts in a word that may be paths: the word, what follows a `=`, what is attached to a short option.
+/// The texts in a word that may be paths: the word, the text after a `=`, the text attached to a short option.
 pub fn path_texts(word: &str) -> impl Iterator<Item = &str> {
     let whole = (!word.starts_with('-')).then_some(word);
     let value = word.split_once('=').map(|(_, value)| value);
@@ -167,8 +174,12 @@ pub fn path_texts(word: &str) -> impl Iterator<Item = &str> {
     // `HEAD:file`, `host:file`
     let behind_colon = word.split_once(':').map(|(_, file)| file);
     let behind_colon = behind_colon.filter(|file| !file.starts_with("//"));
+    // `--from-file=key=file`, `-f one,other`, `--set-file a=one,b=other`
+    let in_list = word.contains(',') || value.is_some_and(|value| value.contains('='));
+    let of_list = in_list.then(|| word.split([',', '=']).skip(1));
     [whole, value, attached, of_letter, at_file, behind_colon]
         .into_iter()
         .flatten()
+        .chain(of_list.into_iter().flatten())
         .filter(|text| !text.is_empty())
 }

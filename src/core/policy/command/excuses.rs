@@ -1,5 +1,5 @@
-//! Harm that is none, if the rules and the places say so: files that Edit rules cover may be changed in place, a directory
-//! of the project may be worked in, and what only reads may be run on the files that are found.
+//! Harms that the rules and the places excuse: a command may change files in place if Edit rules cover them, work in a directory
+//! of the project, and run a reading program on files that `find` finds.
 
 use super::part::Part;
 use super::{Command, join, rules_on, texts_of};
@@ -8,10 +8,10 @@ use crate::core::policy::harm::{self, Harm};
 use crate::core::policy::shell::Word;
 use crate::core::policy::tools::Access;
 
-/// Programs that put directories of others into the project.
+/// Programs that may put a foreign directory into the project.
 const BRINGS: &str = "tar gtar bsdtar unzip 7z 7za cp mv ln rsync install cpio pax patch";
 
-/// Subcommands of git that do.
+/// Subcommands of git that may do so.
 const GIT_BRINGS: &str = "clone init checkout switch pull merge reset submodule worktree apply am stash rebase cherry-pick";
 
 /// Whether a part of a command may put another repository into the project.
@@ -26,7 +26,7 @@ pub fn brings_a_repository(command: &Command<'_>) -> bool {
 }
 
 impl Part<'_, '_> {
-    /// Takes out the harms that are none here.
+    /// Removes the harms that are excused here.
     pub fn excuse(&self, harms: &mut Vec<Harm>) {
         if harms.is_empty() {
             return;
@@ -43,6 +43,9 @@ impl Part<'_, '_> {
         match (name.text.as_str(), option.text.as_str()) {
             ("make" | "gmake" | "ninja", "-C") => {
                 next.is_some_and(|word| self.is_directory_inside(word))
+            }
+            ("pip" | "pip3", "-e" | "--editable") => {
+                next.is_some_and(|word| self.is_own_package(word))
             }
             ("npm", "--prefix") => next.is_some_and(|word| self.is_directory_inside(word)),
             ("git", "-C") if harm.at == 1 => next.is_some_and(|word| {
@@ -67,6 +70,20 @@ impl Part<'_, '_> {
             })
     }
 
+    /// `.`, `./api` or `.[extras]`, in the slot's directory.
+    fn is_own_package(&self, word: &Word) -> bool {
+        let directory = word
+            .text
+            .split_once('[')
+            .map_or(word.text.as_str(), |(way, _)| way);
+        let is_path = directory == "." || directory.starts_with("./");
+        let word = Word {
+            text: directory.to_owned(),
+            ..word.clone()
+        };
+        is_path && self.is_directory_inside(&word)
+    }
+
     fn is_of_own_repository(&self, word: &Word) -> bool {
         let mut cwds = self.directories().all().iter();
         cwds.all(|cwd| {
@@ -76,7 +93,7 @@ impl Part<'_, '_> {
         })
     }
 
-    /// `sed -i script files`, with files that Edit rules cover. The script is looked at elsewhere.
+    /// `sed -i script files`, if Edit rules cover the files. The script is checked elsewhere.
     fn edits_in_place(&self, option: &Word) -> bool {
         let text = option.text.as_str();
         let suffix = match text
@@ -99,7 +116,7 @@ impl Part<'_, '_> {
         is_plain && !files.is_empty() && !self.more_words_follow() && all()
     }
 
-    /// Whether Edit rules cover a file, and the copy of it that keeps what it was.
+    /// Whether Edit rules cover a file and its backup copy.
     fn may_edit(&self, word: &Word, suffix: &str) -> bool {
         let case = self.case();
         let covers = |text: &str| {
@@ -109,7 +126,7 @@ impl Part<'_, '_> {
         if word.doubt.is_some() || word.text.starts_with('-') {
             return false;
         }
-        // Any name that the glob stands for, and those that there are now.
+        // Any name that the glob may match, and those that it matches now.
         let text = match word.globs {
             true => word.text.replace(['*', '?', '['], "\u{fffd}"),
             false => word.text.clone(),
@@ -125,8 +142,7 @@ impl Part<'_, '_> {
             && (!word.globs || now.all(|path| path.contains('*') || covers(path)))
     }
 
-    /// `find … -exec program {} +` of a program that a rule allows, that only reads, and to which no name is given that a
-    /// rule restricts.
+    /// `find … -exec program {} +`, if a rule allows the program, it only reads, and it gets no name that a rule restricts.
     fn only_reads_what_is_found(&self, at: usize) -> bool {
         let words = self.words();
         let inner = &words[at + 1..];

@@ -1,5 +1,5 @@
-//! Names of files that one part of a command finds and hands to another: through `xargs`, or by `find -exec`. They are not
-//! known, but it is known where they lie and how they end.
+//! File names that one part of a command finds and passes to another, through `xargs` or `find -exec`. The names are not known,
+//! but their directories and their endings are.
 
 use super::Command;
 use super::directories::Directories;
@@ -11,33 +11,34 @@ use crate::core::policy::paths::{PathPattern, Place};
 use crate::core::policy::rule::Meaning;
 use crate::core::policy::shell::Word;
 use crate::core::policy::tools::Access;
+use std::path::Path;
 
-/// Where the names come from. A source is known only if each name that it prints is that of a file below its places: it has
-/// no format of its own, and no filter reads or writes anything else.
+/// The source of the names. It is known only if each printed name is a file below its places: the command has no output format of
+/// its own, and no filter reads or writes anything else.
 #[derive(Debug, Clone, Default)]
 pub struct Source {
     places: Vec<Place>,
-    /// How every name ends; none if that is not known.
+    /// The ending of every name; empty if it is not known.
     endings: Vec<String>,
-    /// Names are told apart by zero bytes, or given to the program one by one.
+    /// Names are separated by NUL bytes, or passed to the program one by one.
     exact: bool,
-    /// Links are not among them.
+    /// The names do not include links.
     files_alone: bool,
 }
 
-/// Programs that pass on some of the lines that they read.
+/// Programs that print some of the lines that they read.
 const FILTERS: &str = "grep egrep fgrep sort uniq head tail";
 
-/// Programs that show nothing of what is in a file, and have no option that writes one.
+/// Programs that print nothing of a file's content, and have no option that writes a file.
 const COUNT: &str = "wc ls du stat md5sum sha1sum sha256sum sha512sum basename dirname realpath";
 
-/// Whether a program tells nothing of a file but its size, its sum or its name, whatever words it is given.
+/// Whether a program prints only the size, the checksum or the name of a file, whatever its arguments are.
 pub fn only_counts(words: &[Word]) -> bool {
     let name = words.first();
     name.is_some_and(|name| harm::has_word(COUNT, &name.text))
 }
 
-/// What feeds the command at this place, if it reads names from a part before it in the same pipe.
+/// The source of the names for the command at this position, if an earlier part of the same pipe prints them.
 pub fn source(
     case: &Case<'_>,
     commands: &[Command<'_>],
@@ -74,7 +75,7 @@ fn reads_its_input(commands: &[Command<'_>], at: usize, text: &str) -> bool {
     at > 0 && is_piped(commands, at - 1, at, text)
 }
 
-/// Whether a filter reads nothing but its input, and prints lines of it as they are.
+/// Whether a filter reads only its input, and prints lines of it unchanged.
 fn passes_lines(words: &[Word]) -> bool {
     let Some((name, arguments)) = words.split_first() else {
         return false;
@@ -107,7 +108,7 @@ fn passes_lines(words: &[Word]) -> bool {
     }
 }
 
-/// What a command prints that looks for files.
+/// The source for the output of a command that finds files.
 pub fn found_by(case: &Case<'_>, words: &[Word], directories: &Directories) -> Option<Source> {
     let (name, arguments) = words.split_first()?;
     let texts: Vec<&str> = arguments.iter().map(|word| word.text.as_str()).collect();
@@ -140,7 +141,7 @@ pub fn found_by(case: &Case<'_>, words: &[Word], directories: &Directories) -> O
     })
 }
 
-/// Options with which git prints names alone, each as it is.
+/// Options with which git prints only names, unchanged.
 const LISTS: &str = "--name-only --cached --staged --others --modified --exclude-standard --relative -z -c -o -m --";
 
 fn only_known(texts: &[&str], known: &str) -> bool {
@@ -148,8 +149,8 @@ fn only_known(texts: &[&str], known: &str) -> bool {
     options.into_iter().all(|text| harm::has_word(known, text))
 }
 
-/// Tests of find, and what joins them. Nothing else is among its words if it prints names alone: `-printf` prints anything,
-/// and `-exec` what another program prints.
+/// Tests of find, and operators. A find that prints only names has nothing else: `-printf` prints anything, and `-exec` prints
+/// another program's output.
 const TESTS: &str = "-name -iname -path -ipath -wholename -iwholename -regex -iregex -type -maxdepth -mindepth -newer -mtime \
     -mmin -atime -amin -ctime -cmin -size -empty -perm -user -group -readable -executable -not -o -or -a -and -prune -print \
     -print0 -depth -mount -xdev";
@@ -164,13 +165,14 @@ fn only_looks(texts: &[&str]) -> bool {
         .all(|text| harm::has_word(TESTS, text) || is_number(text))
 }
 
-/// Whether every name is that of a plain file: `-type f` stands before all that could be true instead of it.
+/// Whether every name is a plain file: `-type f` comes before every alternative.
 fn names_files_alone(texts: &[&str]) -> bool {
     let files = texts.windows(2).position(|pair| pair == ["-type", "f"]);
     let Some(files) = files else {
         return false;
     };
     let is_negated = files > 0 && matches!(texts[files - 1], "-not" | "!");
+    let is_late = texts[..files].iter().any(|text| acts(text));
     let is_in_brackets = texts[..files].contains(&"(");
     let mut depth = 0_usize;
     let has_other = texts.iter().any(|text| {
@@ -181,18 +183,37 @@ fn names_files_alone(texts: &[&str]) -> bool {
         }
         depth == 0 && matches!(*text, "-o" | "-or" | ",")
     });
-    !is_negated && !is_in_brackets && !has_other
+    !is_negated && !is_late && !is_in_brackets && !has_other
 }
 
-/// How all of these patterns end; nothing if one of them has no plain end.
+/// Whether a word of find is an action: it prints or runs something, and later tests do not restrict that.
+fn acts(text: &str) -> bool {
+    ["-print", "-exec", "-ok", "-fprint", "-ls", "-fls"]
+        .iter()
+        .any(|action| text.starts_with(action))
+}
+
+/// The pattern of the first `-name` in a branch of tests, if it comes before every action of the branch.
+fn name_in_branch<'w>(texts: &[&'w str]) -> Option<&'w str> {
+    let is_name = |at: &usize| {
+        let is_negated = *at > 0 && matches!(texts[at - 1], "-not" | "!");
+        // `-iname` also matches names in other letters than its own.
+        texts[*at] == "-name" && !is_negated
+    };
+    let at = (0..texts.len()).find(is_name)?;
+    let is_late = texts[..at].iter().any(|text| acts(text));
+    texts.get(at + 1).filter(|_| !is_late).copied()
+}
+
+/// The endings of all these patterns; empty if one of them has no literal ending.
 fn endings<'w>(patterns: impl Iterator<Item = &'w str>) -> Vec<String> {
     let patterns = patterns.filter(|pattern| !pattern.starts_with('-'));
     let ends: Option<Vec<String>> = patterns.map(ending).collect();
     ends.unwrap_or_default()
 }
 
-/// How every name ends that a pattern stands for: at least a dot and a letter, or a whole name.
-fn ending(pattern: &str) -> Option<String> {
+/// The ending of every name that a pattern matches: at least a dot and a letter, or a whole name.
+pub fn ending(pattern: &str) -> Option<String> {
     let end = pattern.rsplit(['*', '?', ']', '/']).next()?;
     let is_telling = end.len() >= 2 && end.contains('.') && !end.contains(['[', '\\']);
     is_telling.then(|| end.to_owned())
@@ -208,32 +229,18 @@ fn found_by_find<'w>(texts: &[&'w str]) -> Option<(Vec<&'w str>, Vec<String>)> {
     let follows =
         |text: &&str| matches!(*text, "-L" | "-H" | "-follow" | "-lname" | "-files0-from");
     (!texts.iter().any(follows)).then_some(())?;
-    let mut names = Vec::new();
-    for (at, _) in texts
-        .iter()
-        .enumerate()
-        .filter(|(_, text)| matches!(**text, "-name" | "-iname"))
-    {
-        let is_negated = at > 0 && matches!(texts[at - 1], "-not" | "!");
-        names.extend(texts.get(at + 1).filter(|_| !is_negated).copied());
-    }
-    let branches = texts
-        .iter()
-        .filter(|text| matches!(**text, "-o" | "-or" | ","))
-        .count();
-    let is_whole = names.len() > branches;
-    let ends = if is_whole {
-        endings(names.into_iter())
-    } else {
-        Vec::new()
-    };
+    let branches = texts.split(|text| matches!(*text, "-o" | "-or" | ","));
+    let names: Option<Vec<&str>> = branches.map(name_in_branch).collect();
+    let negates = |pair: &[&str]| matches!(pair[0], "-not" | "!") && pair[1] == "(";
+    let names = names.filter(|_| !texts.windows(2).any(negates));
+    let ends = names.map_or_else(Vec::new, |names| endings(names.into_iter()));
     Some((places, ends))
 }
 
 impl Source {
-    /// Whether a program that only reads may be given these names: none of them is one that a rule restricts.
+    /// Whether a program that only reads may get these names: no rule restricts any of them.
     pub fn is_open(&self, case: &Case<'_>, words: &[Word]) -> bool {
-        let restricts = |rule: &crate::core::policy::Rule| match &rule.meaning {
+        let restricts = |rule: &crate::core::policy::Rule| match rule.meaning() {
             Meaning::Path(Access::Read, pattern) if rule.decision > Decision::Allow => {
                 self.may_name(case, pattern)
             }
@@ -242,7 +249,7 @@ impl Source {
         if case.policy.rules().any(restricts) {
             return false;
         }
-        // A name with a space in it is two names to xargs, and a link leads anywhere.
+        // xargs splits a name at a space, and a link leads anywhere.
         let odd = Odd {
             names: !self.exact,
             links: !self.files_alone,
@@ -267,32 +274,35 @@ impl Source {
         if self.places.iter().any(is_there) {
             return true;
         }
-        let ends = |name: &str| {
-            self.endings
-                .iter()
-                .any(|ending| name.ends_with(ending.as_str()))
-        };
-        match (self.endings.is_empty(), pattern.literal_name()) {
-            (true, _) => true,
-            (false, Some(name)) => ends(name),
-            (false, None) => match pattern.ending() {
-                Some(end) => self
-                    .endings
-                    .iter()
-                    .any(|own| own.ends_with(end) || end.ends_with(own.as_str())),
-                None => pattern.existing(&case.ground).is_none_or(|found| {
-                    let is_directory_of_any = pattern.reaches_below();
-                    let named = |place: &Place| place.written.to_str().is_none_or(ends);
-                    found
-                        .iter()
-                        .any(|place| is_directory_of_any || named(place))
-                }),
-            },
-        }
+        self.endings.is_empty() || may_end_so(case, pattern, &self.endings)
     }
 }
 
-/// `grep -l` and `-c` name files and count lines.
+/// Whether a file that a pattern matches may have one of these endings. If the pattern does not tell, the existing files do.
+pub fn may_end_so(case: &Case<'_>, pattern: &PathPattern, endings: &[String]) -> bool {
+    let ends = |name: &str| {
+        let mut endings = endings.iter();
+        endings.any(|ending| name.ends_with(ending.as_str()))
+    };
+    match (pattern.literal_name(), pattern.ending()) {
+        (Some(name), _) if !pattern.has_open_end() => ends(name),
+        (_, Some(end)) => endings
+            .iter()
+            .any(|own| own.ends_with(end) || end.ends_with(own.as_str())),
+        _ => pattern.existing(&case.ground).is_none_or(|found| {
+            let fits = |path: &Path| path.to_str().is_none_or(ends);
+            found.iter().any(|place| {
+                let below = || {
+                    case.ground
+                        .finds_below(place, |path| fits(path) || case.ground.is_link(path))
+                };
+                place.ways().any(fits) || pattern.reaches_below() && below()
+            })
+        }),
+    }
+}
+
+/// `grep -l` and `-c` print names and counts.
 fn only_lists(words: &[Word]) -> bool {
     let is_grep = words
         .first()

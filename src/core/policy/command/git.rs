@@ -1,5 +1,5 @@
-//! What git shows and changes by the paths that its words name: files of the working tree, and those that it has stored in
-//! commits and in its index. `tables/git.toml` says which subcommands do what.
+//! What git shows and changes by the paths in its arguments: files of the working tree, and files in commits and in the index.
+//! `tables/git.toml` says what each subcommand does.
 
 use super::directories::Directories;
 use super::places;
@@ -17,20 +17,20 @@ use std::path::{Path, PathBuf};
 /// A call of git.
 struct Call<'w> {
     subcommand: &'w str,
-    /// The words behind the subcommand, with their places in the command.
+    /// The arguments after the subcommand, with their positions in the command.
     operands: Vec<(usize, &'w Word)>,
-    /// Whether an object is shown that only its number names.
+    /// Whether it shows an object by its hash alone.
     shows_object: bool,
-    /// Whether a whole commit is compared with a part of one, which shows all of it.
+    /// Whether it compares a whole commit with a part of one, which shows all of it.
     compares_all: bool,
     does: PathUse,
-    /// Where it runs.
+    /// The directories in which it runs.
     directories: Vec<PathBuf>,
-    /// The tops of the repositories there, looked for if a path may begin there.
+    /// The top directories of the repositories there, looked up if a path may begin there.
     tops: OnceCell<Vec<PathBuf>>,
 }
 
-/// What a word of git may mean, if a rule may speak about it.
+/// What an argument of git may name, if a rule may match it.
 enum Meant<'w> {
     /// Any file below a directory.
     Anything(PathBuf),
@@ -39,13 +39,13 @@ enum Meant<'w> {
     Place(Place),
 }
 
-/// A path that a word of git may name.
+/// A path that an argument of git may name.
 #[derive(Debug, PartialEq, Eq)]
 struct Target<'w> {
     text: &'w str,
-    /// It is meant from the top of the repository on.
+    /// It is relative to the top of the repository.
     from_top: bool,
-    /// Which files it means can't be told.
+    /// The files that it names are unknown.
     is_open: bool,
 }
 
@@ -68,7 +68,7 @@ impl<'w> Call<'w> {
         })
     }
 
-    /// What a rule must restrict to mean this call.
+    /// The access that a rule must restrict to match this call.
     fn access(&self) -> Access {
         match self.does.writes {
             true => Access::Write,
@@ -78,7 +78,7 @@ impl<'w> Call<'w> {
 
     /// Whether a rule restricts what the call does with paths.
     fn restricting<'r>(&self, rule: &'r Rule) -> Option<&'r PathPattern> {
-        match &rule.meaning {
+        match rule.meaning() {
             Meaning::Path(about, pattern) if rule.decision > Decision::Allow => {
                 let is_about = *about == Access::Read || *about == self.access();
                 is_about.then_some(pattern)
@@ -87,17 +87,17 @@ impl<'w> Call<'w> {
         }
     }
 
-    /// What the call does beyond the paths that it names.
+    /// What the call does beyond the paths in its arguments.
     fn does_beyond(&self) -> Option<&'static str> {
         match () {
-            () if self.does.is_unseen => Some("takes the names of files from elsewhere"),
-            () if self.shows_object => Some("shows an object that no path names"),
+            () if self.does.is_unseen => Some("reads file names from another source"),
+            () if self.shows_object => Some("shows an object without a path"),
             () if self.takes_whole() => Some("takes every file"),
             () => None,
         }
     }
 
-    /// The first rule that means this call whatever paths it names, and why.
+    /// The first rule that matches this call whatever paths it names, and the reason.
     fn met_beyond<'r>(&self, case: &'r Case<'_>) -> Option<(&'r Rule, String)> {
         let does = self.does_beyond()?;
         let ground = &case.ground;
@@ -112,7 +112,7 @@ impl<'w> Call<'w> {
         Some((rule, why))
     }
 
-    /// The first rule that means a path which the call names, and why.
+    /// The first rule that matches a path of the call, and the reason.
     fn met_by_path<'r>(&self, case: &'r Case<'_>) -> Option<(&'r Rule, String)> {
         self.operands.iter().find_map(|(_, word)| {
             let meant = self.meant(case, word);
@@ -133,11 +133,14 @@ impl<'w> Call<'w> {
         })
     }
 
+    /// An argument that only leaves files out does not say which ones are taken.
     fn takes_whole(&self) -> bool {
-        self.does.takes_all && self.operands.is_empty() || self.compares_all
+        let is_none = |(_, word): &(usize, &Word)| targets(&word.text).is_empty();
+        let names_none = || self.operands.iter().all(is_none);
+        self.does.takes_all && names_none() || self.compares_all
     }
 
-    /// The directories that a path may begin in.
+    /// The directories that a path may be relative to.
     fn bases(&self, from_top: bool, ground: &Ground<'_>) -> impl Iterator<Item = &Path> {
         let find = || {
             let all = self.directories.iter();
@@ -150,7 +153,7 @@ impl<'w> Call<'w> {
         self.directories.iter().chain(tops).map(PathBuf::as_path)
     }
 
-    /// What a word may mean, without the places about which no rule speaks: most words name such a one.
+    /// What an argument may name, without the places that no rule matches; most arguments name such a place.
     fn meant(&self, case: &Case<'_>, word: &'w Word) -> Vec<Meant<'w>> {
         let ground = &case.ground;
         let mut found = Vec::new();
@@ -195,8 +198,8 @@ impl<'w> Call<'w> {
         }
     }
 
-    /// Whether a rule speaks about a file, or about what lies in a directory. The directory in which all work is done is
-    /// named all day, and so is one in which a name may lie that a rule means anywhere.
+    /// Whether a rule matches a file, or files in a directory. The working directory itself does not count, nor does a directory
+    /// only because it may contain a name that a rule matches at any depth: commands name such directories all the time.
     fn place_meets(
         &self,
         case: &Case<'_>,
@@ -217,7 +220,7 @@ impl<'w> Call<'w> {
             || !pattern.is_anywhere() && may_hold() && (self.does.removes || !is_whole())
     }
 
-    /// Whether a glob that git itself expands may stand for a file that a pattern matches.
+    /// Whether a glob that git itself expands may match a file that a pattern matches.
     fn glob_meets(
         &self,
         ground: &Ground<'_>,
@@ -235,7 +238,7 @@ impl<'w> Call<'w> {
         }
     }
 
-    /// Where a word leads out of the slot's directory, or, if git only compares, out of the repository.
+    /// Whether an argument leads out of the slot's directory or, if git only compares, out of the repository.
     fn leads_out(&self, case: &Case<'_>, word: &Word) -> bool {
         let is_inside = |place: &Place| {
             let is_own = |path: &Path| {
@@ -249,7 +252,7 @@ impl<'w> Call<'w> {
             let may_lead = target.from_top
                 || text.starts_with(['/', '~'])
                 || text.split('/').any(|name| name == "..");
-            // What stands behind a commit is in no directory.
+            // A path after a commit is not in a directory.
             let is_stored =
                 target.from_top && !word.text.starts_with(":/") && !word.text.starts_with(":(");
             may_lead
@@ -261,7 +264,7 @@ impl<'w> Call<'w> {
     }
 }
 
-/// What rules say about the files that git takes from a commit, from its index or from the working tree.
+/// The verdict of rules on the files that git reads from a commit, from its index or from the working tree.
 pub fn restriction(case: &Case<'_>, words: &[Word], directories: &Directories) -> Option<Verdict> {
     if !case.policy.index.restricts_paths() {
         return None;
@@ -275,7 +278,7 @@ pub fn restriction(case: &Case<'_>, words: &[Word], directories: &Directories) -
     })
 }
 
-/// Paths out of the slot's directory that git would change, or compare although they are in no repository.
+/// Paths outside the slot's directory that git would change, or would compare although they are in no repository.
 pub fn harm(case: &Case<'_>, words: &[Word], directories: &Directories) -> Option<Harm> {
     let (at, _) = harm::git_subcommand(words)?;
     let subcommand = words[at].text.as_str();
@@ -284,11 +287,11 @@ pub fn harm(case: &Case<'_>, words: &[Word], directories: &Directories) -> Optio
     let call = Call::new(case, words, directories)?;
     let mut operands = call.operands.iter().rev();
     let (at, word) = operands.find(|(_, word)| call.leads_out(case, word))?;
-    let why = format!("`{}` lies outside the slot's directory", word.text);
+    let why = format!("`{}` is outside the slot's directory", word.text);
     Some(Harm::at(*at, why))
 }
 
-/// Whether a word of `git grep` may name a commit: then everything in it is searched.
+/// Whether an argument of `git grep` may name a commit: then git searches all of it.
 pub fn may_be_commit(case: &Case<'_>, word: &str, directories: &Directories) -> bool {
     let is_number = word.len() >= 7 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
     let is_name = [
@@ -318,7 +321,7 @@ pub fn may_be_commit(case: &Case<'_>, word: &str, directories: &Directories) -> 
         || cwds.any(|cwd| !case.ground.may_exist(&case.ground.place(word, cwd)))
 }
 
-/// The words that may name files, and where they stand; the first word behind the subcommand is at `first`.
+/// The arguments that may name files, with their positions; the first argument after the subcommand is at `first`.
 fn operands<'w>(subcommand: &str, rest: &'w [Word], first: usize) -> Vec<(usize, &'w Word)> {
     let end = rest
         .iter()
@@ -330,7 +333,7 @@ fn operands<'w>(subcommand: &str, rest: &'w [Word], first: usize) -> Vec<(usize,
         let text = word.text.as_str();
         text.starts_with("-e") || text.starts_with("-f") || text == "--file"
     };
-    // The pattern of a search, and the commit of which an archive is made.
+    // The pattern of a search, and the commit of an archive.
     let skipped = match subcommand {
         "grep" => usize::from(!rest.iter().any(gives_pattern)),
         "archive" => usize::from(!rest.first().is_some_and(|word| word.text.contains(':'))),
@@ -342,7 +345,47 @@ fn operands<'w>(subcommand: &str, rest: &'w [Word], first: usize) -> Vec<(usize,
         .collect()
 }
 
-/// Whether some of the things that are compared are named by a path behind a commit, and others are not.
+/// What a pathspec lets `git grep` search.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Searched<'w> {
+    Path(&'w str),
+    /// It leaves files out.
+    Nothing,
+    /// Files of the whole repository, or names that only git can compare.
+    Anything,
+}
+
+impl<'w> Searched<'w> {
+    pub fn path(&self) -> Option<&'w str> {
+        match self {
+            Searched::Path(path) => Some(path),
+            Searched::Nothing | Searched::Anything => None,
+        }
+    }
+}
+
+pub fn searched(pathspec: &str) -> Searched<'_> {
+    let Some(signs) = pathspec.strip_prefix(':') else {
+        return Searched::Path(pathspec);
+    };
+    let long = signs
+        .strip_prefix('(')
+        .and_then(|rest| rest.split_once(')'));
+    let has = |list: &str, sign: &str| list.split(',').any(|one| one.trim() == sign);
+    match long {
+        Some((list, _)) if has(list, "exclude") => Searched::Nothing,
+        Some(("glob" | "literal", path)) if !path.is_empty() => Searched::Path(path),
+        None if signs.starts_with(['!', '^'])
+            || signs.starts_with("/!")
+            || signs.starts_with("/^") =>
+        {
+            Searched::Nothing
+        }
+        _ => Searched::Anything,
+    }
+}
+
+/// Whether some of the compared things are paths in a commit, and others are not.
 fn mixes_trees(rest: &[Word]) -> bool {
     let compared = rest.iter().take_while(|word| word.text != "--");
     let compared = compared.filter(|word| !word.text.starts_with('-'));
@@ -351,7 +394,7 @@ fn mixes_trees(rest: &[Word]) -> bool {
     !stored.is_empty() && !others.is_empty()
 }
 
-/// The directory in which a glob looks for names.
+/// The directory in which a glob searches.
 fn plain_start(glob: &str) -> &str {
     let start = glob.split(['*', '?', '[', '\\']).next().unwrap_or_default();
     start
@@ -359,7 +402,7 @@ fn plain_start(glob: &str) -> &str {
         .map_or(".", |(directory, _)| directory)
 }
 
-/// Whether `git cat-file` shows what is in an object that its number names.
+/// Whether `git cat-file` shows the content of an object by its hash.
 fn shows_object(rest: &[Word]) -> bool {
     let only_tells =
         |word: &Word| matches!(word.text.as_str(), "-t" | "-s" | "-e" | "--batch-check");
@@ -370,8 +413,8 @@ fn shows_object(rest: &[Word]) -> bool {
     !rest.iter().any(only_tells) && rest.iter().any(is_number)
 }
 
-/// The paths that a word may name: as it is, behind a commit (`HEAD:path`, `:0:path`), or with the signs that git understands
-/// before a path (`:(top)path`, `:/path`).
+/// The paths that an argument may name: as it is, after a commit (`HEAD:path`, `:0:path`), or after git's pathspec prefix
+/// (`:(top)path`, `:/path`).
 fn targets(word: &str) -> Vec<Target<'_>> {
     let target = |text, from_top| Target {
         text,
@@ -398,7 +441,7 @@ fn targets(word: &str) -> Vec<Target<'_>> {
     let stored = word.match_indices(':').map(|(at, _)| &word[at + 1..]);
     let stored = stored.map(|path| path.trim_start_matches('/'));
     let stored = stored.filter(|path| !path.is_empty());
-    // Two points beside a path may be a range of commits for git: `HEAD:./..` shows all of the newest commit.
+    // `..` beside a path may be a range of commits for git: `HEAD:./..` shows all of the newest commit.
     let may_be_range = word.contains(':') && word.contains("..");
     let all = stored.map(|path| target(path, true));
     all.chain((!word.starts_with(':')).then_some(target(word, false)))
@@ -436,6 +479,14 @@ mod tests {
             let targets = targets(word);
             let texts: Vec<(&str, bool)> = targets.iter().map(|t| (t.text, t.from_top)).collect();
             assert_eq!(texts, found, "{word}");
+        }
+        assert_eq!(searched("src"), Searched::Path("src"));
+        assert_eq!(searched(":(glob)src/**"), Searched::Path("src/**"));
+        for none in [":!a", ":^a", ":(exclude)a", ":(top,exclude)a", ":/!a"] {
+            assert_eq!(searched(none), Searched::Nothing, "{none}");
+        }
+        for all in [":/", ":(top)", ":", ":(icase)a", ":/src"] {
+            assert_eq!(searched(all), Searched::Anything, "{all}");
         }
         assert!(targets(":(icase).ENV")[0].is_open);
         assert!(targets("HEAD:./..")[0].is_open);

@@ -1,4 +1,4 @@
-//! Links below a directory through which a program goes by itself: they lead it anywhere.
+//! Links below a directory that a program walks by itself: they may lead anywhere.
 
 use super::directories::Directories;
 use crate::core::policy::ground::Odd;
@@ -7,12 +7,12 @@ use crate::core::policy::judge::Case;
 use crate::core::policy::paths::Place;
 use crate::core::policy::shell::Word;
 
-/// A program that follows the links which it meets, and a directory in which there is one.
+/// A program that follows the links that it finds, and a directory that contains one.
 pub fn harm(case: &Case<'_>, words: &[Word], directories: &Directories) -> Option<Harm> {
     let (name, arguments) = words.split_first()?;
     let texts: Vec<&str> = match harm::follows_links(&name.text, arguments) {
         true => operands(arguments).collect(),
-        // A copy writes through the links that are where it goes.
+        // A copy writes through links at its destination.
         false => {
             harm::transfer(&name.text, arguments)
                 .filter(|transfer| {

@@ -1,4 +1,4 @@
-//! What the parts of a line make, move or link: where they have, a path can't be followed beforehand by looking at the disk.
+//! What earlier parts of a command line create, move or link: after them, the disk does not yet show where a path will lead.
 
 use super::directories::Directories;
 use super::places;
@@ -11,27 +11,28 @@ use crate::core::policy::paths::Place;
 use crate::core::policy::shell::Word;
 use std::path::Path;
 
-/// What more parts of a line than this make is taken to be anywhere: each later part is held against each place.
+/// The most created places that are tracked. If there are more, they count as anywhere: each later part is compared with each
+/// place.
 const MOST_MADE: usize = 64;
 
-/// A place that a part of a line may have made.
+/// A place that a part of a command line may have created.
 struct Thing {
     place: Place,
     by: String,
-    /// There was no link in what was brought there.
+    /// It does not contain links.
     is_plain: bool,
 }
 
-/// What the parts of a line may have made so far.
+/// What the parts of a command line may have created so far.
 #[derive(Default)]
 pub struct Made {
     things: Vec<Thing>,
-    /// The part that may have made links anywhere.
+    /// The part that may have created links anywhere.
     anywhere: Option<String>,
 }
 
 impl Made {
-    /// Notes what a part may make; whether that is anything new.
+    /// Records what a part may create; returns whether that is new.
     pub fn note(
         &mut self,
         command: &Command<'_>,
@@ -78,7 +79,7 @@ impl Made {
         self.things.len() > known || self.anywhere.is_some()
     }
 
-    /// Whether there is no link in what is brought, as far as the disk tells, and no part before has put one there.
+    /// Whether the copied or moved files contain no link, neither on the disk nor by an earlier part.
     fn brings_no_link(&self, transfer: &Transfer<'_>, cwd: &Path, ground: &Ground<'_>) -> bool {
         let links = Odd {
             links: true,
@@ -109,7 +110,7 @@ impl Made {
         }
     }
 
-    /// The part that may have put a link on the way to a place.
+    /// The part that may have created a link on the path to a place.
     fn maker_of(&self, place: &Place) -> Option<&str> {
         let leads = |thing: &&Thing| !thing.is_plain && meets(place, &thing.place);
         self.things
@@ -118,13 +119,13 @@ impl Made {
             .map(|thing| thing.by.as_str())
     }
 
-    /// Why it can't be told where a file lies that the shell opens, if it can't.
+    /// Why the location of a file that the shell opens is uncertain; `None` if it is certain.
     pub fn doubt(&self, place: &Place) -> Option<String> {
         let maker = self.anywhere.as_deref().or_else(|| self.maker_of(place))?;
         Some(leads(maker, &place.written.to_string_lossy()))
     }
 
-    /// A part that reads or writes where an earlier one may have put a link.
+    /// A part that reads or writes where an earlier part may have created a link.
     pub fn harm(&self, case: &Case<'_>, words: &[Word], directories: &Directories) -> Option<Harm> {
         if self.things.is_empty() && self.anywhere.is_none() {
             return None;
@@ -154,7 +155,7 @@ impl Made {
         Some((maker, at))
     }
 
-    /// Programs that show names alone open nothing, and git does not follow links.
+    /// Programs that show only names open nothing, and git does not follow links.
     fn read(
         &self,
         case: &Case<'_>,
@@ -185,7 +186,7 @@ fn leads(maker: &str, text: &str) -> String {
     format!("what {maker} makes before it may lead `{text}` to another place")
 }
 
-/// Whether a place is at or below one that was made.
+/// Whether a place is at or below a created one.
 fn meets(place: &Place, made: &Place) -> bool {
     place
         .ways()
@@ -212,7 +213,7 @@ fn places_written(case: &Case<'_>, words: &[Word], directories: &Directories) ->
     found
 }
 
-/// Subcommands of git that put files of a commit, and links among them, into the working directory.
+/// Subcommands of git that write files of a commit, possibly links, into the working directory.
 const CHECKS_OUT: &[&str] = &[
     "checkout",
     "switch",
@@ -248,7 +249,7 @@ fn makes_links_anywhere(program: &str, arguments: &[Word]) -> bool {
     }
 }
 
-/// `git checkout -b name` and `git switch -c name` leave the files as they are.
+/// `git checkout -b name` and `git switch -c name` leave the files unchanged.
 fn only_names_a_branch(subcommand: &str, arguments: &[Word]) -> bool {
     let texts: Vec<&str> = arguments.iter().map(|word| word.text.as_str()).collect();
     matches!(

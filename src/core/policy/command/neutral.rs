@@ -1,4 +1,4 @@
-//! Commands of the shell itself that do nothing beside what stands next to them: they need no rule of their own.
+//! Shell commands that do nothing by themselves: they need no rule of their own.
 
 use crate::core::policy::harm;
 use crate::core::policy::shell::Word;
@@ -12,7 +12,7 @@ pub fn is_neutral(words: &[Word]) -> bool {
     let rest: Vec<String> = rest.iter().map(text).collect();
     let is_count = |word: &String| word.bytes().all(|byte| byte.is_ascii_digit());
     match name.text.as_str() {
-        "[" | "test" => harm::harms(words).is_empty(),
+        "[" | "test" | "[[" => harm::harms(words).is_empty(),
         ":" | "true" | "false" | "read" => true,
         "break" | "continue" | "exit" => rest.len() <= 1 && rest.iter().all(is_count),
         // It copies a here-document.

@@ -3,6 +3,7 @@
 use super::directories::Directories;
 use super::fed::{Source, only_counts};
 use super::made::Made;
+use super::optionset::Speaks;
 use super::places::{self, Named};
 use super::spelled::{self, Inner};
 use super::transfers;
@@ -22,15 +23,15 @@ pub struct Part<'a, 'd> {
     simple: &'a Simple,
     stripped: Stripped<'a>,
     directories: &'d Directories,
-    /// What the parts before it may have made.
+    /// What earlier parts may have created.
     made: &'d Made,
     /// The places that its words may name.
     named: Vec<Named>,
-    /// The commands that it may run in turn.
+    /// The commands that it may run itself.
     inside: &'a [Vec<Word>],
     /// A rule that spells out the whole command line.
     exact: Option<&'a Rule>,
-    /// Where the names come from that `xargs` hands over.
+    /// The source of the names that `xargs` passes.
     fed: Option<Source>,
 }
 
@@ -56,7 +57,7 @@ impl<'a, 'd> Part<'a, 'd> {
         }
     }
 
-    /// The same with names from another part.
+    /// The same part with names from another part.
     pub fn fed_by(mut self, source: Option<Source>) -> Part<'a, 'd> {
         self.fed = source;
         self
@@ -79,7 +80,7 @@ impl<'a, 'd> Part<'a, 'd> {
         self.stripped.more_words_follow
     }
 
-    /// None where it may be no command, and no rule restricts it if it is one.
+    /// `None` if it may not be a command, and no rule would restrict it if it were one.
     pub fn verdict(&self) -> Option<Says<'a>> {
         let only_way = self.only_way_to_write();
         let rules = match &only_way {
@@ -112,7 +113,7 @@ impl<'a, 'd> Part<'a, 'd> {
         .map(|says| self.or_denied_inside(says))
     }
 
-    /// A doubt about the paths of a command is not milder than the default, if no rule allows the command.
+    /// A doubt about the paths of a command is at least as strict as the default, if no rule allows the command.
     fn or_denied_by_default(&self, verdict: Verdict) -> Says<'a> {
         let is_doubt = verdict.decision == Decision::Ask && !self.simple.guessed;
         if self.case.policy.default != Fallback::Deny || !is_doubt {
@@ -125,28 +126,59 @@ impl<'a, 'd> Part<'a, 'd> {
         }
     }
 
-    /// The strictest rule that restricts the options of this command, or of one that it may run.
+    /// The strictest rule that restricts this command, or a command that it may run, in another spelling.
     fn rules_by_options(&self) -> Option<&'a Rule> {
-        let own = every_command(&self.stripped, self.inside);
-        let found = own.filter_map(|words| {
-            let texts: Vec<&str> = texts_of(words).collect();
-            if !self.has_restricted_options(texts.iter().copied()) {
-                return None;
-            }
-            let whole = [join(texts.iter().copied())];
-            let rules = self.case.policy.rules_for_commands(&whole);
-            let speaks = |rule: &&'a Rule| {
-                let pattern = rule.command();
-                rule.decision > Decision::Allow
-                    && pattern.is_some_and(|pattern| optionset::speaks_about(pattern, &texts))
-            };
-            rules.filter(speaks).max_by_key(|rule| rule.decision)
-        });
-        found.max_by_key(|rule| rule.decision)
+        let found = self.by_spelling();
+        let sure = found.filter(|(_, speaks)| *speaks == Speaks::Yes);
+        sure.map(|(rule, _)| rule).max_by_key(|rule| rule.decision)
     }
 
-    /// Where the default is deny, what another program is told to run is denied like the same command alone. Several
-    /// words may be the one that it runs; where a rule speaks about one of those, it can't be told.
+    /// The rules that restrict this command, or a command that it may run, or may do so.
+    fn by_spelling(&self) -> impl Iterator<Item = (&'a Rule, Speaks)> {
+        let policy = self.case.policy;
+        let own = every_command(&self.stripped, self.inside);
+        // Most commands are of programs that no rule restricts.
+        let own = own.filter(|words| {
+            let program = words.first().map_or("", |name| name.text.as_str());
+            policy.index.restricts_programs()
+                && (policy.index.restricts_program(program)
+                    || optionset::means_any(program, |other| policy.index.restricts_program(other)))
+        });
+        let all = own.flat_map(|words| {
+            let texts: Vec<&str> = texts_of(words).collect();
+            optionset::meanings(&texts)
+        });
+        all.flat_map(move |words| {
+            let program = words.first().copied().unwrap_or_default();
+            let is_restricted = policy.index.restricts_program(program);
+            let program = [program.to_owned()];
+            let rules = is_restricted.then(|| policy.rules_for_commands(&program));
+            let rules = rules.into_iter().flatten();
+            let rules = rules.filter(|rule| rule.decision > Decision::Allow);
+            let rules = rules.filter_map(|rule| {
+                let speaks = optionset::speaks_about(rule.command()?, &words);
+                (speaks != Speaks::No).then_some((rule, speaks))
+            });
+            rules.collect::<Vec<_>>()
+        })
+    }
+
+    /// An unknown option that may be another spelling of what a rule restricts.
+    fn harm_of_unknown_option(&self) -> Option<Harm> {
+        let is_open = |(rule, speaks)| match speaks {
+            Speaks::Perhaps(at) => Some((rule, at)),
+            _ => None,
+        };
+        let (rule, at): (&Rule, usize) = self.by_spelling().find_map(is_open)?;
+        let why = format!(
+            "it may be another spelling of what {} restricts",
+            rule.at.text
+        );
+        Some(Harm::at(at, why))
+    }
+
+    /// If the default is deny, a command that another program runs is denied like the same command alone. Any of several words
+    /// may be the program; if a rule matches one of them, the result is uncertain.
     fn or_denied_inside(&self, says: Says<'a>) -> Says<'a> {
         let is_open = says.decision() == Decision::Ask && !self.simple.guessed;
         if self.case.policy.default != Fallback::Deny || !is_open {
@@ -162,7 +194,7 @@ impl<'a, 'd> Part<'a, 'd> {
         }
     }
 
-    /// What path rules say about the words of this command, and of those that it may run.
+    /// The verdict of path rules on the words of this command, and of those that it may run.
     fn restriction_by_places(&self) -> Option<Verdict> {
         if !self.case.policy.index.restricts_paths() {
             return None;
@@ -182,8 +214,7 @@ impl<'a, 'd> Part<'a, 'd> {
             .max_by_key(|verdict| verdict.decision)
     }
 
-    /// Most commands are plain words with nothing around them: there is one way to write those, and their rules
-    /// are looked for once.
+    /// Most commands are plain words without wrappers. They have only one spelling, and one look-up of rules is enough.
     fn only_way_to_write(&self) -> Option<String> {
         let words = &self.simple.words;
         let texts = || texts_of(words);
@@ -193,6 +224,9 @@ impl<'a, 'd> Part<'a, 'd> {
             && self.stripped.words.len() == words.len()
             && !self.simple.may_run_others()
             && !self.has_restricted_options(texts())
+            && words
+                .get(1)
+                .is_none_or(|word| !matches!(word.text.as_str(), "--no-pager" | "-P"))
             && self
                 .simple
                 .text
@@ -202,7 +236,7 @@ impl<'a, 'd> Part<'a, 'd> {
         plain.then(|| join(texts()))
     }
 
-    /// Every way to write this command and those that it would run.
+    /// Every spelling of this command and of those that it may run.
     fn texts_to_restrict(&self) -> Vec<String> {
         let mut texts = vec![
             one_spaced(&self.simple.text),
@@ -229,7 +263,7 @@ impl<'a, 'd> Part<'a, 'd> {
         }
     }
 
-    /// Whether a command has options, and rules restrict some ways to run its program.
+    /// Whether a command has options, and rules restrict some uses of its program.
     fn has_restricted_options<'w>(&self, mut words: impl Iterator<Item = &'w str>) -> bool {
         let index = &self.case.policy.index;
         words
@@ -238,11 +272,19 @@ impl<'a, 'd> Part<'a, 'd> {
             && words.any(|word| word.starts_with('-'))
     }
 
-    /// Every safe way to write this command, harmless wrappers taken off.
+    /// Every safe spelling of this command, without harmless wrappers.
     fn texts_to_allow(&self) -> Vec<String> {
         let words = self.stripped.words;
         let canonical: Vec<_> = words.iter().map(Word::canonical).collect();
         let mut texts = vec![join(canonical.iter().map(|word| word.as_ref()))];
+        // It only prints to the output.
+        if let [git, no_pager, rest @ ..] = canonical.as_slice()
+            && git == "git"
+            && (no_pager == "--no-pager" || no_pager == "-P")
+        {
+            let plain = std::iter::once(git).chain(rest).map(|word| word.as_ref());
+            texts.push(join(plain));
+        }
         // A backslash could join two words of the text into one.
         if !self.simple.text.contains('\\')
             && let Some(first) = words.first()
@@ -261,7 +303,7 @@ impl<'a, 'd> Part<'a, 'd> {
             return Says::Verdict(self.without_rule());
         }
         let harms = self.harms();
-        // Looked for where a rule may need it: what a wrapper runs is nobody's concern where nothing is harmful.
+        // Only needed if there is harm: otherwise it does not matter what a wrapper runs.
         let inner = match harms.is_empty() {
             true => None,
             false => spelled::inner(self.stripped.words),
@@ -288,7 +330,7 @@ impl<'a, 'd> Part<'a, 'd> {
         }
     }
 
-    /// What holds where no rule allows it: the policy's default, but harm is never left to others.
+    /// The verdict if no rule allows it: the policy's default. A harmful command is never left to Claude Code.
     fn without_rule(&self) -> Verdict {
         let harms = match self.case.policy.default {
             Fallback::Claude => self.harms(),
@@ -301,7 +343,7 @@ impl<'a, 'd> Part<'a, 'd> {
         }
     }
 
-    /// Whether it does no more than read inside the slot's directory.
+    /// Whether it only reads inside the slot's directory.
     fn only_reads(&self) -> bool {
         reads::only_reads(
             self.case,
@@ -311,7 +353,7 @@ impl<'a, 'd> Part<'a, 'd> {
         ) && self.harms().is_empty()
     }
 
-    /// What a rule names itself was meant; what only its wildcard lets in was not.
+    /// How many words the rule spells out: its author meant those, but not necessarily what only its wildcard matches.
     fn words_spelled_out_by(&self, rule: &Rule) -> usize {
         match self.exact.is_some_and(|exact| exact.at == rule.at) {
             true => usize::MAX,
@@ -319,7 +361,7 @@ impl<'a, 'd> Part<'a, 'd> {
         }
     }
 
-    /// Whether a word that a wildcard continues goes up, out of the directory with which the rule begins it.
+    /// Whether a word that a wildcard continues leaves, by `..`, the directory with which the rule begins it.
     fn leads_out_of(&self, rule: &Rule) -> bool {
         let goes_up = |word: &&Word| word.text.split('/').any(|name| name == "..");
         let mut words = self.stripped.words.iter().filter(goes_up).peekable();
@@ -336,7 +378,7 @@ impl<'a, 'd> Part<'a, 'd> {
         })
     }
 
-    /// The harms of what a wrapper runs, by the words of the whole.
+    /// The harms of the command inside a wrapper, by their positions in the whole command.
     fn harms_inside(&self, inner: &Inner) -> Vec<Harm> {
         let (at, more_words_follow) = match inner {
             Inner::At(at) => (*at, false),
@@ -394,6 +436,7 @@ impl<'a, 'd> Part<'a, 'd> {
             self.stripped.words,
             &self.named,
         ));
+        harms.extend(self.harm_of_unknown_option());
         harms.extend(self.harm_of_unknown_runner());
         harms.extend(self.harm_of_input());
         if self.stripped.more_words_follow {
@@ -403,8 +446,8 @@ impl<'a, 'd> Part<'a, 'd> {
         harms
     }
 
-    /// A repository's own settings can make even `git diff` or `git status` run a program: an external diff, a text
-    /// conversion, a filter, a file system monitor. A clone brings none of them; a copied or unpacked repository may.
+    /// A repository's own settings can make even `git diff` or `git status` run a program: an external diff, a text conversion, a
+    /// filter, a file system monitor. A clone has none of them; a copied or unpacked repository may.
     fn harm_of_git_settings(&self) -> Option<Harm> {
         let name = self.stripped.words.first()?;
         if name.text != "git" {
@@ -418,8 +461,7 @@ impl<'a, 'd> Part<'a, 'd> {
         )))
     }
 
-    /// A program of which nothing is known may run what its arguments name, so a restricted program must not be
-    /// among them.
+    /// An unknown program may run what its arguments name, so they must not name a restricted program.
     fn harm_of_unknown_runner(&self) -> Option<Harm> {
         let words = self.stripped.words;
         let name = words.first()?.text.as_str();
@@ -439,7 +481,7 @@ impl<'a, 'd> Part<'a, 'd> {
         )))
     }
 
-    /// A program that is started by another one and runs what it reads: no rule has seen that.
+    /// A program that another one starts and that runs its input: no rule has seen that input.
     fn harm_of_input(&self) -> Option<Harm> {
         let own = self.simple.words.len();
         let mut inside = self.inside.iter().filter(|words| words.len() < own);
@@ -450,8 +492,8 @@ impl<'a, 'd> Part<'a, 'd> {
         )))
     }
 
-    /// `xargs` hands over words that are not known: fine only for a program that does nothing but read, and for names of
-    /// files of which it is known where they lie. Other words could be options.
+    /// `xargs` passes unknown words. That is safe only for a program that only reads, with names of files whose directories are
+    /// known. Other words could be options.
     fn harm_of_unseen_words(&self) -> Option<Harm> {
         let name = self
             .stripped
@@ -462,12 +504,16 @@ impl<'a, 'd> Part<'a, 'd> {
         let is_open = || self.fed.as_ref().is_some_and(is_open);
         let is_harmless =
             || !self.case.policy.index.restricts_paths() && only_counts(self.stripped.words);
-        let safe = harm::only_reads(name) && (is_harmless() || is_open());
-        (!safe).then(|| Harm::whole(format!("xargs hands words to {name} that are not known")))
+        let only_lists = || {
+            let mut options = texts_of(self.stripped.words).skip(1);
+            name == "gofmt" && options.all(|option| matches!(option, "-l" | "-d" | "-e" | "-s"))
+        };
+        let safe = (harm::only_reads(name) || only_lists()) && (is_harmless() || is_open());
+        (!safe).then(|| Harm::whole(format!("xargs passes unknown words to {name}")))
     }
 }
 
-/// Whether `word` begins as a rule says before a star, and leaves the directory that is named there.
+/// Whether `word` begins as a rule says before a star, and then leaves the directory that the rule names.
 fn leads_out(word: &str, (before, begins_word): (&str, bool)) -> bool {
     let begin = before.rsplit(' ').next().unwrap_or_default();
     let Some((directory, _)) = begin.rsplit_once('/') else {
@@ -479,7 +525,7 @@ fn leads_out(word: &str, (before, begins_word): (&str, bool)) -> bool {
     }
 }
 
-/// Whether a way goes up further than it went down.
+/// Whether a relative path goes up further than it went down.
 fn climbs(way: &str) -> bool {
     let mut depth = 0_usize;
     way.split('/').any(|name| match name {

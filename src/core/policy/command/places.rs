@@ -1,5 +1,4 @@
-//! Paths among the words of a command: protected ones, ones that rules restrict, and ones that should not be
-//! removed by accident.
+//! Paths in the arguments of a command: protected ones, restricted ones, and ones that should not be removed by accident.
 
 use super::directories::{Directories, path_texts};
 use crate::core::policy::ground::Ground;
@@ -18,7 +17,7 @@ use std::path::Path;
 /// A place that a word of a command may name.
 pub struct Named {
     pub place: Place,
-    /// Which of the arguments it is.
+    /// The index of the argument.
     argument: usize,
 }
 
@@ -66,7 +65,7 @@ fn compared(case: &Case<'_>, words: &[Word], directories: &Directories) -> Vec<N
     joined.collect()
 }
 
-/// The strictest thing that path rules say about the words of a command and the places that they name.
+/// The strictest verdict of path rules on the words of a command and the places that they name.
 pub fn restriction(
     case: &Case<'_>,
     words: &[Word],
@@ -82,7 +81,7 @@ pub fn restriction(
         .filter_map(|named| on_place(case, named, &name.text, arguments));
     let on_globs = arguments
         .iter()
-        .filter(|word| word.globs)
+        .filter(|word| word.globs && !harm::only_lists(&name.text))
         .filter_map(|word| on_glob(case, word, accesses_of(&name.text), directories));
     on_places
         .chain(on_globs)
@@ -95,14 +94,14 @@ fn on_place(case: &Case<'_>, named: &Named, program: &str, arguments: &[Word]) -
         return None;
     }
     let mut verdict = strictest_on(case, place, accesses_of(program))?;
-    // Whether another program would open the file can't be told, so a person is asked there.
+    // Another program may or may not open the file, so a person is asked.
     if !harm::opens(program, arguments, named.argument) {
         verdict.decision = Decision::Ask;
     }
     Some(verdict)
 }
 
-/// What a program may do with the files that it is given.
+/// How a program may access its files.
 fn accesses_of(program: &str) -> &'static [Access] {
     match harm::only_reads(program) {
         true => &[Access::Read],
@@ -110,7 +109,7 @@ fn accesses_of(program: &str) -> &'static [Access] {
     }
 }
 
-/// What the strictest rule that restricts one of these accesses to a place says.
+/// The verdict of the strictest rule that restricts one of these accesses to a place.
 fn strictest_on(case: &Case<'_>, place: &Place, accesses: &[Access]) -> Option<Verdict> {
     let covers = |rule: &&Rule| {
         let any = |access: &Access| rule.covers_place(*access, place, &case.ground);
@@ -124,7 +123,7 @@ fn strictest_on(case: &Case<'_>, place: &Place, accesses: &[Access]) -> Option<V
     })
 }
 
-/// What path rules say about a file that the shell itself opens for a redirection.
+/// The verdict of path rules on a file that the shell itself opens for a redirection.
 pub fn redirection(
     case: &Case<'_>,
     redirect: &Redirect,
@@ -144,16 +143,32 @@ pub fn redirection(
         .max_by_key(|verdict| verdict.decision)
 }
 
-/// The strictest verdict on a file that the shell opens, in each directory in which that may be.
+/// The strictest verdict on a file that the shell opens, over all directories in which it may be.
 pub fn opened(case: &Case<'_>, redirect: &Redirect, directories: &Directories) -> Verdict {
-    let text = &redirect.target.text;
+    let target = &redirect.target;
+    // Any name that the glob may match, and those that it matches now.
+    let mut texts = vec![match target.globs {
+        true => target.text.replace(['*', '?', '['], "\u{fffd}"),
+        false => target.text.clone(),
+    }];
+    if target.globs {
+        let now = directories.matches(&target.text, &case.ground);
+        texts.extend(now.iter().map(|place| place.real.display().to_string()));
+    }
+    let by_glob = target
+        .globs
+        .then(|| on_glob(case, target, &[redirect.access], directories));
     let all = directories.all().iter();
-    let verdicts = all.map(|cwd| case.opened(redirect.access, text, cwd));
+    let verdicts = all.flat_map(|cwd| {
+        let texts = texts.iter();
+        texts.map(|text| case.opened(redirect.access, text, cwd))
+    });
+    let verdicts = verdicts.chain(by_glob.flatten());
     let strictest = verdicts.max_by_key(|verdict| verdict.decision);
     strictest.unwrap_or_else(|| case.by_tool())
 }
 
-/// The directories in which a glob looks for names: the literal start of it.
+/// The directories in which a glob searches: its literal start.
 pub fn places_of_glob(word: &Word, directories: &Directories, ground: &Ground<'_>) -> Vec<Place> {
     let start = word.text.split(['*', '?', '[']).next().unwrap_or_default();
     let start = start.rsplit_once('=').map_or(start, |(_, value)| value);
@@ -166,7 +181,7 @@ pub fn places_of_glob(word: &Word, directories: &Directories, ground: &Ground<'_
     places.map(|cwd| ground.place(directory, cwd)).collect()
 }
 
-/// A glob may stand for any file below its directory whose name fits.
+/// A glob may match any file below its directory whose name fits.
 fn on_glob(
     case: &Case<'_>,
     word: &Word,
@@ -196,7 +211,7 @@ fn on_glob(
         let matches = |path| pattern.matches(path, &case.ground);
         within.iter().any(|place| place.ways().any(matches))
     };
-    let may_mean = |rule: &&Rule| match &rule.meaning {
+    let may_mean = |rule: &&Rule| match rule.meaning() {
         Meaning::Path(access, pattern)
             if rule.decision > Decision::Allow && accesses.contains(access) =>
         {
@@ -209,7 +224,7 @@ fn on_glob(
     };
     let rule = case.policy.rules().find(may_mean)?;
     let why = format!(
-        "`{}` may stand for a file that {} covers",
+        "`{}` may match a file that {} covers",
         word.text, rule.at.text
     );
     Some(Verdict {
@@ -219,13 +234,13 @@ fn on_glob(
     })
 }
 
-/// Whether some name on the way that a word writes begins with a dot. A glob that does not leaves hidden files out.
+/// Whether a name in the path begins with a dot. A glob without a leading dot does not match hidden files.
 fn names_hidden(text: &str) -> bool {
     let mut names = text.split(['/', '=', '@', ':']);
     names.any(|name| name.starts_with('.') && !matches!(name, "." | ".."))
 }
 
-/// The first name in a word that a glob stands for.
+/// The first path component with a glob.
 fn first_glob(text: &str) -> &str {
     let at = text.find(['*', '?', '[']).unwrap_or_default();
     let begin = text[..at].rfind(['/', '=']).map_or(0, |at| at + 1);
@@ -233,8 +248,8 @@ fn first_glob(text: &str) -> &str {
     name.split('/').next().unwrap_or_default()
 }
 
-/// Whether a name for which a glob stands may end as a pattern says. A glob further up may stand for a directory
-/// that the pattern matches.
+/// Whether a name that a glob matches may end as a pattern says. A glob in an earlier component may match a directory that the
+/// pattern matches.
 fn may_end(word: &Word, last: &str, pattern: &PathPattern) -> bool {
     let Some(ending) = pattern.ending() else {
         return true;
@@ -268,12 +283,12 @@ pub fn protected(
     let by_glob = || {
         let mut globs = arguments.iter().enumerate().filter(|(_, word)| word.globs);
         let (_, glob) = globs.find(may_mean)?;
-        Some(format!("`{}` may stand for a protected file", glob.text))
+        Some(format!("`{}` may match a protected file", glob.text))
     };
     by_place().or_else(by_glob).map(Harm::inexcusable)
 }
 
-/// Whether a glob may stand for something protected, or for a directory that holds it.
+/// Whether a glob may match something protected, or a directory that contains it.
 fn meets_protected(case: &Case<'_>, word: &Word, directories: &Directories) -> bool {
     let first = first_glob(&word.text);
     let places = places_of_glob(word, directories, &case.ground);
@@ -283,13 +298,13 @@ fn meets_protected(case: &Case<'_>, word: &Word, directories: &Directories) -> b
     })
 }
 
-/// Globs leave hidden files out, unless they begin with a dot.
+/// Globs do not match hidden files, unless they begin with a dot.
 fn hidden_glob(text: &str) -> bool {
     text.split('/')
         .any(|part| part.starts_with('.') && part.contains(['*', '?', '[']))
 }
 
-/// Places of which it can't be told where they are, devices, and those where links or globs lead to a well-known secret.
+/// Places whose real path is uncertain, devices, and places from which links or globs lead to a well-known secret.
 pub fn led_astray<'n>(
     case: &'n Case<'_>,
     words: &'n [Word],
@@ -304,7 +319,7 @@ pub fn led_astray<'n>(
         let mut ways = place.ways();
         ways.any(|path| harm::is_device(program, path))
     };
-    // Which of them there are by then nobody knows.
+    // Nobody knows which of them will exist when the command runs.
     let globs = words
         .iter()
         .enumerate()
@@ -313,7 +328,7 @@ pub fn led_astray<'n>(
     let globs = globs.filter_map(move |(at, word)| {
         let directory = path_texts(&word.text).find(|text| text.starts_with("/dev/"))?;
         let may_be = harm::is_device(program, Path::new(directory));
-        may_be.then(|| Harm::at(at, format!("`{}` may stand for a device", word.text)))
+        may_be.then(|| Harm::at(at, format!("`{}` may match a device", word.text)))
     });
     let places = named.iter().filter_map(move |named| {
         let word = &words[named.argument + 1].text;
@@ -330,7 +345,7 @@ pub fn led_astray<'n>(
     places.chain(globs)
 }
 
-/// Writing beyond the slot's directory and the places for temporary files.
+/// Writes outside the slot's directory and the directories for temporary files.
 pub fn outside(
     case: &Case<'_>,
     words: &[Word],
@@ -352,20 +367,32 @@ pub fn outside(
         };
         literal || word.globs && glob()
     };
-    // The last of them: a rule may have spelled out those before it.
+    // The last of them: a rule may spell out the earlier ones.
     let is_all = written.is_empty() || harm::stays_inside(&name.text);
     let Some(at) = written.into_iter().filter(leaves).max() else {
         return is_all
-            .then(|| elsewhere(case, words, directories))
+            .then(|| elsewhere(case, words, named, directories))
             .flatten();
     };
-    let why = format!("`{}` lies outside the slot's directory", arguments[at].text);
+    let why = format!("`{}` is outside the slot's directory", arguments[at].text);
     Some(Harm::at(at + 1, why))
 }
 
-/// A word for a tool of which it is not known what it writes, and that names a place outside the slot's directory.
-fn elsewhere(case: &Case<'_>, words: &[Word], directories: &Directories) -> Option<Harm> {
+/// A word that names a place outside the slot's directory, for a tool whose writes are not known.
+fn elsewhere(
+    case: &Case<'_>,
+    words: &[Word],
+    named: &[Named],
+    directories: &Directories,
+) -> Option<Harm> {
     let temporary = harm::may_use_temporary(&words.first()?.text);
+    // A link inside the directory may lead out of it.
+    let leads_out = |at: &usize| {
+        let mut places = named.iter().filter(|named| named.argument + 1 == *at);
+        places.any(|Named { place, .. }| {
+            place.written.starts_with(&case.ground.cwd[0]) && !is_inside(case, place, temporary)
+        })
+    };
     let leaves = |at: &usize| {
         let mut texts = outer_texts(&words[*at].text);
         texts.any(|text| {
@@ -375,13 +402,13 @@ fn elsewhere(case: &Case<'_>, words: &[Word], directories: &Directories) -> Opti
     };
     let at = harm::perhaps_written(words)
         .into_iter()
-        .filter(leaves)
+        .filter(|at| leaves(at) || leads_out(at))
         .max()?;
-    let why = format!("`{}` lies outside the slot's directory", words[at].text);
+    let why = format!("`{}` is outside the slot's directory", words[at].text);
     Some(Harm::at(at, why))
 }
 
-/// The texts in a word that may be paths out of a directory.
+/// The texts in a word that may be paths to another directory.
 fn outer_texts(word: &str) -> impl Iterator<Item = &str> {
     let value = word.split_once('=').map(|(_, value)| value);
     let is_short = word.starts_with('-') && !word.starts_with("--");
@@ -400,7 +427,7 @@ fn outer_texts(word: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// In the slot's directory; `temporary` also where everybody writes.
+/// Inside the slot's directory; with `temporary` also in the directories for temporary files.
 pub fn is_inside(case: &Case<'_>, place: &Place, temporary: bool) -> bool {
     const FOR_ALL: &[&str] = &[
         "/tmp",
@@ -417,7 +444,7 @@ pub fn is_inside(case: &Case<'_>, place: &Place, temporary: bool) -> bool {
     })
 }
 
-/// Leaving the directory, or removing a directory that much depends on.
+/// Leaving the directory, or removing an important directory.
 pub fn harm(case: &Case<'_>, words: &[Word], directories: &Directories) -> Option<Harm> {
     let (name, arguments) = words.split_first()?;
     match name.text.as_str() {
@@ -458,8 +485,8 @@ fn leaving(case: &Case<'_>, arguments: &[Word], directories: &Directories) -> Op
     })
 }
 
-/// The root, a directory right below it, the home directory, a directory that holds the slot's own, or one
-/// that holds something protected; also all the files in one of them.
+/// The root, a directory right below it, the home directory, a directory that contains the slot's own, or one that contains
+/// something protected; also all the files in one of them.
 fn is_vital(case: &Case<'_>, word: &Word, cwd: &Path) -> bool {
     let text = match word.globs {
         false => word.text.as_str(),
@@ -476,7 +503,7 @@ fn is_vital(case: &Case<'_>, word: &Word, cwd: &Path) -> bool {
         || guarded::lies_below(&place, &case.ground)
 }
 
-/// The root, a directory right below it, or one that holds the home directory or the slot's own.
+/// The root, a directory right below it, or one that contains the home directory or the slot's own.
 pub fn holds_much(case: &Case<'_>, place: &Place, cwd: &Path) -> bool {
     let home = case.ground.home().map(|[home, _]| home.as_path());
     let [own, real_own] = &case.ground.cwd;

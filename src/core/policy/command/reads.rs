@@ -1,6 +1,6 @@
-//! Commands that only read, and only inside the slot's directory: Claude Code does not ask about these by itself, so
-//! a policy that asks by default leaves them to it. Everything here has to be proven: the program, each option and
-//! each path must be known. What is not listed is asked about.
+//! Commands that only read, and only inside the slot's directory. Claude Code does not ask about these by itself, so a policy
+//! that asks by default leaves them to it. Everything must be proven: the program, each option and each path must be known. A
+//! person is asked about anything that is not listed.
 
 mod git;
 mod table;
@@ -11,37 +11,40 @@ use crate::core::policy::judge::Case;
 use crate::core::policy::shell::{Simple, Word};
 use table::{Operands, Program};
 
-/// Whether a command only reads inside the slot's directory, as far as its words tell. `words` are its own, without
-/// wrappers. The caller looks for harm.
+/// Whether a command only reads inside the slot's directory, as far as its words tell. `words` are its own, without wrappers. The
+/// caller checks for harm.
 pub fn only_reads(
     case: &Case<'_>,
     simple: &Simple,
     words: &[Word],
     directories: &Directories,
 ) -> bool {
-    let reader = Reader { case, directories };
-    let Some((name, arguments)) = words.split_first() else {
-        return false;
-    };
-    let is_plain = |word: &Word| word.doubt.is_none();
-    if simple.guessed
-        || !name.is_plain_name()
-        || !arguments.iter().all(is_plain)
-        || has_other_wrapper(&simple.words, words)
-        || !reader.stands_inside()
-    {
-        return false;
+    let globs = false;
+    Reader {
+        case,
+        directories,
+        globs,
     }
-    match name.text.as_str() {
-        "git" => git::only_reads(arguments) && arguments.iter().all(|word| reader.is_inside(word)),
-        "find" => reader.find(arguments),
-        "sed" => reader.sed(arguments),
-        "date" => arguments.iter().all(only_shows_date),
-        program => table::of(program).is_some_and(|program| reader.by_table(program, arguments)),
-    }
+    .only_reads(simple, words)
 }
 
-/// `nohup` writes a file, and `xargs` adds words that nobody can see.
+/// The same for a command whose globs are known to match nothing outside: the rules have checked what they match.
+pub fn only_reads_globs(
+    case: &Case<'_>,
+    simple: &Simple,
+    words: &[Word],
+    directories: &Directories,
+) -> bool {
+    let globs = true;
+    Reader {
+        case,
+        directories,
+        globs,
+    }
+    .only_reads(simple, words)
+}
+
+/// `nohup` writes a file, and `xargs` adds unknown words.
 fn has_other_wrapper(all: &[Word], own: &[Word]) -> bool {
     let wrappers = &all[..all.len() - own.len()];
     wrappers
@@ -57,10 +60,36 @@ fn only_shows_date(word: &Word) -> bool {
 struct Reader<'a> {
     case: &'a Case<'a>,
     directories: &'a Directories,
+    /// Whether a glob may be among the files.
+    globs: bool,
 }
 
 impl Reader<'_> {
-    /// Whether it runs inside the slot's directory, wherever a `cd` before it has led.
+    fn only_reads(&self, simple: &Simple, words: &[Word]) -> bool {
+        let Some((name, arguments)) = words.split_first() else {
+            return false;
+        };
+        let is_plain = |word: &Word| word.doubt.is_none();
+        if simple.guessed
+            || !name.is_plain_name()
+            || !arguments.iter().all(is_plain)
+            || has_other_wrapper(&simple.words, words)
+            || !self.stands_inside()
+        {
+            return false;
+        }
+        match name.text.as_str() {
+            "git" => {
+                git::only_reads(arguments) && arguments.iter().all(|word| self.is_inside(word))
+            }
+            "find" => self.find(arguments),
+            "sed" => self.sed(arguments),
+            "date" => arguments.iter().all(only_shows_date),
+            program => table::of(program).is_some_and(|program| self.by_table(program, arguments)),
+        }
+    }
+
+    /// Whether it runs inside the slot's directory after every earlier `cd`.
     fn stands_inside(&self) -> bool {
         let mut all = self.directories.all().iter();
         all.all(|cwd| {
@@ -69,16 +98,17 @@ impl Reader<'_> {
         })
     }
 
-    /// Whether every place that a word may name is inside. A glob may stand for a link that leads out.
+    /// Whether every place that a word may name is inside. A glob may match a link that leads out.
     fn is_inside(&self, word: &Word) -> bool {
         let places = self.directories.places(word, &self.case.ground);
-        !word.globs && places.iter().all(|place| self.case.ground.is_inside(place))
+        (self.globs || !word.globs) && places.iter().all(|place| self.case.ground.is_inside(place))
     }
 
     fn by_table(&self, program: &Program, arguments: &[Word]) -> bool {
         if program.operands == Operands::Text {
             // A glob would show the names in another directory.
-            return !arguments.iter().any(|word| word.globs);
+            let mut globs = arguments.iter().filter(|word| word.globs);
+            return globs.all(|word| self.is_inside(word));
         }
         let Some(mut operands) = program.operands_among(arguments) else {
             return false;

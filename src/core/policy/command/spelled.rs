@@ -1,5 +1,5 @@
-//! Programs that run others, where a rule spells out what they run: the words that its wildcard lets in are then
-//! those of the program inside.
+//! Programs that run others, if a rule spells out the program that they run: the words that its wildcard matches are then
+//! arguments of the inner program.
 
 use crate::core::policy::harm;
 use crate::core::policy::pattern::CommandPattern;
@@ -10,13 +10,13 @@ use crate::core::policy::shell::{self, Word};
 pub enum Inner {
     /// The command that begins at this word.
     At(usize),
-    /// The same, with further words that nobody can see here.
+    /// The same, with further words that are unknown here.
     WithMoreAt(usize),
-    /// It looks for programs, and runs none.
+    /// It only looks up programs and runs none.
     Nothing,
 }
 
-/// What a command runs, and how many of its words a rule has to spell out for that to be plain.
+/// The command that a command runs, and how many words a rule has to spell out to make that clear.
 pub fn inner(words: &[Word]) -> Option<(Inner, usize)> {
     let (name, arguments) = words.split_first()?;
     let text = |at: usize| arguments.get(at).map(|word| word.text.as_str());
@@ -26,7 +26,7 @@ pub fn inner(words: &[Word]) -> Option<(Inner, usize)> {
             let at = 1 + count_while(arguments, is_shell_option);
             is_script(words.get(at)?).then_some((Inner::At(at), at + 1))
         }
-        // With more rights than the slot has: the program and what it is to do.
+        // It runs with more rights than the slot has: the rule must spell out the program and its subcommand.
         "sudo" => {
             let at = 1 + usize::from(text(0)? == "-n");
             let does = words.get(at + 1)?;
@@ -81,7 +81,7 @@ fn is_assignment(text: &str) -> bool {
     })
 }
 
-/// Why a rule with a wildcard can't allow anything, if it can't.
+/// Why a rule with a wildcard can never allow anything; `None` if it can.
 pub fn never_allows(pattern: &CommandPattern) -> Option<String> {
     let program = pattern.program().filter(|_| !pattern.is_exact())?;
     let text = |text: &str| Word {
@@ -93,7 +93,7 @@ pub fn never_allows(pattern: &CommandPattern) -> Option<String> {
     words.push(text("x"));
     if shell::strip(&words).words.len() < words.len() {
         return Some(format!(
-            "{program} is looked through: write the rule for the command behind it"
+            "rules ignore the wrapper {program}: write the rule for the command after it"
         ));
     }
     let why = harm::always(program)?;

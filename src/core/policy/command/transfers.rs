@@ -1,5 +1,4 @@
-//! What is copied, moved or linked ends up at places that the words of a command do not name by themselves: below a
-//! directory.
+//! The places that a copy, a move or a link writes, which the words of a command do not name directly: below a directory.
 
 use super::directories::Directories;
 use super::places;
@@ -15,15 +14,15 @@ use std::path::Path;
 /// A place that is written.
 pub struct Written {
     pub place: Place,
-    /// Whether files of unknown names are put into it.
+    /// Whether files with unknown names are put into it.
     pub filled: bool,
 }
 
-/// More words of which each may be the target, or a suffix of its name, than this, and nothing is proven: each is
-/// looked at with each of the others.
+/// The most words that may each be the target, or a suffix of its name. With more, nothing is proven: each is combined with each
+/// of the others.
 const MOST_TARGETS: usize = 8;
 
-/// The same for the directories on the way to a source that is copied with its way.
+/// The same limit for the parent directories of a source that is copied with its path.
 const DEEPEST_WAY: usize = 32;
 
 /// A copy, move or link that may write something protected.
@@ -32,7 +31,7 @@ pub fn harm(case: &Case<'_>, words: &[Word], directories: &Directories) -> Optio
     let transfer = harm::transfer(&name.text, arguments)?;
     let ground = &case.ground;
     if is_beyond_proof(&transfer) {
-        let why = format!("where {} writes can't be told for sure", name.text);
+        let why = format!("the place that {} writes is uncertain", name.text);
         return Some(Harm::inexcusable(why));
     }
     let why = directories.all().iter().find_map(|cwd| {
@@ -69,17 +68,17 @@ fn forbidden(
         true => holds_much || guarded::protects_names_in(place),
         false => false,
     };
-    // What exists for sure as a directory is not replaced, so only what is put into it counts.
+    // An existing directory is not replaced, so only what is put into it counts.
     let replaced = transfer.recursive && (written.filled || !holds_much);
     (unproven || replaced && guarded::lies_below(place, ground)).then(|| {
         format!(
-            "files that can't be told are put into {}, where protected ones may lie",
+            "files with unknown names are put into {}, which may contain protected ones",
             place.written.display()
         )
     })
 }
 
-/// Where it goes; into the working directory where nothing else is named.
+/// The targets; the working directory if none is named.
 pub fn targets_of<'t>(transfer: &'t harm::Transfer<'_>) -> &'t [&'t str] {
     match transfer.targets.as_slice() {
         [] => &["."],
@@ -113,12 +112,12 @@ pub fn written_by(transfer: &harm::Transfer<'_>, cwd: &Path, ground: &Ground<'_>
     found
 }
 
-/// Whether what is in a source goes right into the target, and not the source under its name.
+/// Whether the content of a source goes directly into the target, and not the source under its name.
 fn fills(source: &str) -> bool {
     source.ends_with('/') || matches!(source.rsplit('/').next(), Some("." | ".."))
 }
 
-/// The names that a source may get in a directory: its last one; with the way to it, any of its ends.
+/// The names that a source may get in a directory: its last component; if its path is kept, any suffix of the path.
 fn names_of(source: &str, keeps_way: bool) -> impl Iterator<Item = &str> {
     let source = source.rsplit_once(':').map_or(source, |(_, path)| path);
     let source = source.trim_end_matches('/');
@@ -130,7 +129,7 @@ fn names_of(source: &str, keeps_way: bool) -> impl Iterator<Item = &str> {
     all.filter(|name| !matches!(*name, "" | "." | ".."))
 }
 
-/// Names that a glob stands for are not known, but which of them would be protected is.
+/// The names that a glob matches are not known, but the protected names that it may match are.
 fn by_globs(transfer: &harm::Transfer<'_>, cwd: &Path, ground: &Ground<'_>) -> Option<String> {
     let targets = targets_of(transfer).iter();
     let targets: Vec<Place> = targets.map(|text| ground.place(text, cwd)).collect();
@@ -146,12 +145,12 @@ fn by_globs(transfer: &harm::Transfer<'_>, cwd: &Path, ground: &Ground<'_>) -> O
     };
     let glob = globs.find(meets)?;
     Some(format!(
-        "`{}` may stand for a name that is protected there",
+        "`{}` may match a name that is protected there",
         glob.text
     ))
 }
 
-/// Moving a directory takes along what is protected in it.
+/// Moving a directory also moves the protected files in it.
 fn taken_away(transfer: &harm::Transfer<'_>, cwd: &Path, ground: &Ground<'_>) -> Option<String> {
     let is_vital = |source: &&&Word| {
         let place = ground.place(&source.text, cwd);
@@ -159,5 +158,5 @@ fn taken_away(transfer: &harm::Transfer<'_>, cwd: &Path, ground: &Ground<'_>) ->
     };
     let mut gone = transfer.sources.iter().filter(|_| transfer.moves);
     let source = gone.find(is_vital)?;
-    Some(format!("protected files lie in `{}`", source.text))
+    Some(format!("`{}` contains protected files", source.text))
 }

@@ -1,12 +1,12 @@
-//! Other ways to write the same command, for rules that restrict: finding one too many does little harm there.
+//! Other spellings of the same command, for rules that restrict: a superfluous one does little harm there.
 
 use super::join;
 
-/// Short options that are put in every order: with more than this, nobody has written a rule for them.
+/// The most short options that are permuted: nobody writes a rule for more.
 const MOST_LETTERS: usize = 4;
 
-/// Without the options before the first operand (`git --no-pager push` as `git push`), and with short options put
-/// together in every order (`rm -f -r x` and `rm x -fr` as `rm -rf x`).
+/// The command without the options before the first operand (`git --no-pager push` as `git push`), and with its short options
+/// combined in every order (`rm -f -r x` and `rm x -fr` as `rm -rf x`).
 pub fn of(words: &[&str]) -> Vec<String> {
     let Some((program, rest)) = words.split_first() else {
         return Vec::new();
@@ -28,7 +28,7 @@ pub fn of(words: &[&str]) -> Vec<String> {
     found
 }
 
-/// Where the subcommand may stand: an option may or may not take the word behind it.
+/// The possible positions of the subcommand: an option may or may not take the next word as its value.
 fn operands_behind_options<'w>(rest: &[&'w str]) -> Vec<(usize, &'w str)> {
     let mut found = Vec::new();
     let mut open = 0;

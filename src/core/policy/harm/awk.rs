@@ -26,7 +26,7 @@ pub fn harms(words: &[Word]) -> Vec<Harm> {
         .collect()
 }
 
-/// Whether `>` or `|` may send what is printed somewhere, other than as a comparison or as `||`.
+/// Whether `>` or `|` may redirect printed output, and is not a comparison or `||`.
 fn has_output(program: &str) -> bool {
     let Some(code) = without_strings(program) else {
         return program.contains(['>', '|']);
@@ -34,15 +34,15 @@ fn has_output(program: &str) -> bool {
     code.replace("||", "").contains('|') || code.contains('>') && prints_into(&code)
 }
 
-/// Whether a `>` may belong to a `print` before it.
+/// Whether a `>` may belong to a preceding `print`.
 fn prints_into(code: &str) -> bool {
     let prints = code.match_indices("print");
     let mut behind = prints.map(|(at, print)| &code[at + print.len()..]);
     behind.any(|text| statement(text).contains('>'))
 }
 
-/// What may belong to the statement that begins a text. It ends at `;` or a brace, unless that may be part of a
-/// regular expression, or with a line on which it is complete; behind what may be a comment nothing is certain.
+/// The text that may belong to the first statement. It ends at `;` or a brace, unless that may be part of a regular expression,
+/// or at the end of a line on which it is complete. After a possible comment nothing is certain.
 fn statement(text: &str) -> &str {
     let mut start = 0;
     for line in text.split('\n') {
@@ -63,14 +63,13 @@ fn statement(text: &str) -> &str {
     text
 }
 
-/// Whether a statement can't go on behind this line.
+/// Whether a statement can't continue after this line.
 fn is_complete(line: &str) -> bool {
     let end = line.trim_end_matches([' ', '\t']).chars().next_back();
     end.is_some_and(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | ')' | ']'))
 }
 
-/// The program without what stands between double quotes; none where a quote may be part of a regular expression
-/// or a comment.
+/// The program without its double-quoted strings; `None` if a quote may be part of a regular expression or a comment.
 fn without_strings(program: &str) -> Option<String> {
     if !program.contains('"') {
         return Some(program.to_owned());

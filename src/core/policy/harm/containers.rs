@@ -1,4 +1,4 @@
-//! What a container gets of the machine around it: what `tables/containers.toml` says about it.
+//! What a container gets from the host, as `tables/containers.toml` lists it.
 
 use super::programs::{ByName, by_name, read};
 use super::{Harm, at_words, base_name, has_short, has_word};
@@ -23,13 +23,13 @@ const FILE: &str = include_str!("../tables/containers.toml");
 static TABLE: LazyLock<ByName<Program>> =
     LazyLock::new(|| by_name(read(FILE).unwrap_or_default(), |row| &row.names));
 
-/// A path of the machine that a container gets.
+/// A host path that a container gets.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Given<'w> {
-    /// The word that names it.
+    /// The index of the word that names it.
     pub at: usize,
     pub path: &'w str,
-    /// What is there can't be changed from inside.
+    /// It is mounted read-only.
     pub only_read: bool,
 }
 
@@ -40,7 +40,24 @@ fn row(words: &[Word]) -> Option<&'static Program> {
     words.iter().skip(1).any(starts).then_some(row)
 }
 
-/// Options that open the machine to a container.
+/// Options of docker that write files or hand out secrets. docker takes no abbreviations: `--build` is not `--build-context`.
+pub fn output_harms(words: &[Word]) -> Vec<Harm> {
+    const LONG: &str =
+        "--output --secret --ssh --build-context --iidfile --metadata-file --allow --cidfile";
+    let harmful = |word: &str| {
+        let name = word.split_once('=').map_or(word, |(name, _)| name);
+        has_short(word, "o", "") || has_word(LONG, name)
+    };
+    let program = words.first().map_or("", |name| name.text.as_str());
+    at_words(words, harmful)
+        .map(|(at, word)| {
+            let why = format!("`{word}` lets {program} run another program or write a file");
+            Harm::at(at, why)
+        })
+        .collect()
+}
+
+/// Options that open the host to a container.
 pub fn harms(words: &[Word]) -> Vec<Harm> {
     let Some(row) = row(words) else {
         return Vec::new();
@@ -69,7 +86,7 @@ fn option<'w>(words: &'w [Word], at: usize, word: &'w str) -> (&'w str, &'w str)
     }
 }
 
-/// The paths of the machine that a container gets, or whose contents it gets.
+/// The host paths that a container gets, directly or by their content.
 pub fn given(words: &[Word]) -> Vec<Given<'_>> {
     let Some(row) = row(words) else {
         return Vec::new();

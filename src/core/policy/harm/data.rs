@@ -1,4 +1,4 @@
-//! The rows of the table that stand in `tables/options.toml`, where a person can read and extend them.
+//! The rows of the table in `tables/options.toml`, which people can read and extend.
 
 use super::table::{Danger, Row};
 use serde::Deserialize;
@@ -25,10 +25,10 @@ struct Entry {
     why: String,
 }
 
-/// The rows. They are read once and live as long as the program.
+/// The rows, parsed once and kept for the life of the program.
 pub fn rows() -> Vec<Row> {
     let file: Result<File, _> = toml::from_str(include_str!("../tables/options.toml"));
-    // A test holds that the file can be read.
+    // A test proves that the file can be parsed.
     let entries = file.map_or_else(|_| Vec::new(), |file| file.program);
     entries.into_iter().map(row).collect()
 }
@@ -54,7 +54,7 @@ fn row(entry: Entry) -> Row {
     }
 }
 
-/// A text of a table lives as long as the program.
+/// Keeps a text of a table for the life of the program.
 pub fn kept(text: String) -> &'static str {
     Box::leak(text.into_boxed_str())
 }

@@ -1,4 +1,4 @@
-//! What git runs and writes beyond its own repository.
+//! What git runs and writes outside its own repository.
 
 mod table;
 
@@ -26,7 +26,7 @@ pub fn harms(words: &[Word]) -> Vec<Harm> {
     harms
 }
 
-/// Where the subcommand of git stands among its words, and the directories that `-C` names before it.
+/// The position of git's subcommand, and the directories that `-C` names before it.
 pub fn subcommand_of(words: &[Word]) -> Option<(usize, Vec<&str>)> {
     let name = words.first()?;
     (super::base_name(&name.text) == "git").then_some(())?;
@@ -38,7 +38,7 @@ pub fn subcommand_of(words: &[Word]) -> Option<(usize, Vec<&str>)> {
     Some((at, directories.collect()))
 }
 
-/// The harms before the subcommand, and where that is.
+/// The harms before the subcommand, and its position.
 fn harms_of_globals(words: &[Word]) -> (usize, Vec<Harm>) {
     let (mut at, mut harms) = (1, Vec::new());
     while let Some(word) = words.get(at).filter(|word| word.text.starts_with('-')) {
@@ -53,7 +53,7 @@ fn harms_of_globals(words: &[Word]) -> (usize, Vec<Harm>) {
     (at, harms)
 }
 
-/// Whether git, with these words, may run the program that a setting names.
+/// Whether git, with these arguments, may run the program that a setting names.
 pub fn runs_setting(words: &[Word], setting: &str) -> bool {
     const AT_EVERY_LOOK: &str = "core.fsmonitor diff.external diff.command diff.textconv filter.clean filter.smudge \
         filter.process gpg.program";
@@ -97,7 +97,7 @@ fn only_reads_config(rest: &[Word]) -> bool {
         Some("--list" | "-l" | "--get" | "--get-all" | "--get-regexp" | "get" | "list") => {
             words.all(|word| !word.starts_with('-') || has_word(SCOPES, word))
         }
-        // `git config user.name` shows it; a second word would set it.
+        // `git config user.name` shows the setting; a second argument would set it.
         Some(name) => !name.starts_with('-') && name.contains('.') && words.next().is_none(),
         None => false,
     }
@@ -118,9 +118,9 @@ fn of_word(at: usize, subcommand: &str, word: &str, letters: (&str, &str)) -> Op
     })
 }
 
-/// A repository that is named by its address, not by a name that was configured.
+/// A repository that is named by its address, not by a configured name.
 fn elsewhere<'w>(subcommand: &str, rest: &'w [Word]) -> Option<(usize, &'w str)> {
-    /// Options whose value is the word behind them.
+    /// Options whose value is the next word.
     const VALUED: &str = "-o --push-option --server-option -s -X --strategy-option --depth \
         --deepen --shallow-since --shallow-exclude -j --jobs --negotiation-tip --refmap";
     if !has_word("push pull", subcommand) {

@@ -1,4 +1,4 @@
-//! Programs that run what they read from their input: what `tables/input.toml` says about them.
+//! Programs that run their input, as `tables/input.toml` lists them.
 
 use super::programs::{ByName, by_name, read};
 use super::{base_name, has_word, unversioned};
@@ -20,7 +20,7 @@ const FILE: &str = include_str!("../tables/input.toml");
 static TABLE: LazyLock<ByName<Program>> =
     LazyLock::new(|| by_name(read(FILE).unwrap_or_default(), |row| &row.names));
 
-/// Whether a command runs what it reads from its input, or may.
+/// Whether a command runs its input, or may do so.
 pub fn runs_its_input(words: &[Word]) -> bool {
     let Some((name, arguments)) = words.split_first() else {
         return false;
@@ -49,13 +49,13 @@ impl Program {
         if runs.any(|run| texts().any(|text| text.contains(run))) || texts().any(is_input) {
             return true;
         }
-        let is_told = texts().any(|text| self.is_told(text));
+        let has_code = texts().any(|text| self.has_code_from(text));
         let has_file = self.file && texts().any(|text| !text.starts_with('-'));
-        !is_told && !has_file
+        !has_code && !has_file
     }
 
-    /// Whether an option says what is run, so that the input is not.
-    fn is_told(&self, text: &str) -> bool {
+    /// Whether an option gives the code to run, so that the input is not run.
+    fn has_code_from(&self, text: &str) -> bool {
         let name = text.split('=').next().unwrap_or_default();
         let in_cluster = || {
             let letters = text.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_reads_commands_from_its_input_is_told() {
+    fn programs_that_run_their_input_are_known() {
         for command in [
             "sh",
             "bash -s",

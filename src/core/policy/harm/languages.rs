@@ -1,4 +1,4 @@
-//! Interpreters and builders: when they run code that is no file of the project.
+//! Interpreters and build tools: when they run code that is not a file of the project.
 
 use super::subcommands::CARGO;
 use super::{
@@ -7,14 +7,17 @@ use super::{
 use crate::core::policy::shell::Word;
 use std::sync::LazyLock;
 
-/// Languages that leave the words behind the file that they run to that file.
+/// Languages that pass the words after the script file to the script.
 static RUN_A_FILE: Names = LazyLock::new(|| {
     names("python python2 python3 pypy pypy3 perl ruby node nodejs php lua luajit ts-node")
 });
 
-/// The words that a program understands itself.
+/// The words that the program itself interprets.
 pub fn own_words<'w>(program: &str, words: &'w [Word]) -> &'w [Word] {
-    let is_file = |word: &Word| !word.globs && !word.text.starts_with('-') && !word.text.is_empty();
+    let is_file = |word: &Word| {
+        let is_plain = !word.globs && !word.text.starts_with('-') && !word.text.is_empty();
+        is_plain && !is_django(&word.text)
+    };
     let runs_a_file = || RUN_A_FILE.contains(program) || RUN_A_FILE.contains(unversioned(program));
     match words {
         [_, file, _, ..] if is_file(file) && runs_a_file() => &words[..2],
@@ -22,7 +25,7 @@ pub fn own_words<'w>(program: &str, words: &'w [Word]) -> &'w [Word] {
     }
 }
 
-/// Files that stand for the input, or for whatever else is open.
+/// File names that mean the input, or another open file.
 pub fn open_file_harms(words: &[Word]) -> Vec<Harm> {
     let name = words.first().map_or("", |name| name.text.as_str());
     at_words(words, names_an_open_file)
@@ -44,14 +47,14 @@ fn names_an_open_file(word: &str) -> bool {
             .any(|pair| pair[0] == "fd" && is_number(pair[1]))
 }
 
-/// What an interpreter runs when it is given no file: its input.
+/// An interpreter without a file runs its input.
 pub fn input_harms(words: &[Word]) -> Vec<Harm> {
     reads_input(words, "--version -V -v -version --help -h -help --test")
 }
 
-/// `tells` are options with which it only says something, or finds its files by itself.
+/// `tells` are options with which it only prints something, or finds its files by itself.
 fn reads_input(words: &[Word], tells: &str) -> Vec<Harm> {
-    /// Options whose value is the word behind them, and no file to run.
+    /// Options whose value is the next word, which is not a file to run.
     const VALUED: &str = "-W -X -E --check-hash-based-pycs --title --input-type --stack-trace-limit --dns-result-order \
         --unhandled-rejections --max-http-header-size --icu-data-dir --secure-heap --secure-heap-min \
         --tls-cipher-list --diagnostic-dir --redirect-warnings --report-dir --report-directory --cpu-prof-dir \
@@ -69,11 +72,11 @@ fn reads_input(words: &[Word], tells: &str) -> Vec<Harm> {
     vec![Harm::whole(why)]
 }
 
-/// Modules that check, test or show; many others run or fetch whatever they are told.
+/// Modules that check, test or show; many others run or fetch anything.
 const PYTHON_MODULES: &str = "pytest unittest doctest json.tool mypy ruff black isort flake8 pylint pyright bandit \
     compileall py_compile tabnanny venv build pip coverage pycodestyle pydocstyle yapf";
 
-/// The module that `python3 -m module …` runs, also as in `-Im`, and the word that has its name.
+/// The module of `python3 -m module …`, also in a cluster such as `-Im`, and the index of its word.
 fn module(words: &[Word]) -> Option<(usize, &str)> {
     let (at, word) = at_words(words, |word| has_short(word, "m", "cmWX")).next()?;
     match word.split_once('m') {
@@ -82,8 +85,41 @@ fn module(words: &[Word]) -> Option<(usize, &str)> {
     }
 }
 
-/// The module is what a rule has to name.
+/// The script of a Django project: its subcommands are known.
+fn is_django(script: &str) -> bool {
+    base_name(script) == "manage.py"
+}
+
+/// Subcommands of `manage.py` that run code from the command line, and options with which all of them run other code.
+fn django_harms(words: &[Word]) -> Vec<Harm> {
+    const RUN: &str = "shell shell_plus dbshell runscript startapp startproject";
+    let harmful = |word: &str| {
+        has_word(RUN, word) || is_one_of_long(word, "--pythonpath --settings --command --output")
+    };
+    let found = at_words(words, harmful);
+    found
+        .map(|(at, word)| {
+            Harm::at(
+                at,
+                format!("`{word}` lets manage.py run other code or write a file"),
+            )
+        })
+        .collect()
+}
+
+/// `coverage run -m module` runs a module as python does.
+pub fn coverage_harms(words: &[Word]) -> Vec<Harm> {
+    match words.iter().any(|word| word.text == "run") && module(words).is_some() {
+        true => python_harms(words),
+        false => Vec::new(),
+    }
+}
+
+/// A rule has to name the module.
 pub fn python_harms(words: &[Word]) -> Vec<Harm> {
+    if words.get(1).is_some_and(|script| is_django(&script.text)) {
+        return django_harms(words);
+    }
     let Some((at, module)) = module(words) else {
         return reads_input(words, "--version -V -VV --help -h");
     };
@@ -101,22 +137,22 @@ pub fn python_harms(words: &[Word]) -> Vec<Harm> {
     harms
 }
 
-/// What the module would do as a program of its own.
+/// The harms of the module, as if it were a program.
 fn harms_of_module(words: &[Word], module: &str, at: usize) -> Vec<Harm> {
     let mut words = words.to_vec();
     module.clone_into(&mut words[0].text);
     harms_within(&words, at)
 }
 
-/// Whether what a program does is up to the one that its arguments name.
+/// Whether the harm depends on the program in the arguments.
 pub fn runs_others(program: &str) -> bool {
     let program = base_name(program);
     unversioned(program) == "python" || has_word("npx bunx uvx pnpx", program)
 }
 
-/// What a command does that begins in another one, at this word of it.
+/// The harms of a command inside another one, from this word on.
 pub fn harms_within(words: &[Word], at: usize) -> Vec<Harm> {
-    // One in another is no ordinary use, and could go on for long.
+    // Nesting is unusual, and could go on for long.
     if let Some(name) = words.first().filter(|name| runs_others(&name.text)) {
         return vec![Harm::whole(format!("{} runs other programs", name.text))];
     }
@@ -134,23 +170,23 @@ fn subcommand(words: &[Word]) -> &str {
         .unwrap_or_default()
 }
 
-/// `pip install -r requirements.txt`: what the project itself asks for.
+/// `pip install -r requirements.txt`: the project's own dependencies.
 fn only_from_file(words: &[Word]) -> bool {
     let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
     matches!(texts.as_slice(), ["install", "-r" | "--requirement", file] if !file.contains("://"))
 }
 
-/// Options of cargo itself, up to `--`; clippy and fix hand what is behind it to the compiler.
+/// Options of cargo itself, up to `--`; clippy and fix pass the rest to the compiler.
 pub fn cargo_harms(words: &[Word]) -> Vec<Harm> {
     const LONG: &str = "--config --manifest-path --target-dir --artifact-dir --out-dir --root --path --lockfile-path \
         --linker --config-file --tool-config-file";
     let compiles = words.iter().any(|word| has_word("clippy fix", &word.text));
     let end = words.iter().position(|word| word.text == "--");
     let end = end.filter(|_| !compiles).unwrap_or(words.len());
-    // cargo takes no shortened options.
+    // cargo does not accept abbreviated options.
     let harmful = |word: &str| {
         let name = word.split_once('=').map_or(word, |(name, _)| name);
-        has_short(word, "CZ", "jpF") || has_word(LONG, name) || word.starts_with('+')
+        has_short(word, "CZ", "jpF") || has_word(LONG, name) || is_other_toolchain(word)
     };
     let mut harms: Vec<Harm> = CARGO.harms(&words[..end]);
     harms.extend(at_words(&words[..end], harmful).map(|(at, word)| {
@@ -162,10 +198,23 @@ pub fn cargo_harms(words: &[Word]) -> Vec<Harm> {
     harms
 }
 
-/// `go run` of something that is not here, and options that run or write.
+/// `+name` runs the cargo of another toolchain. The official Rust toolchains do not count as another program.
+fn is_other_toolchain(word: &str) -> bool {
+    let Some(name) = word.strip_prefix('+') else {
+        return false;
+    };
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_version = |text: &str| text.split('.').count() <= 3 && text.split('.').all(is_number);
+    let is_date = |text: &str| text.split('-').count() == 3 && text.split('-').all(is_number);
+    let (channel, date) = name.split_once('-').unwrap_or((name, ""));
+    let is_channel = has_word("stable beta nightly", channel) || is_version(channel);
+    !(is_channel && (date.is_empty() && name == channel || is_date(date)))
+}
+
+/// `go run` of a remote package, and options that run or write.
 pub fn go_harms(words: &[Word]) -> Vec<Harm> {
     const LONG: &str =
-        "-exec -toolexec -overlay -modfile -C -vettool -pkgdir -ldflags -gcflags -replace";
+        "-exec -toolexec -overlay -modfile -C -vettool -fixtool -pkgdir -ldflags -gcflags -replace";
     let runs = subcommand(&words[1..]) == "run";
     let harmful = |word: &str| {
         is_one_of_long(word, LONG) || runs && (word.contains('@') || word.contains("://"))
@@ -182,7 +231,7 @@ pub fn go_harms(words: &[Word]) -> Vec<Harm> {
     harms
 }
 
-/// `go env` shows settings and may change them, `go tool` runs one of many programs.
+/// `go env` shows settings and may change them; `go tool` runs one of many programs.
 fn go_tool_harm(words: &[Word]) -> Option<Harm> {
     let texts: Vec<&str> = words
         .iter()
@@ -235,7 +284,7 @@ pub fn cmake_harms(words: &[Word]) -> Vec<Harm> {
             )
         })
         .collect();
-    // What is behind `--` goes to make or ninja.
+    // The words after `--` go to make or ninja.
     harms.extend(
         at_words(words, |_| true)
             .filter(|(at, _)| *at > native)

@@ -1,7 +1,8 @@
-//! What programs can do beyond what their name says: options that run other programs or write files. A rule
-//! with a wildcard did not mean those, so they are asked about, unless the rule itself spells them out.
+//! What programs can do beyond their usual purpose: options that run other programs or write files. A rule with a wildcard does
+//! not cover those, so a person is asked, unless the rule itself spells them out.
 
 mod awk;
+mod builds;
 mod containers;
 mod data;
 mod git;
@@ -25,15 +26,15 @@ use std::path::Path;
 use std::sync::LazyLock;
 use table::{Danger, TABLE, code};
 
-/// Something in a command that a wildcard must not let in.
+/// Something in a command that a wildcard must not match.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Harm {
-    /// The word that does it. A rule that spells out this word has meant it.
+    /// The index of the harmful word. A rule that spells out this word covers the harm.
     pub at: usize,
     pub why: String,
 }
 
-/// Beyond every word that a rule with a wildcard can spell out.
+/// An index after every word that a rule with a wildcard can spell out.
 const WHOLE: usize = usize::MAX - 1;
 
 impl Harm {
@@ -41,14 +42,14 @@ impl Harm {
         Harm { at, why }
     }
 
-    /// The same in a command that has so many words before it.
+    /// The same harm in a command that has `words` more words before it.
     pub fn move_by(&mut self, words: usize) {
         if self.at < WHOLE {
             self.at += words;
         }
     }
 
-    /// Harm that no rule at all excuses.
+    /// Harm that no rule covers.
     pub fn inexcusable(why: String) -> Harm {
         Harm {
             at: usize::MAX,
@@ -56,13 +57,13 @@ impl Harm {
         }
     }
 
-    /// Harm that only a rule without any wildcard can have meant.
+    /// Harm that only a rule without a wildcard covers.
     pub fn whole(why: String) -> Harm {
         Harm { at: WHOLE, why }
     }
 }
 
-/// The rows that stand in a file.
+/// The rows from the file.
 static FROM_FILE: LazyLock<Vec<table::Row>> = LazyLock::new(data::rows);
 
 /// The rows of the table for each program.
@@ -76,7 +77,7 @@ static BY_PROGRAM: LazyLock<QuickMap<&'static str, Vec<&'static Danger>>> = Lazy
     dangers
 });
 
-/// Everything harmful in a command, the program first.
+/// All harms in a command, the program first.
 pub fn harms(words: &[Word]) -> Vec<Harm> {
     let Some(name) = words.first() else {
         return Vec::new();
@@ -91,7 +92,7 @@ pub fn harms(words: &[Word]) -> Vec<Harm> {
         .flat_map(|danger| harms_by(danger, program, words))
         .collect();
     harms.extend(harms_of_globs(program, words));
-    // The first is what a person is told, and a rule is least likely to have spelled out the last word.
+    // The person sees the first one, and a rule is least likely to spell out the last word.
     harms.sort_by_key(|harm| Reverse(harm.at));
     harms
 }
@@ -100,7 +101,7 @@ fn base_name(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or_default()
 }
 
-/// The rows for a program, also for one with its version behind it, such as `python3.12` or `gcc-14`.
+/// The rows for a program, also with a version in its name, such as `python3.12` or `gcc-14`.
 fn dangers_of(program: &str) -> Option<&'static Vec<&'static Danger>> {
     let by_family = || {
         let start = unversioned(program);
@@ -119,12 +120,12 @@ fn unversioned(program: &str) -> &str {
     program.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'))
 }
 
-/// Whether anything is known of a program, so that its arguments are no programs unless that is said here.
+/// Whether a program is known; then its arguments are not programs unless a table says so.
 pub fn is_known(program: &str) -> bool {
     only_reads(program) || is_writer(program) || dangers_of(base_name(program)).is_some()
 }
 
-/// What is harmful about a program whatever its arguments are, so that no rule with a wildcard can have meant it.
+/// Why a program is harmful whatever its arguments are, so that no rule with a wildcard covers it.
 pub fn always(program: &str) -> Option<String> {
     let program = base_name(program);
     let why = |danger: &&Danger| match danger {
@@ -186,7 +187,7 @@ fn is_harmful(danger: &Danger, word: &str) -> bool {
     }
 }
 
-/// The first operand beyond so many.
+/// The index of the first operand after the first `most`.
 fn harm_of_operands(words: &[Word], most: usize, valued: &str) -> Option<usize> {
     let is_operand = |at: usize, word: &Word| {
         let is_option = word.text.starts_with('-') && word.text != "-";
@@ -200,21 +201,21 @@ fn harm_of_operands(words: &[Word], most: usize, valued: &str) -> Option<usize> 
     operands.nth(most).map(|(at, _)| at)
 }
 
-/// A glob that can begin with a dash may stand for a file that is named like an option.
+/// A glob that can begin with a dash may match a file that is named like an option.
 fn harms_of_globs(program: &str, words: &[Word]) -> impl Iterator<Item = Harm> {
     let may_become_an_option =
         |word: &Word| word.globs && word.text.starts_with(['*', '?', '[', '-']);
     let globs = words.iter().enumerate().skip(1);
-    // None of the options of chmod runs or writes anything else.
+    // No option of chmod runs or writes anything else.
     let globs = globs.filter(move |(_, word)| program != "chmod" && may_become_an_option(word));
     globs.map(move |(at, word)| {
         let glob = &word.text;
-        let why = format!("`{glob}` may stand for a file name that {program} takes for an option");
+        let why = format!("`{glob}` may match a file name that {program} reads as an option");
         Harm::at(at, why)
     })
 }
 
-/// The words behind the program that are harmful, and where they are.
+/// The harmful words after the program, with their positions.
 fn at_words(
     words: &[Word],
     is_harmful: impl Fn(&str) -> bool,
@@ -227,8 +228,8 @@ fn at_words(
         .filter(move |(_, word)| is_harmful(word))
 }
 
-/// Whether one of the letters `short` is set in a cluster such as `-xvf`. A letter of `valued` takes the rest
-/// of the word as its value.
+/// Whether one of the letters `short` is set in a cluster such as `-xvf`. A letter of `valued` takes the rest of the word as its
+/// value.
 fn has_short(word: &str, short: &str, valued: &str) -> bool {
     let Some(cluster) = word
         .strip_prefix(['-', '+'])
@@ -242,7 +243,7 @@ fn has_short(word: &str, short: &str, valued: &str) -> bool {
     before_value.contains(|c| short.contains(c))
 }
 
-/// Whether this is the name of a long option, also shortened, which most programs understand.
+/// Whether this is the name of a long option, or an abbreviation, which most programs accept.
 fn is_long(name: &str, option: &str) -> bool {
     match option.as_bytes() {
         [b'-', b'-', ..] => name.len() > 2 && name.starts_with("--") && option.starts_with(name),
@@ -250,7 +251,7 @@ fn is_long(name: &str, option: &str) -> bool {
     }
 }
 
-/// Whether a list with blanks between its words has this one.
+/// Whether a space-separated list has this word.
 pub fn has_word(list: &str, word: &str) -> bool {
     list.split_ascii_whitespace().any(|known| known == word)
 }
@@ -265,24 +266,24 @@ fn is_one_of_long(word: &str, options: &str) -> bool {
     options.any(|option| is_long(name, option))
 }
 
-/// Names of programs, for looking them up.
+/// A set of program names.
 type Names = LazyLock<QuickSet<&'static str>>;
 
 fn names(list: &'static str) -> QuickSet<&'static str> {
     list.split_ascii_whitespace().collect()
 }
 
-/// Programs that only read what they are given and print: protected files are safe from them.
+/// Programs that only read their arguments and print: they can't change protected files.
 static READERS: Names = LazyLock::new(|| {
     names(
-        "ls stat file du tree grep egrep fgrep zgrep rg diff cmp comm md5sum sha1sum sha256sum \
+        "[ [[ ls stat file du tree grep egrep fgrep zgrep rg diff cmp comm md5sum sha1sum sha256sum \
     sha512sum b2sum cksum realpath readlink basename dirname echo test pwd true false which \
     type jq column fold fmt rev paste join tr expand cd printf seq cat head tail less more nl \
     tac od hexdump strings base64 base32 wc cut sort zcat bat batcat",
     )
 });
 
-/// Programs that open the files that they are given, and show or copy what is in them.
+/// Programs that open their files, and show or copy the content.
 static OPENERS: Names = LazyLock::new(|| {
     names(
         "cat head tail less more nl tac od hexdump strings base64 base32 wc cut sort zcat bat \
@@ -291,7 +292,7 @@ static OPENERS: Names = LazyLock::new(|| {
     )
 });
 
-/// The same, but the first word that they are given is a pattern or a script.
+/// The same, but their first argument is a pattern or a script.
 static SEARCHERS: Names =
     LazyLock::new(|| names("grep egrep fgrep zgrep rg ag ack sed gsed awk gawk mawk jq"));
 
@@ -301,16 +302,19 @@ pub use git::{
     PathUse, runs_setting as git_runs, subcommand_of as git_subcommand, uses_of_paths as git_paths,
 };
 pub use input::runs_its_input;
+pub use javascript::run_by_pnpm;
 pub use outputs::{may_use_temporary, perhaps_written, stays_inside, written};
 pub use scripts::sed_files;
-pub use trees::{Formatter, changes_below, follows_links, formatter, unpacked_into};
+pub use trees::{
+    Formatter, changes_below, endings_of_type, follows_links, formatter, unpacked_into,
+};
 pub use writes::{Transfer, is_writer, packs, transfer};
 
 pub fn only_reads(program: &str) -> bool {
     READERS.contains(program)
 }
 
-/// Whether a program opens the file that its argument at this place names.
+/// Whether a program opens the file in its argument at this position.
 pub fn opens(program: &str, arguments: &[Word], at: usize) -> bool {
     if OPENERS.contains(program) {
         return true;
@@ -320,20 +324,20 @@ pub fn opens(program: &str, arguments: &[Word], at: usize) -> bool {
     SEARCHERS.contains(program) && first_operand != Some(at)
 }
 
-/// Programs that show names, and nothing of what is in the files.
+/// Programs that show names, but not the content of files.
 static LISTERS: Names = LazyLock::new(|| {
     names(
-        "ls stat file du tree find realpath readlink basename dirname echo test pwd which type cd printf \
+        "[ [[ ls stat file du tree find realpath readlink basename dirname echo test pwd which type cd printf \
     true false",
     )
 });
 
-/// Whether a program shows names, and nothing of what is in the files.
+/// Whether a program shows names, but not the content of files.
 pub fn only_lists(program: &str) -> bool {
     LISTERS.contains(program)
 }
 
-/// Words that name a well-known secret: a rule for a program that reads did not mean those.
+/// Words that name a well-known secret: a rule for a program that reads does not cover those.
 pub fn secrets(words: &[Word]) -> Vec<Harm> {
     let lists_only = |name: &Word| LISTERS.contains(name.text.as_str());
     if words.first().is_none_or(lists_only) {
@@ -344,8 +348,8 @@ pub fn secrets(words: &[Word]) -> Vec<Harm> {
         .collect()
 }
 
-/// Whether a program opens this path, and that is a device that gives or takes something of others: a terminal gives what
-/// is typed there, a disk every file on it.
+/// Whether a program opens this path and it is a device with other people's data: a terminal gives what somebody types, a disk
+/// every file on it.
 pub fn is_device(program: &str, path: &Path) -> bool {
     const HARMLESS: &[&str] = &[
         "null", "zero", "full", "random", "urandom", "stdin", "stdout", "stderr", "fd", "shm",

@@ -1,5 +1,5 @@
-//! Files that a program writes besides what its arguments are for: archives, and what options name. They may lie
-//! in the slot's directory, not beyond it.
+//! Files that a program writes besides its main result: archives, and files that options name. They may be in the slot's
+//! directory, but not outside.
 
 use super::{
     Names, base_name, has_short, has_word, is_one_of_long, languages, names, unversioned, writes,
@@ -9,7 +9,7 @@ use crate::core::policy::shell::Word;
 use serde::Deserialize;
 use std::sync::LazyLock;
 
-/// What `tables/outputs.toml` says about a program.
+/// The entry of a program in `tables/outputs.toml`.
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
 struct Outputs {
@@ -39,25 +39,25 @@ static BY_PROGRAM: LazyLock<QuickMap<&'static str, &'static Outputs>> = LazyLock
 
 static BUILDERS: Names = LazyLock::new(|| names(&FILE.builders));
 
-/// A test holds that the file can be read.
+/// A test proves that the file can be parsed.
 fn read() -> Result<File, toml::de::Error> {
     toml::from_str(include_str!("../tables/outputs.toml"))
 }
 
-/// Whether no word of a program may lead out of the slot's directory.
+/// Whether no argument of a program may lead out of the slot's directory.
 pub fn stays_inside(program: &str) -> bool {
     BY_PROGRAM
         .get(base_name(program))
         .is_some_and(|row| row.inside)
 }
 
-/// Whether it may also use places where everybody writes: what a builder makes or takes there may be run.
+/// Whether it may also use the directories for temporary files. A build tool may not: it may run what it finds there.
 pub fn may_use_temporary(program: &str) -> bool {
     let program = base_name(program);
     !BUILDERS.contains(program) && !BUILDERS.contains(unversioned(program))
 }
 
-/// The places among the arguments of what may be written.
+/// The indexes of the arguments that may be written.
 pub fn written(program: &str, arguments: &[Word]) -> Vec<usize> {
     let program = base_name(program);
     let mut places = writes::written(program, arguments);
@@ -83,13 +83,13 @@ pub fn written(program: &str, arguments: &[Word]) -> Vec<usize> {
     places
 }
 
-/// Programs that only look at what their arguments name, or for which those are no paths here.
-const LOOK: &str = "find fd fdfind sed gsed awk gawk mawk nawk jq gojq jaq yq git gh kubectl helm curl http https xh ps kill \
+/// Programs that only read what their arguments name, or whose arguments are not paths.
+const LOOK: &str = "find fd fdfind sed gsed awk gawk mawk nawk jq gojq jaq yq git gh kubectl curl http https xh ps kill \
     pkill killall sleep date cd pushd popd ssh scp rsync wget docker podman nerdctl dig nslookup host ping nc aws gcloud az \
     systemctl journalctl perl bazel bazelisk buck buck2 unzip 7z 7za 7zz gzip gunzip xz unxz zstd tar gtar bsdtar ffmpeg xargs man export read set exit xxd zcat zgrep uniq df free id";
 
-/// The places among the words of what a tool may write: which of its options and operands it writes is not known, so
-/// each of them may be. Words that go to a program of the project are not among them.
+/// The indexes of the words that a tool may write. It is unknown which of its options and operands it writes, so each of them may
+/// be. Words that go to a program of the project do not count.
 pub fn perhaps_written(words: &[Word]) -> Vec<usize> {
     let Some((name, arguments)) = words.split_first() else {
         return Vec::new();
@@ -110,7 +110,7 @@ pub fn perhaps_written(words: &[Word]) -> Vec<usize> {
     (1..=own.min(end.unwrap_or(own))).collect()
 }
 
-/// The words with the options, where the value may be the rest of the word, and those behind them.
+/// The words with the options, where the value may be the rest of the word, and the next words.
 fn values(outputs: &Outputs, arguments: &[Word]) -> Vec<usize> {
     let names_it = |word: &str| {
         let starts = || outputs.starts.split_ascii_whitespace();
@@ -129,8 +129,8 @@ fn is_option(word: &Word) -> bool {
     word.text.starts_with('-') && word.text != "-"
 }
 
-/// Snapshots and volume numbers are written, and `--delete` changes the archive; which word is which of them depends
-/// on the order of letters, so all count.
+/// tar writes snapshots and volume numbers, and `--delete` changes the archive. The meaning of a word depends on the order of
+/// letters, so all count.
 fn of_tar(arguments: &[Word]) -> Vec<usize> {
     let writes_more = |(at, word): (usize, &Word)| {
         let text = word.text.as_str();
@@ -152,7 +152,7 @@ fn of_tar(arguments: &[Word]) -> Vec<usize> {
 /// The archive is the first operand; a log and the directory for temporary files can be anywhere.
 fn of_zip(arguments: &[Word]) -> Vec<usize> {
     const WRITES: &str = "-b --temp-path -lf --logfile-path --log-path";
-    /// Options whose value is the word behind them.
+    /// Options whose value is the next word.
     const VALUED: &str = "-b --temp-path -lf --logfile-path -n --suffixes -t -tt -P --password -s --split-size -x -i";
     let follows = |at: usize, list: &str| at > 0 && has_word(list, &arguments[at - 1].text);
     let operands = (0..arguments.len()).filter(|at| !is_option(&arguments[*at]));
@@ -180,7 +180,7 @@ fn of_7z(arguments: &[Word]) -> Vec<usize> {
     }
 }
 
-/// A file is put in the place of each that is given, unless it is only shown or tested.
+/// These programs replace each file by another one, unless they only show or test it.
 fn of_packers(program: &str, arguments: &[Word]) -> Vec<usize> {
     let lists = has_word("gzip gunzip xz unxz zstd unzstd", program);
     let only_shows = |word: &Word| {

@@ -1,4 +1,4 @@
-//! Files of `tables/` that say something about programs: a row for those that are alike, with their names.
+//! Files in `tables/` about programs: each row applies to all the programs that it names.
 
 use crate::core::policy::quick::QuickMap;
 use serde::Deserialize;
@@ -13,12 +13,12 @@ struct File<R> {
 
 pub type ByName<R> = QuickMap<&'static str, &'static R>;
 
-/// The rows of a file with one list. A test of each table holds that its file can be read.
+/// Parses the rows of a file with one list. A test of each table proves that its file can be parsed.
 pub fn read<R: DeserializeOwned>(file: &str) -> Result<Vec<R>, toml::de::Error> {
     toml::from_str(file).map(|File { program }| program)
 }
 
-/// The rows by the names of their programs. They live as long as the program.
+/// The rows by the names of their programs, kept for the life of the program.
 pub fn by_name<R>(rows: Vec<R>, names: fn(&R) -> &str) -> ByName<R> {
     let rows: &'static [R] = Vec::leak(rows);
     let of_row = |row: &'static R| {

@@ -20,27 +20,27 @@ pub fn find_harms(words: &[Word]) -> Vec<Harm> {
             )
         })
         .collect();
-    // Behind -exec stand the words of another program.
+    // The words after -exec belong to another program.
     let end = words.iter().position(|word| has_word(HARMFUL, &word.text));
     let own = &words[..end.unwrap_or(words.len())];
     harms.extend(at_words(own, |word| !is_known(word)).map(|(at, word)| {
         Harm::at(
             at,
-            format!("`{word}` is not among what every find only tests or prints by"),
+            format!("`{word}` is not one of the tests and print actions that every find has"),
         )
     }));
     harms
 }
 
-/// The options, tests and actions that read and print, in every program that is called find. Others, such as the `-rm` of
-/// bfs, may do anything.
+/// The options, tests and actions that read and print in every implementation of find. Others, such as `-rm` of bfs, may do
+/// anything.
 const FIND_TESTS: &str = "-H -L -P -D -O0 -O1 -O2 -O3 -a -and -o -or -not -name -iname -path -ipath -wholename -iwholename -regex \
     -iregex -regextype -type -xtype -maxdepth -mindepth -depth -d -size -empty -mtime -mmin -ctime -cmin -atime -amin -used -perm \
     -user -group -uid -gid -nouser -nogroup -links -inum -samefile -lname -ilname -fstype -readable -writable -executable -prune \
     -print -print0 -printf -ls -quit -true -false -daystart -mount -xdev -follow -noleaf -warn -nowarn -ignore_readdir_race \
     -noignore_readdir_race -context -E -X -x -s -f --";
 
-/// `npx tool …`: the tool is what a rule has to name.
+/// `npx tool …`: a rule has to name the tool.
 pub fn runner_harms(words: &[Word]) -> Vec<Harm> {
     let name = words.first().map_or("", |name| name.text.as_str());
     match words.get(1).map(|first| first.text.as_str()) {
@@ -58,7 +58,20 @@ pub fn runner_harms(words: &[Word]) -> Vec<Harm> {
     }
 }
 
-/// `gh api` reads, unless it is told to do something else: then it can do all that the account can.
+/// `ps auxe` shows the environment of every process; `-e` means something else.
+pub fn ps_harms(words: &[Word]) -> Vec<Harm> {
+    let first = words.get(1).map_or("", |word| word.text.as_str());
+    let is_cluster = !first.is_empty() && first.bytes().all(|byte| byte.is_ascii_alphabetic());
+    match is_cluster && first.contains('e') {
+        true => vec![Harm::at(
+            1,
+            format!("`ps {first}` shows the environment of processes"),
+        )],
+        false => Vec::new(),
+    }
+}
+
+/// `gh api` reads by default; other methods can do everything that the account can.
 pub fn gh_harms(words: &[Word]) -> Vec<Harm> {
     const LONG: &str = "--method --field --raw-field --input";
     let first = words.get(1).map_or("", |word| word.text.as_str());
@@ -81,7 +94,7 @@ pub fn gh_harms(words: &[Word]) -> Vec<Harm> {
     .collect()
 }
 
-/// Unpacking writes files whose names the archive chooses; listing, testing and printing do not.
+/// Unpacking writes files whose names come from the archive; listing, testing and printing do not.
 pub fn unzip_harms(words: &[Word]) -> Vec<Harm> {
     let only_shows = |word: &Word| has_short(&word.text, "lvtpzZ", "");
     match words.iter().skip(1).any(only_shows)
@@ -89,15 +102,15 @@ pub fn unzip_harms(words: &[Word]) -> Vec<Harm> {
     {
         true => Vec::new(),
         false => vec![Harm::whole(
-            "unzip writes files whose names others choose".to_owned(),
+            "unzip writes files with names from the archive".to_owned(),
         )],
     }
 }
 
-/// Options and variables that make `make` run something else than the project's own rules.
+/// Options and variables that make `make` run something other than the project's own rules.
 pub fn make_harms(words: &[Word]) -> Vec<Harm> {
     const LONG: &str = "--file --makefile --eval --directory --include-dir --environment-overrides";
-    // How much is said, and nothing that a rule of the project could run.
+    // Verbosity: nothing that a rule of the project could run.
     let is_switch = |word: &str| {
         let set = word.split_once('=');
         set.is_some_and(|(name, value)| {
@@ -114,7 +127,7 @@ pub fn make_harms(words: &[Word]) -> Vec<Harm> {
         .collect()
 }
 
-/// Unpacking writes files that can't be told beforehand, and several options run programs.
+/// Unpacking writes files with unknown names, and several options run programs.
 pub fn tar_harms(words: &[Word]) -> Vec<Harm> {
     const LONG: &str = "--checkpoint-action --to-command --use-compress-program --info-script \
         --new-volume-script --rsh-command --rmt-command --extract --get --absolute-names \
@@ -126,7 +139,7 @@ pub fn tar_harms(words: &[Word]) -> Vec<Harm> {
         .filter(|word| !word.starts_with('-'));
     let harmful = |word: &str| {
         let in_old_style = old_style == Some(word) && word.contains(['x', 'I', 'F']);
-        // `host:file` is fetched through another program.
+        // Another program fetches `host:file`.
         let is_remote = word
             .split(['/', '='])
             .next()
@@ -159,7 +172,7 @@ pub fn chmod_harms(words: &[Word]) -> Vec<Harm> {
         .collect()
 }
 
-/// What `curl` reads, writes or sends beyond a request. Nothing is kept of what goes to /dev/null.
+/// What `curl` reads, writes or sends beyond a request. Output to /dev/null is harmless.
 pub fn curl_harms(words: &[Word]) -> Vec<Harm> {
     const LONG: &str = "--output --output-dir --remote-name --remote-name-all --remote-header-name --config \
         --upload-file --cookie-jar --dump-header --trace --trace-ascii --stderr --libcurl --etag-save --hsts \
@@ -177,7 +190,7 @@ pub fn curl_harms(words: &[Word]) -> Vec<Harm> {
         let of_files = ["@", "%output{", "=<"]
             .iter()
             .any(|text| word.contains(text));
-        // Several addresses, and names of files made from them; a format or a body has brackets of its own.
+        // Several addresses, and file names made from them; a format or a body has brackets of its own.
         let of_many = word.contains(['{', '[']) && !word.contains("%{") && !is_json(word);
         has_short(word, "oOKTcDJEnx", "AbCdeFHmPQrtUuwXyYz")
             || is_one_of_long(word, LONG) && word != "--cookie"
@@ -246,7 +259,7 @@ pub fn jq_harms(words: &[Word]) -> Vec<Harm> {
     shown.chain(imported).collect()
 }
 
-/// `import "file" as $x;` and `include "file";` at the beginning of a program, or behind another of them.
+/// `import "file" as $x;` and `include "file";` at the beginning of a program, or after another of them.
 fn imports(word: &str) -> bool {
     ["import", "include"].iter().any(|keyword| {
         word.match_indices(keyword).any(|(at, _)| {
@@ -260,7 +273,7 @@ fn imports(word: &str) -> bool {
     })
 }
 
-/// What perl splits its lines by is code where it has more than plain characters.
+/// perl's field separator is code if it has more than plain characters.
 pub fn perl_harms(words: &[Word]) -> Vec<Harm> {
     let splits_by_code = |word: &str| {
         has_short(word, "F", "")
@@ -273,7 +286,7 @@ pub fn perl_harms(words: &[Word]) -> Vec<Harm> {
         .collect()
 }
 
-/// A body such as `{"a": [1]}`; as an address it would have no quotes.
+/// A body such as `{"a": [1]}`; an address would have no quotes.
 fn is_json(word: &str) -> bool {
     word.starts_with(['{', '['])
         && word.contains('"')
@@ -328,7 +341,7 @@ pub fn sed_files(words: &[Word]) -> Vec<usize> {
     files
 }
 
-/// What a word of a `sed` command is.
+/// The kind of a word in a `sed` command.
 #[derive(PartialEq)]
 enum SedWord<'a> {
     Script(&'a str),
@@ -374,7 +387,7 @@ fn is_harmless_sed_option(word: &str) -> bool {
     cluster || has_word(long, word)
 }
 
-/// Whether a script consists only of addresses and commands that print, delete, replace or quit.
+/// Whether a script has only addresses and commands that print, delete, replace or quit.
 fn is_harmless_sed(script: &str) -> bool {
     let mut rest = script;
     loop {
@@ -428,7 +441,7 @@ fn skip_command(text: &str) -> Option<&str> {
     }
 }
 
-/// `/from/to/` with whatever separates it.
+/// `/from/to/` with any separator.
 fn skip_replacement(text: &str, skip_from: fn(&str, char) -> Option<&str>) -> Option<&str> {
     let separator = text
         .chars()
@@ -438,7 +451,7 @@ fn skip_replacement(text: &str, skip_from: fn(&str, char) -> Option<&str>) -> Op
     skip_until(after_from, separator)
 }
 
-/// Behind the next `end` that is not escaped.
+/// The text after the next `end` that is not escaped.
 fn skip_until(text: &str, end: char) -> Option<&str> {
     let mut escaped = false;
     for (at, c) in text.char_indices() {
@@ -453,8 +466,8 @@ fn skip_until(text: &str, end: char) -> Option<&str> {
     None
 }
 
-/// Behind the next `end` that is neither escaped nor in a bracket expression. A `sed` that ends the expression
-/// within the brackets finds an error in it and runs nothing.
+/// The text after the next `end` that is neither escaped nor in a bracket expression. A `sed` that would end the expression
+/// within the brackets reports an error and runs nothing.
 fn skip_regex(text: &str, end: char) -> Option<&str> {
     let mut rest = text;
     loop {
@@ -470,7 +483,7 @@ fn skip_regex(text: &str, end: char) -> Option<&str> {
     }
 }
 
-/// Behind the bracket that closes an expression; a class within it such as `[:alpha:]` has brackets of its own.
+/// The text after the closing bracket of an expression; a class within it such as `[:alpha:]` has its own brackets.
 fn skip_brackets(text: &str) -> Option<&str> {
     let text = text.strip_prefix('^').unwrap_or(text);
     let mut rest = text.strip_prefix(']').unwrap_or(text);
@@ -479,7 +492,7 @@ fn skip_brackets(text: &str) -> Option<&str> {
         let behind = &rest[c.len_utf8()..];
         rest = match c {
             '\n' => return None,
-            // Whether that closes it is not the same everywhere.
+            // Implementations differ on whether that closes it.
             '\\' if behind.starts_with(']') => return None,
             ']' => return Some(behind),
             '[' if behind.starts_with([':', '.', '=']) => behind.split_once(']')?.1,

@@ -1,26 +1,26 @@
-//! Programs with subcommands: which of them do the program's ordinary work. What is not known may be a program of
-//! its own (`git-x`, `cargo-x`, a plugin), or an alias for anything.
+//! Programs with subcommands: which of them do the program's ordinary work. An unknown one may be a program of its own (`git-x`,
+//! `cargo-x`, a plugin), or an alias for anything.
 
 use super::javascript::in_npms_spelling;
 use super::{Harm, has_word};
 use crate::core::policy::shell::Word;
 
-/// The ordinary subcommands of a program, and the options that may stand before them, with blanks between.
+/// The ordinary subcommands of a program, and the options that may come before them, separated by spaces.
 pub struct Subcommands {
     pub plain: &'static str,
-    /// Subcommands with subcommands of their own, and which of those are ordinary.
+    /// Subcommands with subcommands of their own, and the ordinary ones of those.
     pub groups: &'static [(&'static str, &'static str)],
-    /// Options before the subcommand whose value is the word behind them.
+    /// Options before the subcommand whose value is the next word.
     pub valued: &'static str,
-    /// Options before the subcommand that stand alone.
+    /// Options before the subcommand without a value.
     pub flags: &'static str,
-    /// Options before the subcommand that make it obey another file.
+    /// Options before the subcommand that make the program read another configuration.
     pub misleading: &'static str,
-    /// Subcommands that start and stop what the project itself describes.
+    /// Subcommands that start and stop the services that the project itself describes.
     pub managed: &'static str,
 }
 
-/// What an option does to the word behind it.
+/// What an option means for the next word.
 #[derive(PartialEq)]
 enum Next {
     Untouched,
@@ -33,8 +33,8 @@ impl Subcommands {
         self.harms_from(words, 1)
     }
 
-    /// The harms of the subcommand, whose options may begin at `from`. Behind an option that is not known, the
-    /// next word may be its value or the subcommand, so what follows it is looked at too.
+    /// The harms of the subcommand, whose options may begin at `from`. After an unknown option, the next word may be its value or
+    /// the subcommand, so the word after it is checked too.
     pub fn harms_from(&self, words: &[Word], from: usize) -> Vec<Harm> {
         let mut harms = Vec::new();
         let mut group: Option<(&str, &str)> = None;
@@ -58,7 +58,7 @@ impl Subcommands {
                     continue;
                 }
             }
-            // A rule that names what manages services has meant that it starts and stops them.
+            // A rule that names the service manager also covers starting and stopping services.
             let is_compose = group.map_or(&*words[0].text == "docker-compose", |(name, _)| {
                 name == "compose"
             });
@@ -128,13 +128,13 @@ fn letter_of(option: &str) -> &str {
     }
 }
 
-/// The words that may be the subcommand: the first operand, and what stands before it as the value of an option
-/// or as a subcommand, which can't be told without knowing the options.
+/// The words that may be the subcommand: the first operand, and the words before it, which may be option values or subcommands as
+/// long as the options are unknown.
 pub fn candidates(words: &[Word]) -> Vec<(usize, &str)> {
-    /// These are followed by a subcommand of their own.
+    /// A subcommand of their own follows these.
     const AROUND: &str = "workspace workspaces foreach npm recursive multi m";
     let mut found = Vec::new();
-    // How many operands may still stand before the subcommand.
+    // How many operands may still come before the subcommand.
     let mut before = 0;
     for (at, word) in words.iter().enumerate().skip(1) {
         let text = word.text.as_str();
@@ -154,7 +154,7 @@ pub fn candidates(words: &[Word]) -> Vec<(usize, &str)> {
     found
 }
 
-/// Whether a word is one of a list, or may be a shorter way to write it. Words of `whole` mean something else.
+/// Whether a word is in a list, or may abbreviate a word of it. Words of `whole` mean something else.
 pub fn may_abbreviate(word: &str, list: &str, whole: &str) -> bool {
     let word = in_npms_spelling(word);
     let mut known = list.split_ascii_whitespace();
@@ -192,9 +192,19 @@ pub const KUBECTL: Subcommands = Subcommands {
     managed: "",
 };
 
+pub const HELM: Subcommands = Subcommands {
+    plain: "completion create dependency dep dependencies env get help history hist install lint list ls package pull \
+        fetch repo rollback search show inspect status template test uninstall un del delete upgrade verify version",
+    groups: &[],
+    valued: "-n --namespace --kube-context --burst-limit --qps --kube-as-user --kube-as-group --kube-token",
+    flags: "--debug -h --help --kube-insecure-skip-tls-verify",
+    misleading: "",
+    managed: "",
+};
+
 const MANAGED: &str = "up down build start stop restart pull create rm pause unpause wait watch";
 
-/// What lists and shows, on either level.
+/// Subcommands that list and show, on both levels.
 const SHOWN: &str =
     "ls list inspect logs ps top stats images config version port df show diff history events info";
 
@@ -231,7 +241,7 @@ pub const DOCKER_COMPOSE: Subcommands = Subcommands {
     managed: MANAGED,
 };
 
-/// Of what changes the machine or runs something, nothing.
+/// Only viewing, for groups that change the machine or run something.
 const VIEWED: &str = "view list status watch";
 
 pub const GH: Subcommands = Subcommands {

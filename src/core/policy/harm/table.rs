@@ -1,22 +1,22 @@
-//! The table of programs and what is harmful about them.
+//! The table of programs and their harms.
 
 pub mod code;
 
 use super::subcommands::Subcommands;
-use super::{Harm, awk, git, javascript, languages, scripts};
+use super::{Harm, awk, builds, git, javascript, languages, scripts};
 use crate::core::policy::shell::Word;
 
 pub struct Row {
-    /// Names, with blanks between them, as in every list of this table.
+    /// Names, separated by spaces, as in every list of this table.
     pub programs: &'static str,
     pub danger: Danger,
 }
 
-/// What is harmful. The texts complete a sentence that begins with the program or the option.
+/// A harm. Its text completes a sentence that begins with the program or the option.
 pub enum Danger {
-    /// Whatever its arguments are.
+    /// With any arguments.
     Always(&'static str),
-    /// Whatever its arguments are, unless a rule names the program.
+    /// With any arguments, unless a rule names the program.
     Unnamed(&'static str),
     /// These options: letters, words with one or two dashes, and letters that take a value (the rest of their word).
     Options {
@@ -29,25 +29,25 @@ pub enum Danger {
     Beyond(&'static Subcommands),
     /// These subcommands.
     Subcommands(&'static str, &'static str),
-    /// These subcommands, also shortened; `whole` are words that mean another one.
+    /// These subcommands, also abbreviated; `whole` are words that mean another one.
     Abbreviated {
         list: &'static str,
         whole: &'static str,
         why: &'static str,
     },
-    /// These words, wherever they stand.
+    /// These words, in any position.
     Words(&'static str, &'static str),
     /// Words that begin with one of these.
     Starts(&'static str, &'static str),
     /// Words that contain one of these.
     Text(&'static str, &'static str),
-    /// More operands than this. The words behind the options `valued` are none.
+    /// More operands than this. The values of the options `valued` do not count.
     Operands {
         most: usize,
         valued: &'static str,
         why: &'static str,
     },
-    /// What a function finds.
+    /// Whatever the function finds.
     Judged(fn(&[Word]) -> Vec<Harm>),
 }
 
@@ -94,9 +94,9 @@ const fn abbreviated(list: &'static str, whole: &'static str) -> Danger {
     }
 }
 
-/// Ordinary programs; those that run code of their own are in [`code`].
+/// Ordinary programs; those that run code are in [`code`].
 pub const TABLE: &[Row] = &[
-    // Programs that run what they are given.
+    // Programs that run their arguments.
     row(
         "env sudo doas pkexec su runuser command builtin exec eval source . watch setsid \
             ionice flock chrt taskset chroot unshare nsenter systemd-run systemd-inhibit \
@@ -128,10 +128,10 @@ pub const TABLE: &[Row] = &[
         Always("changes how the shell understands what follows"),
     ),
     row("printf", options("v", "", "set a variable of the shell")),
-    row("test [", Words("-v -R", "evaluates what it is given")),
+    row("test [ [[", Words("-v -R", "evaluates what it is given")),
     row(
         "wget aria2c axel",
-        Always("writes files whose names others choose"),
+        Always("writes files with names from its input"),
     ),
     row(
         "reboot shutdown halt poweroff init telinit kexec mkfs fdisk sfdisk parted mount umount \
@@ -175,12 +175,12 @@ pub const TABLE: &[Row] = &[
         "zstd",
         options("o", "--output-dir-flat --output-dir-mirror", WRITES),
     ),
-    row("ar", Text("x", "writes files whose names others choose")),
+    row("ar", Text("x", "writes files with names from its input")),
     row(
         "unrar rar",
-        Words("x e", "writes files whose names others choose"),
+        Words("x e", "writes files with names from its input"),
     ),
-    row("unar", Always("writes files whose names others choose")),
+    row("unar", Always("writes files with names from its input")),
     row("xmllint xsltproc", options("o", "--output --shell", EITHER)),
     row(
         "tcpdump tshark dumpcap",
@@ -324,7 +324,8 @@ pub const TABLE: &[Row] = &[
     row("diff pr", options("l", "--paginate", RUNS)),
     row(
         "date",
-        options("sf", "--set --file", "change the clock or read a file"),
+        // `%` begins the output format.
+        valued("sf", "%", "--set --file", "change the clock or read a file"),
     ),
     row(
         "hostname domainname",
@@ -386,7 +387,7 @@ pub const TABLE: &[Row] = &[
     row("7z 7za 7zz", Text("-o -sfx", WRITES)),
     row(
         "7z 7za 7zz",
-        Words("x e", "writes files whose names others choose"),
+        Words("x e", "writes files with names from its input"),
     ),
     row(
         "hg",
@@ -448,13 +449,6 @@ pub const TABLE: &[Row] = &[
         options("erERp", "--execute --require --libdir", RUNS_CODE),
     ),
     row("task", options("t", "", RUNS)),
-    row("mvn mvnw", Text("exec:", RUNS)),
-    row(
-        "gradle gradlew mvn mvnw",
-        options(
-            "IbcfPsDp",
-            "--init-script --build-file --settings-file --file --settings --project-dir",
-            RUNS,
-        ),
-    ),
+    row("gradle gradlew mvn mvnw", Judged(builds::harms)),
+    row("ps", Judged(scripts::ps_harms)),
 ];

@@ -1,4 +1,4 @@
-//! Programs that change what lies below a directory: what `tables/trees.toml` says about them.
+//! Programs that change everything below a directory, as `tables/trees.toml` lists them.
 
 use super::programs::{ByName, by_name};
 use super::{base_name, has_short, has_word, is_one_of_long};
@@ -13,6 +13,7 @@ struct File {
     unpacks: Vec<Row>,
     follows: Vec<Row>,
     formats: Vec<Formats>,
+    kinds: Vec<TreeKind>,
 }
 
 #[derive(Deserialize, Default)]
@@ -25,6 +26,13 @@ struct Row {
     looks: String,
     unless: String,
     into: String,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct TreeKind {
+    name: String,
+    endings: String,
 }
 
 #[derive(Deserialize, Default)]
@@ -42,6 +50,7 @@ struct Table {
     unpacks: ByName<Row>,
     follows: ByName<Row>,
     formats: ByName<Formats>,
+    kinds: ByName<TreeKind>,
 }
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
@@ -51,16 +60,17 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
         unpacks: by_name(file.unpacks, |row| &row.names),
         follows: by_name(file.follows, |row| &row.names),
         formats: by_name(file.formats, |row| &row.names),
+        kinds: by_name(file.kinds, |row| &row.name),
     }
 });
 
-/// A test holds that the file can be read.
+/// A test proves that the file can be parsed.
 fn read() -> Result<File, toml::de::Error> {
     toml::from_str(include_str!("../tables/trees.toml"))
 }
 
 impl Row {
-    /// Whether the options are there with which it does what the table says.
+    /// Whether the arguments have the options that make it do so.
     fn is_active(&self, arguments: &[Word]) -> bool {
         let is_plain = self.short.is_empty() && self.long.is_empty() && self.words.is_empty();
         // The first word of tar may be a cluster without a dash.
@@ -75,14 +85,14 @@ impl Row {
                 || has_word(&self.words, &word.text)
         };
         let only_looks = |word: &Word| has_short(&word.text, &self.looks, "");
-        let is_told_not_to = |word: &Word| has_word(&self.unless, &word.text);
+        let is_excluded = |word: &Word| has_word(&self.unless, &word.text);
         (is_plain || arguments.iter().any(is) || in_old_style())
             && !arguments
                 .iter()
-                .any(|word| only_looks(word) || is_told_not_to(word))
+                .any(|word| only_looks(word) || is_excluded(word))
     }
 
-    /// What the options of `into` are given.
+    /// The values of the options in `into`.
     fn directories<'w>(&self, arguments: &'w [Word]) -> Vec<&'w str> {
         let value = |(at, word): (usize, &'w Word)| {
             let text = word.text.as_str();
@@ -103,13 +113,20 @@ impl Row {
     }
 }
 
-/// Whether a program, with these arguments, changes everything below the directories that it is given.
+/// The endings of the files that ripgrep counts to a type.
+pub fn endings_of_type(name: &str) -> Option<Vec<String>> {
+    let kind = TABLE.kinds.get(name)?;
+    let endings = kind.endings.split_ascii_whitespace();
+    Some(endings.map(str::to_owned).collect())
+}
+
+/// Whether a program, with these arguments, changes everything below its directories.
 pub fn changes_below(program: &str, arguments: &[Word]) -> bool {
     let row = TABLE.changes.get(base_name(program));
     row.is_some_and(|row| row.is_active(arguments))
 }
 
-/// Where a program puts files whose names its input has; none if it does not.
+/// Where a program puts files whose names come from its input; `None` if it does not do so.
 pub fn unpacked_into<'w>(program: &str, arguments: &'w [Word]) -> Option<Vec<&'w str>> {
     let row = TABLE.unpacks.get(base_name(program))?;
     row.is_active(arguments).then_some(())?;
@@ -120,16 +137,16 @@ pub fn unpacked_into<'w>(program: &str, arguments: &'w [Word]) -> Option<Vec<&'w
     Some(directories)
 }
 
-/// Whether a program follows the links that it meets below a directory which it is given.
+/// Whether a program follows the links below its directories.
 pub fn follows_links(program: &str, arguments: &[Word]) -> bool {
     let row = TABLE.follows.get(base_name(program));
     row.is_some_and(|row| row.is_active(arguments))
 }
 
-/// A program that rewrites files with some endings.
+/// A program that rewrites files with certain extensions.
 pub struct Formatter {
     endings: &'static str,
-    /// It goes through the working directory.
+    /// It processes the working directory.
     pub takes_all: bool,
 }
 
@@ -140,7 +157,7 @@ impl Formatter {
     }
 }
 
-/// The formatter that a program is, if its arguments make it change files.
+/// The formatter, if the program is one and its arguments make it change files.
 pub fn formatter(program: &str, arguments: &[Word]) -> Option<Formatter> {
     let row = TABLE.formats.get(base_name(program))?;
     let has = |list: &str| {

@@ -4,21 +4,21 @@ use super::{Names, base_name, has_short, has_word, is_one_of_long, names};
 use crate::core::policy::shell::Word;
 use std::sync::LazyLock;
 
-/// Programs that change everything that they are given.
+/// Programs that change all their arguments.
 static CHANGERS: Names = LazyLock::new(|| {
     names(
         "mv ln tee touch mkdir rmdir rm unlink shred truncate chmod chown chgrp mkfifo split csplit rename",
     )
 });
 
-/// Programs that write the last thing that they are given.
+/// Programs that write their last argument.
 static COPIERS: Names = LazyLock::new(|| names("cp install rsync ditto scp ffmpeg"));
 
-/// Programs that write what follows `-o`.
+/// Programs that write the file after `-o`.
 static COMPILERS: Names =
     LazyLock::new(|| names("go gcc cc g++ c++ clang clang++ ld rustc javac ghc dot"));
 
-/// Programs that rewrite the files that they are given, with or without an option.
+/// Programs that rewrite their files, with or without an option.
 static FORMATTERS: Names = LazyLock::new(|| {
     names(
         "rustfmt prettier eslint stylelint black isort autopep8 yapf ruff gofmt goimports gofumpt clang-format shfmt \
@@ -31,7 +31,7 @@ pub fn is_writer(program: &str) -> bool {
     CHANGERS.contains(program) || COPIERS.contains(program)
 }
 
-/// The places among the arguments of what may be written.
+/// The indexes of the arguments that may be written.
 pub fn written(program: &str, arguments: &[Word]) -> Vec<usize> {
     let program = base_name(program);
     let all = 0..arguments.len();
@@ -39,7 +39,14 @@ pub fn written(program: &str, arguments: &[Word]) -> Vec<usize> {
         return all.collect();
     }
     if COPIERS.contains(program) {
-        return match names_target(program, arguments) || makes_directories(program, arguments) {
+        let links = |word: &Word| {
+            has_short(&word.text, "sl", "St")
+                || is_one_of_long(&word.text, "--symbolic-link --link")
+        };
+        let is_all = names_target(program, arguments)
+            || makes_directories(program, arguments)
+            || program == "cp" && arguments.iter().any(links);
+        return match is_all {
             true => all.collect(),
             false => {
                 let mut places = copied_to(program, arguments);
@@ -66,7 +73,7 @@ pub fn written(program: &str, arguments: &[Word]) -> Vec<usize> {
     Vec::new()
 }
 
-/// `cargo fmt -- FILE`: rustfmt rewrites the files that it is given.
+/// `cargo fmt -- FILE`: rustfmt rewrites these files.
 fn formatted_by_cargo(arguments: &[Word]) -> Vec<usize> {
     let end = arguments.iter().position(|word| word.text == "--");
     let Some(end) = end else {
@@ -85,7 +92,7 @@ fn is_remote(text: &str) -> bool {
         .is_some_and(|start| start.contains(':'))
 }
 
-/// `-t` makes every operand one that is copied, and names the directory.
+/// `-t` names the target directory, and every operand is a source.
 fn names_target(program: &str, arguments: &[Word]) -> bool {
     let has_option = matches!(program, "cp" | "mv" | "ln" | "install");
     has_option
@@ -94,13 +101,13 @@ fn names_target(program: &str, arguments: &[Word]) -> bool {
             .any(|word| has_short(&word.text, "t", "mogSZ") || word.text.starts_with("--t"))
 }
 
-/// `install -d` makes everything that it names.
+/// `install -d` creates all its operands.
 fn makes_directories(program: &str, arguments: &[Word]) -> bool {
     let makes = |word: &Word| has_short(&word.text, "d", "mogStZ") || word.text.starts_with("--di");
     program == "install" && arguments.iter().any(makes)
 }
 
-/// The words that are no options; some may be the values of options.
+/// The words that are not options; some may be the values of options.
 fn operands(arguments: &[Word]) -> Vec<usize> {
     let end_of_options = arguments.iter().position(|word| word.text == "--");
     let is_operand = |at: &usize| {
@@ -110,14 +117,14 @@ fn operands(arguments: &[Word]) -> Vec<usize> {
     (0..arguments.len()).filter(is_operand).collect()
 }
 
-/// Options of `rsync` of which it is known that they take the word behind them, and write nothing there.
+/// Options of `rsync` that are known to take the next word, and do not write there.
 const HARMLESS_VALUES: &str = "--exclude --include --filter --exclude-from --include-from --bwlimit --max-size \
     --min-size --timeout --chmod --chown --compress-level --block-size --port";
 
 /// Options of `rsync` that name directories in which it writes.
 const OTHER_TARGETS: &str = "--backup-dir --partial-dir --temp-dir";
 
-/// The last operand. An option may or may not take the word behind it, so the operand before may be the last.
+/// The last operand. An option may or may not take the next word, so the operand before it may be the last.
 fn copied_to(program: &str, arguments: &[Word]) -> Vec<usize> {
     let option_before = |at: usize| {
         let option = at
@@ -138,7 +145,7 @@ fn copied_to(program: &str, arguments: &[Word]) -> Vec<usize> {
             continue;
         }
         found.push(at);
-        // `ffmpeg` writes each file that follows no option.
+        // `ffmpeg` writes each file that does not follow an option.
         if option.is_none() && program != "ffmpeg" {
             break;
         }
@@ -146,7 +153,7 @@ fn copied_to(program: &str, arguments: &[Word]) -> Vec<usize> {
     found
 }
 
-/// The values of options that name further places to write to.
+/// The values of options that name more places to write to.
 fn other_targets(program: &str, arguments: &[Word]) -> Vec<usize> {
     let names_one = |at: &usize| {
         let text = arguments[*at].text.as_str();
@@ -158,30 +165,30 @@ fn other_targets(program: &str, arguments: &[Word]) -> Vec<usize> {
         .collect()
 }
 
-/// What a program puts where when it copies, moves or links, as far as its words tell.
+/// What a program copies, moves or links, and to where, as far as its words tell.
 pub struct Transfer<'w> {
     /// What is copied, moved or linked.
     pub sources: Vec<&'w Word>,
-    /// Where that may go; none is the working directory.
+    /// The possible targets; empty means the working directory.
     pub targets: Vec<&'w str>,
-    /// Whether a target may stand for several names.
+    /// Whether a target may match several names.
     pub globs: bool,
-    /// Whether whole directories go there.
+    /// Whether it transfers whole directories.
     pub recursive: bool,
-    /// Whether the target is never taken for a directory to put something into.
+    /// Whether the target is never a directory to put something into.
     pub replaces: bool,
-    /// Whether what goes there may be a link, or have links in it.
+    /// Whether the transferred files may be links, or contain links.
     pub brings_links: bool,
-    /// Whether the directories on the way to a source are made there too.
+    /// Whether it also creates the parent directories of a source there.
     pub keeps_way: bool,
     /// Whether the sources are gone afterwards.
     pub moves: bool,
-    /// What is added to the name of what stood there before.
+    /// The suffixes for backup copies of existing files.
     pub suffixes: Vec<&'w str>,
 }
 
 impl<'w> Transfer<'w> {
-    /// What is copied, moved or linked, without the target if it is plain which word that is.
+    /// The sources, without the target if it is clear which word that is.
     pub fn taken(&self) -> impl Iterator<Item = &'w Word> {
         let is_target = |word: &&Word| [word.text.as_str()] == self.targets.as_slice();
         let last = self.sources.last().copied().filter(is_target);
@@ -232,7 +239,7 @@ pub fn transfer<'w>(program: &str, arguments: &'w [Word]) -> Option<Transfer<'w>
     })
 }
 
-/// `rsync from/ to` puts what is in `from` there.
+/// `rsync from/ to` puts the content of `from` there.
 fn fills_from(arguments: &[Word]) -> bool {
     arguments.iter().any(|word| word.text.ends_with('/'))
 }
@@ -241,7 +248,7 @@ fn targets<'w>(program: &str, arguments: &'w [Word]) -> (Vec<&'w str>, bool) {
     if names_target(program, arguments) {
         return (values(arguments, 't', "--target-directory"), false);
     }
-    // `ln a/b` puts it into the working directory.
+    // `ln a/b` puts the link into the working directory.
     if program == "ln" && operands(arguments).len() == 1 {
         return (Vec::new(), false);
     }
@@ -251,7 +258,7 @@ fn targets<'w>(program: &str, arguments: &'w [Word]) -> (Vec<&'w str>, bool) {
     (texts.collect(), globs)
 }
 
-/// What an option is given: attached to it, or in the word behind it.
+/// The value of an option: attached to it, or in the next word.
 fn values<'w>(arguments: &'w [Word], letter: char, long: &str) -> Vec<&'w str> {
     let value = |(at, word): (usize, &'w Word)| {
         let text = word.text.as_str();
@@ -272,7 +279,7 @@ fn values<'w>(arguments: &'w [Word], letter: char, long: &str) -> Vec<&'w str> {
     arguments.iter().enumerate().filter_map(value).collect()
 }
 
-/// Whether `tar` or another packer puts the files that it is given into an archive.
+/// Whether `tar` or another packer puts its files into an archive.
 pub fn packs(program: &str, arguments: &[Word]) -> bool {
     let first = arguments.first().map_or("", |word| word.text.as_str());
     match base_name(program) {
@@ -306,7 +313,7 @@ fn makes_archive(arguments: &[Word]) -> bool {
     (0..arguments.len()).any(makes)
 }
 
-/// The archive that `tar` makes: what follows `f`, whether that has a dash or not.
+/// The archive that `tar` creates: the word after `f`, with or without a dash.
 fn archives(arguments: &[Word]) -> Vec<usize> {
     if !makes_archive(arguments) {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Whether a path pattern and a glob of another program may mean the same file.
+//! Whether a path pattern and a glob of another program may match the same file.
 
 use super::{PathPattern, Place};
 use crate::core::policy::globs::may_share;
@@ -6,7 +6,7 @@ use crate::core::policy::ground::Ground;
 use std::path::Path;
 
 impl PathPattern {
-    /// The globs that it stands for from the root on.
+    /// The absolute globs that it corresponds to.
     fn whole_globs(&self, ground: &Ground<'_>) -> Vec<String> {
         let glob = self.glob.trim_matches('/');
         let glob = glob.strip_prefix("**/").unwrap_or(glob);
@@ -23,21 +23,21 @@ impl PathPattern {
         globs.collect()
     }
 
-    /// Whether an absolute glob may stand for a path that it matches.
+    /// Whether an absolute glob may match a path that the pattern matches.
     pub fn may_share(&self, glob: &str, ground: &Ground<'_>) -> bool {
         let mut own = self.whole_globs(ground).into_iter();
         own.any(|own| may_share(&own, glob))
     }
 
-    /// Whether one of the two may stand for a directory, and the other for a path below it.
+    /// Whether one of the two may match a directory, and the other a path below it.
     pub fn may_share_with_directories(&self, glob: &str, ground: &Ground<'_>) -> bool {
         let below = format!("{glob}/*");
         let mut own = self.whole_globs(ground).into_iter();
         own.any(|own| may_share(&own, &below) || may_share(&format!("{own}/*"), glob))
     }
 
-    /// Whether an absolute glob may stand for a file that it matches. One that says no more than how names end, such as
-    /// `*.rs`, is held against `.env.*` by the files that there are.
+    /// Whether an absolute glob may match a file that the pattern matches. A glob that only gives the ending of names, such as
+    /// `*.rs`, is compared with `.env.*` by the existing files.
     pub fn is_aimed_at(&self, glob: &str, ground: &Ground<'_>) -> bool {
         let shares = self.may_share(glob, ground);
         if !shares && !self.may_share_with_directories(glob, ground) {
@@ -56,7 +56,7 @@ impl PathPattern {
     }
 }
 
-/// Whether a glob says no more than how names end: `*.rs`, `src/**/*.rs`.
+/// Whether a glob only gives the ending of names: `*.rs`, `src/**/*.rs`.
 fn names_an_ending(glob: &str) -> bool {
     let last = glob.rsplit('/').next().unwrap_or_default();
     let ending = last.strip_prefix('*').unwrap_or_default();

@@ -1,6 +1,6 @@
 //! Characters that make a command look like another one.
 
-/// Why the characters of a command can't be trusted, if they can't.
+/// Why the characters of a command can't be trusted; `None` if they can.
 pub fn doubt(text: &str) -> Option<String> {
     if let Some(c) = text
         .chars()
@@ -27,8 +27,7 @@ pub fn continues_a_line(text: &str) -> bool {
     text.contains("\\\n")
 }
 
-/// Blanks that are no blanks to a shell, invisible characters, marks that reorder text, and forms of plain
-/// letters that only look like them.
+/// Spaces that a shell does not treat as spaces, invisible characters, marks that reorder text, and look-alikes of plain letters.
 fn is_deceptive(c: char) -> bool {
     let blank = c.is_whitespace() && !matches!(c, ' ' | '\t' | '\n');
     let invisible = matches!(c,
@@ -39,8 +38,7 @@ fn is_deceptive(c: char) -> bool {
     blank || invisible || look_alike
 }
 
-/// Dashes, dots and slashes that are none to a program: fine in the prose of a quoted message, deceptive as an
-/// option or a path.
+/// Look-alikes of dashes, dots and slashes: fine in the prose of a quoted message, deceptive as an option or a path.
 pub fn seems_punctuation(c: char) -> bool {
     matches!(
         c,
@@ -58,7 +56,7 @@ pub fn seems_punctuation(c: char) -> bool {
     )
 }
 
-/// Whether letters of an alphabet that looks like ours stand among ours.
+/// Whether Latin letters are mixed with letters of a look-alike alphabet.
 pub fn mixes_alphabets(word: &str) -> bool {
     word.chars().any(|c| c.is_ascii_alphabetic()) && word.chars().any(is_of_a_similar_alphabet)
 }

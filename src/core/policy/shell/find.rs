@@ -1,20 +1,19 @@
-//! Every command that might run, for rules that deny or ask: finding one too many does little harm here.
+//! Finds every command that might run, for rules that deny or ask: a superfluous one does little harm here.
 
 use super::wrappers::{inner_starts, is_shell, runner_operands, runs_behind};
 use super::{Simple, Word};
 
-/// How deep commands inside commands are followed. Nobody nests more by accident, and what is nested at all
-/// is never allowed by a wildcard.
+/// How many levels of nested commands are searched. Nobody nests more by accident, and no wildcard allows a nested command.
 const DEEPEST: usize = 6;
 
-/// How many commands are looked for in one: [`super::LONGEST`] characters hold no more that differ.
+/// The most commands that are searched in one: [`super::LONGEST`] characters can't contain more different ones.
 const MOST: usize = 2_000;
 
-/// How many words behind a subcommand that runs others are taken for the program.
+/// How many words after a subcommand that runs others may be the program.
 const MOST_STARTS: usize = 12;
 
-/// The command itself and those that it would run: through `sudo`, `env`, `sh -c`, `eval`, `find -exec` and
-/// the like. Programs are named without their directory, and also as they are written.
+/// The command itself and those that it would run: through `sudo`, `env`, `sh -c`, `eval`, `find -exec` and the like. Programs
+/// are listed without their directory, and also as written.
 pub fn commands_within(words: Vec<String>) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     let mut waiting = vec![(words, 0)];
@@ -38,7 +37,7 @@ pub fn commands_within(words: Vec<String>) -> Vec<Vec<String>> {
     found
 }
 
-/// The texts that a command hands to a shell, such as what follows `sh -c`; also through `sudo`, `env` and the like.
+/// The scripts that a command passes to a shell, such as the text after `sh -c`; also through `sudo`, `env` and the like.
 pub fn scripts_within(words: Vec<String>) -> Vec<String> {
     let mut found = Vec::new();
     for words in commands_within(words) {
@@ -72,6 +71,10 @@ pub fn runs_others(name: &str) -> bool {
 }
 
 fn inner_commands(name: &str, words: &[String]) -> Vec<Vec<String>> {
+    // It only looks the program up.
+    if name == "command" && matches!(words.get(1).map(String::as_str), Some("-v" | "-V")) {
+        return Vec::new();
+    }
     if is_shell(name) {
         return scripts(
             words
@@ -123,7 +126,7 @@ fn scripts<'a>(texts: impl Iterator<Item = &'a String>) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// Also `--exec=x` and `-xx`, as fd takes them.
+/// Also `--exec=x` and `-xx`, which fd accepts.
 fn after_exec(words: &[String]) -> Vec<Vec<String>> {
     const RUN: [&str; 8] = [
         "-exec",
@@ -158,7 +161,7 @@ fn after_exec(words: &[String]) -> Vec<Vec<String>> {
     (0..words.len()).filter_map(after).collect()
 }
 
-/// Commands in a text that can't be parsed: cut at everything that could separate them, quotes taken off.
+/// The commands in a text that can't be parsed: split at every possible separator, without quotes.
 pub fn crude(text: &str) -> Vec<Simple> {
     text.split(['\n', ';', '|', '&', '(', ')', '{', '}', '`'])
         .map(crude_command)

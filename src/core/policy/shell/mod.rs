@@ -1,5 +1,5 @@
-//! What a shell command runs. Two duties: prove that nothing but plain commands is there, and find every
-//! command that might run, however it is wrapped.
+//! What a shell command runs. Two tasks: prove that a command consists only of plain commands, and find every command that might
+//! run, however it is wrapped.
 
 mod characters;
 mod find;
@@ -17,26 +17,25 @@ use std::cell::RefCell;
 use std::ops::ControlFlow;
 use tree_sitter::{Node, ParseOptions, Parser, Tree};
 
-/// The longest command that is looked at closely: a person would not read more, and the parser's time stays
-/// small.
+/// The longest command that is analysed: a person would not read more, and the parser needs little time for it.
 pub const LONGEST: usize = 10_000;
 
-/// How often the parser may report progress before it is stopped. It does so every hundred steps or so; a
-/// command of [`LONGEST`] plain characters needs far fewer.
+/// How often the parser may report progress before it is stopped. It reports about every hundred steps; a command of [`LONGEST`]
+/// plain characters needs far fewer.
 const MOST_PARSER_REPORTS: usize = 5_000;
 
-/// A command line taken apart.
+/// A parsed command line.
 #[derive(Debug, Default)]
 pub struct Script {
-    /// Every simple command, also those inside substitutions, functions and the like, as they are written.
+    /// Every simple command, also those inside substitutions, functions and the like, as written.
     pub commands: Vec<Simple>,
     /// The files that the shell itself opens.
     pub redirects: Vec<Redirect>,
-    /// These commands and redirections are all that happens: what else is in it does nothing by itself.
+    /// These commands and redirections are all that happens: the rest does nothing by itself.
     pub is_proven: bool,
-    /// The first statement that is no command: a test, an assignment or arithmetic.
+    /// The first statement that is not a command: a test, an assignment or arithmetic.
     pub statement: Option<String>,
-    /// Why it can't be proven that these commands and no others run, exactly as written.
+    /// Why it is not proven that exactly these commands run, as written.
     pub doubt: Option<String>,
     /// Whether the parser may have dropped or misplaced words, so that the text itself is searched too.
     misplaced_words: bool,
@@ -54,15 +53,15 @@ pub struct Redirect {
 pub struct Simple {
     /// As written.
     pub text: String,
-    /// Where it begins in the whole command.
+    /// Its position in the whole command.
     pub start: usize,
     pub words: Vec<Word>,
-    /// Found in a text that could not be parsed: it may be no command at all, so only what restricts counts.
+    /// Found in a text that could not be parsed: it may not be a command, so only restrictions count.
     pub guessed: bool,
 }
 
 impl Simple {
-    /// Whether it has to be looked into for other commands, or for its program behind a directory.
+    /// Whether it must be searched for other commands, or its program has a directory.
     pub fn may_run_others(&self) -> bool {
         self.words
             .first()
@@ -142,7 +141,7 @@ fn parse_into(text: &str, script: &mut Script) {
 }
 
 thread_local! {
-    /// Making one costs as much as reading a short command with it.
+    /// Creating a parser costs as much as parsing a short command.
     static PARSER: RefCell<Option<Parser>> = RefCell::new(parser());
 }
 
@@ -166,14 +165,14 @@ fn parse(text: &str) -> Option<Tree> {
     let mut input = |offset: usize, _| text.as_bytes().get(offset..).unwrap_or_default();
     PARSER.with_borrow_mut(|parser| {
         let parser = parser.as_mut()?;
-        // What a parser that was stopped has begun must not flow into the next command.
+        // The state of a stopped parser must not leak into the next command.
         parser.reset();
         parser.parse_with_options(&mut input, None, Some(options))
     })
 }
 
 impl Script {
-    /// The first doubt is the one that is told.
+    /// Records a doubt; the first one is reported.
     fn doubt(&mut self, why: impl Into<String>) {
         self.doubt.get_or_insert_with(|| why.into());
     }
@@ -185,7 +184,7 @@ struct Walk<'t> {
 }
 
 impl<'t> Walk<'t> {
-    /// With a stack of its own: a hostile command can nest deeper than the program's stack.
+    /// Uses an explicit stack: a hostile command can nest deeper than the program's stack allows.
     fn whole(&mut self, tree: &'t Tree) {
         let mut waiting = vec![tree.root_node()];
         while let Some(node) = waiting.pop() {
@@ -219,7 +218,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// A comment on a line of its own or behind a finished command runs nothing.
+    /// A comment on its own line or after a finished command runs nothing.
     fn is_between_commands(&self, node: Node<'t>) -> bool {
         let before = self.text[..node.start_byte()].bytes().next_back();
         let text = &self.text[node.byte_range()];
@@ -232,7 +231,7 @@ impl<'t> Walk<'t> {
             && before.is_none_or(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b';'))
     }
 
-    /// Between what the parser names there may be nothing but blanks.
+    /// Between the nodes of the parser there may be only spaces.
     fn statements(&mut self, node: Node<'t>, waiting: &mut Vec<Node<'t>>) {
         let mut end = node.start_byte();
         let mut cursor = node.walk();
@@ -271,7 +270,7 @@ impl<'t> Walk<'t> {
                 kind => {
                     // `''\a` is one word to a shell, and two to the parser.
                     if touches && !simple.words.is_empty() {
-                        self.script.doubt("it has words that can't be told apart");
+                        self.script.doubt("the boundaries of its words are unclear");
                     }
                     simple.words.push(self.word(child, simple.words.is_empty()));
                     if kind != "word" {
@@ -333,12 +332,12 @@ impl<'t> Walk<'t> {
     }
 }
 
-/// Whatever is substituted inside a word is searched for commands as well.
+/// Substitutions inside a word are searched for commands as well.
 fn push_substitutions<'t>(word: Node<'t>, waiting: &mut Vec<Node<'t>>) {
     let mut cursor = word.walk();
     for child in word.named_children(&mut cursor) {
         match child.kind() {
-            // These nest no deeper in each other than a string in a concatenation in a name.
+            // These nest at most three levels: a string in a concatenation in a name.
             "string" | "concatenation" | "translated_string" => push_substitutions(child, waiting),
             "word" | "number" | "raw_string" | "ansi_c_string" | "string_content" => {}
             _ => waiting.push(child),
@@ -346,8 +345,8 @@ fn push_substitutions<'t>(word: Node<'t>, waiting: &mut Vec<Node<'t>>) {
     }
 }
 
-/// Whether it runs by itself and is no command. An assignment before a command belongs to that, if it stands on the same
-/// line: the parser takes two assignments on a line of their own for the beginning of the next line's command.
+/// Whether it runs by itself and is not a command. An assignment on the same line belongs to the command after it: the parser
+/// would attach two assignments on their own line to the command on the next line.
 fn is_statement(node: Node<'_>) -> bool {
     match node.kind() {
         "test_command" | "declaration_command" | "unset_command" | "variable_assignments" => true,
@@ -366,7 +365,7 @@ fn is_statement(node: Node<'_>) -> bool {
     }
 }
 
-/// A redirection swallows the words behind its target, and a here-document may be a script.
+/// A redirection swallows the words after its target, and a here-document may be a script.
 fn may_hide_words(node: Node<'_>) -> bool {
     match node.kind() {
         "file_redirect" => {

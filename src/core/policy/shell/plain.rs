@@ -1,28 +1,27 @@
-//! The short way through a command of words, quotes, globs, plain variables, `$(…)`, `&&`, `||`, `;`, `|` and line ends,
-//! which is what most commands are. Whatever else is in it is left to the parser. What it takes it takes as the parser does: a test
-//! holds the two together.
+//! The fast path for commands of words, quotes, globs, plain variables, `$(…)`, `&&`, `||`, `;`, `|` and line ends, which are
+//! most commands. Everything else goes to the parser. A test proves that both read such commands alike.
 
 use super::Simple;
 use super::words::{EXPANDS, NOT_PLAIN, Word, ends_a_dollar, means_nothing, names_home};
 
-/// Words that begin something else than a simple command, or that the parser reads in a way of its own.
+/// Words that begin something other than a simple command, or that the parser treats specially.
 const RESERVED: &[&str] = &[
     "if", "then", "else", "elif", "fi", "do", "done", "case", "esac", "while", "until", "for",
     "select", "in", "function", "coproc", "declare", "typeset", "export", "readonly", "local",
     "unset", "unsetenv", "test",
 ];
 
-/// Commands in commands that are followed; deeper ones are left to the parser, which has no stack to overflow.
+/// How many levels of nested commands are read here; the parser, which has no stack to overflow, reads deeper ones.
 const DEEPEST: usize = 8;
 
-/// What was read.
+/// The result.
 pub struct Plain {
     pub commands: Vec<Simple>,
-    /// Why it can't be told what runs: the first word that is known only then.
+    /// Why it is uncertain what runs: the first word that is known only at run time.
     pub doubt: Option<&'static str>,
 }
 
-/// The commands; `None` where the text has anything that needs the parser.
+/// The commands; `None` if the text has anything that needs the parser.
 pub fn read(text: &str) -> Option<Plain> {
     if !text.is_ascii() {
         return None;
@@ -39,15 +38,15 @@ struct Scan<'t> {
     text: &'t str,
     bytes: &'t [u8],
     at: usize,
-    /// Of the command that has begun.
+    /// The words of the current command.
     words: Vec<Word>,
-    /// It has a redirection, behind which no words are looked for.
+    /// It has a redirection; no words may follow.
     redirected: bool,
-    /// An operator stands before it, so that there must be one.
+    /// An operator comes before it, so a command must follow.
     joined: bool,
-    /// How many `$(` are open.
+    /// The number of open `$(`.
     depth: usize,
-    /// What the words of the command that has begun substitute: it comes behind the command.
+    /// The commands that the words of the current command substitute: they come after it.
     within: Vec<Simple>,
     commands: Vec<Simple>,
 }
@@ -67,7 +66,7 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// Up to the end, or to the bracket that ends a substitution.
+    /// Reads to the end, or to the bracket that ends a substitution.
     fn whole(&mut self) -> Option<()> {
         while let Some(byte) = self.peek() {
             match byte {
@@ -101,7 +100,7 @@ impl<'t> Scan<'t> {
         self.bytes[self.at..].starts_with(text)
     }
 
-    /// A blank line is no command, but an operator wants one.
+    /// An empty line is not a command, but after an operator a command must follow.
     fn end_of_line(&mut self) -> Option<()> {
         match self.words.is_empty() {
             true => (!self.joined).then_some(()),
@@ -125,7 +124,7 @@ impl<'t> Scan<'t> {
         Some(())
     }
 
-    /// `$(…)`: every command in it is found, and what it puts into the word is not known.
+    /// `$(…)`: every command in it is found; the text that it puts into the word is unknown.
     fn substitution(&mut self) -> Option<()> {
         if self.depth == DEEPEST || self.follows(b"$((") {
             return None;
@@ -142,11 +141,11 @@ impl<'t> Scan<'t> {
         self.end_of_command()?;
         self.at += length;
         self.joined = joins;
-        // `;;`, `;&`, `|&` and the like are something else.
+        // `;;`, `;&`, `|&` and the like mean something else.
         (!matches!(self.peek(), Some(b';' | b'&' | b'|'))).then_some(())
     }
 
-    /// Up to the end of the line, behind a finished command or on a line of its own.
+    /// Reads to the end of the line, after a finished command or on its own line.
     fn comment(&mut self) -> Option<()> {
         self.end_of_line()?;
         let rest = &self.bytes[self.at..];
@@ -157,7 +156,7 @@ impl<'t> Scan<'t> {
         Some(())
     }
 
-    /// `>/dev/null`, `2>/dev/null` and `2>&1`, behind all words of the command.
+    /// `>/dev/null`, `2>/dev/null` and `2>&1`, after all words of the command.
     fn redirection(&mut self) -> Option<()> {
         const HARMLESS: [&[u8]; 5] = [
             b">/dev/null",
@@ -186,7 +185,7 @@ impl<'t> Scan<'t> {
             start,
             ..Word::default()
         };
-        // The parser takes a word with quotes and backslashes for several.
+        // The parser splits a word with quotes and backslashes into several.
         let (mut quotes, mut escapes) = (false, false);
         loop {
             quotes |= matches!(self.peek(), Some(b'\'' | b'"' | b'$'));
@@ -232,8 +231,7 @@ impl<'t> Scan<'t> {
         self.at += length;
     }
 
-    /// `*` and `?` stand for names of files; `^` means nothing that a verdict depends on, and `~` only where
-    /// [`has_odd_tilde`] says so.
+    /// `*` and `?` are globs; `^` does not change a verdict, and `~` only if [`has_odd_tilde`] says so.
     fn special(&mut self, byte: u8, word: &mut Word) -> Option<()> {
         word.globs |= matches!(byte, b'*' | b'?');
         word.text.push(char::from(byte));
@@ -259,7 +257,7 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// `$name` or `${name}` and nothing more: what it stands for is not known.
+    /// `$name` or `${name}` and nothing more: its value is unknown.
     fn variable(&mut self) -> Option<()> {
         let braced = self.follows(b"${");
         self.at += usize::from(braced);
@@ -320,7 +318,7 @@ impl<'t> Scan<'t> {
     }
 }
 
-/// Whether a `~` may stand for another directory than home, or for itself.
+/// Whether a `~` may mean another directory than home, or a literal `~`.
 fn has_odd_tilde(word: &Word) -> bool {
     let text = word.text.as_str();
     text.starts_with('~') && (word.quoted || !names_home(text))
@@ -328,7 +326,7 @@ fn has_odd_tilde(word: &Word) -> bool {
         || text.contains('=') && text.contains(":~")
 }
 
-/// Whether a first word is the name of a program, and nothing that has a meaning to the shell.
+/// Whether a first word is the name of a program, without a special meaning to the shell.
 fn is_program(word: &Word) -> bool {
     let begins = |c: char| c.is_ascii_alphabetic() || "_./".contains(c);
     !word.quoted

@@ -1,4 +1,4 @@
-//! One word of a command: what the program gets, and whether that is certain.
+//! One word of a command: the text that the program gets, and whether that is certain.
 
 use super::characters::{mixes_alphabets, seems_punctuation};
 use std::borrow::Cow;
@@ -6,22 +6,22 @@ use tree_sitter::Node;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Word {
-    /// What the program gets, quotes taken off. Where that can't be told, the word as written.
+    /// The text that the program gets, without quotes; the word as written if that is uncertain.
     pub text: String,
-    /// Where it begins in the whole command.
+    /// Its position in the whole command.
     pub start: usize,
-    /// How long it is there.
+    /// Its length there.
     pub length: usize,
-    /// Whether file names may be put in its place.
+    /// Whether the shell may replace it by file names.
     pub globs: bool,
-    /// Whether any of it is quoted or escaped.
+    /// Whether any part of it is quoted or escaped.
     pub quoted: bool,
-    /// Why it can't be told what the program gets.
+    /// Why the text that the program gets is uncertain.
     pub doubt: Option<&'static str>,
 }
 
 impl Word {
-    /// Fit to name a program: written plainly, in ASCII, with nothing quoted by a backslash or in the middle.
+    /// Usable as the name of a program: plain ASCII, without a backslash or a quote in the middle.
     pub fn is_plain_name(&self) -> bool {
         self.doubt.is_none()
             && !self.globs
@@ -30,7 +30,7 @@ impl Word {
             && self.text.is_ascii()
     }
 
-    /// The word as a shell could read it again: bare where that is safe, else in single quotes.
+    /// The word in a form that a shell reads as the same: bare if that is safe, otherwise in single quotes.
     pub fn canonical(&self) -> Cow<'_, str> {
         let safe = |c: char| c.is_alphanumeric() || "-_./:=@%+,^~{}[]*?!#".contains(c);
         match !self.text.is_empty() && self.text.chars().all(safe) {
@@ -42,7 +42,7 @@ impl Word {
 
 pub fn read(node: Node<'_>, source: &str) -> Word {
     let raw = &source[node.byte_range()];
-    // Most words have nothing in them that could mean anything to a shell.
+    // Fast path: most words have no special characters.
     if node.kind() == "word" && raw.bytes().all(means_nothing) && !raw.starts_with('=') {
         return Word {
             text: raw.to_owned(),
@@ -71,15 +71,15 @@ pub fn read(node: Node<'_>, source: &str) -> Word {
 }
 
 pub const NOT_PLAIN: &str = "it has words that are not plain text";
-pub const TILDE: &str = "it has a `~` that stands for a directory other than home";
+pub const TILDE: &str = "it has a `~` that means a directory other than home";
 pub const EXPANDS: &str = "it expands variables or commands";
 
-/// Characters that stand for themselves, wherever they are in a word.
+/// Characters without a special meaning, anywhere in a word.
 pub const fn means_nothing(byte: u8) -> bool {
     MEANS_NOTHING[byte as usize]
 }
 
-/// Every character of a command is looked up here.
+/// A look-up table, because every character of a command is tested.
 const MEANS_NOTHING: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;
@@ -95,22 +95,22 @@ const MEANS_NOTHING: [bool; 256] = {
     table
 };
 
-/// Whether a `$` in double quotes stands for itself before this character, as in `"^a$|b$"`.
+/// Whether a `$` in double quotes is literal before this character, as in `"^a$|b$"`.
 pub fn ends_a_dollar(next: char) -> bool {
     "|/.,;:%)]}=<>^~+".contains(next)
 }
 
-/// Stands in the shape for every character that was quoted.
+/// Marks every quoted character in the shape.
 const QUOTED: char = '\u{1}';
 
 #[derive(Default)]
 struct Reading<'s> {
     source: &'s str,
     text: String,
-    /// The text with quoted characters blotted out: what is left has its meaning to the shell.
+    /// The text with quoted characters masked: the rest has its meaning to the shell.
     shape: String,
     quoted: bool,
-    /// Something in it is known only when it runs.
+    /// A part of it is known only at run time.
     opaque: bool,
     doubt: Option<&'static str>,
 }
@@ -137,7 +137,7 @@ impl Reading<'_> {
         for child in node.children(&mut cursor) {
             if child.start_byte() != end {
                 self.doubt
-                    .get_or_insert("it has words that can't be told apart");
+                    .get_or_insert("the boundaries of its words are unclear");
             }
             end = child.end_byte();
             self.node(child);
@@ -189,7 +189,7 @@ impl Reading<'_> {
         }
     }
 
-    /// `$'…'` hides letters as numbers: never taken for plain, but read, so that it hides nothing.
+    /// `$'…'` writes letters as numbers. It never counts as plain, but it is decoded, so that it hides nothing.
     fn ansi_c(&mut self, raw: &str) {
         self.doubt.get_or_insert("it has a word in `$'…'`");
         let inner = raw
@@ -229,8 +229,7 @@ impl Reading<'_> {
     }
 }
 
-/// Whether a `~` stands for a directory other than home: at the start of a word, and in what may be an assignment
-/// behind `=` and `:`.
+/// Whether a `~` means a directory other than home: at the start of a word, and after `=` and `:` in a possible assignment.
 fn expands_tilde(shape: &str) -> bool {
     let is_other = |text: &str| text.starts_with('~') && !names_home(text);
     let assigned = shape.split_once('=').map(|(_, value)| value);
@@ -240,7 +239,7 @@ fn expands_tilde(shape: &str) -> bool {
     is_other(shape) || values.any(is_other)
 }
 
-/// Whether a text begins with the `~` that stands for the home directory, if nothing quotes it.
+/// Whether a text begins with a `~` that means the home directory, if it is not quoted.
 pub fn names_home(text: &str) -> bool {
     let rest = text.strip_prefix('~');
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))

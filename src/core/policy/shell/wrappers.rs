@@ -1,20 +1,21 @@
-//! Programs that run another program: which of them can be looked through to allow what they run, and where
-//! in their arguments the other program may stand.
+//! Programs that run another program: which of them are transparent for rules that allow, and where in their arguments the other
+//! program may be.
 
 use super::Word;
+use crate::core::policy::harm;
 use crate::core::policy::quick::QuickMap;
 use std::sync::LazyLock;
 
-/// A command with the harmless wrappers in front of it taken off.
+/// A command without the harmless wrappers in front of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stripped<'a> {
     pub words: &'a [Word],
-    /// `xargs` adds words that nobody can see here.
+    /// `xargs` adds words that are unknown here.
     pub more_words_follow: bool,
 }
 
-/// Takes off `timeout 30`, `time`, `nice -n 5`, `nohup`, `stdbuf -oL` and a bare `xargs`: they run what
-/// follows as it is and do nothing else.
+/// Removes `timeout 30`, `time`, `nice -n 5`, `nohup`, `stdbuf -oL` and a bare `xargs`: they run the rest unchanged and do
+/// nothing else.
 pub fn strip(words: &[Word]) -> Stripped<'_> {
     let mut stripped = Stripped {
         words,
@@ -30,14 +31,14 @@ pub fn strip(words: &[Word]) -> Stripped<'_> {
     stripped
 }
 
-/// How many words belong to the wrapper itself, if it is one and something follows it.
+/// How many words belong to the wrapper itself, if it is one and a command follows.
 fn harmless_wrapper(name: &str, rest: &[Word]) -> Option<usize> {
     let text = |at: usize| rest.get(at).map(|word| word.text.as_str());
     let taken = match name {
         "timeout" => timeout_words(rest)?,
         "time" => usize::from(text(0) == Some("-p")),
         "nohup" => 0,
-        // The only options that change nothing but how words are told apart.
+        // The only options that change nothing but how the input is split.
         "xargs" => rest
             .iter()
             .take_while(|word| matches!(word.text.as_str(), "-0" | "--null" | "-r"))
@@ -97,7 +98,7 @@ const RUNNERS: &str = "env sudo doas pkexec nohup nice ionice timeout time comma
     daemonize start-stop-daemon setpriv numactl catchsegv fakeroot proot valgrind cpulimit tini \
     dumb-init chronic ifne ccache sccache nodemon at batch ! - then do else if while until";
 
-/// Programs that run another one behind a subcommand, or behind an option: the words of which one must be there.
+/// Programs that run another one after a subcommand or an option, with the list of those words.
 const RUN_BEHIND: &[(&str, &str)] = &[
     (
         "uv poetry pdm hatch rye pipenv conda mamba micromamba heroku nix flox devbox pixi",
@@ -135,7 +136,7 @@ static MARKS: LazyLock<QuickMap<&'static str, &'static str>> = LazyLock::new(|| 
     .collect()
 });
 
-/// Whether a command may run another one that its words name, and behind which word that may stand.
+/// Whether a command may run another one that its words name, and after which word.
 pub fn runs_behind<'w>(words: impl Iterator<Item = &'w str>) -> Option<usize> {
     let mut words = words.enumerate();
     let (_, name) = words.next()?;
@@ -143,11 +144,16 @@ pub fn runs_behind<'w>(words: impl Iterator<Item = &'w str>) -> Option<usize> {
     let is_mark = |word: &str| marks.split_ascii_whitespace().any(|mark| mark == word);
     match marks.is_empty() {
         true => Some(0),
-        false => words.find(|(_, word)| is_mark(word)).map(|(at, _)| at),
+        false => {
+            let rest: Vec<&str> = words.map(|(_, word)| word).collect();
+            let marked = rest.iter().position(|word| is_mark(word));
+            let run = || harm::run_by_pnpm(&rest).filter(|_| name.ends_with("pnpm"));
+            marked.map(|at| at + 1).or_else(run)
+        }
     }
 }
 
-/// The same behind an operand of their own.
+/// The same after an operand of their own.
 const RUNNERS_BEHIND_ONE: &str = "flock chroot taskset chrt faketime ssh setarch gosu su-exec perf";
 
 static OPERANDS: LazyLock<QuickMap<&'static str, usize>> = LazyLock::new(|| {
@@ -158,7 +164,7 @@ static OPERANDS: LazyLock<QuickMap<&'static str, usize>> = LazyLock::new(|| {
     of(RUNNERS, 0).chain(of(RUNNERS_BEHIND_ONE, 1)).collect()
 });
 
-/// How many operands of its own a program takes before the one that it runs.
+/// How many operands of its own a program takes before the program that it runs.
 pub fn runner_operands(name: &str) -> Option<usize> {
     OPERANDS.get(name).copied()
 }
@@ -180,8 +186,8 @@ pub fn is_shell(name: &str) -> bool {
     )
 }
 
-/// The places at which the program that a runner runs may stand. An option may or may not take the word
-/// behind it, so there can be several.
+/// The possible positions of the program that a runner runs. An option may or may not take the next word, so there can be
+/// several.
 pub fn inner_starts(words: &[String], operands: usize) -> Vec<usize> {
     let mut starts = Vec::new();
     let mut own_left = operands;

@@ -3,12 +3,12 @@
 use crate::core::policy::harm::has_word;
 use crate::core::policy::shell::Word;
 
-/// Subcommands that only read, whatever their options. Options that write or run something are harm, which is looked
-/// for elsewhere.
+/// Subcommands that only read, whatever their options are. Options that write or run something count as harm, which is checked
+/// elsewhere.
 const READ: &str = "status diff log show rev-parse ls-files blame annotate describe grep shortlog ls-tree merge-base \
     rev-list cat-file name-rev for-each-ref show-ref diff-tree whatchanged cherry count-objects check-ignore version";
 
-/// Subcommands that read with nothing but these words behind them.
+/// Subcommands that only read if no other arguments follow.
 const READ_WITH: &[(&str, &str)] = &[
     (
         "branch",
@@ -21,10 +21,10 @@ const READ_WITH: &[(&str, &str)] = &[
     ("reflog", "show"),
 ];
 
-/// Subcommands that do something else without a word behind them.
+/// Subcommands that do something else without an argument.
 const NEED_A_WORD: &str = "stash worktree";
 
-/// Whether git only reads, by the words behind its name.
+/// Whether git only reads, by the words after its name.
 pub fn only_reads(arguments: &[Word]) -> bool {
     let mut words = arguments
         .iter()

@@ -1,34 +1,34 @@
-//! Programs that only read what their operands name, and the options with which they do. Left out are options that
-//! follow links, write a file, run a program, or read the names of further files from a file.
+//! Programs that only read the files in their operands, with their harmless options. Options that follow links, write a file, run
+//! a program, or read file names from a file are left out.
 
 use crate::core::policy::harm::has_word;
 use crate::core::policy::shell::Word;
 
-/// What the words are that are no options.
+/// What the operands are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operands {
     Files,
-    /// The first is what is looked for, unless an option gives that.
+    /// The first is the pattern, unless an option gives it.
     PatternThenFiles,
-    /// No file is opened at all.
+    /// The program opens no file.
     Text,
 }
 
 pub struct Program {
-    /// Names, with blanks between them, as in every list of this table.
+    /// Names, separated by spaces, as in every list of this table.
     names: &'static str,
-    /// Letters of options without a value; `#` stands for a number, as in `-20`.
+    /// Letters of options without a value; `#` means a number, as in `-20`.
     flags: &'static str,
     /// Letters of options whose value is the rest of the word, or the next word. None of them names a file.
     valued: &'static str,
-    /// Long options that stand alone, or with `=value`.
+    /// Long options without a value, or with `=value`.
     long: &'static str,
-    /// Long options with a value that may be the next word.
+    /// Long options whose value may be the next word.
     long_valued: &'static str,
     pub operands: Operands,
 }
 
-/// Options by which a search is given its pattern, or needs none.
+/// Options that give a search its pattern, or make it unnecessary.
 const GIVE_PATTERN: &str = "--regexp --files";
 
 const fn program(names: &'static str, flags: &'static str, valued: &'static str) -> Program {
@@ -133,17 +133,17 @@ const TABLE: &[Program] = &[
     program("column", "tnx", "sco"),
     program("cmp", "bls", "in"),
     program("comm", "#", ""),
-    // `-eq` and the like are one word for many letters.
-    program("test [", "abcdefghklmnopqrstuwxzGLNOS", ""),
+    // `-eq` and the like are single options, not letters.
+    program("test [ [[", "abcdefghklmnopqrstuwxzGLNOS", ""),
 ];
 
-/// What is known of a program, by its bare name.
+/// The entry for a program, by its bare name.
 pub fn of(name: &str) -> Option<&'static Program> {
     TABLE.iter().find(|program| has_word(program.names, name))
 }
 
 impl Program {
-    /// The words that are no options and no values of options; `None` where an option is not known.
+    /// The words that are neither options nor their values; `None` if an option is unknown.
     pub fn operands_among<'w>(
         &self,
         arguments: &'w [Word],
@@ -170,7 +170,7 @@ impl Program {
         Some(operands.into_iter())
     }
 
-    /// Where the value of an option is, if it has one; `None` where the option is not known.
+    /// The place of an option's value, if it has one; `None` if the option is unknown.
     fn option(&self, word: &Word) -> Option<Value> {
         let text = word.text.as_str();
         if text.starts_with("--") {
@@ -178,7 +178,7 @@ impl Program {
                 Some((name, _)) => (name, true),
                 None => (text, false),
             };
-            // `--include=*.rs` stays what it is, whatever it stands for.
+            // `--include=*.rs` is harmless, whatever the glob matches.
             if word.globs && (!has_value || name.contains(['*', '?', '['])) {
                 return None;
             }
@@ -214,7 +214,7 @@ impl Program {
         Some(Value::WithIt)
     }
 
-    /// Whether an option says what is looked for, so that every operand is a file.
+    /// Whether an option gives the pattern, so that every operand is a file.
     pub fn is_given_pattern(&self, arguments: &[Word]) -> bool {
         let options = arguments.iter().take_while(|word| word.text != "--");
         options

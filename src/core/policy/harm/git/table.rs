@@ -1,4 +1,4 @@
-//! What `tables/git.toml` says about git.
+//! The content of `tables/git.toml`.
 
 use crate::core::policy::harm::subcommands::Subcommands;
 use crate::core::policy::harm::{has_short, has_word, is_one_of_long, kept};
@@ -60,22 +60,22 @@ struct Paths {
     ignored: BTreeMap<String, [String; 2]>,
 }
 
-/// What a call of git does with the files that its words name.
+/// What a call of git does with the files in its arguments.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PathUse {
     pub reads: bool,
     pub writes: bool,
-    /// A directory goes with all that is in it, also the one in which all work is done.
+    /// It removes a directory with all its content, even the working directory.
     pub removes: bool,
-    /// It takes everything below what is named, and what is not named too if nothing is.
+    /// It affects everything below the named paths, and everything if no path is named.
     pub takes_all: bool,
-    /// It takes objects by their numbers.
+    /// It reads objects by their hashes.
     pub takes_objects: bool,
     /// It reads names from a file or from its input.
     pub is_unseen: bool,
 }
 
-/// A test holds that the file can be read.
+/// A test proves that the file can be parsed.
 fn read() -> Result<File, toml::de::Error> {
     toml::from_str(include_str!("../../tables/git.toml"))
 }
@@ -106,7 +106,7 @@ impl Table {
     }
 }
 
-/// What git does with the files that the words behind its subcommand name.
+/// What git does with the files in the arguments after its subcommand.
 pub fn uses_of_paths(subcommand: &str, rest: &[Word]) -> PathUse {
     let paths = &TABLE.paths;
     let has = |list: &str| has_word(list, subcommand);

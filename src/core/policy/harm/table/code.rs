@@ -1,4 +1,4 @@
-//! Languages, builders, package managers and what runs machines in machines.
+//! Languages, build tools, package managers, and virtual machines and containers.
 
 use super::Danger::{Beyond, Judged, Text, Words};
 use super::{Danger, EITHER, RUNS, RUNS_CODE, Row, abbreviated, options, row, valued};
@@ -74,7 +74,7 @@ pub const TABLE: &[Row] = &[
             RUNS,
         ),
     ),
-    // Builders and package managers.
+    // Build tools and package managers.
     row("npx bunx uvx pnpx", Judged(scripts::runner_harms)),
     row("npm pnpm yarn", Judged(javascript::package_harms)),
     row(
@@ -82,7 +82,7 @@ pub const TABLE: &[Row] = &[
         abbreviated(
             "exec x explore config c set edit init innit create pkg publish unpublish login adduser add-user logout \
                 token access owner author deprecate undeprecate dist-tag dist-tags hook profile team org ogr \
-                link ln",
+                link ln pack",
             "i in s se t un add",
         ),
     ),
@@ -90,7 +90,8 @@ pub const TABLE: &[Row] = &[
         "pnpm yarn",
         Danger::Subcommands(
             "exec x dlx explore config set edit init create pkg node plugin patch global publish unpublish \
-                login adduser logout token access owner deprecate dist-tag hook profile team org link ln c",
+                login adduser logout token access owner deprecate dist-tag hook profile team org link ln c pack setup \
+                self-update runtime env server",
             "runs other programs, publishes, or changes what will be run",
         ),
     ),
@@ -163,20 +164,13 @@ pub const TABLE: &[Row] = &[
             EITHER,
         ),
     ),
-    // Machines in machines.
+    // Virtual machines and containers.
     row("docker podman nerdctl", Beyond(&subcommands::DOCKER)),
     row(
         "docker podman nerdctl docker-compose podman-compose",
         Judged(containers::harms),
     ),
-    row(
-        "docker podman nerdctl",
-        options(
-            "o",
-            "--output --secret --ssh --build-context --iidfile --metadata-file --allow --cidfile",
-            EITHER,
-        ),
-    ),
+    row("docker podman nerdctl", Judged(containers::output_harms)),
     row("docker-compose", Beyond(&subcommands::DOCKER_COMPOSE)),
     row(
         "podman",
@@ -213,7 +207,11 @@ pub const TABLE: &[Row] = &[
             RUNS,
         ),
     ),
-    row("helm", Danger::Subcommands("plugin", "runs other programs")),
+    row("helm", Beyond(&subcommands::HELM)),
+    row("coverage", Judged(languages::coverage_harms)),
+    row("pnpm", Judged(javascript::pnpm_harms)),
+    row("npm pnpm yarn", Judged(javascript::source_harms)),
+    row("vitest", Judged(javascript::vitest_harms)),
     row("gh", Beyond(&subcommands::GH)),
     row("gh", Judged(scripts::gh_harms)),
     row("terraform tofu", options("", "-plugin-dir -chdir", RUNS)),

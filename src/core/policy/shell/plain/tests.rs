@@ -1,4 +1,4 @@
-//! The short way and the parser read the same.
+//! The fast path and the parser read the same.
 
 use super::super::{Script, parse_into};
 use super::*;
@@ -160,8 +160,8 @@ proptest! {
         if let Some(plain) = read(&text) {
             let script = parsed(&text);
             prop_assert_eq!(script.doubt.is_some(), plain.doubt.is_some(), "{:?}", text);
-            // With variables, the parser may take one word for two; that the same programs are named is enough,
-            // since none of them is allowed.
+            // With variables, the parser may read one word as two. It is enough that both name the same programs, since none of
+            // them is allowed.
             match plain.doubt {
                 None => prop_assert_eq!(shape(&plain.commands), shape(&script.commands), "{:?}", text),
                 Some(_) => prop_assert_eq!(programs(&plain.commands), programs(&script.commands), "{:?}", text),

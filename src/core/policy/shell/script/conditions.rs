@@ -1,10 +1,10 @@
-//! Which programs may be given words that are not known, and the built-in commands of the shell.
+//! Which programs may get unknown words, and the built-in commands of the shell.
 
 use super::super::words::Word;
 use super::word::{Part, Unknown};
 use crate::core::policy::harm;
 
-/// Programs that only print their words. None of what those say becomes a file, an option that matters, or a command.
+/// Programs that only print their words. Those never become a file, an important option or a command.
 const PRINT: &[&str] = &["echo", "printf"];
 
 /// Programs for which a number is a count or a time.
@@ -12,7 +12,7 @@ const COUNT: &[&str] = &[
     "echo", "printf", "exit", "sleep", "seq", "head", "tail", "[", "test",
 ];
 
-/// Whether a program may be run with these words; `None` if one of them is not known, and that matters.
+/// Whether a program may run with these words; `None` if one of them is unknown and that matters.
 pub fn are_known(parts: &[Part]) -> Option<()> {
     let (name, rest) = parts.split_first()?;
     is_program(name).then_some(())?;
@@ -50,7 +50,7 @@ fn may_be_given(program: &str, part: &Part) -> bool {
     }
 }
 
-/// Whether the first word is the name of a program as it stands there.
+/// Whether the first word is literally the name of a program.
 fn is_program(part: &Part) -> bool {
     let word = &part.word;
     let begins = |c: char| c.is_ascii_alphabetic() || "_./".contains(c);
@@ -66,24 +66,32 @@ fn is_test(word: &Word) -> bool {
     word.text == "[" && word.length == 1
 }
 
-/// A test whose operators are plain to see: one that is not known could evaluate what stands behind it.
+/// A test with literal operators: an unknown operator could evaluate the next word.
 fn is_plain_test(program: &str, rest: &[Part]) -> bool {
     let rest = match (program, rest.split_last()) {
         ("[", Some((last, rest))) if last.word.text == "]" => rest,
         ("[", _) => return false,
         _ => rest,
     };
+    is_test_with(rest, "= == != -eq -ne -lt -le -gt -ge -nt -ot -ef")
+}
+
+/// The same between `[[` and `]]`, which evaluates the operands of `-eq` and the like.
+pub fn is_plain_double_test(rest: &[Part]) -> bool {
+    is_test_with(rest, "= == != -nt -ot -ef")
+}
+
+fn is_test_with(rest: &[Part], binary: &str) -> bool {
     let rest = match rest {
         [not, rest @ ..] if not.is_known() && not.word.text == "!" => rest,
         rest => rest,
     };
     const UNARY: &str = "-z -n -f -d -e -s -r -w -x -L -h";
-    const BINARY: &str = "= == != -eq -ne -lt -le -gt -ge -nt -ot -ef";
     let is = |part: &Part, list: &str| part.is_known() && harm::has_word(list, &part.word.text);
     let is_operand = |part: &Part| part.is_one_word() || part.unknown == Some(Unknown::Number);
     match rest {
         [operator, operand] => is(operator, UNARY) && is_operand(operand),
-        [left, operator, right] => is(operator, BINARY) && is_operand(left) && is_operand(right),
+        [left, operator, right] => is(operator, binary) && is_operand(left) && is_operand(right),
         _ => false,
     }
 }

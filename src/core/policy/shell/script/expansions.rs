@@ -1,4 +1,4 @@
-//! What `$…` stands for.
+//! The values of `$…` expansions.
 
 use super::super::words::Word;
 use super::here::Here;
@@ -6,14 +6,14 @@ use super::variables::{self, Value};
 use super::{DEEPEST, Reader};
 use crate::core::policy::shell::Simple;
 
-/// Variables that nobody keeps a secret in: what they hold may be shown.
+/// Variables that never hold a secret: their values may be shown.
 const SHOWN: &str = "PATH USER LOGNAME SHELL LANG TERM HOSTNAME OLDPWD TMPDIR EDITOR PAGER RANDOM SECONDS LINENO UID EUID PPID \
     BASH_VERSION GOPATH GOROOT PYTHONPATH NODE_ENV NODE_PATH VIRTUAL_ENV CONDA_PREFIX CARGO_HOME RUSTUP_HOME JAVA_HOME CI \
     DEBUG RUST_LOG RUST_BACKTRACE RUSTFLAGS CC CXX CFLAGS CXXFLAGS LDFLAGS LD_LIBRARY_PATH PKG_CONFIG_PATH XDG_RUNTIME_DIR \
     XDG_CONFIG_HOME XDG_DATA_HOME XDG_CACHE_HOME DISPLAY COLUMNS LINES TZ ARCH OS OSTYPE HOSTTYPE MACHTYPE";
 
 impl Reader<'_> {
-    /// What stands behind a `$`.
+    /// The expansion after a `$`.
     pub fn expansion(&mut self) -> Option<Value> {
         if self.rest().starts_with("$((") {
             return self.arithmetic();
@@ -53,7 +53,7 @@ impl Reader<'_> {
         own.or_else(known)
     }
 
-    /// `$((…))` of digits, signs, and names that stand for digits: other values could have commands in them.
+    /// `$((…))` of digits, signs, and names whose values are digits: other values could contain commands.
     fn arithmetic(&mut self) -> Option<Value> {
         self.at += "$((".len();
         let end = self.rest().find("))")?;
@@ -75,7 +75,7 @@ impl Reader<'_> {
         Some(Value::Number)
     }
 
-    /// `$(…)`, of which the beginning was read.
+    /// `$(…)`, after its opening.
     fn substitution(&mut self) -> Option<Value> {
         self.waiting.is_empty().then_some(())?;
         if let Some(text) = self.here_text() {
@@ -94,7 +94,7 @@ impl Reader<'_> {
         })
     }
 
-    /// `cat <<'EOF'`, a text and its end: that text, as the program gets it.
+    /// The text of `cat <<'EOF'`, as the program gets it.
     fn here_text(&mut self) -> Option<String> {
         let begin = self.at;
         let rest = self.rest();
@@ -128,7 +128,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether a command prints digits, or the name of a commit, and nothing else.
+/// Whether a command prints only digits, or the hash of a commit.
 fn prints_numbers(command: &Simple) -> bool {
     let words: Vec<&str> = command
         .words
@@ -141,7 +141,7 @@ fn prints_numbers(command: &Simple) -> bool {
         ["nproc"] | ["date", "+%s"] | ["wc", "-l" | "-c" | "-w"] => true,
         ["seq", rest @ ..] => rest.iter().all(is_number),
         ["git", "rev-list", "--count", _] => true,
-        // The name of a commit: as harmless as a number.
+        // The hash of a commit: as harmless as a number.
         ["git", "merge-base", first, second] => !first.starts_with('-') && !second.starts_with('-'),
         ["git", "rev-parse", "HEAD"] | ["git", "rev-parse", "--short", "HEAD"] => true,
         _ => false,

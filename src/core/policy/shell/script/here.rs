@@ -1,14 +1,14 @@
-//! Here-documents whose text is what it says: with a quoted mark, or with nothing in them that a shell would replace.
+//! Here-documents whose text is literal: with a quoted delimiter, or with nothing that a shell would expand.
 
-/// One that has begun on a line.
+/// A here-document that begins on a line.
 #[derive(Debug)]
 pub struct Here {
     mark: String,
-    /// Nothing in its text is replaced.
+    /// Nothing in its text is expanded.
     quoted: bool,
-    /// `<<-`: tabs at the beginning of its lines are left out.
+    /// `<<-`: tabs at the beginning of its lines are removed.
     strips_tabs: bool,
-    /// How long the mark is as written.
+    /// The length of the delimiter as written.
     pub length: usize,
 }
 
@@ -16,12 +16,12 @@ pub struct Here {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Body<'t> {
     pub text: &'t str,
-    /// With the line of the mark.
+    /// Includes the line of the delimiter.
     pub length: usize,
 }
 
 impl Here {
-    /// What follows `<<`.
+    /// Parses the text after `<<`.
     pub fn read(rest: &str) -> Option<Here> {
         let strips_tabs = rest.starts_with('-');
         let begin = usize::from(strips_tabs);
@@ -44,7 +44,7 @@ impl Here {
         })
     }
 
-    /// Its text, which begins here; `None` if it has no end, or has anything that may be replaced.
+    /// Its text, which begins here; `None` if it has no end, or anything that may be expanded.
     pub fn body<'t>(&self, rest: &'t str) -> Option<Body<'t>> {
         let mut end = 0;
         for line in rest.split_inclusive('\n') {
@@ -59,7 +59,7 @@ impl Here {
                 let length = end + line.len();
                 return is_literal.then_some(Body { text, length });
             }
-            // Some shells take `EOF)` for the end in a substitution.
+            // Some shells accept `EOF)` as the end in a substitution.
             let seems_end = bare.trim().strip_prefix(self.mark.as_str());
             if seems_end.is_some_and(|rest| !rest.starts_with(is_of_word)) {
                 return None;

@@ -1,7 +1,7 @@
-//! The long way through a command: `if`, loops, groups, here-documents, redirections to files, assignments and plain
-//! expansions. It takes a small part of the language, and takes it only if everything that will run is known: which
-//! programs, with which words, reading and writing which files. Whatever else is in a command is left to the parser, and then
-//! a person is asked. `tests/policy_fuzz.rs` holds it against a real bash.
+//! The slow path for commands with `if`, loops, groups, here-documents, redirections to files, assignments and plain expansions.
+//! It accepts a small part of the language, and only if everything that will run is known: the programs, their words, and the
+//! files that they read and write. Everything else goes to the parser, and then a person is asked. `tests/policy_fuzz.rs`
+//! compares it with a real bash.
 
 mod conditions;
 mod expansions;
@@ -9,6 +9,7 @@ mod here;
 mod variables;
 mod word;
 
+use super::words::Word;
 use super::{Redirect, Simple};
 use crate::core::policy::harm;
 use crate::core::policy::tools::Access;
@@ -16,19 +17,19 @@ use here::Here;
 use variables::{Value, Variables};
 use word::Part;
 
-/// How deep commands may stand in each other: a person would not read more, and each level needs stack.
+/// How many levels of nested commands are read: a person would not read more, and each level needs stack.
 const DEEPEST: usize = 12;
 
-/// How many commands are looked at. A loop counts once for each value of its variable.
+/// How many commands are read. A loop counts once for each value of its variable.
 const MOST_COMMANDS: usize = 256;
 
-/// How many values of the variable of one loop are looked at.
+/// How many values of one loop's variable are read.
 const MOST_VALUES: usize = 32;
 
 /// How often a command is read again because a loop changes a variable.
 const MOST_READINGS: usize = 8;
 
-/// What a command does, if that is known.
+/// What a command does, if it is known.
 #[derive(Debug, Default)]
 pub struct Proven {
     pub commands: Vec<Simple>,
@@ -38,7 +39,7 @@ pub struct Proven {
     pub statement: Option<String>,
 }
 
-/// What a command does; `None` if it has anything that is not known.
+/// What a command does; `None` if it has anything unknown.
 pub fn read(text: &str) -> Option<Proven> {
     let mut variables = Variables::default();
     for _ in 0..MOST_READINGS {
@@ -59,16 +60,16 @@ pub fn read(text: &str) -> Option<Proven> {
 struct Reader<'t> {
     text: &'t str,
     at: usize,
-    /// How many constructs are open.
+    /// The number of open constructs.
     depth: usize,
     variables: Variables,
-    /// Here-documents whose text begins behind this line.
+    /// Here-documents whose text begins after this line.
     waiting: Vec<Here>,
     has_here: bool,
     proven: Proven,
 }
 
-/// Words that begin or end a construct. Those that are not taken here are refused.
+/// Words that begin or end a construct. Those that are not supported here are refused.
 const RESERVED: &[&str] = &[
     "if", "then", "else", "elif", "fi", "do", "done", "case", "esac", "while", "until", "for",
     "select", "in", "function", "coproc", "declare", "typeset", "export", "readonly", "local",
@@ -111,7 +112,7 @@ impl<'t> Reader<'t> {
         follows
     }
 
-    /// Spaces, and a backslash that ends a line behind one.
+    /// Skips spaces, and a backslash after a space at the end of a line.
     fn skip_spaces(&mut self) {
         loop {
             let before = self.text[..self.at].bytes().next_back();
@@ -124,7 +125,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Spaces, empty lines and comments.
+    /// Skips spaces, empty lines and comments.
     fn skip_lines(&mut self) -> Option<()> {
         loop {
             self.skip_spaces();
@@ -141,7 +142,7 @@ impl<'t> Reader<'t> {
         self.at += length;
     }
 
-    /// Behind a line come the texts of the here-documents that it has begun.
+    /// After a line come the texts of the here-documents that began on it.
     fn end_of_line(&mut self) -> Option<()> {
         self.at += 1;
         for here in std::mem::take(&mut self.waiting) {
@@ -151,7 +152,7 @@ impl<'t> Reader<'t> {
         Some(())
     }
 
-    /// The word that stands here, if it is one of the shell's own.
+    /// The next word, if it is a keyword of the shell.
     fn keyword(&self) -> Option<&'static str> {
         let ends = |c: char| " \t\n;|&()<>".contains(c);
         let word = self.rest().split(ends).next().unwrap_or_default();
@@ -183,13 +184,13 @@ impl<'t> Reader<'t> {
         (self.proven.commands.len() <= MOST_COMMANDS && has_some).then_some(())
     }
 
-    /// Commands with `|`, `&&` and `||` between them.
+    /// Commands joined by `|`, `&&` and `||`.
     fn pipes(&mut self) -> Option<()> {
         let mut is_first = true;
         loop {
             let begin = self.proven.commands.len();
             let depth = self.depth;
-            // What stands behind `&&` may not run, and in a pipe it sets nothing for the rest.
+            // A command after `&&` may not run, and in a pipe it sets no variables for the rest.
             self.depth += usize::from(!is_first);
             self.command()?;
             self.depth = depth;
@@ -221,6 +222,7 @@ impl<'t> Reader<'t> {
             Some("while" | "until") => self.nested(Reader::repeated),
             Some("for") => self.nested(Reader::for_each),
             Some("{") => self.nested(Reader::group),
+            Some("[[") => self.nested(Reader::double_test),
             Some("export") => self.export(),
             Some(_) => None,
         }
@@ -261,6 +263,41 @@ impl<'t> Reader<'t> {
         self.takes_keyword("}")
     }
 
+    /// `[[ … ]]` of tests that evaluate nothing, joined by `&&`, `||` and `!`.
+    fn double_test(&mut self) -> Option<()> {
+        let start = self.at;
+        let mark = |at: usize, text: &str| Word {
+            text: text.to_owned(),
+            start: at,
+            length: text.len(),
+            ..Word::default()
+        };
+        let mut words = vec![mark(start, "[[")];
+        self.takes_keyword("[[")?;
+        loop {
+            let mut test = Vec::<Part>::new();
+            self.skip_spaces();
+            while self.keyword() != Some("]]") && !self.rest().starts_with(['&', '|']) {
+                test.push(self.word()?);
+                self.skip_spaces();
+            }
+            conditions::is_plain_double_test(&test).then_some(())?;
+            words.extend(test.into_iter().map(|part| part.word));
+            if !self.takes("&&") && !self.takes("||") {
+                break;
+            }
+        }
+        words.push(mark(self.at, "]]"));
+        self.takes_keyword("]]")?;
+        self.proven.commands.push(Simple {
+            text: self.text[start..self.at].to_owned(),
+            start,
+            words,
+            guessed: false,
+        });
+        Some(())
+    }
+
     fn conditional(&mut self) -> Option<()> {
         self.takes_keyword("if")?;
         loop {
@@ -291,7 +328,7 @@ impl<'t> Reader<'t> {
         self.takes_keyword("done")
     }
 
-    /// `for name in words; do …; done`, read once for each value that the name gets.
+    /// `for name in words; do …; done`, read once for each value of the variable.
     fn for_each(&mut self) -> Option<()> {
         self.takes_keyword("for")?;
         self.skip_spaces();
@@ -314,7 +351,7 @@ impl<'t> Reader<'t> {
         Some(())
     }
 
-    /// The values that the variable of a loop gets.
+    /// The values of a loop's variable.
     fn values(&mut self) -> Option<Vec<Value>> {
         let mut values = Vec::new();
         loop {
@@ -322,12 +359,13 @@ impl<'t> Reader<'t> {
             if matches!(self.peek()?, b';' | b'\n') {
                 return Some(values);
             }
-            let part = self.word()?;
-            values.extend(part.values()?);
+            for part in self.words()? {
+                values.extend(part.values()?);
+            }
         }
     }
 
-    /// `export NAME=value` of a variable that is known to do no harm.
+    /// `export NAME=value` of a variable that is known to be harmless.
     fn export(&mut self) -> Option<()> {
         self.takes_keyword("export")?;
         self.skip_spaces();
@@ -343,7 +381,7 @@ impl<'t> Reader<'t> {
         matches!(self.peek(), None | Some(b';' | b'\n' | b')' | b'&')).then_some(())
     }
 
-    /// A program with its words, files and variables; or variables alone.
+    /// A program with its words, files and variables; or only variables.
     fn simple(&mut self) -> Option<()> {
         let start = self.at;
         let (mut settings, mut parts) = (Vec::new(), Vec::<Part>::new());
@@ -370,14 +408,15 @@ impl<'t> Reader<'t> {
                     };
                     match name.filter(is_setting) {
                         Some(name) => settings.push(self.assignment(name)?),
-                        None => parts.push(self.word()?),
+                        None if parts.is_empty() => parts.push(self.word()?),
+                        None => parts.extend(self.words()?),
                     }
                     continue;
                 }
             }
             opens = true;
         }
-        // What these read may be a script.
+        // The input of these may be a script.
         let is_given_script =
             |part: &Part| harm::always(&part.word.text).is_some() && part.word.text != "read";
         (!(reads && parts.first().is_some_and(is_given_script))).then_some(())?;
@@ -388,7 +427,7 @@ impl<'t> Reader<'t> {
     }
 
     fn set_variables(&mut self, settings: Vec<(&'t str, Part)>, opens: bool) -> Option<()> {
-        // A redirection alone empties a file, which no rule for a program speaks about.
+        // A redirection alone empties a file, and no rule for a program covers that.
         (!settings.is_empty() && !opens).then_some(())?;
         let first = settings.first().map(|(name, _)| format!("{name}=…"));
         self.proven.statement = self.proven.statement.take().or(first);
@@ -443,7 +482,7 @@ impl<'t> Reader<'t> {
         self.redirection()
     }
 
-    /// `> file`, `>> file`, `< file`, `&> file`, `>&2`, `<< mark` and `<<< word`.
+    /// `> file`, `>> file`, `< file`, `&> file`, `>&2`, `<< delimiter` and `<<< word`.
     fn redirection(&mut self) -> Option<()> {
         if self.takes("<<<") {
             self.skip_spaces();
@@ -465,11 +504,13 @@ impl<'t> Reader<'t> {
             () if self.takes("<") => Access::Read,
             () => return None,
         };
-        // `>|`, `>&`, `<>`, `<(`, `>(`, `>!` and `<&` are something else.
+        // `>|`, `>&`, `<>`, `<(`, `>(`, `>!` and `<&` mean something else.
         (!self.rest().starts_with(['|', '&', '>', '<', '(', '!'])).then_some(())?;
         self.skip_spaces();
         let part = self.word()?;
-        let is_plain = part.is_known() && !part.word.globs && !part.word.text.is_empty();
+        // The variable of a loop over files.
+        let is_one = !part.word.globs || part.substituted && access == Access::Read;
+        let is_plain = part.is_known() && is_one && !part.word.text.is_empty();
         is_plain.then_some(())?;
         let target = part.word;
         if target.text != "/dev/null" {

@@ -122,9 +122,26 @@ fn what_is_not_known_to_be_harmless_is_left_to_the_parser() {
         "$x",
         "\"ls\"",
         "echo $((x))",
-        "[[ -f a ]]",
+        "[[ -v a ]]",
+        "[[ a -eq 1 ]]",
+        "[[ 'a[$(id)]' -eq 1 ]]",
+        "[[ a =~ b ]]",
+        "[[ -f a* ]]",
+        "[[ a ]]",
+        "[[ -f a ]] b",
+        "[[ -f a",
+        "[[ -f a && ]]",
+        "[[ -f a & -f b ]]",
+        "[[ (-f a) ]]",
+        "[[ a < b ]]",
+        "[[ -f a ]]; [[",
         "cat '~/a'",
-        "cat {a,b}",
+        "cat {a,}",
+        "cat {a,{b,c}}",
+        "cat {a,'b'}",
+        "cat {1..99}",
+        "cat {a,$x}",
+        "{ls,a}",
         "cat `ls`",
         "cat $(ls)",
         "[ \"$HOME\" \"$USER\" ]",
@@ -156,4 +173,19 @@ fn the_table_of_variables_can_be_read() {
     ] {
         assert!(!variables::may_be_set(name), "{name}");
     }
+}
+
+#[test]
+fn plain_braces_become_several_words() {
+    for (text, command) in [
+        ("cat {a,b}", "cat a b"),
+        ("cat x/{a,b}.c y", "cat x/a.c x/b.c y"),
+        ("cat a{1..3}", "cat a1 a2 a3"),
+        ("ls {-a,b}", "ls -a b"),
+    ] {
+        assert_eq!(commands(text), Some(vec![command.to_owned()]), "{text}");
+    }
+    let loop_over = "for i in {1..2}; do cat \"a$i\"; done";
+    let each = ["cat a1", "cat a2"].map(str::to_owned);
+    assert_eq!(commands(loop_over), Some(each.to_vec()));
 }

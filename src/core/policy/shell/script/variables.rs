@@ -1,14 +1,14 @@
-//! Variables that a command sets, and what is known of their values.
+//! Variables that a command sets, and what is known about their values.
 
 use super::word::Part;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// What is known of a value.
+/// What is known about a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
     Known(String),
-    /// One of the files for which a glob stands.
+    /// One of the files that a glob matches.
     Glob(String),
     /// Digits.
     Number,
@@ -27,7 +27,7 @@ impl Value {
         }
     }
 
-    /// What is known of a value that is this one or another.
+    /// What is known about a value that is either of the two.
     fn or(&self, other: &Value) -> Value {
         match self.is_number() && other.is_number() {
             _ if self == other => self.clone(),
@@ -41,9 +41,9 @@ impl Value {
 #[derive(Debug, Default)]
 pub struct Variables {
     values: HashMap<String, Value>,
-    /// Those that a loop or a branch changes: they have no other value than this from the beginning.
+    /// Variables that a loop or a branch changes, with their combined value, which holds from the beginning.
     changing: HashMap<String, Value>,
-    /// Something new was found to change: what was read before may be wrong.
+    /// A new change was found: what was read before may be wrong.
     outdated: bool,
 }
 
@@ -52,12 +52,12 @@ impl Variables {
         self.values.get(name)
     }
 
-    /// Whether a name stands for digits.
+    /// Whether the value of a variable is digits.
     pub fn is_number(&self, name: &str) -> bool {
         self.values.get(name).is_some_and(Value::is_number)
     }
 
-    /// Notes a value. What is set in a loop or a branch may be set once, often or never, so it is one of several values.
+    /// Records a value. An assignment in a loop or a branch may run once, often or never, so the value is one of several.
     pub fn set(&mut self, name: &str, value: Value, nested: bool) -> Option<()> {
         let value = match (nested, value) {
             (true, value) if value.is_number() => Value::Number,
@@ -96,7 +96,7 @@ impl Variables {
         self.values.insert(name.to_owned(), Value::Text);
     }
 
-    /// Whether the command has to be read again from its beginning, with nothing set but with what is known to change.
+    /// Whether the command has to be read again from its beginning, with only the changing variables known.
     pub fn begin_again(&mut self) -> bool {
         self.values.clear();
         std::mem::take(&mut self.outdated)
@@ -111,10 +111,10 @@ pub fn name(text: &str) -> Option<&str> {
     (begins && length > 0).then(|| &text[..length])
 }
 
-/// A name, and the values with which it does no harm; with none of them it does none whatever its value is.
+/// A name, and the values with which it is harmless; `None` means any value.
 type Harmless = (&'static str, Option<Vec<&'static str>>);
 
-/// Names that do no harm in the environment of a program.
+/// Names that are harmless in the environment of a program.
 static HARMLESS: LazyLock<Vec<Harmless>> = LazyLock::new(|| {
     let lines = include_str!("../../tables/variables.txt").lines();
     let lines = lines
@@ -141,13 +141,32 @@ fn harmless_values(name: &str) -> Option<&'static Option<Vec<&'static str>>> {
         .map(|(_, values)| values)
 }
 
-/// Whether a variable with this value does no harm in the environment of any program.
+/// Whether a variable with this value is harmless in the environment of any program.
 pub fn may_be_in_environment(name: &str, part: &Part) -> bool {
     match harmless_values(name) {
         Some(None) => part.is_one_word(),
-        Some(Some(values)) => part.is_known() && values.contains(&part.word.text.as_str()),
+        Some(Some(values)) => {
+            let text = part.word.text.as_str();
+            part.is_known() && values.iter().any(|value| is_value(value, text))
+        }
         None => false,
     }
+}
+
+/// Whether a text is a value of the table, in which `#` means digits and `%` the dotted name of a module.
+fn is_value(value: &str, text: &str) -> bool {
+    let Some((before, after)) = value.split_once(['#', '%']) else {
+        return value == text;
+    };
+    let is_number = value[before.len()..].starts_with('#');
+    let fits = |byte: u8| match is_number {
+        true => byte.is_ascii_digit(),
+        false => byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'_' | b'.'),
+    };
+    let middle = text
+        .strip_prefix(before)
+        .and_then(|rest| rest.strip_suffix(after));
+    middle.is_some_and(|middle| !middle.is_empty() && middle.bytes().all(fits))
 }
 
 /// Names in lower case that a shell or a program reads.
@@ -174,8 +193,8 @@ const TAKEN: &[&str] = &[
     "zsh_eval_context",
 ];
 
-/// Whether a variable may be set for the rest of a command. It may be in the environment already, and then programs see its
-/// new value, so it must do no harm there. Names in lower case are a script's own, but for some that are read by others.
+/// Whether a variable may be set for the rest of a command. It may already be in the environment, and then programs see its new
+/// value, so it must be harmless there. Names in lower case belong to scripts, except for some that other programs read.
 pub fn may_be_set(name: &str) -> bool {
     let is_lower = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     let belongs = ["_", "npm_", "pip_", "yarn_", "bundle_", "ld_", "dyld_"];

@@ -1,19 +1,19 @@
-//! One word of a command, with what is put into it.
+//! One word of a command, with its expansions.
 
 use super::super::characters::{mixes_alphabets, seems_punctuation};
 use super::super::words::{Word, ends_a_dollar, means_nothing, names_home};
 use super::Reader;
 use super::variables::Value;
 
-/// A word, and what is known of it.
+/// A word, and what is known about it.
 #[derive(Debug, Clone)]
 pub struct Part {
     pub word: Word,
-    /// What is put into it, where that is not known.
+    /// What is known about an expansion in it whose value is unknown.
     pub unknown: Option<Unknown>,
-    /// It is not written as the program gets it.
+    /// The program gets another text than the one written.
     pub substituted: bool,
-    /// What is put into it may become several words, or names of files.
+    /// An expansion in it may become several words, or file names.
     splits: bool,
 }
 
@@ -28,12 +28,12 @@ impl Part {
         self.unknown.is_none()
     }
 
-    /// Whether the program gets one word here, whatever it says.
+    /// Whether the program gets exactly one word here.
     pub fn is_one_word(&self) -> bool {
         !self.splits && !self.word.globs
     }
 
-    /// The value of a variable that is set to this: no shell splits it or looks for files there.
+    /// The value of a variable that is set to this: a shell neither splits it nor expands globs there.
     pub fn value(&self) -> Option<Value> {
         let has_tilde = self.word.text.starts_with('~') || self.word.text.contains(":~");
         match self.unknown {
@@ -44,7 +44,7 @@ impl Part {
         }
     }
 
-    /// The values that the variable of a loop gets from this.
+    /// The values that a loop's variable gets from this.
     pub fn values(&self) -> Option<Vec<Value>> {
         let text = &self.word.text;
         Some(vec![match self.unknown {
@@ -58,19 +58,19 @@ impl Part {
     }
 }
 
-/// Stands in a word for digits that are not known.
+/// A placeholder for unknown digits.
 pub const NUMBER: &str = "0";
 
-/// A word as far as it was read.
+/// A word while it is read.
 struct Draft {
     part: Part,
     start: usize,
-    /// How often something was put into it.
+    /// How many pieces it has.
     pieces: usize,
 }
 
 impl<'t> Reader<'t> {
-    /// The value behind `name=`.
+    /// The value after `name=`.
     pub fn assignment(&mut self, name: &'t str) -> Option<(&'t str, Part)> {
         self.at += name.len() + 1;
         let part = match self.is_at_end_of_word() {
@@ -93,6 +93,29 @@ impl<'t> Reader<'t> {
                 ..part
             },
         ))
+    }
+
+    /// The next word, or the words to which its braces expand.
+    pub fn words(&mut self) -> Option<Vec<Part>> {
+        let ends = |c: char| " \t\n;|&()<>".contains(c);
+        let raw = self.rest().split(ends).next().unwrap_or_default();
+        let Some(texts) = expand_braces(raw) else {
+            return Some(vec![self.word()?]);
+        };
+        let part = |text: String| Part {
+            word: Word {
+                text,
+                start: self.at,
+                length: raw.len(),
+                ..Word::default()
+            },
+            unknown: None,
+            substituted: true,
+            splits: false,
+        };
+        let parts = texts.into_iter().map(part).collect();
+        self.at += raw.len();
+        Some(parts)
     }
 
     pub fn word(&mut self) -> Option<Part> {
@@ -164,7 +187,7 @@ impl<'t> Reader<'t> {
         self.at += 1;
     }
 
-    /// `{}` and `stash@{0}`: nothing that a shell expands.
+    /// `{}` and `stash@{0}`: a shell does not expand these.
     fn braces(&mut self, word: &mut Word) -> Option<()> {
         let inside = self.rest()[1..].split('}').next()?;
         let is_plain = inside.bytes().all(|byte| byte.is_ascii_alphanumeric());
@@ -248,7 +271,7 @@ impl<'t> Reader<'t> {
         Some(())
     }
 
-    /// `<(…)`: what its commands print is read as a file.
+    /// `<(…)`: the output of its commands is read as a file.
     fn process(&mut self, draft: &mut Draft) -> Option<()> {
         self.at += 2;
         self.depth += 1;
@@ -269,13 +292,13 @@ impl<'t> Reader<'t> {
         (!written.is_empty()).then_some(())?;
         let text = part.word.text.as_str();
         let from_glob = part.substituted && part.word.globs;
-        // A glob that stands for the variable of a loop is the whole word.
+        // If the variable of a loop is a glob, it must be the whole word.
         (!from_glob || draft.pieces == 1 && written.ends_with('"')).then_some(())?;
         let looks_plain = !text.starts_with(seems_punctuation)
             && (part.word.quoted || !mixes_alphabets(text) && text.is_ascii());
         let assigns = text.contains("=~") || text.contains('=') && text.contains(":~");
         let is_tilde = text.starts_with('~') && !means_home(written, text);
-        // `3> a` and `{name}> a` are no words.
+        // `3> a` and `{name}> a` are not words.
         let is_descriptor = matches!(self.peek(), Some(b'<' | b'>'))
             && (text.bytes().all(|byte| byte.is_ascii_digit()) || text.starts_with('{'));
         (looks_plain && !is_descriptor && !assigns && !is_tilde && !written.starts_with('='))
@@ -288,7 +311,38 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// Whether a word that begins with `~` means home: it is not quoted, or it is `$HOME`.
+/// The most words that braces expand to here.
+const MOST_WORDS: usize = 32;
+
+/// The words of `a{b,c}d` and `a{1..5}d`, if everything else in it is plain.
+fn expand_braces(raw: &str) -> Option<Vec<String>> {
+    let (before, rest) = raw.split_once('{')?;
+    let (inside, after) = rest.split_once('}')?;
+    let is_plain = |text: &str| text.bytes().all(|byte| means_nothing(byte) && byte != b'=');
+    let is_number = |text: &str| {
+        let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+        digits && (1..=4).contains(&text.len()) && (text == "0" || !text.starts_with('0'))
+    };
+    (is_plain(before) && is_plain(after)).then_some(())?;
+    let texts: Vec<String> = match inside.split_once("..") {
+        Some((first, last)) if is_number(first) && is_number(last) => {
+            let (first, last) = (first.parse::<usize>().ok()?, last.parse::<usize>().ok()?);
+            (first <= last && last - first < MOST_WORDS).then_some(())?;
+            (first..=last).map(|number| number.to_string()).collect()
+        }
+        None if inside.contains(',') => {
+            let each = || inside.split(',');
+            let is_one = |text: &str| !text.is_empty() && is_plain(text);
+            (each().all(is_one) && each().count() <= MOST_WORDS).then_some(())?;
+            each().map(str::to_owned).collect()
+        }
+        _ => return None,
+    };
+    let whole = |text: &String| format!("{before}{text}{after}");
+    Some(texts.iter().map(whole).collect())
+}
+
+/// Whether a leading `~` means home: it is not quoted, or it is `$HOME`.
 fn means_home(written: &str, text: &str) -> bool {
     let inside = written.strip_prefix('"').unwrap_or(written);
     let by_name = inside.starts_with("$HOME") || inside.starts_with("${HOME}");
