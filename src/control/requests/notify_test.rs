@@ -1,0 +1,12 @@
+use super::*;
+
+request! {
+    /// Sends a test message by each channel of `[notify]`, and says what became of it.
+    NotifyTest = "notify_test", Nothing => Vec<ChannelTest>;
+    access: PersonOnly;
+    scope: Scope::Keys;
+}
+
+async fn answer(call: Call<'_>, _: Nothing) -> Result<Vec<ChannelTest>, RpcError> {
+    call.daemon().alerts().test().await
+}
