@@ -62,6 +62,41 @@ fn the_cost_is_counted_across_restarts_and_ends_the_slot_at_its_limit() {
     assert!(refused.stderr.contains("missiond start coder"), "{refused}");
 }
 
+/// The turn that goes beyond it ends by itself; the next message waits for another day.
+#[test]
+fn the_cost_of_a_day_holds_messages_and_is_told_by_cost() {
+    let keys = format!("{QUICK}max_cost_per_day = 0.01\n");
+    let Some(daemon) = Daemon::start(&Setup::new().slot_with("coder", &keys)) else {
+        return;
+    };
+    daemon.wait_state("coder", "idle");
+    let dear = vec![
+        Step::Tokens { tokens: 10_000 },
+        Step::text("That was dear."),
+    ];
+    daemon.endpoint.on("spend a little", dear);
+    daemon.cmd(&["send", "coder", "spend a little"]).expect(0);
+    log_when(&daemon, "coder", "TROUBLE   max_cost_per_day: $");
+    let later = ["send", "coder", "--no-wait", "--id", "later", "hello"];
+    daemon.cmd(&later).expect(0);
+    status_when(&daemon, "coder", "a message that waits", |status| {
+        let doing = status["doing"].as_str().unwrap_or_default();
+        status["queued"] == 1 && doing.contains("until max_cost_per_day counts anew")
+    });
+    assert_eq!(daemon.status("coder")["state"], "idle");
+
+    let cost = daemon.json(&["cost"]);
+    let row = &cost["rows"][0];
+    assert_eq!(
+        (&row["slot"], &cost["rows"][1]),
+        (&"coder".into(), &serde_json::Value::Null)
+    );
+    assert!(row["tokens"]["output"].as_u64() >= Some(10_000), "{cost}");
+    let shown = daemon.status("coder")["cost"].clone();
+    assert!(row["dollars"].as_f64() > Some(0.01), "{cost}");
+    assert_eq!(row["dollars"], shown, "{cost}");
+}
+
 /// The limits of an account can't be reached without one; those of an API key can.
 #[test]
 fn what_the_api_refuses_to_pay_for_is_the_last_error() {
@@ -98,7 +133,7 @@ fn what_the_api_refuses_to_pay_for_is_the_last_error() {
     let later = daemon.spawn(&["send", "coder", "hello"]);
     until("the message to wait", || {
         let doing = daemon.status("coder")["doing"].clone();
-        let held = doing.as_str()?.contains("until the usage limit is lifted");
+        let held = doing.as_str()?.contains("until the usage limit is reset");
         held.then_some(())
     });
     drop(later);
