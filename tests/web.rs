@@ -6,5 +6,8 @@ mod web {
     mod answers;
     mod attacks;
     mod client;
+    mod devices;
+    mod live;
     mod page;
+    mod race;
 }

@@ -1,3 +1,5 @@
+mod devices;
+
 use crate::cli::context::Context;
 use crate::cli::failure::{Blame, Failure};
 use crate::cli::reach;
@@ -5,7 +7,8 @@ use crate::control::client::CallError;
 use crate::control::requests::{WhereFrom, WhereFromParams};
 use crate::control::scope::Scope;
 use crate::core::model::Fault;
-use crate::web::{CODE_LIFE, WebOptions, WebServer};
+use crate::web::{CODE_LIFE, Devices, WebOptions, WebServer};
+use devices::DeviceVerb;
 use serde_json::json;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -15,14 +18,18 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 /// those of the control socket. A program inside a slot and another user of this machine are refused, whatever
 /// token they have. From elsewhere, use ssh with the port that it prints: ssh -L PORT:127.0.0.1:PORT HOST
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
 Examples:
   missiond web
+  missiond web pair --name phone
   missiond web --port 8080 --scope view
   missiond web --openapi > openapi.json
 
   curl -H 'Content-Type: application/json' -d '{\"code\":\"CODE\"}' http://127.0.0.1:PORT/api/session
-  curl -H 'Authorization: Bearer TOKEN' -H 'Content-Type: application/json' -d '{}' http://127.0.0.1:PORT/api/status")]
+  curl -H 'Authorization: Bearer TOKEN' -H 'Content-Type: application/json' -d '{}' http://127.0.0.1:PORT/api/status"
+)]
 pub struct Web {
     /// The port on 127.0.0.1, in place of one that is free
     ///
@@ -39,6 +46,27 @@ pub struct Web {
     /// Print the description of the API (OpenAPI 3.1), and end
     #[arg(long)]
     openapi: bool,
+    #[command(subcommand)]
+    verb: Option<DeviceVerb>,
+}
+
+/// The daemon must know this process as one outside of the slots: nobody approves himself.
+async fn check_outside(context: &Context) -> Result<(), Failure> {
+    let own = WhereFromParams {
+        pids: vec![std::process::id().cast_signed()],
+        server: "web".to_owned(),
+        unwritten: true,
+    };
+    let known = context.connect().await?.call::<WhereFrom>(own).await;
+    known.map_err(|error| match error {
+        CallError::Rpc(error) if error.fault == Fault::Refused => Failure::new(
+            Blame::Fault(Fault::Refused),
+            "`missiond web` was called from inside a slot: nobody approves himself",
+        )
+        .next("a person does this, in a terminal outside of the slots"),
+        error => error.into(),
+    })?;
+    Ok(())
 }
 
 impl Web {
@@ -46,25 +74,16 @@ impl Web {
         if self.openapi {
             return context.out.json(&crate::web::openapi());
         }
-        // The daemon must know this process as one outside of the slots, or it would refuse every request.
-        let own = WhereFromParams {
-            pids: vec![std::process::id().cast_signed()],
-            server: "web".to_owned(),
-            unwritten: true,
-        };
-        let known = context.connect().await?.call::<WhereFrom>(own).await;
-        known.map_err(|error| match error {
-            CallError::Rpc(error) if error.fault == Fault::Refused => Failure::new(
-                Blame::Fault(Fault::Refused),
-                "`missiond web` was called from inside a slot: nobody approves himself",
-            )
-            .next("a person does this, in a terminal outside of the slots"),
-            error => error.into(),
-        })?;
+        check_outside(context).await?;
+        let devices = Devices::in_dir(&context.env.state_dir()?);
+        if let Some(verb) = self.verb {
+            return verb.run(context, &devices);
+        }
         let listen = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), self.port);
         let options = WebOptions {
             listen,
             hosts: self.hosts,
+            devices,
         };
         let server = WebServer::bind(reach::dial(context), options).await;
         let server = server.map_err(|error| {

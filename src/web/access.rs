@@ -1,39 +1,37 @@
-//! Codes and tokens. A code is shown once, in a terminal outside of the slots, and gives one token; a token is what each
-//! request carries. Only their digests are kept. Pure, but for the kernel's random numbers.
+//! Codes and tokens. A code is shown once, in a terminal outside the slots, and gives one token; each request carries a token.
+//! Only their digests are kept. Pure, except for the kernel's random numbers.
 
 use crate::control::scope::Scope;
 use crate::core::text::hex;
+use crate::os::random;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// A code is good for this long.
+/// How long a code is valid.
 pub const CODE_LIFE: Duration = Duration::from_secs(60);
-/// A token that is not used for this long is forgotten.
+/// How long a ticket is valid.
+pub const TICKET_LIFE: Duration = Duration::from_secs(30);
+/// A token that is not used for this long expires.
 pub const TOKEN_LIFE: Duration = Duration::from_secs(24 * 60 * 60);
-/// Codes and tokens that are kept; the oldest makes place for a new one.
+/// The most codes and tokens; a new one replaces the oldest.
 const MOST: usize = 64;
 
-/// Wrong codes and tokens within [`STRIKE_WINDOW`] that are answered at once; after them each one waits for [`PENALTY`].
+/// Wrong codes and tokens within [`STRIKE_WINDOW`] that are answered at once; after that each one waits for [`PENALTY`].
 const FREE_STRIKES: usize = 10;
 const STRIKE_WINDOW: Duration = Duration::from_secs(60);
 pub const PENALTY: Duration = Duration::from_secs(1);
 
 type Sum = [u8; 32];
 
-/// A secret as its owner has it. It has no `Debug` form, so that it gets into no log.
-pub struct Secret(String);
+/// A secret in plain text. It has no `Debug` form, so that it never appears in a log.
+pub struct WebSecret(String);
 
-impl Secret {
-    fn new(bytes: usize) -> io::Result<Secret> {
-        let mut random = vec![0; bytes];
-        let mut filled = 0;
-        while filled < bytes {
-            let flags = rustix::rand::GetRandomFlags::empty();
-            filled += rustix::rand::getrandom(&mut random[filled..], flags)?;
-        }
-        Ok(Secret(hex::encode(&random)))
+impl WebSecret {
+    pub fn new<const BYTES: usize>() -> io::Result<WebSecret> {
+        let random = random::bytes::<BYTES>()?;
+        Ok(WebSecret(hex::encode(&random)))
     }
 
     pub fn text(&self) -> &str {
@@ -48,12 +46,12 @@ fn sum(secret: &str) -> Sum {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Grant {
     scope: Scope,
-    /// When it was made or used last.
+    /// When it was created or last used.
     at: Instant,
 }
 
-/// What is allowed to whom. Digests are looked up, not compared with the secret: how long that takes tells nothing about
-/// the secret.
+/// The valid codes and tokens. They are looked up by digest, not compared with the secret, so the time reveals nothing about the
+/// secret.
 #[derive(Debug, Default)]
 pub struct Access {
     codes: HashMap<Sum, Grant>,
@@ -64,19 +62,19 @@ pub struct Access {
 
 impl Access {
     /// A code for one token of this scope.
-    pub fn mint(&mut self, scope: Scope, now: Instant) -> io::Result<Secret> {
-        let code = Secret::new(16)?;
+    pub fn mint(&mut self, scope: Scope, now: Instant) -> io::Result<WebSecret> {
+        let code = WebSecret::new::<16>()?;
         keep(&mut self.codes, code.text(), scope, now, CODE_LIFE);
         Ok(code)
     }
 
-    /// The token for a code, which is used up by this.
-    pub fn redeem(&mut self, code: &str, now: Instant) -> io::Result<Option<(Secret, Scope)>> {
+    /// Exchanges a code for a token; a code works once.
+    pub fn redeem(&mut self, code: &str, now: Instant) -> io::Result<Option<(WebSecret, Scope)>> {
         let grant = self.codes.remove(&sum(code));
         let Some(grant) = grant.filter(|grant| is_good(grant, now, CODE_LIFE)) else {
             return Ok(None);
         };
-        let token = Secret::new(32)?;
+        let token = WebSecret::new::<32>()?;
         keep(&mut self.tokens, token.text(), grant.scope, now, TOKEN_LIFE);
         Ok(Some((token, grant.scope)))
     }
@@ -91,7 +89,7 @@ impl Access {
         Some(grant.scope)
     }
 
-    /// A wrong code or token came. Returns how long its answer waits.
+    /// Counts a wrong code or token. Returns how long its answer waits.
     pub fn strike(&mut self, now: Instant) -> Option<Duration> {
         let is_recent = |at: &Instant| now.duration_since(*at) < STRIKE_WINDOW;
         self.strikes.retain(is_recent);
@@ -100,6 +98,34 @@ impl Access {
         }
         self.strikes.push(now);
         None
+    }
+}
+
+/// The valid tickets, each with what it is good for. They are looked up by digest, as codes and tokens are.
+pub struct Tickets<T>(HashMap<Sum, (T, Instant)>);
+
+impl<T> Default for Tickets<T> {
+    fn default() -> Tickets<T> {
+        Tickets(HashMap::new())
+    }
+}
+
+impl<T> Tickets<T> {
+    pub fn mint(&mut self, of: T, now: Instant) -> io::Result<WebSecret> {
+        let lives = |at: &Instant| now.duration_since(*at) <= TICKET_LIFE;
+        self.0.retain(|_, (_, at)| lives(at));
+        if self.0.len() >= MOST {
+            return Err(io::Error::other("there are too many tickets"));
+        }
+        let ticket = WebSecret::new::<16>()?;
+        self.0.insert(sum(ticket.text()), (of, now));
+        Ok(ticket)
+    }
+
+    /// What a ticket is good for; it works once.
+    pub fn redeem(&mut self, ticket: &str, now: Instant) -> Option<T> {
+        let (of, at) = self.0.remove(&sum(ticket))?;
+        (now.duration_since(at) <= TICKET_LIFE).then_some(of)
     }
 }
 
@@ -141,7 +167,7 @@ mod tests {
         let too_late = begin + CODE_LIFE + Duration::from_secs(1);
         assert!(access.redeem(code.text(), too_late).unwrap().is_none());
         assert!(access.redeem("0123456789abcdef", begin).unwrap().is_none());
-        // A code is no token, and a token no code.
+        // A code is not a token, and a token is not a code.
         let code = access.mint(Scope::Keys, begin).unwrap();
         assert_eq!(access.scope(code.text(), begin), None);
         assert!(access.redeem(token.text(), begin).unwrap().is_none());
@@ -163,7 +189,7 @@ mod tests {
     #[test]
     fn secrets_differ_and_the_oldest_make_place() {
         let (mut access, begin) = (Access::default(), Instant::now());
-        let codes: Vec<Secret> = (0..MOST + 1)
+        let codes: Vec<WebSecret> = (0..MOST + 1)
             .map(|at| {
                 let now = begin + Duration::from_millis(at as u64);
                 access.mint(Scope::View, now).unwrap()
@@ -173,6 +199,22 @@ mod tests {
         let now = begin + Duration::from_secs(1);
         assert!(access.redeem(codes[0].text(), now).unwrap().is_none());
         assert!(access.redeem(codes[1].text(), now).unwrap().is_some());
+    }
+
+    #[test]
+    fn a_ticket_is_good_once_and_for_half_a_minute() {
+        let (mut tickets, now) = (Tickets::default(), Instant::now());
+        let [one, late] = [1, 2].map(|of| tickets.mint(of, now).unwrap());
+        assert_eq!(tickets.redeem(one.text(), now + TICKET_LIFE), Some(1));
+        assert_eq!(tickets.redeem(one.text(), now), None, "twice");
+        let too_late = now + TICKET_LIFE + Duration::from_secs(1);
+        assert_eq!(tickets.redeem(late.text(), too_late), None);
+        assert_eq!(tickets.redeem("0123456789abcdef", now), None);
+        for _ in 0..MOST {
+            tickets.mint(3, now).unwrap();
+        }
+        assert!(tickets.mint(4, now).is_err());
+        assert!(tickets.mint(4, too_late).is_ok());
     }
 
     #[test]

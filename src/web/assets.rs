@@ -1,11 +1,11 @@
-//! The files of the page, which are part of the program: nothing is fetched from elsewhere.
+//! The files of the page, which are part of the program: nothing is fetched from another server.
 
-use super::refusal::Refusal;
+use super::refusal::HttpRefusal;
 use axum::response::{IntoResponse, Response};
 use http::Uri;
 use http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue};
 
-/// The page runs its own scripts and talks to its own server. Text of a slot that looks like a script stays text.
+/// The page runs only its own scripts and talks only to its own server. Text of a slot that looks like a script stays text.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; \
      manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
      require-trusted-types-for 'script'";
@@ -32,16 +32,22 @@ const ASSETS: &[Asset] = assets! {
     "/", "text/html; charset=utf-8", "index.html";
     "/assets/app.mjs", SCRIPT, "app.mjs";
     "/assets/api.mjs", SCRIPT, "api.mjs";
+    "/assets/answer.mjs", SCRIPT, "answer.mjs";
+    "/assets/argue.mjs", SCRIPT, "argue.mjs";
     "/assets/card.mjs", SCRIPT, "card.mjs";
+    "/assets/receipts.mjs", SCRIPT, "receipts.mjs";
     "/assets/slot.mjs", SCRIPT, "slot.mjs";
     "/assets/text.mjs", SCRIPT, "text.mjs";
+    "/assets/views.mjs", SCRIPT, "views.mjs";
     "/assets/vendor/htm-preact.mjs", SCRIPT, "vendor/htm-preact.mjs";
     "/assets/style.css", "text/css; charset=utf-8", "style.css";
     "/assets/icon.svg", "image/svg+xml", "icon.svg";
+    "/assets/icon-192.png", "image/png", "icon-192.png";
+    "/assets/icon-512.png", "image/png", "icon-512.png";
     "/assets/manifest.webmanifest", "application/manifest+json", "manifest.webmanifest";
 };
 
-/// What is neither a request nor a file of the page is nothing.
+/// Any other path is not found.
 pub(super) async fn answer(method: http::Method, uri: Uri) -> Response {
     let asset = ASSETS.iter().find(|asset| asset.path == uri.path());
     match asset.filter(|_| method == http::Method::GET) {
@@ -52,17 +58,19 @@ pub(super) async fn answer(method: http::Method, uri: Uri) -> Response {
             headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
             response
         }
-        None => Refusal::not_found(uri.path()).into_response(),
+        None => HttpRefusal::not_found(uri.path()).into_response(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::control::requests::find;
+    use crate::control::scope::Scope;
     use crate::core::text::hex;
     use sha2::{Digest, Sha256};
 
-    /// What others have written is kept as they published it: `preact/standalone.mjs` of htm 3.1.1.
+    /// Third-party code is kept as published: `preact/standalone.mjs` of htm 3.1.1.
     #[test]
     fn the_vendored_file_is_unchanged() {
         let path = "/assets/vendor/htm-preact.mjs";
@@ -76,7 +84,10 @@ mod tests {
     #[test]
     fn the_page_loads_nothing_that_is_not_here() {
         for asset in ASSETS.iter().filter(|asset| !asset.path.contains("vendor")) {
-            let text = std::str::from_utf8(asset.bytes).unwrap();
+            let Ok(text) = std::str::from_utf8(asset.bytes) else {
+                assert_eq!(asset.kind, "image/png", "{}", asset.path);
+                continue;
+            };
             let text = text.replace("http://www.w3.org/2000/svg", "");
             assert!(
                 !text.contains("http:") && !text.contains("https:"),
@@ -94,6 +105,28 @@ mod tests {
                 assert!(ASSETS.iter().any(|asset| asset.path == file), "{file}");
             }
         }
+    }
+
+    /// A button that a token can't use says so: by the scopes that the requests really have.
+    #[test]
+    fn the_page_knows_the_scopes_of_its_requests() {
+        let script = ASSETS.iter().find(|asset| asset.path.ends_with("/api.mjs"));
+        let text = std::str::from_utf8(script.unwrap().bytes).unwrap();
+        let table = text.split("NEEDS = {").nth(1).unwrap();
+        let table = table.split('}').next().unwrap();
+        let mut count = 0;
+        for (name, scope) in table.lines().filter_map(|line| line.split_once(": ")) {
+            let scope = scope.trim_matches(['"', ',']);
+            // `always` is an answer of `confirm`, which needs more than the others.
+            if name.trim() == "always" {
+                assert_eq!(scope, Scope::Keys.name());
+                continue;
+            }
+            let needed = find(name.trim()).and_then(|request| request.scope);
+            assert_eq!(needed.map(Scope::name), Some(scope), "{name}");
+            count += 1;
+        }
+        assert_eq!(count, 6);
     }
 
     #[test]

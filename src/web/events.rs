@@ -1,12 +1,13 @@
-//! `GET /api/events`: what happens, as server-sent events. The id of an event is its position, with which a client that was
-//! cut off goes on: `?after=POSITION`, or the header `Last-Event-ID`.
+//! `GET /api/events`: events as server-sent events. The id of an event is its position; a client that was cut off continues with
+//! `?after=POSITION`, or the header `Last-Event-ID`.
 
-use super::refusal::Refusal;
-use super::server::Shared;
+use super::refusal::HttpRefusal;
+use super::server::{Granted, WebState};
 use crate::control::client::Notice;
 use crate::control::requests::EventsParams;
 use crate::core::model::envelope::{EVENT, LAGGED, LIVE};
 use crate::core::model::{Fault, RpcError};
+use axum::Extension;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::response::sse::{self, KeepAlive, Sse};
@@ -20,23 +21,24 @@ use std::sync::Arc;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct EventsQuery {
-    /// Names of slots, with commas between them; all if there is none.
+    /// Names of slots, separated by commas; empty means all.
     #[serde(default)]
     slots: String,
-    /// Also what their programs write.
+    /// Also the output of their programs.
     #[serde(default)]
     data: bool,
     after: Option<u64>,
 }
 
 pub(super) async fn stream(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<WebState>>,
+    Extension(granted): Extension<Granted>,
     headers: HeaderMap,
     query: Result<Query<EventsQuery>, QueryRejection>,
-) -> Result<Sse<impl Stream<Item = Result<sse::Event, Infallible>>>, Refusal> {
+) -> Result<Sse<impl Stream<Item = Result<sse::Event, Infallible>>>, HttpRefusal> {
     let Query(query) = query.map_err(|error| RpcError::new(Fault::Usage, error.body_text()))?;
     let Ok(place) = shared.streams.clone().try_acquire_owned() else {
-        return Err(Refusal::full("listeners of events"));
+        return Err(HttpRefusal::full("listeners of events"));
     };
     let last = headers.get("last-event-id");
     let last = last.and_then(|id| id.to_str().ok()?.parse().ok());
@@ -48,8 +50,13 @@ pub(super) async fn stream(
     };
     let client = (shared.dial)().await?;
     let notices = client.events(params).await.map_err(RpcError::from)?;
+    // A device that was revoked hears nothing more.
+    let notices = notices.take_while(move |_| {
+        let (shared, granted) = (shared.clone(), granted.clone());
+        async move { granted.holds(&shared).await }
+    });
     let told = notices.map(move |notice| {
-        // The place is free when the stream has ended.
+        // The place is freed when the stream has ended.
         let _ = &place;
         Ok(match notice {
             Ok(notice) => told(notice),

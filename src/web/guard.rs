@@ -1,19 +1,18 @@
-//! What is refused before anybody looks at a token: requests for another host, requests that another page makes a browser
-//! send, and forms. Pure.
+//! Refuses requests before their token is checked: requests for another host, requests from another page, and forms. Pure.
 //!
-//! A browser sends a page's requests to this machine too. What it adds to them, `Host`, `Origin` and `Sec-Fetch-Site`,
-//! a page can't choose; so these tell whether the request comes from our own page. Programs send none but `Host`.
+//! A browser also sends the requests of other pages to this machine. A page can't choose the headers `Host`, `Origin` and
+//! `Sec-Fetch-Site`, so these tell whether a request comes from the own page. Programs send only `Host`.
 
 use http::header::{CONTENT_TYPE, HOST, HeaderName, ORIGIN};
 use http::request::Parts;
 use http::{HeaderMap, Method, StatusCode};
 use std::net::SocketAddr;
 
-/// The names by which a browser may reach this server.
+/// The host names by which a browser may reach this server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hosts {
-    /// The address that it listens at, by plain HTTP. Names such as `localhost` are not among them: they mean other addresses
-    /// too, where a program of a slot could listen and give the page its own scripts.
+    /// The address that it listens at, by plain HTTP. Names such as `localhost` are not included: they also mean other addresses,
+    /// where a program of a slot could listen and give the page its own scripts.
     own: String,
     /// Names of a proxy, which speaks HTTPS with the browser.
     behind_proxy: Vec<String>,
@@ -82,7 +81,7 @@ impl Hosts {
         is_in("http://", own) || is_in("https://", &self.behind_proxy)
     }
 
-    /// Whether this request may be looked at.
+    /// Whether this request may be processed.
     pub fn check(&self, request: &Parts) -> Result<(), Denied> {
         self.check_host(request)?;
         self.check_origin(request)?;
@@ -95,7 +94,7 @@ impl Hosts {
 
     fn check_host(&self, request: &Parts) -> Result<(), Denied> {
         let host = only(&request.headers, &HOST).ok_or(Denied::Host)?;
-        // A request for a whole address has its host there too.
+        // A request with an absolute URL has its host there too.
         let authority = request.uri.authority().map(|authority| authority.as_str());
         let both = [Some(host), authority];
         match both.into_iter().flatten().all(|host| self.has(host)) {
@@ -108,7 +107,7 @@ impl Hosts {
         let headers = &request.headers;
         let is_allowed = match headers.contains_key(ORIGIN) {
             true => only(headers, &ORIGIN).is_some_and(|origin| self.has_origin(origin)),
-            // A browser always says where a POST comes from.
+            // A browser always names the origin of a POST.
             false => request.method != Method::POST || !is_of_browser(headers),
         };
         let site = HeaderName::from_static("sec-fetch-site");
@@ -139,7 +138,7 @@ fn check_content_type(headers: &HeaderMap) -> Result<(), Denied> {
     }
 }
 
-/// The value of a header that stands there once.
+/// The value of a header that occurs exactly once.
 fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
@@ -218,7 +217,7 @@ mod tests {
         assert_eq!(get(&[HERE, ours, ours]), Err(Denied::Origin));
         let proxied = ("Origin", "https://box.example.net");
         assert_eq!(get(&[("Host", "box.example.net"), proxied]), Ok(()));
-        // Both say the same, and it is a name that was made to point here.
+        // Both have the same name, which was made to point here (DNS rebinding).
         let rebound = [
             ("Host", "evil.com:7777"),
             ("Origin", "http://evil.com:7777"),

@@ -1,4 +1,4 @@
-//! `GET /api/openapi.json`: the description of the API, made from the table of requests.
+//! `GET /api/openapi.json`: the description of the API, generated from the table of requests.
 
 use crate::control::requests::{RequestEntry, requests};
 use crate::control::scope::Scope;
@@ -7,7 +7,7 @@ use axum::Json;
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use serde_json::{Map, Value, json};
 
-/// The statuses of errors, which all have the same body.
+/// The error statuses, which all have the same body.
 const ERRORS: [(&str, &str); 10] = [
     ("400", "Wrong parameters, or an unknown name."),
     ("401", "No token, or a wrong one."),
@@ -37,6 +37,7 @@ pub fn openapi() -> Value {
     let mut generator = settings.into_generator();
     let mut paths = Map::new();
     paths.insert("/api/session".to_owned(), session());
+    paths.insert("/api/ticket".to_owned(), ticket());
     paths.insert("/api/openapi.json".to_owned(), own());
     paths.insert("/api/events".to_owned(), events(&mut generator));
     for entry in requests() {
@@ -47,7 +48,7 @@ pub fn openapi() -> Value {
     }
     let error = generator.subschema_for::<RpcError>();
     let mut schemas = generator.take_definitions(true);
-    schemas.insert("Refusal".to_owned(), refusal(&error.to_value()));
+    schemas.insert("HttpRefusal".to_owned(), refusal(&error.to_value()));
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -103,6 +104,7 @@ fn session() -> Value {
         "properties": {
             "token": { "type": "string" },
             "scope": { "enum": Scope::ALL },
+            "device": { "type": "string", "description": "The name of the device, if the code was for one." },
         },
         "required": ["token", "scope"],
     });
@@ -113,6 +115,32 @@ fn session() -> Value {
             "security": [],
             "requestBody": { "required": true, "content": as_json(code) },
             "responses": responses(as_json(token)),
+        },
+    })
+}
+
+fn ticket() -> Value {
+    let slot = json!({
+        "type": "object",
+        "properties": { "slot": { "type": "string" } },
+        "required": ["slot"],
+        "additionalProperties": false,
+    });
+    let ticket = json!({
+        "type": "object",
+        "properties": {
+            "ticket": { "type": "string" },
+            "expires_s": { "type": "integer" },
+        },
+        "required": ["ticket", "expires_s"],
+    });
+    json!({
+        "post": {
+            "operationId": "ticket",
+            "summary": "Gives a ticket, which is good once, for GET /api/live?slot=NAME: a WebSocket with the subprotocols \
+                        missiond.v1 and ticket.TICKET that shows the screen of one slot as it changes.",
+            "requestBody": { "required": true, "content": as_json(slot) },
+            "responses": responses(as_json(ticket)),
         },
     })
 }
@@ -155,7 +183,7 @@ fn responses(content: Value) -> Value {
     let mut all = Map::new();
     let done = json!({ "description": "Done.", "content": content });
     all.insert("200".to_owned(), done);
-    let refusal = as_json(json!({ "$ref": "#/components/schemas/Refusal" }));
+    let refusal = as_json(json!({ "$ref": "#/components/schemas/HttpRefusal" }));
     for (status, about) in ERRORS {
         let error = json!({ "description": about, "content": refusal });
         all.insert(status.to_owned(), error);

@@ -1,4 +1,4 @@
-//! Errors as a client over HTTP gets them: the status, and the same words as on the control socket.
+//! Errors for HTTP clients: the status, and the same error as on the control socket.
 
 use super::guard::Denied;
 use crate::core::model::{Fault, Misuse, RpcError};
@@ -7,49 +7,49 @@ use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use serde_json::json;
 
-/// A request that was not answered as asked.
+/// A request that failed or was refused.
 #[derive(Debug)]
-pub struct Refusal {
+pub struct HttpRefusal {
     status: StatusCode,
     error: RpcError,
 }
 
-impl Refusal {
-    pub fn new(status: StatusCode, fault: Fault, message: impl Into<String>) -> Refusal {
+impl HttpRefusal {
+    pub fn new(status: StatusCode, fault: Fault, message: impl Into<String>) -> HttpRefusal {
         let error = RpcError::new(fault, message);
-        Refusal { status, error }
+        HttpRefusal { status, error }
     }
 
-    pub fn next(mut self, next: impl Into<String>) -> Refusal {
+    pub fn next(mut self, next: impl Into<String>) -> HttpRefusal {
         self.error = self.error.next(next);
         self
     }
 
-    pub fn no_token() -> Refusal {
+    pub fn no_token() -> HttpRefusal {
         let text = "a token is needed: Authorization: Bearer TOKEN";
-        Refusal::new(StatusCode::UNAUTHORIZED, Fault::Refused, text)
+        HttpRefusal::new(StatusCode::UNAUTHORIZED, Fault::Refused, text)
             .next("get a code with `missiond web`, and a token for it with POST /api/session")
     }
 
-    pub fn not_found(path: &str) -> Refusal {
+    pub fn not_found(path: &str) -> HttpRefusal {
         let text = format!("there is nothing at {path}");
-        Refusal::new(StatusCode::NOT_FOUND, Fault::Usage, text).next("see /api/openapi.json")
+        HttpRefusal::new(StatusCode::NOT_FOUND, Fault::Usage, text).next("see /api/openapi.json")
     }
 
-    pub fn full(what: &str) -> Refusal {
+    pub fn full(what: &str) -> HttpRefusal {
         let text = format!("there are too many {what}");
-        Refusal::new(StatusCode::SERVICE_UNAVAILABLE, Fault::Full, text)
+        HttpRefusal::new(StatusCode::SERVICE_UNAVAILABLE, Fault::Full, text)
     }
 }
 
-impl From<Denied> for Refusal {
-    fn from(denied: Denied) -> Refusal {
-        Refusal::new(denied.status(), Fault::Refused, denied.message())
+impl From<Denied> for HttpRefusal {
+    fn from(denied: Denied) -> HttpRefusal {
+        HttpRefusal::new(denied.status(), Fault::Refused, denied.message())
     }
 }
 
-impl From<RpcError> for Refusal {
-    fn from(error: RpcError) -> Refusal {
+impl From<RpcError> for HttpRefusal {
+    fn from(error: RpcError) -> HttpRefusal {
         let status = match (error.misuse, error.fault) {
             (Some(Misuse::Method), _) => StatusCode::NOT_FOUND,
             (_, Fault::Usage) => StatusCode::BAD_REQUEST,
@@ -58,11 +58,11 @@ impl From<RpcError> for Refusal {
             (_, Fault::TimedOut) => StatusCode::GATEWAY_TIMEOUT,
             (_, Fault::Failed) => StatusCode::BAD_GATEWAY,
         };
-        Refusal { status, error }
+        HttpRefusal { status, error }
     }
 }
 
-impl IntoResponse for Refusal {
+impl IntoResponse for HttpRefusal {
     fn into_response(self) -> Response {
         (self.status, Json(json!({ "error": self.error }))).into_response()
     }

@@ -1,9 +1,10 @@
 //! The HTTP server: connections and their bounds, and the checks that each request passes before it is answered.
 
-use super::access::{Access, Secret};
-use super::guard::Hosts;
-use super::refusal::Refusal;
-use super::{api, assets, events, openapi};
+use super::access::{Access, Tickets, WebSecret};
+use super::devices::{DeviceGrant, Devices};
+use super::guard::{Denied, Hosts};
+use super::refusal::HttpRefusal;
+use super::{api, assets, events, live, metrics, openapi};
 use crate::control::client::Dial;
 use crate::control::requests::{WhereFrom, WhereFromParams};
 use crate::control::scope::Scope;
@@ -30,15 +31,15 @@ use tokio::sync::{OnceCell, Semaphore};
 
 /// Connections of people at once. A browser opens six for each tab.
 const MAX_CONNECTIONS: usize = 128;
-/// Connections that are looked up at once, before they get a place: what a slot opens takes no place of a person's.
-const DOORSTEP: usize = 4;
-/// Connections that are refused and may still read why.
+/// Connections whose origin is looked up at once, before they get a place: connections from a slot take no place of a person's.
+const MAX_LOOKUPS: usize = 4;
+/// Refused connections that may still read the reason.
 const MAX_REFUSED: usize = 8;
-/// How often a refusal goes into the audit, at most.
+/// The shortest time between two refusals in the audit.
 const ALARM_PAUSE: Duration = Duration::from_secs(10);
 /// Listeners of events at once.
 const MAX_STREAMS: usize = 32;
-/// A client has this long to send the head of a request.
+/// How long a client has to send the head of a request.
 const HEAD_LIMIT: Duration = Duration::from_secs(10);
 /// Bytes of the longest head.
 const MAX_HEAD: usize = 64 << 10;
@@ -52,20 +53,24 @@ pub struct WebOptions {
     pub listen: SocketAddr,
     /// Names of proxies in front of this server.
     pub hosts: Vec<String>,
+    pub devices: Devices,
 }
 
-/// What all requests share.
-pub(super) struct Shared {
+/// State that all requests share.
+pub(super) struct WebState {
     pub dial: Dial,
     pub streams: Arc<Semaphore>,
+    pub devices: Devices,
     hosts: Hosts,
     access: Mutex<Access>,
-    /// When a refusal went into the audit last.
+    /// Each for the screen of one slot.
+    tickets: Mutex<Tickets<(String, Granted)>>,
+    /// When a refusal was last written to the audit.
     alarm: Mutex<Option<Instant>>,
 }
 
-impl Shared {
-    /// A crowd of connections from a slot is no reason to fill the audit.
+impl WebState {
+    /// Many connections from a slot must not fill the audit.
     fn may_alarm(&self) -> bool {
         let last = *self.alarm.lock().unwrap_or_else(PoisonError::into_inner);
         last.is_none_or(|last| last.elapsed() >= ALARM_PAUSE)
@@ -82,32 +87,38 @@ impl Shared {
         self.access.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A wrong code or token: too many of them have to wait.
-    pub async fn refuse_secret(&self) -> Refusal {
+    pub fn tickets(&self) -> MutexGuard<'_, Tickets<(String, Granted)>> {
+        self.tickets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A wrong code or token: after too many of them the answer is delayed.
+    pub async fn refuse_secret(&self) -> HttpRefusal {
         let penalty = self.access().strike(Instant::now());
         if let Some(penalty) = penalty {
             tokio::time::sleep(penalty).await;
         }
-        Refusal::no_token()
+        HttpRefusal::no_token()
     }
 }
 
-/// A server that listens.
+/// A listening server.
 pub struct WebServer {
     listener: TcpListener,
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<WebState>,
 }
 
 impl WebServer {
     pub async fn bind(dial: Dial, options: WebOptions) -> io::Result<WebServer> {
         let listener = TcpListener::bind(options.listen).await?;
         let address = listener.local_addr()?;
-        let shared = Shared {
+        let shared = WebState {
             dial,
             streams: Arc::new(Semaphore::new(MAX_STREAMS)),
+            devices: options.devices,
             hosts: Hosts::new(address, &options.hosts),
             access: Mutex::default(),
+            tickets: Mutex::default(),
             alarm: Mutex::default(),
         };
         Ok(WebServer {
@@ -121,8 +132,8 @@ impl WebServer {
         self.address
     }
 
-    /// A new code of this scope, which gives one token.
-    pub fn code(&self, scope: Scope) -> io::Result<Secret> {
+    /// A new code of this scope, for one token.
+    pub fn code(&self, scope: Scope) -> io::Result<WebSecret> {
         self.shared.access().mint(scope, Instant::now())
     }
 
@@ -130,16 +141,16 @@ impl WebServer {
     pub async fn serve(self) {
         let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         let refused = Arc::new(Semaphore::new(MAX_REFUSED));
-        let doorstep = Arc::new(Semaphore::new(DOORSTEP));
+        let lookups = Arc::new(Semaphore::new(MAX_LOOKUPS));
         loop {
-            let Ok(step) = doorstep.clone().acquire_owned().await else {
+            let Ok(lookup) = lookups.clone().acquire_owned().await else {
                 return;
             };
             let (stream, theirs) = match self.listener.accept().await {
                 Ok(accepted) => accepted,
                 Err(error) => {
                     tracing::warn!("a connection can't be accepted: {error}");
-                    // Out of descriptors: others have to end first.
+                    // Out of descriptors: other connections have to end first.
                     tokio::time::sleep(Duration::from_millis(100)).await;
                     continue;
                 }
@@ -151,8 +162,8 @@ impl WebServer {
                     Ok(()) => places,
                     Err(_) => refused,
                 };
-                drop(step);
-                // Without a place the connection closes: a client that tries again later finds one.
+                drop(lookup);
+                // Without a place the connection closes; the client can try again later.
                 let Ok(_place) = places.try_acquire_owned() else {
                     return;
                 };
@@ -163,23 +174,31 @@ impl WebServer {
 }
 
 async fn serve_connection(stream: TcpStream, router: Router) {
-    // How a connection ends is the client's affair.
+    // Errors of a single connection do not matter here.
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_LIMIT)
-        .max_buf_size(MAX_HEAD)
+        // What is somewhat too long is answered in `admit`, with the reason; what is longer is answered without.
+        .max_buf_size(2 * MAX_HEAD)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router))
+        // To a WebSocket.
+        .with_upgrades()
         .await;
 }
 
-fn router(shared: Arc<Shared>) -> Router {
+fn router(shared: Arc<WebState>) -> Router {
     let guarded = Router::new()
         .route("/api/events", get(events::stream))
         .route("/api/openapi.json", get(openapi::answer))
+        .route("/api/ticket", post(live::ticket))
         .route("/api/{request}", post(api::answer))
+        .route("/metrics", get(metrics::answer))
+        .method_not_allowed_fallback(wrong_method)
         .layer(middleware::from_fn_with_state(shared.clone(), authorize));
     Router::new()
         .route("/api/session", post(api::session))
+        .route("/api/live", get(live::answer))
+        .method_not_allowed_fallback(wrong_method)
         .merge(guarded)
         .fallback(assets::answer)
         .layer(DefaultBodyLimit::max(MAX_BODY))
@@ -188,14 +207,21 @@ fn router(shared: Arc<Shared>) -> Router {
         .with_state(shared)
 }
 
-/// The first two checks: what the request says of itself, and what the kernel says of its sender.
+/// The first two checks: the headers of the request, and the kernel's record of its sender.
 async fn admit(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<WebState>>,
     Extension(caller): Extension<Arc<Caller>>,
     request: Request,
     next: Next,
-) -> Result<Response, Refusal> {
+) -> Result<Response, HttpRefusal> {
     let (parts, body) = request.into_parts();
+    let head = parts.headers.iter();
+    let head = head.map(|(name, value)| name.as_str().len() + value.len());
+    if head.sum::<usize>() + parts.uri.to_string().len() > MAX_HEAD {
+        let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+        let text = "the head of the request has more than 64 KiB";
+        return Err(HttpRefusal::new(status, Fault::Usage, text));
+    }
     if let Err(denied) = shared.hosts.check(&parts) {
         tracing::info!(why = denied.name(), "a request was refused");
         return Err(denied.into());
@@ -204,21 +230,74 @@ async fn admit(
     Ok(next.run(Request::from_parts(parts, body)).await)
 }
 
-/// The third check: the token. What it allows goes with the request.
+/// A known path by another method.
+async fn wrong_method() -> HttpRefusal {
+    Denied::Method.into()
+}
+
+/// What the token of a request is good for.
+#[derive(Clone)]
+pub(super) struct Granted {
+    pub scope: Scope,
+    pub device: Option<PairedDevice>,
+}
+
+/// The device that a request comes from.
+#[derive(Clone)]
+pub(super) struct PairedDevice {
+    pub name: String,
+    token: Arc<str>,
+}
+
+impl Granted {
+    /// Whether its device, if it has one, has not been revoked since.
+    pub async fn holds(&self, shared: &WebState) -> bool {
+        match &self.device {
+            Some(device) => {
+                matches!(granted_to_device(shared, &device.token).await, Ok(Some(_)))
+            }
+            None => true,
+        }
+    }
+}
+
+/// What a token is good for; `None` if it is wrong.
+async fn granted(shared: &WebState, token: &str) -> Result<Option<Granted>, HttpRefusal> {
+    let scope = shared.access().scope(token, Instant::now());
+    if let Some(scope) = scope {
+        let device = None;
+        return Ok(Some(Granted { scope, device }));
+    }
+    granted_to_device(shared, token).await
+}
+
+async fn granted_to_device(shared: &WebState, token: &str) -> Result<Option<Granted>, HttpRefusal> {
+    let (devices, token) = (shared.devices.clone(), Arc::<str>::from(token));
+    let wanted = token.clone();
+    let found = blocking::run(move || devices.grant(&wanted, chrono::Utc::now())).await;
+    let found = found.and_then(|found| found).map_err(|error| {
+        let text = format!("the devices can't be looked up: {error}");
+        HttpRefusal::new(StatusCode::SERVICE_UNAVAILABLE, Fault::Failed, text)
+    })?;
+    Ok(found.map(|DeviceGrant { name, scope }| Granted {
+        scope,
+        device: Some(PairedDevice { name, token }),
+    }))
+}
+
+/// The third check: the token. What it is good for is attached to the request.
 async fn authorize(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<WebState>>,
     mut request: Request,
     next: Next,
-) -> Result<Response, Refusal> {
-    let token = bearer(request.headers());
-    let scope = token.and_then(|token| shared.access().scope(token, Instant::now()));
-    match (token, scope) {
-        (_, Some(scope)) => {
-            request.extensions_mut().insert(scope);
+) -> Result<Response, HttpRefusal> {
+    let token = bearer(request.headers()).ok_or_else(HttpRefusal::no_token)?;
+    match granted(&shared, token).await? {
+        Some(granted) => {
+            request.extensions_mut().insert(granted);
             Ok(next.run(request).await)
         }
-        (None, None) => Err(Refusal::no_token()),
-        (Some(_), None) => Err(shared.refuse_secret().await),
+        None => Err(shared.refuse_secret().await),
     }
 }
 
@@ -233,7 +312,7 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     }
 }
 
-/// Nothing of an answer is kept, framed, guessed at or named to another page.
+/// An answer must not be cached, framed, sniffed or sent as a referrer.
 async fn with_headers(mut response: Response<Body>) -> Response<Body> {
     let headers = [
         ("cache-control", "no-store"),
@@ -247,14 +326,14 @@ async fn with_headers(mut response: Response<Body>) -> Response<Body> {
         ("x-content-type-options", "nosniff"),
     ];
     for (name, value) in headers {
-        // The page has a policy of its own.
+        // The page has its own content security policy.
         let entry = response.headers_mut().entry(HeaderName::from_static(name));
         entry.or_insert(HeaderValue::from_static(value));
     }
     response
 }
 
-/// Who is at the other end of a connection, as it was when it connected.
+/// The origin of a connection, as it was when it connected.
 pub(super) struct Caller {
     ours: io::Result<SocketAddr>,
     theirs: SocketAddr,
@@ -271,22 +350,22 @@ impl Caller {
         }
     }
 
-    /// Refuses other users and programs inside slots. If the daemon does not answer, nobody can be told apart: then the
-    /// next request asks again.
-    async fn check(&self, shared: &Shared) -> Result<(), Refusal> {
+    /// Refuses other users and programs inside slots. If the daemon does not answer, the origin is unknown: then the next request
+    /// asks again.
+    async fn check(&self, shared: &WebState) -> Result<(), HttpRefusal> {
         let look = || self.look(shared);
         refusal(self.refused.get_or_try_init(look).await?.as_deref())
     }
 
-    /// The same, looked up again: before something is done, a connection may have been passed on to another process.
-    pub(super) async fn check_again(&self, shared: &Shared) -> Result<(), Refusal> {
+    /// The same, looked up again: a connection may have been passed to another process before an action.
+    pub(super) async fn check_again(&self, shared: &WebState) -> Result<(), HttpRefusal> {
         refusal(self.look(shared).await?.as_deref())
     }
 
-    async fn look(&self, shared: &Shared) -> Result<Option<String>, Refusal> {
+    async fn look(&self, shared: &WebState) -> Result<Option<String>, HttpRefusal> {
         let unknown = |error: &dyn std::fmt::Display| {
             let text = format!("who has connected can't be looked up: {error}");
-            Refusal::new(StatusCode::SERVICE_UNAVAILABLE, Fault::Failed, text)
+            HttpRefusal::new(StatusCode::SERVICE_UNAVAILABLE, Fault::Failed, text)
         };
         let ours = *self.ours.as_ref().map_err(|error| unknown(error))?;
         let theirs = self.theirs;
@@ -316,11 +395,13 @@ impl Caller {
     }
 }
 
-fn refusal(why: Option<&str>) -> Result<(), Refusal> {
+fn refusal(why: Option<&str>) -> Result<(), HttpRefusal> {
     let Some(why) = why else {
         return Ok(());
     };
     let text = format!("the program that has connected is refused: {why}");
-    Err(Refusal::new(StatusCode::FORBIDDEN, Fault::Refused, text)
-        .next("open the page in a browser outside of the slots, as the daemon's user"))
+    Err(
+        HttpRefusal::new(StatusCode::FORBIDDEN, Fault::Refused, text)
+            .next("open the page in a browser outside of the slots, as the daemon's user"),
+    )
 }

@@ -5,7 +5,7 @@ use crate::support::daemon::Daemon;
 use crate::support::setup::Setup;
 use crate::support::until;
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 
 pub fn daemon() -> Daemon {
     let setup = Setup::new().slot_with("echo", "kind = \"shell\"");
@@ -81,6 +81,33 @@ fn errors_have_the_words_of_the_socket_and_a_status() {
 }
 
 #[test]
+fn a_monitor_gets_the_same_as_the_command() {
+    let daemon = daemon();
+    let web = Web::start(&daemon, "view");
+    let page = web.get("/metrics", Some(&web.token()));
+    assert_eq!(page.status, 200, "{page:?}");
+    let is_text = page
+        .head
+        .contains("content-type: text/plain; version=0.0.4");
+    assert!(is_text, "{page:?}");
+    // Seconds differ between two looks.
+    let without_seconds = |page: &str| {
+        let lines = page.lines().filter(|line| !line.contains("_seconds"));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let printed = daemon.cmd(&["metrics"]).expect(0).stdout;
+    assert_eq!(without_seconds(&page.body), without_seconds(&printed));
+    let idle = r#"missiond_slot_state{slot="echo",role="echo",state="idle"} 1"#;
+    assert!(printed.contains(idle), "{printed}");
+    let seconds = r#"missiond_state_seconds_total{slot="echo",activity="idle"} "#;
+    let since = |page: &str| {
+        let line = page.lines().find_map(|line| line.strip_prefix(seconds));
+        line.and_then(|value| value.parse::<f64>().ok())
+    };
+    assert!(since(&printed) > since(&page.body), "{printed}");
+}
+
+#[test]
 fn each_answer_is_as_the_document_says() {
     let daemon = daemon();
     let web = Web::start(&daemon, "view");
@@ -112,6 +139,48 @@ fn each_answer_is_as_the_document_says() {
     assert!(seen > 12, "{seen}");
 }
 
+#[test]
+fn the_audit_and_the_log_are_read_from_their_ends() {
+    let daemon = daemon();
+    let web = Web::start(&daemon, "keys");
+    let token = web.token();
+    for text in ["one", "two"] {
+        let keys = json!({ "slot": "echo", "bytes": text.as_bytes() });
+        assert_eq!(
+            web.post("write", Some(&token), &keys.to_string()).status,
+            200
+        );
+    }
+    let audit = |params: Value| {
+        let answer = web.post("audit", Some(&token), &params.to_string());
+        assert_eq!(answer.status, 200, "{answer:?}");
+        answer.json()
+    };
+    let newest = audit(json!({ "limit": 1, "by": "person" }));
+    assert_eq!(
+        (&newest["entries"][0]["via"], &newest["more"]),
+        (&json!("web"), &json!(true))
+    );
+    let seq = newest["entries"][0]["seq"].as_u64().expect("a number");
+    let older = audit(json!({ "before": seq, "of": ["echo"] }));
+    assert!(older["entries"][0]["seq"].as_u64() < Some(seq), "{older}");
+    assert_eq!(older["more"], false, "{older}");
+    assert_eq!(audit(json!({ "of": ["other"] }))["entries"], json!([]));
+    let log = |lines: usize| {
+        let params = json!({ "slot": "echo", "lines": lines }).to_string();
+        web.post("log", Some(&token), &params).json()["lines"].clone()
+    };
+    let all: Vec<Value> = log(2000).as_array().cloned().expect("lines");
+    assert!(
+        all[0]
+            .as_str()
+            .expect("text")
+            .contains("exited -> starting"),
+        "{all:?}"
+    );
+    assert_eq!(log(1).as_array(), Some(&vec![all[all.len() - 1].clone()]));
+}
+
 /// A schema of the document, with the document's own definitions.
 fn jsonschema_of(schema: &Value, document: &Value) -> jsonschema::Validator {
     let mut whole = schema.clone();
@@ -141,10 +210,10 @@ fn events_are_streamed_and_go_on_behind_a_position() {
 }
 
 /// Server-sent events, one after another.
-struct Events(BufReader<std::net::TcpStream>);
+pub struct Events(BufReader<std::net::TcpStream>);
 
 impl Events {
-    fn open(web: &Web, token: &str, path: &str) -> Events {
+    pub fn open(web: &Web, token: &str, path: &str) -> Events {
         let mut stream = web.connect();
         let head = format!(
             "GET {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}\r\n\r\n",
@@ -162,7 +231,7 @@ impl Events {
     }
 
     /// The data of the next event of this kind.
-    fn next(&mut self, kind: &str) -> Value {
+    pub fn next(&mut self, kind: &str) -> Value {
         let wanted = format!("event: {kind}");
         while self.line() != wanted {}
         loop {
@@ -170,6 +239,13 @@ impl Events {
                 return serde_json::from_str(data).expect("JSON");
             }
         }
+    }
+
+    /// All that comes until the server ends the stream.
+    pub fn rest(mut self) -> String {
+        let mut rest = String::new();
+        let read = self.0.read_to_string(&mut rest);
+        read.map(|_| rest).expect("the stream ends")
     }
 
     /// The positions of all events up to the exit of the program.

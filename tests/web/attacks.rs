@@ -29,6 +29,7 @@ fn nothing_is_answered_without_a_token() {
         let got = web.get(&path, None);
         assert_eq!(got.status, 401, "{path}: {got:?}");
     }
+    assert_eq!(web.get("/metrics", None).status, 401);
     let query = web.get(&format!("/api/events?token={}", web.code), None);
     assert_eq!(query.status, 401, "{query:?}");
     let wrong = web.post("status", Some("0123456789abcdef"), "{}");
@@ -136,8 +137,17 @@ fn only_a_post_of_json_acts() {
         ];
         let answer = web.request(&format!("{method} /api/stop"), &head, body);
         assert_eq!(answer.status, 405, "{method}: {answer:?}");
+        if method != "HEAD" {
+            assert!(answer.message().contains("use GET to read"), "{answer:?}");
+        }
         assert!(!answer.head.contains("access-control"), "{answer:?}");
     }
+    // A head that is too long is told so too.
+    let long = format!("X-Long: {}", "x".repeat(65 << 10));
+    let head = [&token, &host, "Content-Type: application/json", &long];
+    let answer = web.request("POST /api/stop", &head, body);
+    assert_eq!(answer.status, 431, "{answer:?}");
+    assert!(answer.message().contains("64 KiB"), "{answer:?}");
     assert_eq!(daemon.status("echo")["state"], "idle");
 }
 
@@ -228,7 +238,7 @@ fn a_program_inside_a_slot_is_refused_with_a_right_token() {
     for wrapper in ["", "setsid -w", "env -i"] {
         let told = asked_inside(&daemon, &web, &token, wrapper);
         assert!(told.contains("403 Forbidden"), "{wrapper}: {told}");
-        assert!(told.contains("it runs inside slot"), "{wrapper}: {told}");
+        assert!(told.contains("it runs inside session"), "{wrapper}: {told}");
     }
     let audit = daemon.logged("audit.jsonl");
     let refused = audit.lines().filter(|line| {

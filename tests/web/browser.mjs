@@ -13,7 +13,7 @@ page.setDefaultTimeout(60_000);
 
 // A server that does not answer is for the page to tell; all else that a browser complains about is wrong.
 const complaints = [];
-const isAnswer = (text) => text.startsWith("Failed to load resource");
+const isAnswer = (text) => text.startsWith("Failed to load resource") || /^WebSocket connection .* Unexpected response code: 50\d$/.test(text);
 page.on("console", (message) => {
   if (message.type() === "error" && !isAnswer(message.text())) complaints.push(message.text());
 });

@@ -83,21 +83,66 @@ fn a_person_denies_and_allows_at_the_page() {
     assert_eq!(told["serious"], json!([]), "what axe finds");
     let kept = "the token is in the tab, and nowhere else";
     assert_eq!(told["kept"], json!(["", 0, 1]), "{kept}");
+    until("the reason to be told", || {
+        let history = daemon.cmd(&["history", "coder"]).expect(0).stdout;
+        history.contains("not this file").then_some(())
+    });
     daemon.wait_state("coder", "idle");
     assert!(!daemon.cwd("coder").join("denied").exists());
-    let history = daemon.cmd(&["history", "coder"]).expect(0).stdout;
-    assert!(history.contains("not this file"), "{history}");
     let audit = daemon.logged("audit.jsonl");
     assert!(audit.contains(r#""via":"web""#), "{audit}");
+
+    asks_to_run(&daemon, "touch denied");
+    let web = Web::start(&daemon, "view");
+    let told = browser.play("argued", 1280, &web, daemon.root());
+    let before = told["before"].as_str().unwrap_or_default();
+    assert!(before.contains("no") && before.contains("by web"), "{told}");
+    assert!(before.contains("not this file"), "{told}");
+    let always = told["always"].as_str().unwrap_or_default();
+    assert!(always.contains("Bash(touch denied)"), "{told}");
+    assert!(always.contains("2 asks and 0 denies"), "{told}");
+    daemon.cmd(&["confirm", "coder", "no"]).expect(0);
+    daemon.wait_state("coder", "idle");
 
     asks_to_run(&daemon, "touch allowed");
     let web = Web::start(&daemon, "answer");
     let told = browser.play("allow", 390, &web, daemon.root());
     assert_eq!(told["wide"], 390, "nothing is wider than the phone");
     assert!(told["height"].as_f64().expect("a height") >= 48.0, "{told}");
+    let steps = told["steps"].as_str().unwrap_or_default();
+    let whole = "coder: yes sent ✓ decided ✓ key 1 ✓ dialog gone ✓ ran ✓";
+    assert_eq!(steps.trim(), whole);
     until("the file", || {
         daemon.cwd("coder").join("allowed").exists().then_some(())
     });
+
+    daemon.wait_state("coder", "idle");
+    daemon.cmd(&["spawn", "--", "sleep", "600"]).expect(0);
+    asks_to_run(&daemon, "touch third");
+    daemon
+        .cmd(&["submit", "coder", "count the files"])
+        .expect(0);
+    let web = Web::start(&daemon, "view");
+    for width in [1280, 390] {
+        let told = browser.play("views", width, &web, daemon.root());
+        assert_eq!(told["serious"], json!([]), "what axe finds at {width}");
+        assert_eq!(told["wide"], width, "nothing is wider than the page");
+        if width == 390 {
+            continue;
+        }
+        let shown = |view: &str| told[view].as_str().unwrap_or_default().to_owned();
+        let audit = shown("audit");
+        assert!(audit.contains("with the reason: not this file"), "{audit}");
+        assert!(audit.contains("by web"), "{audit}");
+        assert!(shown("sessions").contains("sleep 600"), "{told}");
+        assert!(shown("tasks").contains("count the files"), "{told}");
+        assert!(
+            shown("log").contains("ran       Bash: touch allowed"),
+            "{told}"
+        );
+        let buttons = told["buttons"].as_array().expect("buttons").len();
+        assert!(buttons >= 5, "each says why it is off: {told}");
+    }
 }
 
 #[test]
@@ -124,6 +169,21 @@ fn text_of_a_slot_stays_text_and_other_pages_get_nothing() {
         "no credential reaches another server"
     );
     assert_eq!(daemon.status("coder")["state"], "confirming");
+}
+
+#[test]
+fn a_paired_device_stays_signed_in() {
+    let Some(browser) = Browser::new() else {
+        return;
+    };
+    let daemon = super::answers::daemon();
+    let pair = ["web", "pair", "--name", "phone", "--json"];
+    let code = daemon.cmd(&pair).expect(0).json()["code"].clone();
+    let mut web = Web::start(&daemon, "view");
+    web.code = code.as_str().expect("a code").to_owned();
+    let told = browser.play("device", 390, &web, daemon.root());
+    let kept = "the token outlives the tab";
+    assert_eq!(told["kept"], json!(["", 1, 0]), "{kept}");
 }
 
 #[test]

@@ -13,22 +13,49 @@ export class Refused extends Error {
   }
 }
 
-export const hasToken = () => sessionStorage.getItem(KEY) !== null;
-export const forgetToken = () => sessionStorage.removeItem(KEY);
+/** What a token may do; each scope includes those before it. */
+const SCOPES = ["view", "answer", "steer", "keys"];
+
+/** The scope that each request of a button needs, as the server has it. */
+export const NEEDS = {
+  confirm: "answer",
+  always: "keys",
+  send: "steer",
+  interrupt: "steer",
+  restart: "steer",
+  cancel: "steer",
+  close: "keys",
+};
+
+/** A tab has its own session; a paired device has one that outlives the tab. @returns {{token: string, scope: string} | null} */
+const session = () => JSON.parse(sessionStorage.getItem(KEY) ?? localStorage.getItem(KEY) ?? "null");
+
+export const hasToken = () => session() !== null;
+/** The one that was used last. */
+export const forgetToken = () => (sessionStorage.getItem(KEY) === null ? localStorage : sessionStorage).removeItem(KEY);
+
+/**
+ * Why this page may not do something; empty if it may. The server checks it again.
+ * @param {keyof typeof NEEDS} name
+ */
+export function whyNot(name) {
+  const scope = session()?.scope ?? "view";
+  return SCOPES.indexOf(scope) >= SCOPES.indexOf(NEEDS[name]) ? "" : `needs the scope ${NEEDS[name]}, and this page has ${scope}`;
+}
 
 /** Exchanges the code in the address for a token. The code leaves the address first: it is good once. */
 export async function signIn() {
   const code = new URLSearchParams(location.hash.slice(1)).get("k");
   if (code === null) return;
   history.replaceState(null, "", location.pathname);
-  forgetToken();
-  const session = await request("session", { code });
-  sessionStorage.setItem(KEY, session.token);
+  sessionStorage.removeItem(KEY);
+  const { token, scope, device } = await request("session", { code });
+  (device === undefined ? sessionStorage : localStorage).setItem(KEY, JSON.stringify({ token, scope }));
 }
 
 const authorization = () => {
-  const token = sessionStorage.getItem(KEY);
-  return token === null ? {} : { Authorization: `Bearer ${token}` };
+  const token = session()?.token;
+  return token === undefined ? {} : { Authorization: `Bearer ${token}` };
 };
 
 /** @param {Response} response */
@@ -70,4 +97,27 @@ export async function events(heard, signal) {
       if (kind !== undefined) heard(kind, JSON.parse(field("data").join("\n")));
     }
   }
+}
+
+/**
+ * Follows the screen of a slot by WebSocket. Nothing is ever sent there: looking on presses no key.
+ * @param {string} slot @param {(screen: any) => void} shown @param {() => void} ended
+ * @returns {() => void} what ends it
+ */
+export function live(slot, shown, ended) {
+  let socket = /** @type {WebSocket | null} */ (null);
+  let isOver = false;
+  const end = () => isOver || ended();
+  request("ticket", { slot }).then(({ ticket }) => {
+    if (isOver) return;
+    const url = new URL(`/api/live?slot=${encodeURIComponent(slot)}`, location.href);
+    url.protocol = url.protocol.replace("http", "ws");
+    socket = new WebSocket(url, ["missiond.v1", `ticket.${ticket}`]);
+    socket.onmessage = (event) => shown(JSON.parse(event.data));
+    socket.onclose = end;
+  }, end);
+  return () => {
+    isOver = true;
+    socket?.close();
+  };
 }

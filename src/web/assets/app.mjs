@@ -4,8 +4,10 @@
 import { html, render, useEffect, useReducer, useRef, useState } from "./vendor/htm-preact.mjs";
 import { events, forgetToken, hasToken, request, signIn } from "./api.mjs";
 import { Card, asks, summary } from "./card.mjs";
+import { Receipts, useReceipts } from "./receipts.mjs";
 import { Slot } from "./slot.mjs";
 import { age, oneLine, visible } from "./text.mjs";
+import { VIEWS, View } from "./views.mjs";
 
 const RETRY_MS = 1000;
 const MARKS = { waits: "!", works: "●", idle: "○", down: "x" };
@@ -26,12 +28,15 @@ const inOrder = (/** @type {Map<string, any>} */ slots) =>
     return group(a) === "waits" ? Date.parse(a.since) - Date.parse(b.since) : a.slot.localeCompare(b.slot);
   });
 
-/** What is known: the statuses, and how often each slot has changed. */
-function useSlots() {
+/**
+ * What is known: the statuses, and how often each slot has changed.
+ * @param {(event: any) => void} happened
+ */
+function useSlots(happened) {
   const slots = useRef(new Map());
   const changes = useRef(new Map());
   const [link, setLink] = useState("connecting");
-  const [, draw] = useReducer((count) => count + 1, 0);
+  const [count, draw] = useReducer((count) => count + 1, 0);
   useEffect(() => {
     const ending = new AbortController();
     const stale = new Set();
@@ -59,6 +64,7 @@ function useSlots() {
         return;
       }
       if (kind !== "event") return;
+      happened(data);
       if (data.event === "snapshot") {
         // What was known before is shown until the daemon answers; it may have other slots by then.
         if (!begun) slots.current.clear();
@@ -93,7 +99,7 @@ function useSlots() {
     listen();
     return () => ending.abort();
   }, []);
-  return { slots: slots.current, changes: changes.current, link };
+  return { slots: slots.current, changes: changes.current, count, link };
 }
 
 function useClock() {
@@ -106,10 +112,12 @@ function useClock() {
 }
 
 function App() {
-  const { slots, changes, link } = useSlots();
+  const receipts = useReceipts();
+  const { slots, changes, count, link } = useSlots(receipts.heard);
   const now = useClock();
   const [chosen, setChosen] = useState(/** @type {string | null} */ (null));
   const [said, setSaid] = useState("");
+  const [view, setView] = useState("slots");
   if (link === "signed out") return html`<${SignedOut} why="The server does not know this page any more." />`;
   const all = inOrder(slots).filter((slot) => !slot.session);
   const waiting = all.filter((slot) => group(slot) === "waits");
@@ -122,19 +130,24 @@ function App() {
       <h1>missiond</h1>
       <span class=${link === "live" ? "link live" : "link lost"} role="status">${link === "live" ? "● live" : `○ ${visible(link)}: trying again`}</span>
       <span class="counts">${counts.join(" · ")}</span>
+      <span class="grow"></span>
+      <div class="views">${VIEWS.map((name) => html`<button aria-pressed=${view === name} onClick=${() => setView(name)}>${name}</button>`)}</div>
     </header>
-    <main class=${current ? "with-slot" : ""}>
+    ${view !== "slots" ? html`<main class="one"><${View} view=${view} changed=${count} now=${now} told=${setSaid} /></main>` : html`<main class=${current ? "with-slot" : ""}>
       <nav aria-label="slots">
         <ul>${all.map((slot) => html`<${Row} key=${slot.slot} slot=${slot} now=${now} chosen=${current?.slot === slot.slot} choose=${() => setChosen(slot.slot)} />`)}</ul>
         ${all.length === 0 && html`<p class="why">No slots yet.</p>`}
       </nav>
       ${current && html`<article>
         <button class="back" onClick=${() => setChosen(null)}>‹ all slots</button>
-        ${asks(current) && html`<${Card} key=${current.slot} slot=${current} now=${now} answered=${setSaid} />`}
+        ${asks(current) && html`<${Card} key=${current.slot} slot=${current} now=${now} receipts=${receipts} answered=${setSaid} />`}
         <${Slot} key=${`slot ${current.slot}`} slot=${current} changed=${changes.get(current.slot) ?? 0} told=${setSaid} />
       </article>`}
-    </main>
-    <footer role="status" aria-live="polite">${visible(said)}</footer>`;
+    </main>`}
+    <div class="told">
+      <${Receipts} all=${receipts.all} />
+      <footer role="status" aria-live="polite">${visible(said)}</footer>
+    </div>`;
 }
 
 /** @param {{slot: any, now: number, chosen: boolean, choose: () => void}} props */

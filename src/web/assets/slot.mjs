@@ -2,11 +2,9 @@
 // One slot: a picture of its screen, its conversation, and what can be done with it.
 
 import { html, useEffect, useState } from "./vendor/htm-preact.mjs";
-import { request } from "./api.mjs";
+import { live, request, whyNot } from "./api.mjs";
+import { useAnswer } from "./answer.mjs";
 import { oneLine, runs, visible } from "./text.mjs";
-
-/** Between two looks at a screen that changes. */
-const LOOK_MS = 1000;
 
 /** @param {{slot: any, changed: number, told: (text: string) => void}} props */
 export function Slot({ slot, changed, told }) {
@@ -14,36 +12,42 @@ export function Slot({ slot, changed, told }) {
   return html`<section class="slot" aria-label=${slot.slot}>
     <h2>${oneLine(slot.slot)} <span class="role">${oneLine(slot.state)}</span></h2>
     <div class="tabs">
-      <div role="tablist">${["screen", "conversation"].map((name) => html`<button role="tab" aria-selected=${tab === name} onClick=${() => setTab(name)}>${name}</button>`)}</div>
+      <div role="tablist">${["screen", "conversation", "log"].map((name) => html`<button role="tab" aria-selected=${tab === name} onClick=${() => setTab(name)}>${name}</button>`)}</div>
       <span class="grow"></span>
       <${Act} slot=${slot} name="interrupt" told=${told} />
       <${Act} slot=${slot} name="restart" told=${told} />
     </div>
-    ${tab === "screen" ? html`<${Picture} slot=${slot.slot} changed=${changed} />` : html`<${Conversation} slot=${slot.slot} changed=${changed} />`}
+    ${tab === "screen" && html`<${Picture} slot=${slot.slot} />`}
+    ${tab === "conversation" && html`<${Conversation} slot=${slot.slot} changed=${changed} />`}
+    ${tab === "log" && html`<${Log} slot=${slot.slot} changed=${changed} />`}
     ${slot.kind === "claude" && html`<${Send} slot=${slot.slot} told=${told} />`}
   </section>`;
 }
 
-/** Asks again when the slot has changed, at most once a second. @param {() => Promise<any>} ask @param {any[]} on */
-function useAnswer(ask, on) {
-  const [answer, setAnswer] = useState(null);
+/** After the server has ended a live screen, it is asked for again. */
+const RETRY_MS = 2000;
+
+/** The live screen; one look at it while there is no connection. @param {string} slot */
+function useScreen(slot) {
+  const [screen, setScreen] = useState(/** @type {any} */ (null));
+  const [tries, setTries] = useState(0);
   useEffect(() => {
-    let is_current = true;
-    const timer = setTimeout(async () => {
-      const next = await ask().catch((error) => ({ error }));
-      if (is_current) setAnswer(next);
-    }, answer === null ? 0 : LOOK_MS);
+    let timer = 0;
+    const stop = live(slot, setScreen, () => {
+      request("screen", { slot, ansi: true }).then(setScreen, (error) => setScreen({ error }));
+      timer = setTimeout(() => setTries(tries + 1), RETRY_MS);
+    });
     return () => {
-      is_current = false;
+      stop();
       clearTimeout(timer);
     };
-  }, on);
-  return answer;
+  }, [slot, tries]);
+  return screen;
 }
 
-/** Nobody who looks changes the size of a slot. @param {{slot: string, changed: number}} props */
-function Picture({ slot, changed }) {
-  const screen = useAnswer(() => request("screen", { slot, ansi: true }), [slot, changed]);
+/** Nobody who looks changes the size of a slot. @param {{slot: string}} props */
+export function Picture({ slot }) {
+  const screen = useScreen(slot);
   if (screen === null) return html`<p class="why">…</p>`;
   if (screen.error) return html`<p class="failed">${visible(screen.error.message)}</p>`;
   return html`<pre class="screen" tabindex="0" aria-label="screen, ${screen.cols} columns, ${screen.rows} rows">${screen.lines.map(
@@ -61,7 +65,15 @@ function Conversation({ slot, changed }) {
   )}</ol>`;
 }
 
-/** The second press within two seconds does it. @param {{slot: any, name: string, told: (text: string) => void}} props */
+/** @param {{slot: string, changed: number}} props */
+function Log({ slot, changed }) {
+  const log = useAnswer(() => request("log", { slot, lines: 200 }), [slot, changed]);
+  if (log === null) return html`<p class="why">…</p>`;
+  if (log.error) return html`<p class="failed">${visible(log.error.message)}</p>`;
+  return html`<pre class="log" tabindex="0" aria-label="log of ${slot}, the newest first">${[...log.lines].reverse().map((line) => html`<div>${visible(line)}${"\n"}</div>`)}</pre>`;
+}
+
+/** The second press within two seconds does it. @param {{slot: any, name: "interrupt" | "restart", told: (text: string) => void}} props */
 function Act({ slot, name, told }) {
   const [armed, setArmed] = useState(false);
   useEffect(() => {
@@ -73,14 +85,15 @@ function Act({ slot, name, told }) {
     if (!armed) return setArmed(true);
     setArmed(false);
     try {
-      await request(name, { slots: [slot.slot] });
+      await request(name, name === "interrupt" ? { slot: slot.slot } : { slots: [slot.slot] });
       told(`${slot.slot}: ${name} done`);
     } catch (error) {
       told(`${slot.slot}: ${error.message}`);
     }
     return undefined;
   };
-  return html`<button onClick=${act}>${armed ? `${name}: press again` : name}</button>`;
+  const not = whyNot(name);
+  return html`<button disabled=${not !== ""} title=${not} onClick=${act}>${armed ? `${name}: press again` : name}</button>`;
 }
 
 /** @param {{slot: string, told: (text: string) => void}} props */
@@ -98,6 +111,8 @@ function Send({ slot, told }) {
       told(`${slot}: ${error.message}`);
     }
   };
+  const not = whyNot("send");
+  if (not !== "") return html`<p class="why">To send, interrupt or restart ${not}.</p>`;
   return html`<form class="send" onSubmit=${send}>
     <input value=${text} onInput=${(event) => setText(event.target.value)} aria-label="message to ${slot}" placeholder="Message to ${slot}…" maxlength="20000" />
     <button disabled=${text.trim() === ""}>Send</button>

@@ -9,5 +9,10 @@ export default async ({ page, picture, url }) => {
   const wide = await page.evaluate(() => document.documentElement.scrollWidth);
   await yes.click();
   await page.getByText("coder: Yes").waitFor();
-  return { wide, height };
+  // The receipt goes on until the tool has run.
+  const receipt = page.locator(".receipts li").first();
+  await receipt.getByText(/^ran ✓/).waitFor();
+  await picture("receipt");
+  const steps = await receipt.innerText();
+  return { wide, height, steps };
 };
