@@ -1,9 +1,11 @@
 //! The dashboard on the screen. Pure: it draws what [`Dashboard`] knows into a buffer.
 
-mod columns;
+pub mod columns;
 mod hints;
+mod list;
 
-use super::card::{Card, CardRow, INDENT, Tone};
+use super::card::{Arguments, Card, CardRow, INDENT, Tone};
+use super::lists::Tab;
 use super::state::{Dashboard, FeedState, Filter, Mode, needs_person};
 use crate::cli::{ansi, sanitise, table};
 use crate::core::model::SlotStatus;
@@ -65,9 +67,12 @@ struct Canvas<'a, 'b> {
 impl Canvas<'_, '_> {
     fn all(&mut self) {
         let area = self.frame.area();
-        let [header, body, keys, last] = Layout::vertical([
+        let most = if area.height >= WIDE.1 { 3 } else { 1 };
+        let receipts: Vec<String> = self.dashboard.receipts(self.look.now).take(most).collect();
+        let [header, body, answers, keys, last] = Layout::vertical([
             Constraint::Length(1),
             Constraint::Min(1),
+            Constraint::Length(u16::try_from(receipts.len()).unwrap_or(0)),
             Constraint::Length(2),
             Constraint::Length(1),
         ])
@@ -76,7 +81,15 @@ impl Canvas<'_, '_> {
         match self.dashboard.mode() {
             Mode::Help(scrolled) => self.help(body, *scrolled),
             Mode::Whole(scrolled) => self.whole(body, *scrolled),
+            _ if self.dashboard.lists().tab() != Tab::Slots => self.list(body),
             _ => self.body(body),
+        }
+        for (index, receipt) in receipts.iter().enumerate() {
+            let line = fit(
+                &format!(" {}", sanitise::one_line(receipt)),
+                area.width.into(),
+            );
+            self.text(line_of(answers, index), Line::styled(line, Modifier::BOLD));
         }
         self.keys(keys);
         self.last(last);
@@ -127,12 +140,19 @@ impl Canvas<'_, '_> {
         if below.height < 3 {
             return;
         }
-        let card = self.dashboard.current();
-        let card = card.and_then(|status| Card::of(status, usize::from(below.width)));
-        match card {
+        match self.current_card(below.width) {
             Some(card) if !terminal => self.card(below, &card),
             _ => self.terminal(below, false),
         }
+    }
+
+    /// The card of the slot under the cursor, if it asks something.
+    fn current_card(&self, width: u16) -> Option<Card> {
+        let arguments = Arguments {
+            explained: self.dashboard.explained(),
+            now: self.look.now,
+        };
+        Card::of(self.dashboard.current()?, arguments, width.into())
     }
 
     fn colour(&self, colour: Color) -> Style {
@@ -157,6 +177,9 @@ impl Canvas<'_, '_> {
         };
         let waits = count(Filter::Waits);
         let mut spans = vec![Span::styled(" missiond  ", Modifier::BOLD)];
+        if area.width >= 100 || self.dashboard.lists().tab() != Tab::Slots {
+            spans.extend(self.tabs());
+        }
         let urgent = if waits > 0 {
             self.colour(Color::Yellow)
         } else {
@@ -461,7 +484,7 @@ impl Canvas<'_, '_> {
         let Some(status) = self.dashboard.current() else {
             return;
         };
-        let Some(card) = Card::of(status, usize::from(area.width)) else {
+        let Some(card) = self.current_card(area.width) else {
             return;
         };
         let room = usize::from(area.height.saturating_sub(1));

@@ -1,14 +1,20 @@
 //! What comes from the daemon: statuses, events and the screen of one slot. Each source is a task of its own; what it
 //! finds goes into one bounded queue.
 
+use super::lists::{Listed, Tab};
+use super::state::AskToExplain;
 use crate::cli::context::{ANSWER_LIMIT, call};
 use crate::cli::target::Target;
 use crate::control::client::{CallError, Client, Notice};
-use crate::control::requests::{EventsParams, Ping, Screen, Status};
-use crate::core::model::{
-    Event, Fault, Nothing, Pong, RpcError, ScreenAnswer, ScreenParams, Select, SlotStatus, What,
+use crate::control::requests::{
+    EventsParams, Explain, ExplainAnswer, Ping, Screen, Sessions, SessionsParams, Status, Tasks,
+    TasksParams,
 };
-use futures_util::StreamExt;
+use crate::core::model::{
+    Event, EventKind, Fault, Nothing, OneSlot, Pong, RpcError, ScreenAnswer, ScreenParams, Select,
+    SlotStatus,
+};
+use futures_util::{Stream, StreamExt};
 use std::collections::BTreeSet;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
@@ -25,6 +31,9 @@ const JUDGED: Duration = Duration::from_millis(500);
 /// What processes use is only known by measuring: this often.
 const MEASURE: Duration = Duration::from_secs(5);
 
+/// Between two looks at a list.
+const LIST_PAUSE: Duration = Duration::from_millis(500);
+
 #[derive(Debug)]
 pub enum FeedNews {
     Statuses {
@@ -35,6 +44,8 @@ pub enum FeedNews {
     Daemon(Box<Pong>),
     Happened(Box<Event>),
     Picture(ScreenAnswer),
+    Explained(Box<ExplainAnswer>),
+    Listed(Listed),
     Lost(String),
     /// The daemon does not talk to this caller.
     Refused(RpcError),
@@ -140,7 +151,7 @@ impl Stale {
 
     fn note(&mut self, notice: &Notice) {
         let slot = match notice {
-            Notice::Event(event) if matches!(event.what, What::Config { .. }) => None,
+            Notice::Event(event) if matches!(event.what, EventKind::Config { .. }) => None,
             Notice::Event(event) => event.slot.clone(),
             _ => None,
         };
@@ -167,30 +178,31 @@ impl Stale {
 }
 
 /// Whether a person wants to read of it in one line.
-fn is_told(what: &What) -> bool {
+fn is_told(what: &EventKind) -> bool {
     !matches!(
         what,
-        What::Snapshot { .. } | What::Data { .. } | What::Text { .. } | What::State { .. }
+        EventKind::Snapshot { .. }
+            | EventKind::Data { .. }
+            | EventKind::Text { .. }
+            | EventKind::State { .. }
     )
 }
 
-/// Follows the screen of the slot that is `wanted`, and asks for it at most once in each `pause`.
-pub async fn pictures(
-    target: Target,
-    mut wanted: watch::Receiver<Option<String>>,
-    news: mpsc::Sender<FeedNews>,
-    pause: Duration,
+/// Follows what is `wanted`, and anew when that is something else, until nobody wants anything any more.
+async fn follow<T: Clone, F: Future<Output = Result<(), CallError>>>(
+    mut wanted: watch::Receiver<Option<T>>,
+    watch_one: impl Fn(T) -> F,
 ) {
     loop {
-        let slot = wanted.borrow_and_update().clone();
-        let follow = async {
-            match slot {
-                Some(slot) => watch_screen(&target, slot, &news, pause).await,
+        let one = wanted.borrow_and_update().clone();
+        let following = async {
+            match one {
+                Some(one) => watch_one(one).await,
                 None => std::future::pending().await,
             }
         };
         tokio::select! {
-            ended = follow => match ended {
+            ended = following => match ended {
                 Ok(()) => return,
                 // The daemon is away, or the slot is: the statuses tell of it.
                 Err(_) => sleep(TRY_AGAIN).await,
@@ -198,6 +210,68 @@ pub async fn pictures(
             changed = wanted.changed() => if changed.is_err() { return },
         }
     }
+}
+
+/// Follows the screen of the slot that is `wanted`, and asks for it at most once in each `pause`.
+pub async fn pictures(
+    target: Target,
+    wanted: watch::Receiver<Option<String>>,
+    news: mpsc::Sender<FeedNews>,
+    pause: Duration,
+) {
+    follow(wanted, |slot| watch_screen(&target, slot, &news, pause)).await;
+}
+
+/// Follows the list of the tab that is `wanted`.
+pub async fn lists(
+    target: Target,
+    wanted: watch::Receiver<Option<Tab>>,
+    news: mpsc::Sender<FeedNews>,
+) {
+    follow(wanted, |tab| watch_list(&target, tab, &news)).await;
+}
+
+/// Asks for the list when something has happened, at most once in each [`LIST_PAUSE`].
+async fn watch_list(
+    target: &Target,
+    tab: Tab,
+    news: &mpsc::Sender<FeedNews>,
+) -> Result<(), CallError> {
+    let mut client = Client::connect_to(&target.socket, &target.wanted).await?;
+    let events = Client::connect_to(&target.socket, &target.wanted).await?;
+    let mut events = std::pin::pin!(events.events(Select::default()).await?);
+    let limit = Some(ANSWER_LIMIT);
+    loop {
+        let listed = match tab {
+            Tab::Slots => return Ok(()),
+            Tab::Sessions => {
+                let params = SessionsParams::default();
+                Listed::Sessions(call::<Sessions>(&mut client, params, limit).await?)
+            }
+            Tab::Tasks => {
+                let params = TasksParams::default();
+                Listed::Tasks(call::<Tasks>(&mut client, params, limit).await?)
+            }
+        };
+        if news.send(FeedNews::Listed(listed)).await.is_err() {
+            return Ok(());
+        }
+        next_after(&mut events, LIST_PAUSE).await?;
+    }
+}
+
+/// Waits for an event, and for more of them until the pause is over.
+async fn next_after(
+    events: &mut (impl Stream<Item = Result<Notice, CallError>> + Unpin),
+    pause: Duration,
+) -> Result<(), CallError> {
+    let ended = || CallError::Lost("the daemon has ended the stream".to_owned());
+    events.next().await.ok_or_else(ended)??;
+    let until = Instant::now() + pause;
+    while let Ok(more) = tokio::time::timeout_at(until, events.next()).await {
+        more.ok_or_else(ended)??;
+    }
+    Ok(())
 }
 
 async fn watch_screen(
@@ -224,12 +298,34 @@ async fn watch_screen(
         if news.send(FeedNews::Picture(picture)).await.is_err() {
             return Ok(());
         }
-        let ended = || CallError::Lost("the daemon has ended the stream".to_owned());
-        events.next().await.ok_or_else(ended)??;
-        let until = Instant::now() + pause;
         // What comes meanwhile is on the next picture.
-        while let Ok(more) = tokio::time::timeout_at(until, events.next()).await {
-            more.ok_or_else(ended)??;
+        next_after(&mut events, pause).await?;
+    }
+}
+
+/// Asks what speaks for and against the ask that is `wanted`, once for each.
+pub async fn explanations(
+    target: Target,
+    mut wanted: watch::Receiver<Option<AskToExplain>>,
+    news: mpsc::Sender<FeedNews>,
+) {
+    while wanted.changed().await.is_ok() {
+        let Some(ask) = wanted.borrow_and_update().clone() else {
+            continue;
+        };
+        // Without an explanation the card has the request and the reason all the same.
+        if let Ok(explained) = explain(&target, ask.slot).await
+            && news
+                .send(FeedNews::Explained(Box::new(explained)))
+                .await
+                .is_err()
+        {
+            return;
         }
     }
+}
+
+async fn explain(target: &Target, slot: String) -> Result<ExplainAnswer, CallError> {
+    let mut client = Client::connect_to(&target.socket, &target.wanted).await?;
+    call::<Explain>(&mut client, OneSlot { slot }, Some(ANSWER_LIMIT)).await
 }

@@ -5,7 +5,9 @@ mod act;
 mod card;
 mod draw;
 mod feed;
+mod lists;
 mod prompt;
+mod receipt;
 #[cfg(test)]
 mod sample;
 mod state;
@@ -13,6 +15,7 @@ mod state;
 mod tests;
 mod tui;
 
+use crate::cli::columns;
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::flags::Colour;
@@ -24,7 +27,8 @@ use crossterm::event::{Event, EventStream, KeyEventKind};
 use draw::{Drawn, Look};
 use feed::FeedNews;
 use futures_util::StreamExt;
-use state::{Action, Dashboard};
+use lists::Tab;
+use state::{Action, AskToExplain, Dashboard};
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 use tui::Tui;
@@ -75,6 +79,10 @@ struct Loop {
     news: mpsc::Receiver<FeedNews>,
     /// The slot whose screen is shown.
     wanted: watch::Sender<Option<String>>,
+    /// The ask that is explained.
+    explained: watch::Sender<Option<AskToExplain>>,
+    /// The tab beside the slots that is shown.
+    listed: watch::Sender<Option<Tab>>,
     signals: Signals,
 }
 
@@ -84,7 +92,11 @@ impl Loop {
         let pause = if far { PAUSE_FAR } else { PAUSE };
         let (sender, news) = mpsc::channel(feed::MAX_NEWS);
         let (wanted, screen) = watch::channel(None);
+        let (explained, ask) = watch::channel(None);
+        let (listed, tab) = watch::channel(None);
         tokio::spawn(feed::statuses(target.clone(), sender.clone()));
+        tokio::spawn(feed::explanations(target.clone(), ask, sender.clone()));
+        tokio::spawn(feed::lists(target.clone(), tab, sender.clone()));
         tokio::spawn(feed::pictures(
             target.clone(),
             screen,
@@ -95,11 +107,13 @@ impl Loop {
             target,
             dashboard: Dashboard::default(),
             tui: Tui::enter()?,
-            look: (is_ascii(), has_colours(context.flags.color)),
+            look: (columns::is_ascii(), has_colours(context.flags.color)),
             pause,
             sender,
             news,
             wanted,
+            explained,
+            listed,
             signals: Signals::listen()?,
         })
     }
@@ -186,8 +200,13 @@ impl Loop {
                 self.dashboard.update(statuses, all, Instant::now());
             }
             FeedNews::Daemon(daemon) => self.dashboard.warn(not_taken(&daemon, "")),
-            FeedNews::Happened(event) => self.dashboard.happened(log_summary(&event)),
+            FeedNews::Happened(event) => {
+                self.dashboard.happened(log_summary(&event));
+                self.dashboard.followed(&event);
+            }
             FeedNews::Picture(picture) => self.dashboard.shown(picture),
+            FeedNews::Listed(listed) => self.dashboard.listed(listed),
+            FeedNews::Explained(explained) => self.dashboard.explain(*explained),
             FeedNews::Lost(why) => self.dashboard.lost(why),
             FeedNews::Refused(error) => return Err(error.into()),
             FeedNews::Done(told) => self.dashboard.say(told),
@@ -214,11 +233,9 @@ impl Loop {
         let current = self.dashboard.current();
         let shown = current.filter(|_| drawn.shows_terminal);
         let shown = shown.map(|status| status.slot.clone());
-        self.wanted.send_if_modified(|wanted| {
-            let differs = *wanted != shown;
-            *wanted = shown;
-            differs
-        });
+        want(&self.wanted, shown);
+        want(&self.listed, self.dashboard.list_to_show());
+        want(&self.explained, self.dashboard.ask_to_explain());
         Ok(())
     }
 
@@ -256,13 +273,13 @@ impl Loop {
     }
 }
 
-/// A locale that does not know UTF-8 shows no other characters.
-fn is_ascii() -> bool {
-    let variables = ["LC_ALL", "LC_CTYPE", "LANG"];
-    let mut values = variables.iter().filter_map(|name| std::env::var(name).ok());
-    let locale = values.find(|value| !value.is_empty());
-    let locale = locale.unwrap_or_default().to_lowercase();
-    !locale.contains("utf-8") && !locale.contains("utf8")
+/// Says what is wanted now, if that is something else.
+fn want<T: PartialEq>(wanted: &watch::Sender<Option<T>>, now: Option<T>) {
+    wanted.send_if_modified(|wanted| {
+        let differs = *wanted != now;
+        *wanted = now;
+        differs
+    });
 }
 
 fn has_colours(wanted: Colour) -> bool {

@@ -1,7 +1,8 @@
 //! Slots for the tests of the dashboard.
 
+use crate::control::requests::ExplainAnswer;
 use crate::core::claude::reading::State;
-use crate::core::model::SlotStatus;
+use crate::core::model::{SlotStatus, TaskStatus};
 use serde_json::json;
 
 pub fn status(slot: &str, state: State, since: &str) -> SlotStatus {
@@ -51,4 +52,35 @@ pub fn question(slot: &str) -> SlotStatus {
     }))
     .unwrap();
     asks
+}
+
+/// What speaks for and against the ask of a slot.
+pub fn explained(slot: &str) -> ExplainAnswer {
+    let rule = json!({"text": "Bash(make *)", "file": "/etc/policies/coder.toml", "line": 7});
+    serde_json::from_value(json!({
+        "slot": slot, "dialog": format!("d-{slot}"), "tool": "Bash", "days": 7,
+        "parts": [
+            {"part": "make release PREFIX=/usr/local", "verdict": "allow", "rule": rule, "why": "a rule allows it"},
+            {"part": "sudo install -m755 target/release/app /usr/local/bin/app", "verdict": "ask", "rule": null,
+             "why": "no rule allows it"},
+        ],
+        "answered": 3,
+        "earlier": [
+            {"time": "2026-01-01T09:39:00Z", "slot": "coder", "verdict": "deny", "via": "web",
+             "why": "a person chose Esc, with the reason: not to /usr"},
+            {"time": "2026-01-01T08:52:00Z", "slot": "coder", "verdict": "allow", "via": "cli confirm",
+             "why": "a person chose Yes"},
+        ],
+        "always": {"file": "/etc/policies/coder.toml", "rule": "Bash(sudo install *)", "asks": 2, "denies": 0},
+    }))
+    .unwrap()
+}
+
+pub fn task(id: &str, state: &str, text: &str) -> TaskStatus {
+    serde_json::from_value(json!({
+        "id": id, "seq": 1, "to": "@coder", "text": text, "state": state, "by": "user", "slot": "coder",
+        "session_id": null, "answer": null, "error": null, "submitted_at": "2026-01-01T09:50:00Z", "retries": 0, "attempts": 1,
+        "started_at": null, "ended_at": null
+    }))
+    .unwrap()
 }

@@ -3,10 +3,14 @@
 mod keys;
 
 use super::draw::Drawn;
+use super::lists::{Listed, Lists, Tab};
 use super::prompt::Prompt;
+use super::receipt::Receipts;
 use crate::cli::table;
+use crate::control::requests::ExplainAnswer;
 use crate::core::claude::reading::{Dialog, State};
-use crate::core::model::{ConfirmParams, ScreenAnswer, SlotStatus};
+use crate::core::model::{ConfirmParams, Event, ScreenAnswer, SlotStatus};
+use chrono::{DateTime, Utc};
 use std::collections::VecDeque;
 use std::time::Instant;
 
@@ -110,6 +114,14 @@ pub fn needs_person(status: &SlotStatus) -> bool {
     status.dialog.is_some() || !status.waiting_calls.is_empty()
 }
 
+/// An ask, and the rule that `always` would add, which is known a moment later: each is explained anew.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AskToExplain {
+    pub slot: String,
+    pub dialog: Option<String>,
+    pub rule: Option<String>,
+}
+
 /// Whether the daemon can be heard.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum FeedState {
@@ -137,6 +149,8 @@ pub struct Dashboard {
     /// The latest events, the newest last.
     events: VecDeque<String>,
     picture: Option<ScreenAnswer>,
+    /// What speaks for and against the ask under the cursor, or one before it.
+    explained: Option<ExplainAnswer>,
     /// The ask under the cursor, and since when it is there.
     card: Option<(String, String, Instant)>,
     /// The dialog whose end was on the screen.
@@ -145,6 +159,8 @@ pub struct Dashboard {
     armed: Option<(Action, Instant)>,
     /// Dialogs that were answered here and are not gone yet.
     answered: Vec<String>,
+    receipts: Receipts,
+    lists: Lists,
 }
 
 impl Dashboard {
@@ -188,6 +204,25 @@ impl Dashboard {
         self.picture
             .as_ref()
             .filter(|picture| Some(picture.slot.as_str()) == chosen)
+    }
+
+    /// What speaks for and against the ask under the cursor, once the daemon has told.
+    pub fn explained(&self) -> Option<&ExplainAnswer> {
+        let wanted = self.ask_to_explain()?;
+        let explained = self.explained.as_ref()?;
+        let is_it = explained.slot == wanted.slot && explained.dialog == wanted.dialog;
+        is_it.then_some(explained)
+    }
+
+    /// The ask that is to be explained: the one under the cursor.
+    pub fn ask_to_explain(&self) -> Option<AskToExplain> {
+        let status = self.current().filter(|status| needs_person(status))?;
+        let always = status.always.as_ref();
+        Some(AskToExplain {
+            slot: status.slot.clone(),
+            dialog: status.dialog.as_ref().map(|dialog| dialog.id.clone()),
+            rule: always.and_then(|always| always.rule.clone()),
+        })
     }
 
     pub fn shows_terminal(&self) -> bool {
@@ -240,6 +275,7 @@ impl Dashboard {
     /// An answer was refused: the ask is open again.
     pub fn not_answered(&mut self, dialogs: &[String], why: String) {
         self.answered.retain(|id| !dialogs.contains(id));
+        self.receipts.refused(dialogs);
         self.say(why);
     }
 
@@ -259,8 +295,35 @@ impl Dashboard {
         self.events.push_back(event);
     }
 
+    pub fn lists(&self) -> &Lists {
+        &self.lists
+    }
+
+    /// The tab that needs more than the statuses.
+    pub fn list_to_show(&self) -> Option<Tab> {
+        Some(self.lists.tab()).filter(|tab| *tab != Tab::Slots)
+    }
+
+    pub fn listed(&mut self, listed: Listed) {
+        self.lists.take(listed);
+    }
+
+    /// An event may be the effect of an answer that was given here.
+    pub fn followed(&mut self, event: &Event) {
+        self.receipts.note(event);
+    }
+
+    /// What has come of the answers that were given here, the newest first.
+    pub fn receipts(&self, now: DateTime<Utc>) -> impl Iterator<Item = String> {
+        self.receipts.lines(now)
+    }
+
     pub fn shown(&mut self, picture: ScreenAnswer) {
         self.picture = Some(picture);
+    }
+
+    pub fn explain(&mut self, explained: ExplainAnswer) {
+        self.explained = Some(explained);
     }
 
     /// Takes statuses in; `all` of them, or those that have changed.
@@ -375,6 +438,7 @@ impl Dashboard {
             .position(|row| Some(row.slot.as_str()) == chosen);
         let next = waiting.get(at.map_or(0, |at| at + 1)).or(waiting.first());
         if let Some(next) = next.map(|next| next.slot.clone()) {
+            self.lists.show_slots();
             self.filter = Filter::All;
             self.needle.clear();
             self.chosen = Some(next);

@@ -1,6 +1,7 @@
 //! The dashboard as a person sees it, and what keys do.
 
 use super::draw::{Drawn, Look, draw};
+use super::lists::Listed;
 use super::sample;
 use super::state::{Action, Dashboard, Mode};
 use crate::cli::svg;
@@ -99,12 +100,14 @@ fn clock_masked(screen: &str) -> String {
 #[test]
 fn the_slot_that_waits_longest_stands_first_with_its_whole_request() {
     let mut scene = Scene::usual();
+    scene.dashboard.explain(sample::explained("coder"));
     insta::assert_snapshot!("screen_80x24", clock_masked(&scene.screen(80, 24)));
 }
 
 #[test]
 fn a_wide_terminal_shows_the_live_screen_beside_it() {
     let mut scene = Scene::usual();
+    scene.dashboard.explain(sample::explained("coder"));
     let lines = vec![
         "● The build is green.".to_owned(),
         "\u{1b}[1mDo you want to proceed?\u{1b}[0m".to_owned(),
@@ -130,7 +133,7 @@ fn a_wide_terminal_shows_the_live_screen_beside_it() {
 fn an_ask_is_answered_by_its_id_and_the_next_one_comes() {
     let mut scene = Scene::usual();
     scene.screen(80, 24);
-    scene.wait(400);
+    scene.wait(1500);
     let given = answered(scene.press("y")).unwrap();
     assert_eq!(given, ("coder".into(), "yes".into(), "d-coder".into()));
     assert_eq!(scene.dashboard.current().unwrap().slot, "docs");
@@ -142,12 +145,12 @@ fn an_ask_is_answered_by_its_id_and_the_next_one_comes() {
 fn an_ask_that_has_just_come_is_not_answered() {
     let mut scene = Scene::usual();
     scene.screen(80, 24);
-    scene.wait(399);
+    scene.wait(1499);
     assert_eq!(scene.press("y"), None);
     assert_eq!(scene.press("n"), None);
-    scene.wait(399);
+    scene.wait(1499);
     assert_eq!(scene.press("n"), None, "each key starts the time anew");
-    scene.wait(400);
+    scene.wait(1500);
     assert!(scene.press("n").is_some());
 }
 
@@ -155,12 +158,12 @@ fn an_ask_that_has_just_come_is_not_answered() {
 fn a_changed_ask_starts_again() {
     let mut scene = Scene::usual();
     scene.screen(80, 24);
-    scene.wait(1000);
+    scene.wait(2000);
     let mut other = sample::asks("coder", "rm -r target");
     other.dialog.as_mut().unwrap().id = "d-2".into();
     scene.dashboard.update(vec![other], false, scene.now);
     assert_eq!(scene.press("y"), None, "the new ask has just come");
-    scene.wait(400);
+    scene.wait(1500);
     assert_eq!(scene.press("y"), None, "its end was not on the screen yet");
     scene.screen(80, 24);
     assert_eq!(answered(scene.press("y")).unwrap().2, "d-2");
@@ -171,7 +174,7 @@ fn a_long_request_has_to_be_read_to_its_end() {
     let command: String = (1..60).map(|n| format!("echo {n}\n")).collect();
     let mut scene = Scene::of(vec![sample::asks("coder", &command)]);
     scene.screen(80, 24);
-    scene.wait(400);
+    scene.wait(1500);
     assert_eq!(scene.press("y"), None);
     assert!(scene.dashboard.notice().contains("read it to its end"));
     scene.press("e");
@@ -188,7 +191,7 @@ fn a_long_request_has_to_be_read_to_its_end() {
 fn a_no_needs_no_reading_and_can_have_a_reason() {
     let command: String = (1..60).map(|n| format!("echo {n}\n")).collect();
     let mut scene = Scene::of(vec![sample::asks("coder", &command)]);
-    scene.wait(400);
+    scene.wait(1500);
     let action = scene.press("Nnot now\n");
     let Some(Action::Answer(params)) = action else {
         panic!("{action:?}");
@@ -202,14 +205,14 @@ fn whoever_is_about_to_answer_an_ask_that_changes_answers_nothing() {
     for begun in ["Nnot", "o", "a", "e", "tblue"] {
         let mut scene = Scene::of(vec![sample::asks("coder", "make")]);
         scene.screen(80, 24);
-        scene.wait(1000);
+        scene.wait(2000);
         scene.press(begun);
         assert_ne!(*scene.dashboard.mode(), Mode::Table, "{begun}");
         let mut other = sample::asks("coder", "rm -r target");
         other.dialog.as_mut().unwrap().id = "d-2".into();
         scene.dashboard.update(vec![other], false, scene.now);
         for key in "only today\n1y\n".chars() {
-            scene.wait(1000);
+            scene.wait(2000);
             scene.screen(80, 24);
             assert_eq!(scene.press(&key.to_string()), None, "{begun}, then {key}");
         }
@@ -225,7 +228,7 @@ fn a_key_that_repeats_answers_one_ask_at_most() {
         let asks = ["one", "two", "three"].map(|slot| sample::asks(slot, "make"));
         let mut scene = Scene::of(asks.into());
         scene.screen(80, 24);
-        scene.wait(1000);
+        scene.wait(2000);
         let mut given = 0;
         for _ in 0..100 {
             given += usize::from(scene.press(key).is_some());
@@ -240,7 +243,7 @@ fn a_key_that_repeats_answers_one_ask_at_most() {
 fn an_answer_that_was_refused_can_be_given_again() {
     let mut scene = Scene::usual();
     scene.screen(80, 24);
-    scene.wait(1000);
+    scene.wait(2000);
     assert!(scene.press("y").is_some());
     scene
         .dashboard
@@ -248,7 +251,7 @@ fn an_answer_that_was_refused_can_be_given_again() {
     assert_eq!(scene.dashboard.notice(), "refused: not now");
     scene.press("g");
     scene.screen(80, 24);
-    scene.wait(1000);
+    scene.wait(2000);
     assert_eq!(answered(scene.press("n")).unwrap().0, "coder");
 }
 
@@ -259,7 +262,7 @@ fn what_is_only_partly_known_takes_only_a_no() {
     let mut scene = Scene::of(vec![asks]);
     let shown = scene.screen(80, 24);
     assert!(shown.contains("only a part of it"), "{shown}");
-    scene.wait(1000);
+    scene.wait(2000);
     assert_eq!(scene.press("y"), None);
     assert!(scene.press("n").is_some());
 }
@@ -271,7 +274,7 @@ fn a_long_question_has_to_be_read_to_its_end_too() {
     dialog.text = (1..60).map(|n| format!("line {n}\n")).collect();
     let mut scene = Scene::of(vec![asks]);
     scene.screen(80, 24);
-    scene.wait(1000);
+    scene.wait(2000);
     scene.press("o");
     assert_eq!(scene.press("1"), None);
     assert!(scene.dashboard.notice().contains("read it to its end"));
@@ -299,7 +302,7 @@ fn a_doubtful_ask_takes_only_a_no() {
         shown.contains("DOUBT  the gate knows another call"),
         "{shown}"
     );
-    scene.wait(400);
+    scene.wait(1500);
     assert_eq!(scene.press("y"), None);
     assert_eq!(scene.press("a"), None);
     assert_eq!(answered(scene.press("n")).unwrap().1, "no");
@@ -309,14 +312,14 @@ fn a_doubtful_ask_takes_only_a_no() {
 fn always_shows_the_rule_first() {
     let mut scene = Scene::usual();
     scene.screen(80, 24);
-    scene.wait(400);
+    scene.wait(1500);
     assert_eq!(scene.press("a"), None);
     let shown = scene.screen(80, 24);
     assert!(
         shown.contains("coder.toml allows Bash(sudo install *)"),
         "{shown}"
     );
-    scene.wait(400);
+    scene.wait(1500);
     assert_eq!(answered(scene.press("a")).unwrap().1, "always");
 }
 
@@ -324,7 +327,7 @@ fn always_shows_the_rule_first() {
 fn a_question_is_answered_by_the_label_of_a_number() {
     let mut scene = Scene::of(vec![sample::question("docs")]);
     scene.screen(80, 24);
-    scene.wait(400);
+    scene.wait(1500);
     assert_eq!(scene.press("y"), None, "yes is no answer to a question");
     assert_eq!(answered(scene.press("2")).unwrap().1, "Blue");
 }
@@ -337,7 +340,7 @@ fn asks_that_are_the_same_get_one_answer_by_their_ids() {
         sample::asks("c", "make clean"),
     ]);
     scene.screen(80, 24);
-    scene.wait(400);
+    scene.wait(1500);
     scene.press("A");
     assert!(matches!(scene.dashboard.mode(), Mode::Alike(asks) if asks.len() == 2));
     // One that comes while the person looks is not in the list.
@@ -366,7 +369,7 @@ fn restart_and_stop_need_a_second_press_in_time() {
 fn a_paste_answers_nothing() {
     let mut scene = Scene::usual();
     scene.screen(80, 24);
-    scene.wait(1000);
+    scene.wait(2000);
     scene.dashboard.paste("yyyy");
     assert!(scene.dashboard.notice().contains("ignored"));
     scene.press("s");
@@ -383,7 +386,7 @@ fn a_paste_answers_nothing() {
 fn nothing_is_answered_while_the_daemon_is_away() {
     let mut scene = Scene::usual();
     scene.screen(80, 24);
-    scene.wait(400);
+    scene.wait(1500);
     scene.dashboard.lost("no daemon answers".into());
     assert_eq!(scene.press("n"), None);
     let shown = scene.screen(80, 24);
@@ -406,8 +409,9 @@ fn what_is_wrong_with_the_config_is_shown_until_something_happens() {
 /// The README shows the dashboard as it is drawn now. `MISSIOND_WRITE_DOCS=1` writes it again.
 #[test]
 fn the_picture_of_the_readme_is_what_is_drawn() {
-    let (cols, rows) = (96, 22);
+    let (cols, rows) = (96, 25);
     let mut scene = Scene::usual();
+    scene.dashboard.explain(sample::explained("coder"));
     scene
         .dashboard
         .happened("09:59:58 api: verdict allow Edit: src/api/auth.rs".into());
@@ -481,4 +485,30 @@ fn an_old_terminal_gets_ascii_alone() {
         assert!(cell.symbol().is_ascii(), "{}", cell.symbol());
         assert_eq!(cell.fg, ratatui::style::Color::Reset);
     }
+}
+
+#[test]
+fn sessions_and_tasks_are_tabs_in_which_nothing_is_answered() {
+    let mut scene = Scene::usual();
+    scene.dashboard.listed(Listed::Tasks(vec![
+        sample::task("t1", "done", "count the files"),
+        sample::task("t2", "needs_person", "release it\nthen say so"),
+    ]));
+    scene.screen(80, 24);
+    scene.wait(1500);
+    scene
+        .dashboard
+        .key(KeyEvent::new(KeyCode::Tab, KeyModifiers::NONE), scene.now);
+    assert!(scene.screen(80, 24).contains("no sessions"));
+    assert_eq!(scene.press("yna"), None, "no ask is on the screen");
+    scene
+        .dashboard
+        .key(KeyEvent::new(KeyCode::Tab, KeyModifiers::NONE), scene.now);
+    insta::assert_snapshot!("tasks_80x12", clock_masked(&scene.screen(80, 12)));
+    let cancel = Action::Command(vec!["cancel".into(), "t2".into()]);
+    assert_eq!(scene.press("X"), None);
+    assert_eq!(scene.press("X"), Some(cancel));
+    // Who waits is one key away.
+    scene.press("w");
+    assert!(scene.screen(80, 24).contains("asks"));
 }

@@ -96,13 +96,13 @@ impl CardColumns {
     }
 }
 
-fn left(text: &str, width: usize) -> String {
+pub fn left(text: &str, width: usize) -> String {
     let text = fit(text, width);
     let blank = width.saturating_sub(text.width());
     format!("{text}{}", " ".repeat(blank))
 }
 
-fn right(text: &str, width: usize) -> String {
+pub fn right(text: &str, width: usize) -> String {
     let text = fit(text, width);
     let blank = width.saturating_sub(text.width());
     format!("{}{text}", " ".repeat(blank))

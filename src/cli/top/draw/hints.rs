@@ -2,6 +2,7 @@
 
 use crate::cli::sanitise;
 use crate::cli::top::card::wrapped;
+use crate::cli::top::lists::Tab;
 use crate::cli::top::prompt::Prompt;
 use crate::cli::top::state::{Dashboard, Mode, needs_person};
 use crate::core::claude::reading::DialogKind;
@@ -20,13 +21,21 @@ pub fn keys(dashboard: &Dashboard, width: u16, ascii: bool) -> [String; 2] {
             " Esc: back   j/k, Space: scroll",
             " y yes, once   n no   N no, because   a always",
         ],
+        _ if dashboard.list_to_show() == Some(Tab::Sessions) => [
+            " ? help   q leave   Enter attach   L output   X X close",
+            " Tab tasks   Esc slots   j/k move   w next waiting   : command",
+        ],
+        _ if dashboard.list_to_show().is_some() => [
+            " ? help   q leave   Enter the whole task   X X cancel",
+            " Tab slots   j/k move   w next waiting   : command",
+        ],
         (_, Some(status)) => [
             answer_keys(status),
             " ? help   q leave   Enter attach   w next waiting   v terminal   s send   i stop",
         ],
         (_, None) => [
             " ? help   q leave   Enter attach   s send   i interrupt   L log",
-            " j/k move   w next waiting   f show only   / filter   : command   R X S start",
+            " j/k move   w next waiting   f only   / filter   : command   Tab sessions, tasks",
         ],
     };
     lines.map(str::to_owned)
@@ -61,12 +70,13 @@ fn prompt_lines(prompt: &Prompt, width: usize, ascii: bool) -> [String; 2] {
     ]
 }
 
-pub const HELP: [&str; 20] = [
+pub const HELP: [&str; 21] = [
     "The table shows every slot, those that wait for you first.",
     "",
     "j k, arrows     move                 g G       first, last",
     "w               next that waits      f         only: waits, works …",
     "/               filter by name       Esc       all again",
+    "Tab             sessions, tasks; there X X closes or cancels, Enter shows",
     "",
     "y               yes, this once       n         no",
     "N               no, with a reason    a         yes, and a rule for it",

@@ -1,6 +1,6 @@
 //! What keys do to the dashboard.
 
-use super::{Action, Dashboard, FeedState, Mode};
+use super::{Action, Dashboard, FeedState, Mode, Tab};
 use crate::cli::top::card::is_whole;
 use crate::cli::top::prompt::{Edit, Prompt, PromptPurpose, arguments};
 use crate::core::claude::keys::empty_free_line;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// Keys that answer do nothing for this long after the ask under the cursor has changed: the finger was on its way to
 /// another one.
-const SETTLE: Duration = Duration::from_millis(400);
+const SETTLE: Duration = Duration::from_millis(1500);
 /// A second press of the same key within this time confirms the first.
 const CONFIRM_WITHIN: Duration = Duration::from_secs(2);
 
@@ -30,6 +30,7 @@ impl Dashboard {
             self.armed = None;
         }
         let action = match self.mode.clone() {
+            Mode::Table if self.list_to_show().is_some() => self.list_key(key, now),
             Mode::Table => self.table_key(key, now),
             Mode::Help(scrolled) => self.help_key(key, scrolled),
             Mode::Gone if key.code == KeyCode::Esc => self.back(),
@@ -58,6 +59,7 @@ impl Dashboard {
             KeyCode::Char('g') | KeyCode::Home => self.step(isize::MIN),
             KeyCode::Char('G') | KeyCode::End => self.step(isize::MAX),
             KeyCode::Char('w') => self.next_waiting(),
+            KeyCode::Tab => self.lists.turn(),
             KeyCode::Char('v') => self.terminal = !self.terminal,
             KeyCode::Char('f') => self.cycle(),
             KeyCode::Char('?') => self.mode = Mode::Help(0),
@@ -65,6 +67,40 @@ impl Dashboard {
             KeyCode::Char(':') => self.open(PromptPurpose::Command),
             KeyCode::Esc => self.needle.clear(),
             _ => return self.slot_key(key, now),
+        }
+        None
+    }
+
+    /// Keys in the tabs of sessions and tasks; none of them answers anything.
+    fn list_key(&mut self, key: KeyEvent, now: Instant) -> Option<Action> {
+        self.notice.clear();
+        let of_tasks = self.lists.tab() == Tab::Tasks;
+        match key.code {
+            KeyCode::Char('q') => return Some(Action::Quit),
+            KeyCode::Char('j') | KeyCode::Down => self.lists.step(1),
+            KeyCode::Char('k') | KeyCode::Up => self.lists.step(-1),
+            KeyCode::Char('g') | KeyCode::Home => self.lists.step(isize::MIN),
+            KeyCode::Char('G') | KeyCode::End => self.lists.step(isize::MAX),
+            KeyCode::Char('w') => self.next_waiting(),
+            KeyCode::Tab => self.lists.turn(),
+            KeyCode::Esc => self.lists.show_slots(),
+            KeyCode::Char('?') => self.mode = Mode::Help(0),
+            KeyCode::Char(':') => self.open(PromptPurpose::Command),
+            KeyCode::Enter | KeyCode::Char('L' | 'X') => {
+                let Some(id) = self.lists.chosen() else {
+                    self.say("the list is empty");
+                    return None;
+                };
+                let command = |verb: &str| Action::Command(vec![verb.to_owned(), id.clone()]);
+                return match (key.code, of_tasks) {
+                    (KeyCode::Enter, false) => Some(Action::Attach(id)),
+                    (KeyCode::Char('X'), false) => self.twice("X", "close", command("close"), now),
+                    (KeyCode::Char('X'), true) => self.twice("X", "cancel", command("cancel"), now),
+                    (_, false) => Some(command("output")),
+                    (_, true) => Some(command("task")),
+                };
+            }
+            _ => {}
         }
         None
     }
@@ -149,7 +185,7 @@ impl Dashboard {
             return None;
         }
         let params = self.params(Some(answer.to_owned()), None, reason)?;
-        self.answered.extend(params.dialog.clone());
+        self.given(&params);
         self.mode = Mode::Table;
         self.next_waiting();
         Some(Action::Answer(params))
@@ -169,6 +205,7 @@ impl Dashboard {
             dialog: Some(status.dialog.as_ref()?.id.clone()),
             reason,
             anyway: false,
+            against_rule: false,
             id: None,
         })
     }
@@ -255,18 +292,28 @@ impl Dashboard {
             return None;
         };
         let answer = if answer == 'y' { "yes" } else { "no" };
-        self.answered.extend(asks.iter().map(|(_, id)| id.clone()));
+        let answer = |(slot, dialog): &(String, String)| ConfirmParams {
+            slot: slot.clone(),
+            answer: Some(answer.to_owned()),
+            dialog: Some(dialog.clone()),
+            ..ConfirmParams::default()
+        };
+        let answers: Vec<ConfirmParams> = asks.iter().map(answer).collect();
+        answers.iter().for_each(|params| self.given(params));
         self.next_waiting();
-        Some(Action::AnswerAll(
-            asks.iter()
-                .map(|(slot, dialog)| ConfirmParams {
-                    slot: slot.clone(),
-                    answer: Some(answer.to_owned()),
-                    dialog: Some(dialog.clone()),
-                    ..ConfirmParams::default()
-                })
-                .collect(),
-        ))
+        Some(Action::AnswerAll(answers))
+    }
+
+    /// An answer is on its way.
+    fn given(&mut self, params: &ConfirmParams) {
+        self.answered.extend(params.dialog.clone());
+        let mut slots = self.slots.iter();
+        let status = slots.find(|status| status.slot == params.slot);
+        let dialog = status.and_then(|status| status.dialog.as_ref());
+        if let Some(dialog) = dialog.filter(|dialog| Some(&dialog.id) == params.dialog.as_ref()) {
+            let answer = params.answer.as_deref().unwrap_or("own words");
+            self.receipts.given(&params.slot, dialog, answer);
+        }
     }
 
     fn option_key(&mut self, key: KeyEvent) -> Option<Action> {
@@ -358,6 +405,7 @@ impl Dashboard {
                     return None;
                 }
                 let params = self.params(None, Some(text), None)?;
+                self.given(&params);
                 Some(Action::Answer(params))
             }
         }
@@ -370,8 +418,12 @@ impl Dashboard {
         if again {
             return Some(action);
         }
-        let slot = self.chosen.clone().unwrap_or_default();
-        self.say(format!("press {key} again to {verb} {slot}"));
+        let what = match self.list_to_show() {
+            Some(_) => self.lists.chosen(),
+            None => self.chosen.clone(),
+        };
+        let what = what.unwrap_or_default();
+        self.say(format!("press {key} again to {verb} {what}"));
         self.armed = Some((action, now + CONFIRM_WITHIN));
         None
     }
