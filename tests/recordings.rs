@@ -9,6 +9,7 @@ use missiond::core::claude::reading::witness::{self, Weighed};
 use missiond::core::claude::reading::{
     Dialog, DialogKind, LAST_STANDS, Observed, Observer, State, read, replay,
 };
+use missiond::core::claude::vocabulary::{NOWHERE, PHRASES};
 use missiond::core::terminal::{At, Frame, Terminal};
 use proptest::prelude::*;
 use serde::Deserialize;
@@ -156,7 +157,7 @@ fn whole(text: &str) -> Vec<Vec<u8>> {
     vec![text.as_bytes().to_vec()]
 }
 
-/// Run with `-- --nocapture` it prints the table of the README.
+/// docs/testing.md has the table of the moments by version. `MISSIOND_WRITE_DOCS=1` writes it again.
 #[test]
 fn every_labelled_moment_is_read_right() {
     let mut wrong = Vec::new();
@@ -168,9 +169,25 @@ fn every_labelled_moment_is_read_right() {
             wrong.extend(differences.iter().map(|diff| format!("{name}: {diff}")));
         }
     }
-    println!("{table}");
     assert!(!table.cells.is_empty());
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    check_page(&table.to_string());
+}
+
+fn check_page(table: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/testing.md");
+    let page = std::fs::read_to_string(&path).expect("the page");
+    let (before, rest) = page.split_once("| version |").expect("a table by version");
+    let (_, after) = rest.split_once("\n\n").expect("text behind the table");
+    let made = format!("{before}{table}\n{after}");
+    if std::env::var_os("MISSIOND_WRITE_DOCS").is_some() {
+        std::fs::write(&path, &made).expect("the page can be written");
+        return;
+    }
+    assert!(
+        page == made,
+        "docs/testing.md has another table: MISSIOND_WRITE_DOCS=1 cargo test --test recordings"
+    );
 }
 
 /// The labelled moments of a recording, each with what was read otherwise.
@@ -190,6 +207,69 @@ fn check(cast: &Path) -> Vec<(Moment, Vec<String>)> {
         (moment, differences)
     };
     truth.moments.into_iter().map(check).collect()
+}
+
+/// The versions whose recordings show each text that the reader looks for. With `--nocapture` it prints them all, a column
+/// for each version; if a row of the vocabulary says something else, that row is to be corrected.
+#[test]
+fn each_row_of_the_vocabulary_says_which_recorded_versions_show_it() {
+    let mut shown: BTreeMap<Vec<u32>, BTreeSet<usize>> = BTreeMap::new();
+    for cast in recordings() {
+        let rows = shown.entry(version(&cast)).or_default();
+        let text = std::fs::read(&cast).expect("a recording");
+        for frame in frames(&text, whole).0 {
+            let lines = frame.screen.lines.iter().map(|line| line.text.as_str());
+            let lines: Vec<&str> = lines.chain([frame.screen.title.as_str()]).collect();
+            let screen = lines.join("\n").to_lowercase();
+            let missing = (0..PHRASES.len()).filter(|row| !rows.contains(row));
+            let new: Vec<usize> = missing
+                .filter(|row| screen.contains(&PHRASES[*row].text.to_lowercase()))
+                .collect();
+            rows.extend(new);
+        }
+    }
+    let name = |version: &[u32]| {
+        version
+            .iter()
+            .map(u32::to_string)
+            .collect::<Vec<_>>()
+            .join(".")
+    };
+    let all: Vec<String> = shown.keys().map(|version| name(version)).collect();
+    println!(
+        "a column for each of {} versions: {}",
+        all.len(),
+        all.join(" ")
+    );
+    let mut wrong = Vec::new();
+    for (row, phrase) in PHRASES.iter().enumerate() {
+        let mut with = shown
+            .iter()
+            .filter(|(_, rows)| rows.contains(&row))
+            .map(|(version, _)| name(version));
+        let first = with.next();
+        let last = with.next_back().or_else(|| first.clone());
+        let seen = match (first, last) {
+            (Some(first), Some(last)) => format!("{first} to {last}"),
+            _ => NOWHERE.to_owned(),
+        };
+        let columns: String = shown
+            .values()
+            .map(|rows| if rows.contains(&row) { 'x' } else { '.' })
+            .collect();
+        println!("{columns} {seen:20} {} {:?}", phrase.group, phrase.text);
+        if seen != phrase.seen {
+            wrong.push(format!(
+                "{} {:?}: {seen}, not {}",
+                phrase.group, phrase.text, phrase.seen
+            ));
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "src/core/claude/vocabulary.rs:\n{}",
+        wrong.join("\n")
+    );
 }
 
 /// A label that came from the reader would confirm whatever is read.

@@ -4,6 +4,7 @@ use crate::core::text::dollars::Dollars;
 use serde_json::{Value, json};
 use std::fmt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// One call of a hook by Claude Code.
 #[derive(Debug, Clone, PartialEq)]
@@ -11,9 +12,9 @@ pub struct HookEvent {
     pub session_id: Option<String>,
     pub transcript: Option<PathBuf>,
     pub mode: Option<String>,
-    /// Where Claude Code stands: its shell may have left the directory that it was started in.
+    /// Claude Code's current directory: its shell may have left the directory that it was started in.
     pub cwd: Option<PathBuf>,
-    /// The agent that is meant, where it is not the conversation itself: `general-purpose a1b2c3`.
+    /// The agent that the event is about, if it is not the conversation itself: `general-purpose a1b2c3`.
     pub agent: Option<String>,
     pub what: HookWhat,
 }
@@ -31,24 +32,26 @@ pub enum HookWhat {
         tool: String,
         input: Value,
         id: Option<String>,
+        /// Why the call failed, if it did.
+        failure: Option<String>,
     },
     TurnOver {
         text: Option<String>,
         failure: Option<String>,
     },
-    /// The figures of the status line: what the session has cost so far.
+    /// From the status line: the cost of the session so far.
     Cost(Dollars),
-    /// Lines of an answer, as they come; `last` ends the message.
+    /// Lines of an answer, as they arrive; `last` ends the message.
     Displayed {
         text: String,
         last: bool,
     },
-    /// Known or not, nothing follows from it.
+    /// Any other event; it has no consequence.
     Other,
 }
 
 impl fmt::Display for HookWhat {
-    /// In words, for whoever asks what was heard last; never what a tool was given, which may hold secrets.
+    /// A description of the last event; never the input of a tool, which may hold secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             HookWhat::SessionStart => write!(f, "the session began"),
@@ -66,14 +69,17 @@ impl fmt::Display for HookWhat {
     }
 }
 
-/// By this name the hook passes on what Claude Code gives to a status line, which has no name of its own.
+/// How long a tool call waits at the gate if the daemon does not answer; then it is blocked.
+pub const GATE_PATIENCE: Duration = Duration::from_secs(60);
+
+/// The event name for the data of a status line, which has no name of its own.
 pub(crate) const STATUS_LINE: &str = "StatusLine";
 
-/// This hook is called for each few lines of an answer, and the screen waits for it.
+/// This hook is called for every few lines of an answer, and the screen waits for it.
 pub(crate) const DISPLAY: &str = "MessageDisplay";
 
 impl HookEvent {
-    /// `None` where it is not the JSON of a hook.
+    /// `None` if it is not the JSON of a hook.
     pub fn parse(payload: &Value) -> Option<HookEvent> {
         let name = payload.get("hook_event_name")?.as_str()?;
         let text = |key: &str| payload.get(key).and_then(Value::as_str).map(str::to_owned);
@@ -89,6 +95,7 @@ impl HookEvent {
                 tool: text("tool_name")?,
                 input: payload.get("tool_input")?.clone(),
                 id: text("tool_use_id"),
+                failure: (name == "PostToolUseFailure").then(|| text("error").unwrap_or_default()),
             },
             "Stop" => HookWhat::TurnOver {
                 text: text("last_assistant_message"),
@@ -102,7 +109,7 @@ impl HookEvent {
                         .unwrap_or_else(|| "the API failed".to_owned()),
                 ),
             },
-            // What an agent says is not the slot's answer.
+            // An agent's text is not the slot's answer.
             DISPLAY if payload.get("agent_id").is_none() => HookWhat::Displayed {
                 text: text("delta")?,
                 last: payload["final"] == true,
@@ -127,7 +134,12 @@ impl HookEvent {
     }
 }
 
-/// What the gate prints to decide on a tool call: `allow`, `ask` or `deny`.
+/// The gate's output that leaves the decision to Claude Code.
+pub fn no_decision() -> Value {
+    json!({})
+}
+
+/// The gate's output that decides on a tool call: `allow`, `ask` or `deny`.
 pub fn gate_output(decision: &str, reason: &str) -> Value {
     json!({"hookSpecificOutput": {
         "hookEventName": "PreToolUse",

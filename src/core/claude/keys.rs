@@ -1,4 +1,4 @@
-//! An intention (say this, pick that option, stop) as the bytes of key presses. Pure.
+//! Turns an intention (send this, pick that option, stop) into the bytes of key presses. Pure.
 
 use crate::core::claude::reading::{Choice, Composer, Dialog, DialogKind, Digits};
 use crate::core::text::diagnostic::nearest;
@@ -9,16 +9,16 @@ pub const ENTER: &[u8] = b"\r";
 pub const ESC: &[u8] = b"\x1b";
 pub const UP: &[u8] = b"\x1b[A";
 pub const DOWN: &[u8] = b"\x1b[B";
-/// Ctrl-C: empties an input box that holds a draft.
+/// Ctrl-C: clears a draft in the input box.
 pub const CLEAR: &[u8] = INTERRUPT;
-/// Ctrl-C, which a terminal turns into an interrupt of the command in front.
+/// Ctrl-C, which a terminal turns into an interrupt of the foreground command.
 pub const INTERRUPT: &[u8] = b"\x03";
 
-/// Longest message that `send` takes. Claude Code holds a paste in memory several times over; beyond this a
-/// file and its name serve better.
+/// The longest message that `send` accepts. Claude Code holds several copies of a paste in memory; for more text, send the name
+/// of a file.
 pub const MAX_MESSAGE: usize = 4 * 1024 * 1024;
 
-/// How a message may begin to be more than text.
+/// Prefixes with a special meaning that the sender permits.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct KeyMeaning {
     /// `!` runs a shell command.
@@ -37,13 +37,13 @@ pub enum NotSendable {
     Slash(String),
 }
 
-/// The text as it will stand in the input box: nothing in it acts as a key.
+/// The text as it will be in the input box: no part of it acts as a key.
 ///
-/// Line ends become LF; every other control character becomes its visible picture, so that an embedded end of
-/// a bracketed paste is text like any other. Letters are composed and invisible characters left out, as Claude
-/// Code itself does, but before it looks at them. A leading `!` or `#` gets a space before it unless it is meant,
-/// and so do a last `\`, behind it, where Enter would only break the line, and a last word for which Claude Code
-/// offers a menu, where Enter would pick from it. That blank is not sent, but at the end of a long paste and by 2.0.
+/// Line ends become LF; every other control character becomes its visible picture, so that an embedded end of a bracketed paste
+/// is ordinary text. Letters are composed and invisible characters removed, as Claude Code itself does, but before the checks. A
+/// leading `!` or `#` gets a space before it unless the sender means it. A space also follows a final `\`, after which Enter
+/// would only break the line, and a final word for which Claude Code offers a menu, from which Enter would pick. That space is
+/// not sent, except at the end of a long paste and by 2.0.
 pub fn message(text: &str, meaning: KeyMeaning) -> Result<String, NotSendable> {
     if text.len() > MAX_MESSAGE {
         return Err(NotSendable::TooLong(text.len()));
@@ -68,7 +68,7 @@ pub fn message(text: &str, meaning: KeyMeaning) -> Result<String, NotSendable> {
     Ok(format!("{before}{clean}{after}"))
 }
 
-/// Whether the last word may open a menu: of files (`@src`), commands (`/mod`) or signs (`:smi`).
+/// Whether the last word may open a menu: of files (`@src`), commands (`/mod`) or emoji (`:smi`).
 fn is_completed(text: &str) -> bool {
     let last = text.rsplit(char::is_whitespace).next().unwrap_or_default();
     last.contains(['@', '/', ':'])
@@ -98,9 +98,9 @@ fn visible(text: &str) -> String {
         .collect()
 }
 
-/// Marks that show nothing and can make a text read as another. The joiner inside emoji is none of them.
+/// Invisible marks that can make a text read as another. The joiner inside emoji is not one of them.
 fn is_invisible(c: char) -> bool {
-    // Those that Claude Code leaves out itself, and those that it takes and does not draw.
+    // Those that Claude Code removes itself, and those that it accepts but does not draw.
     matches!(c, '\u{ad}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{3164}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
         | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}')
         || matches!(c, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2064}'
@@ -116,20 +116,20 @@ pub fn paste(message: &str) -> Vec<u8> {
     bytes
 }
 
-/// How a dialog is to be answered.
+/// How to answer a dialog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Pick {
     /// The option at this index, whose label was checked.
     Option(usize),
-    /// A tick at this index, or none.
+    /// Set or clear the tick at this index.
     Tick(usize, bool),
-    /// This text in the free line at this index.
+    /// This text in the text field at this index.
     Text(usize, String),
     Esc,
 }
 
 impl Pick {
-    /// What the person chose, in the dialog's own words.
+    /// The person's choice, by the dialog's own label.
     pub fn label<'a>(&'a self, dialog: &'a Dialog) -> &'a str {
         match self {
             Pick::Esc => "Esc",
@@ -145,9 +145,9 @@ impl Pick {
 /// A person's answer to a dialog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// `yes`, `no`, `always`, or the label of an option; several labels with commas between them.
+    /// `yes`, `no`, `always`, or the label of an option; several labels separated by commas.
     Choice(String),
-    /// Words of the person's own, for the free line of a question.
+    /// Free text, for the text field of a question.
     Words(String),
 }
 
@@ -167,17 +167,17 @@ pub enum NoPick {
     Field(String),
 }
 
-/// Finds what a word of its own meaning or a label picks in this dialog; by label, never by position. `always` has a
-/// meaning only where permission is asked for: a rule is added for what was allowed. At a question, and at a dialog that is
-/// not a known one, a yes is a whole label or nothing: there is no telling what a longer label agrees to.
+/// Finds the option that a keyword or a label picks in this dialog; by label, never by position. `always` has a meaning only for
+/// permission dialogs: it adds a rule for the allowed call. At a question or an unknown dialog, `yes` must be a whole label: a
+/// longer label may agree to anything.
 pub fn pick(dialog: &Dialog, answer: &str) -> Result<Pick, NoPick> {
     let asks_permission = dialog.kind == DialogKind::Permission;
     let has_plain_yes = !matches!(dialog.kind, DialogKind::Question | DialogKind::Other);
     let none = || NoPick::None(answer.trim().to_owned());
-    match Word::of(answer) {
-        Some(Word::No) => return no(dialog, answer).ok_or_else(none),
-        Some(Word::Yes) if has_plain_yes => plain_yes(dialog).ok_or_else(none),
-        Some(Word::Always) if asks_permission => plain_yes(dialog).ok_or_else(none),
+    match AnswerWord::of(answer) {
+        Some(AnswerWord::No) => return no(dialog, answer).ok_or_else(none),
+        Some(AnswerWord::Yes) if has_plain_yes => plain_yes(dialog).ok_or_else(none),
+        Some(AnswerWord::Always) if asks_permission => plain_yes(dialog).ok_or_else(none),
         _ => by_label(dialog, answer).map(Pick::Option),
     }
     .and_then(|pick| beside_field(dialog, pick))
@@ -187,7 +187,7 @@ pub fn pick(dialog: &Dialog, answer: &str) -> Result<Pick, NoPick> {
     })
 }
 
-/// A no declines. Only `n` may be the name of an answer to a question.
+/// A no declines. Only `n` may be the label of an answer to a question.
 fn no(dialog: &Dialog, answer: &str) -> Option<Pick> {
     let is_question = dialog.kind == DialogKind::Question;
     let named = whole_label(dialog, answer)
@@ -196,8 +196,8 @@ fn no(dialog: &Dialog, answer: &str) -> Option<Pick> {
     named.or_else(|| refusal(dialog))
 }
 
-/// Somebody writes into an option: what they say there is theirs to end. Only the free line of a question, which stands
-/// beside the answers and is none of them, is left for another row.
+/// If somebody writes into an option, missiond does not leave that field for them. Only the text field of a question, which is
+/// separate from the answers, may be left for another row.
 fn beside_field(dialog: &Dialog, pick: Pick) -> Result<Pick, NoPick> {
     let writes = dialog.digits == Digits::Write;
     let may_leave = dialog.kind == DialogKind::Question
@@ -212,9 +212,8 @@ fn beside_field(dialog: &Dialog, pick: Pick) -> Result<Pick, NoPick> {
     }
 }
 
-/// What a person's answer means, in order. In a question where several can be chosen a label ticks or unticks its
-/// row, and labels with commas between them are ticked and submitted. A word that is no option picks nothing: a
-/// person who mistyped a label must not answer with the mistyped word.
+/// The picks for a person's answer, in order. In a question with several choices a label ticks or unticks its row, and labels
+/// separated by commas are ticked and submitted. An unknown word picks nothing: a mistyped label must not become the answer.
 pub fn picks(dialog: &Dialog, answer: &Answer) -> Result<Vec<Pick>, NoPick> {
     let word = match answer {
         Answer::Words(text) => return own_words(dialog, text),
@@ -239,8 +238,8 @@ fn toggled(dialog: &Dialog, index: usize) -> Pick {
     }
 }
 
-/// The option that a word was probably meant for: one letter of a short label is wrong, or a few of a long one. The
-/// front of a label is enough, but not where the option allows more than it was asked for.
+/// The option that a word was probably meant for: one letter of a short label is wrong, or a few of a long one. The beginning of
+/// a label is enough, unless the option allows more than the dialog asks for.
 pub fn nearest_label<'a>(dialog: &'a Dialog, word: &str) -> Option<&'a str> {
     let word = word.trim();
     let length = word.chars().count();
@@ -263,7 +262,7 @@ pub fn nearest_label<'a>(dialog: &'a Dialog, word: &str) -> Option<&'a str> {
     let whole = labels.iter().copied();
     match length {
         0 | 1 => None,
-        // One wrong letter is half of it: the first one must be right.
+        // One wrong letter is half of it, so the first one must be right.
         2 => nearest(word, whole.filter(|label| first(label) == first(word))),
         _ => nearest(word, whole).or_else(by_front),
     }
@@ -273,13 +272,13 @@ fn can_tick(dialog: &Dialog) -> bool {
     dialog.options.iter().any(|choice| choice.checked.is_some())
 }
 
-/// Whether an answer may name several rows. A label that is said whole is one row, whatever commas it has.
+/// Whether an answer may name several rows. A complete label is one row, even if it contains commas.
 fn is_list(dialog: &Dialog, answer: &str) -> bool {
     can_tick(dialog) && answer.contains(',') && whole_label(dialog, answer).is_none()
 }
 
-/// Labels with commas between them. A label may have commas of its own, so an answer is read in every way in which it
-/// is a list of labels; as whole ones if it can be. One that can be read in two ways is refused.
+/// Labels separated by commas. A label may contain commas, so an answer is read in every way in which it is a list of labels;
+/// whole labels are preferred. An ambiguous answer is refused.
 fn several(dialog: &Dialog, answer: &str) -> Result<Vec<Pick>, NoPick> {
     let can_be_ticked = |index: &usize| {
         empty_free_line(dialog) != Some(*index) && dialog.options[*index].checked.is_some()
@@ -308,7 +307,7 @@ fn several(dialog: &Dialog, answer: &str) -> Result<Vec<Pick>, NoPick> {
     }
 }
 
-/// Why a list can't be read: the part that is nearly a label, else the first that is none.
+/// Why a list can't be read: the part that is nearly a label, otherwise the first part that is not a label.
 fn wrong_part(dialog: &Dialog, parts: &[&str], longest: usize) -> NoPick {
     let near = list::runs(parts, longest)
         .find(|words| by_label(dialog, words).is_err() && nearest_label(dialog, words).is_some());
@@ -328,7 +327,7 @@ fn wrong_part(dialog: &Dialog, parts: &[&str], longest: usize) -> NoPick {
     wrong.unwrap_or_else(|| NoPick::None(parts.join(",").trim().to_owned()))
 }
 
-/// What ends a question where several can be ticked.
+/// The button that submits a question with several choices.
 fn button(dialog: &Dialog) -> Option<Pick> {
     let mut choices = dialog.options.iter();
     choices
@@ -336,7 +335,7 @@ fn button(dialog: &Dialog) -> Option<Pick> {
         .map(Pick::Option)
 }
 
-/// The person's own words, written into the free line; where several can be chosen all is submitted then.
+/// The person's free text, written into the text field; a question with several choices is then submitted.
 fn own_words(dialog: &Dialog, text: &str) -> Result<Vec<Pick>, NoPick> {
     let line = empty_free_line(dialog).ok_or(NoPick::NoFreeLine)?;
     let text = visible(text).replace(['\n', '\t'], " ").trim().to_owned();
@@ -350,15 +349,15 @@ fn own_words(dialog: &Dialog, text: &str) -> Result<Vec<Pick>, NoPick> {
     })
 }
 
-/// The free line of a question, if nobody has written into it yet.
+/// The text field of a question, if it is empty.
 pub fn empty_free_line(dialog: &Dialog) -> Option<usize> {
     let is_empty = |index: &usize| dialog.options[*index].label.starts_with("Type something");
     dialog.free_line().filter(is_empty)
 }
 
-/// The one option that says yes to this dialog and to nothing more. Where permission is asked for it is the first one:
-/// a yes in another place was painted. Where a plan is shown, it may also be the only yes that there is, if what it switches
-/// to is the mode that asks each time: no mode but plan mode itself allows less.
+/// The one option that says yes to this dialog and to nothing more. In a permission dialog it is the first one: a yes in another
+/// position was painted. For a plan it may also be the only yes, if it switches to the mode that asks each time: only plan mode
+/// itself allows less.
 fn plain_yes(dialog: &Dialog) -> Option<Pick> {
     let asks_permission = dialog.kind == DialogKind::Permission;
     let is_first = |index: &usize| *index == 0 && dialog.options[0].number == Some(1);
@@ -376,9 +375,9 @@ fn plain_yes(dialog: &Dialog) -> Option<Pick> {
         .map(Pick::Option)
 }
 
-/// Whether the options of a permission dialog or of a plan stand in the order that every version has. Labels in another order
-/// were painted, and a key would reach another option than the one that is read. Someone who writes into an option changes
-/// its label.
+/// Whether the options of a permission dialog or of a plan are in the order that every version has. Labels in another order were
+/// painted, and a key would reach another option than the one on the screen. Text that somebody writes into an option changes its
+/// label.
 pub fn in_known_order(dialog: &Dialog) -> bool {
     let of_call = matches!(dialog.kind, DialogKind::Permission | DialogKind::Plan);
     if !of_call || dialog.digits == Digits::Write || dialog.options.is_empty() {
@@ -388,7 +387,7 @@ pub fn in_known_order(dialog: &Dialog) -> bool {
     let yes = dialog.options.iter().take_while(|choice| says_yes(choice));
     let (yes, rest) = dialog.options.split_at(yes.count());
     let mut numbered = dialog.options.iter().zip(1..);
-    // A screen that is too low may end before the no.
+    // A screen with too few rows may end before the no.
     numbered.all(|(choice, number)| choice.number == Some(number))
         && (rest.len() == 1 || rest.is_empty() && !dialog.complete)
         && match dialog.kind {
@@ -397,14 +396,14 @@ pub fn in_known_order(dialog: &Dialog) -> bool {
         }
 }
 
-/// For a permission: a plain yes, then what allows more.
+/// For a permission: a plain yes, then options that allow more.
 fn asks_in_order(yes: &[Choice]) -> bool {
     let says_more = |choice: &Choice| widens(&choice.label);
     yes.split_first()
         .is_some_and(|(first, more)| !says_more(first) && more.iter().all(says_more))
 }
 
-/// For a plan: what allows more, then the yes with which each edit is asked about; or one yes, which allows no more.
+/// For a plan: options that allow more, then the yes that asks about each edit; or a single yes, which allows no more.
 fn plan_in_order(yes: &[Choice]) -> bool {
     let says_more = |choice: &Choice| widens(&choice.label) && !leaves_plan(&choice.label);
     yes.split_last().is_some_and(|(last, more)| {
@@ -418,9 +417,9 @@ fn is_declined_by_esc(dialog: &Dialog) -> bool {
     matches!(dialog.kind, DialogKind::Permission | DialogKind::Trust)
 }
 
-/// Esc, or an option that says no. Where permission is asked for, a plan shown or a folder to be trusted, it is Esc, whatever
-/// the options seem to be: a process that writes to the terminal can paint a no over the yes. Elsewhere a bare `No` is an answer of its own, if
-/// the dialog shows all that is asked and a key picks it at once.
+/// Esc, or an option that says no. For a permission, a plan or the trust question it is always Esc, whatever the options seem to
+/// be: a process that writes to the terminal can paint a no over the yes. In other dialogs a plain `No` is an answer, if the
+/// dialog is complete and one key picks it.
 fn refusal(dialog: &Dialog) -> Option<Pick> {
     let no = only(&dialog.options, |label| begins_with_word(label, "no"));
     match (no, dialog.kind) {
@@ -437,7 +436,7 @@ fn refusal(dialog: &Dialog) -> Option<Pick> {
     }
 }
 
-/// Whether what was picked, by whomever, says no to the dialog.
+/// Whether the picked option says no to the dialog.
 pub fn declines(dialog: &Dialog, picked: &Pick) -> bool {
     let no = only(&dialog.options, |label| begins_with_word(label, "no"));
     *picked == Pick::Esc
@@ -449,7 +448,7 @@ fn is_bare_no(choice: &Choice) -> bool {
     choice.label.eq_ignore_ascii_case("no") && choice.number.is_some()
 }
 
-/// The index of the option that fits, if exactly one does.
+/// The index of the option that matches, if exactly one does.
 fn only(options: &[Choice], fits: impl Fn(&str) -> bool) -> Option<usize> {
     let mut found = options
         .iter()
@@ -459,7 +458,7 @@ fn only(options: &[Choice], fits: impl Fn(&str) -> bool) -> Option<usize> {
     found.next().is_none().then_some(first.0)
 }
 
-/// The next key on the way to an option, and whether it is the one that decides.
+/// The next key on the way to an option, and whether it decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyStep {
     pub bytes: Vec<u8>,
@@ -467,8 +466,8 @@ pub struct KeyStep {
     pub decides: bool,
 }
 
-/// A digit picks a numbered option at once. In an unnumbered menu, and where a digit does something else, the marked
-/// row is moved one at a time, and Enter comes only when it is seen to stand on the wanted one.
+/// A digit picks a numbered option at once. In an unnumbered menu, or if a digit does something else, the marked row is moved
+/// step by step, and Enter follows only when the wanted row is marked on the screen.
 pub fn step_towards(dialog: &Dialog, pick: &Pick) -> Option<KeyStep> {
     let (index, decides) = match pick {
         Pick::Esc => return Some(step(ESC, "Esc", true)),
@@ -479,7 +478,7 @@ pub fn step_towards(dialog: &Dialog, pick: &Pick) -> Option<KeyStep> {
         Pick::Option(index) | Pick::Tick(index, _) => (*index, true),
     };
     let choice = dialog.options.get(index)?;
-    // On a line that can be ticked the digit ticks it, and does not go there.
+    // On a row with a tick box the digit sets the tick and does not move there.
     let goes_there = dialog.digits == Digits::Pick && (decides || choice.checked.is_none());
     if let Some(number) = choice.number.filter(|number| *number <= 9 && goes_there) {
         let digit = number.to_string();
@@ -487,7 +486,7 @@ pub fn step_towards(dialog: &Dialog, pick: &Pick) -> Option<KeyStep> {
     }
     let selected = dialog.selected?;
     Some(match selected.cmp(&index) {
-        // Enter would send off what stands in the field.
+        // Enter would submit the text in the field.
         std::cmp::Ordering::Equal if dialog.digits == Digits::Write => return None,
         std::cmp::Ordering::Equal => step(ENTER, "Enter", true),
         std::cmp::Ordering::Less => step(DOWN, "Down", false),
@@ -495,19 +494,19 @@ pub fn step_towards(dialog: &Dialog, pick: &Pick) -> Option<KeyStep> {
     })
 }
 
-/// The text goes into the line first; Enter comes when it is seen to stand there.
+/// The text goes into the field first; Enter follows when the text is visible there.
 fn write_step(line: &Choice, text: &str) -> Option<KeyStep> {
     Some(match (is_written(line, text), line.checked) {
         (false, _) => step(&paste(text), PASTE, false),
-        // Where several can be chosen the line only gets its tick, if writing has not set it.
+        // In a question with several choices Enter only sets the tick of the row, if writing has not set it.
         (true, Some(_)) => step(ENTER, "Enter", false),
         (true, None) => step(ENTER, "Enter", true),
     })
 }
 
 impl Pick {
-    /// Whether it is seen to be done, in a dialog that stays up: a tick is there, and a text of its own with it.
-    /// Anything else is done when the dialog is gone.
+    /// Whether the screen shows the effect in a dialog that stays up: the tick is set, and the text is there. Any other pick is
+    /// done when the dialog is gone.
     pub fn is_done(&self, dialog: &Dialog) -> bool {
         let choice = |index: &usize| dialog.options.get(*index);
         match self {
@@ -526,7 +525,7 @@ fn is_written(line: &Choice, text: &str) -> bool {
     Composer { draft, menu: false }.holds(text)
 }
 
-/// The name of the step that writes a text; it is never taken twice.
+/// The name of the step that writes a text; it is never done twice.
 pub const PASTE: &str = "paste";
 
 fn step(bytes: &[u8], name: &str, decides: bool) -> KeyStep {
@@ -540,7 +539,7 @@ fn step(bytes: &[u8], name: &str, decides: bool) -> KeyStep {
 mod list;
 mod words;
 use words::leaves_plan;
-use words::{Word, begins_with_word, by_label, position, whole_label};
+use words::{AnswerWord, begins_with_word, by_label, position, whole_label};
 pub use words::{is_always, is_no, widens};
 #[cfg(test)]
 mod tests;

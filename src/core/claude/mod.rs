@@ -1,5 +1,5 @@
-//! All that is known of Claude Code: its screens ([`reading`]), the keys that answer them ([`keys`]), its transcript, the
-//! input and output of its hooks, its versions and its flags.
+//! Everything known about Claude Code: its screens ([`reading`]), the keys that answer them ([`keys`]), its transcript, the input
+//! and output of its hooks, its versions and its flags.
 
 pub mod hook;
 pub mod keys;
@@ -7,8 +7,10 @@ pub mod questions;
 pub mod reading;
 mod reserved;
 pub mod transcript;
+pub mod usage;
 mod version;
+pub mod vocabulary;
 
-pub use hook::{HookEvent, HookWhat, gate_output};
+pub use hook::{HookEvent, HookWhat, gate_output, no_decision};
 pub use reserved::{HOOKS_OFF, reserved_flag};
 pub use version::Version;

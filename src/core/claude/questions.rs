@@ -1,21 +1,16 @@
-//! The questions of a call of AskUserQuestion, as its hook has them, and whether the dialog on the screen shows one of
-//! them. A process that writes to the terminal can paint other labels over the real ones; a key would then choose another
-//! answer than the one that is read.
+//! The questions of an AskUserQuestion call, as its hook has them, and whether the dialog on the screen shows one of them. A
+//! process that writes to the terminal can paint other labels over the real ones; a key would then choose another answer than the
+//! one on the screen.
 
-use super::reading::{Choice, Dialog, TALK_INSTEAD, is_shown};
+use super::reading::{Choice, Dialog, is_shown};
+use super::vocabulary::{BUTTONS, REVIEW, SKIP_INTERVIEW, TALK_INSTEAD};
 use serde_json::Value;
 
 /// The tool whose calls are questions.
 pub const TOOL: &str = "AskUserQuestion";
 
-/// What ends a question where several can be ticked: the rows without a number.
-const BUTTONS: [&str; 2] = ["Submit", "Next"];
-
-/// The page that shows all answers once more.
-const REVIEW: [&str; 2] = ["Submit answers", "Cancel"];
-
-/// What Claude Code adds below the free line: to talk instead, and in plan mode to go on without answers.
-const ADDED: [&str; 2] = [TALK_INSTEAD, "Skip interview and plan immediately"];
+/// Rows that Claude Code adds below the text field: to talk instead, and in plan mode to continue without answers.
+const ADDED: [&str; 2] = [TALK_INSTEAD, SKIP_INTERVIEW];
 
 #[derive(Debug)]
 pub struct Question<'a> {
@@ -32,7 +27,7 @@ pub struct Offer<'a> {
     description: &'a str,
 }
 
-/// The questions in the input of a call; none if it is a call of another tool.
+/// The questions in the input of a call; empty for a call of another tool.
 pub fn of(input: &Value) -> Vec<Question<'_>> {
     fn list(value: Option<&Value>) -> impl Iterator<Item = &Value> {
         value.and_then(Value::as_array).into_iter().flatten()
@@ -52,7 +47,7 @@ pub fn of(input: &Value) -> Vec<Question<'_>> {
     list(input.get("questions")).map(question).collect()
 }
 
-/// Whether a dialog shows one of the questions of a call, with its answers in their order, or their last page.
+/// Whether a dialog shows one of the questions of a call, with its answers in order, or the review page.
 pub fn shows_one(input: &Value, dialog: &Dialog) -> bool {
     let questions = of(input);
     is_review(dialog) && has_review(&questions)
@@ -61,7 +56,7 @@ pub fn shows_one(input: &Value, dialog: &Dialog) -> bool {
             .any(|question| question.is_shown_by(dialog))
 }
 
-/// Whether the answers are shown once more before they count. One answer to one question counts at once.
+/// Whether a review page follows. A single answer to a single question counts at once.
 fn has_review(questions: &[Question]) -> bool {
     questions.len() > 1
         || questions
@@ -72,7 +67,7 @@ fn has_review(questions: &[Question]) -> bool {
 fn is_review(dialog: &Dialog) -> bool {
     let in_order = |(choice, number): (&Choice, u32)| choice.number == Some(number);
     let labels = dialog.options.iter().map(|choice| choice.label.as_str());
-    labels.eq(REVIEW) && dialog.options.iter().zip(1..).all(in_order)
+    labels.eq(REVIEW.iter().copied()) && dialog.options.iter().zip(1..).all(in_order)
 }
 
 impl Question<'_> {

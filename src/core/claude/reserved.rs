@@ -1,11 +1,10 @@
-//! Flags and variables of Claude Code that no configuration may set.
+//! Flags and variables of Claude Code that a configuration must not set.
 
-/// With one of these Claude Code runs no hooks, and so nothing would hold a tool call back. They are left
-/// out, and naming one in `env` is an error of the configuration.
+/// With one of these Claude Code runs no hooks, and so nothing would hold a tool call back. They are removed from the
+/// environment, and naming one in `env` is a configuration error.
 pub const HOOKS_OFF: &[&str] = &["CLAUDE_CODE_SAFE_MODE", "CLAUDE_CODE_SIMPLE"];
 
-/// Flags that missiond gives itself, or that would take the slot out of its hands, each with what to
-/// write instead.
+/// Flags that missiond sets itself, or that would remove the slot from its control, each with the setting to use instead.
 const RESERVED: &[(&[&str], &str)] = &[
     (
         &["--permission-mode"],
@@ -52,7 +51,7 @@ const RESERVED: &[(&[&str], &str)] = &[
     ),
 ];
 
-/// What to write instead of a flag that missiond gives itself.
+/// What to write instead of a flag that missiond sets itself.
 pub fn reserved_flag(arg: &str) -> Option<&'static str> {
     let flag = arg.split_once('=').map_or(arg, |(flag, _)| flag);
     RESERVED

@@ -5,15 +5,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Why a turn failed that a person has stopped.
+/// The failure of a turn that a person has stopped.
 pub const INTERRUPTED: &str = "the turn was interrupted";
 
 /// One entry of a conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Turn {
     pub time: Option<DateTime<Utc>>,
-    /// `user`, `assistant`, `tool_call`, `tool_result`; `command` and `command_output` for what Claude Code or the
-    /// shell was told in place of a message, and `summary` for what a conversation was made shorter to.
+    /// `user`, `assistant`, `tool_call`, `tool_result`; `command` and `command_output` for a command of Claude Code or of the
+    /// shell, and `summary` for the summary of a compacted conversation.
     pub role: String,
     pub text: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -25,28 +25,28 @@ pub struct Turn {
     pub session_id: Option<String>,
 }
 
-/// What stands after the last message, as far as it has been written.
+/// What follows the last message, as far as it is written.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TurnEnding {
     /// The assistant's text after the last tool result.
     pub text: Option<String>,
     /// An API error, or the note that a person interrupted.
     pub failure: Option<String>,
-    /// The assistant's last line says that its turn is over, or a command of Claude Code has run.
+    /// The assistant's last line ends its turn, or a command of Claude Code has run.
     pub is_whole: bool,
-    /// What was entered last is a command of Claude Code.
+    /// The last input is a command of Claude Code.
     of_command: bool,
 }
 
-/// What the last answer of the model tells of the conversation.
+/// Figures about the conversation from the model's last answer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Figures {
     pub model: String,
-    /// Tokens that were in its context, with its answer.
+    /// Tokens in its context, including its answer.
     pub context_tokens: u64,
 }
 
-/// Of the last answer that a model gave; what Claude Code says in its name has no figures.
+/// From the last answer of a model; text that Claude Code writes in the assistant's name has no figures.
 pub fn figures<'a>(lines: impl Iterator<Item = &'a str>) -> Option<Figures> {
     lines
         .filter_map(entry)
@@ -72,13 +72,13 @@ fn figures_of(entry: &Value) -> Option<Figures> {
     })
 }
 
-/// The entries of a conversation in order. A line that is no entry of it is passed over: the file holds other
-/// records too, and its last line may still be half written.
+/// The entries of a conversation in order. Other lines are skipped: the file holds other records too, and its last line may be
+/// incomplete.
 pub fn turns<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<Turn> {
     lines.flat_map(turns_of_line).collect()
 }
 
-/// The entries that one line holds.
+/// The entries in one line.
 pub fn turns_of_line(line: &str) -> Vec<Turn> {
     let mut turns = entry(line).map_or_else(Vec::new, |entry| turns_of(&entry));
     turns.retain(|turn| turn.role != COMMAND_OUTPUT || !turn.text.is_empty());
@@ -135,7 +135,7 @@ fn continue_ending(ending: &mut TurnEnding, entry: &Value, turn: Turn) {
     }
 }
 
-/// Why the last request is tried again, as long as nothing has come of it: `401 invalid x-api-key`.
+/// Why the last request is being retried, as long as it has no result: `401 invalid x-api-key`.
 pub fn tried_again<'a>(lines: impl DoubleEndedIterator<Item = &'a str>) -> Option<String> {
     let record = |line: &str| {
         let entry: Value = serde_json::from_str(line).ok()?;
@@ -150,7 +150,7 @@ pub fn tried_again<'a>(lines: impl DoubleEndedIterator<Item = &'a str>) -> Optio
     Some(format!("{status} {}", message.unwrap_or_default()))
 }
 
-/// Claude Code writes these in the assistant's name.
+/// Whether this is an API error, which Claude Code writes in the assistant's name.
 fn is_api_error(entry: &Value, text: &str) -> bool {
     let synthetic = entry["message"]["model"] == "<synthetic>";
     entry["isApiErrorMessage"] == true || (synthetic && text.starts_with("API Error"))
@@ -171,13 +171,20 @@ fn entry(line: &str) -> Option<Value> {
     let kind = entry["type"].as_str()?;
     let main = entry["isSidechain"] != true && entry["isMeta"] != true;
     let said = matches!(kind, "user" | "assistant") || entry["subtype"] == "local_command";
-    (main && said).then_some(entry)
+    (main && said && !is_filler(&entry)).then_some(entry)
 }
 
-/// A command of Claude Code, or of the shell, that was entered in place of a message: `/clear`, `!ls`.
+/// Whether Claude Code has written this instead of a missing answer: it does so when it resumes a conversation that ended with a
+/// message or in the middle of a turn.
+fn is_filler(entry: &Value) -> bool {
+    let message = &entry["message"];
+    message["model"] == "<synthetic>" && plain_text(&message["content"]) == "No response requested."
+}
+
+/// A command of Claude Code or of the shell instead of a message: `/clear`, `!ls`.
 pub const COMMAND: &str = "command";
 const COMMAND_OUTPUT: &str = "command_output";
-/// What Claude Code has made of a conversation that was too long.
+/// The summary of a compacted conversation.
 const SUMMARY: &str = "summary";
 
 fn turns_of(entry: &Value) -> Vec<Turn> {
@@ -194,7 +201,7 @@ fn turns_of(entry: &Value) -> Vec<Turn> {
     }
 }
 
-/// What a person has entered. Claude Code notes its own commands, and those of the shell, in tags.
+/// A person's input. Claude Code marks its own commands, and those of the shell, with tags.
 fn entered(entry: &Value, text: &str) -> Turn {
     let told = |role: &str, text: String| turn(entry, role, text);
     if entry["isCompactSummary"] == true {
@@ -217,13 +224,13 @@ fn entered(entry: &Value, text: &str) -> Turn {
     }
 }
 
-/// Newer versions note what a command has printed as a line of the system, and the command with it if it has opened a view.
+/// Newer versions record a command's output as a system line, together with the command if it has opened a view.
 fn local_command(entry: &Value) -> Option<Turn> {
     let told = entered(entry, entry["content"].as_str()?);
     matches!(told.role.as_str(), COMMAND | COMMAND_OUTPUT).then_some(told)
 }
 
-/// What a command of Claude Code or of the shell has printed.
+/// The output of a command of Claude Code or of the shell.
 fn output(text: &str) -> Option<String> {
     let parts = ["local-command-stdout", "bash-stdout"].iter();
     let mut parts = parts.filter_map(|tag| {
@@ -236,7 +243,7 @@ fn output(text: &str) -> Option<String> {
     Some(anstream::adapter::strip_str(&all).to_string())
 }
 
-/// What the whole text is, where it stands in this tag.
+/// The content of the tag, if the whole text is inside it.
 fn in_tag<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
     let inner = text.strip_prefix(&format!("<{tag}>"))?;
     inner.strip_suffix(&format!("</{tag}>"))
@@ -347,6 +354,26 @@ mod tests {
         assert!(!ends(&[user(json!("hi")), assistant(text("part"), None)]).is_whole);
     }
 
+    /// As 2.1.325 writes it when it resumes a conversation whose last turn was cut off.
+    #[test]
+    fn what_stands_in_place_of_an_answer_is_none() {
+        let mut filler: Value = serde_json::from_str(&assistant(
+            text("No response requested."),
+            Some("stop_sequence"),
+        ))
+        .unwrap();
+        let said = filler.to_string();
+        assert_eq!(
+            turns(std::iter::once(said.as_str())).len(),
+            1,
+            "a model may say so"
+        );
+        filler["message"]["model"] = "<synthetic>".into();
+        let lines = [user("publish".into()), filler.to_string()];
+        assert_eq!(ends(&lines).text, None);
+        assert_eq!(turns(lines.iter().map(String::as_str)).len(), 1);
+    }
+
     #[test]
     fn errors_and_interrupts_are_failures() {
         let error = json!({"type": "assistant", "isApiErrorMessage": true,
@@ -431,7 +458,7 @@ mod tests {
         assert!(!ends(&[older]).is_whole, "a message may look like it");
     }
 
-    /// 2.1.325 notes a command that has opened a view as a line of the system, once the view is closed.
+    /// 2.1.325 records a command that has opened a view as a system line, after the view is closed.
     #[test]
     fn a_command_that_opened_a_view_ends_by_what_it_prints() {
         let noted = |text: &str| {

@@ -1,6 +1,6 @@
 //! Versions of Claude Code.
 
-/// A version of Claude Code, as `claude --version` says it.
+/// A version of Claude Code, as `claude --version` prints it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version {
     pub major: u32,
@@ -17,7 +17,7 @@ impl Version {
         }
     }
 
-    /// From `2.1.325 (Claude Code)`, or from any text that begins so.
+    /// From `2.1.325 (Claude Code)`, or any text with such a beginning.
     pub fn parse(text: &str) -> Option<Version> {
         let first = text.split_whitespace().next()?;
         let mut numbers = first

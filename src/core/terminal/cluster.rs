@@ -38,10 +38,10 @@ pub(super) enum ClusterFit {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ClusterPart {
-    pub(super) base: char,
-    pub(super) ch: char,
+    base: char,
+    ch: char,
     /// The base took one column so far, and takes two now.
-    pub(super) widens: bool,
+    widens: bool,
 }
 
 /// The character that was drawn last, with what was added to it.
@@ -63,18 +63,20 @@ impl Cluster {
         &self.text
     }
 
-    pub(super) fn begin(&mut self, ch: char) {
+    /// A character stands for itself, in `width` columns.
+    pub(super) fn begin(&mut self, ch: char, width: usize) {
         self.text.clear();
         self.text.push(ch);
-        self.width = ch.width().unwrap_or(0);
+        self.width = width;
         self.parts = 0;
     }
 
     pub(super) fn add(&mut self, ch: char) -> ClusterFit {
-        let is_mark = ch.width() == Some(0);
+        let width = ch.width();
+        let is_mark = width == Some(0);
         let whole = self.width_with(ch);
         if !is_mark && whole.is_none() {
-            self.begin(ch);
+            self.begin(ch, width.unwrap_or(0));
             return ClusterFit::Plain;
         }
         let Some(base) = self.text.chars().next().filter(|_| self.parts < MAX_PARTS) else {

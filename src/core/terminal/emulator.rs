@@ -4,15 +4,16 @@ use super::cluster::attach;
 use super::frames::Frames;
 use super::outdated::Outdated;
 use super::replies::TerminalReplies;
+use super::rows::{ReadRows, line, visible_lines, whole_text};
 use super::scan::{ScanPiece, Scanner};
 use super::unseen::Unseen;
-use super::{At, Cursor, Frame, Line, Modes, Run, Screen, Style};
-use alacritty_terminal::grid::{Dimensions, Row};
-use alacritty_terminal::index::{Column, Line as GridLine};
-use alacritty_terminal::term::cell::{Cell, Flags};
+use super::{At, Cursor, Frame, Line, Modes, Screen};
+use alacritty_terminal::grid::Dimensions;
+use alacritty_terminal::index::Line as GridLine;
 use alacritty_terminal::term::{Config, Osc52, Term, TermMode};
-use alacritty_terminal::vte::ansi::{Color, NamedColor, Processor, Timeout};
+use alacritty_terminal::vte::ansi::{Processor, Timeout};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Rows kept above the screen: about 3 MB for each slot at 120 columns. The conversation itself comes
@@ -24,12 +25,13 @@ const SIZES: std::ops::RangeInclusive<usize> = 2..=1000;
 
 /// A terminal without a window: fed with what the program wrote, it holds the screen.
 pub struct Terminal {
-    pub(super) term: Term<TerminalReplies>,
+    term: Term<TerminalReplies>,
     parser: Processor<NoClock>,
     scanner: Scanner,
     frames: Frames,
     outdated: Outdated,
-    pub(super) desk: TerminalReplies,
+    desk: TerminalReplies,
+    rows: ReadRows,
     faults: u64,
 }
 
@@ -38,7 +40,7 @@ impl Terminal {
         let desk = TerminalReplies::default();
         let size = GridSize::clamped(cols, rows);
         let mut scanner = Scanner::default();
-        scanner.unseen.resize(size.rows);
+        scanner.resize(size.rows);
         Terminal {
             term: new_term(size, &desk),
             parser: Processor::new(),
@@ -46,6 +48,7 @@ impl Terminal {
             frames: Frames::default(),
             outdated: Outdated::default(),
             desk,
+            rows: ReadRows::default(),
             faults: 0,
         }
     }
@@ -53,32 +56,34 @@ impl Terminal {
     /// The program wrote `bytes` at `at`. Returns the frames that are due, with their screens.
     pub fn feed(&mut self, at: At, bytes: &[u8]) -> Vec<Frame> {
         let mut frames = self.quiet(at);
-        self.take(at, bytes, |frame| frames.push(frame()));
+        self.take(at, bytes, |terminal, at| frames.push(terminal.frame(at)));
         frames
     }
 
     /// The same where nobody looks at the frames: no screen is made, which is most of the work.
     pub fn skim(&mut self, at: At, bytes: &[u8]) {
         self.end_silently(at);
-        self.take(at, bytes, |_| {});
+        self.take(at, bytes, |_, _| {});
     }
 
-    fn take(&mut self, at: At, bytes: &[u8], mut due: impl FnMut(&dyn Fn() -> Frame)) {
+    fn take(&mut self, at: At, bytes: &[u8], mut due: impl FnMut(&mut Terminal, At)) {
         let at = self.frames.output(at);
         self.desk.set_time(at);
         let cols = self.term.columns();
-        for piece in self.scanner.scan(bytes, cols) {
+        let scanned = self.scanner.scan(bytes, cols);
+        for piece in &scanned.pieces {
             match piece {
-                ScanPiece::Bytes(bytes) => self.draw(&bytes),
-                ScanPiece::Part(part) => self.guarded(|terminal| attach(&mut terminal.term, &part)),
+                ScanPiece::Bytes(bytes) => self.draw(&scanned.bytes[bytes.clone()]),
+                ScanPiece::Part(part) => self.guarded(|terminal| attach(&mut terminal.term, part)),
                 ScanPiece::Wipe => {
+                    self.rows.make_stale();
                     self.guarded(|terminal| terminal.term.grid_mut().reset_region(..))
                 }
                 ScanPiece::FrameBegin => self.frames.begin(),
                 ScanPiece::FrameEnd(erased) => {
-                    self.has_drawn(at, erased);
+                    self.has_drawn(at, *erased);
                     if self.frames.end() {
-                        due(&|| self.frame(at));
+                        due(self, at);
                     }
                 }
                 ScanPiece::AskVersion => self.desk.reply(concat!(
@@ -88,6 +93,7 @@ impl Terminal {
                 )),
             }
         }
+        self.scanner.take_back(scanned);
     }
 
     /// Recorded time has come to `at`, with no output since the last.
@@ -96,10 +102,17 @@ impl Terminal {
         due.map(|due| self.frame(due)).into_iter().collect()
     }
 
+    /// Reads the whole screen once more, whatever the emulator says of what it has drawn: before a key nothing is taken on
+    /// trust. Returns the frame if it is another one than was read last. A frame that is being drawn is read at its end.
+    pub fn check_rows(&mut self) -> Option<Frame> {
+        let differs = !self.is_drawing() && self.rows.check(&self.term);
+        differs.then(|| self.frame(self.last_change()))
+    }
+
     /// Ends a frame that has no mark at its end; returns when it was over.
     fn end_silently(&mut self, at: At) -> Option<At> {
         let due = self.frames.due_before(at)?;
-        let erased = self.scanner.erased.take();
+        let erased = self.scanner.take_erased();
         self.has_drawn(due, erased);
         Some(due)
     }
@@ -131,11 +144,11 @@ impl Terminal {
         if (size.cols, size.rows) != self.size() {
             let stands = self.is_empty() || self.only_gets_rows_below(size);
             self.outdated.resized(at, stands);
-            self.scanner.erased.take();
+            self.scanner.take_erased();
         }
         self.guarded(|terminal| terminal.term.resize(size));
         self.desk.set_size(size.cols, size.rows);
-        self.scanner.unseen.resize(size.rows);
+        self.scanner.resize(size.rows);
         self.frames.drawn();
         frames
     }
@@ -148,6 +161,11 @@ impl Terminal {
     /// Whether something was drawn that no frame has shown yet.
     pub fn is_drawing(&self) -> bool {
         self.frames.is_open()
+    }
+
+    /// Whether a snapshot says all there is: no sequence is half said, and the screen is drawn for its size.
+    pub fn is_whole(&self) -> bool {
+        self.scanner.is_at_rest() && !self.outdated.is_outdated()
     }
 
     /// Whether the program has not drawn its whole screen since the size changed.
@@ -165,14 +183,13 @@ impl Terminal {
         self.faults
     }
 
+    /// The screen now, all of it read from the grid.
     pub fn screen(&self) -> Screen {
+        self.screen_of(visible_lines(&self.term))
+    }
+
+    fn screen_of(&self, lines: Vec<Arc<Line>>) -> Screen {
         let (cols, rows) = self.size();
-        let line = |row| self.line(GridLine(row as i32));
-        let mut lines: Vec<Line> = (0..rows).map(line).collect();
-        if let Some(last) = lines.last_mut() {
-            // What it was wrapped into has gone from the screen.
-            last.wrapped = false;
-        }
         Screen {
             cols,
             rows,
@@ -201,8 +218,12 @@ impl Terminal {
         }
     }
 
+    pub(super) fn term(&self) -> &Term<TerminalReplies> {
+        &self.term
+    }
+
     pub(super) fn unseen(&self) -> &Unseen {
-        &self.scanner.unseen
+        self.scanner.unseen()
     }
 
     pub(super) fn open_cluster(&self) -> &str {
@@ -229,7 +250,7 @@ impl Terminal {
         let top = self.term.topmost_line().0;
         let mut lines = Vec::new();
         for row in (top..self.term.screen_lines() as i32).rev() {
-            let text = self.line(GridLine(row)).text;
+            let text = line(&self.term.grid()[GridLine(row)]).text;
             if lines.len() == n {
                 break;
             }
@@ -247,7 +268,7 @@ impl Terminal {
         let rows = (top..self.term.screen_lines() as i32).rev();
         let mut lines: Vec<String> = Vec::new();
         for row in rows.map(GridLine) {
-            let (text, wrapped) = self.cells_of(row);
+            let (text, wrapped) = whole_text(&self.term.grid()[row]);
             match lines.len() {
                 0 if text.trim_end().is_empty() => {}
                 count if wrapped && count > 0 => lines[count - 1].insert_str(0, &text),
@@ -259,26 +280,12 @@ impl Terminal {
         lines
     }
 
-    /// All the text of a row, blanks included, and whether it was wrapped into the next one.
-    fn cells_of(&self, row: GridLine) -> (String, bool) {
-        let cells = &self.term.grid()[row];
-        let (mut text, mut wrapped) = (String::new(), false);
-        for col in 0..self.term.columns() {
-            let cell = &cells[Column(col)];
-            wrapped = cell.flags.contains(Flags::WRAPLINE);
-            // A wide character had no room there, and stands in the next row.
-            if !cell.flags.contains(Flags::LEADING_WIDE_CHAR_SPACER) {
-                push_text(&mut text, part(cells, col), cell);
-            }
-        }
-        (text, wrapped)
-    }
-
-    fn frame(&self, at: At) -> Frame {
+    fn frame(&mut self, at: At) -> Frame {
+        let lines = self.rows.read(&mut self.term);
         Frame {
             at,
             drawn: self.frames.last_change(),
-            screen: self.screen(),
+            screen: self.screen_of(lines),
             resized: self.outdated.last_resize(),
             redrawn: self.outdated.last_redraw(),
             outdated: self.outdated.is_outdated(),
@@ -302,19 +309,6 @@ impl Terminal {
             self.faults += 1;
         }
     }
-
-    fn line(&self, row: GridLine) -> Line {
-        let cells = &self.term.grid()[row];
-        let mut line = Line::default();
-        for col in 0..self.term.columns() {
-            let cell = &cells[Column(col)];
-            push_text(&mut line.text, part(cells, col), cell);
-            push_style(&mut line.runs, col, style_of(cell));
-            line.wrapped = cell.flags.contains(Flags::WRAPLINE);
-        }
-        line.text.truncate(line.text.trim_end_matches(' ').len());
-        line
-    }
 }
 
 fn new_term(size: GridSize, desk: &TerminalReplies) -> Term<TerminalReplies> {
@@ -327,66 +321,6 @@ fn new_term(size: GridSize, desk: &TerminalReplies) -> Term<TerminalReplies> {
         ..Config::default()
     };
     Term::new(config, &size, desk.clone())
-}
-
-/// What a cell is of the character that it holds.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum ScreenPart {
-    Whole,
-    /// The room that a wide character takes beside its own cell.
-    Rest,
-    /// Half of a wide character whose other half is gone: nothing is seen there.
-    Torn,
-}
-
-pub(super) fn part(row: &Row<Cell>, col: usize) -> ScreenPart {
-    let has = |col: usize, flag| col < row.len() && row[Column(col)].flags.contains(flag);
-    // The end of a row that was too short for a wide character, which may have been overwritten since.
-    if has(col, Flags::LEADING_WIDE_CHAR_SPACER) {
-        return ScreenPart::Torn;
-    }
-    let begins = has(col, Flags::WIDE_CHAR);
-    let ends = has(col, Flags::WIDE_CHAR_SPACER);
-    match (begins, ends) {
-        (true, _) if !has(col + 1, Flags::WIDE_CHAR_SPACER) => ScreenPart::Torn,
-        (_, true) if col == 0 || !has(col - 1, Flags::WIDE_CHAR) => ScreenPart::Torn,
-        (_, true) => ScreenPart::Rest,
-        _ => ScreenPart::Whole,
-    }
-}
-
-fn push_text(text: &mut String, part: ScreenPart, cell: &Cell) {
-    match part {
-        ScreenPart::Rest => {}
-        ScreenPart::Torn => text.push(' '),
-        ScreenPart::Whole => {
-            text.push(if cell.c == '\t' { ' ' } else { cell.c });
-            text.extend(cell.zerowidth().unwrap_or_default());
-        }
-    }
-}
-
-fn push_style(runs: &mut Vec<Run>, col: usize, style: Style) {
-    match runs.last_mut() {
-        Some(run) if run.to == col && run.style == style => run.to += 1,
-        _ if style == Style::default() => {}
-        _ => runs.push(Run {
-            from: col,
-            to: col + 1,
-            style,
-        }),
-    }
-}
-
-fn style_of(cell: &Cell) -> Style {
-    Style {
-        bold: cell.flags.contains(Flags::BOLD),
-        dim: cell.flags.contains(Flags::DIM),
-        italic: cell.flags.contains(Flags::ITALIC),
-        inverse: cell.flags.contains(Flags::INVERSE),
-        coloured: cell.fg != Color::Named(NamedColor::Foreground)
-            || cell.bg != Color::Named(NamedColor::Background),
-    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -436,6 +370,19 @@ impl Timeout for NoClock {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn before_a_key_all_rows_are_read_again() {
+        let mut terminal = Terminal::new(20, 4);
+        terminal.feed(At::ZERO, b"\x1b[?2026hhello\x1b[?2026l");
+        assert_eq!(terminal.check_rows(), None);
+        terminal.rows.spoil();
+        let frame = terminal.check_rows().expect("the screen is another one");
+        assert_eq!(frame.screen, terminal.screen());
+        assert_eq!(terminal.check_rows(), None);
+        terminal.feed(At::ZERO, b"half");
+        assert_eq!(terminal.check_rows(), None, "it is being drawn");
+    }
 
     #[test]
     fn a_panic_of_the_emulator_costs_the_screen_only() {

@@ -61,6 +61,12 @@ impl PromptMarks {
         }
     }
 
+    /// So many bytes came before all that was given so far.
+    pub fn move_on(&mut self, bytes: u64) {
+        self.at += bytes;
+        self.begun += bytes;
+    }
+
     pub fn scan(&mut self, bytes: &[u8]) -> Vec<FoundMark> {
         let mut found = Vec::new();
         for byte in bytes {

@@ -12,6 +12,7 @@ mod passage;
 mod picture;
 mod plain;
 mod replies;
+mod rows;
 mod scan;
 pub mod sequences;
 mod snapshot;
@@ -25,6 +26,7 @@ pub use passage::{Passage, Passed};
 pub use picture::Picture;
 pub use plain::plain;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Recorded time: since the beginning of the slot's recording.
@@ -41,8 +43,8 @@ pub const FRAME_TIMEOUT: Duration = Duration::from_millis(150);
 pub struct Screen {
     pub cols: usize,
     pub rows: usize,
-    /// The visible rows from top to bottom, `rows` of them.
-    pub lines: Vec<Line>,
+    /// The visible rows from top to bottom, `rows` of them. Frames share those that did not change.
+    pub lines: Vec<Arc<Line>>,
     pub cursor: Cursor,
     /// The title set with OSC 0 or 2; empty when none was set or it was reset.
     pub title: String,

@@ -25,7 +25,7 @@ impl Terminal {
         let cursor = self.screen_cursor();
         let lowest = self.rows_used(cursor.row).saturating_sub(room);
         let top = lowest.min(cursor.row);
-        let shown = room.min(self.term.screen_lines() - top);
+        let shown = room.min(self.term().screen_lines() - top);
         let mut drawn: Vec<String> = (top..top + shown)
             .map(|row| self.styled_row(row, cols))
             .collect();
@@ -41,7 +41,7 @@ impl Terminal {
 
     /// Up to the last row that has something on it, or the cursor.
     fn rows_used(&self, cursor: usize) -> usize {
-        let written = (0..self.term.screen_lines()).rfind(|row| !self.is_blank(*row));
+        let written = (0..self.term().screen_lines()).rfind(|row| !self.is_blank(*row));
         written.map_or(0, |row| row + 1).max(cursor + 1)
     }
 }
@@ -96,7 +96,7 @@ mod tests {
             before = Some(picture);
         }
         let screen = viewer.screen();
-        screen.lines.into_iter().map(|line| line.text).collect()
+        screen.lines.iter().map(|line| line.text.clone()).collect()
     }
 
     fn terminal(text: &str) -> Terminal {

@@ -6,12 +6,21 @@
 /// Columns that a line is kept to; a program that moves further right only burns memory.
 const MAX_COLUMNS: usize = 4096;
 
-/// The text of `bytes`, which may begin and end anywhere.
+/// The text of `bytes`, which may begin and end anywhere. Where the cursor jumps to the right again and again, the text is not
+/// much longer than `bytes`: from then on the jumps are left out.
 pub fn plain(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
-    let mut page = PlainPage::default();
+    let mut page = PlainPage {
+        done: String::with_capacity(text.len()),
+        blanks: text.len() + MAX_COLUMNS,
+        ..PlainPage::default()
+    };
     let mut rest = text.as_ref();
     while let Some(first) = rest.chars().next() {
+        if let Some(behind) = page.whole_line(rest) {
+            rest = behind;
+            continue;
+        }
         rest = &rest[first.len_utf8()..];
         if first == '\x1b' {
             rest = page.escape(rest);
@@ -27,11 +36,30 @@ struct PlainPage {
     done: String,
     line: Vec<char>,
     column: usize,
+    /// Blanks that jumps to the right may still add.
+    blanks: usize,
     /// A full-screen program draws.
     elsewhere: bool,
 }
 
 impl PlainPage {
+    /// Takes a line at once that begins on an empty one and has no control character in it but its end, as most have;
+    /// returns what is left behind it.
+    fn whole_line<'a>(&mut self, rest: &'a str) -> Option<&'a str> {
+        if self.elsewhere || self.column > 0 || !self.line.is_empty() {
+            return None;
+        }
+        let is_control = |byte: u8| !(0x20..=0x7e).contains(&byte);
+        let end = rest.bytes().take(MAX_COLUMNS).position(is_control)?;
+        let (line, behind) = rest.split_at(end);
+        let behind = behind
+            .strip_prefix("\r\n")
+            .or_else(|| behind.strip_prefix('\n'))?;
+        self.done.push_str(line.trim_end_matches(' '));
+        self.done.push('\n');
+        Some(behind)
+    }
+
     fn put(&mut self, c: char) {
         match c {
             _ if self.elsewhere => {}
@@ -48,6 +76,9 @@ impl PlainPage {
         if self.column < self.line.len() {
             self.line[self.column] = c;
         } else {
+            let jump = (self.column - self.line.len()).min(self.blanks);
+            self.blanks -= jump;
+            self.column = self.line.len() + jump;
             self.line.resize(self.column, ' ');
             self.line.push(c);
         }
@@ -174,10 +205,32 @@ mod tests {
         );
     }
 
+    /// A line that is taken at once reads as one whose characters come one by one.
+    #[test]
+    fn plain_lines_are_taken_at_once() {
+        let lines = "one  \r\ntwo\n\r\n  three \r\nlast ";
+        let apart: String = lines.chars().map(|c| format!("\x1b[m{c}")).collect();
+        assert_eq!(read(lines), "one\ntwo\n\n  three\nlast ");
+        assert_eq!(read(lines), read(&apart));
+    }
+
     #[test]
     fn a_long_line_is_kept_whole() {
         let long = "x".repeat(3 * MAX_COLUMNS + 5);
         assert_eq!(read(&long), long);
+    }
+
+    #[test]
+    fn a_text_is_not_much_longer_than_what_was_written() {
+        let jumps = "\x1b[4000Cx\r\n".repeat(1000);
+        let text = read(&jumps);
+        assert_eq!(text.matches('x').count(), 1000);
+        assert!(
+            text.len() < 3 * jumps.len() + 2 * MAX_COLUMNS,
+            "{}",
+            text.len()
+        );
+        assert!(text.starts_with(&" ".repeat(4000)));
     }
 
     proptest! {

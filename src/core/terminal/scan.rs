@@ -9,6 +9,7 @@
 use super::cluster::{Cluster, ClusterFit, ClusterPart};
 use super::outdated::Erased;
 use super::unseen::Unseen;
+use std::ops::Range;
 
 /// Longest control sequence that is passed on. Real ones stay below 50 bytes (two true colours).
 const MAX_CSI: usize = 128;
@@ -30,8 +31,8 @@ const OSC_ALLOWED: [&[u8]; 10] = [
 /// What the scanner found, in order.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ScanPiece {
-    /// For the emulator.
-    Bytes(Vec<u8>),
+    /// For the emulator: this part of [`Scanned::bytes`].
+    Bytes(Range<usize>),
     FrameBegin,
     /// A marked frame ends, in which the program erased this many rows.
     FrameEnd(usize),
@@ -42,6 +43,16 @@ pub(super) enum ScanPiece {
     /// Belongs to the character that was drawn last.
     Part(ClusterPart),
 }
+
+/// What came of a chunk. The scanner gets it back for the next one, so that its memory is used again.
+#[derive(Debug, Default)]
+pub(super) struct Scanned {
+    pub pieces: Vec<ScanPiece>,
+    pub bytes: Vec<u8>,
+}
+
+/// Memory that is kept for the next chunk. A chunk of the shim has 16 KB.
+const MAX_KEPT: usize = 64 << 10;
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -65,36 +76,69 @@ pub(super) struct Scanner {
     /// The last character, while more may be added to it.
     cluster: Cluster,
     out: Vec<u8>,
+    /// How much of `out` is in `pieces`.
+    flushed: usize,
     pieces: Vec<ScanPiece>,
     /// Bytes so far, and where the last costly sequence ended.
     scanned: u64,
     costly: Option<u64>,
-    pub(super) unseen: Unseen,
+    unseen: Unseen,
     /// Rows that were erased since the last frame.
-    pub(super) erased: Erased,
+    erased: Erased,
 }
 
 impl Scanner {
+    pub(super) fn unseen(&self) -> &Unseen {
+        &self.unseen
+    }
+
+    /// The screen gets this many rows.
+    pub(super) fn resize(&mut self, rows: usize) {
+        self.unseen.resize(rows);
+    }
+
+    /// The rows that were erased since the last frame.
+    pub(super) fn take_erased(&mut self) -> usize {
+        self.erased.take()
+    }
+
     /// `cols` bounds repeat counts: a program that repeats a character beyond a row only burns time.
-    pub(super) fn scan(&mut self, bytes: &[u8], cols: usize) -> Vec<ScanPiece> {
+    pub(super) fn scan(&mut self, bytes: &[u8], cols: usize) -> Scanned {
         let mut rest = bytes;
         while let [byte, after @ ..] = rest {
-            match self.plain_run(rest) {
+            let run = match self.state {
+                State::Ground => self.take_run(rest, cols),
+                _ => 0,
+            };
+            match run {
                 0 => {
                     self.scanned += 1;
                     self.step(*byte, cols);
                     rest = after;
                 }
-                run => {
-                    self.scanned += run as u64;
-                    self.out.extend_from_slice(&rest[..run]);
-                    self.cluster.begin(char::from(rest[run - 1]));
-                    rest = &rest[run..];
-                }
+                run => rest = &rest[run..],
             }
         }
         self.flush();
-        std::mem::take(&mut self.pieces)
+        self.flushed = 0;
+        Scanned {
+            pieces: std::mem::take(&mut self.pieces),
+            bytes: std::mem::take(&mut self.out),
+        }
+    }
+
+    /// The pieces were used, and their memory can be used again.
+    pub(super) fn take_back(&mut self, mut used: Scanned) {
+        if used.bytes.capacity() <= MAX_KEPT && used.pieces.capacity() <= MAX_KEPT {
+            used.pieces.clear();
+            used.bytes.clear();
+            (self.pieces, self.out) = (used.pieces, used.bytes);
+        }
+    }
+
+    /// Whether no character and no sequence is half said.
+    pub(super) fn is_at_rest(&self) -> bool {
+        self.state == State::Ground
     }
 
     /// The character that was drawn last, while marks or parts of an emoji may still be added to it; else empty.
@@ -102,13 +146,53 @@ impl Scanner {
         self.cluster.text()
     }
 
-    /// How many bytes of plain text come next; most of what a program writes.
-    fn plain_run(&self, bytes: &[u8]) -> usize {
-        let is_plain = |byte: &&u8| (0x20..=0x7e).contains(*byte);
-        match self.state {
-            State::Ground => bytes.iter().take_while(is_plain).count(),
+    /// Takes what comes next at once, if all of it is there: plain text, whole characters, or a whole control sequence, which
+    /// is nearly all that a program writes. Returns how many bytes that is; what is 0 goes byte by byte.
+    fn take_run(&mut self, bytes: &[u8], cols: usize) -> usize {
+        match bytes {
+            [0x20..=0x7e, ..] => self.take_plain(bytes),
+            [0x1b, b'[', params @ ..] => self.take_csi(params, cols),
+            [0x80..=0xff, ..] => self.take_characters(bytes),
             _ => 0,
         }
+    }
+
+    fn take_plain(&mut self, bytes: &[u8]) -> usize {
+        let is_plain = |byte: &u8| (0x20..=0x7e).contains(byte);
+        let run = bytes.iter().position(|byte| !is_plain(byte));
+        let run = run.unwrap_or(bytes.len());
+        self.out.extend_from_slice(&bytes[..run]);
+        if let Some(last) = run.checked_sub(1) {
+            self.cluster.begin(char::from(bytes[last]), 1);
+        }
+        self.scanned += run as u64;
+        run
+    }
+
+    fn take_csi(&mut self, rest: &[u8], cols: usize) -> usize {
+        let is_param = |byte: &u8| (0x20..=0x3f).contains(byte);
+        match rest.iter().position(|byte| !is_param(byte)) {
+            Some(end @ ..=MAX_CSI) if (0x40..=0x7e).contains(&rest[end]) => {
+                self.cluster.end();
+                let run = 2 + end + 1;
+                self.scanned += run as u64;
+                self.end_csi(&rest[..end], rest[end], cols);
+                run
+            }
+            _ => 0,
+        }
+    }
+
+    fn take_characters(&mut self, bytes: &[u8]) -> usize {
+        let run = bytes.iter().position(|byte| *byte < 0x80);
+        let bytes = &bytes[..run.unwrap_or(bytes.len())];
+        let text = match std::str::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) => std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default(),
+        };
+        text.chars().for_each(|ch| self.add_char(ch));
+        self.scanned += text.len() as u64;
+        text.len()
     }
 
     fn step(&mut self, byte: u8, cols: usize) {
@@ -146,7 +230,7 @@ impl Scanner {
                 self.out.push(byte);
             }
             0x20..=0x7e => {
-                self.cluster.begin(char::from(byte));
+                self.cluster.begin(char::from(byte), 1);
                 self.out.push(byte);
             }
             _ => {
@@ -181,6 +265,10 @@ impl Scanner {
             .and_then(|s| s.chars().next())
             .unwrap_or('\u{fffd}');
         self.held.clear();
+        self.add_char(ch);
+    }
+
+    fn add_char(&mut self, ch: char) {
         match self.cluster.add(ch) {
             ClusterFit::Plain => self
                 .out
@@ -250,22 +338,22 @@ impl Scanner {
             0x00..=0x1f => self.out.push(byte),
             // One more than is passed on, so that a sequence that is too long can be told.
             0x20..=0x3f => self.hold(byte, MAX_CSI + 1),
-            0x40..=0x7e => self.end_csi(byte, cols),
+            0x40..=0x7e => {
+                self.state = State::Ground;
+                let params = std::mem::take(&mut self.held);
+                self.end_csi(&params, byte, cols);
+            }
             _ => {}
         }
     }
 
-    fn end_csi(&mut self, last: u8, cols: usize) {
-        self.state = State::Ground;
-        let params = std::mem::take(&mut self.held);
-        match (params.as_slice(), last) {
-            (long, _) if long.len() > MAX_CSI => return,
-            (params, last) => {
-                self.unseen.note(params, last);
-                self.erased.note(params, last);
-            }
+    fn end_csi(&mut self, params: &[u8], last: u8, cols: usize) {
+        if params.len() > MAX_CSI {
+            return;
         }
-        match (params.as_slice(), last) {
+        self.unseen.note(params, last);
+        self.erased.note(params, last);
+        match (params, last) {
             (b"?2026", b'h') => {
                 self.erased.take();
                 self.mark(ScanPiece::FrameBegin);
@@ -309,9 +397,10 @@ impl Scanner {
     }
 
     fn flush(&mut self) {
-        if !self.out.is_empty() {
-            self.pieces
-                .push(ScanPiece::Bytes(std::mem::take(&mut self.out)));
+        if self.out.len() > self.flushed {
+            let piece = self.flushed..self.out.len();
+            self.flushed = piece.end;
+            self.pieces.push(ScanPiece::Bytes(piece));
         }
     }
 }
@@ -333,30 +422,45 @@ mod tests {
     use super::*;
     use crate::core::terminal::cluster::MAX_PARTS;
 
-    fn scan(bytes: &[u8]) -> Vec<ScanPiece> {
+    fn scan(bytes: &[u8]) -> Scanned {
         Scanner::default().scan(bytes, 80)
     }
 
     fn passed(bytes: &[u8]) -> Vec<u8> {
-        scan(bytes)
-            .into_iter()
-            .flat_map(|piece| match piece {
-                ScanPiece::Bytes(bytes) => bytes,
-                _ => Vec::new(),
-            })
-            .collect()
+        scan(bytes).bytes
+    }
+
+    /// What is taken at once comes to the same as what comes byte by byte.
+    #[test]
+    fn where_a_chunk_ends_makes_no_difference() {
+        let text = "a─\u{301}👩\u{200d}👧\x1b[31mé\x1b[2Jb\x1b[H\x1b[2J\x1b[3\x085mx\x1b[?2026hé\x1b[?2026l\x1b[>0q\x1b]0;t\x07z";
+        let bytes = [text.as_bytes(), b"\xe2\x94x\xff\x1b[", &[b'1'; 200], b"my"].concat();
+        let all = |chunks: &mut dyn Iterator<Item = &[u8]>| {
+            let (mut scanner, mut out, mut others) = (Scanner::default(), Vec::new(), Vec::new());
+            for chunk in chunks {
+                let scanned = scanner.scan(chunk, 80);
+                let is_other = |piece: &ScanPiece| !matches!(piece, ScanPiece::Bytes(_));
+                out.extend_from_slice(&scanned.bytes);
+                others.extend(scanned.pieces.into_iter().filter(is_other));
+            }
+            (out, others, scanner.scanned, scanner.costly)
+        };
+        let whole = all(&mut std::iter::once(&bytes[..]));
+        for size in 1..9 {
+            assert_eq!(all(&mut bytes.chunks(size)), whole, "chunks of {size}");
+        }
     }
 
     #[test]
     fn frames_and_the_version_question_are_reported_in_order() {
-        let pieces = scan(b"a\x1b[?2026hb\x1b[?2026l\x1b[>0q\x1b[>q");
-        let bytes = |s: &[u8]| ScanPiece::Bytes(s.to_vec());
+        let scanned = scan(b"a\x1b[?2026hb\x1b[?2026l\x1b[>0q\x1b[>q");
+        assert_eq!(scanned.bytes, b"ab");
         assert_eq!(
-            pieces,
+            scanned.pieces,
             [
-                bytes(b"a"),
+                ScanPiece::Bytes(0..1),
                 ScanPiece::FrameBegin,
-                bytes(b"b"),
+                ScanPiece::Bytes(1..2),
                 ScanPiece::FrameEnd(0),
                 ScanPiece::AskVersion,
                 ScanPiece::AskVersion
@@ -404,7 +508,7 @@ mod tests {
         let mut scanner = Scanner::default();
         scanner.scan(b"\x1b]0;", 80);
         for _ in 0..100 {
-            assert!(scanner.scan(&[b'a'; 65536], 80).is_empty());
+            assert!(scanner.scan(&[b'a'; 65536], 80).pieces.is_empty());
         }
         assert!(scanner.held.len() <= MAX_OSC);
     }

@@ -1,7 +1,8 @@
 //! Escape sequences that draw the visible screen again on a fresh terminal of the same size.
 
 use super::cluster::{column_before_cursor, may_join};
-use super::emulator::{ScreenPart, Terminal, part};
+use super::emulator::Terminal;
+use super::rows::{ScreenPart, part};
 use alacritty_terminal::grid::{Cursor, Dimensions};
 use alacritty_terminal::index::{Column, Line as GridLine};
 use alacritty_terminal::term::TermMode;
@@ -33,7 +34,7 @@ impl Terminal {
     /// What a new recording or a person who joins has to be sent first: the screen with its
     /// attributes, the cursor, the modes and the title.
     pub fn snapshot(&self) -> Vec<u8> {
-        let alt = self.term.mode().contains(TermMode::ALT_SCREEN);
+        let alt = self.term().mode().contains(TermMode::ALT_SCREEN);
         let mut out = String::from(if alt { "\x1b[?1049h" } else { "\x1b[?1049l" });
         // Each by itself as well, since not every terminal knows the soft reset.
         out.push_str("\x1b[!p\x1b[r\x1b[?6l\x1b[4l\x1b[20l\x1b[?7h\x1b[m");
@@ -47,8 +48,8 @@ impl Terminal {
 
     /// The visible rows with their colours and nothing else: each begins and ends with plain attributes.
     pub fn styled_lines(&self) -> Vec<String> {
-        let line = |row| self.styled_row(row, self.term.columns());
-        (0..self.term.screen_lines()).map(line).collect()
+        let line = |row| self.styled_row(row, self.term().columns());
+        (0..self.term().screen_lines()).map(line).collect()
     }
 
     /// As many columns of a row as `limit`.
@@ -66,7 +67,7 @@ impl Terminal {
         let mut pen = Pen::default();
         let mut runs_on = false;
         let mut before = ' ';
-        for row in 0..self.term.screen_lines() {
+        for row in 0..self.term().screen_lines() {
             if !runs_on {
                 put(out, format_args!("\x1b[{};1H", row + 1));
                 before = ' ';
@@ -82,8 +83,8 @@ impl Terminal {
 
     /// Whether nothing is in this row of the screen, not even a colour.
     pub(super) fn is_blank(&self, row: usize) -> bool {
-        let cells = &self.term.grid()[GridLine(row as i32)];
-        (0..self.term.columns()).all(|col| cells[Column(col)] == Cell::default())
+        let cells = &self.term().grid()[GridLine(row as i32)];
+        (0..self.term().columns()).all(|col| cells[Column(col)] == Cell::default())
     }
 
     /// Draws one row; returns whether the terminal wraps it into the next one, which is then drawn
@@ -97,8 +98,8 @@ impl Terminal {
         pen: &mut Pen,
         out: &mut String,
     ) -> bool {
-        let cells = &self.term.grid()[row];
-        let cols = self.term.columns();
+        let cells = &self.term().grid()[row];
+        let cols = self.term().columns();
         let wraps = cells[Column(cols - 1)].flags.contains(Flags::WRAPLINE);
         let blank = |col: &usize| cells[Column(*col)] == Cell::default();
         let used = (0..cols)
@@ -129,8 +130,8 @@ impl Terminal {
 
     /// Where the program left off: its margins, its place, its pen.
     fn state(&self, out: &mut String) {
-        let cursor = &self.term.grid().cursor;
-        let mode = self.term.mode();
+        let cursor = &self.term().grid().cursor;
+        let mode = self.term().mode();
         self.saved_cursor(out);
         let mut top = 0;
         if let Some((first, last)) = self.unseen().margins() {
@@ -166,13 +167,13 @@ impl Terminal {
     /// Draws the last character again, if a mark or another part of an emoji may still be added to it. It must be the last
     /// thing in the snapshot: a terminal adds nothing to a character behind which a control sequence came.
     fn reopen_cluster(&self, top: usize, out: &mut String) {
-        let grid = self.term.grid();
+        let grid = self.term().grid();
         let point = grid.cursor.point;
         let column = column_before_cursor(grid);
         let base = self.open_cluster().chars().next();
         // In insert mode the character would move what stands behind it.
         if base != Some(grid[point.line][Column(column)].c)
-            || self.term.mode().contains(TermMode::INSERT)
+            || self.term().mode().contains(TermMode::INSERT)
         {
             return;
         }
@@ -182,7 +183,7 @@ impl Terminal {
     }
 
     fn saved_cursor(&self, out: &mut String) {
-        let saved = &self.term.grid().saved_cursor;
+        let saved = &self.term().grid().saved_cursor;
         if *saved != Default::default() {
             let row = usize::try_from(saved.point.line.0).unwrap_or(0);
             go_to(out, row, saved.point.column.0);
@@ -196,10 +197,10 @@ impl Terminal {
     /// A character in the last column leaves the cursor on it, and only the next one wraps.
     fn draw_last_again(&self, cursor: &Cursor<Cell>, out: &mut String) {
         let point = cursor.point;
-        if !cursor.input_needs_wrap || point.column.0 + 1 != self.term.columns() {
+        if !cursor.input_needs_wrap || point.column.0 + 1 != self.term().columns() {
             return;
         }
-        let cells = &self.term.grid()[point.line];
+        let cells = &self.term().grid()[point.line];
         if cells[point.column].flags.contains(Flags::WRAPLINE) {
             // The next one has come already, and drawing this again would part them.
             return;
@@ -218,13 +219,13 @@ impl Terminal {
 
     fn modes(&self, out: &mut String) {
         out.push_str(&self.input_modes());
-        let shown = if self.term.mode().contains(TermMode::SHOW_CURSOR) {
+        let shown = if self.term().mode().contains(TermMode::SHOW_CURSOR) {
             'h'
         } else {
             'l'
         };
         put(out, format_args!("\x1b[?25{shown}"));
-        let style = self.term.cursor_style();
+        let style = self.term().cursor_style();
         let number = match style.shape {
             _ if style == CursorStyle::default() => 0,
             CursorShape::Underline => 4,
@@ -233,13 +234,13 @@ impl Terminal {
         };
         let number = number - u8::from(style.blinking && number > 0);
         put(out, format_args!("\x1b[{number} q"));
-        put(out, format_args!("\x1b]0;{}\x07", self.desk.title()));
+        put(out, format_args!("\x1b]0;{}\x07", self.title()));
     }
 
     /// What the program has asked the keyboard and the mouse for, and what it has not: those who get this may have
     /// been asked for something else before.
     pub(super) fn input_modes(&self) -> String {
-        let mode = self.term.mode();
+        let mode = self.term().mode();
         let mut out = String::new();
         // First what is off: some terminals take the end of one way to report the mouse for the end of all.
         for (set, is_set) in [('l', false), ('h', true)] {

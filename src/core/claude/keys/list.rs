@@ -1,25 +1,25 @@
-//! Labels with commas between them, where a label may have commas too.
+//! Labels separated by commas, if a label may contain commas too.
 
 /// In how many ways a list can be read as labels.
 pub(super) enum Readings {
     None,
-    /// The rows of the only one, in order.
+    /// The rows of the only reading, in order.
     One(Vec<usize>),
     Many,
 }
 
-/// One way to go on from a part of the list.
+/// One way to continue from a part of the list.
 #[derive(Clone, Copy, Default)]
 struct Rest {
-    /// How many ways there are, counted up to two.
+    /// The number of ways, counted up to two.
     ways: usize,
     row: usize,
     /// The part after this label.
     next: usize,
 }
 
-/// Reads the list from its end: how the rest can be read is known for each part before it is needed, so the work grows
-/// with the number of parts alone. No label has more than `longest` parts.
+/// Reads the list from its end: the readings of the rest are known before they are needed, so the work grows only with the number
+/// of parts. No label has more than `longest` parts.
 pub(super) fn readings(
     parts: &[&str],
     longest: usize,
@@ -56,7 +56,7 @@ fn rows(rest: &[Rest]) -> Vec<usize> {
     rows
 }
 
-/// All runs of parts that a label may consist of; those from the first part first, the longest of them first.
+/// All sequences of parts that may be one label: first those from the first part, and the longest of them first.
 pub(super) fn runs<'a>(parts: &'a [&'a str], longest: usize) -> impl Iterator<Item = String> + 'a {
     (0..parts.len()).flat_map(move |from| {
         let ends = ends(parts, from, longest).rev();

@@ -18,17 +18,9 @@ fn dialog(kind: DialogKind, labels: &[&str], numbered: bool) -> Dialog {
         checked: None,
     });
     Dialog {
-        id: "d1".into(),
-        kind,
-        tool: None,
-        input: None,
-        text: String::new(),
         options: options.collect(),
         selected: Some(0),
-        complete: true,
-        several_rows: false,
-        digits: Default::default(),
-        request: None,
+        ..Dialog::new("d1", kind)
     }
 }
 
@@ -55,8 +47,8 @@ fn the_order_of_the_options_of_a_question_does_not_matter() {
     assert_eq!(pick(&bash, "no"), Ok(Pick::Option(0)));
 }
 
-/// Any order of any of the labels that a permission dialog has, with any numbers: a no is never a number, and a yes is
-/// never another number than the one that is the yes in every version.
+/// Any order of any labels of a permission dialog, with any numbers: a no is never a number, and a yes is never a number other
+/// than the one of the yes in every version.
 #[test]
 fn whatever_is_painted_no_is_esc_and_yes_is_the_first_number() {
     let labels = [BASH[0], BASH[1], BASH[2], BASH[3], "No, and tell Claude"];
@@ -198,6 +190,25 @@ fn a_no_that_opens_a_text_field_is_left_for_esc() {
     );
 }
 
+/// A command that reads a file in another directory, as 2.1.325 asks about it.
+#[test]
+fn an_option_that_allows_a_directory_says_more_than_yes() {
+    let labels = [
+        "Yes",
+        "Yes, allow reading from /tmp/elsewhere from this project",
+        "No",
+    ];
+    let asked = dialog(DialogKind::Permission, &labels, true);
+    assert!(in_known_order(&asked));
+    assert_eq!(pick(&asked, "yes"), Ok(Pick::Option(0)));
+    let painted = [labels[1], labels[0], labels[2]];
+    assert!(!in_known_order(&dialog(
+        DialogKind::Permission,
+        &painted,
+        true
+    )));
+}
+
 #[test]
 fn trust_is_given_by_label_whatever_the_default_is_and_refused_by_esc() {
     let new = dialog(
@@ -237,7 +248,7 @@ fn yes_is_refused_where_every_yes_says_more() {
     );
 }
 
-/// Its labels may be painted: a digit would reach whatever stands below.
+/// Its labels may be painted: a digit would reach another option.
 #[test]
 fn no_to_a_permission_dialog_or_a_plan_is_esc() {
     let labels = ["No", "Yes, and manually approve edits", "Yes"];
@@ -369,7 +380,7 @@ fn a_label_ticks_and_several_are_submitted() {
     assert_eq!((digit.name.as_str(), digit.decides), ("2", true));
 }
 
-/// Enter is pressed only when the text is seen, so a character that is never drawn would keep it from being sent.
+/// Enter is pressed only when the text is visible, so a character that is never drawn would prevent it.
 #[test]
 fn what_is_never_drawn_is_left_out_before_anything_is_looked_at() {
     let sent = |text: &str| message(text, KeyMeaning::default());

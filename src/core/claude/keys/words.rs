@@ -1,25 +1,26 @@
-//! What a person's word means, and which label it names.
+//! The meaning of a person's word, and the label that it names.
 
 use super::NoPick;
 use crate::core::claude::reading::{Choice, Dialog, DialogKind};
+use crate::core::claude::vocabulary::{ASKING_MODES, WIDENS};
 
-/// A word that has a meaning of its own. It never stands for the beginning of a longer label: `yes` is not short for
-/// `Yes, and don't ask again`, nor `n` for `No backups, delete all`.
+/// A keyword. It never abbreviates a longer label: `yes` is not short for `Yes, and don't ask again`, nor `n` for `No backups,
+/// delete all`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Word {
+pub(super) enum AnswerWord {
     Yes,
     No,
     /// Yes, and a rule for the next call.
     Always,
 }
 
-impl Word {
-    /// In any case, and with any punctuation behind it.
-    pub(super) fn of(answer: &str) -> Option<Word> {
+impl AnswerWord {
+    /// In upper or lower case, with or without punctuation at the end.
+    pub(super) fn of(answer: &str) -> Option<AnswerWord> {
         match bare(answer).as_str() {
-            "yes" | "y" => Some(Word::Yes),
-            "no" | "n" => Some(Word::No),
-            "always" => Some(Word::Always),
+            "yes" | "y" => Some(AnswerWord::Yes),
+            "no" | "n" => Some(AnswerWord::No),
+            "always" => Some(AnswerWord::Always),
             _ => None,
         }
     }
@@ -31,32 +32,32 @@ fn bare(answer: &str) -> String {
     bare.to_owned()
 }
 
-/// Whether a person's word asks for a rule beside the yes.
+/// Whether a person's word asks for a rule in addition to the yes.
 pub fn is_always(word: &str) -> bool {
-    Word::of(word) == Some(Word::Always)
+    AnswerWord::of(word) == Some(AnswerWord::Always)
 }
 
-/// Whether a person's word declines whatever is asked.
+/// Whether a person's word declines any dialog.
 pub fn is_no(word: &str) -> bool {
-    Word::of(word) == Some(Word::No)
+    AnswerWord::of(word) == Some(AnswerWord::No)
 }
 
-/// The option with this label and no other. Punctuation behind a word that has a meaning does not count.
+/// The only option with this label. Punctuation at the end of a keyword does not count.
 pub(super) fn whole_label(dialog: &Dialog, wanted: &str) -> Option<usize> {
     let exact = wanted.trim().to_lowercase();
     let is = |wanted: &str| position(&dialog.options, |label| label.to_lowercase() == wanted);
-    let word = || Word::of(wanted).and_then(|_| is(&bare(wanted)));
+    let word = || AnswerWord::of(wanted).and_then(|_| is(&bare(wanted)));
     is(&exact).or_else(word)
 }
 
-/// The option whose label this is, or whose label alone begins with these words.
+/// The option with this label, or the only one whose label begins with these words.
 pub(super) fn by_label(dialog: &Dialog, wanted: &str) -> Result<usize, NoPick> {
     let none = || NoPick::None(wanted.trim().to_owned());
     if let Some(index) = whole_label(dialog, wanted) {
         return Ok(index);
     }
     let words = wanted.trim().to_lowercase();
-    if words.is_empty() || Word::of(&words).is_some() {
+    if words.is_empty() || AnswerWord::of(&words).is_some() {
         return Err(none());
     }
     let options = dialog.options.iter().enumerate();
@@ -71,13 +72,13 @@ pub(super) fn by_label(dialog: &Dialog, wanted: &str) -> Result<usize, NoPick> {
     }
 }
 
-/// Whether an option can't be named by the beginning of its label: it may agree to more than is asked.
+/// Whether an option needs its whole label: it may agree to more than the dialog asks.
 fn needs_whole(dialog: &Dialog, choice: &Choice) -> bool {
     let agrees = begins_with_word(&choice.label, "yes") || widens(&choice.label);
     dialog.kind != DialogKind::Question && agrees
 }
 
-/// A label in small letters, without the explanation that some versions put behind it.
+/// A label in lower case, without the explanation that some versions add.
 fn clause(label: &str) -> String {
     let label = label.to_lowercase();
     let ends = [" · ", " ("]
@@ -87,32 +88,19 @@ fn clause(label: &str) -> String {
     label[..end].to_owned()
 }
 
-/// Whether an option says more than yes to this one call. Such an option is chosen only by its own label.
+/// Whether an option says more than yes to this one call. Such an option needs its own label.
 pub fn widens(label: &str) -> bool {
-    const MORE: [&str; 10] = [
-        "don't ask",
-        "don’t ask",
-        "allow all",
-        "auto mode",
-        "auto-accept",
-        "accept edits",
-        "auto-approve",
-        "bypass",
-        "always",
-        "this session",
-    ];
     let label = label.to_lowercase();
-    MORE.iter().any(|more| label.contains(more))
+    WIDENS.iter().any(|more| label.contains(more))
 }
 
-/// Whether a yes to a plan goes back to the mode that asks each time, and to nothing more:
-/// `Yes, and switch to default (ask each time) for this session`.
+/// Whether a yes to a plan only switches to the mode that asks each time: `Yes, and switch to default (ask each time) for this
+/// session`.
 pub(super) fn leaves_plan(label: &str) -> bool {
-    const MODES: [&str; 2] = ["default (ask each time)", "manual (ask each time)"];
     let label = label.to_lowercase();
     let mode = label.strip_prefix("yes, and switch to ");
     let mode = mode.map(|mode| mode.trim_end_matches(" for this session"));
-    mode.is_some_and(|mode| MODES.contains(&mode))
+    mode.is_some_and(|mode| ASKING_MODES.contains(&mode))
 }
 
 /// Whether a label begins with these whole words.

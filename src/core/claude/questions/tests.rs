@@ -1,5 +1,5 @@
 use super::*;
-use crate::core::claude::reading::{DialogKind, Digits};
+use crate::core::claude::reading::DialogKind;
 use serde_json::json;
 
 fn colours() -> Value {
@@ -22,17 +22,11 @@ fn dialog(question: &str, options: &[(u32, &str, &str)]) -> Dialog {
         checked: None,
     };
     Dialog {
-        id: "d1".to_owned(),
-        kind: DialogKind::Question,
         tool: Some(TOOL.to_owned()),
         input: json!({ "question": question }).as_object().cloned(),
-        text: String::new(),
         options: options.iter().map(choice).collect(),
         selected: Some(0),
-        complete: true,
-        several_rows: false,
-        digits: Digits::default(),
-        request: None,
+        ..Dialog::new("d1", DialogKind::Question)
     }
 }
 
@@ -45,7 +39,7 @@ fn a_question_is_known_however_it_is_set() {
     let known: [&[(u32, &str, &str)]; 6] = [
         &[red, (2, "Blue, light", "cold"), TYPE, CHAT],
         &[red, (2, "Blue, light", ""), (3, "my own words", "")],
-        // The reader took the description for a part of the label, or the end of the label for a description.
+        // The reader took the description as a part of the label, or the end of the label as a description.
         &[(1, "Red warm", ""), (2, "Blue,", "light cold"), TYPE],
         &[
             red,
@@ -91,7 +85,7 @@ fn what_was_painted_over_a_question_is_not_known() {
     assert!(!shows_one(&json!({"command": "ls"}), &other));
 }
 
-/// Ticks are there if several answers can be chosen, and the page with all answers if there is more than one to give.
+/// There are ticks if several answers can be chosen, and a review page if there is more than one answer.
 #[test]
 fn ticks_and_the_last_page_are_held_against_the_call() {
     let asks = |several: bool| {
@@ -114,7 +108,7 @@ fn ticks_and_the_last_page_are_held_against_the_call() {
     }
 }
 
-/// On a screen that is too low the first rows are missing; those that are there are held against the call.
+/// On a screen with too few rows the first rows are missing; the visible ones are compared with the call.
 #[test]
 fn a_part_of_a_question_is_known_by_its_numbers() {
     let part = |question: &str, options: &[(u32, &str, &str)]| Dialog {

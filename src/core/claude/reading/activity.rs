@@ -2,6 +2,10 @@
 
 use super::Seen;
 use super::page::{Page, join_label};
+use crate::core::claude::vocabulary::{
+    BEHIND_ERROR, COMPACTING, ERRORS, INTERRUPTED_CALL, NOT_LOGGED_IN, RETRYING, SEND_NOW,
+    WAITING_FOR, WAITING_FOR_PERMISSION,
+};
 
 /// Signs that the spinner runs through. A finished turn leaves one of them standing too, with no `…`.
 const SPINNER: [char; 10] = ['·', '✢', '✳', '✶', '✻', '✽', '*', '∗', '✺', '✱'];
@@ -40,7 +44,7 @@ fn lowest_at_edge(page: &Page, end: usize) -> Option<usize> {
 fn is_spinner(text: &str) -> bool {
     let mut chars = text.chars();
     let sign = chars.next().is_some_and(|c| SPINNER.contains(&c)) && chars.next() == Some(' ');
-    sign && (text.contains('…') || text.contains("Retrying in"))
+    sign && (text.contains('…') || text.contains(RETRYING))
 }
 
 /// The row of the spinner above `end` where it does not move, as for people who want less motion: `● Baking…` in a colour,
@@ -55,8 +59,8 @@ pub(super) fn still_spinner(page: &Page, end: usize) -> Option<usize> {
     (only_figures && coloured).then_some(row)
 }
 
-/// The row where the messages begin that wait above `end`, or `end` where none do. They are drawn like a message that was
-/// sent, but two blank rows part them from what is said before.
+/// The row where the queued messages above `end` begin, or `end` if there are none. They are drawn like a message that was
+/// sent, but two blank rows part them from what is said before, or there is a hint below the last one.
 fn above_queue(page: &Page, end: usize) -> usize {
     let is_parted = |row: usize| row > 1 && page.is_blank(row - 1) && page.is_blank(row - 2);
     let mut first = end;
@@ -66,7 +70,15 @@ fn above_queue(page: &Page, end: usize) -> usize {
             return last_entry(page, row).map_or(end, |_| row);
         }
     }
-    end
+    hinted_queue(page, end).unwrap_or(end)
+}
+
+/// The first row of the message with the hint below it.
+fn hinted_queue(page: &Page, end: usize) -> Option<usize> {
+    let hint = page.above(end, |row| !page.is_blank(row) && !is_notice(page, row))?;
+    let first = page.above(hint, |row| row == 0 || page.is_blank(row - 1))?;
+    let is_queue = page.text(hint).trim() == SEND_NOW && is_prompt(page.text(first));
+    is_queue.then_some(first)
 }
 
 /// Why a request is tried again, from the spinner in `row`: `✻ 401 invalid x-api-key · Retrying in 4s · attempt 3/10`.
@@ -190,14 +202,14 @@ pub(super) fn is_call_pending(page: &Page, end: usize) -> bool {
         return false;
     };
     let rows = || (head..end).rev();
-    if rows().any(|row| page.text(row).trim() == "Waiting for permission…") {
+    if rows().any(|row| page.text(row).trim() == WAITING_FOR_PERMISSION) {
         return true;
     }
     let output = rows().find(|row| page.text(*row).trim_start().starts_with(OUTPUT));
     // What a call shows stands right below it. A row of that look further down is a text that was written.
     let apart = output.is_some_and(|output| (head..output).any(|row| page.is_blank(row)));
     // Drawn again, a call that was refused shows its command last.
-    let refused = rows().any(|row| output_text(page, row).starts_with("Interrupted"));
+    let refused = rows().any(|row| output_text(page, row).starts_with(INTERRUPTED_CALL));
     let waits = output
         .map(|row| output_text(page, row))
         .is_some_and(|text| text.starts_with("$ ") || matches!(text, "Running…" | "Waiting…"));
@@ -239,26 +251,16 @@ pub(super) fn login_notice(page: &Page, top: usize) -> Option<String> {
     let row = top.checked_sub(1)?;
     let text = page.text(row).trim();
     let aside = page.row(row).indent() >= ASIDE;
-    (aside && text.starts_with("Not logged in")).then(|| text.to_owned())
+    (aside && text.starts_with(NOT_LOGGED_IN)).then(|| text.to_owned())
 }
 
 fn is_error(text: &str) -> bool {
-    let begins = [
-        "API Error",
-        "Invalid API key",
-        "Please run /login",
-        "Not logged in",
-        "Login expired",
-        "You've hit your",
-        "Usage limit reached",
-        "OAuth token",
-    ];
-    begins.iter().any(|words| text.starts_with(words)) || text.contains("· API Error")
+    ERRORS.iter().any(|error| text.starts_with(error)) || text.contains(BEHIND_ERROR)
 }
 
 /// Whether the spinner in `row` says that the conversation is being made shorter.
 pub(super) fn is_compacting(page: &Page, row: usize) -> bool {
-    page.text(row).to_lowercase().contains("compacting")
+    page.text(row).to_lowercase().contains(COMPACTING)
 }
 
 /// How many agents the last entry above row `end` waits for: `✻ Waiting for 1 background agent to finish`.
@@ -268,7 +270,7 @@ pub(super) fn background(page: &Page, end: usize) -> u32 {
     let waiting = text
         .trim_start_matches(SPINNER)
         .trim()
-        .strip_prefix("Waiting for ");
+        .strip_prefix(WAITING_FOR);
     let count = waiting
         .filter(|rest| rest.contains("background"))
         .and_then(|rest| rest.split(' ').next());

@@ -13,7 +13,7 @@ const ENOUGH_OF_A_HEAD: usize = 40;
 /// last message on the screen is of another turn; a command that opens a view leaves no message there at all.
 pub fn answer_to(screen: &Screen, message: &str) -> Option<String> {
     let page = Page::new(screen);
-    let end = Box::find(&page)?.top;
+    let end = Box::find(&page)?.top();
     let asked = page.above(end, |row| activity::is_prompt(page.text(row)))?;
     let head = activity::last_entry(&page, end).filter(|head| *head > asked)?;
     let is_text = activity::is_bullet(page.text(head)) && !activity::has_output(&page, head);

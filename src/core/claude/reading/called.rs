@@ -22,8 +22,8 @@ enum Before {
 
 impl Called {
     pub(super) fn above(found: &FoundDialog) -> Called {
-        let page = found.page;
-        let top = found.top.unwrap_or(0);
+        let page = found.page();
+        let top = found.top().unwrap_or(0);
         let last = activity::last_entry(page, top).unwrap_or(top);
         let begins = |row: usize| {
             let text = page.text(row);

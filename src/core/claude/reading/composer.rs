@@ -3,18 +3,13 @@
 use super::Composer;
 use super::dialog::has_key_hint;
 use super::page::{MARKER, Page, join_wrapped};
+use crate::core::claude::vocabulary::{HINTS, SHORTCUTS};
 
 /// The prompt: `❯` or `>` for a message, `!` for a shell command, `#` for a note to remember.
 const PROMPTS: [char; 4] = [MARKER, '>', '!', '#'];
 
 /// The prompts that stand for a typed first character: what follows is no message.
 const MODE_SIGNS: [char; 2] = ['!', '#'];
-
-/// How hints begin, for screens without any colour.
-const HINTS: [&str; 2] = ["Try \"", "Press up to edit"];
-
-/// How the panel of shortcuts begins: `! for shell mode`, or `bash mode` in older versions.
-const SHORTCUTS: &str = "! for ";
 
 /// Columns of a row that a draft is never wrapped into: the prompt, the cursor and the margin.
 const UNUSED_WIDTH: usize = 5;
@@ -28,11 +23,19 @@ const MAX_FOOTER: usize = 3;
 /// The rows of the input box.
 pub(super) struct Box {
     /// The upper and the lower rule.
-    pub(super) top: usize,
-    pub(super) bottom: usize,
+    top: usize,
+    bottom: usize,
 }
 
 impl Box {
+    pub(super) fn top(&self) -> usize {
+        self.top
+    }
+
+    pub(super) fn bottom(&self) -> usize {
+        self.bottom
+    }
+
     /// The lowest one on the page. Nothing but the footer may stand below it: another rule further
     /// down belongs to a dialog, and then what looks like a box above is a part of that.
     pub(super) fn find(page: &Page) -> Option<Box> {
@@ -50,7 +53,7 @@ impl Box {
         let begins = bottom > 0 && begins_with_prompt(page.text(0));
         let in_draft = |row: usize| {
             let text = page.row(row);
-            page.is_blank(row) || text.indent() >= PROMPT_WIDTH && !text.boxed
+            page.is_blank(row) || text.indent() >= PROMPT_WIDTH && !text.is_boxed()
         };
         let below = page.len() - bottom - 1;
         let grown = (usize::from(begins)..bottom).all(in_draft)
@@ -73,7 +76,7 @@ impl Box {
             top,
             bottom: page.len(),
         };
-        let cursor = page.screen.cursor;
+        let cursor = page.screen().cursor;
         let is_in_text = cursor.row > top && cursor.col >= PROMPT_WIDTH;
         let is_drawn_in_text = || page.drawn_cursors().any(|row| row > top);
         (found.has_prompt(page) && (is_in_text || is_drawn_in_text())).then(|| Composer {
@@ -106,15 +109,15 @@ impl Box {
     /// The prompt of a message is greyed while Claude Code works, in every version.
     pub(super) fn is_prompt_muted(&self, page: &Page) -> bool {
         let row = page.row(self.top + 1);
-        row.text.starts_with([MARKER, '>']) && row.is_muted()
+        row.text().starts_with([MARKER, '>']) && row.is_muted()
     }
 
     /// What an empty box says instead: faint, or coloured with the cursor still in front of it.
     fn shows_hint(&self, page: &Page) -> bool {
         let row = page.row(self.top + 1);
-        let cursor = page.screen.cursor;
+        let cursor = page.screen().cursor;
         let untouched = (cursor.row, cursor.col) == (self.top + 1, PROMPT_WIDTH);
-        let text = skip_columns(row.text, PROMPT_WIDTH);
+        let text = skip_columns(row.text(), PROMPT_WIDTH);
         let hint = HINTS.iter().any(|hint| text.starts_with(hint));
         row.is_faint_from(PROMPT_WIDTH) || untouched && (hint || row.is_muted_from(PROMPT_WIDTH))
     }
@@ -122,15 +125,15 @@ impl Box {
     /// The full-screen versions park the cursor where the keys go: somewhere else, say on a task in the
     /// footer, and Enter would open that.
     fn is_left(&self, page: &Page) -> bool {
-        let inside = (self.top + 1..self.bottom).contains(&page.screen.cursor.row);
-        page.screen.modes.alt_screen && !inside
+        let inside = (self.top + 1..self.bottom).contains(&page.screen().cursor.row);
+        page.screen().modes.alt_screen && !inside
     }
 
     /// Whether what is typed goes into a field below the box, such as the search through earlier prompts: the cursor
     /// is drawn there, and none in the box. (The full-screen versions draw none, and a status line may.)
     pub(super) fn types_below(&self, page: &Page) -> bool {
         let below = |row: usize| row > self.bottom;
-        !page.screen.modes.alt_screen
+        !page.screen().modes.alt_screen
             && page.drawn_cursors().any(below)
             && page.drawn_cursors().all(below)
     }

@@ -5,40 +5,33 @@ use super::page::{Page, join_label};
 use super::permission;
 use super::values;
 use super::{Dialog, DialogKind};
+use crate::core::claude::vocabulary::{
+    ABOUT_TOOL, API_KEY, CUT_NOTES, DO_YOU_WANT, ENTER_TO_SELECT, KEY_HINTS, MORE_LINES,
+    NO_API_KEY, NO_TRUST, OF_COMMANDS, PLAN_TITLES, PROCEED, TRUST_TITLES,
+};
 use serde_json::{Map, Value};
 use unicode_width::UnicodeWidthStr;
-
-/// Words in which a screen says what its keys do. Only looked for in the last rows of a screen without
-/// an input box.
-const KEY_HINTS: [&str; 11] = [
-    "esc to ",
-    "enter to ",
-    "ctrl+o to ",
-    "ctrl-o to ",
-    "←/→ to ",
-    "↑/↓ to ",
-    "space to ",
-    "to navigate",
-    "to go back",
-    "q to ",
-    "showing detailed transcript",
-];
-
-/// What a dialog says where its value did not fit on the screen.
-const CUT_NOTES: [&str; 2] = ["cannot be shown in full", "can't be shown in full"];
 
 /// Columns at the right side that a pane leaves free.
 const EDGE: usize = 4;
 
 /// A dialog as it stands on the page.
 pub(super) struct FoundDialog<'a, 'p> {
-    pub(super) page: &'p Page<'a>,
-    /// The row of its head; none where it has scrolled off.
-    pub(super) top: Option<usize>,
-    pub(super) options: Option<DialogOptions>,
+    page: &'p Page<'a>,
+    /// The row of its head; `None` if it has scrolled off.
+    top: Option<usize>,
+    options: Option<DialogOptions>,
 }
 
 impl<'a, 'p> FoundDialog<'a, 'p> {
+    pub(super) fn page(&self) -> &'p Page<'a> {
+        self.page
+    }
+
+    pub(super) fn top(&self) -> Option<usize> {
+        self.top
+    }
+
     /// What holds the keyboard on a page that has no input box, where that can be told.
     pub(super) fn find(page: &'p Page<'a>) -> Option<FoundDialog<'a, 'p>> {
         let found = FoundDialog::view(page);
@@ -82,11 +75,11 @@ impl<'a, 'p> FoundDialog<'a, 'p> {
 
     /// Whether the cursor is parked on the marker.
     pub(super) fn has_the_cursor(&self) -> bool {
-        let cursor = self.page.screen.cursor;
+        let cursor = self.page.screen().cursor;
         let at = (cursor.row, cursor.col);
         self.options
             .as_ref()
-            .is_some_and(|options| options.marker == at)
+            .is_some_and(|options| options.marker() == at)
     }
 
     /// A rule may stand between a plan and its choices: then the plan's own head is further up, or off the page.
@@ -109,7 +102,7 @@ impl<'a, 'p> FoundDialog<'a, 'p> {
         let end = self
             .options
             .as_ref()
-            .map_or(self.page.len(), |options| options.first);
+            .map_or(self.page.len(), |options| options.first());
         start.min(end)..end
     }
 
@@ -125,25 +118,23 @@ impl<'a, 'p> FoundDialog<'a, 'p> {
         let doubtful =
             is_command && permission::is_command_doubtful(self) || values::has_wrapped_value(self);
         Dialog {
-            id: String::new(),
-            kind,
             tool,
             input,
             text: self.text(),
             options: self
                 .options
                 .as_ref()
-                .map(|options| options.choices.clone())
+                .map(|options| options.choices().to_vec())
                 .unwrap_or_default(),
-            selected: self.options.as_ref().and_then(|options| options.selected),
+            selected: self.options.as_ref().and_then(|options| options.selected()),
             complete: !unread && !doubtful && self.is_complete(kind, &body_text),
             several_rows: is_command && permission::takes_several_rows(self),
             digits: self
                 .options
                 .as_ref()
-                .map(|options| options.digits)
+                .map(|options| options.digits())
                 .unwrap_or_default(),
-            request: None,
+            ..Dialog::new("", kind)
         }
     }
 
@@ -153,13 +144,13 @@ impl<'a, 'p> FoundDialog<'a, 'p> {
         let Some(options) = &self.options else {
             return DialogKind::Other;
         };
-        let has = |label: &str| options.choices.iter().any(|choice| choice.label == label);
+        let has = |label: &str| options.choices().iter().any(|choice| choice.label == label);
         let title = self.title();
         match () {
             () if self.is_question() => DialogKind::Question,
             () if permission::is_title(title) && self.asks_permission() => DialogKind::Permission,
-            () if title.contains("API key") && has("No (recommended)") => DialogKind::ApiKey,
-            () if is_trust_title(title) && has("No, exit") => DialogKind::Trust,
+            () if title.contains(API_KEY) && has(NO_API_KEY) => DialogKind::ApiKey,
+            () if is_trust_title(title) && has(NO_TRUST) => DialogKind::Trust,
             () if is_plan_title(title) => DialogKind::Plan,
             () if has("Yes") && self.asks_permission() => DialogKind::Permission,
             () if self.asks_about_a_plan() => DialogKind::Plan,
@@ -196,13 +187,13 @@ impl<'a, 'p> FoundDialog<'a, 'p> {
         let first_column = self
             .options
             .as_ref()
-            .is_some_and(|options| options.marker.1 == 0);
+            .is_some_and(|options| options.marker().1 == 0);
         first_column
             && (chips
                 || has_text(
                     self.page,
                     self.page.len().saturating_sub(3),
-                    "Enter to select",
+                    ENTER_TO_SELECT,
                 ))
     }
 
@@ -213,9 +204,9 @@ impl<'a, 'p> FoundDialog<'a, 'p> {
         };
         let question = self
             .page
-            .above(options.first, |row| !self.page.is_blank(row));
+            .above(options.first(), |row| !self.page.is_blank(row));
         let text = question.map_or("", |row| self.page.text(row).trim());
-        options.marker.1 > 0 && (text.starts_with("Do you want") || text.ends_with('?'))
+        options.marker().1 > 0 && (text.starts_with(DO_YOU_WANT) || text.ends_with('?'))
     }
 
     /// Whether the paragraph above the choices ends as that of a plan does.
@@ -225,17 +216,17 @@ impl<'a, 'p> FoundDialog<'a, 'p> {
         };
         let page = self.page;
         let blank = |row: usize| page.is_blank(row);
-        let last = page.above(options.first, |row| !blank(row)).unwrap_or(0);
+        let last = page.above(options.first(), |row| !blank(row)).unwrap_or(0);
         let start = page.above(last, blank).map_or(0, |row| row + 1);
         let question = join_label((start..=last).map(|row| page.text(row)));
-        options.marker.1 > 0 && question.ends_with("Would you like to proceed?")
+        options.marker().1 > 0 && question.ends_with(PROCEED)
     }
 
     /// The question above the choices, its rows joined.
     pub(super) fn asked(&self) -> String {
         let page = self.page;
         let end = self.body().end;
-        let begins = |row| page.text(row).trim_start().starts_with("Do you want");
+        let begins = |row| page.text(row).trim_start().starts_with(DO_YOU_WANT);
         let start = page.above(end, begins).unwrap_or(end);
         join_label((start..end).map(|row| page.text(row)))
     }
@@ -247,18 +238,17 @@ impl<'a, 'p> FoundDialog<'a, 'p> {
         };
         let page = self.page;
         let shown = |row: usize| {
-            page.text(row).starts_with("╌╌╌") || page.row(row).indent() > options.marker.1
+            page.text(row).starts_with("╌╌╌") || page.row(row).indent() > options.marker().1
         };
-        let own = page.above(options.first, shown).map_or(0, |row| row + 1);
-        let told = (own..options.first).any(|row| page.text(row).contains("command"));
-        let mut labels = options.choices.iter().map(|choice| choice.label.as_str());
-        let of_commands = ["similar commands", "ask again for: "];
-        told || labels.any(|label| of_commands.iter().any(|words| label.contains(words)))
+        let own = page.above(options.first(), shown).map_or(0, |row| row + 1);
+        let told = (own..options.first()).any(|row| page.text(row).contains("command"));
+        let mut labels = options.choices().iter().map(|choice| choice.label.as_str());
+        told || labels.any(|label| OF_COMMANDS.iter().any(|text| label.contains(text)))
     }
 
     /// Which commands a label would allow from now on: `Yes, and don't ask again for Web Search commands in …`.
     pub(super) fn kind_of_commands(&self) -> Option<&str> {
-        let choices = &self.options.as_ref()?.choices;
+        let choices = self.options.as_ref()?.choices();
         choices.iter().find_map(|choice| {
             let (_, rest) = choice.label.split_once("ask again for ")?;
             Some(rest.split_once(" commands in ")?.0)
@@ -295,10 +285,10 @@ impl<'a, 'p> FoundDialog<'a, 'p> {
     }
 
     fn is_complete(&self, kind: DialogKind, body: &str) -> bool {
-        let whole_list = self
-            .options
-            .as_ref()
-            .is_none_or(|options| options.whole && options.selected.is_some());
+        let whole_list = self.options.as_ref().is_none_or(|options| {
+            let marked = options.selected().is_some() || options.choices().is_empty();
+            options.is_whole() && marked
+        });
         let cut = is_cut_note(body)
             || self.is_drawn_for_another_size()
             || self.scrolls()
@@ -312,10 +302,10 @@ impl<'a, 'p> FoundDialog<'a, 'p> {
         let options = self.options.as_ref();
         let from = match (kind, options) {
             (DialogKind::Other, _) | (_, None) => self.top.unwrap_or(0),
-            (_, Some(options)) => options.first,
+            (_, Some(options)) => options.first(),
         };
-        let col = options.map(|options| options.marker.1);
-        let shown = options.map_or(0, |options| options.choices.len());
+        let col = options.map(|options| options.marker().1);
+        let shown = options.map_or(0, |options| options.choices().len());
         let counts_more = kind == DialogKind::Other && counted(self.title()) > Some(shown);
         counts_more || (from..self.page.len()).any(|row| goes_on(self.page.text(row), col))
     }
@@ -348,7 +338,7 @@ impl<'a, 'p> FoundDialog<'a, 'p> {
             let text = page.text(*row);
             let deeper = page.row(*row).indent().checked_sub(self.title_indent());
             let own_words = deeper == Some(0) || deeper == Some(2) && is_apart(*row);
-            own_words && text.trim().starts_with("About the ") && text.ends_with("Tool:")
+            own_words && text.trim().starts_with(ABOUT_TOOL) && text.ends_with("Tool:")
         })
     }
 
@@ -358,7 +348,7 @@ impl<'a, 'p> FoundDialog<'a, 'p> {
         let end = self.said_about_tool().unwrap_or(body.end);
         (body.start..end).any(|row| {
             let text = self.page.text(row).trim();
-            text.starts_with('…') || text.ends_with('…') || text.contains("more lines")
+            text.starts_with('…') || text.ends_with('…') || text.contains(MORE_LINES)
         })
     }
 }
@@ -372,7 +362,7 @@ fn counted(title: &str) -> Option<usize> {
 /// The rule or lid over the choices; in a box, the box's own.
 fn head(page: &Page, options: Option<&DialogOptions>) -> Option<usize> {
     let (from, boxed) = match options {
-        Some(options) => (options.first, page.row(options.first).boxed),
+        Some(options) => (options.first(), page.row(options.first()).is_boxed()),
         // With nothing below it, a rule is the head of nothing.
         None => (page.len().saturating_sub(1), false),
     };
@@ -387,10 +377,11 @@ fn head(page: &Page, options: Option<&DialogOptions>) -> Option<usize> {
 
 /// Choices that take keys: at the end of the page, but for a few rows that say what the keys do.
 fn is_alive(page: &Page, options: &DialogOptions) -> bool {
-    let below = (options.end..page.len())
+    let below = (options.end()..page.len())
         .filter(|row| !page.is_blank(*row))
         .count();
-    let conversation = (options.end..page.len()).any(|row| page.text(row).starts_with(['●', '⏺']));
+    let conversation =
+        (options.end()..page.len()).any(|row| page.text(row).starts_with(['●', '⏺']));
     !conversation && (below <= 3 || has_key_hint(page, page.len().saturating_sub(3)))
 }
 
@@ -417,9 +408,9 @@ fn has_chips(text: &str) -> bool {
 }
 
 fn is_trust_title(title: &str) -> bool {
-    title.starts_with("Accessing workspace") || title.starts_with("Do you trust")
+    TRUST_TITLES.iter().any(|known| title.starts_with(known))
 }
 
 fn is_plan_title(title: &str) -> bool {
-    title.starts_with("Ready to code?") || title.starts_with("Exit plan mode")
+    PLAN_TITLES.iter().any(|known| title.starts_with(known))
 }

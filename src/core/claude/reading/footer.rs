@@ -1,18 +1,6 @@
 //! What the lines below the input box tell.
 
-/// What is named in the footer while Claude Code can be interrupted, that is while it works.
-pub(super) const INTERRUPTIBLE: &str = "esc to interrupt";
-
-/// The footer's words for a permission mode, and Claude Code's own name for it.
-const MODES: [(&str, &str); 7] = [
-    ("manual mode on", "manual"),
-    ("auto mode on", "auto"),
-    ("plan mode on", "plan"),
-    ("accept edits on", "acceptEdits"),
-    ("auto-accept edits on", "acceptEdits"),
-    ("bypass permissions on", "bypassPermissions"),
-    ("don't ask on", "dontAsk"),
-];
+use crate::core::claude::vocabulary::{INSERT_MODE, INTERRUPTIBLE, MODES};
 
 pub(super) fn mode(footer: &[&str]) -> Option<String> {
     let line = mode_line(footer)?;
@@ -24,7 +12,7 @@ pub(super) fn mode(footer: &[&str]) -> Option<String> {
 /// would have to copy; an editor's mode may stand before it.
 fn mode_line<'a>(footer: &[&'a str]) -> Option<&'a str> {
     let lines = footer.iter().rev().map(|line| line.trim_start());
-    let mut own = lines.map(|line| line.strip_prefix("-- INSERT -- ").unwrap_or(line));
+    let mut own = lines.map(|line| line.strip_prefix(INSERT_MODE).unwrap_or(line));
     own.find(|line| line.starts_with(['⏸', '⏵']))
 }
 

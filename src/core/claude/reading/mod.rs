@@ -3,7 +3,6 @@
 
 mod activity;
 mod answer;
-mod beside;
 mod called;
 mod composer;
 mod dialog;
@@ -12,7 +11,6 @@ mod observer;
 mod options;
 mod page;
 mod permission;
-mod previews;
 mod read;
 mod replay;
 mod same;
@@ -27,9 +25,10 @@ pub use answer::answer_to;
 pub(crate) use observer::PATIENCES;
 pub use observer::{Observed, Observer};
 pub use read::read;
-pub use replay::{Change, LAST_STANDS, replay};
+pub use replay::{LAST_STANDS, StateChange, replay};
 pub use stream::{Stream, being_written};
 
+use super::vocabulary::TALK_INSTEAD;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -252,6 +251,23 @@ pub enum Digits {
 }
 
 impl Dialog {
+    /// A dialog with no text and no choices, all of which is on the screen.
+    pub fn new(id: &str, kind: DialogKind) -> Dialog {
+        Dialog {
+            id: id.to_owned(),
+            kind,
+            tool: None,
+            input: None,
+            text: String::new(),
+            options: Vec::new(),
+            selected: None,
+            complete: true,
+            several_rows: false,
+            digits: Digits::default(),
+            request: None,
+        }
+    }
+
     /// The index of the line into which an answer of one's own can be written: the last of a question's
     /// choices. Its label is what was written so far.
     pub fn free_line(&self) -> Option<usize> {
@@ -273,9 +289,6 @@ impl Dialog {
         of_a_call && self.kind == other.kind && named.map_or(shown, |(one, two)| one == two)
     }
 }
-
-/// The choice that answers no question, below all others in newer versions.
-pub(super) const TALK_INSTEAD: &str = "Chat about this";
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Choice {

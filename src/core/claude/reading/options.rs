@@ -1,25 +1,26 @@
 //! The list of choices of a dialog.
 
+mod beside;
+mod previews;
+
 use super::page::{MARKER, Page, indent, join_label};
-use super::{Choice, Digits, beside, previews};
+use super::{Choice, Digits};
+use crate::core::claude::vocabulary::BUTTONS;
 use unicode_width::UnicodeWidthStr;
 
 /// A list of choices found on the page.
 pub(super) struct DialogOptions {
-    pub(super) choices: Vec<Choice>,
-    pub(super) selected: Option<usize>,
+    choices: Vec<Choice>,
+    selected: Option<usize>,
     /// Row and column of the marker, which stands in front of the selected choice.
-    pub(super) marker: (usize, usize),
+    marker: (usize, usize),
     /// The first row of the list, and the row after the last one.
-    pub(super) first: usize,
-    pub(super) end: usize,
+    first: usize,
+    end: usize,
     /// Whether the list could be followed from its first choice on.
-    pub(super) whole: bool,
-    pub(super) digits: Digits,
+    whole: bool,
+    digits: Digits,
 }
-
-/// What ends a question where several can be ticked: a row without a number among those that have one.
-const BUTTONS: [&str; 2] = ["Submit", "Next"];
 
 /// Columns between the marker and the ticks, below which the button stands: `❯ 4. [ ]`.
 const TICK_INDENT: usize = 5;
@@ -34,6 +35,34 @@ struct OptionEntry<'a> {
 }
 
 impl DialogOptions {
+    pub(super) fn choices(&self) -> &[Choice] {
+        &self.choices
+    }
+
+    pub(super) fn selected(&self) -> Option<usize> {
+        self.selected
+    }
+
+    pub(super) fn marker(&self) -> (usize, usize) {
+        self.marker
+    }
+
+    pub(super) fn first(&self) -> usize {
+        self.first
+    }
+
+    pub(super) fn end(&self) -> usize {
+        self.end
+    }
+
+    pub(super) fn is_whole(&self) -> bool {
+        self.whole
+    }
+
+    pub(super) fn digits(&self) -> Digits {
+        self.digits
+    }
+
     /// The list of the dialog at the bottom of the page: below the last rule, or below the one before
     /// where a rule divides the list itself. Only a dialog whose head is off the page has none above.
     pub(super) fn find(page: &Page) -> Option<DialogOptions> {
@@ -103,7 +132,7 @@ impl DialogOptions {
 /// Whether the cursor stands in a choice, behind its marker: it is parked there, or drawn where versions that park none
 /// draw it. Then the choice is a field, and takes what is typed.
 fn has_field(page: &Page, (marked, col): (usize, usize), first: usize) -> bool {
-    let cursor = page.screen.cursor;
+    let cursor = page.screen().cursor;
     let end = entry_end(page, col, first).max(marked + 1);
     let within = |row: usize| (first..end).contains(&row);
     within(cursor.row) && cursor.col > col + 1 || page.drawn_cursors().any(within)
@@ -155,7 +184,7 @@ fn below<'a>(page: &Page<'a>, row: usize) -> &'a str {
 /// its marker, that one is meant; else the least indented one, since what a dialog quotes is indented further than
 /// the dialog's own list, and of those the lowest, since the list comes last.
 pub(super) fn find_marker(page: &Page, start: usize, left_edge: usize) -> Option<(usize, usize)> {
-    let cursor = page.screen.cursor;
+    let cursor = page.screen().cursor;
     let rows = start..page.len();
     let marked: Vec<(usize, usize)> = rows
         .filter_map(|row| marker_at(page, row).map(|col| (row, col)))

@@ -7,14 +7,14 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 pub(super) const MARKER: char = '❯';
 
 pub(super) struct Page<'a> {
-    pub(super) screen: &'a Screen,
+    screen: &'a Screen,
     /// Rows down to the last one with text; a row inside a full-width box is without its borders.
     rows: Vec<PageRow<'a>>,
 }
 
 pub(super) struct PageRow<'a> {
-    pub(super) text: &'a str,
-    pub(super) boxed: bool,
+    text: &'a str,
+    boxed: bool,
     line: &'a Line,
 }
 
@@ -57,6 +57,10 @@ impl<'a> Page<'a> {
 
     pub(super) fn len(&self) -> usize {
         self.rows.len()
+    }
+
+    pub(super) fn screen(&self) -> &'a Screen {
+        self.screen
     }
 
     pub(super) fn cols(&self) -> usize {
@@ -129,6 +133,15 @@ impl<'a> Page<'a> {
 }
 
 impl<'a> PageRow<'a> {
+    pub(super) fn text(&self) -> &'a str {
+        self.text
+    }
+
+    /// Whether the row is inside a full-width box.
+    pub(super) fn is_boxed(&self) -> bool {
+        self.boxed
+    }
+
     fn new(line: &'a Line, cols: usize) -> PageRow<'a> {
         let text = line.text.as_str();
         let inner = text

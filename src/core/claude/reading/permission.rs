@@ -5,33 +5,18 @@ use super::called::Called;
 use super::dialog::{FoundDialog, is_cut_note};
 use super::page::{Joint, Page, has_room, join, join_label, joints};
 use super::values::{arguments, no_values, values};
+use crate::core::claude::vocabulary::{
+    CALLS, CELL_NOTES, DO_YOU_WANT_TO, GENERIC_TITLE, HIDE_EXPLANATION, OF_AGENT, OF_MCP,
+    QUESTIONS, TITLES, UNSEEN_NOTES, USE_SKILL,
+};
 use serde_json::{Map, Value};
 use std::ops::Range;
 use unicode_width::UnicodeWidthStr;
 
-/// The title of the dialog for all other tools, which name themselves in the row below it.
-const GENERIC: &str = "Tool use";
-
-/// Titles of permission dialogs and the tools that they stand for.
-const TITLES: [(&str, &str); 12] = [
-    ("Bash command", "Bash"),
-    ("PowerShell command", "PowerShell"),
-    ("Edit file", "Edit"),
-    ("Create file", "Write"),
-    ("Write file", "Write"),
-    ("Overwrite file", "Write"),
-    ("Edit notebook", "NotebookEdit"),
-    ("Read file", "Read"),
-    ("Read files", "Read"),
-    ("Search files", "Grep"),
-    ("Fetch", "WebFetch"),
-    ("Web search", "WebSearch"),
-];
-
 pub(super) type Input = Option<Map<String, Value>>;
 
 pub(super) fn tool_and_input(found: &FoundDialog) -> (Option<String>, Input) {
-    if found.top.is_none() {
+    if found.top().is_none() {
         return asked(found);
     }
     let title = own_title(found.title());
@@ -45,7 +30,7 @@ pub(super) fn tool_and_input(found: &FoundDialog) -> (Option<String>, Input) {
                 Some("Skill".to_owned()),
                 one("skill", Some(name.to_owned())),
             ),
-            None if title_is(title, GENERIC) => called(found),
+            None if title_is(title, GENERIC_TITLE) => called(found),
             None => (None, None),
         };
     };
@@ -62,18 +47,10 @@ pub(super) fn tool_and_input(found: &FoundDialog) -> (Option<String>, Input) {
     (Some((*tool).to_owned()), input)
 }
 
-/// How the questions of some dialogs go on after `Do you want to `, and the tools that they stand for.
-const QUESTIONS: [(&str, &str); 4] = [
-    ("create ", "Write"),
-    ("overwrite ", "Write"),
-    ("make this edit to ", "Edit"),
-    ("allow Claude to fetch ", "WebFetch"),
-];
-
 /// What a dialog whose title is off the screen still tells: its question, or its own words about a command.
 fn asked(found: &FoundDialog) -> (Option<String>, Input) {
     let question = found.asked();
-    let goes_on = question.strip_prefix("Do you want to ").unwrap_or_default();
+    let goes_on = question.strip_prefix(DO_YOU_WANT_TO).unwrap_or_default();
     let known = QUESTIONS
         .iter()
         .find_map(|(words, tool)| Some((goes_on.strip_prefix(words)?, *tool)));
@@ -93,7 +70,7 @@ fn asked(found: &FoundDialog) -> (Option<String>, Input) {
 
 /// The call itself may still be there, or a label names it: `Yes, and don't ask again for demo - look commands in …`.
 fn asked_about_a_call(found: &FoundDialog) -> (Option<String>, Input) {
-    let block = join_label(indented_block(found).map(|row| found.page.text(row)));
+    let block = join_label(indented_block(found).map(|row| found.page().text(row)));
     if let Some(tool) = mcp_tool(&block) {
         return (Some(tool), arguments(&block));
     }
@@ -116,16 +93,13 @@ fn labelled_tool(name: &str) -> Option<String> {
 
 /// The skill in `Use skill "NAME"?`.
 fn skill(title: &str) -> Option<&str> {
-    title.strip_prefix("Use skill \"")?.strip_suffix("\"?")
+    title.strip_prefix(USE_SKILL)?.strip_suffix("\"?")
 }
-
-/// What a title says behind its own words if an agent has made the call: ` Create file · from the general-purpose agent`.
-const OF_AGENT: &str = "· from the ";
 
 /// The title without the agent's name. A path that looks like one, behind the title, stays with it.
 fn own_title(title: &str) -> &str {
     let is_whole = |own: &str| {
-        let known = own == GENERIC || TITLES.iter().any(|(words, _)| own == *words);
+        let known = own == GENERIC_TITLE || TITLES.iter().any(|(words, _)| own == *words);
         known || skill(own).is_some()
     };
     match title.split_once(OF_AGENT) {
@@ -138,7 +112,7 @@ fn own_title(title: &str) -> &str {
 pub(super) fn is_title(title: &str) -> bool {
     let title = own_title(title);
     skill(title).is_some()
-        || title_is(title, GENERIC)
+        || title_is(title, GENERIC_TITLE)
         || TITLES.iter().any(|(words, _)| title_is(title, words))
 }
 
@@ -157,15 +131,15 @@ fn one(key: &str, value: Option<String>) -> Input {
 pub(super) fn end_of_values(found: &FoundDialog) -> Option<usize> {
     let named = found
         .body()
-        .find(|row| found.page.text(*row).contains("(MCP)"))?;
+        .find(|row| found.page().text(*row).contains(OF_MCP))?;
     let dashes = dashed(found).map_or(named, |rows| rows.end);
-    title_is(found.title(), GENERIC).then_some(dashes + 1)
+    title_is(found.title(), GENERIC_TITLE).then_some(dashes + 1)
 }
 
 /// The rows between the two dashed lines, where the dialog has them.
 pub(super) fn dashed(found: &FoundDialog) -> Option<Range<usize>> {
     let body = found.body();
-    let is_dashed = |row: &usize| found.page.text(*row).starts_with("╌╌╌");
+    let is_dashed = |row: &usize| found.page().text(*row).starts_with("╌╌╌");
     let mut dashes = body.filter(is_dashed);
     let first = dashes.next()?;
     let last = dashes.next_back()?;
@@ -175,7 +149,7 @@ pub(super) fn dashed(found: &FoundDialog) -> Option<Range<usize>> {
 /// The command: between the dashed lines, or, in older versions, the plain rows of the indented block
 /// below the title, which ends with the description in another colour.
 fn command(found: &FoundDialog) -> Option<String> {
-    let (page, rows) = (found.page, command_rows(found));
+    let (page, rows) = (found.page(), command_rows(found));
     let (texts, width) = unindented(page, &rows);
     let command = join(&texts, &command_joints(found, &texts, width));
     let shown = !command.trim().is_empty() && !is_cut_note(&command);
@@ -186,7 +160,7 @@ fn command(found: &FoundDialog) -> Option<String> {
 /// can't be shown, or a note that it has characters which are not drawn.
 pub(super) fn is_command_doubtful(found: &FoundDialog) -> bool {
     let rows = command_rows(found);
-    let (texts, width) = unindented(found.page, &rows);
+    let (texts, width) = unindented(found.page(), &rows);
     let joints = command_joints(found, &texts, width);
     joints.contains(&Joint::Doubtful)
         || texts.iter().any(|text| text.contains(NOT_SHOWN))
@@ -195,16 +169,9 @@ pub(super) fn is_command_doubtful(found: &FoundDialog) -> bool {
             .is_some_and(|last| has_unseen_note(found, *last))
 }
 
-/// What a dialog says of a command with characters that can't be seen. Some versions leave these out.
-const UNSEEN_NOTES: [&str; 3] = [
-    "Unicode whitespace",
-    "control characters",
-    "invisible format characters",
-];
-
 /// Whether the dialog's own words below the command speak of characters that can't be seen.
 fn has_unseen_note(found: &FoundDialog, last: usize) -> bool {
-    let page = found.page;
+    let page = found.page();
     let is_own = |row: &usize| page.row(*row).indent() <= found.title_indent();
     let own = (last + 1..found.body().end).filter(is_own);
     let said = join_label(own.map(|row| page.text(row)));
@@ -220,7 +187,7 @@ fn command_joints(found: &FoundDialog, texts: &[&str], width: usize) -> Vec<Join
     let called = Called::above(found);
     let barred = command_rows(found)
         .first()
-        .is_some_and(|row| is_barred(found.page, *row));
+        .is_some_and(|row| is_barred(found.page(), *row));
     let signs = |text: &str| text.chars().filter(|c| !c.is_whitespace()).count();
     let mut place = 0;
     let joints = joints(texts, width).into_iter().zip(texts.windows(2));
@@ -256,7 +223,7 @@ pub(super) fn takes_several_rows(found: &FoundDialog) -> bool {
 
 /// The rows of the command in the indented block; the description below it has a colour of its own.
 fn command_block(found: &FoundDialog) -> Vec<usize> {
-    let page = found.page;
+    let page = found.page();
     let mut block: Vec<usize> = indented_block(found).collect();
     if block.first().is_some_and(|row| is_barred(page, *row)) {
         block.retain(|row| is_barred(page, *row));
@@ -283,21 +250,21 @@ fn command_block(found: &FoundDialog) -> Vec<usize> {
 
 /// Whether an explanation stands below the command: some versions give one on ctrl+e.
 fn is_explained(found: &FoundDialog) -> bool {
-    let page = found.page;
+    let page = found.page();
     let below = found.body().end..page.len();
     below
         .rev()
         .take(3)
-        .any(|row| page.text(row).contains("ctrl+e to hide"))
+        .any(|row| page.text(row).contains(HIDE_EXPLANATION))
 }
 
 /// Without any colour the description can't be told from the command. The call stands above the dialog as well,
 /// `⎿  $ mkfifo p` or `● Bash(mkfifo p)`: as many rows as it shows there are the command's. Where none of it is
 /// found in the last entry nothing is known, and no row is taken.
 fn rows_confirmed_above(found: &FoundDialog, block: &[usize]) -> usize {
-    let page = found.page;
+    let page = found.page();
     let squeezed = |text: &str| -> String { text.chars().filter(|c| !c.is_whitespace()).collect() };
-    let top = found.top.unwrap_or(0);
+    let top = found.top().unwrap_or(0);
     let last = activity::last_entry(page, top).unwrap_or(top);
     let above: String = (last..top).map(|row| squeezed(page.text(row))).collect();
     let up_to = |count: usize| -> String {
@@ -323,7 +290,7 @@ pub(super) fn is_barred(page: &Page, row: usize) -> bool {
 /// The rows that are indented further than the title, from the first such row to the next blank one
 /// that is followed by something less indented.
 pub(super) fn indented_block<'f>(found: &'f FoundDialog) -> impl Iterator<Item = usize> + 'f {
-    let page = found.page;
+    let page = found.page();
     let title = found.title_indent();
     let deep = move |row: usize| page.row(row).indent() > title;
     let body = found.body();
@@ -356,9 +323,6 @@ fn unindented<'a>(page: &Page<'a>, rows: &[usize]) -> (Vec<&'a str>, usize) {
     (texts, page.cols().saturating_sub(common + 3))
 }
 
-/// How the row below a notebook's path begins, which says what is done to it.
-const CELL_NOTES: [&str; 3] = ["Replace cell", "Insert ", "Delete cell"];
-
 /// The path behind the title, or in the rows below it, over the lines that frame the change.
 fn file_path(found: &FoundDialog, title: &str, words: &str) -> Option<String> {
     let behind = title.strip_prefix(words).unwrap_or_default().trim();
@@ -366,7 +330,7 @@ fn file_path(found: &FoundDialog, title: &str, words: &str) -> Option<String> {
         // An agent's name that goes on in the next row leaves no telling where the path begins.
         return (!behind.starts_with(OF_AGENT)).then(|| behind.to_owned());
     }
-    let page = found.page;
+    let page = found.page();
     let body = found.body();
     let below_title = body.clone().filter(|row| !page.is_blank(*row)).nth(1)?;
     let is_border = |row: usize| page.text(row).starts_with(['╭', '╰', '╌']);
@@ -396,7 +360,7 @@ const MARGIN: usize = 3;
 
 /// The first address in the body, put together again where it was wrapped.
 fn url(found: &FoundDialog) -> Option<String> {
-    let page = found.page;
+    let page = found.page();
     let is_start =
         |row: &usize| page.text(*row).contains("http://") || page.text(*row).contains("https://");
     let row = found.body().find(is_start)?;
@@ -432,7 +396,7 @@ fn called(found: &FoundDialog) -> (Option<String>, Input) {
 
 /// A call of one of Claude Code's own tools.
 fn written_call(found: &FoundDialog) -> (Option<String>, Input) {
-    let page = found.page;
+    let page = found.page();
     let rows: Vec<usize> = match dashed(found) {
         Some(rows) => rows.collect(),
         None => indented_block(found).collect(),
@@ -450,7 +414,7 @@ fn written_call(found: &FoundDialog) -> (Option<String>, Input) {
 
 /// The first rows of text below the title, joined.
 fn first_paragraph(found: &FoundDialog) -> String {
-    let page = found.page;
+    let page = found.page();
     let is_text = |row: &usize| !page.is_blank(*row) && !page.text(*row).starts_with("╌╌╌");
     let body = found.body();
     let start = body.clone().filter(is_text).nth(1).unwrap_or(body.end);
@@ -461,7 +425,7 @@ fn first_paragraph(found: &FoundDialog) -> String {
 /// The name that Claude Code gives to a tool of an MCP server, from `demo - look (MCP)(what: "the sky")`, from
 /// `demo - look(what: "the sky") (MCP)` or, newer, from `demo — Look Tool: (MCP)`.
 fn mcp_tool(row: &str) -> Option<String> {
-    row.contains("(MCP)").then(|| mcp_name(row)).flatten()
+    row.contains(OF_MCP).then(|| mcp_name(row)).flatten()
 }
 
 fn mcp_name(text: &str) -> Option<String> {
@@ -481,17 +445,6 @@ fn uncapitalised(word: &str) -> String {
 }
 
 fn call(text: &str) -> Option<(&'static str, &str)> {
-    const CALLS: [(&str, &str); 9] = [
-        ("Read(", "Read"),
-        ("Web Search(", "WebSearch"),
-        ("Search(", "Grep"),
-        ("Glob(", "Glob"),
-        ("Grep(", "Grep"),
-        ("List(", "LS"),
-        ("Task(", "Task"),
-        ("Agent(", "Agent"),
-        ("Skill(", "Skill"),
-    ];
     let (start, name) = CALLS.iter().find(|(start, _)| text.starts_with(start))?;
     let argument = text.strip_prefix(start)?.rsplit_once(')')?.0;
     Some((name, argument.trim_matches('"')))

@@ -4,6 +4,7 @@ use super::composer::Box;
 use super::dialog::FoundDialog;
 use super::page::Page;
 use super::{Composer, Dialog, DialogKind, Login, Notices, Reading, Seen, activity, footer};
+use crate::core::claude::vocabulary::AGENTS_TITLE;
 use crate::core::terminal::Screen;
 
 /// What a screen shows. Pure and total: the same screen always reads the same.
@@ -26,12 +27,12 @@ pub fn read(screen: &Screen) -> Reading {
 /// Some versions leave the spinner and the input box standing below a dialog. It has the keys where the cursor is
 /// parked on its marker: what is printed on the screen can look like a dialog, but can't take the cursor there.
 fn dialog_above(page: &Page, found: &Box) -> Option<Dialog> {
-    let end = activity::spinner(page, found.top).unwrap_or(found.top);
+    let end = activity::spinner(page, found.top()).unwrap_or(found.top());
     dialog_with_cursor(page, end)
 }
 
 fn dialog_with_cursor(page: &Page, end: usize) -> Option<Dialog> {
-    if page.screen.cursor.row >= end {
+    if page.screen().cursor.row >= end {
         return None;
     }
     let above = page.above_row(end);
@@ -79,7 +80,7 @@ pub(super) fn start_view(screen: &Screen) -> Dialog {
 
 /// The list of sessions has an input box as well, but what is typed there begins another session.
 fn is_session_list(screen: &Screen) -> bool {
-    screen.title.ends_with("claude agents")
+    screen.title.ends_with(AGENTS_TITLE)
 }
 
 fn read_view(dialog: Dialog) -> Reading {
@@ -91,35 +92,35 @@ fn read_view(dialog: Dialog) -> Reading {
 fn read_conversation(page: &Page, found: &Box) -> Reading {
     let footer = found.footer(page);
     let composer = found.composer(page);
-    let spinner = activity::spinner(page, found.top);
-    let background = footer::background(&footer).max(activity::background(page, found.top));
+    let spinner = activity::spinner(page, found.top());
+    let background = footer::background(&footer).max(activity::background(page, found.top()));
     let signs = Signs {
         spinner: spinner.is_some(),
         interruptible: footer::interruptible(&footer),
         // A draft or a status line takes the footer's place, and streaming text that of the spinner; a greyed prompt
         // tells then, where there are colours. A title is easily forged, and work in the background turns its sign too.
-        title: background == 0 && page.is_plain() && is_moving_title(&page.screen.title),
-        pending: activity::is_call_pending(page, spinner.unwrap_or(found.top)),
+        title: background == 0 && page.is_plain() && is_moving_title(&page.screen().title),
+        pending: activity::is_call_pending(page, spinner.unwrap_or(found.top())),
         prompt: found.is_prompt_muted(page),
     };
-    let still = || activity::still_spinner(page, found.top).filter(|_| signs.any());
-    let end = spinner.or_else(still).unwrap_or(found.top);
+    let still = || activity::still_spinner(page, found.top()).filter(|_| signs.any());
+    let end = spinner.or_else(still).unwrap_or(found.top());
     let seen = match () {
-        () if !is_listening(page.screen) => Seen::Exited,
+        () if !is_listening(page.screen()) => Seen::Exited,
         () if signs.any() => activity::busy(page, end),
         () => Seen::Idle,
     };
     let mut because = vec![format!(
         "an input box in rows {} to {}",
-        found.top + 1,
-        found.bottom + 1
+        found.top() + 1,
+        found.bottom() + 1
     )];
     because.extend(signs.words());
     if seen == Seen::Exited {
         because.push("the program has taken back its terminal modes".to_owned());
     }
     let last_error = if seen == Seen::Idle {
-        activity::last_error(page, end).or_else(|| activity::login_notice(page, found.top))
+        activity::last_error(page, end).or_else(|| activity::login_notice(page, found.top()))
     } else {
         None
     };
@@ -147,7 +148,7 @@ fn read_without_box(page: &Page) -> Reading {
     let dialog = dialog_over_a_rule(page);
     match dialog.or_else(|| FoundDialog::find(page).map(|found| found.dialog())) {
         Some(dialog) => read_view(dialog),
-        None if is_listening(page.screen) => without_box(
+        None if is_listening(page.screen()) => without_box(
             Seen::Unknown,
             vec!["neither an input box nor a dialog that is known".to_owned()],
         ),

@@ -11,7 +11,7 @@ use std::time::Duration;
 /// A line of `replay`: from recorded second `t` on, this is the state. That is when the last byte of it was drawn;
 /// the live slot has waited a little longer to know that it was the last.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Change {
+pub struct StateChange {
     pub t: f64,
     pub state: State,
     pub dialog: Option<Dialog>,
@@ -23,7 +23,7 @@ pub const LAST_STANDS: Duration = Duration::from_secs(1);
 /// Goes through a recording and gives a line at each change.
 pub fn replay<R: BufRead>(
     recording: Recording<R>,
-) -> impl Iterator<Item = Result<Change, BrokenCast>> {
+) -> impl Iterator<Item = Result<StateChange, BrokenCast>> {
     let header = recording.header();
     Replay {
         terminal: Terminal::new(header.cols, header.rows),
@@ -42,9 +42,9 @@ struct Replay<R> {
     terminal: Terminal,
     observer: Observer,
     /// The line that was given last.
-    told: Option<Change>,
+    told: Option<StateChange>,
     /// Lines of one event, which are given one by one.
-    waiting: VecDeque<Change>,
+    waiting: VecDeque<StateChange>,
     last: At,
     over: bool,
     /// Why it ends early.
@@ -52,7 +52,7 @@ struct Replay<R> {
 }
 
 impl<R: BufRead> Iterator for Replay<R> {
-    type Item = Result<Change, BrokenCast>;
+    type Item = Result<StateChange, BrokenCast>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
@@ -134,11 +134,12 @@ impl<R> Replay<R> {
 
     fn tell(&mut self, at: At) {
         let observed = self.observer.observed();
-        let same = |told: &Change| told.state == observed.state && told.dialog == observed.dialog;
+        let same =
+            |told: &StateChange| told.state == observed.state && told.dialog == observed.dialog;
         if !self.told.as_ref().is_some_and(same) {
             // What was drawn just before an unknown screen was given up comes after it.
             let before = self.told.as_ref().map_or(0.0, |told| told.t);
-            let change = Change {
+            let change = StateChange {
                 t: at.as_secs_f64().max(before),
                 state: observed.state,
                 dialog: observed.dialog.clone(),

@@ -63,17 +63,10 @@ mod tests {
 
     fn asks(command: &str, text: &str) -> Dialog {
         Dialog {
-            id: String::new(),
-            kind: DialogKind::Permission,
             tool: Some("Bash".to_owned()),
             input: json!({ "command": command }).as_object().cloned(),
             text: text.to_owned(),
-            options: Vec::new(),
-            selected: None,
-            complete: true,
-            several_rows: false,
-            digits: Default::default(),
-            request: None,
+            ..Dialog::new("", DialogKind::Permission)
         }
     }
 

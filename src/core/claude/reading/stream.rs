@@ -38,7 +38,7 @@ fn rest_after(shown: &[String], rows: &[String]) -> Option<String> {
 pub fn being_written(screen: &Screen) -> Option<Vec<String>> {
     let page = Page::new(screen);
     let found = Box::find(&page)?;
-    let end = activity::spinner(&page, found.top).unwrap_or(found.top);
+    let end = activity::spinner(&page, found.top()).unwrap_or(found.top());
     let head = activity::last_entry(&page, end).unwrap_or(0);
     Some(rows_of_entry(&page, head, end))
 }

@@ -2,13 +2,14 @@
 
 use super::dialog::FoundDialog;
 use super::permission::{Input, dashed, end_of_values, indented_block, is_barred};
+use crate::core::claude::vocabulary::{ABOUT_TOOL, OF_MCP};
 use serde_json::{Map, Value};
 use unicode_width::UnicodeWidthStr;
 
 /// The `name: value` rows between the dashed lines, or below the row with the tool's name; a value of several lines stands
 /// below its name, with a bar along its left side. Nothing, where a row can't be read.
 pub(super) fn values(found: &FoundDialog) -> Input {
-    let page = found.page;
+    let page = found.page();
     let texts = value_rows(found).into_iter();
     let texts = texts.map(|row| page.text(row).trim());
     let mut values: Vec<(String, Vec<&str>)> = Vec::new();
@@ -45,7 +46,7 @@ fn value_rows(found: &FoundDialog) -> Vec<usize> {
 /// Whether a value of a call to a tool of a server stands in several rows and two of them may be one line: the rows don't
 /// tell what stood where they meet.
 pub(super) fn has_wrapped_value(found: &FoundDialog) -> bool {
-    let page = found.page;
+    let page = found.page();
     if end_of_values(found).is_none() {
         return false;
     }
@@ -59,16 +60,13 @@ pub(super) fn has_wrapped_value(found: &FoundDialog) -> bool {
     rows.any(|row| is_barred(page, row) && is_barred(page, row + 1) && may_go_on(row))
 }
 
-/// How the rows begin that say what a tool does.
-const ABOUT_TOOL: &str = "About the ";
-
 /// Columns that a value's block may leave free at its right side, with the blank between two words.
 const WRAP_MARGIN: usize = 8;
 
 /// The input of a call that is written with nothing in it: `demo - look (MCP)`, or `demo — Look Tool: (MCP)` with no values
 /// between it and what is said about the tool.
 pub(super) fn no_values(found: &FoundDialog, named: &str) -> Input {
-    let (before, after) = named.split_once("(MCP)")?;
+    let (before, after) = named.split_once(OF_MCP)?;
     let after = after.trim_start();
     let has_values = after.starts_with('(') && !after.starts_with("()");
     let empty = !before.contains('(') && !has_values && dashed(found).is_none();
@@ -81,7 +79,7 @@ fn value_of(text: &str) -> Value {
 
 /// The values of a call on one row: `demo - look (MCP)(what: "the sky", n: 3)`.
 pub(super) fn arguments(row: &str) -> Input {
-    let call = row.replacen("(MCP)", "", 1);
+    let call = row.replacen(OF_MCP, "", 1);
     let mut rest = call.split_once('(')?.1;
     let mut values = Map::new();
     while let Some((key, text)) = rest.split_once(": ") {

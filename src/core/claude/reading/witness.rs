@@ -239,19 +239,7 @@ mod tests {
     }
 
     fn a_dialog(kind: DialogKind) -> Dialog {
-        Dialog {
-            id: "d".to_owned(),
-            kind,
-            tool: None,
-            input: None,
-            text: String::new(),
-            options: Vec::new(),
-            selected: None,
-            complete: true,
-            several_rows: false,
-            digits: Default::default(),
-            request: None,
-        }
+        Dialog::new("d", kind)
     }
 
     #[test]

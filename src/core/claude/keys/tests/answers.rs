@@ -100,7 +100,7 @@ proptest::proptest! {
                 let declined = pick == Pick::Esc && dialog.options.iter().any(says_no);
                 let named = is_named(&label) || declined;
                 let button = label == "submit" && word.contains(',');
-                let meant = Word::of(&word).is_some();
+                let meant = AnswerWord::of(&word).is_some();
                 proptest::prop_assert!(named || button || meant, "{word:?}: {pick:?}");
             }
         }

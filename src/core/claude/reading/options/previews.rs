@@ -1,9 +1,10 @@
 //! A question whose choices have previews: a box stands beside the list, and shows that of the marked row. A digit only
 //! moves there, and below a rule is the choice to talk instead.
 
-use super::options::{DialogOptions, find_marker};
-use super::page::{MARKER, Page};
-use super::{Choice, Digits, TALK_INSTEAD};
+use super::{DialogOptions, find_marker};
+use crate::core::claude::reading::page::{MARKER, Page};
+use crate::core::claude::reading::{Choice, Digits};
+use crate::core::claude::vocabulary::TALK_INSTEAD;
 use std::ops::Range;
 use unicode_width::UnicodeWidthStr;
 

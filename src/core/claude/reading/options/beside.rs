@@ -1,27 +1,34 @@
 //! Two choices side by side, as Claude Code draws them where a server of tools asks the person something:
 //! `❯ Accept    Decline`. The arrows move the marker from one to the other, up and down too.
 
-use super::options::DialogOptions;
-use super::page::{MARKER, Page};
-use super::{Choice, Digits};
+use super::DialogOptions;
+use crate::core::claude::reading::page::{MARKER, Page};
+use crate::core::claude::reading::{Choice, Digits};
 use unicode_width::UnicodeWidthStr;
 
 const LABELS: [&str; 2] = ["Accept", "Decline"];
 
-/// The choices below the last rule, where one of them is marked. With the marker elsewhere a field has the keys.
+/// The choices below the last rule, if one of them is marked. With the marker above them a field of the form has the keys, and
+/// there is nothing to choose.
 pub(super) fn find(page: &Page) -> Option<DialogOptions> {
     let head = page.above(page.len(), |row| page.is_head(row))?;
     let row = page.above(page.len(), |row| row > head && is_row(page.text(row)))?;
     let text = page.text(row);
-    let before = text.split_once(MARKER)?.0;
+    let marked = page.above(row + 1, |row| row > head && page.text(row).contains(MARKER))?;
+    let before = page.text(marked).split_once(MARKER)?.0;
+    let at_buttons = marked == row;
+    let choices = LABELS.map(choice).into_iter().filter(|_| at_buttons);
     Some(DialogOptions {
-        choices: LABELS.map(choice).into(),
+        choices: choices.collect(),
         selected: parts(text).position(|part| part.starts_with(MARKER)),
-        marker: (row, before.width()),
-        first: row,
+        marker: (marked, before.width()),
+        first: marked,
         end: row + 1,
         whole: true,
-        digits: Digits::Pick,
+        digits: match at_buttons {
+            true => Digits::Pick,
+            false => Digits::Write,
+        },
     })
 }
 
@@ -30,7 +37,7 @@ fn is_row(text: &str) -> bool {
     labels.eq(LABELS)
 }
 
-/// What is set apart by two blanks or more.
+/// What is set apart by two spaces or more.
 fn parts(text: &str) -> impl Iterator<Item = &str> {
     text.split("  ")
         .map(str::trim)
