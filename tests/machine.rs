@@ -1,7 +1,7 @@
 //! The scenarios of `tests/machine`: what comes to a slot's machine, and what it does then, in plain text.
 
 use missiond::core::claude::reading::State;
-use missiond::core::machine::Refusal;
+use missiond::core::machine::{Phase, Refusal};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -131,6 +131,21 @@ fn each_state_has_a_script_that_reaches_it() {
         .map(|state| state.name())
         .collect();
     assert_eq!(missing, [""; 0], "no script of that name has `-> state …`");
+}
+
+#[test]
+fn each_phase_of_the_machine_has_a_scenario() {
+    let mut seen = BTreeSet::new();
+    for scenario in scenarios() {
+        let mut bench = bench::Bench::new();
+        for step in &scenario.steps {
+            bench.put(&step.input).expect("a line of a script");
+        }
+        seen.extend(bench.phases);
+    }
+    let all: BTreeSet<Phase> = Phase::ALL.iter().copied().collect();
+    let missing: Vec<&Phase> = all.difference(&seen).collect();
+    assert!(missing.is_empty(), "no scenario comes to {missing:?}");
 }
 
 #[test]

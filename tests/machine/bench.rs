@@ -1,10 +1,12 @@
 //! A machine on a bench: a clock that only moves when a script says so, and names for those who ask.
 
 use super::{effects, inputs, script};
-use missiond::core::machine::{Input, KeysReach, KnownRules, Machine, Opinion, Question, Wants};
+use missiond::core::machine::{
+    Input, KeysReach, KnownRules, Machine, Opinion, Phase, RulesQuestion, Wants,
+};
 use missiond::core::policy::{Decision, Verdict};
-use missiond::core::settings::{Gate, Kind, OnStall, Restart, SlotConfig, Supervision};
-use std::collections::BTreeMap;
+use missiond::core::settings::{Gate, OnStall, Restart, SlotConfig};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -18,7 +20,9 @@ pub struct Bench {
     /// The requests so far, each by its name; its number is its place from 1 on.
     names: Vec<String>,
     /// Questions to the rules that have no answer.
-    asked: Vec<Question>,
+    asked: Vec<RulesQuestion>,
+    /// The phases that the machine was in after its inputs.
+    pub phases: BTreeSet<Phase>,
 }
 
 type Lines = Result<Vec<String>, String>;
@@ -26,11 +30,12 @@ type Lines = Result<Vec<String>, String>;
 impl Bench {
     pub fn new() -> Bench {
         Bench {
-            config: config(),
+            config: SlotConfig::usual("a", "/w"),
             machine: None,
             now: Instant::now(),
             names: Vec::new(),
             asked: Vec::new(),
+            phases: BTreeSet::new(),
         }
     }
 
@@ -42,6 +47,7 @@ impl Bench {
             ["given", "an", "idle", "slot"] => self.idle(),
             ["given", key, value] => self.set(key, value),
             ["after", time] => self.pass(duration(time)?),
+            ["rules", "change"] => Ok(self.handle(Input::Rules(KnownRules::default()))),
             ["rules", decision] => self.judge(decision),
             ["keys"] => Ok(self.keys()),
             [ref name @ .., "gives", "up"] => self.give_up(&name.join(" ")),
@@ -72,6 +78,8 @@ impl Bench {
     fn handle(&mut self, input: Input) -> Vec<String> {
         let now = self.now;
         let effects = self.machine().handle(input, now);
+        let phase = self.machine().phase();
+        self.phases.insert(phase);
         let name = |token: u64| match token {
             0 => "nobody".to_owned(),
             token => self.names[token as usize - 1].clone(),
@@ -130,14 +138,9 @@ impl Bench {
 
     /// The rules answer the oldest question.
     fn judge(&mut self, decision: &str) -> Lines {
-        let all = [
-            Decision::Allow,
-            Decision::Ask,
-            Decision::Deny,
-            Decision::Silent,
-        ];
-        let decision = all.into_iter().find(|known| known.word() == decision);
-        let decision = decision.ok_or("allow, ask, deny or silent?")?;
+        let mut all = Decision::ALL.into_iter();
+        let decision = all.find(|known| known.word() == decision);
+        let decision = decision.ok_or("allow, ask, deny or none?")?;
         if self.asked.is_empty() {
             return Err("the rules were not asked".to_owned());
         }
@@ -154,7 +157,9 @@ impl Bench {
             KeysReach::NoDialog | KeysReach::Busy => {
                 return vec!["keys: may be written".to_owned()];
             }
-            KeysReach::Dialog(_) | KeysReach::Unknown => machine.needs_the_flag(&reach),
+            KeysReach::Dialog(_) | KeysReach::Unknown | KeysReach::DialogComes(_) => {
+                machine.needs_the_flag(&reach)
+            }
         };
         vec![format!(
             "keys: refused {}",
@@ -175,7 +180,7 @@ fn is_named(known: &str, name: &str) -> bool {
 }
 
 /// What `always` would add is no script's matter.
-fn asked(effect: missiond::core::machine::Effect) -> Option<Question> {
+fn asked(effect: missiond::core::machine::Effect) -> Option<RulesQuestion> {
     match effect {
         missiond::core::machine::Effect::Judge(question) => {
             (question.wants != Wants::RuleForAlways).then_some(*question)
@@ -186,32 +191,4 @@ fn asked(effect: missiond::core::machine::Effect) -> Option<Question> {
 
 pub fn duration(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text).map_err(|error| error.to_string())
-}
-
-fn config() -> SlotConfig {
-    SlotConfig {
-        name: "a".into(),
-        role: "a".into(),
-        kind: Kind::Claude,
-        cwd: "/w".into(),
-        command: vec!["claude".into()],
-        args: Vec::new(),
-        env: BTreeMap::new(),
-        env_clear: false,
-        env_pass: Vec::new(),
-        cols: 120,
-        rows: 40,
-        mode: "manual".into(),
-        gate: Gate::Hook,
-        project_settings: false,
-        autostart: true,
-        restart: Restart::OnFailure,
-        resume: true,
-        prompt: None,
-        session: None,
-        supervision: Supervision::default(),
-        worktree_of: None,
-        terms: None,
-        removed: false,
-    }
 }

@@ -1,8 +1,8 @@
 //! What the machine wants done, in the words of the scripts.
 
 use missiond::core::claude::reading::Dialog;
-use missiond::core::machine::{Decider, Effect, Question, Reply, Wants, target_of};
-use missiond::core::model::What;
+use missiond::core::machine::{Decider, Effect, Reply, RulesQuestion, Wants, target_of};
+use missiond::core::model::EventKind;
 use serde_json::Value;
 
 /// One effect; a reply has the name of the request in place of its number.
@@ -18,6 +18,7 @@ pub fn words(effect: &Effect, name_of: impl Fn(u64) -> String) -> String {
         Effect::Repaint => "have the screen drawn again".to_owned(),
         Effect::FindAnswer => "look for the answer".to_owned(),
         Effect::Judge(question) => asked(question),
+        Effect::DateCost(grown) => format!("find out on which day {grown} were spent"),
         Effect::FindReset(text) => format!("find out when the limit is lifted: {text}"),
         Effect::Drop { id, .. } => format!("message {id} is dropped"),
         Effect::Reply(token, reply) => {
@@ -41,7 +42,7 @@ pub fn words(effect: &Effect, name_of: impl Fn(u64) -> String) -> String {
     }
 }
 
-fn asked(question: &Question) -> String {
+fn asked(question: &RulesQuestion) -> String {
     let call = match target_of(&question.ask.input) {
         Some(target) => format!("{} {target:?}", question.ask.tool),
         None => question.ask.tool.clone(),
@@ -55,7 +56,10 @@ fn asked(question: &Question) -> String {
 fn answered(reply: &Reply) -> String {
     match reply {
         Reply::Done => "done".to_owned(),
-        Reply::Dropped(ids) => format!("done, and {} dropped", ids.join(", ")),
+        Reply::Cut(cut) => {
+            let all: Vec<String> = cut.waited.iter().chain(&cut.dropped).cloned().collect();
+            format!("done, which has cut {}", all.join(", "))
+        }
         Reply::Already => "nothing to do".to_owned(),
         Reply::Taken => "taken".to_owned(),
         Reply::Answered { text, source } => {
@@ -75,12 +79,14 @@ fn answered(reply: &Reply) -> String {
     }
 }
 
-fn told(what: &What) -> String {
+fn told(what: &EventKind) -> String {
     match what {
-        What::State { to, .. } => format!("state {}", to.name()),
-        What::Dialog { dialog } => dialog_is_up(dialog),
-        What::DialogGone { id } => format!("dialog {id} is gone"),
-        What::Verdict { verdict, by, .. } => format!("event verdict: {} by {by}", verdict.word()),
+        EventKind::State { to, .. } => format!("state {}", to.name()),
+        EventKind::Dialog { dialog } => dialog_is_up(dialog),
+        EventKind::DialogGone { id } => format!("dialog {id} is gone"),
+        EventKind::Verdict { verdict, by, .. } => {
+            format!("event verdict: {} by {by}", verdict.word())
+        }
         other => event(&serde_json::to_value(other).expect("an event has a JSON form")),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::bench::duration;
 use missiond::core::claude::keys;
-use missiond::core::claude::reading::{Choice, Composer, Dialog, DialogKind, Digits, State};
+use missiond::core::claude::reading::{Choice, Composer, Dialog, DialogKind, State};
 use missiond::core::claude::{HookEvent, HookWhat};
 use missiond::core::machine::{
     Answer, Cause, Confirmation, Input, Interrupter, Interruption, Measure, Message, Observation,
@@ -36,6 +36,8 @@ pub fn read(words: &[&str], token: u64, now: Instant) -> Result<Input, String> {
         ["not", "started", ref why @ ..] => not_started(why)?,
         ["ended", ref how @ ..] => ended(how)?,
         ["shim", "ends"] => Input::ShimEnds,
+        ["shim", "is", "silent"] => Input::NotReached("its shim does not answer".to_owned()),
+        ["shim", "is", "gone"] => Input::ShimGone,
         ["screen", state, ref rest @ ..] => Input::Saw(screen(state, rest)?),
         ["dialog", id, ref rest @ ..] => Input::Saw(dialog(id, rest)?),
         ["send", text] => send(token, text, true),
@@ -157,17 +159,12 @@ fn dialog(id: &str, rest: &[&str]) -> Result<Observation, String> {
 fn permission(id: &str, tool: &str, command: &str) -> Dialog {
     let labels = ["Yes", "Yes, and don't ask again for that", "No"];
     Dialog {
-        id: id.to_owned(),
-        kind: DialogKind::Permission,
         tool: Some(tool.to_owned()),
         input: json!({ "command": command }).as_object().cloned(),
         text: "Do you want to proceed?".to_owned(),
         options: options(&labels, true),
         selected: Some(0),
-        complete: true,
-        several_rows: false,
-        digits: Digits::default(),
-        request: None,
+        ..Dialog::new(id, DialogKind::Permission)
     }
 }
 
@@ -233,11 +230,12 @@ fn send(token: u64, text: &str, wait: bool) -> Input {
 }
 
 fn confirm(token: u64, answer: &str, rest: &[&str]) -> Result<Input, String> {
-    let (dialog, anyway) = match *rest {
-        [] => (None, false),
-        ["anyway"] => (None, true),
-        ["for", id] => (Some(id.to_owned()), false),
-        _ => return Err("`for d1` or `anyway`?".to_owned()),
+    let (dialog, anyway, against_rule) = match *rest {
+        [] => (None, false, false),
+        ["anyway"] => (None, true, false),
+        ["against", "the", "rule"] => (None, false, true),
+        ["for", id] => (Some(id.to_owned()), false, false),
+        _ => return Err("`for d1`, `anyway` or `against the rule`?".to_owned()),
     };
     Ok(Input::Confirm(Confirmation {
         token,
@@ -247,6 +245,7 @@ fn confirm(token: u64, answer: &str, rest: &[&str]) -> Result<Input, String> {
         person: person(),
         id: None,
         anyway,
+        against_rule,
     }))
 }
 
@@ -298,6 +297,7 @@ fn hook(words: &[&str]) -> Result<HookEvent, String> {
             tool: tool.to_owned(),
             input: json!({ "command": command }),
             id: call_id(command),
+            failure: None,
         },
         _ => return Err("no such hook here".to_owned()),
     };

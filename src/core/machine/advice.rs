@@ -1,12 +1,13 @@
-//! What a person can do about a dialog that is in their way, as the commands to type.
+//! What a person can do about a dialog that blocks a request, as commands to type.
 
 use super::Refusal;
 use crate::core::claude::keys::{self, Answer, NoPick};
 use crate::core::claude::reading::{Dialog, DialogKind, Digits};
 use crate::core::model::RpcError;
+use crate::core::policy::Verdict;
 use crate::core::text::quoting::quoted;
 
-/// How the dialog is ended, so that what was refused can be tried again.
+/// How to end the dialog, so that the refused request can be tried again.
 pub(super) fn to_end(name: &str, dialog: &Dialog) -> String {
     let id = &dialog.id;
     let says_yes = keys::pick(dialog, "yes").is_ok();
@@ -28,7 +29,7 @@ pub(super) fn to_end(name: &str, dialog: &Dialog) -> String {
     }
 }
 
-/// Why an answer picks no option, with the option that it was probably meant for, and what to do.
+/// Why an answer matches no option, with the option that was probably meant, and what to do.
 pub(super) fn not_picked(error: &NoPick, answer: &Answer, name: &str, dialog: &Dialog) -> RpcError {
     let mut text = error.to_string();
     if let NoPick::None(word) = error
@@ -80,9 +81,25 @@ fn options(dialog: &Dialog) -> String {
     }
 }
 
-/// An arrow leaves the field with what stands in it; Esc declines from within.
+/// An arrow key leaves the field and keeps its text; Esc inside the field declines.
 fn leave_field(name: &str) -> String {
     format!(
         "say no: missiond confirm {name} no; or leave the field and answer again: missiond keys {name} up --into-dialog"
     )
+}
+
+/// Why a yes against a rule is not pressed, and how to insist.
+pub(super) fn against_rule(name: &str, denied: &Verdict) -> RpcError {
+    let place = denied.rule.as_ref().map(|rule| {
+        let file = rule.file.display();
+        format!(" ({} in {file}:{})", rule.text, rule.line)
+    });
+    let place = place.unwrap_or_default();
+    let text = format!(
+        "a rule denies this call by now, so nothing was pressed: {}{place}",
+        denied.why
+    );
+    Refusal::AgainstRule.says(text).next(format!(
+        "decline it: missiond confirm {name} no; if you still want it: add --against-rule"
+    ))
 }

@@ -1,4 +1,4 @@
-//! Dialogs: seeing them, answering them by rule or for a person, and stopping a turn.
+//! Dialogs: recognising them, answering them by rule or for a person, and stopping a turn.
 
 use super::calls::Calls;
 use super::several::labels_of;
@@ -6,14 +6,17 @@ use super::up::{Asker, Choosing, ForPerson, Hands, Steps};
 use super::*;
 use crate::core::claude::keys::{self, Answer, Pick, is_always};
 use crate::core::model::Fault;
+use crate::core::text::{excerpt, secrets};
 use std::path::{Path, PathBuf};
 
+/// Bytes of a person's reason that stand in the audit.
+const MAX_REASON: usize = 500;
 const STILL_UP: &str = "the key was pressed, but the dialog is still up";
 const RESTLESS: &str = "the key was withheld: the dialog does not stand still";
 const CHANGED: &str = "the key was withheld: the dialog went away or became another one before it";
 
 impl Machine {
-    /// A whole frame was read.
+    /// Handles a complete frame.
     pub(super) fn saw(&mut self, sight: Observation, now: Instant) {
         let cwd = self.running().cwd.clone();
         let Some(up) = self.up_mut() else { return };
@@ -49,29 +52,30 @@ impl Machine {
         if gone.is_some() {
             up.asks.since = None;
             up.asks.for_person = None;
+            up.gate.calls.dialog_may_come(now);
         }
         if appeared.is_some() || relabelled || becomes_whole && up.hands_are_free() {
             up.asks.since = Some(now);
         }
         if let Some(id) = gone {
             self.gone_by_hand(&id);
-            self.tell(What::DialogGone { id });
+            self.tell(EventKind::DialogGone { id });
         }
         if let Some(dialog) = appeared {
-            // The oldest versions name no call.
+            // The oldest versions do not name the call.
             let named = request.as_ref().is_some_and(|id| !id.is_empty());
             let changed = named && dialog.request == request;
             self.look_again(dialog.kind, changed, now);
-            self.tell(What::Dialog { dialog });
+            self.tell(EventKind::Dialog { dialog });
         }
         self.judge_always(now);
         self.saw_mode();
         self.check_error();
     }
 
-    /// A view that nobody has opened, a dialog about a call that nobody has made, or one that has changed while it asks
-    /// about the same call, may be what another process has written to the terminal: before a person is called the
-    /// program draws its screen once more.
+    /// Makes the program draw its screen again before a person is alerted. A view that nobody has opened, a dialog about an
+    /// unknown call, or one that has changed while it asks about the same call, may come from another process that writes to the
+    /// terminal.
     fn look_again(&mut self, kind: DialogKind, changed: bool, now: Instant) {
         let unknown = kind == DialogKind::Other
             || self.gate_knows_dialog() == Some(Known::Not)
@@ -88,7 +92,7 @@ impl Machine {
         self.effects.push(Effect::Repaint);
     }
 
-    /// Moves the key sequence that is under way, if there is one.
+    /// Continues the current key sequence, if there is one.
     pub(super) fn progress_hands(&mut self, now: Instant) {
         let Some(up) = self.up_mut() else { return };
         match std::mem::replace(&mut up.hands, Hands::Free) {
@@ -129,7 +133,7 @@ impl Machine {
         }
     }
 
-    /// Where Claude Code's shell stood at the call that a dialog asks about, if not in the slot's directory.
+    /// The directory of Claude Code's shell at the call that a dialog asks about, if it is not the slot's directory.
     fn place_of(&self, dialog: &Dialog) -> Option<PathBuf> {
         if dialog.kind != DialogKind::Permission {
             return None;
@@ -138,7 +142,7 @@ impl Machine {
         calls.asked_by(dialog, &self.running().cwd)?.at.clone()
     }
 
-    /// Written down, and told after that: the log knows of no verdict that the audit does not have.
+    /// Records a verdict: first in the audit, then in the log, so that the log has no verdict that the audit lacks.
     pub(super) fn decided(&mut self, ask: Ask, verdict: Verdict, decider: Decider) {
         let event = verdict_event(&ask, &verdict, &decider);
         self.effects
@@ -162,18 +166,28 @@ impl Machine {
             false => Decision::Allow,
         };
         let chosen = labels_of(&picks, &dialog);
+        let denied = self.denied_by_now(&dialog).cloned();
+        let denied = denied.filter(|_| decision == Decision::Allow);
+        if let Some(denied) = denied.as_ref().filter(|_| !confirmation.against_rule) {
+            let error = advice::against_rule(&self.config.name, denied);
+            return self.reply(token, Err(error));
+        }
         let why = match self.distrust() {
             Some(doubt) => format!("a person chose {chosen}, though it is doubtful: {doubt}"),
             None => format!("a person chose {chosen}"),
         };
-        let verdict = Verdict {
-            decision,
-            rule: None,
-            why: why.clone(),
+        let why = match &denied {
+            Some(denied) => format!("{why}, against a rule: {}", denied.why),
+            None => why,
         };
         let Confirmation {
             person, id, reason, ..
         } = confirmation;
+        let verdict = Verdict {
+            decision,
+            rule: denied.and_then(|denied| denied.rule),
+            why: with_reason(&why, reason.as_deref()),
+        };
         self.decided(ask, verdict, Decider::Person(person.clone()));
         let asker = Asker::Person { token, person, id };
         self.choose(asker, &dialog, picks, why, reason, now);
@@ -211,7 +225,7 @@ impl Machine {
         if let Some(why) = self.distrust() {
             let is = |meant: fn(&str) -> bool| matches!(&confirmation.answer, Answer::Choice(word) if meant(word));
             if is(keys::is_no) {
-                // A no must always be possible. Esc is one wherever the options stand.
+                // A no must always be possible. Esc declines whatever the options are.
                 return Ok((dialog.clone(), vec![Pick::Esc]));
             }
             if !confirmation.anyway || is(is_always) {
@@ -223,7 +237,7 @@ impl Machine {
             .map_err(|error| advice::not_picked(&error, &confirmation.answer, name, dialog))
     }
 
-    /// Whether the dialog that is up is the one that a person has named. A no is for it whatever is painted over it by now.
+    /// Whether the dialog on the screen is the one that a person has named. A no applies to it whatever is painted over it.
     fn is_meant(&self, confirmation: &Confirmation, dialog: &Dialog) -> bool {
         let Some(id) = &confirmation.dialog else {
             return true;
@@ -232,7 +246,7 @@ impl Machine {
         *id == dialog.id || is_no && self.was_drawn_as(id)
     }
 
-    /// Whether the permission dialog or question that is up was read under this id before.
+    /// Whether the current permission dialog or question was read under this id before.
     fn was_drawn_as(&self, id: &str) -> bool {
         self.up().is_some_and(|up| up.asks.drawings.include(id))
     }
@@ -264,7 +278,7 @@ impl Machine {
         let is_no = is_no(std::slice::from_ref(&pick), dialog);
         let declines = match dialog.kind {
             DialogKind::Permission => is_no,
-            // `No` may be one of the answers of a question.
+            // `No` may be one of the answers to a question.
             DialogKind::Question | DialogKind::Trust => pick == Pick::Esc,
             _ => false,
         };
@@ -339,8 +353,8 @@ impl Machine {
         }
     }
 
-    /// The dialog is not there as it was. One about the same call in its place was not answered: the key has changed it,
-    /// say by what it wrote into an option.
+    /// The dialog has changed. If the new one asks about the same call, it was not answered: the key has only changed it, for
+    /// example by writing into an option.
     fn progress_changed(&mut self, choosing: Choosing, now: Instant) {
         let asks = |dialog: &Dialog| dialog.asks_the_same(&choosing.asked);
         let painted = self.was_drawn_as(&choosing.asked.id);
@@ -361,7 +375,7 @@ impl Machine {
         }
     }
 
-    /// A key that decides is pressed on the dialog of a call, or was not pressed after all.
+    /// Records that the deciding key was pressed on the dialog of a call, or was not pressed after all.
     pub(super) fn note_answered(&mut self, choosing: &Choosing, answered: bool) {
         let cwd = self.running().cwd.clone();
         if let Some(up) = self.up_mut() {
@@ -370,7 +384,7 @@ impl Machine {
         }
     }
 
-    /// The dialog is gone, or another one has taken its place.
+    /// The dialog is gone, or another one has replaced it.
     pub(super) fn chosen(&mut self, choosing: Choosing) {
         if !choosing.steps.decided {
             return self.not_chosen(&choosing, Refusal::DialogChanged, CHANGED);
@@ -395,7 +409,7 @@ impl Machine {
         }
     }
 
-    /// Whoever wanted it is told that it is done.
+    /// Replies to whoever asked that it is done.
     pub(super) fn done(&mut self, asker: Asker, dialog: String, chosen: String) {
         match asker {
             Asker::Rule => {}
@@ -408,7 +422,7 @@ impl Machine {
         }
     }
 
-    /// No second key is tried: a person looks.
+    /// No second key is tried: a person must look.
     pub(super) fn not_chosen(&mut self, choosing: &Choosing, refusal: Refusal, why: &str) {
         let error = refusal.says(why).next("look at it: missiond pending");
         self.not_chosen_for(choosing, &error);
@@ -434,7 +448,7 @@ impl Machine {
         };
         if choosing.asker.tokens().is_empty() {
             let text = why.to_owned();
-            self.tell(What::Warning { text });
+            self.tell(EventKind::Warning { text });
         }
         for token in choosing.asker.tokens() {
             let error = RpcError {
@@ -445,7 +459,7 @@ impl Machine {
         }
     }
 
-    /// A verdict is written down before its key is pressed. That it came to nothing is written down after it.
+    /// A verdict is recorded before its key is pressed. This records that it had no effect.
     pub(super) fn take_verdict_back(&mut self, choosing: &Choosing, why: &str) {
         if let Some(decider) = choosing.asker.decider() {
             let asked = self.ask_of(&choosing.asked);
@@ -461,8 +475,8 @@ impl Machine {
 }
 
 impl Choosing {
-    /// Whether the next key is due: none was pressed yet, or the last one shows, or it was an arrow that was lost.
-    /// An arrow decides nothing and may be pressed again; the key that decides is pressed once.
+    /// Whether the next key is due: no key was pressed yet, the screen shows the effect of the last one, or an arrow key was
+    /// lost. An arrow key decides nothing and may be pressed again; the deciding key is pressed once.
     fn may_step(&self, dialog: &Dialog, now: Instant) -> bool {
         let shows = self.steps.moved_from.as_ref() != Some(&rows_of(dialog));
         let due =
@@ -470,8 +484,7 @@ impl Choosing {
         due || self.has_left_field(dialog)
     }
 
-    /// Whether the first Esc has only left a field beside the choices, so that another one is due: no row was marked
-    /// then, and one is now.
+    /// Whether the first Esc has only left a text field, so that a second Esc is due: then no row was marked, and now one is.
     fn has_left_field(&self, dialog: &Dialog) -> bool {
         let before = self
             .steps
@@ -482,7 +495,7 @@ impl Choosing {
         self.pick == Pick::Esc && self.steps.moves == 1 && left
     }
 
-    /// Notes the step, and says whether its key is to be pressed: a text is written once.
+    /// Records the step, and returns whether to press its key: a text is written only once.
     fn stepped(&mut self, step: &keys::KeyStep, dialog: &Dialog, now: Instant) -> bool {
         let is_arrow = step.bytes == keys::UP || step.bytes == keys::DOWN;
         let is_paste = step.name == keys::PASTE;
@@ -509,7 +522,7 @@ fn rows_of(dialog: &Dialog) -> (Option<usize>, Vec<Choice>) {
     (dialog.selected, dialog.options.clone())
 }
 
-/// The hook has the whole input of the call that the dialog asks about; the screen may show a part.
+/// Completes the dialog with the whole input of its call, which the hook has; the screen may show only a part.
 fn fill_in(dialog: &mut Dialog, calls: &Calls, cwd: &Path) {
     if dialog.kind != DialogKind::Permission {
         return;
@@ -518,7 +531,7 @@ fn fill_in(dialog: &mut Dialog, calls: &Calls, cwd: &Path) {
         return;
     };
     dialog.tool = Some(open.tool.clone());
-    // One that was too long to be kept for this daemon is not known.
+    // An input that was too long to be kept for this daemon is unknown.
     if let Value::Object(input) = &open.input {
         dialog.input = Some(input.clone());
         dialog.request = Some(open.id.clone().unwrap_or_default());
@@ -536,29 +549,45 @@ fn is_relabelled(before: Option<&Dialog>, now: Option<&Dialog>) -> bool {
     both.is_some_and(|(before, now)| labels(before) != labels(now))
 }
 
-/// Whether what was picked is the dialog's no, however it was said.
+/// Whether the picked option is the dialog's no, in any form.
 fn is_no(picks: &[Pick], dialog: &Dialog) -> bool {
     matches!(picks, [pick] if keys::declines(dialog, pick))
 }
 
-pub fn verdict_event(ask: &Ask, verdict: &Verdict, decider: &Decider) -> What {
+/// A person's reason stands in the audit too, so that the next one who is asked the same can read it.
+fn with_reason(why: &str, reason: Option<&str>) -> String {
+    match reason {
+        Some(reason) => {
+            let reason = secrets::mask(excerpt::head(reason.trim(), MAX_REASON));
+            format!("{why}, with the reason: {reason}")
+        }
+        None => why.to_owned(),
+    }
+}
+
+pub fn verdict_event(ask: &Ask, verdict: &Verdict, decider: &Decider) -> EventKind {
     let agent = match decider {
         Decider::Gate { agent, .. } => agent.clone(),
         Decider::Policy | Decider::Person(_) | Decider::Keys { .. } => None,
     };
-    What::Verdict {
+    EventKind::Verdict {
         tool: ask.tool.clone(),
         target: up::target_of(&ask.input).unwrap_or_default(),
         verdict: verdict.decision,
         rule: verdict.rule.clone(),
         why: verdict.why.clone(),
         by: decider.word().to_owned(),
+        via: match decider {
+            Decider::Person(person) | Decider::Keys { person, .. } => Some(person.via.clone()),
+            Decider::Policy | Decider::Gate { .. } => None,
+        },
         answer: decider.answer(),
         agent,
     }
 }
 
-fn kind_name(kind: DialogKind) -> &'static str {
+/// The name of a dialog in the place of a tool, in the audit and in events.
+pub fn kind_name(kind: DialogKind) -> &'static str {
     match kind {
         DialogKind::Permission => "permission",
         DialogKind::Question => "question",

@@ -1,23 +1,23 @@
-//! When a slot that died may start again. Pure arithmetic on instants that come in.
+//! When a slot that died may start again. Pure arithmetic on given instants.
 
 use crate::core::settings::Supervision;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// How restarts are spaced.
+/// The delays between restarts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pace {
     pub first: Duration,
     pub most: Duration,
-    /// A run that was idle for this long counts as healthy and forgets the failures before it.
+    /// A run that was idle for this long counts as healthy and clears the earlier failures.
     pub healthy: Duration,
-    /// So many failures within `window`: give up.
+    /// Give up after this many failures within `window`.
     pub tries: usize,
     pub window: Duration,
 }
 
 impl Pace {
-    /// As the slot is set. A first delay that is longer than the longest is taken at its word.
+    /// From the slot's settings. A first delay that is longer than the longest raises the longest.
     pub fn of(supervision: &Supervision) -> Pace {
         Pace {
             first: supervision.restart_delay,
@@ -29,15 +29,15 @@ impl Pace {
     }
 }
 
-/// The failures of one slot, and what they mean for the next start.
+/// The recent failures of one slot, and the delay before its next start.
 #[derive(Debug, Clone)]
 pub struct Backoff {
     pace: Pace,
-    /// Instants of recent failures, at most `tries` of them: more never matter.
+    /// Instants of recent failures, at most `tries` of them: older ones never matter.
     failures: VecDeque<Instant>,
     /// Failures since the last healthy run: the exponent of the delay.
     streak: u32,
-    /// State of a small generator, so that slots that died together do not start together.
+    /// State of a small random generator, so that slots that died together do not start together.
     noise: u64,
 }
 
@@ -57,7 +57,7 @@ impl Backoff {
         }
     }
 
-    /// New settings; what has failed before still counts.
+    /// Applies new settings; earlier failures still count.
     pub fn set_pace(&mut self, pace: Pace) {
         self.pace = pace;
     }
@@ -82,13 +82,13 @@ impl Backoff {
         NextTry::After(delay)
     }
 
-    /// A person took over, or a run was healthy: the past does not count.
+    /// Forgets the failures: a person took over, or a run was healthy.
     pub fn forget(&mut self) {
         self.failures.clear();
         self.streak = 0;
     }
 
-    /// Doubles from `first` up to `most`, with up to a tenth more.
+    /// Doubles from `first` up to `most`, with up to 10% jitter.
     fn delay(&mut self) -> Duration {
         let factor = 1u32.checked_shl(self.streak.min(20)).unwrap_or(u32::MAX);
         let base = self.pace.first.saturating_mul(factor).min(self.pace.most);

@@ -1,33 +1,35 @@
-//! Keys that are written into a slot's terminal from outside, and what they can reach there.
+//! Keys that a client writes directly into a slot's terminal, and what would receive them.
 
 use super::answering::verdict_event;
 use super::keyboard::{decision_of, picked_by};
 use super::*;
 use crate::core::claude::keys::Pick;
 
-/// What takes a key that is written now.
+/// What would receive a key that is written now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeysReach {
-    /// No dialog is open: the input box or the working program takes the keys.
+    /// No dialog is open: the input box or the working program gets the keys.
     NoDialog,
-    /// This dialog would take the keys.
+    /// This dialog would get the keys.
     Dialog(Box<Dialog>),
-    /// The screen is not a known one, so a dialog may be open.
+    /// The screen is unknown, so a dialog may be open.
     Unknown,
-    /// A dialog in which missiond presses keys itself.
+    /// Claude Code may draw the dialog of this call before it reads the keys.
+    DialogComes(String),
+    /// A dialog in which missiond itself is pressing keys.
     Busy,
 }
 
-/// Keys that are about to be written into a dialog, as they are written down before.
+/// Keys that are about to be written into a dialog, as the audit records them beforehand.
 #[derive(Debug)]
 pub struct WrittenKeys {
     pub ask: Ask,
     pub verdict: Verdict,
-    pub event: What,
+    pub event: EventKind,
 }
 
 impl Machine {
-    /// What keys would reach that are written now.
+    /// What would receive keys that are written now.
     pub fn keys_reach(&self) -> KeysReach {
         let Some(up) = self.up() else {
             return KeysReach::NoDialog;
@@ -35,23 +37,32 @@ impl Machine {
         match up.dialog() {
             Some(_) if !up.hands_are_free() => KeysReach::Busy,
             Some(dialog) => KeysReach::Dialog(Box::new(dialog.clone())),
-            None if up.is_certain() && !up.hides_question() => KeysReach::NoDialog,
-            None => KeysReach::Unknown,
+            None if !up.is_certain() => KeysReach::Unknown,
+            None => match self.dialog_to_come() {
+                Some(call) => KeysReach::DialogComes(call),
+                None => KeysReach::NoDialog,
+            },
         }
     }
 
-    /// Why keys are refused without the flag, with the way to answer.
+    /// Why keys are refused without the flag, and how to answer.
     pub fn needs_the_flag(&self, reach: &KeysReach) -> RpcError {
         let name = &self.config.name;
-        let (text, answer) = match self.dialog().filter(|_| *reach != KeysReach::Unknown) {
-            Some(dialog) => (
+        let (text, answer) = match (reach, self.dialog()) {
+            (KeysReach::DialogComes(call), _) => (
+                format!(
+                    "the dialog of a call may come up in {name} at any moment ({call}), and keys would answer it; nothing was written"
+                ),
+                format!("look again: missiond pending {name}"),
+            ),
+            (KeysReach::Dialog(_) | KeysReach::Busy, Some(dialog)) => (
                 format!(
                     "a dialog is open in {name} ({}), and keys would answer it; nothing was written",
                     up::about(dialog)
                 ),
                 advice::to_end(name, dialog),
             ),
-            None => (
+            _ => (
                 format!(
                     "the screen of {name} is not a known one and may be a dialog; nothing was written"
                 ),
@@ -63,13 +74,13 @@ impl Machine {
         ))
     }
 
-    /// What these keys say to the dialog that is up, as far as that can be told.
+    /// What these keys answer to the current dialog, as far as it is known.
     pub fn verdict_on_keys(&self, strokes: &[Stroke], decider: Decider) -> WrittenKeys {
         let Some(dialog) = self.dialog() else {
             return self.written(
                 self.ask_of_unknown(),
                 Decision::Ask,
-                "an unknown screen",
+                "a screen without a known dialog",
                 decider,
             );
         };
@@ -107,7 +118,7 @@ impl Machine {
     }
 }
 
-/// One key that decides is told apart. After keys that move or write, or with several, what is chosen is not known.
+/// A single key that decides has a known choice. After keys that move or write, or with several keys, the choice is unknown.
 fn last_pick(strokes: &[Stroke], dialog: &Dialog) -> Option<Pick> {
     match strokes {
         [stroke] => picked_by(*stroke, dialog, false),

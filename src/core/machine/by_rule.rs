@@ -1,4 +1,4 @@
-//! What rules answer at a dialog.
+//! Answers to dialogs by rules.
 
 use super::up::{Asker, ForPerson};
 use super::*;
@@ -6,7 +6,7 @@ use crate::core::claude::keys::{self, Pick};
 use crate::core::settings::Gate;
 
 impl Machine {
-    /// A settled dialog that a rule decides on is answered; any other waits for a person.
+    /// A settled dialog that a rule decides is answered; any other waits for a person.
     pub(super) fn answer_by_rule(&mut self, now: Instant) {
         let Some(dialog) = self.dialog_for_rules(now) else {
             return;
@@ -17,7 +17,7 @@ impl Machine {
         }
     }
 
-    /// The rules have answered about the dialog that stood on the screen. It counts if that dialog still stands there.
+    /// Handles the verdict of the rules on a dialog. It counts only if that dialog is still on the screen.
     pub(super) fn dialog_judged(&mut self, ask: &Ask, verdict: Verdict, now: Instant) {
         let Some(dialog) = self.dialog_for_rules(now) else {
             return;
@@ -28,7 +28,7 @@ impl Machine {
         }
     }
 
-    /// Whether the rules are asked about the dialog that is up, or can't be asked before they have answered others.
+    /// Whether the rules are judging the current dialog, or can't judge it before they have finished other calls.
     pub(super) fn rules_look_at_dialog(&self) -> bool {
         let needs_rules = |dialog: &&Dialog| self.verdict_without_rules(dialog).is_none();
         let asked = |dialog: &Dialog| self.judging.asks(&self.ask_of(dialog), Wants::Verdict);
@@ -36,7 +36,7 @@ impl Machine {
         dialog.is_some_and(|dialog| self.judging.is_full() || asked(dialog))
     }
 
-    /// The dialog that rules may decide on now. One that the witnesses differ about is left to a person.
+    /// The dialog that rules may decide now. If the witnesses differ about it, a person decides.
     fn dialog_for_rules(&mut self, now: Instant) -> Option<Dialog> {
         let up = self.up()?;
         let busy = !up.hands_are_free() || !up.is_certain() || up.is_dialog_dealt_with();
@@ -58,7 +58,7 @@ impl Machine {
         let answer = match verdict.decision {
             Decision::Allow => "yes",
             Decision::Deny => "no",
-            // The dialog is up: Claude Code's own rules have left it to a person.
+            // The dialog is up, so Claude Code's own rules have already left the call to a person.
             Decision::Silent | Decision::Ask => return self.leave_to_person(dialog, verdict.why),
         };
         match keys::pick(dialog, answer) {
@@ -86,7 +86,7 @@ impl Machine {
         }
     }
 
-    /// The verdict on a dialog that needs no look at a path; none if the rules have to be asked.
+    /// The verdict on a dialog that needs no look at the file system; `None` if the rules must judge it.
     fn verdict_without_rules(&self, dialog: &Dialog) -> Option<Verdict> {
         let verdict = match dialog.kind {
             DialogKind::Permission => self
@@ -108,8 +108,8 @@ impl Machine {
         verdict.map(|verdict| self.rehearsed_only(verdict))
     }
 
-    /// Whether a dialog that is not about a permission stands where Claude Code would not show it, so that it may be
-    /// painted over the dialog of a call: no rule answers it.
+    /// Whether a dialog that is not about a permission appears when Claude Code would not show it. It may be painted over the
+    /// dialog of a call, so no rule answers it.
     fn is_out_of_place(&self, dialog: &Dialog) -> bool {
         let Some(up) = self.up() else { return true };
         let is_first_page = matches!(dialog.kind, DialogKind::Trust | DialogKind::ApiKey);
@@ -117,7 +117,7 @@ impl Machine {
         late || self.gate_knows_dialog() == Some(Known::Not) || up.gate.calls.unanswered().is_some()
     }
 
-    /// The screen alone allows a tool only if the slot says so.
+    /// Without the gate, the screen allows a tool only if the slot's settings permit that.
     fn allowed_by_screen(&self, dialog: &Dialog, verdict: Verdict) -> Verdict {
         self.rehearsed_only(match verdict.decision {
             Decision::Allow if self.running().gate != Gate::Screen => {
@@ -130,7 +130,7 @@ impl Machine {
         })
     }
 
-    /// Screens that were not rehearsed allow nothing.
+    /// Screens of a version without a rehearsal allow nothing.
     fn rehearsed_only(&self, verdict: Verdict) -> Verdict {
         let unrehearsed = self.up().is_some_and(|up| up.origin.unrehearsed);
         let verdict = self.known_only(verdict);
@@ -140,8 +140,15 @@ impl Machine {
         }
     }
 
-    /// Why a person is asked where every call goes through the gate: it has decided on what could be decided,
-    /// so no rule presses a key, and a dialog that somebody painted is answered by nobody.
+    /// The verdict of rules newer than the dialog that denies the call of the dialog.
+    pub(super) fn denied_by_now(&self, dialog: &Dialog) -> Option<&Verdict> {
+        let calls = &self.up()?.gate.calls;
+        let now = calls.asked_by(dialog, &self.running().cwd)?.now.as_ref();
+        now.filter(|now| now.decision == Decision::Deny)
+    }
+
+    /// Why a person is asked in a slot where every call goes through the gate. The gate has already decided what rules can
+    /// decide, so no rule presses a key, and nobody answers a painted dialog by mistake.
     fn why_the_gate_asks(&self, dialog: &Dialog) -> String {
         let Some(up) = self.up() else {
             return String::new();

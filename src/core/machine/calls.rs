@@ -1,9 +1,10 @@
-//! The tool calls that the gate has judged: which of them wait for a person, which of them the dialog on the
-//! screen asks about, and whether what ran is what was judged.
+//! The tool calls that the gate has judged: which of them wait for a person, which one the dialog on the screen asks about, and
+//! whether the call that ran is the one that was judged.
 
 mod fitting;
 mod kept;
 
+use super::waits::DIALOG_COMES;
 use crate::core::claude::questions;
 use crate::core::claude::reading::{Dialog, DialogKind};
 use crate::core::policy::{Ask, Decision, Verdict};
@@ -13,20 +14,24 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
-/// Tool calls of one turn that may be asked about at once; parallel calls are a handful.
+/// The most open tool calls of one turn; parallel calls are few.
 const MAX_OPEN: usize = 64;
 
-/// Calls whose end is still to be heard of. Those that were denied have none, so old ones are forgotten.
+/// The most calls whose end is awaited. Denied calls have no end, so old ones are dropped.
 const MAX_JUDGED: usize = 1024;
 
-/// The characters of a mark: none that is taken for another.
+/// The tools that show a plan, or offer to make one.
+const PLAN_TOOLS: [&str; 2] = ["ExitPlanMode", "EnterPlanMode"];
+
+/// The characters of a mark, without any that look alike.
 const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
 
-/// Long enough that nobody hits one by guessing, short enough to stay on one row of the screen.
+/// Long enough that nobody can guess a mark, short enough for one row of the screen.
 const MARK_LENGTH: usize = 10;
 
-/// Gives out marks: words that nobody can guess, also not from those before.
+/// Creates marks: random words that nobody can guess, not even from earlier ones.
 #[derive(Debug)]
 pub(super) struct Marks {
     seed: u64,
@@ -52,36 +57,41 @@ impl Marks {
     }
 }
 
-/// A tool call that a dialog may be about: the gate left it to a person, or allowed it, and Claude Code may still ask
-/// by itself.
+/// A tool call that a dialog may be about: the gate left it to a person, or the gate allowed it and Claude Code may still ask.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct OpenAsk {
     pub id: Option<String>,
     pub tool: String,
     pub input: Value,
-    /// Where Claude Code's shell stood, if not in the slot's directory: paths are shown from there.
+    /// The directory of Claude Code's shell, if it is not the slot's: the screen shows paths relative to it.
     pub at: Option<PathBuf>,
     pub why: String,
     pub allowed: bool,
-    /// What stands in the reason that Claude Code was told, where it was told one.
+    /// The mark in the reason that Claude Code got, if it got one.
     pub mark: Option<String>,
-    /// An agent of Claude Code made it, which may go on when the turn is over.
+    /// An agent of Claude Code made it; an agent may continue after the turn.
     pub by_agent: bool,
-    /// A key that decides was pressed on its dialog, by a person or for one.
+    /// A deciding key was pressed on its dialog, by a person or on their behalf.
     #[serde(default)]
     pub answered: bool,
-    /// What the rules say of it by now, if they have changed since it was judged.
+    /// The verdict of the current rules, if they have changed since the call was judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub now: Option<Verdict>,
 }
 
 impl OpenAsk {
-    /// Whether Claude Code was told to ask a person, and nobody has answered yet.
+    /// Whether the gate answered *ask* and nobody has answered the dialog yet.
     fn is_unanswered(&self) -> bool {
         self.mark.is_some() && !self.answered
     }
 
-    /// Why a person is asked: what the rules say, also of a dialog that is older than they are.
+    /// Whether Claude Code shows it to a person whatever the gate answered, and nobody has answered it yet.
+    fn is_question(&self) -> bool {
+        let shown = self.tool == questions::TOOL || PLAN_TOOLS.contains(&self.tool.as_str());
+        shown && !self.answered
+    }
+
+    /// Why a person is asked: the verdict of the current rules, also for a dialog that is older than they are.
     pub fn why_asked(&self) -> String {
         let (decision, why) = match &self.now {
             Some(now) => (now.decision, &now.why),
@@ -107,20 +117,21 @@ struct Judged {
     id: String,
     tool: String,
     digest: [u8; 32],
+    denied: bool,
 }
 
-/// What the gate knows of the call that a dialog is about.
+/// What the gate knows about the call of a dialog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Known {
-    /// It has not come.
+    /// The gate has not seen it.
     Not,
-    /// It was allowed: most of those run without a dialog.
+    /// It was allowed; most allowed calls run without a dialog.
     Allowed,
     /// It was left to a person.
     Waits,
 }
 
-/// What is wrong with a call that ran, or is about to.
+/// A call that ran, or is about to, is not the one that was judged; with the reason.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Tampered(pub String);
 
@@ -131,14 +142,17 @@ pub(super) struct Calls {
     /// How often `open` has changed.
     changes: u64,
     judged: VecDeque<Judged>,
-    /// Others were judged before this daemon took the program up.
+    /// An earlier daemon judged other calls before this daemon adopted the program.
     missed: bool,
     /// One of those may still wait for a person.
     missed_may_wait: bool,
+    /// Until then Claude Code may draw a dialog that was not read yet: the gate has just let a call continue, or a dialog has
+    /// just gone and another one may follow.
+    dialog_comes_until: Option<Instant>,
 }
 
 impl Calls {
-    /// Notes what was judged. One id with two inputs: one of them is not Claude Code's.
+    /// Records a judged call. Two different inputs under one id mean that one of them is not from Claude Code.
     pub fn judged(&mut self, id: Option<&str>, tool: &str, input: &Value) -> Result<(), Tampered> {
         let Some(id) = id else { return Ok(()) };
         let digest = digest(input);
@@ -159,11 +173,20 @@ impl Calls {
             id: id.to_owned(),
             tool: tool.to_owned(),
             digest,
+            denied: false,
         });
         Ok(())
     }
 
-    /// A call has run: it waits for nobody any more, and it must be the one that was judged.
+    /// The gate has denied this call.
+    pub fn denied(&mut self, id: Option<&str>) {
+        let is_it = |known: &&mut Judged| Some(known.id.as_str()) == id;
+        if let Some(known) = self.judged.iter_mut().find(is_it) {
+            known.denied = true;
+        }
+    }
+
+    /// A call has run: it no longer waits, and it must be the one that was judged.
     pub fn ran(&mut self, id: Option<&str>, tool: &str, input: &Value) -> Result<(), Tampered> {
         let Some(id) = id else { return Ok(()) };
         let is_it = |open: &OpenAsk| open.id.as_deref() == Some(id);
@@ -182,6 +205,9 @@ impl Calls {
             Some(known) if known.digest != digest(&as_asked(tool, input)) => Err(Tampered(
                 format!("{tool} ran with another input than the one that was judged ({id})"),
             )),
+            Some(known) if known.denied => Err(Tampered(format!(
+                "{tool} ran, though the gate has denied it ({id})"
+            ))),
             _ if unanswered => Err(Tampered(format!(
                 "{tool} ran, and nobody has answered the question about it ({id})"
             ))),
@@ -207,7 +233,7 @@ impl Calls {
         self.changes += u64::from(self.open.len() < before);
     }
 
-    /// The rules say this by now of a call that waits.
+    /// Records the verdict of new rules on a waiting call.
     pub fn judged_again(&mut self, ask: &Ask, verdict: &Verdict) {
         for open in &mut self.open {
             if open.tool == ask.tool && open.input == ask.input && open.at == ask.at {
@@ -217,8 +243,8 @@ impl Calls {
         }
     }
 
-    /// The call of the conversation itself that waits for a person. While there is one, Claude Code shows its dialog, or
-    /// that of another call: it is not at rest, whatever the screen shows.
+    /// The call of the conversation itself that waits for a person. While there is one, Claude Code shows its dialog or that of
+    /// another call: it is not idle, whatever the screen shows.
     pub fn unanswered(&self) -> Option<&OpenAsk> {
         self.all_unanswered().next()
     }
@@ -228,9 +254,43 @@ impl Calls {
         self.open.iter().filter(waits)
     }
 
-    /// A key that decides is pressed on this dialog, or was not pressed after all. If it can't be told which call the
-    /// dialog asks about, this counts for all of them. A no to a call of the conversation itself ends the turn, and with
-    /// it the calls beside it.
+    /// Records that Claude Code may soon draw a dialog.
+    pub fn dialog_may_come(&mut self, now: Instant) {
+        self.dialog_comes_until = Some(now + DIALOG_COMES);
+    }
+
+    /// The time by which an expected dialog has appeared, or never will.
+    pub fn dialog_comes_until(&self) -> Option<Instant> {
+        self.dialog_comes_until
+    }
+
+    pub fn progress(&mut self, now: Instant) {
+        self.dialog_comes_until = self.dialog_comes_until.filter(|until| now < *until);
+    }
+
+    /// The call whose dialog Claude Code may draw at any moment, so that a key that is written now may answer it. It draws a
+    /// dialog, possibly late, for each call that the gate answered with *ask* and for each question; for any other call at once
+    /// or never.
+    pub fn may_be_asked(&self) -> Option<&OpenAsk> {
+        let asks = |open: &&OpenAsk| open.is_unanswered() || open.is_question();
+        let soon = || {
+            self.open
+                .first()
+                .filter(|_| self.dialog_comes_until.is_some())
+        };
+        self.open.iter().find(asks).or_else(soon)
+    }
+
+    /// Whether the dialog of an agent may appear over an idle input box. The end of an agent may go unnoticed, so this holds only
+    /// for a moment.
+    pub fn agent_may_ask(&self) -> bool {
+        let asks = |open: &OpenAsk| open.by_agent && open.is_unanswered();
+        self.dialog_comes_until.is_some() && self.open.iter().any(asks)
+    }
+
+    /// Records that the deciding key is pressed on this dialog, or was not pressed after all. If it is unknown which call the
+    /// dialog asks about, this counts for all of them. A no to a call of the conversation itself ends the turn and its other
+    /// calls.
     pub fn set_answered(&mut self, dialog: &Dialog, cwd: &Path, is_no: bool, answered: bool) {
         let call = self.asked_by(dialog, cwd).cloned();
         let concerns = |open: &OpenAsk| match &call {
@@ -243,7 +303,7 @@ impl Calls {
         self.changes += 1;
     }
 
-    /// Keys were pressed, or the turn was interrupted, so that any of the calls may be decided on.
+    /// Keys were pressed, or the turn was interrupted, so any of the calls may be decided.
     pub fn all_answered(&mut self) {
         for open in self.open.iter_mut().filter(|open| !open.answered) {
             open.answered = true;
@@ -251,19 +311,19 @@ impl Calls {
         }
     }
 
-    /// How many wait for a person.
+    /// How many calls wait for a person.
     pub fn count_open(&self) -> usize {
         self.open.iter().filter(|open| !open.allowed).count()
     }
 
-    /// The turn is over: nobody waits any more, but for agents in the background.
+    /// The turn is over: no call waits any more, except those of background agents.
     pub fn close_turn(&mut self) {
         self.keep_open(|open| open.by_agent);
         self.changes += u64::from(self.missed_may_wait);
         self.missed_may_wait = false;
     }
 
-    /// A call was declined at its dialog. Claude Code calls no hook for it, and an agent's call would wait for ever.
+    /// A call was declined at its dialog. Claude Code calls no hook for that, and an agent's call would wait for ever.
     pub fn declined(&mut self, dialog: &Dialog) {
         let request = dialog.request.as_deref().filter(|id| !id.is_empty());
         if let Some(id) = request {
@@ -275,12 +335,12 @@ impl Calls {
         self.open.iter().any(|open| open.by_agent)
     }
 
-    /// The call that a dialog asks about: the one whose mark it shows, else the only one whose tool and target
-    /// are those of the dialog.
+    /// The call that a dialog asks about: the one whose mark it shows, otherwise the only one with the tool and the target of the
+    /// dialog.
     pub fn asked_by(&self, dialog: &Dialog, cwd: &Path) -> Option<&OpenAsk> {
         let fits = |open: &&OpenAsk| match fit(open, dialog, cwd) {
             Fit::Same => true,
-            // Nothing speaks against it, and no other waits.
+            // Nothing contradicts it, and no other call waits.
             Fit::Possible => !open.allowed && self.count_open() == 1,
             Fit::Other => false,
         };
@@ -299,10 +359,10 @@ impl Calls {
         })
     }
 
-    /// Whether a dialog can be about a call that has come to the gate and has not run. `None` where the gate can't tell.
+    /// Whether a dialog can be about a call that the gate has seen and that has not run. `None` if the gate can't know.
     pub fn knows(&self, dialog: &Dialog, cwd: &Path) -> Option<Known> {
         match dialog.kind {
-            // They come before the session begins, and with it the gate.
+            // They appear before the session begins, and so before the gate.
             DialogKind::Trust | DialogKind::ApiKey => Some(Known::Not),
             _ if self.missed_may_wait => None,
             DialogKind::Permission => Some(self.knows_permission(dialog, cwd)),
@@ -312,9 +372,9 @@ impl Calls {
         }
     }
 
-    /// The hook has the questions with all their labels. Whatever a rule says of the tool, Claude Code asks.
+    /// The hook has the questions with all their labels. Claude Code asks them whatever the rules say.
     fn knows_question(&self, dialog: &Dialog) -> Known {
-        // A call that was kept over a restart of the daemon may be without its input.
+        // A call that was kept over a restart of the daemon may lack its input.
         let asks =
             |open: &OpenAsk| open.input.is_null() || questions::shows_one(&open.input, dialog);
         let mut calls = self.open.iter().filter(|open| open.tool == questions::TOOL);
@@ -327,7 +387,7 @@ impl Calls {
     fn knows_permission(&self, dialog: &Dialog, cwd: &Path) -> Known {
         let may_be = |open: &&OpenAsk| fit(open, dialog, cwd) != Fit::Other;
         let mut calls = match self.marked(dialog) {
-            // What stands on a screen that is too low for it is not looked at closely: a person is shown the call.
+            // A screen with too few rows is not compared in detail: the person sees the call itself.
             Some(open) => vec![open]
                 .into_iter()
                 .filter(|open| !dialog.complete || may_be(open))
@@ -343,18 +403,17 @@ impl Calls {
     }
 
     fn knows_plan(&self) -> Known {
-        const TOOLS: [&str; 2] = ["ExitPlanMode", "EnterPlanMode"];
         match self
             .open
             .iter()
-            .any(|open| TOOLS.contains(&open.tool.as_str()))
+            .any(|open| PLAN_TOOLS.contains(&open.tool.as_str()))
         {
             true => Known::Waits,
             false => Known::Not,
         }
     }
 
-    /// The calls that a dialog may be about, those first that wait for a person.
+    /// The calls that a dialog may be about; those that wait for a person come first.
     pub fn waiting(&self) -> Vec<&OpenAsk> {
         let mut waiting: Vec<&OpenAsk> = self.open.iter().collect();
         waiting.sort_by_key(|open| open.allowed);
@@ -362,12 +421,12 @@ impl Calls {
     }
 }
 
-/// A mark as the reason has it.
+/// A mark as it appears in the reason.
 pub(super) fn in_brackets(mark: &str) -> String {
     format!("[{mark}]")
 }
 
-/// Whether a character belongs to the text, not to the way in which a screen sets it.
+/// Whether a character belongs to the text, and not to the layout of the screen.
 fn is_of_text(c: char) -> bool {
     !c.is_whitespace() && !('\u{2500}'..='\u{257f}').contains(&c)
 }
@@ -376,14 +435,13 @@ fn digest(input: &Value) -> [u8; 32] {
     Sha256::digest(input.to_string()).into()
 }
 
-/// Whether this is the end of a plan as newer versions tell it: the plan stands in a file, Claude Code adds it to the input
-/// that it shows to the gate, and leaves the model's own input, which is empty, when the call has run. 2.1.325 changes
-/// the input of no other tool.
+/// Whether this is the end of a plan in newer versions: the plan is in a file, Claude Code adds it to the input that the gate
+/// gets, and reports the model's own input, which is empty, after the call. 2.1.325 changes the input of no other tool.
 fn is_plan_taken(tool: &str, input: &Value) -> bool {
     tool == "ExitPlanMode" && input.as_object().is_some_and(serde_json::Map::is_empty)
 }
 
-/// The input as it came to the gate. A person's answers are put into the input of the tool that asked for them.
+/// The input as the gate got it. Claude Code adds a person's answers to the input of the tool that asked for them.
 fn as_asked(tool: &str, input: &Value) -> Value {
     let mut input = input.clone();
     if tool == questions::TOOL

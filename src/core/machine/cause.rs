@@ -1,10 +1,10 @@
-//! Why a program ended or did not start, from how it ended and what it said last. Pure; the words are those of
-//! Claude Code, as `docs/claude-code.md` lists them.
+//! Why a program ended or did not start, from its exit and its last words. Pure; the texts are those of Claude Code, as
+//! `docs/claude-code.md` lists them.
 
 use crate::core::model::ExitReport;
 use crate::core::settings::Restart;
 
-/// Each is named in `status` and in the log.
+/// The names appear in `status` and in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Cause {
     CleanExit,
@@ -15,18 +15,18 @@ pub enum Cause {
     TrustRefused,
     UsageLimit,
     OutOfMemory,
-    /// It ended itself with a signal that only a fault gives.
+    /// It ended with a signal that only a bug causes, such as SIGSEGV.
     Crash,
-    /// Somebody else ended it with a signal.
+    /// Another process ended it with a signal.
     Killed,
     UnknownConversation,
     SessionInUse,
     NoConnection,
     ShimLost,
-    /// More of `max_memory` than it may have.
+    /// It used more than `max_memory`.
     TooMuchMemory,
     Stalled,
-    /// An exit code and no words that are known.
+    /// An exit code without a known text.
     Failed,
 }
 
@@ -53,7 +53,7 @@ impl Cause {
         }
     }
 
-    /// Whether the same start may go better the next time; else only a person can help.
+    /// Whether another start may succeed; otherwise only a person can help.
     pub fn is_curable(self) -> bool {
         !matches!(
             self,
@@ -76,20 +76,20 @@ impl Cause {
     }
 }
 
-/// What is known of an end.
+/// What is known about an exit.
 #[derive(Debug, Clone, Copy)]
 pub struct Remains<'a> {
     pub report: &'a ExitReport,
-    /// The last words on the screen of a program that never got to work, and what the kernel says.
+    /// The last text on the screen of a program that never became idle, and the kernel's message.
     pub said: Option<&'a str>,
-    /// The question whether the folder is trusted was the last one, and it never got past it.
+    /// The last screen was the question whether to trust the folder, and the program never got past it.
     pub at_trust: bool,
 }
 
-/// Said by missiond itself when the kernel's count of such kills has grown while the program ran.
+/// missiond's own message if the kernel's count of out-of-memory kills has grown while the program ran.
 pub const KERNEL_KILLED: &str = "the kernel killed a process for want of memory";
 
-/// Words by which an end is known, in the order in which they are looked for.
+/// Texts that identify a cause, in the order of the search.
 const WORDS: &[(&str, Cause)] = &[
     (
         "No conversation found with session ID",
@@ -103,7 +103,8 @@ const WORDS: &[(&str, Cause)] = &[
     ("Not logged in", Cause::NotLoggedIn),
     ("Please run /login", Cause::NotLoggedIn),
     ("Invalid API key", Cause::NotLoggedIn),
-    ("Settings file not found", Cause::BadSettings),
+    // It is missiond's own file, which each start writes: somebody has removed it in between.
+    ("Settings file not found", Cause::Failed),
     ("Settings Error", Cause::BadSettings),
     ("error: unknown option", Cause::BadSettings),
     ("error: option '", Cause::BadSettings),
@@ -116,9 +117,9 @@ const WORDS: &[(&str, Cause)] = &[
 ];
 
 /// ILL, TRAP, ABRT, BUS, FPE, SEGV and SYS.
-const FAULT_SIGNALS: &[i32] = &[4, 5, 6, 7, 8, 11, 31];
+const CRASH_SIGNALS: &[i32] = &[4, 5, 6, 7, 8, 11, 31];
 const SIGKILL: i32 = 9;
-/// A program that ends in order on a signal, or a wrapper around it, gives 128 and the signal.
+/// A program that handles a signal, or a wrapper around it, exits with 128 plus the signal.
 const BY_SIGNAL: i32 = 128;
 const MOST_SIGNAL: i32 = 64;
 
@@ -128,7 +129,7 @@ pub fn classify(remains: Remains<'_>) -> Cause {
     let said = remains.said.unwrap_or_default();
     match signal {
         Some(SIGKILL) if said.contains(KERNEL_KILLED) => return Cause::OutOfMemory,
-        Some(signal) if FAULT_SIGNALS.contains(&signal) => {
+        Some(signal) if CRASH_SIGNALS.contains(&signal) => {
             return by_words(said)
                 .filter(|cause| *cause == Cause::OutOfMemory)
                 .unwrap_or(Cause::Crash);
@@ -161,7 +162,7 @@ pub fn of_error(text: &str) -> Option<Cause> {
     by_words(text).filter(|cause| matches!(cause, Cause::NotLoggedIn | Cause::UsageLimit))
 }
 
-/// How it ended, for a person: the name of the cause, and what is known besides.
+/// How it ended, for a person: the name of the cause, and further details.
 pub fn in_words(cause: Cause, report: &ExitReport, said: Option<&str>) -> String {
     let said = said.filter(|_| report.code != Some(0));
     let parts = [
@@ -172,7 +173,7 @@ pub fn in_words(cause: Cause, report: &ExitReport, said: Option<&str>) -> String
     parts.into_iter().flatten().collect::<Vec<_>>().join(": ")
 }
 
-/// Of one that missiond has ended, so that nobody looks for whoever sent the signal.
+/// The same for a program that missiond has ended, so that nobody searches for the sender of the signal.
 pub fn ended_by_us(report: &ExitReport) -> String {
     let parts = [Some("ended by missiond".to_owned()), how(report)];
     parts.into_iter().flatten().collect::<Vec<_>>().join(": ")
@@ -198,8 +199,8 @@ mod tests {
         (None, Some(signal))
     }
 
-    /// (how it ended, at the trust dialog, last words, cause). The ends that `docs/claude-code.md` lists were seen;
-    /// those by memory, a lost login or a usage limit were made up from the program's words.
+    /// (exit, at the trust dialog, last text, cause). The exits in `docs/claude-code.md` were observed; those by memory, a lost
+    /// login or a usage limit were constructed from the program's texts.
     type Row = ((Option<i32>, Option<i32>), bool, &'static str, Cause);
 
     const TABLE: &[Row] = &[
@@ -229,7 +230,7 @@ mod tests {
             exit(1),
             false,
             "Error: Settings file not found: /nope/x.json",
-            Cause::BadSettings,
+            Cause::Failed,
         ),
         (
             exit(1),

@@ -1,27 +1,27 @@
-//! Witnesses that differ. For a moment they always do, since one is written after the other; for longer it is
-//! a doubt, and a person is told.
+//! Disagreement between witnesses. Short disagreements are normal, since one is written after the other; a longer one is a doubt,
+//! and a person gets an alert.
 
 use super::*;
 use crate::core::claude::keys;
 use crate::core::model::WaitingCall;
 
-/// Screen, title and record of one change come within 0.2 s of each other; a loaded machine gets this long.
+/// The screen, the title and the record of one change come within 0.2 s of each other; this leaves time for a loaded machine.
 const MOMENT: Duration = Duration::from_secs(3);
 
-/// How long a doubt lasts when the witnesses agree again. The program draws over what was painted, and who paints has it
-/// back on the screen within 2 s: an answer in between would be given to a screen that nobody can trust.
+/// How long a doubt lasts after the witnesses agree again. The program draws over what was painted, and whoever paints can paint
+/// again within 2 s: an answer in between would go to a screen that can't be trusted.
 pub(super) const LINGERS: Duration = Duration::from_secs(3);
 
-/// How long the screen of a doubtful dialog is left as it is.
+/// The longest time between two redraws of a doubtful dialog.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
 pub(super) struct Dispute {
     pub why: String,
     pub since: Instant,
-    /// It has lasted for more than a moment, and was told.
+    /// It has lasted for more than a moment, and was reported.
     pub told: bool,
-    /// When it is told, or the program draws its screen again.
+    /// When it is reported, or the program redraws its screen.
     pub due: Option<Instant>,
     /// Since when the witnesses agree again.
     pub agreed: Option<Instant>,
@@ -36,14 +36,14 @@ impl Dispute {
         }
     }
 
-    /// Whether it may be over soon, so that rules wait for that, and no person is called.
+    /// Whether it may end soon, so that rules wait for that, and no person is alerted.
     pub fn may_pass(&self) -> bool {
         !self.told || self.agreed.is_some()
     }
 }
 
 impl Up {
-    /// Why the witnesses differ; `None` where they agree.
+    /// Takes the reason why the witnesses differ; `None` if they agree.
     pub fn witnessed(&mut self, why: Option<String>, now: Instant) {
         match (why, self.dispute.take()) {
             (Some(why), Some(before)) => {
@@ -62,7 +62,7 @@ impl Up {
                     agreed: None,
                 });
             }
-            // A moment's difference that no painting explains is over at once.
+            // A short difference that painting does not explain ends at once.
             (None, Some(before)) if before.told || self.asks.drawings.is_painted() => {
                 self.dispute = Some(Dispute {
                     agreed: before.agreed.or(Some(now)),
@@ -75,13 +75,13 @@ impl Up {
 }
 
 impl Machine {
-    /// Tells of a dispute that has lasted, and has the screen drawn again. What was painted stays until then, so that is
+    /// Reports a doubt that has lasted, and makes the program redraw its screen. Painted text stays until then, so this is
     /// repeated after longer and longer pauses.
     pub(super) fn progress_doubt(&mut self, now: Instant) {
         let unsure = self.strange_dialog().is_some() || self.is_dialog_hidden();
         let Some(up) = self.up_mut() else { return };
         if let Some(agreed) = up.dispute.as_mut().and_then(|d| d.agreed.as_mut()) {
-            // The witnesses are asked after the screen was seen.
+            // The witnesses are read after the screen.
             *agreed = if unsure { now } else { *agreed };
         }
         let is_due = |dispute: &&mut Dispute| dispute.next().is_some_and(|next| now >= next);
@@ -92,7 +92,7 @@ impl Machine {
             let told = dispute.told;
             up.dispute = None;
             if told {
-                self.tell(What::DoubtGone);
+                self.tell(EventKind::DoubtGone);
             }
             return;
         }
@@ -104,11 +104,11 @@ impl Machine {
         dispute.told = true;
         self.effects.push(Effect::Repaint);
         if let Some(why) = why {
-            self.tell(What::Doubtful { why });
+            self.tell(EventKind::Doubtful { why });
         }
     }
 
-    /// Why the witnesses differ, where they have done so for more than a moment, or did until a moment ago.
+    /// Why the witnesses differ, if they have differed for more than a moment, or did until a moment ago.
     fn doubt(&self) -> Option<String> {
         let dispute = self.up().and_then(|up| up.dispute.as_ref())?;
         match dispute.agreed {
@@ -117,8 +117,7 @@ impl Machine {
         }
     }
 
-    /// What the gate knows of the call that the dialog on the screen is about. `None` where there is no such dialog, or
-    /// the gate can't tell.
+    /// What the gate knows about the call of the dialog on the screen. `None` if there is no such dialog, or the gate can't know.
     pub fn gate_knows_dialog(&self) -> Option<Known> {
         let up = self.up().filter(|up| up.gate.heard)?;
         up.gate
@@ -126,7 +125,7 @@ impl Machine {
             .knows(up.asks.shown.as_ref()?, &self.running().cwd)
     }
 
-    /// The calls that have come to the gate and have not run.
+    /// The calls that the gate has seen and that have not run.
     pub fn waiting_calls(&self) -> Vec<WaitingCall> {
         let calls = self
             .up()
@@ -135,8 +134,7 @@ impl Machine {
         calls.into_iter().map(gate::call_of).collect()
     }
 
-    /// What is wrong with the dialog on the screen by itself. The gate knows the call of a permission dialog, and not its
-    /// labels.
+    /// What is wrong with the dialog on the screen by itself. The gate knows the call of a permission dialog, but not its labels.
     pub fn strange_options(&self) -> Option<String> {
         let dialog = self.dialog()?;
         let has_begun = self.up().is_some_and(|up| up.gate.heard);
@@ -154,19 +152,19 @@ impl Machine {
         }
     }
 
-    /// Why what the screen shows is not to be trusted, so that no plain answer is pressed. The gate hears of a call before
-    /// its dialog is drawn, and a frame has all options, so no moment is given to either.
+    /// Why the screen is not to be trusted, so that no plain answer is pressed. The gate gets a call before its dialog is drawn,
+    /// and a frame has all options, so neither gets a grace period.
     pub fn distrust(&self) -> Option<String> {
         self.doubt().or_else(|| self.strange_dialog())
     }
 
-    /// Whether a dialog is known to be up while the screen shows nothing that could be named.
+    /// Whether a dialog is known to be up while the screen is not recognised.
     fn is_dialog_hidden(&self) -> bool {
         let is_known = |dialog: &Dialog| dialog.kind != DialogKind::Other;
         self.dialog().is_some_and(is_known) && !self.up().is_some_and(Up::is_certain)
     }
 
-    /// Why the dialog on the screen can't be what Claude Code has drawn.
+    /// Why the dialog on the screen can't be one that Claude Code has drawn.
     fn strange_dialog(&self) -> Option<String> {
         let is_question = self.dialog()?.kind == DialogKind::Question;
         let unknown = match is_question {

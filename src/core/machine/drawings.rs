@@ -1,27 +1,27 @@
-//! The ids under which one permission dialog or question was read. Who paints over a dialog changes how it reads, and so its id. A no
-//! is for the call that waits, and not for what is painted over it.
+//! The ids under which one permission dialog or question was read. Painting over a dialog changes its reading and so its id. A no
+//! applies to the waiting call, not to what is painted over it.
 
 use super::*;
 use std::path::Path;
 
-/// Ids that are remembered: who paints more pictures than this has the oldest ones forgotten.
+/// The most ids that are kept; the oldest are dropped.
 const MAX_IDS: usize = 64;
 
-/// What was seen of the permission dialog or question that is up.
+/// What was seen of the current permission dialog or question.
 #[derive(Debug, Default)]
 pub(super) struct Drawings {
     ids: VecDeque<String>,
-    /// When the first of them came up.
+    /// When the first of them appeared.
     since: Option<Instant>,
-    /// The call that they ask about, where Claude Code has named it.
+    /// The call that they ask about, if Claude Code has named it.
     request: Option<String>,
-    /// The last one is not about a call that has come to the gate.
+    /// The last one is not about a call that the gate has seen.
     unknown: bool,
-    /// One of them can't be what Claude Code has drawn.
+    /// One of them can't be from Claude Code.
     painted: bool,
 }
 
-/// What is up, and how it stands to the gate.
+/// The current dialog, and what the gate knows about it.
 #[derive(Debug, Clone, Copy)]
 struct DrawnDialog<'a> {
     before: Option<&'a Dialog>,
@@ -53,7 +53,7 @@ impl Drawings {
         self.painted |= drawn.unknown || !crate::core::claude::keys::in_known_order(dialog);
     }
 
-    /// Whether a dialog is the one that was up before, whatever it shows. A call that has another name is another call.
+    /// Whether a dialog is the same as before, whatever it shows. Another call id means another call.
     fn goes_on(&self, drawn: &DrawnDialog<'_>, request: Option<&String>) -> bool {
         let (Some(before), Some(dialog)) = (drawn.before, drawn.dialog) else {
             return false;
@@ -66,7 +66,7 @@ impl Drawings {
                 || dialog.asks_the_same(before))
     }
 
-    /// Whether the dialog that is up was read under this id.
+    /// Whether the current dialog was read under this id.
     pub fn include(&self, id: &str) -> bool {
         self.ids.iter().any(|seen| seen == id)
     }

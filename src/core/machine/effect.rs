@@ -1,18 +1,19 @@
-//! What the machine wants done.
+//! The machine's output: what its owner has to do.
 
-use super::{Question, Token};
+use super::{RulesQuestion, Token};
 use crate::core::claude::reading::Dialog;
-use crate::core::model::{Person, RpcError, What};
+use crate::core::model::{Cut, EventKind, Person, RpcError};
 use crate::core::policy::{Ask, Decision, Verdict};
+use crate::core::text::dollars::Dollars;
 use serde_json::Value;
 
-/// Something to be done.
+/// An action for the owner of the machine.
 #[derive(Debug, PartialEq)]
 pub enum Effect {
     Spawn,
-    /// The start that `Spawn` has begun is not wanted any more.
+    /// The start that `Spawn` has begun is no longer wanted.
     CancelSpawn,
-    /// The conversation is gone: the next start begins another one.
+    /// The conversation is gone: the next start begins a new one.
     ForgetConversation,
     /// Write these bytes to the program, once.
     Press {
@@ -20,50 +21,52 @@ pub enum Effect {
         key: String,
         reason: String,
         purpose: Purpose,
-        /// Who wants it pressed, if a person does.
+        /// The person who wants it pressed, if there is one.
         person: Option<Person>,
     },
-    /// A key that was to follow one that was pressed is not pressed, or one that was pressed had no effect: written down.
+    /// Record in the audit that a following key is not pressed, or that a pressed key had no effect.
     NoEffect {
         key: &'static str,
         why: String,
         person: Option<Person>,
     },
-    /// End the whole tree of the slot.
+    /// End the slot's whole process tree.
     StopTree,
-    /// End what a shim that is gone has left of it, and one that does not answer.
+    /// End the orphans of a lost shim, and a shim that does not answer.
     EndOrphans,
-    /// Have the program draw its whole screen again, with no key: something else may be drawn over it.
+    /// Make the program redraw its whole screen, without a key: something else may be drawn over it.
     Repaint,
-    /// Look for the answer of the turn that has just ended.
+    /// Find the answer of the turn that has just ended.
     FindAnswer,
     /// Ask the rules.
-    Judge(Box<Question>),
-    /// Find out when the usage limit that this text tells of is lifted.
+    Judge(Box<RulesQuestion>),
+    /// Find out when the usage limit in this text is reset.
     FindReset(String),
-    /// A message with an id was dropped while it waited: write that down.
+    /// Find out on which day this was spent.
+    DateCost(Dollars),
+    /// Record that a queued message with an id was dropped, or that its turn was cut off.
     Drop {
         id: String,
         why: RpcError,
     },
     Reply(Token, Result<Reply, RpcError>),
-    Tell(What),
-    /// Write this down before anything that follows leaves.
+    Tell(EventKind),
+    /// Write this to the audit before any later effect leaves.
     Audit(Verdict, Box<Ask>, Decider),
-    /// A call that is not what the gate has judged: written down.
+    /// Record a call that is not the one that the gate has judged.
     Alarm(String, Box<Ask>),
 }
 
-/// What a key is for, where that matters to who presses it.
+/// What a key is for, if that matters to whoever presses it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// It is a no, or an interrupt. It is pressed also if it can't be written to the audit: every other key is not.
+    /// A no or an interrupt. It is pressed even if the audit can't be written; every other key is not.
     Declines,
-    /// It is part of a message, makes room for one, or is a person's own.
+    /// Part of a message, a key that makes room for one, or a person's own key.
     Types,
     /// It ends a message.
     Submits,
-    /// It is a step towards something other than a no.
+    /// A step towards something other than a no.
     Approves,
 }
 
@@ -74,25 +77,25 @@ pub enum Decider {
     Policy,
     /// A rule, at the gate.
     Gate {
-        /// What the hook answers, if anything.
+        /// The hook's answer, if it has one.
         told: Option<Decision>,
         /// The agent of Claude Code that made the call.
         agent: Option<String>,
     },
     Person(Person),
-    /// A person or their program, by keys that were written into the dialog.
+    /// A person or their program, by keys written into the dialog.
     Keys {
         person: Person,
         keys: String,
     },
 }
 
-/// What whoever asked is told.
-#[derive(Debug, PartialEq)]
+/// The reply to a request.
+#[derive(Debug, Clone, PartialEq)]
 pub enum Reply {
     Done,
-    /// Stopped, and the messages with these ids, which waited, were dropped.
-    Dropped(Vec<String>),
+    /// It was stopped or restarted, which has cut this off.
+    Cut(Cut),
     /// There was nothing to do.
     Already,
     Taken,

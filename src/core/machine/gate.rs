@@ -1,16 +1,17 @@
-//! What Claude Code's hooks say. PreToolUse is the gate: it has the tool's whole input, before any dialog.
-//! Everything else is evidence, never a ground to allow anything: a tool can call the hook program too.
+//! The events of Claude Code's hooks. PreToolUse is the gate: it has the tool's whole input, before any dialog. All other hooks
+//! are evidence and never a reason to allow anything: a tool can call the hook program too.
 
 use super::calls::{OpenAsk, Tampered, in_brackets};
 use super::judging::GateCall;
 use super::up::{Hands, Over};
 use super::*;
-use crate::core::claude::{HookWhat, gate_output};
+use crate::core::claude::{HookWhat, gate_output, no_decision};
 use crate::core::model::{NO_ANSWER, WaitingCall};
 use crate::core::policy::gate::denied_if_not_asked;
+use crate::core::text::{excerpt, secrets};
 use std::path::PathBuf;
 
-/// The trouble of a call that is not what the gate has judged.
+/// The trouble name for a call that is not the one that the gate has judged.
 const TAMPERED: &str = "tampered";
 
 impl Machine {
@@ -35,11 +36,17 @@ impl Machine {
                     id,
                     agent,
                     asking: mode.as_deref().map_or(Asking::ByItself, Asking::in_mode),
+                    is_unsaid: false,
                 };
                 return self.before_tool(call, self.call(tool, input, cwd), now);
             }
-            HookWhat::AfterTool { tool, input, id } => {
-                self.after_tool(self.call(tool, input, cwd), id.as_deref());
+            HookWhat::AfterTool {
+                tool,
+                input,
+                id,
+                failure,
+            } => {
+                self.after_tool(self.call(tool, input, cwd), id.as_deref(), failure);
                 None
             }
             HookWhat::PromptTaken => {
@@ -63,12 +70,12 @@ impl Machine {
         if let Some(up) = self.up_mut() {
             up.gate.heard = true;
             up.gate.calls.close_turn();
-            // Of the conversation before `/clear`.
+            // From the conversation before `/clear`.
             up.errors.failure = None;
         }
     }
 
-    /// A command such as `/clear` ends no turn, but begins another session, or the same with less in it.
+    /// A command such as `/clear` does not end a turn, but begins another session, or the same one with less context.
     fn command_is_done(&mut self) {
         let turn = self.up().and_then(|up| up.turn.as_ref());
         if turn.is_some_and(|turn| turn.slash) {
@@ -77,7 +84,7 @@ impl Machine {
         }
     }
 
-    /// A call as the hook tells it. `cwd` is where Claude Code's shell stands by now.
+    /// A call as the hook reports it. `cwd` is the current directory of Claude Code's shell.
     fn call(&self, tool: String, input: Value, cwd: Option<PathBuf>) -> Ask {
         Ask {
             tool,
@@ -92,20 +99,21 @@ impl Machine {
         match self.note_judged(&ask, call.id.as_deref()) {
             Some(Tampered(why)) => {
                 self.alarm(why.clone(), &ask);
-                self.call_judged(call, ask, Verdict::without_rule(Decision::Deny, why));
+                self.call_judged(call, ask, Verdict::without_rule(Decision::Deny, why), now);
             }
             None => self.judge_call(call, ask, now),
         }
     }
 
-    /// Answers the hook. The verdict is in the audit by then.
-    pub(super) fn call_judged(&mut self, call: GateCall, ask: Ask, verdict: Verdict) {
+    /// Answers the hook. The verdict is already in the audit.
+    pub(super) fn call_judged(&mut self, call: GateCall, ask: Ask, verdict: Verdict, now: Instant) {
         let verdict = self.known_only(verdict);
         let verdict = denied_if_not_asked(verdict, self.circumstances_of(&call).asking);
-        let GateCall {
-            token, id, agent, ..
-        } = call;
-        let (told, output) = self.answer_of_gate(&ask, &verdict, id, agent.is_some());
+        let (told, output) = self.answer_of_gate(&ask, &verdict, &call);
+        if let Some(up) = self.up_mut() {
+            up.gate.calls.dialog_may_come(now);
+        }
+        let GateCall { token, agent, .. } = call;
         self.decided(ask, verdict, Decider::Gate { told, agent });
         self.reply(token, Ok(Reply::Hook(output)));
     }
@@ -115,29 +123,35 @@ impl Machine {
         calls.judged(id, &ask.tool, &ask.input).err()
     }
 
-    /// What Claude Code is told. What it is told to ask about carries a mark, by which its dialog is known.
+    /// The answer to Claude Code. The reason of an *ask* carries a mark that identifies its dialog.
     fn answer_of_gate(
         &mut self,
         ask: &Ask,
         verdict: &Verdict,
-        id: Option<String>,
-        by_agent: bool,
+        call: &GateCall,
     ) -> (Option<Decision>, Option<Value>) {
         let decision = verdict.decision;
         let mark = (decision == Decision::Ask).then(|| self.marks.next());
-        if decision != Decision::Deny {
+        if decision == Decision::Deny {
+            if let Some(up) = self.up_mut() {
+                up.gate.calls.denied(call.id.as_deref());
+            }
+        } else {
             self.open(OpenAsk {
-                id,
+                id: call.id.clone(),
                 tool: ask.tool.clone(),
                 input: ask.input.clone(),
                 at: ask.at.clone(),
                 why: verdict.why.clone(),
                 allowed: decision == Decision::Allow,
                 mark: mark.clone(),
-                by_agent,
+                by_agent: call.agent.is_some(),
                 answered: false,
                 now: None,
             });
+        }
+        if decision == Decision::Allow && call.is_unsaid {
+            return (None, Some(no_decision()));
         }
         let reason = match (decision, mark) {
             (Decision::Allow, _) => format!("missiond: {}", verdict.why),
@@ -150,7 +164,7 @@ impl Machine {
         (Some(decision), Some(gate_output(decision.word(), &reason)))
     }
 
-    /// What the running program obeys beside the policy.
+    /// The settings of the running program that matter beside the policy.
     pub fn circumstances(&self) -> Circumstances {
         Circumstances {
             asking: self.asking(),
@@ -158,7 +172,7 @@ impl Machine {
         }
     }
 
-    /// Those of one call: an agent may run in another mode than the conversation.
+    /// The same for one call: an agent may run in another mode than the conversation.
     pub(super) fn circumstances_of(&self, call: &GateCall) -> Circumstances {
         let of_slot = self.circumstances();
         Circumstances {
@@ -167,14 +181,14 @@ impl Machine {
         }
     }
 
-    /// The least safe of the modes that it was started in or was seen in.
+    /// The least safe of the mode that it was started in and those that were seen.
     fn asking(&self) -> Asking {
         let seen = self.up().map(|up| up.modes.all()).into_iter().flatten();
         let configured = Asking::in_mode(&self.running().mode);
         seen.map(Asking::in_mode).fold(configured, Asking::max)
     }
 
-    /// The reply to a hook if its verdict could not be written to the audit: nothing is allowed then.
+    /// The reply to a hook if its verdict could not be written to the audit: it allows nothing.
     pub fn unallowed(&self, reply: Reply) -> Reply {
         let Reply::Hook(Some(_)) = reply else {
             return reply;
@@ -192,8 +206,8 @@ impl Machine {
         }
     }
 
-    /// An earlier daemon has heard the gate of the program that was taken up. `note` is what it has left of the open
-    /// calls. The rules may be others by now.
+    /// An earlier daemon has served the gate of the adopted program. `note` is its record of the open calls. The rules may have
+    /// changed since.
     pub(super) fn was_gated(&mut self, note: Option<&str>, now: Instant) {
         if let Some(up) = self.up_mut() {
             up.gate.heard = true;
@@ -207,7 +221,7 @@ impl Machine {
         self.up().map(|up| up.gate.calls.changes())
     }
 
-    /// The open calls as a text of at most about `most` bytes, for a daemon that takes the program up.
+    /// The open calls as a text of at most about `most` bytes, for a daemon that adopts the program.
     pub fn note_of_calls(&self, most: usize) -> Option<String> {
         self.up().map(|up| up.gate.calls.note(most))
     }
@@ -218,15 +232,15 @@ impl Machine {
         }
     }
 
-    /// The call, in a line, that waits for a person while the screen shows Claude Code at rest.
+    /// The call, in one line, that waits for a person while the screen shows an idle Claude Code.
     pub fn hidden_question(&self) -> Option<String> {
         let up = self.up().filter(|up| up.hides_question())?;
         let open = up.gate.calls.unanswered()?;
         Some(up::call_in_a_line(&open.tool, &open.input))
     }
 
-    /// Why a call that waits can't be answered: the screen shows Claude Code at rest. The program draws its screen again,
-    /// with no key, which brings back a dialog that something was written over.
+    /// Why a waiting call can't be answered: the screen shows an idle Claude Code. The program redraws its screen, without a key,
+    /// which brings back a dialog that was overwritten.
     pub(super) fn hidden_dialog(&mut self) -> Option<RpcError> {
         let call = self.hidden_question()?;
         self.effects.push(Effect::Repaint);
@@ -240,7 +254,7 @@ impl Machine {
         )))
     }
 
-    /// The calls that have come to the gate and have not run, if the screen shows no dialog about one of them.
+    /// The calls that the gate has seen and that have not run, if the screen shows no dialog about one of them.
     pub fn calls_not_shown(&self) -> Vec<WaitingCall> {
         match self.up() {
             Some(up) if up.hides_question() => {
@@ -251,29 +265,63 @@ impl Machine {
         }
     }
 
-    /// Whether an agent of Claude Code waits for a person, also when the turn is over.
+    pub(super) fn progress_calls(&mut self, now: Instant) {
+        if let Some(up) = self.up_mut() {
+            up.gate.calls.progress(now);
+        }
+    }
+
+    /// The call, in one line, whose dialog Claude Code may draw at any moment: it is at the gate, or was answered there.
+    pub(super) fn dialog_to_come(&self) -> Option<String> {
+        let judged = self.judging.call().map(|ask| (&ask.tool, &ask.input));
+        let answered = || {
+            let open = self.up()?.gate.calls.may_be_asked()?;
+            Some((&open.tool, &open.input))
+        };
+        let (tool, input) = judged.or_else(answered)?;
+        Some(up::call_in_a_line(tool, input))
+    }
+
+    /// Whether the dialog of an agent may appear at any moment, also over an idle input box.
+    pub(super) fn agent_may_ask(&self) -> bool {
+        let answered = |up: &up::Up| up.gate.calls.agent_may_ask();
+        self.judging.judges_agent() || self.up().is_some_and(answered)
+    }
+
+    /// Whether an Enter for the input box may reach a dialog that the screen does not show.
+    pub(super) fn may_meet_dialog(&self) -> bool {
+        self.agent_may_ask() || self.up().is_some_and(up::Up::is_disputed)
+    }
+
+    /// Whether an agent of Claude Code waits for a person, also after the turn.
     pub fn agents_ask(&self) -> bool {
         self.up().is_some_and(|up| up.gate.calls.agents_ask())
     }
 
-    fn after_tool(&mut self, ask: Ask, id: Option<&str>) {
+    fn after_tool(&mut self, ask: Ask, id: Option<&str>, failure: Option<String>) {
         self.has_run(&ask, id);
+        self.tell(EventKind::Ran {
+            tool: ask.tool.clone(),
+            target: up::target_of(&ask.input).unwrap_or_default(),
+            call: id.map(str::to_owned),
+            error: failure.map(|text| first_line(&text)),
+        });
         let Some(up) = self.up_mut() else { return };
         if let Err(Tampered(why)) = up.gate.calls.ran(id, &ask.tool, &ask.input) {
             self.alarm(why, &ask);
         }
     }
 
-    /// Something went past the gate, or somebody plays it: a person has to know at once.
+    /// A call went past the gate, or another program imitates the gate: a person must know at once.
     fn alarm(&mut self, why: String, ask: &Ask) {
-        self.tell(What::Trouble {
+        self.tell(EventKind::Trouble {
             cause: TAMPERED.to_owned(),
             text: why.clone(),
         });
         self.effects.push(Effect::Alarm(why, Box::new(ask.clone())));
     }
 
-    /// UserPromptSubmit: the message that was submitted last is taken, whatever the screen shows yet.
+    /// UserPromptSubmit: Claude Code has accepted the last submitted message, whatever the screen shows.
     fn prompt_taken(&mut self, now: Instant) {
         let Some(up) = self.up_mut() else { return };
         up.gate.calls.close_turn();
@@ -291,6 +339,15 @@ impl Machine {
     }
 }
 
+/// Bytes of a failure that an event has; the rest is in the transcript.
+const MAX_FAILURE: usize = 200;
+
+fn first_line(text: &str) -> String {
+    let line = text.lines().find(|line| !line.trim().is_empty());
+    let line = excerpt::head(line.unwrap_or("it failed").trim(), MAX_FAILURE);
+    secrets::mask(line)
+}
+
 pub(super) fn call_of(open: &OpenAsk) -> WaitingCall {
     WaitingCall {
         tool: open.tool.clone(),
@@ -306,7 +363,7 @@ impl Decider {
         }
     }
 
-    /// What the hook answers, in a word, where it was asked.
+    /// The hook's answer as one word, if the call was asked about.
     pub fn answer(&self) -> Option<String> {
         match self {
             Decider::Gate { told, .. } => Some(told.map_or(NO_ANSWER, Decision::word).to_owned()),

@@ -1,18 +1,18 @@
-//! Answers of people: those that come while the program draws its screen again wait for it, and are not refused; the
-//! one whose key is about to be pressed is known by its id.
+//! People's answers: those that arrive while the program redraws its screen are held until it is drawn, not refused; the answer
+//! whose key is about to be pressed is known by its id.
 
 use super::up::{Asker, Hands};
 use super::*;
 use crate::core::model::Trace;
 
-/// Answers that may wait at once: more is a client in a loop.
+/// The most answers that may wait: more means a client in a loop.
 pub(super) const MAX_HELD: usize = 16;
 
 /// An answer that waits for the screen.
 #[derive(Debug)]
 pub(super) struct Held {
     wanted: HeldRequest,
-    /// It is dealt with then, whatever the screen shows.
+    /// It is handled then, whatever the screen shows.
     pub until: Instant,
 }
 
@@ -32,8 +32,7 @@ impl Held {
 }
 
 impl Machine {
-    /// A person's answer. One that names no dialog is meant for the one that is known now, and for no other that is drawn
-    /// meanwhile.
+    /// A person's answer. If it names no dialog, it applies only to the dialog that is known now, not to one that is drawn later.
     pub(super) fn confirm_when_drawn(&mut self, confirmation: Confirmation, now: Instant) {
         if !self.may_hold() {
             return self.confirm(confirmation, now);
@@ -54,7 +53,7 @@ impl Machine {
         }
     }
 
-    /// Whether a dialog is known whose screen is being drawn again.
+    /// Whether a dialog is known whose screen is being redrawn.
     fn may_hold(&self) -> bool {
         self.up().is_some_and(|up| {
             up.is_redrawing() && up.dialog().is_some() && up.held.len() < MAX_HELD
@@ -68,7 +67,7 @@ impl Machine {
         }
     }
 
-    /// Deals with the answers that have waited, once the screen is drawn.
+    /// Handles the held answers once the screen is drawn.
     pub(super) fn progress_held(&mut self, now: Instant) {
         let Some(up) = self.up_mut() else { return };
         let drawn = !up.is_redrawing();
@@ -85,7 +84,7 @@ impl Machine {
         }
     }
 
-    /// The answer of a person whose deciding key is about to be pressed, if it has an id.
+    /// The person's answer whose deciding key is about to be pressed, if it has an id.
     pub fn deciding(&self) -> Option<Deciding> {
         let Hands::Choosing(choosing) = &self.up()?.hands else {
             return None;
@@ -101,7 +100,7 @@ impl Machine {
         })
     }
 
-    /// Whoever waited for this answer has gone: it is not given any more.
+    /// The client no longer waits for this answer: it is dropped.
     pub(super) fn withdraw_held(&mut self, token: Token) {
         let Some(up) = self.up_mut() else { return };
         let before = up.held.len();

@@ -1,5 +1,5 @@
-//! What always holds, checked after each step in debug builds. Each rule says what went wrong by itself: a machine that
-//! breaks one would press a key that nobody can justify, or leave somebody without an answer.
+//! Invariants, checked after each step in debug builds. Each check reports what went wrong: a machine that breaks one would press
+//! a key that nobody can justify, or leave a request without a reply.
 
 use super::held::MAX_HELD;
 use super::judging::MAX_OPEN;
@@ -7,14 +7,14 @@ use super::timers::Timer;
 use super::up::{Asker, Choosing, Hands};
 use super::*;
 
-/// What a step begins with.
+/// The state before a step.
 #[derive(Debug)]
 pub(super) struct StateBefore {
     /// The dialog that keys were pressed on.
     answered: Option<String>,
     /// The dialog in which an option is being chosen.
     chosen_in: Option<String>,
-    /// What is due, if the step is only there since time has passed.
+    /// The due timers, if the step's only input is that time has passed.
     due: Option<Vec<(Timer, Instant)>>,
 }
 
@@ -44,7 +44,7 @@ impl Machine {
         self.check_wakes(before, now);
     }
 
-    /// At most one key in a step, and one key sequence at a time: the one that the hands are at.
+    /// At most one key per step, and it belongs to the current key sequence.
     fn check_keys(&self, now: Instant) {
         let mut keys = self.effects.iter().filter_map(|effect| match effect {
             Effect::Press {
@@ -68,7 +68,7 @@ impl Machine {
         }
     }
 
-    /// A rule answers a dialog once, whatever came of it.
+    /// A rule answers a dialog once, whatever the result.
     fn check_rule_answers_once(&self, before: &StateBefore) {
         let by_rule = |choosing: &&Choosing| matches!(choosing.asker, Asker::Rule);
         let id = self.choosing().filter(by_rule).map(|one| &one.asked.id);
@@ -77,7 +77,7 @@ impl Machine {
         debug_assert!(!again, "a rule answers {begins:?} again");
     }
 
-    /// Whoever asks gets one reply.
+    /// Each request gets exactly one reply.
     fn check_replies(&self) {
         let mut seen = Vec::new();
         for effect in &self.effects {
@@ -91,10 +91,8 @@ impl Machine {
         }
     }
 
-    /// A start is waited for only while one is under way, and a message only where something will run.
+    /// A message waits only if a program will run.
     fn check_nobody_is_forgotten(&self) {
-        let launching = matches!(self.life, Life::Launching);
-        debug_assert!(launching || self.starters.is_empty(), "nothing starts");
         let down = matches!(self.life, Life::Down { .. });
         debug_assert!(!down || self.queue.is_empty(), "messages for nobody");
     }
@@ -118,8 +116,8 @@ impl Machine {
     }
 }
 
-/// A message is typed where no dialog is up and the screen is known; a yes goes to the dialog that was asked about, which
-/// has stood on a known screen. Only a no or an interrupt is pressed elsewhere.
+/// A message is typed only if no dialog is up and the screen is known. A yes goes only to the requested dialog, after it has
+/// settled on a known screen. Only a no or an interrupt is pressed in other cases.
 fn check_key(up: &Up, key: &str, purpose: Purpose, now: Instant) {
     let types = match (&up.hands, purpose) {
         (Hands::Submitting { .. }, Purpose::Submits) => true,

@@ -1,11 +1,11 @@
-//! Which dialog is which. The reader tells dialogs apart by what they show, which changes with the size of the terminal and
-//! is the same for two dialogs of which only the end is on the screen. The gate knows which call each one asks about.
+//! The identity of dialogs. The reader distinguishes dialogs by what they show, which changes with the size of the terminal, and
+//! is the same for two dialogs if only their end is visible. The gate knows which call each one asks about.
 
 use crate::core::claude::reading::Dialog;
 use crate::core::text::hex;
 use sha2::{Digest, Sha256};
 
-/// The id of the dialog that is up.
+/// The id of the current dialog.
 #[derive(Debug, Default)]
 pub(super) struct Identity {
     up: Option<NamedDialog>,
@@ -13,17 +13,17 @@ pub(super) struct Identity {
 
 #[derive(Debug)]
 struct NamedDialog {
-    /// The id that the reader gave.
+    /// The id from the reader.
     read: String,
     /// The call that it asks about, by Claude Code's own id.
     call: Option<String>,
-    /// The id that everybody is told.
+    /// The id that users see.
     id: String,
 }
 
 impl Identity {
-    /// Gives the dialog that is up its id. `resized` if the program has just drawn its screen for another size: a dialog
-    /// about the same call is then the same one, however it is drawn.
+    /// Gives the current dialog its id. `resized` if the program has just redrawn its screen for another size: a dialog about the
+    /// same call is then the same dialog, however it is drawn.
     pub fn name(&mut self, dialog: Option<&mut Dialog>, resized: bool) {
         let Some(dialog) = dialog else {
             self.up = None;
@@ -46,7 +46,7 @@ impl Identity {
 }
 
 impl NamedDialog {
-    /// The reader takes the dialog for the same one. If it asks about another call, it is another one.
+    /// The reader considers the dialog the same. If it asks about another call, it is another dialog.
     fn goes_on(self, call: Option<String>) -> NamedDialog {
         match (&self.call, &call) {
             (Some(before), Some(now)) if before != now => {

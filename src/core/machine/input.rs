@@ -1,10 +1,11 @@
-//! What comes to the machine.
+//! The machine's input.
 
 use super::{Cause, Interruption, KnownRules, Measure, Opinion, OwnText, Runs, Stroke, Token};
 use crate::core::claude::reading::{Composer, Dialog, State};
 use crate::core::claude::{HookEvent, keys, transcript};
 use crate::core::model::{ExitReport, Person, RpcError};
 use crate::core::settings::SlotConfig;
+use crate::core::text::dollars::Dollars;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -12,9 +13,9 @@ use std::time::Instant;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Observation {
     pub state: State,
-    /// Whether this screen could be named; on one that could not, no key is pressed.
+    /// Whether this screen was recognised; otherwise no key is pressed.
     pub certain: bool,
-    /// The terminal has another size, and the program has yet to draw for it: what it shows will be known soon.
+    /// The terminal has a new size, and the program has not redrawn yet: the content will be known soon.
     pub redrawing: bool,
     pub dialog: Option<Dialog>,
     pub composer: Option<Composer>,
@@ -23,19 +24,19 @@ pub struct Observation {
     pub background: u32,
 }
 
-/// A message on its way to the program; its text has been through `keys::message`.
+/// A message for the program; `keys::message` has already cleaned its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     pub token: Option<Token>,
     pub text: String,
     pub slash: bool,
-    /// The reply waits for the answer; else it comes when the message was taken.
+    /// Whether the reply waits for the answer; otherwise it comes when the message is accepted.
     pub wait: bool,
-    /// The task that it is the text of. It is waited for to its end, whatever a person is asked in between.
+    /// The task that the text belongs to. The task waits for its end, even if a person is asked in between.
     pub task: Option<String>,
-    /// The sender's own id of it.
+    /// The sender's own id for it.
     pub id: Option<String>,
-    /// Who has sent it, if a person did.
+    /// The person who sent it, if one did.
     pub person: Option<Person>,
 }
 
@@ -48,22 +49,24 @@ pub struct Confirmation {
     pub reason: Option<String>,
     /// Whose answer it is.
     pub person: Person,
-    /// The caller's id of it.
+    /// The caller's id for it.
     pub id: Option<String>,
-    /// The person has looked, and means it though the slot is doubtful.
+    /// The person has looked, and insists although the slot is in doubt.
     pub anyway: bool,
+    /// The person insists although a rule now denies the call.
+    pub against_rule: bool,
 }
 
-/// A person's answer to a dialog at the moment of the key that decides.
+/// A person's answer to a dialog when its deciding key is pressed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deciding {
-    /// The caller's id of the answer.
+    /// The caller's id for the answer.
     pub id: String,
     pub dialog: String,
     pub chosen: String,
 }
 
-/// What was found at the end of a turn.
+/// The result of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     pub text: Option<String>,
@@ -74,24 +77,24 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The API error in which the turn ended. Only the transcript tells it from what a tool could claim.
+    /// The API error that ended the turn. Only the transcript distinguishes it from text that a tool has printed.
     pub(super) fn api_error(&self) -> Option<String> {
         let failure = self.failure.as_deref()?;
         let is_error = self.source == "transcript" && failure != transcript::INTERRUPTED;
         is_error.then(|| failure.to_owned())
     }
 
-    /// There is one, and it is of this turn: what stands on the screen may be of another.
+    /// The answer exists, and belongs to this turn: text on the screen may belong to another one.
     pub(super) fn is_certain(&self) -> bool {
         self.source != "screen" && (self.text.is_some() || self.failure.is_some())
     }
 }
 
-/// What comes to the machine.
+/// An input of the machine.
 #[derive(Debug)]
 pub enum Input {
     Saw(Observation),
-    /// The last key was not pressed, since by then the screen showed this.
+    /// The last key was not pressed, because by then the screen showed this.
     Withheld(Observation),
     /// The last key was not pressed, and is not tried again.
     Unpressed {
@@ -99,12 +102,12 @@ pub enum Input {
         sight: Option<Observation>,
     },
     Heard(Token, HookEvent),
-    /// The program runs; `continues` where it goes on with a conversation.
+    /// The program runs; `continues` if it resumes a conversation.
     Started {
         pid: u32,
         continues: bool,
     },
-    /// The screens of the program that was just started were never tried: they alone allow nothing.
+    /// The version of the program that was just started has no rehearsal: its screens alone allow nothing.
     Unrehearsed,
     /// The program could not be started.
     NotStarted {
@@ -114,32 +117,38 @@ pub enum Input {
     Ended {
         report: ExitReport,
         said: Option<String>,
-        /// When the usage limit is lifted, where it said so last.
+        /// When the usage limit is reset, if the program said so last.
         limit_reset: Option<Instant>,
     },
     Found(Answer),
-    /// What the rules say to [`Effect::Judge`].
+    /// The answer of the rules to [`Effect::Judge`].
     Judged {
         id: u64,
         opinion: Opinion,
     },
-    /// The slot was looked at.
+    /// The result of a health check.
     Measured(Measure),
-    /// The account's usage limit was reached; it is lifted at `until`, where the screen says when.
+    /// The account's usage limit was reached; it is reset at `until`, if the screen says when.
     Limited {
         text: String,
         until: Option<Instant>,
     },
-    /// Why the witnesses differ, or that they agree.
+    /// So much was spent on this day, which is over at `ends`; days are counted.
+    CostOn {
+        day: i32,
+        ends: Instant,
+        grown: Dollars,
+    },
+    /// Why the witnesses differ; `None` if they agree.
     Witnessed(Option<String>),
     TimePassed,
-    /// Its time is over, for this reason.
+    /// Its time limit is reached, with this reason.
     Expire(String),
     Start(Token),
     Stop(Token),
     Restart(Token),
     Send(Message),
-    /// The client no longer waits: a message that was not yet typed is dropped.
+    /// The client no longer waits: a message that was not typed yet is dropped.
     Withdraw(Token),
     Confirm(Confirmation),
     Interrupt(Interruption),
@@ -148,23 +157,23 @@ pub enum Input {
         person: Person,
         strokes: Vec<Stroke>,
     },
-    /// Its program runs in a shim that lives and does not answer, for this reason.
+    /// Its program runs in a shim that is alive but does not answer, for this reason.
     NotReached(String),
     /// The shim that did not answer has ended; another program is being started.
     ShimGone,
-    /// Whoever typed there has gone.
+    /// The person who typed there has left.
     KeyboardFree,
-    /// A person has written keys into the terminal, past the machine.
+    /// A person has written keys into the terminal, without the machine.
     KeysWritten,
-    /// The program that was taken up was started with these settings, whatever holds for its next start.
+    /// The settings that the adopted program was started with; the next start may have others.
     RunsWith(Runs),
-    /// An earlier daemon has heard the gate of the program that was taken up, and has left this note of the open calls.
+    /// An earlier daemon has served the gate of the adopted program, and has left this note about the open calls.
     WasGated(Option<String>),
-    /// An earlier daemon has typed this last in the program that is taken up; it may stand in the input box still.
+    /// The last text that an earlier daemon has typed in the adopted program; it may still be in the input box.
     WasTyped(OwnText),
-    /// This message was taken at that time, and no daemon has told what came of it.
+    /// This message was accepted at that time, and no daemon has reported its result.
     WasInTurn(String, Instant),
-    /// Its shim was told to end, by somebody other than the daemon, and ends the program.
+    /// Somebody other than the daemon has stopped the shim, which ends the program.
     ShimEnds,
     /// New rules are in force.
     Rules(KnownRules),

@@ -1,4 +1,4 @@
-//! Stopping a turn: one Esc, or a no to the dialog that is up.
+//! Stopping a turn: one Esc, or a no to the current dialog.
 
 use super::up::{Asker, Choosing, Hands, Over};
 use super::*;
@@ -6,7 +6,7 @@ use crate::core::claude::keys;
 
 const ESC_NOT_TAKEN: &str = "Esc was pressed, but the turn goes on";
 
-/// A wish that the turn be stopped.
+/// A request to stop the turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interruption {
     pub token: Token,
@@ -17,7 +17,7 @@ pub struct Interruption {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Interrupter {
     Person(Person),
-    /// A program inside a slot, which its role allows to.
+    /// A program inside a slot, if its role permits.
     Slot,
     /// The task was cancelled, or its time was over.
     Task,
@@ -39,7 +39,7 @@ impl Interrupter {
         }
     }
 
-    /// At a dialog the interrupt of a person is their no.
+    /// At a dialog a person's interrupt is a no.
     pub(super) fn decider(&self) -> Option<Decider> {
         self.person().cloned().map(Decider::Person)
     }
@@ -84,7 +84,7 @@ impl Machine {
         }
     }
 
-    /// At a dialog an interrupt is a no. Where nothing is known to say no, no key is pressed.
+    /// At a dialog an interrupt is a no. If no way to decline is known, no key is pressed.
     fn decline(&mut self, interruption: Interruption, dialog: &Dialog, now: Instant) {
         let Interruption { token, ref by } = interruption;
         if !self.up().is_some_and(up::Up::is_certain) {
@@ -110,7 +110,7 @@ impl Machine {
         }
     }
 
-    /// Whoever had keys under way is told that they were cut off.
+    /// Replies to the owner of the current keys that they were cut off.
     fn drop_typing(&mut self, why: &str) {
         let Some(up) = self.up_mut() else { return };
         let tokens = match std::mem::replace(&mut up.hands, Hands::Free) {
@@ -156,11 +156,11 @@ impl Machine {
             up.gate.calls.all_answered();
         }
         if idle && !heard {
-            // Claude Code calls no hook for such an end, and where nothing had come yet its transcript is silent too.
+            // Claude Code calls no hook for such an end, and if nothing had come yet the transcript is silent too.
             self.turn_is_over(Over::interrupted());
         }
         match over {
-            true => self.tell(What::Interrupted),
+            true => self.tell(EventKind::Interrupted),
             false => self.effects.push(Effect::NoEffect {
                 key: "Esc",
                 why: ESC_NOT_TAKEN.to_owned(),

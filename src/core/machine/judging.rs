@@ -1,37 +1,37 @@
-//! Questions to the rules. A rule looks at real paths, and a path can hang: the machine asks by an effect and goes on. An
-//! answer that does not come in time counts as *ask*.
+//! Questions to the rules. A rule reads real paths, and the file system can hang: the machine asks by an effect and continues. A
+//! missing answer counts as *ask*.
 
 use super::calls::OpenAsk;
 use super::*;
 use crate::core::model::Always;
 use crate::core::policy::Dialogs;
 
-/// Questions that may be open at once: more is a program in a loop. A person decides on the others.
+/// The most open questions: more means a program in a loop. A person decides on the others.
 pub(super) const MAX_OPEN: usize = 64;
 
-/// What the machine knows of the rules without a question: no path is looked at for it.
+/// What the machine knows about the rules without a question, and so without access to the file system.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KnownRules {
     /// What happens with dialogs that are not about a tool call.
     pub dialogs: Dialogs,
-    /// Told to Claude with a denial.
+    /// The reason that Claude gets with a denial.
     pub deny_reason: Option<String>,
 }
 
 /// A question about one tool call.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Question {
+pub struct RulesQuestion {
     pub id: u64,
     pub ask: Ask,
     pub wants: Wants,
 }
 
-/// What the answer to a question has to tell.
+/// The kind of answer that a question needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wants {
-    /// What the gate answers Claude Code.
+    /// The gate's answer to Claude Code.
     GateAnswer(Circumstances),
-    /// What the rules say of a call that stands on the screen.
+    /// The verdict on a call on the screen.
     Verdict,
     /// The narrow rule that `always` would add.
     RuleForAlways,
@@ -40,17 +40,19 @@ pub enum Wants {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Opinion {
     Verdict(Verdict),
-    /// The rule, or why none would help.
+    /// The rules allow the call, and the gate stays silent: Claude Code checks the call too, with the same rules.
+    Unsaid(Verdict),
+    /// The rule, or the reason why none would help.
     RuleForAlways(Result<String, String>),
     /// The rules gave no answer, for this reason.
     None(String),
 }
 
 impl Opinion {
-    /// No answer is *ask*.
+    /// A missing answer is *ask*.
     fn verdict(self) -> Verdict {
         match self {
-            Opinion::Verdict(verdict) => verdict,
+            Opinion::Verdict(verdict) | Opinion::Unsaid(verdict) => verdict,
             Opinion::None(why) => no_verdict(why),
             Opinion::RuleForAlways(_) => no_verdict("the rules gave no verdict".to_owned()),
         }
@@ -60,7 +62,7 @@ impl Opinion {
         Always::from(match self {
             Opinion::RuleForAlways(found) => found,
             Opinion::None(why) => Err(why),
-            Opinion::Verdict(_) => Err("the rules named no rule".to_owned()),
+            Opinion::Verdict(_) | Opinion::Unsaid(_) => Err("the rules named no rule".to_owned()),
         })
     }
 }
@@ -69,12 +71,12 @@ fn no_verdict(why: String) -> Verdict {
     Verdict::without_rule(Decision::Ask, why)
 }
 
-/// What a question is asked for.
+/// What a question is about.
 #[derive(Debug)]
 pub(super) enum JudgedSubject {
     /// A call at the gate, whose hook waits.
     Call(GateCall),
-    /// A call that waits for a person already, by rules that have changed.
+    /// A call that already waits for a person, after a change of the rules.
     OpenCall,
     /// The dialog on the screen.
     Dialog,
@@ -88,18 +90,20 @@ pub(super) struct GateCall {
     pub id: Option<String>,
     /// The agent of Claude Code that made it.
     pub agent: Option<String>,
-    /// Whether a person is asked in the mode that the call is made in.
+    /// Whether a person is asked in the permission mode of the call.
     pub asking: Asking,
+    /// Whether the gate keeps silent about an *allow*, so that Claude Code checks the call too.
+    pub is_unsaid: bool,
 }
 
 #[derive(Debug)]
 struct Open {
-    question: Question,
+    question: RulesQuestion,
     subject: JudgedSubject,
     due: Instant,
 }
 
-/// The questions that have no answer yet.
+/// The questions without an answer.
 #[derive(Debug, Default)]
 pub(super) struct Judging {
     open: Vec<Open>,
@@ -107,9 +111,15 @@ pub(super) struct Judging {
 }
 
 impl Judging {
-    fn ask(&mut self, ask: Ask, wants: Wants, subject: JudgedSubject, due: Instant) -> Question {
+    fn ask(
+        &mut self,
+        ask: Ask,
+        wants: Wants,
+        subject: JudgedSubject,
+        due: Instant,
+    ) -> RulesQuestion {
         self.last += 1;
-        let question = Question {
+        let question = RulesQuestion {
             id: self.last,
             ask,
             wants,
@@ -135,17 +145,32 @@ impl Judging {
         self.open.extract_if(.., |open| now >= open.due).collect()
     }
 
-    /// Whether this is asked already.
+    /// Whether this question is already open.
     pub fn asks(&self, ask: &Ask, wants: Wants) -> bool {
         let is_it = |open: &Open| open.question.wants == wants && open.question.ask == *ask;
         self.open.iter().any(is_it)
+    }
+
+    /// The call at the gate that has no answer yet.
+    pub fn call(&self) -> Option<&Ask> {
+        let is_call = |open: &&Open| matches!(open.subject, JudgedSubject::Call(_));
+        self.open
+            .iter()
+            .find(is_call)
+            .map(|open| &open.question.ask)
+    }
+
+    /// Whether an agent made one of them.
+    pub fn judges_agent(&self) -> bool {
+        let by_agent = |open: &Open| matches!(&open.subject, JudgedSubject::Call(call) if call.agent.is_some());
+        self.open.iter().any(by_agent)
     }
 
     pub fn count(&self) -> usize {
         self.open.len()
     }
 
-    /// When the next question is late.
+    /// When the next question times out.
     pub fn due(&self) -> Option<Instant> {
         self.open.iter().map(|open| open.due).min()
     }
@@ -158,7 +183,7 @@ impl Machine {
         match self.judging.is_full() {
             true => {
                 let why = format!("{MAX_OPEN} calls wait for the rules already");
-                self.call_judged(call, ask, no_verdict(why));
+                self.call_judged(call, ask, no_verdict(why), now);
             }
             false => self.ask_rules(ask, wants, JudgedSubject::Call(call), now + JUDGING_TAKES),
         }
@@ -168,7 +193,7 @@ impl Machine {
         self.ask_rules_once(ask, Wants::Verdict, JudgedSubject::Dialog, now);
     }
 
-    /// Finds out what `always` would do with the dialog that is up, unless that is known.
+    /// Asks what `always` would do with the current dialog, unless that is known.
     pub(super) fn judge_always(&mut self, now: Instant) {
         let Some(dialog) = self.dialog() else {
             return;
@@ -182,13 +207,13 @@ impl Machine {
         if is_call {
             return self.ask_rules_once(ask, Wants::RuleForAlways, JudgedSubject::Always, now);
         }
-        let why = "no rule speaks about a dialog that is no tool call".to_owned();
+        let why = "no rule matches a dialog that is not a tool call".to_owned();
         self.always_found(ask, Always::from(Err(why)));
     }
 
-    /// Takes new rules, and judges again what waits for a person. That changes what is shown, never what was told to
-    /// Claude Code: in a slot whose gate is heard a dialog that is up is answered by a person. Elsewhere the dialog goes
-    /// the ordinary way of one that has just settled.
+    /// Applies new rules, and judges again the calls that wait for a person. This changes what is shown, never the answer that
+    /// Claude Code already got: in a slot with a working gate a person answers the current dialog. In other slots the dialog is
+    /// handled like one that has just settled.
     pub(super) fn take_rules(&mut self, rules: KnownRules, now: Instant) {
         self.rules = rules;
         for open in std::mem::take(&mut self.judging.open) {
@@ -202,7 +227,7 @@ impl Machine {
         self.judge_always(now);
     }
 
-    /// Finds out what the rules say by now of the calls that a dialog may be about.
+    /// Asks for the current verdict on the calls that a dialog may be about.
     pub(super) fn judge_open_calls(&mut self, now: Instant) {
         let wants = Wants::GateAnswer(self.circumstances());
         for ask in self.open_calls() {
@@ -210,7 +235,7 @@ impl Machine {
         }
     }
 
-    /// The rules have answered.
+    /// Handles an answer of the rules.
     pub(super) fn judged(&mut self, id: u64, opinion: Opinion, now: Instant) {
         let Some(open) = self.judging.take(id) else {
             return;
@@ -220,12 +245,12 @@ impl Machine {
         };
         match circumstances == self.circumstances_for(&open.subject) {
             true => self.act_on(open, opinion, now),
-            // The mode has changed meanwhile, and a silent verdict means something else in it.
+            // The mode has changed, and a silent verdict means something else in it.
             false => self.ask_again(open),
         }
     }
 
-    /// Nobody waits for rules that hang.
+    /// Gives up on rules that hang.
     pub(super) fn give_up_late_questions(&mut self, now: Instant) {
         for open in self.judging.take_late(now) {
             let limit = JUDGING_TAKES.as_secs();
@@ -234,12 +259,12 @@ impl Machine {
         }
     }
 
-    /// The program has ended. A hook of it that still waits allows nothing.
-    pub(super) fn drop_questions(&mut self) {
+    /// The program has ended. A hook of it that still waits gets no *allow*.
+    pub(super) fn drop_questions(&mut self, now: Instant) {
         for open in std::mem::take(&mut self.judging.open) {
             if let JudgedSubject::Call(call) = open.subject {
                 let verdict = no_verdict("the program has ended".to_owned());
-                self.call_judged(call, open.question.ask, verdict);
+                self.call_judged(call, open.question.ask, verdict, now);
             }
         }
     }
@@ -247,7 +272,10 @@ impl Machine {
     fn act_on(&mut self, open: Open, opinion: Opinion, now: Instant) {
         let ask = open.question.ask;
         match open.subject {
-            JudgedSubject::Call(call) => self.call_judged(call, ask, opinion.verdict()),
+            JudgedSubject::Call(mut call) => {
+                call.is_unsaid = matches!(opinion, Opinion::Unsaid(_));
+                self.call_judged(call, ask, opinion.verdict(), now);
+            }
             JudgedSubject::OpenCall => self.open_call_judged(&ask, &opinion.verdict()),
             JudgedSubject::Dialog => self.dialog_judged(&ask, opinion.verdict(), now),
             JudgedSubject::Always => self.always_found(ask, opinion.always()),
@@ -265,7 +293,7 @@ impl Machine {
         self.effects.push(Effect::Judge(Box::new(question)));
     }
 
-    /// The rules or the mode have changed: an answer that is on its way counts no more.
+    /// The rules or the mode have changed: an answer that is on its way no longer counts.
     fn ask_again(&mut self, open: Open) {
         let wants = match open.question.wants {
             Wants::GateAnswer(_) => Wants::GateAnswer(self.circumstances_for(&open.subject)),
@@ -303,7 +331,7 @@ impl Machine {
         self.ask_person_again();
     }
 
-    /// Why a person is asked about the dialog that is up is found out anew.
+    /// Determines again why a person is asked about the current dialog.
     fn ask_person_again(&mut self) {
         if let Some(up) = self.up_mut()
             && up
@@ -326,7 +354,13 @@ impl Machine {
         }
     }
 
-    /// What `always` would do with the dialog that is up, once that is known.
+    /// The call that waits for a person: the one that the dialog is about, else the first that waits at the gate.
+    pub fn asked(&self) -> Option<Ask> {
+        let on_screen = self.dialog().map(|dialog| self.ask_of(dialog));
+        on_screen.or_else(|| self.open_calls().into_iter().next())
+    }
+
+    /// What `always` would do with the current dialog, once that is known.
     pub fn always(&self) -> Option<Always> {
         let up = self.up().filter(|up| up.dialog().is_some())?;
         up.asks.always.as_ref().map(|(_, always)| always.clone())

@@ -1,38 +1,38 @@
-//! A person at the keyboard of the slot's own terminal: while they type nothing is pressed in between, and what they
-//! answer is written down as theirs.
+//! A person at the keyboard of the slot's own terminal: while they type, missiond presses nothing, and the audit records their
+//! answers as theirs.
 
 use super::up::{Hands, Up};
 use super::*;
 use crate::core::claude::keys;
 
-/// So long after the last key nothing is answered by rule and no message is typed: somebody who reads a dialog or
-/// looks for a word pauses for some seconds, and must not find that the screen has gone on without them.
+/// For this long after the last key no rule answers and no message is typed: a person who reads a dialog or searches for a word
+/// pauses for some seconds, and the screen must not change meanwhile.
 pub const HANDS_OFF: Duration = Duration::from_secs(10);
 
-/// What a person pressed, as far as a dialog cares.
+/// A key that a person pressed, as far as a dialog cares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stroke {
     Enter,
     Escape,
     Digit(u32),
-    /// An arrow and its like: it decides nothing.
+    /// An arrow key or similar: it decides nothing.
     Move,
     /// Moves in some dialogs; in others it chooses to allow all edits.
     BackTab,
     Other,
 }
 
-/// Somebody types.
+/// A person is typing.
 #[derive(Debug)]
 pub(super) struct Typing {
     pub uid: u32,
     pub until: Instant,
 }
 
-/// What was pressed on the dialog that is up.
+/// The keys that a person pressed on the current dialog.
 #[derive(Debug, Default)]
 pub(super) struct ByHand {
-    /// Something moved since the dialog was last read: what is marked is not known.
+    /// The mark may have moved since the dialog was last read: the marked option is unknown.
     moved: bool,
     answer: Option<HandAnswer>,
 }
@@ -41,12 +41,12 @@ pub(super) struct ByHand {
 struct HandAnswer {
     dialog: Dialog,
     person: Person,
-    /// What it says, where that can be told.
+    /// The picked option, if it is known.
     picked: Option<keys::Pick>,
 }
 
 impl Machine {
-    /// Somebody has typed at the slot's own terminal within [`HANDS_OFF`].
+    /// Whether somebody has typed at the slot's own terminal within [`HANDS_OFF`].
     pub fn person_types(&self) -> bool {
         self.up().is_some_and(|up| up.typing.is_some())
     }
@@ -59,7 +59,7 @@ impl Machine {
             .iter()
             .for_each(|stroke| up.note_stroke(person, *stroke));
         if begins {
-            self.tell(What::Typing { uid });
+            self.tell(EventKind::Typing { uid });
             self.hand_over();
         }
     }
@@ -67,7 +67,7 @@ impl Machine {
     /// The person has detached.
     pub(super) fn keyboard_is_free(&mut self) {
         if self.up_mut().and_then(|up| up.typing.take()).is_some() {
-            self.tell(What::TypingOver);
+            self.tell(EventKind::TypingOver);
         }
     }
 
@@ -78,12 +78,13 @@ impl Machine {
         }
     }
 
-    /// What missiond was about to press is theirs to decide now. A key that has decided is not taken back.
+    /// The person now decides on the keys that missiond was about to press. A key that has decided is not taken back.
     fn hand_over(&mut self) {
         let Some(up) = self.up_mut() else { return };
         match std::mem::replace(&mut up.hands, Hands::Free) {
             Hands::Pasting { message, .. } => {
-                let text = "a person began to type, so Enter was withheld; the text stands in the input box";
+                let text =
+                    "a person began to type, so Enter was withheld; the text is in the input box";
                 self.not_entered(&message, text);
                 let error = Refusal::PersonCame.says(text);
                 self.refuse_message(message, error);
@@ -96,7 +97,7 @@ impl Machine {
         }
     }
 
-    /// A dialog is gone: if they pressed something on it, they have answered it.
+    /// A dialog is gone: if the person pressed a key on it, they have answered it.
     pub(super) fn gone_by_hand(&mut self, id: &str) {
         let Some(up) = self.up_mut() else { return };
         let hand = std::mem::take(&mut up.asks.by_hand);
@@ -149,13 +150,13 @@ impl Up {
         });
     }
 
-    /// The dialog was read again: what is marked is known.
+    /// The dialog was read again: the marked option is known.
     pub(super) fn hand_is_seen(&mut self) {
         self.asks.by_hand.moved = false;
     }
 }
 
-/// What a key picks in a dialog, where that can be told; `moved` where the mark may stand elsewhere by now.
+/// The option that a key picks in a dialog, if it is known; `moved` if the mark may be elsewhere by now.
 pub(super) fn picked_by(stroke: Stroke, dialog: &Dialog, moved: bool) -> Option<keys::Pick> {
     match stroke {
         Stroke::Move | Stroke::BackTab | Stroke::Other => None,
@@ -169,7 +170,7 @@ pub(super) fn picked_by(stroke: Stroke, dialog: &Dialog, moved: bool) -> Option<
     }
 }
 
-/// Where it can't be told what was chosen, or labels may be painted, it was asked and that is all.
+/// If the choice is unknown, or labels may be painted, the decision is only *ask*.
 pub(super) fn decision_of(dialog: &Dialog, picked: Option<&keys::Pick>) -> Decision {
     match picked {
         None => Decision::Ask,
@@ -180,8 +181,7 @@ pub(super) fn decision_of(dialog: &Dialog, picked: Option<&keys::Pick>) -> Decis
     }
 }
 
-/// What was pressed, out of what a terminal sends for it. Reports of the mouse's way and of the window's focus are
-/// nobody's typing.
+/// The keys in the bytes that a terminal sends. Reports of mouse movement and of window focus are not typing.
 pub fn strokes(bytes: &[u8]) -> Vec<Stroke> {
     /// More is a paste.
     const MAX_STROKES: usize = 32;
@@ -207,7 +207,7 @@ pub fn strokes(bytes: &[u8]) -> Vec<Stroke> {
     found
 }
 
-/// What follows `ESC [`; with the bytes that it takes, those two included.
+/// The key after `ESC [`, and the number of bytes including those two.
 fn csi_stroke(body: &[u8]) -> (Option<Stroke>, usize) {
     let Some(at) = body.iter().position(|byte| (0x40..=0x7e).contains(byte)) else {
         return (Some(Stroke::Other), body.len() + 2);
@@ -226,7 +226,7 @@ fn csi_stroke(body: &[u8]) -> (Option<Stroke>, usize) {
     (stroke, at + 3)
 }
 
-/// A button, and neither the way of the mouse nor its wheel.
+/// A button, not movement and not the wheel.
 fn is_click(report: &[u8]) -> bool {
     const MOVES: u32 = 32;
     const WHEEL: u32 = 64;

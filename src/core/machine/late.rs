@@ -1,32 +1,32 @@
-//! Answers whose key was pressed and was not seen to work: a program that was stopped or is slow takes the key later. The
-//! audit says then what came of it, so that its last entry about a call is true.
+//! Answers whose key was pressed without a visible effect: a stopped or slow program reads the key later. The audit then records
+//! the result, so that its last entry about a call is true.
 
 use super::up::{Choosing, Hands};
 use super::*;
 use crate::core::claude::keys;
 
-/// Answers to one dialog that are told apart: more is somebody who tries again and again.
+/// The most answers to one dialog that are distinguished: more means that somebody tries again and again.
 const MAX_GIVEN: usize = 8;
 
-/// What became of answers to the last dialog.
+/// The pending answers to the last dialog.
 #[derive(Debug, Default)]
 pub(super) struct Late {
-    /// The dialog, and the answers whose keys were pressed on it, in their order.
+    /// The dialog, and the answers whose keys were pressed on it, in order.
     dialog: Option<Box<Dialog>>,
-    given: Vec<Given>,
-    /// The call of a dialog that is gone, if nobody knows which of several answers was taken.
+    given: Vec<LateAnswer>,
+    /// The call of a dialog that is gone, if it is unknown which of several answers took effect.
     unsure: Option<(String, Decider)>,
 }
 
 #[derive(Debug)]
-struct Given {
+struct LateAnswer {
     decision: Decision,
     /// `None` for a program in a slot or a task that interrupts.
     decider: Option<Decider>,
 }
 
 impl Late {
-    fn add(&mut self, dialog: &Dialog, given: Given) {
+    fn add(&mut self, dialog: &Dialog, given: LateAnswer) {
         let is_same = |known: &Dialog| known.id == dialog.id || known.asks_the_same(dialog);
         if !self.dialog.as_deref().is_some_and(is_same) {
             self.dialog = Some(Box::new(dialog.clone()));
@@ -44,12 +44,12 @@ impl Late {
 }
 
 impl Machine {
-    /// The key that decides was pressed, and the dialog is still up.
+    /// The deciding key was pressed, and the dialog is still up.
     pub(super) fn may_be_taken_late(&mut self, choosing: &Choosing) {
         if !choosing.steps.decided {
             return;
         }
-        let given = Given {
+        let given = LateAnswer {
             decision: decision_of(choosing),
             decider: choosing.asker.decider(),
         };
@@ -58,7 +58,7 @@ impl Machine {
         }
     }
 
-    /// The dialog is gone after this answer; others may have been given before.
+    /// The dialog is gone after this answer; there may be earlier answers.
     pub(super) fn has_also_answered(&mut self, choosing: &Choosing) {
         let others = self
             .up()
@@ -68,16 +68,16 @@ impl Machine {
         }
     }
 
-    /// The same for what a person pressed at an attached terminal.
+    /// The same for keys that a person pressed at an attached terminal.
     pub(super) fn also_by_hand(&mut self, dialog: &Dialog, decision: Decision, person: Person) {
         let Some(up) = self.up_mut() else { return };
         if up.asks.late.is_about(dialog) {
             let decider = Some(Decider::Person(person));
-            up.asks.late.add(dialog, Given { decision, decider });
+            up.asks.late.add(dialog, LateAnswer { decision, decider });
         }
     }
 
-    /// Writes down what became of answers that were not seen to work, once their dialog is gone.
+    /// Records the result of answers without a visible effect, once their dialog is gone.
     pub(super) fn settle_late_answers(&mut self) {
         let Some(up) = self.up_mut() else { return };
         let chooses =
@@ -114,7 +114,7 @@ impl Machine {
         self.decided(ask, verdict, decider);
     }
 
-    /// A call has run: if nobody knew which answer was taken, it was the yes.
+    /// A call has run: if it was unknown which answer took effect, it was the yes.
     pub(super) fn has_run(&mut self, ask: &Ask, id: Option<&str>) {
         let Some(up) = self.up_mut() else { return };
         let ran = |(unsure, _): &mut (String, Decider)| Some(unsure.as_str()) == id;

@@ -4,29 +4,37 @@ use super::cause::{Remains, classify, ended_by_us, in_words};
 use super::held::Held;
 use super::up::{Hands, Up};
 use super::*;
-use crate::core::model::{Trace, dropped_messages};
+use crate::core::model::{Cut, Trace, dropped_messages};
 use crate::core::settings::{OnLimit, Restart};
 use serde::{Deserialize, Serialize};
 
 #[cfg(test)]
 mod tests;
 
-/// Why a slot is down that a person has stopped.
+/// The reason why a slot is down after a person stopped it.
 const STOPPED: &str = "stopped";
+
+/// A request about the program as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wish {
+    Start,
+    Stop,
+    Restart,
+}
 
 /// Why a program is being ended.
 #[derive(Debug)]
 pub(super) enum Ending {
     ByPerson,
-    /// It has used up what it may; it stays down, with this reason.
+    /// It has reached a limit; it stays down, with this reason.
     ByLimit(String),
-    /// It counts as a failure, and is started again as after one.
+    /// It counts as a failure, and is restarted like after one.
     Failing(Cause, String),
 }
 
 impl Ending {
     pub(super) fn of_shim() -> Ending {
-        let words = "it was told to end, by somebody other than the daemon";
+        let words = "its shim was stopped, but not by the daemon";
         Ending::Failing(Cause::ShimLost, words.to_owned())
     }
 
@@ -43,7 +51,7 @@ fn failing(cause: Cause, words: &str) -> String {
     format!("{}: {words}", cause.name())
 }
 
-/// Whether a slot is to run, for a daemon that comes after one that was killed.
+/// Whether a slot should run, for the daemon that follows a killed one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DesiredState {
@@ -54,7 +62,7 @@ pub enum DesiredState {
 }
 
 impl Machine {
-    /// How the slot stands; `None` while nobody has ever started it.
+    /// The desired state; `None` if nobody has ever started the slot.
     pub fn desired_state(&self) -> Option<DesiredState> {
         let down = |state, reason: &str| DesiredState::Down {
             state,
@@ -76,7 +84,7 @@ impl Machine {
         }
     }
 
-    /// What an earlier daemon knew of the slot. For a machine that has done nothing yet.
+    /// Restores what an earlier daemon knew about the slot. Only for a new machine.
     pub fn recall(
         &mut self,
         past: Past,
@@ -93,38 +101,93 @@ impl Machine {
         }
     }
 
-    /// Its program has ended before this machine began, for this reason; what is known already stands.
+    /// Its program ended before this machine began, for this reason; a known reason stays.
     pub fn recall_end(&mut self, why: Option<String>) {
         if let Life::Down { reason, .. } = &mut self.life {
             *reason = reason.take().or(why);
         }
     }
 
-    pub(super) fn start(&mut self, token: Token) {
-        match &mut self.life {
-            Life::Up(_) => self.reply(token, Ok(Reply::Already)),
-            Life::Down { .. } | Life::Waiting { .. } | Life::Unreached { .. } => {
-                if token != NOBODY {
-                    self.begin_anew();
-                } else if let Some(until) = self.held_until {
-                    return self.wait_for_the_limit(until);
-                }
-                self.starters.push(token);
-                self.launch();
+    /// What each request means in each state. A person's stop always wins, also against a restart in progress.
+    pub(super) fn run(&mut self, wish: Wish, token: Token) {
+        match (&mut self.life, wish) {
+            (Life::Up(_), Wish::Start) => self.reply(token, Ok(Reply::Already)),
+            (Life::Up(_), Wish::Stop | Wish::Restart) => {
+                self.cut_short(wish);
+                self.life = Life::Stopping {
+                    tokens: vec![token],
+                    start_again: wish == Wish::Restart,
+                    ending: Ending::ByPerson,
+                };
+                self.effects.push(Effect::StopTree);
             }
-            Life::Launching => self.starters.push(token),
-            Life::Stopping {
-                tokens,
-                start_again,
-                ..
-            } => {
-                *start_again = true;
+            (Life::Launching { starters }, Wish::Start | Wish::Restart) => starters.push(token),
+            (Life::Launching { .. }, Wish::Stop) => {
+                self.effects.push(Effect::CancelSpawn);
+                self.effects.push(Effect::EndOrphans);
+                self.refuse_starters("it was stopped before it had started");
+                self.stay_stopped(token);
+            }
+            (
+                Life::Down { .. } | Life::Waiting { .. } | Life::Unreached { .. },
+                Wish::Start | Wish::Restart,
+            ) => self.start_from_rest(token),
+            // Parts of it may still run, with a shim that is gone or does not answer. The daemon's own end does not turn a
+            // slot that was given up into one that a person has stopped.
+            (Life::Down { state, .. }, Wish::Stop) if *state != State::Error || token == NOBODY => {
+                self.effects.push(Effect::EndOrphans);
+                self.reply(token, Ok(Reply::Done));
+            }
+            (Life::Down { .. } | Life::Waiting { .. } | Life::Unreached { .. }, Wish::Stop) => {
+                self.effects.push(Effect::EndOrphans);
+                self.stay_stopped(token);
+            }
+            (
+                Life::Stopping {
+                    tokens,
+                    start_again,
+                    ending,
+                },
+                wish,
+            ) => {
+                *start_again = wish != Wish::Stop;
+                if wish != Wish::Start {
+                    *ending = Ending::ByPerson;
+                }
                 tokens.push(token);
             }
         }
     }
 
-    /// An earlier daemon has seen it: another start would only see it again.
+    /// A person ends the program: its turn and the waiting messages are not carried over to another run.
+    fn cut_short(&mut self, wish: Wish) {
+        let why = match wish {
+            Wish::Restart => "the slot was restarted",
+            Wish::Start | Wish::Stop => "the slot was stopped",
+        };
+        let waited = self.report_what_waited();
+        self.let_go(why);
+        let dropped = self.refuse_queue(why);
+        self.cut = Cut { waited, dropped };
+    }
+
+    fn start_from_rest(&mut self, token: Token) {
+        if token != NOBODY {
+            self.begin_anew();
+        } else if let Some(until) = self.held_until.filter(|_| !self.is_over_budget()) {
+            return self.wait_for_the_limit(until);
+        }
+        self.launch(vec![token]);
+    }
+
+    /// No program is known to run, and none is started.
+    fn stay_stopped(&mut self, token: Token) {
+        let dropped = self.stay_down(self.stopper(&[token]), STOPPED.to_owned());
+        let reply = self.take_cut(dropped);
+        self.reply(token, Ok(reply));
+    }
+
+    /// An earlier daemon has seen the limit: another start would only reach it again.
     fn wait_for_the_limit(&mut self, until: Instant) {
         self.cause = Some(Cause::UsageLimit);
         self.life = Life::Waiting {
@@ -134,53 +197,8 @@ impl Machine {
         };
     }
 
-    /// A person's stop always wins, also against a restart that is under way.
-    pub(super) fn stop(&mut self, token: Token, start_again: bool) {
-        match &mut self.life {
-            Life::Down { .. } | Life::Waiting { .. } | Life::Unreached { .. } if start_again => {
-                self.start(token);
-            }
-            // Something of it may run on all the same, with a shim that is gone or does not answer.
-            Life::Down { .. } => {
-                self.effects.push(Effect::EndOrphans);
-                self.reply(token, Ok(Reply::Done));
-            }
-            Life::Waiting { .. } | Life::Unreached { .. } => {
-                self.effects.push(Effect::EndOrphans);
-                let dropped = self.stay_down(self.stopper(&[token]), STOPPED.to_owned());
-                self.reply(token, Ok(stopped(dropped)));
-            }
-            Life::Up(_) => {
-                self.let_go("the slot is being stopped");
-                self.life = Life::Stopping {
-                    tokens: vec![token],
-                    start_again,
-                    ending: Ending::ByPerson,
-                };
-                self.effects.push(Effect::StopTree);
-            }
-            Life::Launching if start_again => self.start(token),
-            Life::Launching => {
-                self.effects.push(Effect::CancelSpawn);
-                self.effects.push(Effect::EndOrphans);
-                self.refuse_starters("it was stopped before it had started");
-                let dropped = self.stay_down(self.stopper(&[token]), STOPPED.to_owned());
-                self.reply(token, Ok(stopped(dropped)));
-            }
-            Life::Stopping {
-                tokens,
-                start_again: again,
-                ending,
-            } => {
-                *again = start_again;
-                *ending = Ending::ByPerson;
-                tokens.push(token);
-            }
-        }
-    }
-
-    pub(super) fn launch(&mut self) {
-        self.life = Life::Launching;
+    pub(super) fn launch(&mut self, starters: Vec<Token>) {
+        self.life = Life::Launching { starters };
         self.past.begin_run();
         self.effects.push(Effect::Spawn);
     }
@@ -188,17 +206,26 @@ impl Machine {
     pub(super) fn started(&mut self, pid: u32, continues: bool) {
         let mut up = Up::new(pid, continues, Runs::with(self.config.clone()));
         up.own_text = self.typed_before.take();
+        let starters = self.take_starters();
         self.life = Life::Up(Box::new(up));
-        for token in std::mem::take(&mut self.starters) {
-            self.reply(token, Ok(Reply::Done));
+        let reply = self.take_cut(Vec::new());
+        for token in starters {
+            self.reply(token, Ok(reply.clone()));
         }
     }
 
     fn refuse_starters(&mut self, reason: &str) {
         let text = format!("{} did not start: {reason}", self.config.name);
         let error = Refusal::NotStarted.says(text);
-        for token in std::mem::take(&mut self.starters) {
+        for token in self.take_starters() {
             self.reply(token, Err(error.clone()));
+        }
+    }
+
+    fn take_starters(&mut self) -> Vec<Token> {
+        match &mut self.life {
+            Life::Launching { starters } => std::mem::take(starters),
+            _ => Vec::new(),
         }
     }
 
@@ -207,7 +234,7 @@ impl Machine {
         let reason = format!("{}: {reason}", cause.name());
         self.refuse_starters(&reason);
         if cause.is_curable() && self.config.restart != Restart::Never {
-            self.tell(What::Warning {
+            self.tell(EventKind::Warning {
                 text: format!("it did not start: {reason}"),
             });
             self.try_again(reason, Duration::ZERO, now);
@@ -216,12 +243,12 @@ impl Machine {
         }
     }
 
-    /// A shim lives and does not answer: that is no end of its program, and nothing is started again. Told once.
+    /// A shim is alive but does not answer: its program has not ended, and nothing is started again. Reported once.
     pub(super) fn not_reached(&mut self, reason: String, now: Instant) {
         self.refuse_starters(&reason);
         if !matches!(self.life, Life::Unreached { .. }) {
             let text = reason.clone();
-            self.tell(What::Warning { text });
+            self.tell(EventKind::Warning { text });
         }
         self.life = Life::Unreached {
             reason,
@@ -229,7 +256,7 @@ impl Machine {
         };
     }
 
-    /// Has the slot look for its shim. It answers by `Started`, `NotReached` or `ShimGone`.
+    /// Makes the slot look for its shim. It answers with `Started`, `NotReached` or `ShimGone`.
     pub(super) fn look_for_shim(&mut self) {
         if let Life::Unreached { look_at, .. } = &mut self.life {
             *look_at = None;
@@ -237,10 +264,12 @@ impl Machine {
         }
     }
 
-    /// The shim has ended, and the program with it: another one is being started. What waited was for the program before.
+    /// The shim has ended, and the program with it: another one is being started. The waiting messages were for the old program.
     pub(super) fn shim_is_gone(&mut self) {
         self.refuse_queue("its program has ended with its shim");
-        self.life = Life::Launching;
+        self.life = Life::Launching {
+            starters: Vec::new(),
+        };
         self.past.begin_run();
     }
 
@@ -251,7 +280,7 @@ impl Machine {
         limit_reset: Option<Instant>,
         now: Instant,
     ) {
-        self.drop_questions();
+        self.drop_questions(now);
         let cause = classify(Remains {
             report: &report,
             said: said.as_deref(),
@@ -264,7 +293,7 @@ impl Machine {
         if cause == Cause::UsageLimit {
             self.held_until = limit_reset;
         }
-        self.tell(What::Exit {
+        self.tell(EventKind::Exit {
             code: report.code,
             signal: report.signal,
             cause: words.clone(),
@@ -287,14 +316,14 @@ impl Machine {
         }
     }
 
-    /// A person's start forgets what was before.
+    /// A person's start clears the history.
     fn begin_anew(&mut self) {
         self.backoff.forget();
         self.past.begin_anew();
         self.held_until = None;
     }
 
-    /// Ends a program that runs, without a person's wish.
+    /// Ends a running program without a person's request.
     pub(super) fn end(&mut self, ending: Ending) {
         let why = match &ending {
             Ending::ByPerson => "the slot is being stopped",
@@ -312,7 +341,7 @@ impl Machine {
         self.effects.push(Effect::StopTree);
     }
 
-    /// Why missiond ends the program that is being ended, if no person wants it.
+    /// Why missiond ends the program, if no person requested it.
     pub fn ends_because(&self) -> Option<String> {
         match &self.life {
             Life::Stopping { ending, .. } => ending.reason(),
@@ -323,15 +352,15 @@ impl Machine {
     fn stopped(&mut self, tokens: Vec<Token>, start_again: bool, ending: Ending, now: Instant) {
         if start_again {
             self.begin_anew();
-            self.starters.extend(tokens);
-            return self.launch();
+            return self.launch(tokens);
         }
         match ending {
             Ending::ByPerson => {
                 self.cause = None;
                 let dropped = self.stay_down(self.stopper(&tokens), STOPPED.to_owned());
+                let reply = self.take_cut(dropped);
                 for token in tokens {
-                    self.reply(token, Ok(stopped(dropped.clone())));
+                    self.reply(token, Ok(reply.clone()));
                 }
             }
             Ending::ByLimit(reason) => {
@@ -345,7 +374,7 @@ impl Machine {
         }
     }
 
-    /// Who has stopped it: nobody but the daemon does it for a slot that has left the config.
+    /// Who has stopped it: for a slot that has left the config it is the daemon.
     fn stopper(&self, tokens: &[Token]) -> &'static str {
         let by_daemon = tokens.iter().all(|token| *token == NOBODY);
         match by_daemon && self.config.removed {
@@ -354,14 +383,14 @@ impl Machine {
         }
     }
 
-    /// The ids of the messages that are dropped.
+    /// Returns the ids of the dropped messages.
     pub(super) fn stay_down(&mut self, by: &str, reason: String) -> Vec<String> {
         let dropped = self.go_down(State::Exited, Some(reason));
-        self.tell(What::Stopped { by: by.to_owned() });
+        self.tell(EventKind::Stopped { by: by.to_owned() });
         dropped
     }
 
-    /// The program ended and nobody had asked it to.
+    /// The program ended without a request.
     fn died(&mut self, up: Up, cause: Cause, words: String, now: Instant) {
         let healthy_for = up
             .reached_idle
@@ -395,21 +424,25 @@ impl Machine {
         }
     }
 
-    /// A dialog or a turn is not taken into the next run: whoever wanted it decides again.
-    fn report_what_waited(&mut self) {
+    /// A dialog or a turn is not carried over to the next run: its owner decides again.
+    fn report_what_waited(&mut self) -> Vec<String> {
         let dialog = self
             .dialog()
             .map(|dialog| format!("a dialog ({})", about(dialog)));
-        let in_turn = self.up().is_some_and(|up| up.turn.is_some());
-        let message = in_turn.then(|| "a message that was not yet answered".to_owned());
+        let turn = self.up().and_then(|up| up.turn.as_ref());
+        let message = turn.map(|turn| match &turn.id {
+            Some(id) => format!("a message that was not yet answered ({id})"),
+            None => "a message that was not yet answered".to_owned(),
+        });
         let waited: Vec<String> = dialog.into_iter().chain(message).collect();
         if !waited.is_empty() {
             let text = format!("it ended while something waited: {}", waited.join(", "));
-            self.tell(What::Warning { text });
+            self.tell(EventKind::Warning { text });
         }
+        waited
     }
 
-    /// In words; `None` where there are none.
+    /// The number of queued messages as a text; `None` if there are none.
     pub(super) fn queued_messages(&self) -> Option<String> {
         match self.queue.len() {
             0 => None,
@@ -431,7 +464,7 @@ impl Machine {
                 let until = limit_reset.unwrap_or(now).max(now + delay);
                 self.past.restarts += 1;
                 let attempt = self.past.restarts;
-                self.tell(What::Restart {
+                self.tell(EventKind::Restart {
                     attempt,
                     delay_ms: until.saturating_duration_since(now).as_millis() as u64,
                 });
@@ -448,13 +481,13 @@ impl Machine {
     }
 
     fn give_up(&mut self, reason: String) {
-        self.tell(What::GaveUp {
+        self.tell(EventKind::GaveUp {
             reason: reason.clone(),
         });
         self.go_down(State::Error, Some(reason));
     }
 
-    /// The ids of the messages that are dropped.
+    /// Returns the ids of the dropped messages.
     fn go_down(&mut self, state: State, reason: Option<String>) -> Vec<String> {
         let why = match reason.as_deref() {
             None => "the slot is not running",
@@ -466,11 +499,13 @@ impl Machine {
         dropped
     }
 
-    /// Everybody who waits for the program is told that it is gone.
+    /// Replies to everybody who waits for the program that it is gone.
     fn let_go(&mut self, why: &str) {
         let Some(up) = self.up_mut() else { return };
         let hands = std::mem::replace(&mut up.hands, Hands::Free);
         let turn = up.turn.take();
+        let unheard = turn.as_ref().filter(|turn| turn.token.is_none());
+        let unheard = unheard.and_then(|turn| turn.id.clone());
         let mut waiting: Vec<Token> = turn.and_then(|turn| turn.token).into_iter().collect();
         waiting.extend(std::mem::take(&mut up.held).iter().map(Held::token));
         match hands {
@@ -492,14 +527,28 @@ impl Machine {
             }
             Hands::Clearing { .. } | Hands::Free => {}
         }
+        let error = Refusal::CutOff.says(why).trace(Trace::CutOff);
+        if let Some(id) = unheard {
+            let why = error.clone();
+            self.effects.push(Effect::Drop { id, why });
+        }
         for token in waiting {
-            let error = Refusal::CutOff.says(why).trace(Trace::CutOff);
-            self.reply(token, Err(error));
+            self.reply(token, Err(error.clone()));
         }
     }
 
-    /// Messages that wait are not taken into the next run. The ids of those that are dropped, which the log and the
-    /// events have too; a task goes back to where it waited before.
+    /// The reply to a stop or restart: what it has cut off, with the messages that were dropped after it.
+    fn take_cut(&mut self, dropped: Vec<String>) -> Reply {
+        let mut cut = std::mem::take(&mut self.cut);
+        cut.dropped.extend(dropped);
+        match cut == Cut::default() {
+            true => Reply::Done,
+            false => Reply::Cut(cut),
+        }
+    }
+
+    /// Waiting messages are not carried over to the next run. Returns the ids of the dropped ones, which are also in the log and
+    /// in the events; a task goes back to its queue.
     fn refuse_queue(&mut self, why: &str) -> Vec<String> {
         let queue = std::mem::take(&mut self.queue);
         let lost = |message: &&Message| message.task.is_none() && message.token.is_some();
@@ -507,7 +556,7 @@ impl Machine {
         let ids: Vec<String> = lost.iter().filter_map(|lost| lost.id.clone()).collect();
         if !lost.is_empty() {
             let text = format!("{}: {why}", dropped_messages(lost.len(), &ids));
-            self.tell(What::Warning { text });
+            self.tell(EventKind::Warning { text });
         }
         for message in queue {
             let why = Refusal::Dropped.says(format!("not sent: {why}"));
@@ -521,12 +570,5 @@ impl Machine {
             }
         }
         ids
-    }
-}
-
-fn stopped(dropped: Vec<String>) -> Reply {
-    match dropped.is_empty() {
-        true => Reply::Done,
-        false => Reply::Dropped(dropped),
     }
 }

@@ -1,13 +1,13 @@
-//! When a usage limit is lifted, from the words on the screen: `resets 3pm`, `resets 3:45pm (Europe/Berlin)`,
-//! `resets at 3pm`, `resets Aug 8`, `resets Aug 8, 2027, 3:45pm`; those of an account in the clock of the place, those of
-//! an API key, `regain access on 2026-12-01 at 00:00 UTC`, in that of the world. Pure.
+//! When a usage limit is reset, from the text on the screen: `resets 3pm`, `resets 3:45pm (Europe/Berlin)`, `resets at 3pm`,
+//! `resets Aug 8`, `resets Aug 8, 2027, 3:45pm`. Texts of an account are in local time; those of an API key, `regain access on
+//! 2026-12-01 at 00:00 UTC`, are in UTC. Pure.
 
 use chrono::{DateTime, Datelike, Days, NaiveDate, NaiveDateTime, NaiveTime, TimeZone};
 use regex::Regex;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-/// A time that has just passed is today's, not tomorrow's: clocks differ a little, and limits are lifted late.
+/// A time that has just passed is today's, not tomorrow's: clocks differ a little, and limits are reset late.
 const JUST_PASSED: Duration = Duration::from_secs(5 * 60);
 
 static RESETS: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -19,8 +19,7 @@ static RESETS: LazyLock<Option<Regex>> = LazyLock::new(|| {
 static REGAINS: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"regain access on (\d{4}-\d{2}-\d{2} at \d{2}:\d{2}) UTC").ok());
 
-/// How long from `now`, in the time zone in which the screen is written, until the limit that `text` tells of is
-/// lifted; `None` where it shows no time.
+/// How long from `now`, in the time zone of the screen, until the limit in `text` is reset; `None` if the text has no time.
 pub fn limit_reset_in<Zone: TimeZone>(text: &str, now: DateTime<Zone>) -> Option<Duration> {
     let left = match regained(text) {
         Some(at) => at - now.naive_utc(),

@@ -1,34 +1,42 @@
-//! What a slot that runs may use, and what happens when it is too much: stalls, memory, turns, idleness, and the
-//! usage limit of the account.
+//! The limits of a running slot, and what happens when one is exceeded: stalls, memory, turns, idle time, and the usage limit of
+//! the account.
 
 use super::life::Ending;
 use super::up::{Hands, Up};
 use super::*;
 use crate::core::claude::keys;
-use crate::core::settings::{Kind, OnLimit, OnStall};
+use crate::core::settings::{OnLimit, OnStall};
 use crate::core::text::dollars::Dollars;
 use serde::{Deserialize, Serialize};
 
-/// What was found when the slot was looked at.
+/// The result of a health check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Measure {
-    /// Bytes that its processes hold, where they were counted.
+    /// Memory of its processes in bytes, if it was measured.
     pub memory: Option<u64>,
     /// How long it has shown no sign of life.
     pub quiet_for: Duration,
 }
 
-/// What a slot has been through. It is kept on disk, so that a limit holds across daemons.
+/// The history of a slot. It is kept on disk, so that limits apply across daemons.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Past {
-    /// By itself, after a failure: those of a person are not counted.
+    /// Automatic restarts after a failure; a person's restarts do not count.
     pub restarts: u32,
     /// Since a person last started it, like the cost.
     pub turns: u32,
     pub cost: Dollars,
-    /// The last figure of the run that is under way.
+    /// The last cost figure of the current run.
     figure: Option<Dollars>,
+    today: DayCost,
+}
+
+/// What a slot has cost on the last day on which it has cost anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+struct DayCost {
+    day: i32,
+    cost: Dollars,
 }
 
 impl Past {
@@ -37,9 +45,10 @@ impl Past {
         self.cost = Dollars::ZERO;
     }
 
-    /// A session that is resumed begins with the figure that it ended with, or with none; one that is cleared
-    /// begins with none. So what counts is by how much the figure grows in a run.
-    fn add_figure(&mut self, figure: Dollars) {
+    /// A resumed session begins with its last figure, or without one; a cleared session begins without one. So only the growth of
+    /// the figure within a run counts.
+    /// The growth is what comes back.
+    fn add_figure(&mut self, figure: Dollars) -> Dollars {
         let before = self.figure.replace(figure);
         let grown = match before {
             None => Dollars::ZERO,
@@ -47,6 +56,7 @@ impl Past {
             Some(_) => figure,
         };
         self.cost = self.cost.plus(grown);
+        grown
     }
 
     /// The next figure is the first of another run.
@@ -60,11 +70,18 @@ impl Machine {
         self.past
     }
 
-    /// The status line says what the session has cost so far. At the limit it is stopped in the middle of its
-    /// turn: one that never ends would have no limit.
+    /// The status line shows the cost of the session so far. At the limit the slot is stopped in the middle of its turn:
+    /// otherwise an endless turn would have no limit.
     pub(super) fn costs(&mut self, figure: Dollars) {
-        self.past.add_figure(figure);
+        let grown = self.past.add_figure(figure);
         let cost = self.past.cost;
+        if grown > Dollars::ZERO {
+            self.tell(EventKind::Cost {
+                dollars: grown.as_f64(),
+                total: cost.as_f64(),
+            });
+            self.effects.push(Effect::DateCost(grown));
+        }
         let Some(most) = self
             .config
             .supervision
@@ -80,7 +97,28 @@ impl Machine {
         }
     }
 
-    /// Whether it claims to be at work, so that silence means something.
+    /// Beyond the limit of a day nothing is cut off: the turn ends by itself, and messages wait.
+    pub(super) fn cost_on(&mut self, day: i32, ends: Instant, grown: Dollars) {
+        let before = Some(self.past.today).filter(|today| today.day == day);
+        let before = before.map_or(Dollars::ZERO, |today| today.cost);
+        let cost = before.plus(grown);
+        self.past.today = DayCost { day, cost };
+        let is_told = self.held_until.is_some_and(|until| until >= ends);
+        let most = self.config.supervision.max_cost_per_day;
+        if let Some(most) = most.filter(|_| self.is_over_budget() && !is_told) {
+            let text = format!("{cost} spent today, {most} allowed: messages wait until tomorrow");
+            self.trouble("max_cost_per_day", &text);
+            self.held_until = Some(ends);
+        }
+    }
+
+    /// Whether it has cost as much as it may on a day.
+    pub(super) fn is_over_budget(&self) -> bool {
+        let most = self.config.supervision.max_cost_per_day;
+        most.is_some_and(|most| self.past.today.cost >= most)
+    }
+
+    /// Whether it claims to be working, so that silence means something.
     pub fn is_busy(&self) -> bool {
         self.up().is_some_and(Up::is_busy)
     }
@@ -115,7 +153,7 @@ impl Machine {
         }
     }
 
-    /// One Esc, as a person would press it; where keys are under way or a dialog is up, none.
+    /// One Esc, as a person would press it; none during a key sequence or at a dialog.
     fn interrupt_stall(&mut self, now: Instant) {
         let Some(up) = self.up() else { return };
         let busy = !up.hands_are_free() || up.typing.is_some();
@@ -132,7 +170,7 @@ impl Machine {
         }
     }
 
-    /// The answer of a turn is there; whether that was the last one allowed.
+    /// The answer of a turn is known; checks whether that was the last turn allowed.
     pub(super) fn turn_found(&mut self, answer: Answer, now: Instant) {
         let is_turn = self.up().is_some_and(|up| up.turn.is_some());
         if !self.found(answer, now) || !is_turn {
@@ -148,7 +186,7 @@ impl Machine {
         }
     }
 
-    /// Stops a slot that has had nothing to do for long enough.
+    /// Stops a slot that has been idle for long enough.
     pub(super) fn stop_at_rest(&mut self, now: Instant) {
         let idle_stop = self.config.supervision.idle_stop;
         let queue_is_empty = self.queue.is_empty();
@@ -163,31 +201,30 @@ impl Machine {
         let (Some(rest), Some(most)) = (rest, idle_stop) else {
             return;
         };
-        if rest >= most && self.config.kind == Kind::Claude {
+        if rest >= most {
             let text = format!("idle for {}", humantime::format_duration(most));
             self.trouble("idle_stop", &text);
             self.end(Ending::ByLimit(format!("idle_stop: {text}")));
         }
     }
 
-    /// Whether nothing is under way that another conversation would cut off.
+    /// Whether nothing is in progress that another conversation would cut off.
     pub fn is_at_rest(&self) -> bool {
         match &self.life {
             Life::Down { .. } | Life::Waiting { .. } => true,
             Life::Unreached { .. } => false,
             Life::Up(up) => self.queue.is_empty() && up.is_at_rest(),
-            Life::Launching | Life::Stopping { .. } => false,
+            Life::Launching { .. } | Life::Stopping { .. } => false,
         }
     }
 
     /// When the slot is stopped if nothing happens until then.
     pub(super) fn rest_ends(&self) -> Option<Instant> {
         let most = self.config.supervision.idle_stop?;
-        let since = self.up()?.rests_since?;
-        (self.config.kind == Kind::Claude).then(|| since + most)
+        Some(self.up()?.rests_since? + most)
     }
 
-    /// An error above the input box that is no matter of one turn is told once.
+    /// An error above the input box that concerns more than one turn is reported once.
     pub(super) fn check_error(&mut self) {
         let Some(up) = self.up_mut() else { return };
         let error = up.last_error();
@@ -197,7 +234,7 @@ impl Machine {
         up.errors.told = error.clone();
         let Some(text) = error else { return };
         match cause::of_error(&text) {
-            // Of another day, maybe: the time that it names is not the next one of that name.
+            // Possibly from another day: the time that it names is not the next one.
             Some(Cause::UsageLimit) if up.errors.of_the_past => {}
             Some(Cause::UsageLimit) => self.effects.push(Effect::FindReset(text)),
             Some(cause) => self.trouble(cause.name(), &text),
@@ -205,42 +242,48 @@ impl Machine {
         }
     }
 
-    /// The account's usage limit is reached, and is lifted at `until` where the screen says when.
+    /// The account's usage limit is reached; it is reset at `until`, if the screen says when.
     pub(super) fn limited(&mut self, text: String, until: Option<Instant>) {
         self.trouble(Cause::UsageLimit.name(), &text);
         self.cause = Some(Cause::UsageLimit);
         match self.config.supervision.on_limit {
+            OnLimit::Wait if self.is_over_budget() => self.held_until = self.held_until.max(until),
             OnLimit::Wait => self.held_until = until,
             OnLimit::Stop if self.is_up() => self.end(Ending::ByLimit(text)),
             OnLimit::Stop => {}
         }
     }
 
-    /// When the usage limit is lifted for which messages or the next start wait.
+    /// When the usage limit is reset that messages or the next start wait for.
     pub fn held_until(&self) -> Option<Instant> {
         self.held_until
     }
 
-    /// The messages that wait for the usage limit to be lifted, for a person.
+    /// The messages that wait for the reset of the usage limit, for a person.
     pub(super) fn held_back(&self, now: Instant) -> Option<String> {
         let left = self.held_until?.checked_duration_since(now)?;
         let queued = self.queued_messages()?;
         let left = in_whole_seconds(left);
-        Some(format!(
-            "{queued}, until the usage limit is lifted in {left}"
-        ))
+        let what = match self.is_over_budget() {
+            true => "max_cost_per_day counts anew",
+            false => "the usage limit is reset",
+        };
+        Some(format!("{queued}, until {what} in {left}"))
     }
 
-    /// Whether messages wait for the usage limit to be lifted.
+    /// Whether messages wait for the reset of the usage limit.
     pub(super) fn is_held(&mut self, now: Instant) -> bool {
         if self.held_until.is_some_and(|until| until <= now) {
             self.held_until = None;
+            if self.is_over_budget() {
+                self.past.today = DayCost::default();
+            }
         }
         self.held_until.is_some()
     }
 
     pub(super) fn trouble(&mut self, cause: &str, text: &str) {
-        self.tell(What::Trouble {
+        self.tell(EventKind::Trouble {
             cause: cause.to_owned(),
             text: text.to_owned(),
         });
@@ -260,12 +303,12 @@ impl Up {
         self.errors.failure = self.errors.failure.take().filter(|_| !self.is_busy());
     }
 
-    /// One that rests or asks is no longer stalled, and nobody looks at it to find that out.
+    /// A slot that is idle or asks is no longer stalled, and no health check would notice.
     pub(super) fn forget_stall(&mut self) {
         self.errors.stalled = self.errors.stalled.filter(|_| self.is_busy());
     }
 
-    /// Nothing under way, in front or behind.
+    /// Nothing is in progress, in the foreground or in the background.
     fn is_at_rest(&self) -> bool {
         let background = self.sight.as_ref().map_or(0, |sight| sight.background);
         self.state() == State::Idle
@@ -281,7 +324,7 @@ pub(super) fn no_sign_of_life(quiet_for: Duration) -> String {
     format!("no sign of life for {}", humantime::format_duration(whole))
 }
 
-/// What is left of a wait; never none while something is.
+/// The rest of a wait, never zero while something is left.
 pub(super) fn in_whole_seconds(left: Duration) -> humantime::FormattedDuration {
     humantime::format_duration(Duration::from_secs(left.as_secs_f64().ceil() as u64))
 }

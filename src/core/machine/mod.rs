@@ -1,7 +1,7 @@
-//! What a slot does next: `handle(Input, now) -> Vec<Effect>`. Pure: no IO, and time comes in.
+//! What a slot does next: `handle(Input, now) -> Vec<Effect>`. Pure: no IO, and time is an argument.
 //!
-//! The machine holds one life (`Life`) and, while the program is up, what its hands are doing
-//! (`up::Hands`): at most one key sequence at a time. Everything it wants done comes out as an [`Effect`].
+//! The machine holds one life (`Life`) and, while the program is up, its current key sequence (`up::Hands`): at most one at a
+//! time. Everything it wants done is returned as an [`Effect`].
 
 mod advice;
 mod answering;
@@ -27,6 +27,7 @@ mod limit_reset;
 mod limits;
 mod modes;
 mod own_text;
+mod phase;
 mod refusal;
 mod runs;
 mod sending;
@@ -40,7 +41,7 @@ mod withheld;
 #[cfg(test)]
 mod tests;
 
-pub use answering::verdict_event;
+pub use answering::{kind_name, verdict_event};
 pub use backoff::Pace;
 pub use by_keys::KeysReach;
 pub use calls::Known;
@@ -48,12 +49,13 @@ pub use cause::{Cause, KERNEL_KILLED};
 pub use effect::{Decider, Effect, Purpose, Reply};
 pub use input::{Answer, Confirmation, Deciding, Input, Message, Observation};
 pub use interrupting::{Interrupter, Interruption};
-pub use judging::{KnownRules, Opinion, Question, Wants};
+pub use judging::{KnownRules, Opinion, RulesQuestion, Wants};
 pub use keyboard::{HANDS_OFF, Stroke, strokes};
 pub use life::DesiredState;
 pub use limit_reset::limit_reset_in;
 pub use limits::{Measure, Past};
 pub use own_text::OwnText;
+pub use phase::Phase;
 pub use refusal::Refusal;
 pub use runs::Runs;
 pub use several::SUBMIT;
@@ -65,12 +67,13 @@ use crate::core::claude::reading::{Choice, Composer, Dialog, DialogKind, State};
 use crate::core::claude::transcript;
 use crate::core::model::ExitReport;
 use crate::core::model::Person;
-use crate::core::model::{RpcError, What};
+use crate::core::model::{Cut, EventKind, RpcError};
 use crate::core::policy::{Ask, Asking, Circumstances, Decision, Verdict};
 use crate::core::settings::SlotConfig;
 use backoff::Backoff;
 use calls::Marks;
 use judging::Judging;
+use life::Wish;
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -79,18 +82,18 @@ use timers::Timers;
 use up::Up;
 use waits::*;
 
-/// Names a question from outside that gets exactly one reply.
+/// Identifies an outside request, which gets exactly one reply.
 pub type Token = u64;
 
-/// Whoever asks under this name hears nothing: the daemon itself, at its start and its end.
+/// The token for requests without a reply: those of the daemon itself, at its start and its end.
 pub const NOBODY: Token = 0;
 
-/// Messages that may wait for an idle input box: more is a client in a loop, not a conversation.
+/// The most messages that wait for an idle input box: more means a client in a loop.
 pub const MAX_QUEUE: usize = 64;
 
 #[derive(Debug)]
 enum Life {
-    /// Not running, and nothing is under way.
+    /// Not running, and nothing in progress.
     Down {
         state: State,
         reason: Option<String>,
@@ -101,15 +104,17 @@ enum Life {
         attempt: u32,
         reason: String,
     },
-    /// Its program runs in a shim that lives and does not answer. It is taken up when the shim does; nothing is started
+    /// Its program runs in a shim that is alive but does not answer. It is adopted when the shim answers; nothing is started
     /// beside it.
     Unreached {
         reason: String,
-        /// When the shim is looked at again; `None` while it is.
+        /// When to look at the shim again; `None` while that is in progress.
         look_at: Option<Instant>,
     },
-    /// `Effect::Spawn` is out.
-    Launching,
+    /// `Effect::Spawn` was sent; the tokens are answered when its result is known.
+    Launching {
+        starters: Vec<Token>,
+    },
     Up(Box<Up>),
     /// Being ended; the tokens are answered when it is gone.
     Stopping {
@@ -129,13 +134,13 @@ pub struct Machine {
     past: Past,
     /// Why it last ended or did not start.
     cause: Option<Cause>,
-    /// The usage limit is lifted then; nothing is sent before.
+    /// The time of the usage limit's reset; nothing is sent before.
     held_until: Option<Instant>,
     queue: VecDeque<Message>,
-    /// Starters that wait for the outcome of `Effect::Spawn`.
-    starters: Vec<Token>,
+    /// What a person's stop or restart has cut off, for their reply.
+    cut: Cut,
     marks: Marks,
-    /// What an earlier daemon has typed in the program that is about to be taken up.
+    /// What an earlier daemon has typed in the program that is about to be adopted.
     typed_before: Option<OwnText>,
     timers: Timers,
     effects: Vec<Effect>,
@@ -157,7 +162,7 @@ impl Machine {
             cause: None,
             held_until: None,
             queue: VecDeque::new(),
-            starters: Vec::new(),
+            cut: Cut::default(),
             marks: Marks::new(seed),
             typed_before: None,
             timers: Timers::default(),
@@ -165,7 +170,7 @@ impl Machine {
         }
     }
 
-    /// Takes one input and says what is to be done, in order.
+    /// Handles one input and returns the effects, in order.
     pub fn handle(&mut self, input: Input, now: Instant) -> Vec<Effect> {
         let before = self.state();
         let start = cfg!(debug_assertions).then(|| self.before(&input, now));
@@ -177,25 +182,24 @@ impl Machine {
         }
         let after = self.state();
         if before != after {
-            self.tell(What::State {
+            self.tell(EventKind::State {
                 from: before,
                 to: after,
             });
         }
-        // A start takes its time: everything else is said before.
+        // A start takes time, so all other effects go first.
         self.effects
             .sort_by_key(|effect| matches!(effect, Effect::Spawn));
         std::mem::take(&mut self.effects)
     }
 
-    /// What each input means in each state. All states take what comes from outside; what is about a program counts only
-    /// while it runs.
+    /// What each input means in each state. All states accept outside requests; inputs about a program count only while it runs.
     fn take(&mut self, input: Input, now: Instant) {
         match (&mut self.life, input) {
             (_, Input::TimePassed) => {}
-            (_, Input::Start(token)) => self.start(token),
-            (_, Input::Stop(token)) => self.stop(token, false),
-            (_, Input::Restart(token)) => self.stop(token, true),
+            (_, Input::Start(token)) => self.run(Wish::Start, token),
+            (_, Input::Stop(token)) => self.run(Wish::Stop, token),
+            (_, Input::Restart(token)) => self.run(Wish::Restart, token),
             (_, Input::Started { pid, continues }) => self.started(pid, continues),
             (_, Input::NotStarted { reason, cause }) => self.not_started(reason, cause, now),
             (_, Input::NotReached(reason)) => self.not_reached(reason, now),
@@ -216,6 +220,7 @@ impl Machine {
             (_, Input::Heard(token, event)) => self.heard(token, event, now),
             (_, Input::Judged { id, opinion }) => self.judged(id, opinion, now),
             (_, Input::Limited { text, until }) => self.limited(text, until),
+            (_, Input::CostOn { day, ends, grown }) => self.cost_on(day, ends, grown),
             (_, Input::Rules(rules)) => self.take_rules(rules, now),
             (_, Input::Settings(config)) => self.take_settings(config),
             (_, Input::WasTyped(own)) => self.was_typed(own),
@@ -238,7 +243,7 @@ impl Machine {
                 Life::Down { .. }
                 | Life::Waiting { .. }
                 | Life::Unreached { .. }
-                | Life::Launching
+                | Life::Launching { .. }
                 | Life::Stopping { .. },
                 Input::Saw(_)
                 | Input::Withheld(_)
@@ -264,11 +269,11 @@ impl Machine {
         self.timers.next()
     }
 
-    /// Does whatever the present state and time allow.
+    /// Does what the current state and time allow.
     fn advance(&mut self, now: Instant) {
         self.give_up_late_questions(now);
         match &self.life {
-            Life::Waiting { until, .. } if now >= *until => self.launch(),
+            Life::Waiting { until, .. } if now >= *until => self.launch(Vec::new()),
             Life::Unreached { look_at, .. } if look_at.is_some_and(|at| now >= at) => {
                 self.look_for_shim();
             }
@@ -279,6 +284,7 @@ impl Machine {
 
     fn advance_up(&mut self, now: Instant) {
         self.progress_doubt(now);
+        self.progress_calls(now);
         self.progress_typing(now);
         self.progress_held(now);
         self.progress_hands(now);
@@ -299,7 +305,7 @@ impl Machine {
             Life::Down { state, .. } => *state,
             Life::Waiting { .. } | Life::Stopping { .. } => State::Exited,
             Life::Unreached { .. } => State::Error,
-            Life::Launching => State::Starting,
+            Life::Launching { .. } => State::Starting,
             Life::Up(up) => up.state(),
         }
     }
@@ -322,11 +328,16 @@ impl Machine {
         self.queue.len()
     }
 
+    /// How many messages have no answer yet, also those that are being typed or worked on.
+    pub fn unanswered(&self) -> usize {
+        self.queue.len() + self.up().map_or(0, Up::unanswered)
+    }
+
     pub fn is_up(&self) -> bool {
         matches!(self.life, Life::Up(_))
     }
 
-    /// Whether the machine knows of a program that runs: it is at work, or is being ended.
+    /// Whether the machine knows of a running program: it works, or is being ended.
     pub fn has_program(&self) -> bool {
         self.is_up() || self.is_stopping()
     }
@@ -336,7 +347,7 @@ impl Machine {
         matches!(self.life, Life::Stopping { .. })
     }
 
-    /// Whether anything of the program may still run.
+    /// Whether no part of the program may still run.
     pub fn is_gone(&self) -> bool {
         matches!(
             self.life,
@@ -353,7 +364,7 @@ impl Machine {
         self.up().and_then(Up::dialog)
     }
 
-    /// Why no rule answered the dialog that is up.
+    /// Why no rule answered the current dialog.
     pub fn why_a_person(&self) -> Option<String> {
         self.up()
             .and_then(|up| up.asks.for_person.as_ref())
@@ -380,11 +391,11 @@ impl Machine {
             Life::Down { reason, .. } => reason.clone(),
             Life::Waiting { reason, .. } | Life::Unreached { reason, .. } => Some(reason.clone()),
             Life::Up(up) => up.last_error(),
-            Life::Launching | Life::Stopping { .. } => None,
+            Life::Launching { .. } | Life::Stopping { .. } => None,
         }
     }
 
-    /// What it is doing, in a few words for a person.
+    /// The current activity in a few words for a person.
     pub fn doing(&self, now: Instant) -> Option<String> {
         match &self.life {
             Life::Down { reason, .. } => reason.clone(),
@@ -397,7 +408,7 @@ impl Machine {
                 Some(format!("{reason}; restart {attempt} in {left}"))
             }
             Life::Unreached { reason, .. } => Some(reason.clone()),
-            Life::Launching => Some("starting".to_owned()),
+            Life::Launching { .. } => Some("starting".to_owned()),
             Life::Up(up) => {
                 let doubt = self.distrust().map(|why| format!("doubtful: {why}"));
                 doubt.or_else(|| up.doing()).or_else(|| self.held_back(now))
@@ -420,7 +431,7 @@ impl Machine {
         }
     }
 
-    fn tell(&mut self, what: What) {
+    fn tell(&mut self, what: EventKind) {
         self.effects.push(Effect::Tell(what));
     }
 
@@ -428,7 +439,7 @@ impl Machine {
         self.effects.push(Effect::Reply(token, reply));
     }
 
-    /// A key that no person has asked for.
+    /// Presses a key that no person has requested.
     fn press(&mut self, purpose: Purpose, bytes: &[u8], key: &str, reason: &str) {
         self.press_for(None, purpose, bytes, key, reason);
     }
@@ -451,7 +462,7 @@ impl Machine {
         });
     }
 
-    /// The Enter of a message that was typed is not pressed, or had no effect.
+    /// The Enter of a typed message is not pressed, or had no effect.
     fn not_entered(&mut self, message: &Message, why: &str) {
         self.effects.push(Effect::NoEffect {
             key: "Enter",

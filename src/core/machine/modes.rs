@@ -1,17 +1,17 @@
-//! The permission mode, by those who can tell: the footer of the screen and the hooks. One that nobody configured
+//! The permission mode, from the two sources that show it: the footer of the screen and the hooks. A mode that is not configured
 //! is reported at once.
 
 use super::*;
 
-/// The trouble of a program that runs in another mode than it was started in.
+/// The trouble name for a program that runs in another mode than it was started in.
 const MODE: &str = "mode";
 
-/// What was seen last.
+/// The modes that were seen last.
 #[derive(Debug, Default)]
 pub(super) struct Modes {
     footer: Option<String>,
     hook: Option<String>,
-    /// The one that was reported.
+    /// The mode that was reported.
     told: Option<String>,
 }
 
@@ -22,7 +22,7 @@ impl Modes {
             .filter_map(|mode| mode.as_deref())
     }
 
-    /// Of those that were seen, one that was not wanted; else the one that is shown.
+    /// A seen mode that is not the configured one; otherwise the visible one.
     fn telling(&self, wanted: &str) -> Option<&str> {
         let strange = self.all().find(|mode| !same_mode(mode, wanted));
         strange.or_else(|| self.all().next())
@@ -30,7 +30,7 @@ impl Modes {
 }
 
 impl Machine {
-    /// The mode it runs in. Where its witnesses differ, the one that was not configured.
+    /// The mode in which it runs. If the sources differ, the one that is not configured.
     pub fn mode(&self) -> Option<&str> {
         let modes = &self.up()?.modes;
         modes.telling(&self.running().mode)
@@ -39,10 +39,10 @@ impl Machine {
     pub(super) fn saw_mode(&mut self) {
         let Some(up) = self.up_mut() else { return };
         let seen = up.sight.as_ref().and_then(|sight| sight.mode.clone());
-        // A dialog hides the footer; the mode stays what it was.
+        // A dialog hides the footer; the mode is unchanged.
         if seen.is_some() && seen != up.modes.footer {
             up.modes.footer = seen;
-            // What a hook said before is out of date.
+            // The hook's earlier report is out of date.
             up.modes.hook = None;
             self.check_mode();
         }
@@ -70,16 +70,16 @@ impl Machine {
         up.modes.told = strange.clone();
         let text = match strange {
             Some(mode) => format!("permission mode is {mode}, not {wanted}"),
-            None => return self.tell(What::Mode { mode: wanted }),
+            None => return self.tell(EventKind::Mode { mode: wanted }),
         };
-        self.tell(What::Trouble {
+        self.tell(EventKind::Trouble {
             cause: MODE.to_owned(),
             text,
         });
     }
 }
 
-/// `manual` was called `default` in older versions, and still is in what hooks say.
+/// Older versions call `manual` `default`, and hooks still do.
 pub(super) fn same_mode(seen: &str, wanted: &str) -> bool {
     let newest = |mode: &str| match mode.to_lowercase().as_str() {
         "default" => "manual".to_owned(),

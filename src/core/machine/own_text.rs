@@ -1,5 +1,5 @@
-//! What missiond itself has typed and what still stands in the input box: it is missiond's to clear, and is never called
-//! somebody else's, however slowly the program draws.
+//! Text that missiond itself has typed and that is still in the input box. missiond may clear it, and never treats it as somebody
+//! else's, however slowly the program draws.
 
 use super::up::{Hands, Up};
 use super::*;
@@ -7,24 +7,24 @@ use crate::core::claude::keys;
 use crate::core::model::Trace;
 use serde::{Deserialize, Serialize};
 
-/// The message that was typed last, by this daemon or by one that has died. It may stand in the input box: Enter was
-/// withheld, or an interrupt has put it back.
+/// The last message that this daemon or a dead one has typed. It may be in the input box: Enter was withheld, or an interrupt has
+/// put it back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnText {
     text: String,
-    /// What was pasted before it and was never seen: a slow program may show both in a row.
+    /// The earlier paste that never appeared: a slow program may show both together.
     before: Option<String>,
     /// Whether it was seen in the input box.
     seen: bool,
     /// Ctrl-C was pressed to clear it. A second one would end the program.
     cleared: bool,
-    /// An earlier daemon has typed it, and its message is not typed once more.
+    /// An earlier daemon has typed it, and its message is not typed again.
     #[serde(skip)]
     recalled: bool,
 }
 
 impl OwnText {
-    /// A message that was pasted now, and the one that was typed before it.
+    /// A message that is pasted now, and the one that was typed before it.
     pub fn pasted(text: &str, last: Option<OwnText>) -> OwnText {
         let unseen = last.filter(|last| !last.seen && !last.cleared);
         let before = unseen.map(|last| last.before.unwrap_or_default() + &last.text);
@@ -44,7 +44,7 @@ impl OwnText {
         }
     }
 
-    /// What an earlier daemon has typed.
+    /// Marks it as typed by an earlier daemon.
     pub(super) fn recalled(self) -> OwnText {
         OwnText {
             recalled: true,
@@ -52,7 +52,7 @@ impl OwnText {
         }
     }
 
-    /// The paste never reached the program: what stands there is what was pasted before, if anything was.
+    /// The paste never reached the program: the input box has the earlier paste, if there was one.
     pub fn never_pasted(self) -> Option<OwnText> {
         self.before.map(OwnText::unseen)
     }
@@ -65,7 +65,7 @@ impl OwnText {
         }
     }
 
-    /// Whether an earlier daemon has typed just this message. It stands in the input box, or the program has yet to show it.
+    /// Whether an earlier daemon has typed exactly this message. It is in the input box, or the program has not shown it yet.
     fn is_begun(&self, message: &Message, composer: &Composer) -> bool {
         let is_it = self.recalled && !self.cleared && self.before.is_none();
         let shown = shows(composer, &message.text);
@@ -97,13 +97,13 @@ pub(super) fn shows(composer: &Composer, text: &str) -> bool {
 }
 
 impl Up {
-    /// The text of missiond's own that stands in the input box, if one does.
+    /// missiond's own text in the input box, if there is one.
     pub fn own_draft(&self, composer: &Composer) -> Option<&OwnText> {
         let own = self.own_text.as_ref();
         own.filter(|own| own.stands_in(composer))
     }
 
-    /// Whether this message was typed by an earlier daemon, and its Enter not pressed.
+    /// Whether an earlier daemon typed this message and did not press its Enter.
     pub fn has_begun(&self, message: &Message, composer: &Composer) -> bool {
         let own = self.own_text.as_ref();
         own.is_some_and(|own| own.is_begun(message, composer))
@@ -118,7 +118,7 @@ impl Up {
 }
 
 impl Machine {
-    /// What missiond has typed last and may stand in the input box.
+    /// The last text that missiond typed and that may be in the input box.
     pub fn own_text(&self) -> Option<&OwnText> {
         match self.up() {
             Some(up) => up.own_text.as_ref(),
@@ -126,7 +126,7 @@ impl Machine {
         }
     }
 
-    /// An earlier daemon has typed this in the program that is taken up, or will be.
+    /// An earlier daemon has typed this in the program that is adopted, or will be.
     pub(super) fn was_typed(&mut self, own: OwnText) {
         let own = Some(own.recalled());
         match self.up_mut() {
@@ -135,7 +135,7 @@ impl Machine {
         }
     }
 
-    /// Goes on with a message that an earlier daemon has typed: Enter follows when it is seen.
+    /// Continues a message that an earlier daemon has typed: Enter follows when the message is visible.
     pub(super) fn go_on_typing(&mut self, now: Instant) {
         let Some(message) = self.queue.pop_front() else {
             return;
@@ -152,8 +152,8 @@ impl Machine {
         };
     }
 
-    /// An interrupt right after sending puts the message back into the input box. It is ours to clear, with one
-    /// Ctrl-C and never a second: that would end the program.
+    /// An interrupt right after sending puts the message back into the input box. missiond clears it, with one Ctrl-C and never a
+    /// second, which would end the program.
     pub(super) fn clear_own_draft(&mut self, now: Instant) {
         let Some(up) = self.up_mut() else { return };
         if let Some(own) = up.own_text.as_mut() {
@@ -167,7 +167,7 @@ impl Machine {
             Purpose::Types,
             keys::CLEAR,
             "Ctrl-C",
-            "our own message stands in the input box, and was never entered or was interrupted",
+            "our own message is in the input box, and was never entered or was interrupted",
         );
     }
 
@@ -179,7 +179,7 @@ impl Machine {
         match (late, now < until) {
             (false, true) => up.hands = Hands::Clearing { until, late },
             _ if gone => up.own_text = None,
-            // Nothing was drawn in that time, or what was drawn is older than the key.
+            // Nothing was drawn in that time, or the drawn frame is older than the key.
             (false, false) => {
                 up.hands = Hands::Clearing {
                     until: now + CLEARED_LATE,
@@ -194,7 +194,7 @@ impl Machine {
     pub(super) fn refuse_for_own_draft(&mut self, message: Message) {
         let name = &self.config.name;
         let text = format!(
-            "an earlier message stands in the input box of {name}, and Ctrl-C has not cleared it yet"
+            "an earlier message is in the input box of {name}, and Ctrl-C has not cleared it yet"
         );
         let error = Refusal::OwnDraft
             .says(text)

@@ -1,5 +1,5 @@
-//! What the running program was started with. The settings of its slot may have changed since then; they hold for the
-//! next start.
+//! The settings that the running program was started with. The slot's settings may have changed since; they apply to the next
+//! start.
 
 use super::*;
 
@@ -7,7 +7,7 @@ use super::*;
 #[derive(Debug, Clone)]
 pub struct Runs {
     settings: Arc<SlotConfig>,
-    /// Whether they are known to be those that it was started with.
+    /// Whether they are known to be those of its start.
     known: bool,
 }
 
@@ -20,7 +20,7 @@ impl Runs {
         }
     }
 
-    /// Nobody knows what it was started with; these settings only describe it.
+    /// The settings of its start are unknown; these only describe it.
     pub fn unknown(settings: Arc<SlotConfig>) -> Runs {
         Runs {
             settings,
@@ -38,13 +38,13 @@ impl Runs {
 }
 
 impl Machine {
-    /// The settings that the running program was started with; if none runs, those for the next start.
+    /// The settings of the running program's start; if none runs, those for the next start.
     pub fn running(&self) -> &SlotConfig {
         self.up()
             .map_or(&self.config, |up| &up.origin.runs.settings)
     }
 
-    /// Nothing is allowed without a person if nobody knows where the program runs: a rule can't tell what it may touch.
+    /// If it is unknown where the program runs, a person decides on everything: a rule can't know what it may touch.
     pub(super) fn known_only(&self, verdict: Verdict) -> Verdict {
         let unknown = self.up().is_none_or(|up| !up.origin.runs.known);
         match verdict.decision {

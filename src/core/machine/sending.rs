@@ -1,14 +1,14 @@
 //! From a message in the queue to its answer.
 //!
-//! With a dialog open a plain Enter approves it. So: paste, see the text in the input box, only then Enter.
+//! If a dialog is open, a plain Enter approves it. So missiond pastes, waits for the text in the input box, and only then presses
+//! Enter.
 
 use super::own_text::shows;
-use super::up::{Hands, Over, Turn};
+use super::up::{Hands, OpenTurn, Over};
 use super::*;
 use crate::core::claude::keys;
 use crate::core::model::Trace;
 
-/// Why there is no answer to a message that Claude Code has taken.
 impl Machine {
     pub(super) fn send(&mut self, message: Message) {
         match self.may_queue() {
@@ -50,13 +50,13 @@ impl Machine {
                 .map_or(Ok(()), |dialog| Err(at_dialog(name, dialog))),
             Life::Waiting { .. }
             | Life::Unreached { .. }
-            | Life::Launching
+            | Life::Launching { .. }
             | Life::Stopping { .. } => Ok(()),
         }
     }
 
-    /// A dialog of the start waits for a person, and nothing can be typed before it is answered: whoever waits with a
-    /// message is told what asks. In a turn a message waits for the end of the turn, with its dialogs.
+    /// A dialog at the start waits for a person, and nothing can be typed before it is answered: the senders of waiting messages
+    /// learn which question is open. During a turn a message waits for the end of the turn, including its dialogs.
     pub(super) fn refuse_at_start(&mut self) {
         let Some(up) = self.up().filter(|up| up.reached_idle.is_none()) else {
             return;
@@ -75,7 +75,7 @@ impl Machine {
         }
     }
 
-    /// The message that was typed last: where it stands in the input box, it is ours.
+    /// The message that was typed last: if it is in the input box, it is missiond's own.
     pub fn typed_last(&self) -> Option<&str> {
         let up = self.up()?;
         match &up.hands {
@@ -86,7 +86,7 @@ impl Machine {
         }
     }
 
-    /// The sender's id of the message that is typed, or that the turn is about.
+    /// The sender's id of the message that is being typed, or that the turn is about.
     pub fn message_id(&self) -> Option<&str> {
         let up = self.up()?;
         match &up.hands {
@@ -97,7 +97,7 @@ impl Machine {
         }
     }
 
-    /// Types the next message if the input box is free for it.
+    /// Types the next message if the input box is free.
     pub(super) fn type_next_message(&mut self, now: Instant) {
         self.queue_first_prompt();
         let Some(up) = self.up() else { return };
@@ -112,7 +112,10 @@ impl Machine {
             return;
         }
         let Some(up) = self.up() else { return };
-        // An input box that is painted over a dialog would send what is typed to the dialog.
+        if self.agent_may_ask() {
+            return;
+        }
+        // If an input box is painted over a dialog, the typed text would go to the dialog.
         match &up.dispute {
             Some(dispute) if dispute.may_pass() => return,
             Some(_) => return self.refuse_in_doubt(),
@@ -155,7 +158,7 @@ impl Machine {
         }
     }
 
-    /// Nobody knows what a message would meet: it is refused, and nothing is typed.
+    /// The screen is in doubt: the message is refused, and nothing is typed.
     fn refuse_in_doubt(&mut self) {
         let Some(why) = self.distrust() else { return };
         let Some(message) = self.queue.pop_front() else {
@@ -177,7 +180,7 @@ impl Machine {
         self.say_next("the first prompt", &text);
     }
 
-    /// A message of missiond's own, before all others.
+    /// A message from missiond itself, before all others.
     pub(super) fn say_next(&mut self, what: &str, text: &str) {
         match keys::message(text, keys::KeyMeaning::default()) {
             Ok(text) => self.queue.push_front(Message {
@@ -189,13 +192,13 @@ impl Machine {
                 id: None,
                 person: None,
             }),
-            Err(error) => self.tell(What::Warning {
+            Err(error) => self.tell(EventKind::Warning {
                 text: format!("{what} was not sent: {error}"),
             }),
         }
     }
 
-    /// A message is not sent. If nobody waits for it any more, what became of it is written down.
+    /// A message is not sent. If nobody waits for it any more, its result is recorded.
     pub(super) fn refuse_message(&mut self, message: Message, error: RpcError) {
         if let (None, Some(id)) = (message.token, message.id) {
             let why = error.clone();
@@ -207,15 +210,14 @@ impl Machine {
     pub(super) fn answer_sender(&mut self, token: Option<Token>, reply: Result<Reply, RpcError>) {
         match (token, reply) {
             (Some(token), reply) => self.reply(token, reply),
-            (None, Err(error)) => self.tell(What::Warning {
+            (None, Err(error)) => self.tell(EventKind::Warning {
                 text: error.message,
             }),
             (None, Ok(_)) => {}
         }
     }
 
-    /// The text was pasted: Enter follows when it is seen and has stood for a moment, and not if a dialog came in
-    /// between.
+    /// The text was pasted: Enter follows when it is visible and stable for a moment, unless a dialog came in between.
     pub(super) fn progress_pasting(
         &mut self,
         message: Message,
@@ -224,6 +226,7 @@ impl Machine {
         until: Instant,
         now: Instant,
     ) {
+        let agreed = !self.may_meet_dialog();
         let Some(up) = self.up_mut() else { return };
         if let Some(dialog) = up.dialog() {
             let text = format!(
@@ -237,7 +240,6 @@ impl Machine {
         let shown = up
             .composer()
             .is_some_and(|composer| has_arrived(composer, &message));
-        let agreed = !up.is_disputed();
         let stands = up.state() == State::Idle && up.is_certain() && shown && agreed;
         if let Some(own) = up.own_text.as_mut().filter(|_| stands) {
             own.is_seen();
@@ -250,7 +252,7 @@ impl Machine {
                 again: Some(now + ENTER_IS_LOST),
                 until: now + ENTER_WORKS,
             };
-            let reason = "the message stands in the input box";
+            let reason = "the message is in the input box";
             return self.press_enter(person.as_ref(), reason);
         }
         if now >= until {
@@ -269,7 +271,7 @@ impl Machine {
         up.hands = Hands::Pasting {
             message,
             seen,
-            // A text that is seen by then needs none.
+            // A text that is visible by then needs no redraw.
             repaint: repaint.filter(|at| now < *at),
             until,
         };
@@ -278,7 +280,7 @@ impl Machine {
         }
     }
 
-    /// Enter was pressed: the message is taken when it is gone from the input box.
+    /// Enter was pressed: the message is accepted when it is gone from the input box.
     pub(super) fn progress_submitting(
         &mut self,
         message: Message,
@@ -286,8 +288,9 @@ impl Machine {
         until: Instant,
         now: Instant,
     ) {
+        let meets_dialog = self.may_meet_dialog();
         let Some(up) = self.up_mut() else { return };
-        // Another text in its place was put there by the Enter, from a menu: nothing was sent.
+        // If another text is there instead, the Enter has chosen it from a menu: nothing was sent.
         let waits = up.state() == State::Idle
             && up.dialog().is_none()
             && up
@@ -297,7 +300,7 @@ impl Machine {
             return self.taken(message, now);
         }
         if now >= until {
-            let text = "Enter was pressed, but a text still stands in the input box";
+            let text = "Enter was pressed, but a text is still in the input box";
             self.not_entered(&message, text);
             let error = Refusal::EnterNotTaken.says(text);
             return self.refuse_message(message, error);
@@ -305,10 +308,10 @@ impl Machine {
         let same = up
             .composer()
             .is_some_and(|composer| has_arrived(composer, &message));
-        let is_sure = up.is_certain() && !up.is_disputed();
+        let is_sure = up.is_certain() && !meets_dialog;
         let lost = same && is_sure && again.is_some_and(|again| now >= again);
-        // On a screen that does not tell it is looked at again later: a time that has passed would be due at once, and
-        // again, and nothing else would be heard.
+        // If the screen does not show it, look again later: a time in the past would be due at once, again and again, and block
+        // all other inputs.
         let later = |at: Instant| if now >= at { now + ENTER_IS_LOST } else { at };
         let person = message.person.clone();
         up.hands = Hands::Submitting {
@@ -317,7 +320,7 @@ impl Machine {
             until,
         };
         if lost {
-            let why = "the message stands there still: the Enter before was lost";
+            let why = "the message is still there: the last Enter was lost";
             self.press_enter(person.as_ref(), why);
         }
     }
@@ -328,7 +331,7 @@ impl Machine {
 
     pub(super) fn taken(&mut self, message: Message, now: Instant) {
         let is_prompt = !message.slash && !message.text.starts_with('!');
-        self.tell(What::Message { text: message.text });
+        self.tell(EventKind::Message { text: message.text });
         let (task, id) = (message.task, message.id);
         let token = match message.token {
             Some(token) if !message.wait => {
@@ -339,23 +342,23 @@ impl Machine {
         };
         if let Some(up) = self.up_mut() {
             up.hands = Hands::Free;
-            up.turn = Some(Turn {
+            up.turn = Some(OpenTurn {
                 token,
                 task,
                 id,
-                ..Turn::new(now, message.slash, is_prompt)
+                ..OpenTurn::new(now, message.slash, is_prompt)
             });
         }
     }
 
-    /// Claude Code says that the turn is over; the screen has the last word.
+    /// Claude Code reports that the turn is over; the screen must confirm it.
     pub(super) fn turn_is_over(&mut self, over: Over) {
         if let Some(turn) = self.up_mut().and_then(|up| up.turn.as_mut()) {
             turn.over = Some(over);
         }
     }
 
-    /// Looks whether the turn is over, or needs a person.
+    /// Checks whether the turn is over, or needs a person.
     pub(super) fn progress_turn(&mut self, now: Instant) {
         let Some(up) = self.up_mut() else { return };
         let waits = up
@@ -369,7 +372,7 @@ impl Machine {
             .cloned();
         let works = !matches!(up.state(), State::Idle | State::Starting | State::Exited);
         let idle = up.state() == State::Idle && up.dialog().is_none() && up.hands_are_free();
-        // A screen at rest that another witness contradicts may be painted over a dialog.
+        // An idle screen that another witness contradicts may be painted over a dialog.
         let disputed = up.is_disputed();
         let Some(turn) = up.turn.as_mut() else { return };
         turn.worked |= works;
@@ -394,7 +397,7 @@ impl Machine {
             .is_some_and(|since| now.saturating_duration_since(since) >= IDLE_IS_OVER);
         if idle && !turn.looking && (turn.over.is_some() || quiet) {
             turn.looking = true;
-            // A no or an interrupt calls no hook.
+            // Claude Code calls no hook after a no or an interrupt.
             up.gate.calls.close_turn();
             self.effects.push(Effect::FindAnswer);
         }
@@ -407,16 +410,15 @@ impl Machine {
         })
     }
 
-    /// Whether the turn is known to have come to nothing, so that no answer is to be expected.
+    /// Whether the turn is known to have failed, so that no answer is expected.
     pub fn turn_failed(&self) -> bool {
         let turn = self.up().and_then(|up| up.turn.as_ref());
         let over = turn.and_then(|turn| turn.over.as_ref());
         over.is_some_and(|over| over.failure.is_some())
     }
 
-    /// Whether the turn may not have begun, or not be over: only the screen says that it is, and a slow program draws
-    /// late. Where hooks are heard, they or the transcript tell of the end. A screen at rest that another witness
-    /// contradicts ends no turn.
+    /// Whether the turn may not have begun, or not be over: only the screen says that it is over, and a slow program draws late.
+    /// If hooks work, they or the transcript report the end. An idle screen that another witness contradicts does not end a turn.
     fn may_go_on(&mut self, answer: &Answer, now: Instant) -> bool {
         let Some(up) = self.up_mut() else {
             return false;
@@ -443,7 +445,7 @@ impl Machine {
         goes_on
     }
 
-    /// The answer of the turn was found, or what there is of it. Whether the turn has ended.
+    /// The answer of the turn was found, completely or partly. Returns whether the turn has ended.
     pub(super) fn found(&mut self, answer: Answer, now: Instant) -> bool {
         if self.may_go_on(&answer, now) {
             return false;
@@ -459,7 +461,7 @@ impl Machine {
             .is_some_and(|composer| up.own_draft(composer).is_some());
         let Some(turn) = up.turn.take() else { return };
         let answer = match turn.unsure_since {
-            // What stands on the screen is the answer of an earlier turn.
+            // The text on the screen is the answer of an earlier turn.
             Some(_) if !turn.worked && !answer.is_certain() => Answer {
                 text: None,
                 source: "screen",
@@ -472,13 +474,13 @@ impl Machine {
         self.check_error();
         let answer = with_hook(answer, over);
         if let Some(text) = answer.failure {
-            self.tell(What::Failed { text: text.clone() });
+            self.tell(EventKind::Failed { text: text.clone() });
             let Some(token) = turn.token else { return };
             return self.reply(token, Err(Refusal::TurnFailed.says(text)));
         }
         if let Some(text) = &answer.text {
             let duration_ms = now.saturating_duration_since(turn.began).as_millis() as u64;
-            self.tell(What::Answer {
+            self.tell(EventKind::Answer {
                 text: text.clone(),
                 duration_ms,
             });
@@ -490,8 +492,8 @@ impl Machine {
     }
 }
 
-/// Where the transcript had nothing, Claude Code's own word at the end of the turn serves. What stands on the screen
-/// is the last resort: after a turn that came to nothing it is the answer of an earlier one.
+/// If the transcript has no answer, the text that Claude Code reported at the end of the turn is used. The screen is the last
+/// resort: after a failed turn it shows the answer of an earlier one.
 fn with_hook(answer: Answer, over: Option<Over>) -> Answer {
     match over {
         Some(Over {
@@ -514,16 +516,17 @@ fn with_hook(answer: Answer, over: Option<Over>) -> Answer {
 }
 
 impl up::Up {
-    /// The turn of a message goes on, or has ended unheard: its answer is looked for when the screen rests, as that of any
-    /// other turn. Nobody waits for it here.
+    /// The turn of an earlier daemon's message continues, or has ended unnoticed: its answer is searched when the screen is idle,
+    /// as for any other turn. Nobody waits for it here.
     pub fn was_in_turn(&mut self, text: &str, began: Instant) {
         let slash = text.starts_with('/');
         let is_prompt = !slash && !text.starts_with('!');
-        self.turn.get_or_insert(Turn::new(began, slash, is_prompt));
+        self.turn
+            .get_or_insert(OpenTurn::new(began, slash, is_prompt));
     }
 }
 
-/// Whether the input box shows this message, or what Claude Code shows in place of a long one.
+/// Whether the input box shows this message, or Claude Code's placeholder for a long one.
 fn has_arrived(composer: &Composer, message: &Message) -> bool {
     if composer.menu && !message.slash {
         return false;

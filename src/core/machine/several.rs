@@ -1,17 +1,16 @@
-//! A question where several can be chosen: one row after the other is ticked, then all are submitted, and the page
-//! that shows them once more is confirmed.
+//! A question with several choices: each row is ticked, then all are submitted, and the review page is confirmed.
 
 use super::up::{Choosing, Hands, Steps};
 use super::*;
 use crate::core::claude::keys::{self, Pick};
 
-/// The choice of the last page that sends the answers off.
+/// The choice on the review page that sends the answers.
 pub const SUBMIT: &str = "Submit answers";
 
-/// What the last page says where a question was left out: then a person looks again.
+/// The text of the review page if a question was left out: then a person must look again.
 const LEFT_OUT: &str = "not answered all";
 
-/// What was picked, in the dialog's own words. The button that ends a list goes without saying.
+/// The labels of the picked options. The button at the end of a list is left out.
 pub(super) fn labels_of(picks: &[Pick], dialog: &Dialog) -> String {
     let said = if picks.len() > 1 {
         &picks[..picks.len() - 1]
@@ -23,7 +22,7 @@ pub(super) fn labels_of(picks: &[Pick], dialog: &Dialog) -> String {
 }
 
 impl Choosing {
-    /// Goes on to the next pick while the present one is seen to be done.
+    /// Continues with the next pick when the screen shows that the current one is done.
     pub(super) fn go_on(&mut self, dialog: &Dialog, now: Instant) {
         while self.pick.is_done(dialog) {
             let Some(next) = self.then.pop_front() else {
@@ -34,7 +33,7 @@ impl Choosing {
         }
     }
 
-    /// Whether a view is to be left, of which a part may stay up behind the key: a list of settings behind its search.
+    /// Whether a view is being left of which a part may stay visible after the key: a list of settings behind its search.
     pub(super) fn leaves_view(&self) -> bool {
         self.asked.kind == DialogKind::Other && self.pick == Pick::Esc
     }
@@ -46,12 +45,12 @@ impl Choosing {
 }
 
 impl Machine {
-    /// The row has its tick; the question stays up.
+    /// The row is ticked; the question is still up.
     pub(super) fn ticked(&mut self, choosing: Choosing) {
         self.done(choosing.asker, choosing.asked.id, choosing.label);
     }
 
-    /// The page that shows all answers once more, where the answers were given together.
+    /// The review page, if several answers were given together.
     pub(super) fn review_after(&self, choosing: &Choosing) -> Option<Dialog> {
         let dialog = self.dialog().filter(|_| choosing.submits)?;
         let asks = dialog.options.iter().any(|choice| choice.label == SUBMIT);

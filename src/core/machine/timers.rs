@@ -1,7 +1,7 @@
 //! All instants at which something changes by itself, in one table.
 //!
-//! What an instant follows from is a fact of the state that it belongs to. The table is filled from these facts after each
-//! step, so no timer outlives what it was set for.
+//! Each instant follows from a fact of the state. The table is computed from these facts after each step, so a timer never
+//! outlives its reason.
 
 use super::doubt::Dispute;
 use super::up::{Hands, Up};
@@ -24,30 +24,32 @@ macro_rules! timers {
 }
 
 timers! {
-    /// The program is started again.
+    /// The program is restarted.
     Restart,
-    /// The usage limit is lifted, for which messages wait.
+    /// The usage limit that messages wait for is reset.
     LimitLifted,
-    /// The slot has had nothing to do for as long as it may.
+    /// The slot has been idle for its limit.
     IdleStop,
     /// The rules have not answered a question.
     RulesLate,
-    /// The pasted text has stood in the input box for long enough: Enter.
+    /// The pasted text has been in the input box for long enough: Enter.
     PasteStands,
-    /// The pasted text does not show: the screen is drawn again.
+    /// The pasted text is not visible: the screen is redrawn.
     PasteHidden,
-    /// The Enter was lost: another one.
+    /// The Enter was lost: press another one.
     EnterLost,
-    /// The dialog that is up has stood for long enough to press a key on it, or to ask the rules about it.
+    /// The current dialog has been stable for long enough to press a key on it, or to ask the rules about it.
     DialogSettles,
     /// The key that moves the marked row was lost.
     ArrowLost,
-    /// What was to come of the keys that are under way has not come.
+    /// The expected effect of the current keys has not appeared.
     KeysFail,
-    /// The screen has been idle for so long that the turn is over.
+    /// The screen has been idle long enough to conclude that the turn is over.
     TurnOver,
-    /// A dispute of the witnesses becomes a doubt, is over, or has the screen drawn again.
+    /// A disagreement of the witnesses becomes a doubt, ends, or causes a redraw of the screen.
     Doubt,
+    /// The expected dialog of a call has appeared, or never will.
+    DialogComes,
     /// The person at the keyboard has pressed nothing for a while.
     PersonPauses,
     /// An answer has waited long enough for the screen to be drawn.
@@ -69,7 +71,7 @@ impl Timers {
         self.at[timer as usize] = None;
     }
 
-    /// The timers that are due by now.
+    /// The timers that are due at `now`.
     pub fn due(&self, now: Instant) -> impl Iterator<Item = (Timer, Instant)> {
         let set = |timer: &Timer| self.at[*timer as usize].map(|at| (*timer, at));
         let due = Timer::ALL.iter().filter_map(set);
@@ -83,7 +85,7 @@ impl Timers {
 }
 
 impl Machine {
-    /// Sets each timer by the facts as they are now.
+    /// Sets each timer from the current facts.
     pub(super) fn set_timers(&mut self) {
         for timer in Timer::ALL {
             match self.due_at(*timer) {
@@ -103,7 +105,7 @@ impl Machine {
                 self.held_until.filter(|_| waits)
             }
             (Timer::IdleStop, Life::Up(_)) => self.rest_ends(),
-            // While the rules look at the dialog that is up, it waits for their answer and for no time.
+            // While the rules judge the current dialog, it waits for their answer, not for a time.
             (Timer::DialogSettles, Life::Up(up)) if up.hands_are_free() => {
                 let settled = up.settles_for_rules()?;
                 (!self.rules_look_at_dialog()).then_some(settled)
@@ -135,14 +137,14 @@ impl Up {
                 turn.idle_since.map(|since| since + IDLE_IS_OVER)
             }
             (Timer::Doubt, _) => self.dispute.as_ref().and_then(Dispute::next),
+            (Timer::DialogComes, _) => self.gate.calls.dialog_comes_until(),
             (Timer::PersonPauses, _) => self.typing.as_ref().map(|typing| typing.until),
             (Timer::DrawnAtLast, _) => self.held.iter().map(|held| held.until).min(),
             _ => None,
         }
     }
 
-    /// When a rule may look at the dialog that is up. On a screen that is not certain that is never, however long it has
-    /// stood.
+    /// When a rule may judge the current dialog. Never on an uncertain screen, however long it is stable.
     fn settles_for_rules(&self) -> Option<Instant> {
         let since = self.asks.since?;
         (self.is_certain() && self.may_answer_soon()).then_some(since + SETTLED)
@@ -150,7 +152,7 @@ impl Up {
 }
 
 impl Hands {
-    /// When the keys that are under way count as failed.
+    /// When the current keys count as failed.
     fn fail_at(&self) -> Option<Instant> {
         match self {
             Hands::Free => None,

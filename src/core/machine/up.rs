@@ -13,35 +13,35 @@ use super::*;
 use crate::core::claude::questions;
 use crate::core::model::Always;
 
-/// What the hands are doing: at most one key sequence at a time.
+/// The current key sequence: at most one at a time.
 #[derive(Debug)]
 pub(super) enum Hands {
     Free,
-    /// The text was pasted; Enter follows when it has stood in the input box for a moment.
+    /// The text was pasted; Enter follows when it has been in the input box for a moment.
     Pasting {
         message: Message,
-        /// Since when it is seen there.
+        /// Since when it is visible there.
         seen: Option<Instant>,
-        /// When the screen is drawn again.
+        /// When the screen is redrawn.
         repaint: Option<Instant>,
         until: Instant,
     },
-    /// Enter was pressed and the text is not yet gone from the input box.
+    /// Enter was pressed and the text is still in the input box.
     Submitting {
         message: Message,
-        /// When Enter is pressed once more.
+        /// When Enter is pressed again.
         again: Option<Instant>,
         until: Instant,
     },
     /// On the way to an option of a dialog.
     Choosing(Choosing),
-    /// Our own draft, which an interrupt had put back, is being cleared.
+    /// missiond's own draft, which an interrupt has put back, is being cleared.
     Clearing {
         until: Instant,
-        /// It stood there still when a program that is not slow had cleared it.
+        /// It was still there when a normal program would have cleared it.
         late: bool,
     },
-    /// Esc was pressed; the turn is not yet over.
+    /// Esc was pressed; the turn is not over yet.
     Interrupting {
         wanted: Vec<Interruption>,
         effect: &'static str,
@@ -52,36 +52,36 @@ pub(super) enum Hands {
 #[derive(Debug)]
 pub(super) struct Choosing {
     pub asker: Asker,
-    /// The dialog as it was when the answer was decided on.
+    /// The dialog when the answer was decided.
     pub asked: Box<Dialog>,
     pub pick: crate::core::claude::keys::Pick,
-    /// What is picked in the same dialog after it.
+    /// The further picks in the same dialog.
     pub then: VecDeque<crate::core::claude::keys::Pick>,
-    /// Several answers are given at once: the page that shows them is confirmed as well.
+    /// Several answers are given at once: the review page is confirmed as well.
     pub submits: bool,
     pub label: String,
     pub reason: String,
-    /// Told to Claude as a message once the dialog is declined.
+    /// A message for Claude after the dialog is declined.
     pub then_say: Option<String>,
-    /// A no to a tool call, which ends the turn with no Stop hook.
+    /// A no to a tool call, which ends the turn without a Stop hook.
     pub declines: bool,
-    /// The dialog was not doubtful when this was chosen; else a person insisted.
+    /// The dialog was not in doubt when this was chosen; otherwise a person insisted.
     pub trusted: bool,
     /// The text was written; it is not written again.
     pub pasted: bool,
     pub steps: Steps,
 }
 
-/// How far the keys for one pick have come.
+/// The progress of the keys for one pick.
 #[derive(Debug)]
 pub(super) struct Steps {
-    /// The key that decides was pressed.
+    /// The deciding key was pressed.
     pub decided: bool,
-    /// The marked row and the rows when a key that does not decide was pressed last.
+    /// The marked row and all rows when the last key that does not decide was pressed.
     pub moved_from: Option<(Option<usize>, Vec<Choice>)>,
-    /// Arrow keys so far; more than twice round the menu means that it does not obey.
+    /// Arrow keys so far; more than twice round the menu means that it does not respond.
     pub moves: usize,
-    /// When an arrow key that moved nothing counts as lost.
+    /// When an arrow key without effect counts as lost.
     pub again: Instant,
     pub until: Instant,
 }
@@ -99,7 +99,7 @@ impl Steps {
     }
 }
 
-/// Who wants an option chosen, and is told what came of it.
+/// Who wants an option chosen, and gets the result.
 #[derive(Debug)]
 pub(super) enum Asker {
     Rule,
@@ -109,7 +109,7 @@ pub(super) enum Asker {
         /// The caller's id of the answer.
         id: Option<String>,
     },
-    /// Those who interrupt: to them a no is as good as any other end.
+    /// The clients that interrupt: for them a no is as good as any other end.
     Interrupters(Vec<Interruption>),
 }
 
@@ -122,7 +122,7 @@ impl Asker {
         }
     }
 
-    /// The person who wants it, if one does. Of those who interrupt it is the first.
+    /// The person who wants it, if there is one; the first of several who interrupt.
     pub fn person(&self) -> Option<&Person> {
         match self {
             Asker::Rule => None,
@@ -131,7 +131,7 @@ impl Asker {
         }
     }
 
-    /// Whose verdict was written down before the first key. Of those who interrupt it is the first, if that is a person.
+    /// Whose verdict was recorded before the first key. For interrupts it is the first one, if that is a person.
     pub fn decider(&self) -> Option<Decider> {
         match self {
             Asker::Rule => Some(Decider::Policy),
@@ -141,19 +141,19 @@ impl Asker {
     }
 }
 
-/// A message was taken, and its answer is not yet there.
+/// A message was accepted, and its answer is not there yet.
 #[derive(Debug)]
-pub(super) struct Turn {
+pub(super) struct OpenTurn {
     pub token: Option<Token>,
     pub task: Option<String>,
     pub id: Option<String>,
     /// The message is a command of Claude Code.
     pub slash: bool,
-    /// The message is for the model, which works on it: neither a command nor a shell line.
+    /// The message is for the model: neither a command nor a shell line.
     pub is_prompt: bool,
     /// The screen has shown work on it.
     pub worked: bool,
-    /// Since when the screen is idle and nothing else tells that the turn is over.
+    /// Since when the screen is idle without other evidence that the turn is over.
     pub unsure_since: Option<Instant>,
     pub began: Instant,
     pub over: Option<Over>,
@@ -161,10 +161,10 @@ pub(super) struct Turn {
     pub looking: bool,
 }
 
-impl Turn {
-    /// One that nobody waits for.
-    pub fn new(began: Instant, slash: bool, is_prompt: bool) -> Turn {
-        Turn {
+impl OpenTurn {
+    /// A turn that nobody waits for.
+    pub fn new(began: Instant, slash: bool, is_prompt: bool) -> OpenTurn {
+        OpenTurn {
             token: None,
             task: None,
             id: None,
@@ -180,7 +180,7 @@ impl Turn {
     }
 }
 
-/// Claude Code's own word that the turn is over.
+/// Claude Code's own report that the turn is over.
 #[derive(Debug, Clone)]
 pub(super) struct Over {
     pub text: Option<String>,
@@ -201,60 +201,60 @@ impl Over {
 pub(super) struct ForPerson {
     pub dialog: String,
     pub why: String,
-    /// The rules have left it to a person, not a key that did not work: other rules may decide otherwise.
+    /// The rules have left it to a person, and no key has failed: other rules may decide otherwise.
     pub by_rules: bool,
 }
 
-/// What is known of the dialog that is up, or of the last one.
+/// What is known about the current dialog, or the last one.
 #[derive(Debug, Default)]
 pub(super) struct DialogFacts {
-    /// The dialog as the screen has it, without what the gate knows of it.
+    /// The dialog as the screen has it, without the gate's knowledge.
     pub shown: Option<Dialog>,
     pub identity: Identity,
-    /// Since when it stands there unchanged.
+    /// Since when it is unchanged.
     pub since: Option<Instant>,
     pub drawings: Drawings,
     pub for_person: Option<ForPerson>,
     /// What `always` would do with the call that it asks about.
     pub always: Option<(Ask, Always)>,
-    /// The program was made to draw its screen again for the view that is up.
+    /// The program has already redrawn its screen for the current view.
     pub redrawn: bool,
     pub redrawn_at: Option<Instant>,
-    /// The last dialog that keys were pressed on, by a rule or a person: once per dialog.
+    /// The last dialog that a rule or a person pressed keys on: once per dialog.
     pub answered: Option<String>,
     pub last_kind: Option<DialogKind>,
     pub by_hand: ByHand,
-    /// Answers whose key was pressed and was not seen to work.
+    /// Answers whose key was pressed without a visible effect.
     pub late: Late,
 }
 
-/// Errors that the program shows or has ended a turn with.
+/// Errors that the program shows or that have ended a turn.
 #[derive(Debug, Default)]
 pub(super) struct Errors {
-    /// It goes on with a conversation and was not yet seen at work: what its screen says may be old.
+    /// It resumes a conversation and was not seen at work yet: the text on its screen may be old.
     pub of_the_past: bool,
-    /// The API error in which the last turn ended, as the transcript has it: the screen words some in its own way.
+    /// The API error that ended the last turn, from the transcript: the screen has another wording for some.
     pub failure: Option<String>,
-    /// The error that was told last.
+    /// The error that was reported last.
     pub told: Option<String>,
-    /// For how long it has shown no sign of life, once that is too long.
+    /// How long it has shown no sign of life, once that is too long.
     pub stalled: Option<Duration>,
 }
 
-/// Where the program comes from.
+/// The origin of the program.
 #[derive(Debug)]
 pub(super) struct Origin {
     pub pid: u32,
-    /// What it was started with.
+    /// The settings of its start.
     pub runs: Runs,
-    /// Nobody knows whether the screens of this program read right.
+    /// It is unknown whether the screens of this program are read correctly.
     pub unrehearsed: bool,
 }
 
-/// The gate, and the calls that have come to it.
+/// The gate, and the calls that it has seen.
 #[derive(Debug, Default)]
 pub(super) struct GateFacts {
-    /// SessionStart was heard: the gate holds.
+    /// SessionStart arrived: the gate works.
     pub heard: bool,
     pub calls: Calls,
 }
@@ -266,18 +266,18 @@ pub(super) struct Up {
     pub sight: Option<Observation>,
     pub asks: DialogFacts,
     pub hands: Hands,
-    /// Answers of people that wait until the screen is drawn again.
+    /// People's answers that wait until the screen is redrawn.
     pub held: Vec<Held>,
-    pub turn: Option<Turn>,
+    pub turn: Option<OpenTurn>,
     pub own_text: Option<OwnText>,
     /// The first message was queued.
     pub prompted: bool,
     pub gate: GateFacts,
     pub modes: Modes,
     pub errors: Errors,
-    /// Since when it has had nothing to do.
+    /// Since when it is idle.
     pub rests_since: Option<Instant>,
-    /// Those who can tell what the program is doing differ.
+    /// The witnesses differ about what the program is doing.
     pub dispute: Option<Dispute>,
     /// A person types at its terminal.
     pub typing: Option<Typing>,
@@ -327,7 +327,7 @@ impl Up {
             .and_then(|sight| sight.composer.as_ref())
     }
 
-    /// The error that stands above the input box.
+    /// The error above the input box.
     pub fn last_error(&self) -> Option<String> {
         let shown = self
             .sight
@@ -342,6 +342,12 @@ impl Up {
         shown.or_else(failed).cloned()
     }
 
+    /// The messages that are being typed or worked on.
+    pub fn unanswered(&self) -> usize {
+        let typing = matches!(self.hands, Hands::Pasting { .. } | Hands::Submitting { .. });
+        usize::from(typing) + usize::from(self.turn.is_some())
+    }
+
     pub fn task(&self) -> Option<&str> {
         let typing = match &self.hands {
             Hands::Pasting { message, .. } | Hands::Submitting { message, .. } => {
@@ -352,28 +358,28 @@ impl Up {
         typing.or_else(|| self.turn.as_ref()?.task.as_deref())
     }
 
-    /// It never got past the question whether the folder is trusted.
+    /// It never got past the question whether to trust the folder.
     pub fn ended_at_trust(&self) -> bool {
         self.reached_idle.is_none() && self.asks.last_kind == Some(DialogKind::Trust)
     }
 
-    /// Whether the screen as it is now could be named.
+    /// Whether the current screen was recognised.
     pub fn is_certain(&self) -> bool {
         self.sight.as_ref().is_some_and(|sight| sight.certain)
     }
 
-    /// Whether the program has yet to draw its screen for another size.
+    /// Whether the program has not redrawn its screen for a new size yet.
     pub fn is_redrawing(&self) -> bool {
         self.sight.as_ref().is_some_and(|sight| sight.redrawing)
     }
 
-    /// Whether the screen shows the program at rest although a call waits for a person: its dialog may be painted over.
+    /// Whether the screen shows an idle program although a call waits for a person: its dialog may be painted over.
     pub fn hides_question(&self) -> bool {
         let rests = self.state() == State::Idle && self.dialog().is_none();
         rests && self.gate.calls.unanswered().is_some()
     }
 
-    /// Whether other evidence contradicts a screen at rest, so that nothing is typed there and no turn ends by it.
+    /// Whether other evidence contradicts an idle screen, so that nothing is typed there and it does not end a turn.
     pub fn is_disputed(&self) -> bool {
         self.dispute.is_some() || self.hides_question()
     }
@@ -382,7 +388,7 @@ impl Up {
         matches!(self.hands, Hands::Free)
     }
 
-    /// The dialog that is up, once it has stood still long enough to act on.
+    /// The current dialog, once it is stable long enough to act on.
     pub fn settled_dialog(&self, now: Instant) -> Option<&Dialog> {
         let since = self.asks.since?;
         (now.saturating_duration_since(since) >= SETTLED)
@@ -390,7 +396,7 @@ impl Up {
             .flatten()
     }
 
-    /// When a key may be pressed on the dialog that is up. A no is not put off by what is painted over it again and again.
+    /// When a key may be pressed on the current dialog. Repeated painting does not delay a no.
     pub fn settles_at(&self, declines: bool) -> Option<Instant> {
         let settled = self.asks.since? + SETTLED;
         let Some(since) = self.asks.drawings.since().filter(|_| declines) else {
@@ -400,13 +406,13 @@ impl Up {
         Some(settled.min(since.max(redrawn) + SETTLED))
     }
 
-    /// Whether a rule may look at the dialog as soon as it has settled: nobody disputes it for the moment.
+    /// Whether a rule may judge the dialog as soon as it has settled: nothing contradicts it at the moment.
     pub fn may_answer_soon(&self) -> bool {
         let disputed = self.dispute.as_ref().is_some_and(Dispute::may_pass);
         !self.is_dialog_dealt_with() && !disputed && self.typing.is_none()
     }
 
-    /// Keys were pressed on it, or a person was told of it.
+    /// Keys were pressed on it, or a person was alerted.
     pub fn is_dialog_dealt_with(&self) -> bool {
         let id = self.dialog().map(|dialog| dialog.id.as_str());
         id == self.asks.answered.as_deref()
@@ -435,7 +441,7 @@ impl Up {
     }
 }
 
-/// A dialog in a line: the tool and its target, or its text.
+/// A dialog in one line: the tool and its target, or its text.
 pub fn about(dialog: &Dialog) -> String {
     let target = dialog
         .input
@@ -456,7 +462,7 @@ pub fn about(dialog: &Dialog) -> String {
     }
 }
 
-/// A call for a person: its tool and what it is about.
+/// A call in one line for a person: its tool and its target.
 pub fn call_in_a_line(tool: &str, input: &Value) -> String {
     match target_of(input) {
         Some(target) => format!("{tool}: {target}"),
@@ -464,7 +470,7 @@ pub fn call_in_a_line(tool: &str, input: &Value) -> String {
     }
 }
 
-/// What a tool call is about, in a line.
+/// The target of a tool call, in one line.
 pub fn target_of(input: &Value) -> Option<String> {
     const KEYS: [&str; 9] = [
         "command",

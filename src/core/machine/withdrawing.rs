@@ -1,11 +1,11 @@
-//! A sender who does not wait any longer.
+//! A sender that no longer waits.
 
 use super::up::{Hands, Up};
 use super::*;
 use crate::core::model::Trace;
 
 impl Machine {
-    /// The client no longer waits. What was typed already goes on; what was not is dropped.
+    /// The client no longer waits. A message that is already typed continues; any other is dropped.
     pub(super) fn withdraw(&mut self, token: Token) {
         self.withdraw_held(token);
         let name = self.config.name.clone();
@@ -33,14 +33,14 @@ impl Machine {
         }
     }
 
-    /// Why nothing that waits is typed, for a person.
+    /// Why waiting messages are not typed, for a person.
     fn why_messages_wait(&self) -> String {
         let name = &self.config.name;
         match &self.life {
             _ if self.person_types() => format!("a person is typing in {name}"),
             Life::Waiting { reason, .. } => format!("{name} does not run: {reason}"),
             Life::Unreached { reason, .. } => format!("{name} is not reached: {reason}"),
-            Life::Launching | Life::Down { .. } | Life::Stopping { .. } => {
+            Life::Launching { .. } | Life::Down { .. } | Life::Stopping { .. } => {
                 format!("{name} has not started")
             }
             Life::Up(up) => match (up.errors.stalled, up.state()) {
@@ -66,7 +66,7 @@ impl Up {
         matches!(&self.hands, Hands::Pasting { message, .. } if message.token == Some(token))
     }
 
-    /// Nobody waits any more for the message with this token; whether there was one.
+    /// Nobody waits any more for the message with this token; returns whether there was one.
     fn forget_sender(&mut self, token: Token) -> bool {
         let typing = match &mut self.hands {
             Hands::Pasting { message, .. } | Hands::Submitting { message, .. } => {

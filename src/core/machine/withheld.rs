@@ -1,5 +1,5 @@
-//! A key that was not pressed. Where the screen had changed in between, the step is taken back, and what is there
-//! now decides; where it could not be written down, or the screen does not stand still, a person decides.
+//! A key that was not pressed. If the screen had changed in between, the step is undone and the new screen decides; if the audit
+//! could not be written, or the screen is not stable, a person decides.
 
 use super::up::Hands;
 use super::*;
@@ -14,7 +14,7 @@ impl Machine {
         }
     }
 
-    /// As if the key had not been decided on. Those who wanted an interrupt ask for it again.
+    /// Undoes the decision for the key. The clients that interrupt ask again.
     fn take_back(&mut self, now: Instant) -> Vec<Interruption> {
         let Some(up) = self.up_mut() else {
             return Vec::new();
@@ -46,7 +46,7 @@ impl Machine {
         Vec::new()
     }
 
-    /// Who wanted the key is told why it was not pressed. A dialog waits for a person; a message is not sent.
+    /// The owner of the key learns why it was not pressed. A dialog waits for a person; a message is not sent.
     pub(super) fn unpressed(&mut self, error: RpcError, sight: Option<Observation>, now: Instant) {
         let Some(up) = self.up_mut() else { return };
         let error = RpcError {
@@ -67,10 +67,10 @@ impl Machine {
             }
             Hands::Pasting { message, .. } => self.refuse_untyped(message, error),
             Hands::Submitting { message, again, .. } => {
-                let text = "Enter was not pressed, and the message stands in the input box";
+                let text = "Enter was not pressed, and the message is in the input box";
                 let error = RpcError {
                     message: format!("{text}: {}", error.message),
-                    // An Enter that was pressed before may yet be taken.
+                    // An Enter that was pressed before may still take effect.
                     trace: again.map(|_| Trace::Untouched),
                     ..error
                 };

@@ -1,4 +1,4 @@
-//! Whether a dialog may be about a call: the tool is the same, and so is all that the screen shows of the input.
+//! Whether a dialog may be about a call: it has the same tool, and everything that the screen shows of the input matches.
 
 use super::OpenAsk;
 use crate::core::claude::reading::{Dialog, is_shown};
@@ -9,12 +9,18 @@ use std::path::{Component, Path, PathBuf};
 pub(super) enum Fit {
     /// The screen shows another tool or another input.
     Other,
-    /// Nothing that it shows speaks against it, but neither does the tool's own name speak for it.
+    /// Nothing contradicts it, but the tool's own name does not confirm it either.
     Possible,
     Same,
 }
 
 pub(super) fn fit(open: &OpenAsk, dialog: &Dialog, cwd: &Path) -> Fit {
+    if dialog.tool.as_deref() == Some("Edit") && open.tool == "Bash" {
+        return match is_edit_by_sed(open, dialog) {
+            true => Fit::Same,
+            false => Fit::Other,
+        };
+    }
     let tools = dialog
         .tool
         .as_deref()
@@ -26,7 +32,20 @@ pub(super) fn fit(open: &OpenAsk, dialog: &Dialog, cwd: &Path) -> Fit {
     if same { tools } else { Fit::Other }
 }
 
-/// Tools whose dialogs look alike, or whose names the screen writes in its own way.
+/// Claude Code shows `sed -i` as the edit that it makes: the file is the last word of the command.
+fn is_edit_by_sed(open: &OpenAsk, dialog: &Dialog) -> bool {
+    let command = open.input["command"].as_str().unwrap_or_default();
+    let words: Vec<&str> = command.split_whitespace().collect();
+    let (Some(&"sed"), Some(file)) = (words.first(), words.last()) else {
+        return false;
+    };
+    let file = file.trim_matches(['\'', '"']);
+    let name = file.rsplit('/').next().unwrap_or_default();
+    let is_in_place = |word: &&str| word.starts_with("-i") || word.starts_with("--in-place");
+    words.iter().any(is_in_place) && !name.is_empty() && dialog.text.contains(name)
+}
+
+/// Tools whose dialogs look alike, or whose names appear differently on the screen.
 const ALIKE: [&[&str]; 3] = [
     &["Edit", "MultiEdit", "Write", "NotebookEdit"],
     &["Read", "Grep", "Glob", "LS"],
@@ -57,13 +76,13 @@ impl Shown<'_> {
         {
             let places = [Some(cwd), self.open.at.as_deref()];
             let mut places = places.into_iter().flatten();
-            // The question below a change that is off the screen names the file alone.
+            // If the change does not fit on the screen, the question below it shows only the file name.
             let cut = !self.dialog.complete && Path::new(whole).ends_with(shown);
             return cut || places.any(|place| same_path(shown, whole, place));
         }
         let (shown_text, whole_text) = (squeezed(shown), squeezed(whole));
         match self.dialog.complete {
-            // Of other values a screen may show the first row alone.
+            // Of other values a screen may show only the first row.
             true if self.key != "command" && self.key != "url" => {
                 whole_text.starts_with(&shown_text)
             }
@@ -73,13 +92,13 @@ impl Shown<'_> {
     }
 }
 
-/// Without what moves or goes where a row is wrapped, and without the quotes that a screen may set.
+/// Without characters that change when a row is wrapped, and without quotes that a screen may add.
 fn squeezed(value: &Value) -> String {
     let text = value.as_str().map_or(value.to_string(), str::to_owned);
     text.chars().filter(|c| is_shown(c) && *c != '"').collect()
 }
 
-/// A screen that is too low shows the end of a command, one with a `…` its beginning; `… +7 lines` stands for the rest.
+/// A screen with too few rows shows the end of a command, one with a `…` its beginning; `… +7 lines` replaces the rest.
 fn parts(shown: &Value) -> impl Iterator<Item = String> {
     let text = shown.as_str().map_or(shown.to_string(), str::to_owned);
     let rows: Vec<String> = text.split(['\n', '…']).map(str::to_owned).collect();
@@ -88,7 +107,7 @@ fn parts(shown: &Value) -> impl Iterator<Item = String> {
         .map(|row| squeezed(&Value::from(row)))
 }
 
-/// The screen shows a path from the working directory on, from the home directory on, or whole.
+/// The screen shows a path relative to the working directory, relative to home, or absolute.
 fn same_path(shown: &str, whole: &str, cwd: &Path) -> bool {
     let whole = plain(&cwd.join(whole));
     if shown.starts_with(['~', '…']) {

@@ -1,5 +1,4 @@
-//! The open calls as a text: the shim keeps it while the program runs, so that the next daemon knows what this one has
-//! judged.
+//! The open calls as a text. The shim keeps it while the program runs, so that the next daemon knows which calls were judged.
 
 use super::{Calls, OpenAsk};
 use serde::{Deserialize, Serialize};
@@ -18,8 +17,8 @@ impl Calls {
         self.changes
     }
 
-    /// The open calls, in about `most` bytes. Those that wait for a person come first, the newest of them before the
-    /// others. A call whose input is too long is kept without it.
+    /// The open calls, in about `most` bytes: first those that wait for a person, newest first, then the others. A call whose
+    /// input is too long is kept without it.
     pub fn note(&self, most: usize) -> String {
         let mut calls: Vec<&OpenAsk> = self.open.iter().rev().collect();
         calls.sort_by_key(|open| open.allowed);
@@ -43,15 +42,15 @@ impl Calls {
         serde_json::to_string(&kept).unwrap_or_default()
     }
 
-    /// The program was running already, and an earlier daemon has left this note. Without one, calls that nobody here
-    /// has judged may wait for a person; in any case such calls may end.
+    /// Restores the note that an earlier daemon has left about the running program. Without a note, calls that nobody here has
+    /// judged may wait for a person; in any case such calls may end.
     pub fn take_up(&mut self, note: Option<&str>) {
         let kept = note.and_then(|note| serde_json::from_str::<Kept>(note).ok());
         self.missed = true;
         self.missed_may_wait = !kept.as_ref().is_some_and(|kept| kept.whole);
         for open in kept.into_iter().flat_map(|kept| kept.calls) {
             if open.input.is_object() {
-                // A second call with the same id is an alarm when it comes to the gate, not here.
+                // A second call with the same id raises an alarm at the gate, not here.
                 let _ = self.judged(open.id.as_deref(), &open.tool, &open.input);
             }
             self.open(open);

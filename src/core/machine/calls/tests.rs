@@ -19,17 +19,10 @@ fn ask(id: &str, tool: &str, input: Value, mark: Option<&str>) -> OpenAsk {
 
 fn dialog(tool: &str, input: Value, text: &str) -> Dialog {
     Dialog {
-        id: "d".into(),
-        kind: DialogKind::Permission,
         tool: Some(tool.into()),
         input: input.as_object().cloned(),
         text: text.into(),
-        options: Vec::new(),
-        selected: None,
-        complete: true,
-        several_rows: false,
-        digits: Default::default(),
-        request: None,
+        ..Dialog::new("d", DialogKind::Permission)
     }
 }
 
@@ -113,6 +106,18 @@ fn without_a_mark_tool_and_target_must_agree() {
 }
 
 #[test]
+fn a_change_by_sed_is_shown_as_an_edit() {
+    let mut calls = Calls::default();
+    let command = |text: &str| json!({ "command": text });
+    calls.open(ask("s", "Bash", command("sed -i 's/a/b/' docs/*.md"), None));
+    calls.open(ask("n", "Bash", command("sed -n 1p docs/x.md"), None));
+    let shown = |text: &str| dialog("Edit", Value::Null, text);
+    let edit = shown(" Edit file\n docs/*.md\nDo you want to make this edit to *.md?");
+    assert_eq!(tied(&calls, &edit).as_deref(), Some("s"));
+    assert_eq!(tied(&calls, &shown(" Edit file\n docs/x.md")), None);
+}
+
+#[test]
 fn what_ran_must_be_what_was_judged() {
     let mut calls = Calls::default();
     let input = json!({"command": "ls"});
@@ -137,6 +142,12 @@ fn what_ran_must_be_what_was_judged() {
     assert!(
         calls.ran(Some("3"), "Bash", &input).is_err(),
         "never judged"
+    );
+    calls.judged(Some("5"), "Bash", &input).unwrap();
+    calls.denied(Some("5"));
+    assert!(
+        calls.ran(Some("5"), "Bash", &input).is_err(),
+        "denied, but Claude Code has not heard it"
     );
     calls.take_up(None);
     assert_eq!(
@@ -493,13 +504,7 @@ fn a_person_reads_the_verdict_in_force_and_what_it_means_for_the_dialog() {
             why: before.to_owned(),
             ..ask("t1", "Bash", json!({"command": "make"}), None)
         });
-        let call = crate::core::policy::Ask {
-            tool: "Bash".to_owned(),
-            input: json!({"command": "make"}),
-            cwd: "/work".into(),
-            at: None,
-            complete: true,
-        };
+        let call = crate::core::policy::Ask::bash("make", "/work");
         if let Some(decision) = now {
             calls.judged_again(&call, &Verdict::without_rule(decision, plain));
         }

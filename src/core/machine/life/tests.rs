@@ -1,4 +1,4 @@
-//! Life, driven at random with a clock that only moves when it is told to.
+//! The life of a slot, driven at random with a manual clock.
 
 use super::super::tests::config;
 use super::*;
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use std::collections::BTreeSet;
 
-/// What may happen to a slot. What can't happen at the moment is passed over.
+/// What may happen to a slot. Impossible events are skipped.
 #[derive(Debug, Clone)]
 enum Op {
     Start,
@@ -70,14 +70,14 @@ fn settings() -> impl Strategy<Value = SlotConfig> {
     })
 }
 
-/// The world around the machine, and what must hold in it.
+/// The environment of the machine, and its invariants.
 struct World {
     machine: Machine,
     now: Instant,
-    /// `Effect::Spawn` is out and not answered.
+    /// `Effect::Spawn` was sent and not answered.
     spawning: bool,
     running: bool,
-    /// A person's last word was stop.
+    /// A person's last request was stop.
     stopped: bool,
     gave_up: bool,
     /// The account's limit allows longer waits than the pace.
@@ -122,8 +122,8 @@ impl World {
                 }
                 Effect::StopTree => assert!(self.running, "nothing runs that could be stopped"),
                 Effect::EndOrphans => assert!(!self.running, "what runs is no orphan"),
-                Effect::Tell(What::GaveUp { .. }) => self.gave_up = true,
-                Effect::Tell(What::Restart { delay_ms, .. }) if !self.limited => {
+                Effect::Tell(EventKind::GaveUp { .. }) => self.gave_up = true,
+                Effect::Tell(EventKind::Restart { delay_ms, .. }) if !self.limited => {
                     let most = Duration::from_secs(60).mul_f64(1.1).as_millis() as u64;
                     assert!(
                         (1000..=most).contains(&delay_ms),
@@ -208,7 +208,7 @@ impl World {
         }
     }
 
-    /// What was due is done then: the same instant must not be wanted again.
+    /// Everything due is done then: the same instant must not be due again.
     fn pass_until_due(&mut self) {
         let Some(due) = self.machine.poll_timeout() else {
             return;
@@ -220,7 +220,7 @@ impl World {
         }
     }
 
-    /// Whatever was before: a stop ends it, and everybody has an answer.
+    /// In every state a stop ends the program, and every request gets a reply.
     fn ends_by_a_stop(mut self) {
         self.does(Op::Stop);
         self.does(Op::Spawns);
@@ -233,7 +233,7 @@ impl World {
     }
 }
 
-/// Set it to see the same again.
+/// Set it to repeat a run.
 const SEED: &str = "MISSIOND_TEST_SEED";
 
 fn seed() -> [u8; 32] {
@@ -313,7 +313,7 @@ fn what_a_restart_can_not_cure_is_not_tried_again() {
     }
 }
 
-/// Ends at the usage limit, which is lifted in an hour.
+/// Ends at the usage limit, which is reset in an hour.
 fn limited(on_limit: OnLimit) -> (World, Vec<Effect>, Instant) {
     let mut world = World::new(SlotConfig {
         supervision: Supervision {
@@ -328,7 +328,7 @@ fn limited(on_limit: OnLimit) -> (World, Vec<Effect>, Instant) {
     let limit_reset = world.now + Duration::from_secs(3600);
     let text = "You've hit your session limit · resets 3pm";
     let effects = end(&mut world, text, Some(limit_reset));
-    let trouble = Effect::Tell(What::Trouble {
+    let trouble = Effect::Tell(EventKind::Trouble {
         cause: "usage limit".to_owned(),
         text: format!("exit 1: {text}"),
     });
@@ -339,7 +339,7 @@ fn limited(on_limit: OnLimit) -> (World, Vec<Effect>, Instant) {
 #[test]
 fn a_usage_limit_is_waited_for_before_the_next_start() {
     let (mut world, effects, limit_reset) = limited(OnLimit::Wait);
-    let restart = Effect::Tell(What::Restart {
+    let restart = Effect::Tell(EventKind::Restart {
         attempt: 1,
         delay_ms: 3_600_000,
     });
@@ -357,7 +357,7 @@ fn a_usage_limit_keeps_a_slot_down_where_that_is_set() {
     assert_eq!(world.machine.state(), State::Exited);
     assert_eq!(world.machine.poll_timeout(), None);
     assert_eq!(world.machine.restarts(), 0);
-    let restarts = |effect: &Effect| matches!(effect, Effect::Tell(What::Restart { .. }));
+    let restarts = |effect: &Effect| matches!(effect, Effect::Tell(EventKind::Restart { .. }));
     assert!(!effects.iter().any(restarts), "{effects:?}");
 }
 
@@ -370,7 +370,7 @@ fn a_persons_start_does_not_wait_for_the_usage_limit() {
     assert!(presses(&world.machine.handle(message(), world.now)));
 }
 
-/// What stands on the screen of a conversation that goes on may be of another day.
+/// The screen of a resumed conversation may be from another day.
 #[test]
 fn an_old_usage_limit_holds_nothing_back() {
     let mut world = idle_with(Supervision::default());
@@ -426,7 +426,7 @@ fn messages_wait_until_the_usage_limit_is_lifted() {
     let doing = world.machine.doing(world.now).unwrap_or_default();
     assert_eq!(
         doing,
-        "1 queued message, until the usage limit is lifted in 1h"
+        "1 queued message, until the usage limit is reset in 1h"
     );
     assert_eq!(world.machine.poll_timeout(), Some(limit_reset));
     assert!(presses(

@@ -129,9 +129,9 @@ fn a_dialog_about_the_same_call_in_its_place_was_not_answered() {
     );
 }
 
-fn verdict(told: &What) -> Option<(Decision, &str)> {
+fn verdict(told: &EventKind) -> Option<(Decision, &str)> {
     match told {
-        What::Verdict { verdict, why, .. } => Some((*verdict, why)),
+        EventKind::Verdict { verdict, why, .. } => Some((*verdict, why)),
         _ => None,
     }
 }

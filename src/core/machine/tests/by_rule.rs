@@ -1,4 +1,4 @@
-//! What rules answer at a dialog.
+//! Answers to dialogs by rules.
 
 use super::*;
 
@@ -99,7 +99,7 @@ fn the_first_dialogs_are_answered_by_rule_only_before_the_first_input_box() {
     }
 }
 
-/// Somebody who can write to the terminal paints a dialog that a rule allows over one that nobody has allowed.
+/// A process that can write to the terminal paints a dialog that a rule allows over one that nobody has allowed.
 #[test]
 fn no_rule_answers_a_dialog_that_the_gate_does_not_know_or_that_may_hide_another() {
     let plan = || HookWhat::BeforeTool {
@@ -162,7 +162,7 @@ fn a_turn_that_needs_a_person_says_so_and_goes_on() {
         bench
             .told
             .iter()
-            .any(|what| matches!(what, What::Answer { text, .. } if text == "done"))
+            .any(|what| matches!(what, EventKind::Answer { text, .. } if text == "done"))
     );
 }
 

@@ -20,7 +20,11 @@ fn a_dialog_that_is_disputed_is_not_answered_by_rule() {
     bench.pass(Duration::from_secs(3));
     assert!(bench.keys.is_empty());
     let why = "the record says otherwise".to_owned();
-    assert!(bench.told.contains(&What::Doubtful { why: why.clone() }));
+    assert!(
+        bench
+            .told
+            .contains(&EventKind::Doubtful { why: why.clone() })
+    );
     assert!(bench.has(&Effect::Repaint));
     assert_eq!(bench.machine.distrust().as_ref(), Some(&why));
     let reason = bench.machine.why_a_person();
@@ -30,13 +34,13 @@ fn a_dialog_that_is_disputed_is_not_answered_by_rule() {
     bench.put(Input::Witnessed(None));
     bench.pass(LINGERS);
     assert_eq!(bench.machine.poll_timeout(), None, "nothing is due");
-    assert!(bench.told.contains(&What::DoubtGone));
+    assert!(bench.told.contains(&EventKind::DoubtGone));
     assert_eq!(bench.machine.distrust(), None);
     bench.pass(SETTLED);
     assert!(bench.keys.is_empty(), "the person was told of this one");
 }
 
-/// What was painted stays until the program draws again, and who paints may stop at any time.
+/// Painted text stays until the program redraws, and the painting may stop at any time.
 #[test]
 fn a_doubtful_dialog_is_drawn_again_and_again_but_ever_more_rarely() {
     let drawn = |bench: &Bench| {
@@ -54,9 +58,9 @@ fn a_doubtful_dialog_is_drawn_again_and_again_but_ever_more_rarely() {
     assert_eq!(drawn(&bench), 6);
     bench.pass(Duration::from_secs(1));
     assert_eq!(drawn(&bench), 7);
-    let told = |what: &&What| matches!(what, What::Doubtful { .. });
+    let told = |what: &&EventKind| matches!(what, EventKind::Doubtful { .. });
     assert_eq!(bench.told.iter().filter(told).count(), 1);
-    // A screen at rest may be painted over the dialog.
+    // An idle screen may be painted over the dialog.
     bench.see(screen(State::Idle, ""));
     bench.pass(Duration::from_secs(60));
     assert_eq!(drawn(&bench), 8);
@@ -64,7 +68,7 @@ fn a_doubtful_dialog_is_drawn_again_and_again_but_ever_more_rarely() {
     assert_eq!(drawn(&bench), 9);
 }
 
-/// The program may draw over what is painted for a moment, in which a yes is taken.
+/// The program may draw over the painting for a moment, in which a yes is accepted.
 #[test]
 fn a_yes_between_two_paintings_is_taken_back_and_the_message_says_so() {
     let mut bench = asked_about_make();
@@ -88,7 +92,7 @@ fn a_yes_between_two_paintings_is_taken_back_and_the_message_says_so() {
         assert!(error.message.contains(says), "{}", error.message);
         assert!(error.message.contains("withheld"), "{}", error.message);
         let last = bench.told.iter().rev().find_map(|told| match told {
-            What::Verdict { verdict, .. } => Some(*verdict),
+            EventKind::Verdict { verdict, .. } => Some(*verdict),
             _ => None,
         });
         assert_eq!(last, Some(Decision::Ask), "taken back");
@@ -96,7 +100,7 @@ fn a_yes_between_two_paintings_is_taken_back_and_the_message_says_so() {
     assert!(bench.keys.is_empty(), "{:?}", bench.keys);
 }
 
-/// The doubt's own repaint brings the truth back for a moment. Who paints does it again after that.
+/// The doubt's own redraw shows the true screen for a moment, until it is painted again.
 #[test]
 fn an_answer_is_refused_until_a_doubt_has_been_gone_for_a_while() {
     let mut bench = asked_about_make();
@@ -110,19 +114,19 @@ fn an_answer_is_refused_until_a_doubt_has_been_gone_for_a_while() {
     let error = bench.replies[&20].as_ref().expect_err("a refusal");
     let why = "until a moment ago: the record says otherwise";
     assert!(error.message.contains(why), "{}", error.message);
-    assert!(!bench.told.contains(&What::DoubtGone));
+    assert!(!bench.told.contains(&EventKind::DoubtGone));
 
     let due = bench.now + Duration::from_millis(1);
     assert_eq!(bench.machine.poll_timeout(), Some(due));
     bench.pass(Duration::from_millis(1));
-    assert!(bench.told.contains(&What::DoubtGone));
+    assert!(bench.told.contains(&EventKind::DoubtGone));
     assert_eq!(bench.machine.distrust(), None);
     assert_eq!(bench.machine.poll_timeout(), None);
     bench.put(confirm(21, "yes", Some("d1")));
     assert_eq!(bench.keys, ["1"]);
 }
 
-/// A program that is slow to draw says nothing meanwhile that anybody could contradict.
+/// While a slow program has not redrawn, there is nothing to contradict.
 #[test]
 fn a_doubt_stays_while_the_screen_is_drawn_again() {
     let mut bench = Bench::idle();
@@ -149,7 +153,7 @@ fn a_doubt_stays_while_the_screen_is_drawn_again() {
     assert_eq!(bench.machine.distrust(), None, "a view may stay");
 }
 
-/// The machine sees a frame before the witnesses are asked about it.
+/// The machine sees a frame before the witnesses are read.
 #[test]
 fn a_doubt_does_not_end_on_the_frame_that_shows_the_painting_again() {
     for painted in [swapped(dialog("d2", "make")), dialog("d2", "git status")] {
@@ -181,10 +185,10 @@ fn a_doubt_that_comes_back_while_it_lingers_is_the_same_one() {
     }
     let doubts = bench.told.iter().filter(is_of_doubt);
     let why = "the record says otherwise".to_owned();
-    assert_eq!(doubts.collect::<Vec<_>>(), [&What::Doubtful { why }]);
+    assert_eq!(doubts.collect::<Vec<_>>(), [&EventKind::Doubtful { why }]);
 }
 
-/// What was painted for less than a moment is told to nobody, but whoever answers then may have read it.
+/// A very short painting is not reported, but a person who answers then may have read it.
 #[test]
 fn a_painting_that_was_drawn_over_at_once_is_doubted_for_a_while() {
     let mut bench = asked_about_make();
@@ -207,7 +211,7 @@ fn a_painting_that_was_drawn_over_at_once_is_doubted_for_a_while() {
     assert_eq!(bench.keys, ["1"]);
 }
 
-/// The witnesses agree on it: no person is called, but no key is pressed before the doubt is gone.
+/// The witnesses agree on it: no person is alerted, but no key is pressed before the doubt has ended.
 #[test]
 fn rules_wait_for_the_end_of_a_doubt_that_lingers() {
     let mut bench = Bench::idle();
@@ -223,8 +227,8 @@ fn rules_wait_for_the_end_of_a_doubt_that_lingers() {
     assert_eq!(bench.keys, ["Esc"]);
 }
 
-fn is_of_doubt(what: &&What) -> bool {
-    matches!(what, What::Doubtful { .. } | What::DoubtGone)
+fn is_of_doubt(what: &&EventKind) -> bool {
+    matches!(what, EventKind::Doubtful { .. } | EventKind::DoubtGone)
 }
 
 pub(super) fn swapped(dialog: Dialog) -> Dialog {
@@ -279,7 +283,7 @@ fn a_person_is_refused_where_the_gate_knows_another_call() {
     assert_eq!(waiting[0].input, json!({"command": "make"}));
 }
 
-/// A no allows nothing, so no doubt stands against it; and Esc says it whatever stands where.
+/// A no allows nothing, so a doubt does not prevent it; and Esc declines whatever the options are.
 #[test]
 fn a_no_is_always_possible() {
     for answer in ["no", "No", " no "] {
@@ -290,7 +294,7 @@ fn a_no_is_always_possible() {
         bench.put(confirm(21, answer, Some("d1")));
         assert_eq!(bench.keys, ["Esc"], "{answer}");
         let verdicts = bench.told.iter().filter_map(|told| match told {
-            What::Verdict { verdict, by, .. } if by == "person" => Some(*verdict),
+            EventKind::Verdict { verdict, by, .. } if by == "person" => Some(*verdict),
             _ => None,
         });
         assert_eq!(verdicts.collect::<Vec<_>>(), [Decision::Deny], "{answer}");
@@ -326,7 +330,7 @@ fn an_interrupt_trusts_no_number_of_a_doubtful_dialog() {
     assert_eq!(bench.keys, ["Esc"]);
 }
 
-/// The gate knows the call, and not the labels: whoever writes to the terminal may swap those.
+/// The gate knows the call, but not the labels: a process that writes to the terminal may swap them.
 #[test]
 fn options_in_another_order_are_doubtful_even_for_one_who_insists() {
     let swapped = || swapped(dialog("d1", "make"));
@@ -353,7 +357,7 @@ fn options_in_another_order_are_doubtful_even_for_one_who_insists() {
     bench.settled(swapped());
     bench.put(Input::Witnessed(bench.machine.strange_options()));
     bench.pass(Duration::from_secs(3));
-    let told = |what: &What| matches!(what, What::Doubtful { .. });
+    let told = |what: &EventKind| matches!(what, EventKind::Doubtful { .. });
     assert!(bench.told.iter().any(told), "{:?}", bench.told);
     bench.settled(dialog("d2", "make"));
     bench.put(Input::Witnessed(None));
@@ -395,7 +399,7 @@ fn a_dialog_that_changes_while_it_asks_about_the_same_call_is_drawn_again() {
     assert!(bench.keys.is_empty(), "not before it is drawn");
 }
 
-/// A painted input box must not end the turn whose dialog it hides, nor what the gate knows of its call.
+/// A painted input box must not end the turn whose dialog it hides, nor the gate's knowledge of its call.
 #[test]
 fn a_screen_at_rest_that_is_disputed_ends_no_turn() {
     for disputes in [false, true] {
@@ -413,7 +417,7 @@ fn a_screen_at_rest_that_is_disputed_ends_no_turn() {
     }
 }
 
-/// A screen at rest is painted over the dialog of a call that waits.
+/// An idle screen is painted over the dialog of a waiting call.
 #[test]
 fn a_call_that_the_screen_hides_is_known_and_gets_no_key() {
     let mut bench = Bench::idle();

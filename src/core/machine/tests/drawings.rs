@@ -1,4 +1,4 @@
-//! A no to a dialog that reads otherwise by the time of its key, since somebody paints over it.
+//! A no to a dialog whose reading changes before the key, because a process paints over it.
 
 use super::doubt::{asked_about_make, swapped};
 use super::*;
@@ -76,7 +76,7 @@ fn a_no_is_not_said_to_another_call() {
             id: Some("t2".into()),
         },
     );
-    // Something is painted while one gives way to the other.
+    // Something is painted while one replaces the other.
     bench.settled(dialog("d2", "git status"));
     bench.settled(dialog("d3", "make install"));
     bench.pass(REDRAWN);
@@ -91,7 +91,7 @@ fn a_no_is_not_said_to_another_call() {
     assert_eq!(bench.fault(22), Some(Fault::Refused), "it was gone");
 }
 
-/// Esc may be lost. What is painted then does not make the dialog another one that has come after it.
+/// Esc may be lost. A painting after that does not look like a new dialog.
 #[test]
 fn a_painted_dialog_is_not_the_end_of_the_one_below_it() {
     for (painted, answer) in paintings().into_iter().zip(["no", "yes"]) {

@@ -1,4 +1,4 @@
-//! Deaths, restarts and what is told to those who wait.
+//! Deaths, restarts and the replies to waiting clients.
 
 use super::*;
 
@@ -52,7 +52,7 @@ fn a_clean_exit_is_final_unless_always_is_set() {
     assert!(always.machine.poll_timeout().is_some());
 }
 
-/// Nobody waits for a message that was only handed in.
+/// Nobody waits for a message that was only submitted.
 #[test]
 fn a_message_that_dies_unanswered_is_told_of() {
     let mut bench = Bench::idle();
@@ -68,7 +68,7 @@ fn a_message_that_dies_unanswered_is_told_of() {
         limit_reset: None,
     });
     let text = "it ended while something waited: a message that was not yet answered";
-    let warning = What::Warning { text: text.into() };
+    let warning = EventKind::Warning { text: text.into() };
     assert!(bench.told.contains(&warning), "{:?}", bench.told);
 }
 
@@ -200,7 +200,7 @@ fn the_first_prompt_is_sent_once_in_a_new_conversation() {
     assert!(resumed.keys.is_empty());
 }
 
-/// It is no end of the program: nothing is started beside it, and no restart is counted.
+/// The program has not ended: nothing is started beside it, and no restart is counted.
 #[test]
 fn a_shim_that_does_not_answer_is_one_steady_state() {
     let mut bench = Bench::with(config());
@@ -226,7 +226,7 @@ fn a_shim_that_does_not_answer_is_one_steady_state() {
     bench.see(screen(State::Idle, ""));
     assert_eq!(bench.keys, ["paste"], "what waited is typed");
 
-    // It has ended after all: what waited was for the program that is gone.
+    // It has ended after all: the waiting messages were for the old program.
     let mut bench = Bench::with(config());
     bench.put(Input::Start(1));
     bench.put(Input::NotReached("its shim was stopped".into()));

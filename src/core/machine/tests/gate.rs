@@ -1,4 +1,4 @@
-//! The gate before a tool runs, and the dialogs that come of it.
+//! The gate before a tool runs, and the dialogs that follow.
 
 use super::*;
 
@@ -35,6 +35,36 @@ fn the_gate_allows_denies_asks_or_is_silent() {
     assert_eq!(decision("make"), None);
 }
 
+/// Claude Code checks it too, and asks; without the audit nothing runs.
+#[test]
+fn what_is_allowed_but_not_proven_is_not_said() {
+    let mut bench = Bench::idle();
+    let what = HookWhat::BeforeTool {
+        tool: "Bash".into(),
+        input: json!({"command": "ls ~+"}),
+        id: Some("one".into()),
+    };
+    bench.hear(9, what);
+    let Some(Ok(reply)) = bench.replies.remove(&9) else {
+        panic!("no answer");
+    };
+    assert_eq!(reply, Reply::Hook(Some(json!({}))));
+    let Some(EventKind::Verdict {
+        verdict, answer, ..
+    }) = bench.told.last()
+    else {
+        panic!("{:?}", bench.told);
+    };
+    assert_eq!(
+        (*verdict, answer.as_deref()),
+        (Decision::Allow, Some("none"))
+    );
+    let Reply::Hook(Some(output)) = bench.machine.unallowed(reply) else {
+        panic!("nothing is said");
+    };
+    assert_eq!(output["hookSpecificOutput"]["permissionDecision"], "ask");
+}
+
 #[test]
 fn where_claude_code_might_not_ask_silence_means_ask() {
     let mut bench = Bench::idle_with(SlotConfig {
@@ -62,7 +92,7 @@ fn where_the_projects_settings_count_silence_means_ask_but_about_reading_it() {
         project_settings: true,
         ..config()
     });
-    // What holds for its next start changes nothing for the program that runs.
+    // The settings for the next start change nothing for the running program.
     bench.put(Input::Settings(Arc::new(config())));
     for (token, tool, is_asked) in [(9, "Write", true), (10, "Read", false)] {
         let what = HookWhat::BeforeTool {
@@ -75,7 +105,7 @@ fn where_the_projects_settings_count_silence_means_ask_but_about_reading_it() {
             panic!("no answer");
         };
         assert_eq!(output.is_some(), is_asked, "{tool}");
-        let Some(What::Verdict { answer, why, .. }) = bench.told.last() else {
+        let Some(EventKind::Verdict { answer, why, .. }) = bench.told.last() else {
             panic!("{:?}", bench.told);
         };
         let (word, end) = match is_asked {
@@ -87,7 +117,7 @@ fn where_the_projects_settings_count_silence_means_ask_but_about_reading_it() {
     }
 }
 
-/// What the gate says to Claude Code: its decision and its reason.
+/// The gate's answer to Claude Code: its decision and its reason.
 fn answer_of(bench: &mut Bench, token: Token, command: &str, id: &str) -> Option<(String, String)> {
     let what = HookWhat::BeforeTool {
         tool: "Bash".into(),
@@ -108,6 +138,7 @@ fn ran(bench: &mut Bench, token: Token, command: &str, id: &str) {
         tool: "Bash".into(),
         input: json!({ "command": command }),
         id: Some(id.into()),
+        failure: None,
     };
     bench.hear(token, what);
 }
@@ -119,7 +150,8 @@ fn gated() -> Bench {
 }
 
 fn alarms(bench: &Bench) -> usize {
-    let told = |what: &&What| matches!(what, What::Trouble { cause, .. } if cause == "tampered");
+    let told =
+        |what: &&EventKind| matches!(what, EventKind::Trouble { cause, .. } if cause == "tampered");
     let written = |effect: &&Effect| matches!(effect, Effect::Alarm(..));
     let told = bench.told.iter().filter(told).count();
     assert_eq!(told, bench.others.iter().filter(written).count());
@@ -165,7 +197,7 @@ fn the_mark_of_a_reason_ties_the_dialog_to_its_request() {
         shown(&bench),
         (Some("toolu_1".into()), "\"git push origin\"".into())
     );
-    // Somebody else's mark is no mark.
+    // Somebody else's mark does not count.
     bench.settled(of("d3", "missiond [aaaaaaaaaa]: painted"));
     assert_eq!(shown(&bench), (None, "\"git push\"".into()));
 }
@@ -178,7 +210,7 @@ fn two_open_asks_are_answered_by_a_person_whatever_the_rules_say() {
         for (token, id) in [(1000, "toolu_1"), (1001, "toolu_2")] {
             answer_of(&mut bench, token, "git push", id);
         }
-        // A rule would allow the first and deny the second, if the screen were to be believed.
+        // A rule would allow the first and deny the second, if the screen were trusted.
         for command in ["ls -la", "rm -rf x"] {
             bench.see(at(dialog(command, command)));
             bench.pass(REDRAWN + SETTLED);
@@ -289,6 +321,36 @@ fn a_call_is_judged_where_the_shell_stands_and_noted_with_its_agent() {
         assert_eq!(ask.at.as_deref(), at);
         assert_eq!(agent.as_deref(), Some("general-purpose a1"));
     }
-    let named = |what: &What| matches!(what, What::Verdict { agent: Some(agent), .. } if agent == "general-purpose a1");
+    let named = |what: &EventKind| matches!(what, EventKind::Verdict { agent: Some(agent), .. } if agent == "general-purpose a1");
     assert_eq!(bench.told.iter().filter(|what| named(what)).count(), 2);
+}
+
+/// An agent works while the input box is idle: an Enter for a message would answer its dialog.
+#[test]
+fn a_message_waits_while_the_dialog_of_an_agent_may_come_up() {
+    let mut bench = gated();
+    bench.rules_hang = true;
+    bench.put(Input::Heard(
+        9,
+        HookEvent {
+            session_id: None,
+            transcript: None,
+            mode: None,
+            cwd: None,
+            agent: Some("general-purpose a1".to_owned()),
+            what: HookWhat::BeforeTool {
+                tool: "Bash".into(),
+                input: json!({"command": "git push"}),
+                id: Some("toolu_1".to_owned()),
+            },
+        },
+    ));
+    bench.send(10, "hello");
+    assert_eq!(bench.keys, [""; 0], "the rules look at the call");
+    bench.answer_questions();
+    assert_eq!(bench.keys, [""; 0], "Claude Code was told to ask");
+    bench.pass(DIALOG_COMES - Duration::from_millis(1));
+    assert_eq!(bench.keys, [""; 0]);
+    bench.pass(Duration::from_millis(1));
+    assert_eq!(bench.keys, ["paste"], "no dialog came");
 }

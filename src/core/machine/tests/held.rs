@@ -1,9 +1,9 @@
-//! Answers that come while the program draws its screen again.
+//! Answers that arrive while the program redraws its screen.
 
 use super::*;
 use crate::core::machine::waits::DRAWN_AT_LAST;
 
-/// A dialog that is known, and whose screen the program has yet to draw again.
+/// A known dialog whose screen the program has not redrawn yet.
 fn redrawing(id: &str) -> Observation {
     Observation {
         certain: false,
@@ -43,7 +43,7 @@ fn an_answer_waits_until_the_screen_is_drawn() {
     }
 }
 
-/// Whoever names no dialog has seen the one that was up then.
+/// A client that names no dialog has seen the one that was up then.
 #[test]
 fn an_answer_that_waits_is_for_no_other_dialog() {
     for id in [None, Some("d1")] {

@@ -1,4 +1,4 @@
-//! Which dialog is which, by what the reader and the gate know of it.
+//! The identity of dialogs, from the reader and the gate.
 
 use super::doubt::asked_about_make;
 use super::*;
@@ -29,12 +29,12 @@ fn a_resize_makes_no_other_dialog_of_a_call() {
         !bench
             .told
             .iter()
-            .any(|what| matches!(what, What::DialogGone { .. }))
+            .any(|what| matches!(what, EventKind::DialogGone { .. }))
     );
     bench.pass(SETTLED);
     bench.put(confirm(20, "yes", Some("d1")));
     assert_eq!(bench.keys, ["1"]);
-    // With no resize in between it is another one: something else may have drawn it.
+    // Without a resize in between it is another one: something else may have drawn it.
     let mut bench = asked_about_make();
     bench.settled(dialog("d1", "make"));
     bench.see(at(low("d2")));
@@ -44,7 +44,7 @@ fn a_resize_makes_no_other_dialog_of_a_call() {
     );
 }
 
-/// Of two calls only the end of the dialog is on the screen, and reads the same for both.
+/// Only the ends of two calls' dialogs are visible, and they read the same.
 #[test]
 fn a_dialog_about_another_call_is_another_dialog() {
     let mut bench = asked_about_make();
@@ -68,6 +68,7 @@ fn a_dialog_about_another_call_is_another_dialog() {
             tool: tool.clone(),
             input,
             id,
+            failure: None,
         },
     );
     let (id, input) = call("t2", "git push");

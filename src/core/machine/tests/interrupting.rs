@@ -1,4 +1,4 @@
-//! One Esc where it helps, and none where it harms.
+//! One Esc if it helps, and none if it harms.
 
 use super::*;
 
@@ -65,7 +65,7 @@ fn whoever_waits_for_an_interrupted_turn_is_told_so() {
     assert_eq!(bench.fault(2), Some(Fault::Failed));
 }
 
-/// The transcript is silent, and the answer of an earlier turn stands on the screen.
+/// The transcript is silent, and the screen shows the answer of an earlier turn.
 fn answer_before() -> Answer {
     Answer {
         text: Some("of the turn before".to_owned()),
@@ -80,7 +80,7 @@ fn a_message_that_stands_in_the_input_box_again_was_not_answered() {
     bench.send(2, "hello");
     bench.arrives("hello");
     bench.see(screen(State::Thinking, ""));
-    // Somebody pressed Esc at the terminal: nobody has told the machine.
+    // Somebody pressed Esc at the terminal, unknown to the machine.
     bench.see(screen(State::Idle, ""));
     bench.see(screen(State::Idle, "hello"));
     bench.pass(IDLE_IS_OVER);

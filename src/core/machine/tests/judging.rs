@@ -16,7 +16,7 @@ fn call(command: &str, id: &str) -> HookWhat {
     }
 }
 
-/// What the hook that waits under this token was told, if it was.
+/// The answer to the hook that waits under this token, if there is one.
 fn told(bench: &mut Bench, token: Token) -> Option<(String, String)> {
     let Ok(Reply::Hook(output)) = bench.replies.remove(&token)? else {
         panic!("no answer to a hook");
@@ -77,7 +77,7 @@ fn new_rules_answer_what_the_old_ones_were_asked() {
     let old = std::mem::take(&mut bench.unanswered);
     bench.put(Input::Rules(Rules.known()));
     assert_eq!(bench.unanswered.len(), 1, "asked again");
-    let opinion = opinion(&Rules, &old[0]);
+    let opinion = opinion(&Rules, &old[0], &[]);
     let id = old[0].id;
     bench.put(Input::Judged { id, opinion });
     assert_eq!(told(&mut bench, 9), None, "the old rules count no more");
@@ -136,7 +136,7 @@ fn a_verdict_counts_only_for_the_dialog_that_was_judged() {
     let asked = std::mem::take(&mut bench.unanswered);
     bench.see(at(dialog("d2", "ls /etc")));
     for question in asked {
-        let opinion = opinion(&Rules, &question);
+        let opinion = opinion(&Rules, &question, &[]);
         let id = question.id;
         bench.put(Input::Judged { id, opinion });
     }
@@ -174,7 +174,7 @@ fn no_rule_answers_while_a_person_types() {
     assert!(bench.keys.is_empty(), "{:?}", bench.keys);
 }
 
-/// A wake-up that is due at once, and again, would keep a core busy for as long as the rules hang.
+/// A wake-up that is due again at once would keep a core busy for as long as the rules hang.
 #[test]
 fn while_the_rules_look_at_a_dialog_the_machine_is_not_woken_again_and_again() {
     let mut bench = hanging(config());
@@ -190,7 +190,7 @@ fn while_the_rules_look_at_a_dialog_the_machine_is_not_woken_again_and_again() {
         .poll_timeout()
         .expect("the rules have a limit");
     assert!(due > bench.now, "{:?}", bench.now - due);
-    // Another dialog is asked about all the same, once it has stood for a moment.
+    // Another dialog is judged anyway, once it is stable.
     bench.see(at(dialog("d2", "rm x")));
     assert_eq!(bench.machine.poll_timeout(), Some(bench.now + SETTLED));
     bench.pass(SETTLED);

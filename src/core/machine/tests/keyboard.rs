@@ -56,8 +56,8 @@ fn a_dialog_is_not_answered_by_rule_while_somebody_types() {
     assert!(doing.contains("a person types"), "{doing}");
     bench.pass(HANDS_OFF);
     assert_eq!(bench.keys, ["1"]);
-    let told = |what: &What| bench.told.contains(what);
-    assert!(told(&What::Typing { uid: 1000 }) && told(&What::TypingOver));
+    let told = |what: &EventKind| bench.told.contains(what);
+    assert!(told(&EventKind::Typing { uid: 1000 }) && told(&EventKind::TypingOver));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What a slot may use, and what happens when it is too much.
+//! The limits of a slot, and what happens when one is exceeded.
 
 use super::*;
 use crate::core::settings::{OnLimit, OnStall};
@@ -11,7 +11,7 @@ fn with_supervision(supervision: Supervision) -> SlotConfig {
     }
 }
 
-/// A slot that is at work on a message.
+/// A slot that works on a message.
 fn at_work(supervision: Supervision) -> Bench {
     let mut bench = Bench::idle_with(with_supervision(supervision));
     bench.take("hello", 2);
@@ -52,10 +52,20 @@ impl Bench {
         });
     }
 
+    /// What was told of the cost: by how much it has grown, and what it is.
+    fn costs(&self) -> Vec<(f64, f64)> {
+        let told = self.told.iter();
+        told.filter_map(|what| match what {
+            EventKind::Cost { dollars, total } => Some((*dollars, *total)),
+            _ => None,
+        })
+        .collect()
+    }
+
     fn troubles(&self) -> Vec<&str> {
         let told = self.told.iter();
         told.filter_map(|what| match what {
-            What::Trouble { cause, .. } => Some(cause.as_str()),
+            EventKind::Trouble { cause, .. } => Some(cause.as_str()),
             _ => None,
         })
         .collect()
@@ -125,7 +135,7 @@ fn a_stall_that_restarts_counts_as_a_failure() {
     assert_eq!(bench.fault(2), Some(Fault::Failed), "its sender is told");
     bench.end(143);
     let said = bench.told.iter().find_map(|what| match what {
-        What::Exit { cause, .. } => Some(cause.as_str()),
+        EventKind::Exit { cause, .. } => Some(cause.as_str()),
         _ => None,
     });
     assert_eq!(said, Some("ended by missiond: exit 143"));
@@ -166,12 +176,13 @@ fn the_cost_is_what_the_figure_grows_by_in_all_runs() {
         let token = 1000 + (amount * 1000.0) as u64 + bench.replies.len() as u64 * 10_000;
         bench.hear(token, HookWhat::Cost(dollars(amount)));
     };
-    // A conversation that was resumed begins with what it had cost before.
+    // A resumed conversation begins with its earlier cost.
     figure(&mut bench, 7.0);
     figure(&mut bench, 7.25);
-    // After /clear the count begins anew.
+    // After /clear the count begins at zero.
     figure(&mut bench, 0.25);
     assert_eq!(bench.machine.past().cost, dollars(0.5));
+    assert_eq!(bench.costs(), [(0.25, 0.25), (0.25, 0.5)]);
     bench.end(1);
     let due = bench.machine.poll_timeout().unwrap();
     bench.pass(due - bench.now);
@@ -179,7 +190,7 @@ fn the_cost_is_what_the_figure_grows_by_in_all_runs() {
         pid: 43,
         continues: true,
     });
-    // After a crash it begins with what was written down last, or with nothing.
+    // After a crash it begins with the last recorded figure, or with zero.
     figure(&mut bench, 0.0);
     figure(&mut bench, 0.49);
     assert_eq!(bench.troubles(), [""; 0]);
@@ -190,6 +201,50 @@ fn the_cost_is_what_the_figure_grows_by_in_all_runs() {
     let why = bench.machine.last_error().unwrap();
     assert_eq!(why, "max_cost: $1.00 spent, $1.00 allowed");
     assert_eq!(bench.machine.poll_timeout(), None);
+}
+
+/// Beyond the limit of a day messages wait for the next one; nothing is cut off.
+#[test]
+fn the_cost_of_a_day_holds_messages_until_the_next_day() {
+    let mut bench = Bench::idle_with(with_supervision(Supervision {
+        max_cost_per_day: Some(dollars(1.0)),
+        ..Supervision::default()
+    }));
+    for (token, figure) in [(20, 3.0), (21, 3.5)] {
+        bench.hear(token, HookWhat::Cost(dollars(figure)));
+    }
+    assert!(bench.has(&Effect::DateCost(dollars(0.5))), "what has grown");
+    let evening = bench.now + Duration::from_secs(3600);
+    let spend = |bench: &mut Bench, day, ends, amount| {
+        let grown = dollars(amount);
+        bench.put(Input::CostOn { day, ends, grown });
+    };
+    let morning = bench.now;
+    spend(&mut bench, 6, morning, 0.75);
+    spend(&mut bench, 7, evening, 0.75);
+    assert_eq!(bench.troubles(), [""; 0], "each day counts by itself");
+    spend(&mut bench, 7, evening, 0.25);
+    spend(&mut bench, 7, evening, 0.25);
+    assert_eq!(bench.troubles(), ["max_cost_per_day"], "it is told once");
+    assert!(bench.machine.pid().is_some(), "it is not stopped");
+    bench.send(5, "later");
+    let doing = bench.machine.doing(bench.now).unwrap_or_default();
+    assert!(
+        doing.contains("until max_cost_per_day counts anew in 1h"),
+        "{doing}"
+    );
+    // A usage limit that is reset sooner does not end the wait.
+    let sooner = Some(bench.now + Duration::from_secs(60));
+    let text = "You've hit your limit".to_owned();
+    bench.put(Input::Limited {
+        text,
+        until: sooner,
+    });
+    bench.pass(Duration::from_secs(3599));
+    assert_eq!(bench.keys, [""; 0], "nothing is sent before");
+    bench.pass(Duration::from_secs(1));
+    assert_eq!(bench.keys, ["paste"]);
+    assert!(!bench.machine.is_over_budget());
 }
 
 #[test]
@@ -264,7 +319,7 @@ fn a_usage_limit_stops_the_slot_or_holds_its_messages() {
     assert_eq!(waiting.keys, ["paste"]);
 }
 
-/// The screen words some errors in its own way; the transcript marks every one of them.
+/// The screen has its own wording for some errors; the transcript marks every one of them.
 #[test]
 fn an_error_that_only_the_transcript_tells_is_the_last_error() {
     let failed = |source, failure: &str| {
@@ -299,7 +354,7 @@ fn an_error_that_only_the_transcript_tells_is_the_last_error() {
     assert_eq!(cleared.machine.last_error(), None);
 }
 
-/// What a daemon that was killed leaves behind for the next.
+/// What a killed daemon leaves for the next one.
 #[test]
 fn a_slot_stands_as_it_stood() {
     let mut bench = Bench::with(config());

@@ -1,4 +1,4 @@
-//! The machine, driven by hand: inputs in, effects out, and a clock that only moves when it is told to.
+//! The machine, driven by hand: inputs in, effects out, and a manual clock.
 
 mod answering;
 mod by_rule;
@@ -73,13 +73,13 @@ impl SlotRules for Rules {
         ask.tool == "Read"
     }
 
-    fn deny_rules(&self) -> Vec<String> {
-        vec!["Bash(rm *)".into()]
+    fn is_said(&self, ask: &Ask, _: &[String]) -> bool {
+        ask.input["command"] != "ls ~+"
     }
 }
 
 pub(super) fn config() -> SlotConfig {
-    SlotConfig::sample("a", "/w")
+    SlotConfig::usual("a", "/w")
 }
 
 struct Bench {
@@ -87,11 +87,11 @@ struct Bench {
     now: Instant,
     keys: Vec<String>,
     replies: BTreeMap<Token, Result<Reply, RpcError>>,
-    told: Vec<What>,
+    told: Vec<EventKind>,
     others: Vec<Effect>,
     /// Questions to the rules get no answer, and are kept.
     rules_hang: bool,
-    unanswered: Vec<Question>,
+    unanswered: Vec<RulesQuestion>,
 }
 
 impl Bench {
@@ -137,7 +137,7 @@ impl Bench {
         bench
     }
 
-    /// Brings an input to the machine, and the answers to its questions after it.
+    /// Gives an input to the machine, and then the answers to its questions.
     pub(super) fn put(&mut self, input: Input) {
         self.put_alone(input);
         if !self.rules_hang {
@@ -148,7 +148,7 @@ impl Bench {
     fn answer_questions(&mut self) {
         while !self.unanswered.is_empty() {
             let question = self.unanswered.remove(0);
-            let opinion = opinion(&Rules, &question);
+            let opinion = opinion(&Rules, &question, &[]);
             let id = question.id;
             self.put_alone(Input::Judged { id, opinion });
         }
@@ -173,13 +173,13 @@ impl Bench {
         self.put(Input::Saw(sight));
     }
 
-    /// The pasted text stands in the input box, and has done so for a moment.
+    /// The pasted text is in the input box, and has been for a moment.
     pub(super) fn arrives(&mut self, text: &str) {
         self.see(screen(State::Idle, text));
         self.pass(PASTE_SETTLES);
     }
 
-    /// The answer of the turn is there.
+    /// The answer of the turn is known.
     pub(super) fn find(&mut self, text: &str) {
         self.put(Input::Found(Answer {
             text: Some(text.into()),
@@ -277,17 +277,12 @@ pub(super) fn dialog(id: &str, command: &str) -> Dialog {
         checked: None,
     });
     Dialog {
-        id: id.into(),
-        kind: DialogKind::Permission,
         tool: Some("Bash".into()),
         input: json!({"command": command}).as_object().cloned(),
         text: "Do you want to proceed?".into(),
         options: options.collect(),
         selected: Some(0),
-        complete: true,
-        several_rows: false,
-        digits: Default::default(),
-        request: None,
+        ..Dialog::new(id, DialogKind::Permission)
     }
 }
 
@@ -327,7 +322,7 @@ pub(super) fn at(dialog: Dialog) -> Observation {
 }
 
 impl Bench {
-    /// A dialog that has stood long enough to press keys on.
+    /// A dialog that is stable long enough to press keys on.
     pub(super) fn settled(&mut self, dialog: Dialog) {
         self.see(at(dialog));
         self.pass(SETTLED);
@@ -359,5 +354,6 @@ pub(super) fn confirm(token: Token, answer: &str, dialog: Option<&str>) -> Input
         reason: None,
         person: a_person(),
         anyway: false,
+        against_rule: false,
     })
 }

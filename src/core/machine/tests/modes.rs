@@ -1,11 +1,11 @@
-//! A permission mode that nobody configured.
+//! A permission mode that is not configured.
 
 use super::*;
 
 fn reports(bench: &Bench) -> Vec<String> {
-    let text = |what: &What| match what {
-        What::Trouble { cause, text } if cause == "mode" => Some(text.clone()),
-        What::Mode { mode } => Some(format!("{mode} again")),
+    let text = |what: &EventKind| match what {
+        EventKind::Trouble { cause, text } if cause == "mode" => Some(text.clone()),
+        EventKind::Mode { mode } => Some(format!("{mode} again")),
         _ => None,
     };
     bench.told.iter().filter_map(text).collect()
@@ -73,7 +73,7 @@ fn call(command: &str) -> HookWhat {
     }
 }
 
-/// What Claude Code is told at its gate, and why.
+/// The gate's answer to Claude Code, and the reason.
 fn told(reply: &Result<Reply, RpcError>) -> (String, String) {
     let Ok(Reply::Hook(Some(output))) = reply else {
         panic!("{reply:?}");
@@ -83,7 +83,7 @@ fn told(reply: &Result<Reply, RpcError>) -> (String, String) {
     (text("permissionDecision"), text("permissionDecisionReason"))
 }
 
-/// A slot that runs in bypassPermissions, by each of those who can tell.
+/// A slot in bypassPermissions, by each source that shows it.
 fn bypassing() -> [(&'static str, Bench); 3] {
     let configured = Bench::idle_with(SlotConfig {
         mode: BYPASS.into(),
@@ -115,7 +115,7 @@ fn in_bypass_permissions_what_needs_a_person_is_denied() {
             assert_eq!(decision, expected, "{command}, {by}");
             let needs_person = ["git push", "make"].contains(&command);
             assert_eq!(why.contains(BYPASS), needs_person, "{command}, {by}: {why}");
-            let Some(What::Verdict { answer, .. }) = bench.told.last() else {
+            let Some(EventKind::Verdict { answer, .. }) = bench.told.last() else {
                 panic!("{:?}", bench.told);
             };
             assert_eq!(answer.as_deref(), Some(expected), "{command}, {by}");
@@ -123,7 +123,7 @@ fn in_bypass_permissions_what_needs_a_person_is_denied() {
     }
 }
 
-/// Rules that hang, a full list of questions and an audit that can't be written ask by themselves.
+/// Rules that hang, a full list of questions and an unwritable audit lead to *ask* by themselves.
 #[test]
 fn in_bypass_permissions_what_no_rule_answers_is_denied_too() {
     for (by, mut bench) in bypassing() {
@@ -145,7 +145,7 @@ fn in_bypass_permissions_what_no_rule_answers_is_denied_too() {
     assert_eq!(told(&Ok(bench.machine.unallowed(allowed))).0, "ask");
 }
 
-/// An agent of Claude Code may have a mode of its own, and the conversation calls tools meanwhile.
+/// An agent of Claude Code may have its own mode, while the conversation calls tools.
 #[test]
 fn a_call_is_answered_in_the_mode_that_it_was_made_in() {
     let mut bench = Bench::idle();

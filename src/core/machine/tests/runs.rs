@@ -1,4 +1,4 @@
-//! A program is judged by what it was started with, not by what its slot says by now.
+//! A program is judged by the settings of its start, not by the current ones of its slot.
 
 use super::*;
 
@@ -12,7 +12,7 @@ fn elsewhere() -> SlotConfig {
     }
 }
 
-/// What a hook is answered to a command; `None` is silence.
+/// The hook's answer to a command; `None` is silence.
 fn answer(bench: &mut Bench, command: &str) -> Option<String> {
     let what = HookWhat::BeforeTool {
         tool: "Bash".into(),
@@ -42,7 +42,7 @@ fn a_call_is_judged_by_what_the_program_was_started_with() {
     let mut taken_up = Bench::idle_with(elsewhere());
     taken_up.put(Input::RunsWith(Runs::with(Arc::new(config()))));
     for mut bench in [reloaded, taken_up] {
-        // In bypassPermissions it would be denied, with the project's settings asked about.
+        // It would be denied in bypassPermissions, and asked about with the project's settings.
         assert_eq!(answer(&mut bench, "make"), None);
         assert_eq!(judged_in(&bench), [PathBuf::from("/w")]);
         let circumstances = bench.machine.circumstances();

@@ -18,7 +18,7 @@ fn enter_follows_only_when_the_text_stands_in_the_input_box() {
     bench.pass(PASTE_SETTLES);
     assert_eq!(bench.keys, ["paste", "Enter"]);
     bench.see(screen(State::Thinking, ""));
-    assert!(bench.told.contains(&What::Message {
+    assert!(bench.told.contains(&EventKind::Message {
         text: "hello".into()
     }));
     assert!(!bench.replies.contains_key(&2));
@@ -76,7 +76,7 @@ fn a_text_that_enter_has_changed_was_not_sent() {
     assert_eq!(bench.fault(2), None);
     bench.pass(ENTER_WORKS);
     assert_eq!(bench.fault(2), Some(Fault::Failed));
-    let taken = |what: &What| matches!(what, What::Message { .. });
+    let taken = |what: &EventKind| matches!(what, EventKind::Message { .. });
     assert!(!bench.told.iter().any(taken));
 }
 
@@ -110,8 +110,8 @@ fn a_text_whose_enter_was_withheld_makes_room_for_the_next() {
     assert_eq!(bench.fault(3), None);
 }
 
-/// A program that is stopped again and again draws late: what missiond has typed is known as its own at every moment, no
-/// second Ctrl-C is pressed, and nothing is typed behind it.
+/// A program that is stopped again and again draws late: missiond always recognises its own text, presses no second Ctrl-C, and
+/// types nothing after it.
 #[test]
 fn a_draft_of_our_own_that_is_cleared_late_is_never_a_strangers() {
     let stays = || {
@@ -147,7 +147,7 @@ fn a_draft_of_our_own_that_is_cleared_late_is_never_a_strangers() {
     assert_eq!(never.keys, ["paste", "Ctrl-C", "paste", "Enter"]);
 }
 
-/// Two messages that were pasted before anything was drawn stand there in a row, and are cleared as one.
+/// Two messages that were pasted before the program drew anything appear together, and are cleared together.
 #[test]
 fn texts_that_were_never_seen_are_known_as_our_own_in_a_row() {
     for shown in ["hello", "again", "helloagain"] {
@@ -168,7 +168,7 @@ fn texts_that_were_never_seen_are_known_as_our_own_in_a_row() {
     }
 }
 
-/// A Ctrl-C that was not pressed after all is pressed later.
+/// A Ctrl-C that was not pressed is pressed later.
 #[test]
 fn a_withheld_ctrl_c_counts_for_nothing() {
     let mut bench = Bench::idle();
@@ -303,7 +303,7 @@ fn a_turn_that_nobody_waits_for_goes_on() {
         bench
             .told
             .iter()
-            .any(|what| matches!(what, What::Answer { .. }))
+            .any(|what| matches!(what, EventKind::Answer { .. }))
     );
 }
 
@@ -355,7 +355,7 @@ fn seen(text: &str) -> OwnText {
     own
 }
 
-/// The program may have been stopped when the earlier daemon typed: a second paste would be shown behind the first.
+/// The program may have been stopped when the earlier daemon typed: a second paste would appear after the first.
 #[test]
 fn what_an_earlier_daemon_has_begun_to_type_is_not_typed_again() {
     for shown in ["", "hello"] {
@@ -373,14 +373,14 @@ fn what_an_earlier_daemon_has_begun_to_type_is_not_typed_again() {
     bench.pass(PASTE_SHOWS);
     assert_eq!(bench.fault(3), Some(Fault::Failed));
     assert_eq!(bench.keys, [""; 0], "it was typed, and is never shown");
-    // It is seen and gone: somebody has cleared it.
+    // It was visible and is gone: somebody has cleared it.
     let mut bench = Bench::idle();
     bench.put(Input::WasTyped(seen("hello")));
     bench.send(3, "hello");
     assert_eq!(bench.keys, ["paste"]);
 }
 
-/// A program that was stopped shows both texts in a row, and neither is a stranger's.
+/// A program that was stopped shows both texts together, and both are missiond's own.
 #[test]
 fn what_an_earlier_daemon_has_typed_unseen_is_ours_before_another_message() {
     let mut bench = Bench::idle();
@@ -392,7 +392,7 @@ fn what_an_earlier_daemon_has_typed_unseen_is_ours_before_another_message() {
     assert_eq!(bench.keys, ["paste", "Ctrl-C"]);
 }
 
-/// A Ctrl-C of the daemon before may not be read yet; a second one would end the program.
+/// The program may not have read the Ctrl-C of the earlier daemon; a second one would end it.
 #[test]
 fn what_an_earlier_daemon_has_cleared_is_not_cleared_again() {
     let mut bench = Bench::idle();
@@ -409,7 +409,7 @@ fn what_an_earlier_daemon_has_cleared_is_not_cleared_again() {
     assert_eq!(bench.fault(3), Some(Fault::Refused));
 }
 
-/// Whoever gave up learns by the id what became of the message.
+/// A sender that gave up finds the result of the message by its id.
 #[test]
 fn a_message_that_was_typed_for_nobody_and_never_seen_is_dropped() {
     let mut bench = Bench::idle();
@@ -431,7 +431,7 @@ fn a_message_that_was_typed_for_nobody_and_never_seen_is_dropped() {
     assert!(bench.others.iter().any(is_dropped));
 }
 
-/// The text is shown just before the screen would be drawn again.
+/// The text appears just before the screen would be redrawn.
 #[test]
 fn a_text_that_is_seen_in_time_needs_no_repaint() {
     let mut bench = Bench::idle();
@@ -444,7 +444,7 @@ fn a_text_that_is_seen_in_time_needs_no_repaint() {
     assert_eq!(bench.keys, ["paste", "Enter"]);
 }
 
-/// A time that has passed would be due at once and again, and the slot would hear nothing of its program meanwhile.
+/// A time in the past would be due again at once, and the slot would get no other input.
 #[test]
 fn an_enter_on_a_screen_that_does_not_tell_is_looked_at_later() {
     let mut bench = Bench::idle();
@@ -463,7 +463,7 @@ fn an_enter_on_a_screen_that_does_not_tell_is_looked_at_later() {
     assert!(due > bench.now, "due at once, again and again");
 }
 
-/// What stands on the screen, as found at its end.
+/// The text on the screen at the end of the turn.
 fn on_screen(text: &str) -> Input {
     Input::Found(Answer {
         text: Some(text.into()),
@@ -480,7 +480,7 @@ fn from_transcript(text: &str) -> Input {
     })
 }
 
-/// A message that was taken while the program draws nothing yet: its screen is the one of the turn before.
+/// A message was accepted while the program draws nothing yet: the screen is that of the turn before.
 fn taken_and_idle(bench: &mut Bench) {
     bench.hear(8, HookWhat::SessionStart);
     bench.send(2, "hello");
@@ -518,7 +518,7 @@ fn a_turn_of_which_nothing_is_ever_seen_fails_and_has_no_answer() {
     assert!(error.message.contains("nothing was seen"), "{error:?}");
 }
 
-/// Where hooks are heard an idle screen in the middle of a turn is a pause, until something else says that it is over.
+/// If hooks work, an idle screen in the middle of a turn is a pause, until other evidence says that the turn is over.
 #[test]
 fn a_pause_in_a_turn_is_not_its_end_where_hooks_tell_of_it() {
     let mut bench = Bench::idle();
@@ -556,8 +556,8 @@ fn by_the_screen_alone_a_turn_that_was_seen_is_over_when_the_screen_is_idle() {
     ));
 }
 
-/// A turn that began under an earlier daemon ends as any other: its answer is told once, with the time that it took, and
-/// what is sent meanwhile waits for it.
+/// A turn that began under an earlier daemon ends like any other: its answer is reported once, with its duration, and new
+/// messages wait for it.
 #[test]
 fn the_answer_to_a_message_of_an_earlier_daemon_is_told() {
     let mut bench = Bench::idle();
@@ -568,12 +568,12 @@ fn the_answer_to_a_message_of_an_earlier_daemon_is_told() {
     bench.pass(IDLE_IS_OVER);
     assert!(bench.has(&Effect::FindAnswer));
     bench.find("It is done.");
-    let answers: Vec<&What> = bench
+    let answers: Vec<&EventKind> = bench
         .told
         .iter()
-        .filter(|what| matches!(what, What::Answer { .. }))
+        .filter(|what| matches!(what, EventKind::Answer { .. }))
         .collect();
-    let [What::Answer { text, duration_ms }] = answers.as_slice() else {
+    let [EventKind::Answer { text, duration_ms }] = answers.as_slice() else {
         panic!("{answers:?}");
     };
     assert_eq!(text, "It is done.");

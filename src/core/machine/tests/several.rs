@@ -1,4 +1,4 @@
-//! Questions with several answers, and answers in words.
+//! Questions with several answers, and answers as free text.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Messages that are tasks, and how far a message had come that was not answered.
+//! Messages that are tasks, and the progress of a message that was not answered.
 
 use super::*;
 use crate::core::model::Trace;
@@ -85,7 +85,7 @@ fn waits(bench: &mut Bench, token: Token, id: &str) {
     }));
 }
 
-/// In whatever state a slot is stopped: whoever stops it, the senders, the log and the records learn what was dropped.
+/// In every state a stop names the dropped messages: to its caller, the senders, the log and the records.
 #[test]
 fn a_stop_names_the_messages_that_it_drops() {
     let running = |bench: &mut Bench| {
@@ -113,9 +113,13 @@ fn a_stop_names_the_messages_that_it_drops() {
             bench.put(dies());
         }
         let dropped = vec!["q1".to_owned(), "q2".to_owned()];
-        assert_eq!(bench.replies[&7], Ok(Reply::Dropped(dropped.clone())));
+        let Ok(Reply::Cut(cut)) = &bench.replies[&7] else {
+            panic!("{:?}", bench.replies[&7]);
+        };
+        assert_eq!(cut.dropped, dropped);
         let warning = "2 messages that waited were dropped (q1, q2): the slot was stopped";
-        let warned = |what: &What| matches!(what, What::Warning { text } if text == warning);
+        let warned =
+            |what: &EventKind| matches!(what, EventKind::Warning { text } if text == warning);
         assert!(bench.told.iter().any(warned), "{:?}", bench.told);
         let ids = bench.others.iter().filter_map(|effect| match effect {
             Effect::Drop { id, .. } => Some(id.clone()),
@@ -127,13 +131,44 @@ fn a_stop_names_the_messages_that_it_drops() {
     }
 }
 
+/// If the sender knows of the dialog, nobody waits for the message: it has failed anyway.
 #[test]
-fn a_restart_keeps_the_messages_that_wait() {
+fn a_restart_says_what_it_cuts_and_what_it_drops() {
     let mut bench = Bench::idle();
+    bench.put(Input::Send(Message {
+        token: Some(2),
+        text: "publish".to_owned(),
+        slash: false,
+        wait: true,
+        task: None,
+        id: Some("m1".to_owned()),
+        person: None,
+    }));
+    bench.arrives("publish");
     bench.see(screen(State::Thinking, ""));
     waits(&mut bench, 3, "q1");
+    bench.settled(dialog("d1", "make"));
+    assert!(matches!(bench.replies[&2], Ok(Reply::NeedsPerson(_))));
     bench.put(Input::Restart(7));
     bench.put(dies());
-    assert_eq!(bench.replies.get(&3), None);
-    assert_eq!(bench.machine.queued(), 1);
+    assert_eq!(bench.machine.queued(), 0);
+    assert_eq!(trace(&bench, 3), Some(Trace::Untouched));
+    let ids = bench.others.iter().filter_map(|effect| match effect {
+        Effect::Drop { id, why } => Some((id.as_str(), why.trace)),
+        _ => None,
+    });
+    let expected = [("m1", Some(Trace::CutOff)), ("q1", Some(Trace::Untouched))];
+    assert_eq!(ids.collect::<Vec<_>>(), expected);
+    bench.put(Input::Started {
+        pid: 43,
+        continues: true,
+    });
+    let cut = Cut {
+        waited: vec![
+            "a dialog (Bash: make)".to_owned(),
+            "a message that was not yet answered (m1)".to_owned(),
+        ],
+        dropped: vec!["q1".to_owned()],
+    };
+    assert_eq!(bench.replies[&7], Ok(Reply::Cut(cut)));
 }

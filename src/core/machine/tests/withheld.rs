@@ -1,4 +1,4 @@
-//! Keys that were not pressed since the screen was another one by then.
+//! Keys that were not pressed because the screen had changed.
 
 use super::*;
 
@@ -59,14 +59,14 @@ fn a_dialog_that_changed_before_the_key_gets_none() {
     assert_eq!(bench.keys, ["1"], "no second key");
     assert_eq!(bench.fault(5), Some(Fault::Refused));
 
-    // Another look at the same dialog, such as a row that was marked meanwhile, is no reason to give up.
+    // A small change of the same dialog, such as another marked row, is no reason to give up.
     bench.pass(SETTLED);
     bench.put(confirm(6, "yes", Some("e")));
     bench.put(Input::Withheld(at(dialog("e", "make install"))));
     assert_eq!(bench.keys, ["1", "1", "1"]);
 }
 
-/// What is drawn without a pause gets no key that approves, and nobody is told that one was pressed.
+/// A screen that changes all the time gets no key that approves, and no client learns of a key that was not pressed.
 #[test]
 fn a_key_that_a_moving_screen_did_not_get_was_not_pressed() {
     for seen in [dialog("d", "make"), dialog("e", "make install")] {
